@@ -1,0 +1,154 @@
+//! The blame ledger: every nanosecond of a request's latency has one owner.
+
+use crate::{Span, Time};
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $name:ident = $label:literal),+ $(,)?) => {
+        /// Who owned a stretch of a request's latency.
+        ///
+        /// At each instant the owner is the first unmet need in the order
+        /// admission, buffer, map, free block, scheduler, chip, channel.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Cause { $($(#[$doc])* $name),+ }
+
+        impl Cause {
+            /// Every cause, in ledger order.
+            pub const ALL: &'static [Cause] = &[$(Cause::$name),+];
+            /// Number of causes.
+            pub const COUNT: usize = Cause::ALL.len();
+
+            /// The name used in results: lower case with underscores.
+            pub const fn label(self) -> &'static str {
+                match self { $(Cause::$name => $label),+ }
+            }
+        }
+    };
+}
+
+causes! {
+    /// The flash array and the channel working for this very request.
+    OwnFlash = "own_flash",
+    /// The controller's look-up and generation delays, and service from memory.
+    Controller = "controller",
+    /// Transfer over the host link, and waiting for it.
+    HostLink = "host_link",
+    /// Chip or channel busy with another host read.
+    BehindHostRead = "behind_host_read",
+    /// Chip or channel busy with another host write.
+    BehindHostWrite = "behind_host_write",
+    /// Chip or channel busy with a read of garbage collection.
+    BehindGcRead = "behind_gc_read",
+    /// Chip or channel busy with a program of garbage collection.
+    BehindGcProgram = "behind_gc_program",
+    /// Chip busy with an erase.
+    BehindErase = "behind_erase",
+    /// Chip or channel busy with a read or program of a map page.
+    BehindMap = "behind_map",
+    /// Waiting for the map page that translates the request.
+    MapLoad = "map_load",
+    /// Waiting for other writes to fill the flash page.
+    Aggregation = "aggregation",
+    /// Waiting for room in the write buffer while nothing is being flushed.
+    BufferFull = "buffer_full",
+    /// Waiting for garbage collection to free a block.
+    NoFreeBlock = "no_free_block",
+    /// Held back by the scheduler although its chip had a free slot.
+    SchedulerHold = "scheduler_hold",
+    /// Waiting outside a device that was at its queue depth.
+    HostQueue = "host_queue",
+}
+
+impl Cause {
+    /// Whether garbage collection is behind this cause.
+    pub const fn is_gc(self) -> bool {
+        matches!(self, Cause::BehindGcRead | Cause::BehindGcProgram | Cause::BehindErase | Cause::NoFreeBlock)
+    }
+}
+
+/// Nanoseconds per [`Cause`]. A request's ledger sums to its latency exactly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Ledger([u64; Cause::COUNT]);
+
+impl Ledger {
+    /// The empty ledger.
+    pub const ZERO: Ledger = Ledger([0; Cause::COUNT]);
+
+    /// Charges `span` to `cause`.
+    #[inline]
+    pub fn charge(&mut self, cause: Cause, span: Span) {
+        self.0[cause as usize] += span.0;
+    }
+
+    /// Charges the time from `from` to `to` to `cause`.
+    #[inline]
+    pub fn charge_between(&mut self, cause: Cause, from: Time, to: Time) {
+        self.charge(cause, to.since(from));
+    }
+
+    /// Nanoseconds charged to `cause`.
+    #[inline]
+    pub fn ns(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    /// Sum over all causes.
+    #[inline]
+    pub fn total(&self) -> Span {
+        Span(self.0.iter().sum())
+    }
+
+    /// Adds every entry of `other`.
+    #[inline]
+    pub fn add(&mut self, other: &Ledger) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+
+    /// Adds what `now` has more than `before`, entry by entry. Both are
+    /// readings of the same growing ledger.
+    #[inline]
+    pub fn add_growth(&mut self, now: &Ledger, before: &Ledger) {
+        for ((mine, now), before) in self.0.iter_mut().zip(&now.0).zip(&before.0) {
+            debug_assert!(now >= before);
+            *mine += now - before;
+        }
+    }
+
+    /// Whether garbage collection delayed this request at all.
+    #[inline]
+    pub fn has_gc(&self) -> bool {
+        const GC: u32 = {
+            let mut mask = 0;
+            let mut i = 0;
+            while i < Cause::COUNT {
+                if Cause::ALL[i].is_gc() {
+                    mask |= 1 << i;
+                }
+                i += 1;
+            }
+            mask
+        };
+        (0..Cause::COUNT).any(|i| GC >> i & 1 == 1 && self.0[i] > 0)
+    }
+
+    /// (cause, nanoseconds) pairs, in ledger order, zeros included.
+    pub fn iter(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
+        Cause::ALL.iter().map(|&cause| (cause, self.ns(cause)))
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Ledger::ZERO
+    }
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map()
+            .entries(self.iter().filter(|(_, ns)| *ns > 0).map(|(cause, ns)| (cause.label(), ns)))
+            .finish()
+    }
+}

@@ -1,0 +1,43 @@
+//! A leaf: something that serves requests by itself, such as an SSD.
+
+use crate::{Completion, Request, Time};
+
+/// The answer to a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Submit {
+    /// Taken; a completion will follow.
+    Accepted,
+    /// Not taken: at its queue depth. Ask again after the next completion.
+    Busy,
+}
+
+/// A sans-I/O device: it is told the time and never asks for it.
+///
+/// Callers pass non-decreasing times. Events inside run at their own times,
+/// and a completion is stamped with the time it happened, at or before `now`.
+pub trait Leaf {
+    /// Offers a request at `now`. Every event due before `now` must have been
+    /// run by [`advance`](Leaf::advance) first.
+    fn submit(&mut self, now: Time, request: &Request) -> Submit;
+
+    /// When something will next happen by itself, if anything will.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Runs every event due at or before `now` and appends what completed.
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>);
+}
+
+impl<L: Leaf + ?Sized> Leaf for Box<L> {
+    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+        (**self).submit(now, request)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        (**self).next_event()
+    }
+
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        (**self).advance(now, completions)
+    }
+}

@@ -1,73 +1,39 @@
 //! Policy axes: one list of policies becomes a configuration type.
 
 use schemars::{Schema, json_schema};
-use serde::{Deserializer, de::Error};
 use serde_json::{Map, Value};
 
-use crate::did_you_mean;
+use crate::error::unknown;
 
-/// A policy chosen in configuration: its name and its own settings.
-pub struct Choice {
-    /// The value of the `policy` key.
-    pub policy: String,
-    /// Every other key of the table.
-    pub settings: Value,
-}
+/// The name under which an axis asks a deserialiser for its policy. A
+/// [`Node`](crate::Node) knows it and keeps the place of every setting; any
+/// other format hands over the value as it is.
+pub const AXIS: &str = "flashkeel axis";
 
-/// Reads a choice: either the bare name of a policy, or a table with a
-/// `policy` key and that policy's own keys.
-///
-/// # Errors
-/// If the value is neither, or names no policy in `names`.
-pub fn split<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    axis: &str,
-    names: &[&str],
-) -> Result<Choice, D::Error> {
-    let value: Value = serde::Deserialize::deserialize(deserializer)?;
-    let (policy, settings) = match value {
-        Value::String(policy) => (policy, Map::new()),
-        Value::Object(mut table) => match table.remove("policy") {
-            Some(Value::String(policy)) => (policy, table),
-            Some(other) => {
-                return Err(D::Error::custom(format!("the {axis}'s policy must be a name, not {other}")));
-            }
-            None => {
-                return Err(D::Error::custom(format!(
-                    "the {axis} has no policy; one of {}",
-                    names.join(", ")
-                )));
-            }
-        },
-        other => {
-            return Err(D::Error::custom(format!(
-                "the {axis} must be a name or a table with a policy, not {other}"
-            )));
-        }
-    };
-    if !names.contains(&policy.as_str()) {
-        let hint = did_you_mean(&policy, names.iter().copied());
-        return Err(D::Error::custom(format!(
-            "unknown {axis} {policy:?}, expected one of {}{hint}",
-            names.join(", ")
-        )));
+/// What is wrong with a policy's name that is not in `names`.
+pub fn no_such_policy(axis: &str, name: &str, names: &[&str]) -> String {
+    if name.is_empty() {
+        format!("the {axis} has no policy; one of {}", names.join(", "))
+    } else {
+        unknown(axis, name, names)
     }
-    Ok(Choice { policy, settings: Value::Object(settings) })
 }
 
-/// The JSON Schema of an axis: a bare name, or a table per policy.
-pub fn pick_schema(policies: Vec<(&str, Schema)>) -> Schema {
-    let names: Vec<&str> = policies.iter().map(|(name, _)| *name).collect();
+/// The JSON Schema of an axis: a bare name, or a table per policy, given as
+/// (name, description, schema of the settings).
+pub fn axis_schema(axis: &str, description: &str, policies: Vec<(&str, &str, Schema)>) -> Schema {
+    let names: Vec<&str> = policies.iter().map(|(name, ..)| *name).collect();
     let mut options = vec![serde_json::json!({ "enum": names })];
-    for (name, schema) in policies {
+    for (name, description, schema) in policies {
         let mut table = schema.to_value();
         let object = table.as_object_mut().expect("a policy's settings are a table");
         let properties = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-        properties["policy"] = serde_json::json!({ "const": name });
-        object.insert("required".into(), serde_json::json!(["policy"]));
+        properties[crate::merge::POLICY] = serde_json::json!({ "const": name });
+        object.insert("required".into(), serde_json::json!([crate::merge::POLICY]));
+        object.insert("description".into(), description.trim().into());
         options.push(table);
     }
-    json_schema!({ "anyOf": options })
+    json_schema!({ "description": description.trim(), "x-axis": axis, "anyOf": options })
 }
 
 /// Defines a policy axis from its list of policies.
@@ -81,14 +47,14 @@ pub fn pick_schema(policies: Vec<(&str, Schema)>) -> Schema {
 #[macro_export]
 macro_rules! axis {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])*
         pub enum $Axis:ident as $label:literal: $Policy:path {
-            $( $(#[$variant_doc:meta])* $Variant:ident($Settings:ty) = $name:literal ),+ $(,)?
+            $( $(#[doc = $variant_doc:literal])* $Variant:ident($Settings:ty) = $name:literal ),+ $(,)?
         }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
-        pub enum $Axis { $( $(#[$variant_doc])* $Variant($Settings) ),+ }
+        pub enum $Axis { $( $(#[doc = $variant_doc])* $Variant($Settings) ),+ }
 
         impl $Axis {
             /// Every policy's name, in the order of the list.
@@ -109,12 +75,32 @@ macro_rules! axis {
             fn deserialize<D: $crate::macro_support::serde::Deserializer<'de>>(
                 deserializer: D,
             ) -> Result<Self, D::Error> {
-                use $crate::macro_support::serde::de::Error as _;
-                let choice = $crate::split(deserializer, $label, Self::NAMES)?;
-                match choice.policy.as_str() {
-                    $($name => <$Settings as $crate::macro_support::serde::Deserialize>::deserialize(choice.settings).map($Axis::$Variant).map_err(D::Error::custom),)+
-                    _ => unreachable!("split checked the name"),
+                use $crate::macro_support::{serde::de::{EnumAccess, Error, VariantAccess, Visitor}, serde_json};
+                struct Choose;
+                impl<'de> Visitor<'de> for Choose {
+                    type Value = $Axis;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("the name of a ", $label, " or a table with a policy"))
+                    }
+
+                    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<$Axis, A::Error> {
+                        let (policy, settings) = access.variant::<String>()?;
+                        match policy.as_str() {
+                            $($name => settings.newtype_variant::<$Settings>().map($Axis::$Variant),)+
+                            _ => Err(Error::custom($crate::no_such_policy($label, &policy, $Axis::NAMES))),
+                        }
+                    }
+
+                    fn visit_newtype_struct<D: $crate::macro_support::serde::Deserializer<'de>>(
+                        self,
+                        deserializer: D,
+                    ) -> Result<$Axis, D::Error> {
+                        let value = <serde_json::Value as $crate::macro_support::serde::Deserialize>::deserialize(deserializer)?;
+                        $crate::Node::from_json(value, &$crate::Origin::Default).read().map_err(Error::custom)
+                    }
                 }
+                deserializer.deserialize_newtype_struct($crate::AXIS, Choose)
             }
         }
 
@@ -140,7 +126,7 @@ macro_rules! axis {
             fn json_schema(
                 generator: &mut $crate::macro_support::schemars::SchemaGenerator,
             ) -> $crate::macro_support::schemars::Schema {
-                $crate::pick_schema(vec![$(($name, <$Settings as $crate::macro_support::schemars::JsonSchema>::json_schema(generator))),+])
+                $crate::axis_schema($label, concat!($($doc, "\n"),*), vec![$(($name, concat!($($variant_doc, "\n"),*), <$Settings as $crate::macro_support::schemars::JsonSchema>::json_schema(generator))),+])
             }
         }
     };
@@ -208,7 +194,12 @@ mod tests {
     #[test]
     fn a_wrong_choice_is_refused_with_a_suggestion() {
         assert!(read(r#""fncy""#).unwrap_err().contains("did you mean \"fancy\""));
-        assert!(read(r#"{"policy": "plain", "depth": 5}"#).unwrap_err().contains("unknown field `depth`"));
-        assert!(read("3").unwrap_err().contains("must be a name"));
+        assert!(
+            read(r#"{"policy": "plain", "depth": 5}"#)
+                .unwrap_err()
+                .contains("depth: unknown key; there are no keys here")
+        );
+        assert!(read("3").unwrap_err().contains("expected the name of a policy, found the integer 3"));
+        assert!(read("{}").unwrap_err().contains("the shape has no policy; one of plain, fancy"));
     }
 }

@@ -2,9 +2,17 @@
 //! that name a place and suggest a remedy.
 
 mod axis;
+mod error;
+mod merge;
+mod node;
+mod read;
+mod reference;
 mod suggest;
 
-pub use axis::{Choice, pick_schema, split};
+pub use axis::{AXIS, axis_schema, no_such_policy};
+pub use error::ConfigError;
+pub use node::{Kind, Node, Origin};
+pub use reference::{axes, reference};
 pub use suggest::{did_you_mean, nearest};
 
 #[doc(hidden)]

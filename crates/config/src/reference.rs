@@ -1,0 +1,203 @@
+//! Reference documentation generated from a JSON Schema.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A policy axis as the reference shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Axis {
+    /// The axis's name.
+    pub axis: String,
+    /// What it decides.
+    pub description: String,
+    /// Its policies, in the order of their list.
+    pub policies: Vec<PolicyEntry>,
+}
+
+/// A policy as the reference shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PolicyEntry {
+    /// The name written in configuration.
+    pub policy: String,
+    /// What it does.
+    pub description: String,
+}
+
+/// Every policy axis that a schema reaches, sorted by name.
+pub fn axes(schema: &Value) -> Vec<Axis> {
+    let mut book = Book { root: schema, axes: BTreeMap::new(), text: String::new() };
+    book.table("", schema);
+    book.finish_axes();
+    book.axes.values().map(|schema| entry(schema)).collect()
+}
+
+/// A Markdown reference of every key: path, type, default, meaning, with one
+/// section per table and one per policy axis.
+///
+/// `schema` is a JSON Schema as schemars generates it.
+pub fn reference(schema: &Value) -> String {
+    let mut book = Book { root: schema, axes: BTreeMap::new(), text: String::new() };
+    book.table("", schema);
+    book.finish_axes();
+    book.text
+}
+
+struct Book<'a> {
+    root: &'a Value,
+    axes: BTreeMap<&'a str, &'a Value>,
+    text: String,
+}
+
+impl<'a> Book<'a> {
+    /// Follows a reference and looks through "or null".
+    fn resolve(&self, schema: &'a Value) -> &'a Value {
+        if let Some(pointer) = schema["$ref"].as_str() {
+            return self.resolve(self.root.pointer(pointer.trim_start_matches('#')).unwrap_or(&Value::Null));
+        }
+        let options = schema["anyOf"].as_array().filter(|_| schema.get("x-axis").is_none());
+        match options.and_then(|options| options.iter().find(|option| option["type"] != "null")) {
+            Some(option) => self.resolve(option),
+            None => schema,
+        }
+    }
+
+    /// Writes the section of a table, then those of the tables in it.
+    fn table(&mut self, path: &str, schema: &'a Value) {
+        if !path.is_empty() {
+            let _ = writeln!(self.text, "## `{path}`\n");
+        }
+        if let Some(description) = schema["description"].as_str() {
+            let _ = writeln!(self.text, "{description}\n");
+        }
+        let inner = self.rows(path, schema);
+        for (path, schema) in inner {
+            self.table(&path, schema);
+        }
+    }
+
+    /// Writes one row per key; returns the tables among the values.
+    fn rows(&mut self, path: &str, schema: &'a Value) -> Vec<(String, &'a Value)> {
+        let mut inner = Vec::new();
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let mut rows = String::new();
+        for (key, property) in properties.filter(|(key, _)| *key != crate::merge::POLICY) {
+            let target = self.resolve(property);
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            if let Some(axis) = target["x-axis"].as_str() {
+                self.axes.insert(axis, target);
+            }
+            let element = self.resolve(&target["items"]);
+            if target["properties"].is_object() {
+                inner.push((path.clone(), target));
+            } else if element["properties"].is_object() {
+                inner.push((format!("{path}.N"), element));
+            }
+            let description = property["description"].as_str().or(target["description"].as_str());
+            let _ = writeln!(
+                rows,
+                "| `{path}` | {} | {} | {} |",
+                self.type_of(property),
+                default_of(property, target),
+                one_line(description.unwrap_or_default())
+            );
+        }
+        if rows.is_empty() {
+            self.text.push_str("No keys.\n\n");
+        } else {
+            let _ = writeln!(self.text, "| key | type | default | meaning |\n|---|---|---|---|\n{rows}");
+        }
+        inner
+    }
+
+    fn finish_axes(&mut self) {
+        // Settings of a policy may hold further axes, which join the list.
+        let mut written: Vec<&str> = Vec::new();
+        while let Some((&name, &schema)) = self.axes.iter().find(|(name, _)| !written.contains(name)) {
+            written.push(name);
+            let axis = entry(schema);
+            let _ = writeln!(self.text, "## Axis: {name}\n\n{}\n", axis.description);
+            for (policy, table) in axis.policies.iter().zip(tables(schema)) {
+                let _ = writeln!(self.text, "### {name} `{}`\n\n{}\n", policy.policy, policy.description);
+                let inner = self.rows("", table);
+                for (path, schema) in inner {
+                    self.table(&path, schema);
+                }
+            }
+        }
+    }
+
+    fn type_of(&self, property: &'a Value) -> String {
+        let schema = self.resolve(property);
+        if let Some(axis) = schema["x-axis"].as_str() {
+            return format!("[{axis}](#axis-{})", axis.replace(' ', "-"));
+        }
+        let names = schema["enum"].as_array().or(schema["oneOf"].as_array());
+        if let Some(names) = names {
+            let name = |option: &Value| {
+                option["const"].as_str().or(option.as_str()).map(str::to_owned).unwrap_or_else(|| {
+                    option["enum"].as_array().map_or(String::new(), |names| {
+                        names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\", \"")
+                    })
+                })
+            };
+            return names
+                .iter()
+                .map(|option| format!("`\"{}\"`", name(option)))
+                .collect::<Vec<_>>()
+                .join(", ");
+        }
+        let kind = match &schema["type"] {
+            Value::Array(kinds) => kinds.iter().find_map(|kind| kind.as_str().filter(|kind| *kind != "null")),
+            kind => kind.as_str(),
+        };
+        if let Some(example) = schema["examples"][0].as_str() {
+            return format!("string, such as `\"{example}\"`");
+        }
+        match kind.unwrap_or("any") {
+            "array" => format!("array of {}", self.type_of(&schema["items"])),
+            "object" => "table".into(),
+            "integer" => match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
+                (Some(low), Some(high)) => format!("integer, {low} to {high}"),
+                _ => "integer".into(),
+            },
+            kind => kind.into(),
+        }
+    }
+}
+
+fn tables(axis: &Value) -> impl Iterator<Item = &Value> {
+    axis["anyOf"].as_array().into_iter().flatten().filter(|option| option["properties"].is_object())
+}
+
+fn entry(schema: &Value) -> Axis {
+    let text = |value: &Value| one_line(value.as_str().unwrap_or_default());
+    Axis {
+        axis: text(&schema["x-axis"]),
+        description: text(&schema["description"]),
+        policies: tables(schema)
+            .map(|table| PolicyEntry {
+                policy: text(&table["properties"][crate::merge::POLICY]["const"]),
+                description: text(&table["description"]),
+            })
+            .collect(),
+    }
+}
+
+/// The default as TOML writes it; of a table only that it is one.
+fn default_of(property: &Value, target: &Value) -> String {
+    match property.get("default") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::Object(table)) => match table.get(crate::merge::POLICY) {
+            Some(policy) => format!("`{policy}`"),
+            None => String::new(),
+        },
+        Some(_) if target["properties"].is_object() => String::new(),
+        Some(value) => format!("`{value}`"),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}

@@ -1,0 +1,52 @@
+# Everything runs in .venv, made from any Python 3.11 or later:
+#   make demo    set up, run the demonstration
+#   make test    set up, run every test
+#   make lint    formatting, clippy, ruff, mypy
+#   make docs    regenerate docs/configuration.md and docs/schema.json
+#   make bench   measure, write target/bench.json
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+CORE_SOURCES := $(shell find crates -name target -prune -o -type f -print) Cargo.toml
+
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: demo test lint docs bench clean
+
+demo: .venv/core.stamp
+	$(BIN)/flashkeel run demo --out out/demo
+
+test: .venv/core.stamp
+	cargo test --workspace
+	$(BIN)/python -m pytest
+
+lint: .venv/core.stamp
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check python tests scripts
+	$(BIN)/ruff check python tests scripts
+	$(BIN)/mypy
+
+docs: .venv/core.stamp
+	$(BIN)/python scripts/write_docs.py
+
+bench:
+	cargo run --release -p flashkeel-host --example bench
+
+clean:
+	rm -rf .venv out target python/flashkeel/_core*.so
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Python 3.11 or later is needed; name one with make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/packages.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+# The Python sources are used where they are; only the Rust core needs building.
+.venv/core.stamp: .venv/packages.stamp $(CORE_SOURCES)
+	$(BIN)/maturin develop --release --quiet
+	touch $@

@@ -1,0 +1,34 @@
+"""Flashkeel: an SSD simulator and storage-policy toolkit.
+
+Build an experiment, run it, look at the tail::
+
+    import flashkeel
+
+    result = flashkeel.Experiment.named("demo").run()
+    for run in result.runs:
+        print(run.name, run.percentile("small_read", 99.9), "ns")
+    print(result["fifo"].explain(above="p99.9"))
+"""
+
+from flashkeel import _core
+from flashkeel._core import InputError
+from flashkeel.comparison import Comparison, compare
+from flashkeel.experiment import Experiment
+from flashkeel.explanation import Explanation
+from flashkeel.result import Result
+from flashkeel.run import Run
+from flashkeel.storage import load
+
+__version__: str = _core.version()
+
+__all__ = [
+    "Comparison",
+    "Experiment",
+    "Explanation",
+    "InputError",
+    "Result",
+    "Run",
+    "__version__",
+    "compare",
+    "load",
+]

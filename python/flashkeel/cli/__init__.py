@@ -1,0 +1,67 @@
+"""The ``flashkeel`` command: a thin layer over the Python package."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+import flashkeel
+from flashkeel._core import InputError
+from flashkeel.cli.catalogue import list_, show
+from flashkeel.cli.compare import compare
+from flashkeel.cli.explain import explain
+from flashkeel.cli.run import run
+from flashkeel.cli.trace import trace
+
+FAILURE = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(flashkeel.__version__, prog_name="flashkeel", message="%(prog)s %(version)s")
+def app() -> None:
+    """Simulate SSDs and the storage policies around them, tails first."""
+
+
+for _command in (run, compare, explain, trace, list_, show):
+    app.add_command(_command)
+
+
+def main() -> NoReturn:
+    """Run the command; exit status 0 success, 1 failure, 2 bad usage or bad input."""
+    try:
+        status = app.main(prog_name="flashkeel", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(BAD_INPUT)
+    except click.ClickException as error:
+        _fail(error.format_message(), BAD_INPUT)
+    except InputError as error:
+        _fail(str(error), BAD_INPUT)
+    except BrokenPipeError:
+        # Whoever read standard output has gone; the interpreter must not flush into it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILURE)
+    except (KeyboardInterrupt, click.Abort):
+        _fail("interrupted", INTERRUPTED)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        _fail(f"{place}{error.strerror or error}", FAILURE)
+    except RuntimeError as error:
+        _fail(str(error), FAILURE)
+    except BaseException as error:
+        if isinstance(error, SystemExit) or os.environ.get("FLASHKEEL_TRACEBACK"):
+            raise
+        hint = "an error of flashkeel itself; FLASHKEEL_TRACEBACK=1 shows where"
+        _fail(f"{type(error).__name__}: {error} ({hint})", FAILURE)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    click.echo(f"flashkeel: {' '.join(message.splitlines())}", err=True)
+    sys.exit(status)

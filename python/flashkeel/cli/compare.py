@@ -1,0 +1,56 @@
+"""``flashkeel compare``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from flashkeel import comparison, tables
+from flashkeel._core import InputError
+from flashkeel.cli.common import console, load_runs
+from flashkeel.run import Run
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def compare(a: str, b: str, form: str) -> None:
+    """Compare two results A and B, percentile by percentile.
+
+    Each is a directory or file of `run --out`, or one of its runs as
+    DIR:RUN. Runs of the same name are compared, or a single one with all
+    of the other side.
+    """
+    pairs = _pairs(load_runs(a), load_runs(b))
+    if form == "json":
+        click.echo(json.dumps([_as_json(*pair) for pair in pairs], indent=2, ensure_ascii=False))
+        return
+    screen = console()
+    for left, right in pairs:
+        screen.print(tables.comparison(left, right, comparison.compare(left, right)))
+
+
+def _pairs(a: list[Run], b: list[Run]) -> list[tuple[Run, Run]]:
+    if len(a) == 1:
+        return [(a[0], run) for run in b]
+    if len(b) == 1:
+        return [(run, b[0]) for run in a]
+    named = {run.name: run for run in b}
+    pairs = [(run, named[run.name]) for run in a if run.name in named]
+    if not pairs:
+        names = [", ".join(run.name for run in side) for side in (a, b)]
+        raise InputError(f"no run of A ({names[0]}) has the name of one of B ({names[1]})")
+    return pairs
+
+
+def _as_json(a: Run, b: Run) -> dict[str, object]:
+    rows = [
+        asdict(row) | {"difference_ns": row.difference_ns, "verdict": row.verdict}
+        for row in comparison.compare(a, b)
+    ]
+    return {"a": a.name, "b": b.name, "percentiles": rows}

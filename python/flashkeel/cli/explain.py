@@ -1,0 +1,40 @@
+"""``flashkeel explain``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from flashkeel import tables
+from flashkeel.cli.common import console, load_runs
+from flashkeel.run import LATENCY_CLASSES
+
+
+@click.command()
+@click.argument("result")
+@click.option(
+    "--above", default="p99.9", show_default=True, metavar="PERCENTILE", help="Look above it."
+)
+@click.option(
+    "--class",
+    "latency_class",
+    type=click.Choice(LATENCY_CLASSES),
+    help="Requests to look at; small reads are up to 64 KiB.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def explain(result: str, above: str, latency_class: str | None, form: str) -> None:
+    """Say who owns the latency above a percentile.
+
+    RESULT is a directory or file of `run --out`, or one of its runs as DIR:RUN.
+    """
+    found = [run.explain(above, latency_class) for run in load_runs(result)]
+    if form == "json":
+        click.echo(json.dumps([asdict(one) for one in found], indent=2, ensure_ascii=False))
+        return
+    screen = console()
+    for one in found:
+        screen.print(tables.explanation(one))

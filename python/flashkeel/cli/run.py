@@ -1,0 +1,100 @@
+"""``flashkeel run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from flashkeel import fio_json, plots, storage, tables, textplot
+from flashkeel.cli.common import console, split_assignment
+from flashkeel.experiment import Experiment, identity
+from flashkeel.progress import Bars
+from flashkeel.result import Result
+
+
+@click.command()
+@click.argument("experiment", metavar="EXPERIMENT.toml|NAME")
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**64 - 1),
+    metavar="N",
+    help="Seed, instead of the experiment's.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="K",
+    help="Run with K consecutive seeds, and pool them.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Processes; the results are the same for any number.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Save results, time series and pictures there.",
+)
+@click.option("--overwrite", is_flag=True, help="Let --out replace another experiment's result.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep steady states on disk.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "fio-json"]),
+    default="table",
+    show_default=True,
+)
+def run(
+    experiment: str,
+    sets: tuple[str, ...],
+    seed: int | None,
+    seeds: int,
+    jobs: int,
+    out: Path | None,
+    overwrite: bool,
+    no_cache: bool,
+    form: str,
+) -> None:
+    """Run an experiment: a TOML file, or a built-in one by name."""
+    chosen = Experiment.find(experiment)
+    for text in sets:
+        chosen.set(*split_assignment(text, "--set"))
+    plans = chosen.plans(seed)
+    if out is not None:
+        storage.check(out, identity(plans, seeds), overwrite)
+    names = [
+        plan["name"] if seeds == 1 else f"{plan['name']} #{i + 1}"
+        for plan in plans
+        for i in range(seeds)
+    ]
+    with Bars(names) as bars:
+        result = chosen.run(seed, seeds, jobs=jobs, use_cache=not no_cache, progress=bars.update)
+    if out is not None:
+        result.save(out, overwrite)
+    if form == "json":
+        click.echo(result.to_json())
+    elif form == "fio-json":
+        click.echo(fio_json.render(result))
+    else:
+        _print_tables(result)
+        if out is not None:
+            click.echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")
+
+
+def _print_tables(result: Result) -> None:
+    latency_class = plots.common_class(result.runs)
+    screen = console()
+    screen.print(tables.runs(result.runs))
+    screen.print(tables.tails(result.runs, latency_class))
+    explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]
+    screen.print(tables.largest_causes(explanations))
+    click.echo(textplot.tails(result.runs, latency_class) + "\n")

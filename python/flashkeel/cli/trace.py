@@ -1,0 +1,132 @@
+"""``flashkeel trace``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from flashkeel import _core, storage, units
+from flashkeel._core import InputError
+from flashkeel.cli.common import split_assignment
+from flashkeel.experiment import Experiment
+
+_SETTINGS = click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a key of the trace, such as format=msr or device=0.",
+)
+
+
+@click.group()
+def trace() -> None:
+    """Look at traces, convert and generate them."""
+
+
+@trace.command()
+@click.argument("file")
+@_SETTINGS
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def info(file: str, sets: tuple[str, ...], form: str) -> None:
+    """Say what a trace holds, or what is wrong with it first."""
+    found = json.loads(_core.trace_info(file, _settings(sets)))
+    if form == "json":
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    for line in _lines(found):
+        click.echo(line)
+
+
+@trace.command()
+@click.argument("source")
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--to", "form", required=True, metavar="FORMAT", help="Format to write.")
+@_SETTINGS
+def convert(source: str, target: Path, form: str, sets: tuple[str, ...]) -> None:
+    """Write a trace in another format."""
+    with storage.replacing(target) as written:
+        _core.trace_convert(source, _settings(sets), str(written), form)
+
+
+@trace.command()
+@click.argument("experiment", metavar="EXPERIMENT.toml|NAME")
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--to", "form", required=True, metavar="FORMAT", help="Format to write.")
+@click.option("--run", "name", metavar="NAME", help="Run whose workload it is; else the first.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
+)
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Seed.")
+def synth(
+    experiment: str,
+    target: Path,
+    form: str,
+    name: str | None,
+    sets: tuple[str, ...],
+    seed: int | None,
+) -> None:
+    """Write the generated workload of an experiment as a trace."""
+    chosen = Experiment.find(experiment)
+    for text in sets:
+        chosen.set(*split_assignment(text, "--set"))
+    plans = chosen.plans(seed)
+    config = next((plan["config"] for plan in plans if name in (None, plan["name"])), None)
+    if config is None:
+        known = ", ".join(plan["name"] for plan in plans)
+        raise InputError(f"--run {name}: no such run; the experiment has {known}")
+    with storage.replacing(target) as written:
+        _core.trace_synth(json.dumps(config["workload"]), str(written), form, config["seed"])
+
+
+def _settings(sets: tuple[str, ...]) -> str:
+    """Return ``KEY=VALUE`` texts as a JSON object; values as in ``run --set``."""
+    return json.dumps({k: _value(v) for k, v in (split_assignment(s, "--set") for s in sets)})
+
+
+def _value(text: str) -> Any:  # noqa: ANN401
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _lines(found: dict[str, Any], indent: str = "") -> list[str]:
+    """Lay out nested counts and names, one a line, in human units."""
+    width = max((len(key) for key in found), default=0) + 2
+    lines: list[str] = []
+    for key, value in found.items():
+        words = key.removesuffix("_ns").replace("_", " ")
+        if isinstance(value, dict):
+            lines += [f"{indent}{words}", *_lines(value, indent + "  ")]
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            lines += [f"{indent}{words}"]
+            for item in value:
+                text = ", ".join(f"{k.replace('_', ' ')} {_human(k, v)}" for k, v in item.items())
+                lines.append(f"{indent}  {text}")
+        else:
+            lines.append(f"{indent}{words:<{width}}{_human(key, value)}")
+    return lines
+
+
+def _human(key: str, value: Any) -> str:  # noqa: ANN401
+    match value:
+        case bool() | str():
+            return str(value)
+        case int() | float() if key.endswith("_ns"):
+            return units.duration(value)
+        case int() | float() if "bytes" in key:
+            return units.size(value)
+        case int():
+            return f"{value:,}"
+        case float():
+            return units.significant(value)
+        case list():
+            return ", ".join(_human(key, item) for item in value) or units.MISSING
+    return units.MISSING

@@ -1,0 +1,109 @@
+"""Execution of runs, here or in several processes, with the same results."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashkeel import _core
+from flashkeel.arrow import TableFiles
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+    from multiprocessing.synchronize import Event
+
+Progress = Callable[[int, str, float], None]
+"""Called with the index of a task, what it is doing and the fraction done."""
+
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run with one seed."""
+
+    index: int
+    name: str
+    plan: str
+    seed: int
+    cache_dir: str | None
+
+
+def execute(
+    tasks: Sequence[Task], jobs: int, files: TableFiles, progress: Progress | None
+) -> list[dict[str, Any]]:
+    """Run all tasks, at most `jobs` at a time, and return their run objects in order."""
+    if jobs == 1 or len(tasks) == 1:
+        return [_execute(task, files, progress) for task in tasks]
+    context = multiprocessing.get_context("spawn")
+    reports: Queue[tuple[int, str, float]] = context.Queue()
+    cancelled = context.Event()
+    with ProcessPoolExecutor(
+        min(jobs, len(tasks)), context, _start_worker, (reports, cancelled)
+    ) as pool:
+        futures = [pool.submit(_execute_in_worker, task, files.directory) for task in tasks]
+        try:
+            pending = set(futures)
+            while pending:
+                done, pending = wait(pending, _POLL_S, FIRST_EXCEPTION)
+                _forward(reports, progress)
+                for future in done:
+                    future.result()
+        except BaseException:
+            cancelled.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [future.result() for future in futures]
+
+
+def _execute(task: Task, files: TableFiles, progress: Progress | None) -> dict[str, Any]:
+    def report(phase: str, fraction: float) -> None:
+        if progress is not None:
+            progress(task.index, phase, fraction)
+
+    outcome = _core.run(task.plan, task.seed, task.cache_dir, report)
+    report("done", 1.0)
+    for kind, table in (("series", outcome.series()), ("requests", outcome.requests())):
+        if table is not None:
+            files.write(kind, task.name, task.seed, table)
+    data: dict[str, Any] = json.loads(outcome.json())
+    return data
+
+
+def _forward(reports: Queue[tuple[int, str, float]], progress: Progress | None) -> None:
+    while True:
+        try:
+            report = reports.get_nowait()
+        except queue.Empty:
+            return
+        if progress is not None:
+            progress(*report)
+
+
+class _Worker:
+    """What a worker process got from its parent."""
+
+    reports: Queue[tuple[int, str, float]]
+    cancelled: Event
+
+
+def _start_worker(reports: Queue[tuple[int, str, float]], cancelled: Event) -> None:
+    # A worker's last progress report must not keep it from ending.
+    reports.cancel_join_thread()
+    _Worker.reports = reports
+    _Worker.cancelled = cancelled
+
+
+def _execute_in_worker(task: Task, directory: Path) -> dict[str, Any]:
+    def progress(index: int, phase: str, fraction: float) -> None:
+        if _Worker.cancelled.is_set():
+            raise KeyboardInterrupt
+        _Worker.reports.put((index, phase, fraction))
+
+    return _execute(task, TableFiles(directory), progress)

@@ -1,0 +1,152 @@
+"""Experiments: a device, a workload and the variants to run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flashkeel import _core, cache
+from flashkeel._core import InputError
+from flashkeel.arrow import TableFiles
+from flashkeel.execution import Progress, Task, execute
+from flashkeel.result import SCHEMA, Result
+
+
+class Experiment:
+    """An experiment document with the keys set over it.
+
+    >>> experiment = Experiment.named("demo").set("device.scheduler", "fifo")
+    """
+
+    def __init__(self, document: str, name: str) -> None:
+        """Take a TOML `document`; `name` is what its errors call it."""
+        self.document = document
+        self.name = name
+        self._sets: list[tuple[str, str]] = []
+
+    @staticmethod
+    def from_toml(source: str | Path) -> Experiment:
+        """Return the experiment in a TOML file, or in TOML text.
+
+        A string is text if it has a line break or a ``=`` and the name of a file otherwise.
+        """
+        if isinstance(source, str) and ("\n" in source or "=" in source):
+            return Experiment(source, "<text>")
+        path = Path(source)
+        try:
+            return Experiment(path.read_text(encoding="utf-8"), str(path))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not a text file: {error.reason}") from error
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+
+    @staticmethod
+    def named(name: str) -> Experiment:
+        """Return a built-in experiment; ``flashkeel list experiments`` names them."""
+        return Experiment(_core.show(name), name)
+
+    @staticmethod
+    def find(name: str) -> Experiment:
+        """Return the built-in experiment called `name`, else the one in the file `name`."""
+        known: list[str] = json.loads(_core.list_names("experiments"))
+        if name in known:
+            return Experiment.named(name)
+        if not Path(name).exists():
+            raise InputError(
+                f"{name}: no such file, and no experiment of that name; "
+                f"the experiments are {', '.join(known)}"
+            )
+        return Experiment.from_toml(Path(name))
+
+    def set(self, key: str, value: Any) -> Experiment:  # noqa: ANN401
+        """Set a key over the document in every run, and return this experiment.
+
+        A string is taken as ``--set KEY=VALUE`` takes it (``"fifo"``, ``"50us"``);
+        numbers, booleans, lists and mappings become their TOML equals.
+        """
+        self._sets.append((key, value if isinstance(value, str) else _toml(value)))
+        return self
+
+    def plans(self, seed: int | None = None) -> list[dict[str, Any]]:
+        """Return the resolved runs; bad input raises InputError."""
+        plans: list[dict[str, Any]] = json.loads(
+            _core.resolve(self.document, self.name, self._sets, seed)
+        )
+        return plans
+
+    def run(
+        self,
+        seed: int | None = None,
+        seeds: int = 1,
+        jobs: int = 1,
+        use_cache: bool = True,
+        progress: Progress | None = None,
+    ) -> Result:
+        """Run all variants and return what they measured.
+
+        `seed` replaces the experiment's own. With `seeds` above one every
+        variant runs with that many consecutive seeds, whose samples are pooled.
+        `jobs` processes share the work; the results do not depend on it. (With
+        more than one, a script needs ``if __name__ == "__main__":``.) The
+        device's steady state is kept on disk between runs unless `use_cache`
+        is false.
+        """
+        if seeds < 1:
+            raise InputError(f"seeds = {seeds}: at least one is needed")
+        plans = self.plans(seed)
+        last = max(plan["config"]["seed"] for plan in plans) + seeds - 1
+        if last >= 2**64:
+            raise InputError(f"seed {last} is beyond {2**64 - 1}")
+        files = TableFiles.temporary()
+        tasks = _tasks(plans, seeds, str(cache.directory()) if use_cache else None)
+        runs = execute(tasks, jobs, files, progress)
+        return Result(
+            {
+                "schema": SCHEMA,
+                "version": _core.version(),
+                "experiment": self.name,
+                "identity": identity(plans, seeds),
+                "runs": [_pool(runs[i : i + seeds]) for i in range(0, len(runs), seeds)],
+            },
+            files,
+        )
+
+
+def identity(plans: Sequence[dict[str, Any]], seeds: int) -> str:
+    """Return a hash that is equal where the runs, their settings and their seeds are."""
+    text = json.dumps([SCHEMA, seeds, plans], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _tasks(plans: Sequence[dict[str, Any]], seeds: int, cache_dir: str | None) -> list[Task]:
+    pairs = [(plan, plan["config"]["seed"] + offset) for plan in plans for offset in range(seeds)]
+    return [
+        Task(index, plan["name"], json.dumps(plan), seed, cache_dir)
+        for index, (plan, seed) in enumerate(pairs)
+    ]
+
+
+def _pool(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return one run object for the runs of one plan with different seeds."""
+    if len(runs) == 1:
+        return runs[0]
+    pooled: dict[str, Any] = json.loads(_core.merge([json.dumps(run) for run in runs]))
+    return pooled | {"seeds": [run["seed"] for run in runs]}
+
+
+def _toml(value: Any) -> str:  # noqa: ANN401
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float() | str():
+            return json.dumps(value)
+        case Mapping():
+            return (
+                "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + " }"
+            )
+        case Sequence():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+    raise InputError(f"{value!r} has no TOML equal")

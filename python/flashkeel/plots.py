@@ -1,0 +1,159 @@
+"""Pictures of a result: the latency tails, and what owns them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flashkeel import percentiles, units
+from flashkeel.comparison import FEW
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from flashkeel.result import Result
+
+FILES = ("tails.png", "tails.svg")
+"""What :func:`save` writes."""
+
+ABOVE = 99.9
+"""The percentile above which causes are shown."""
+
+SHOWN = (90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
+"""Ticks of the percentile axis."""
+
+# Okabe and Ito's colours, which people with colour blindness can tell apart.
+_RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_CAUSE_COLOURS = {
+    "own_flash": "#4d4d4d",
+    "controller": "#8c8c8c",
+    "host_link": "#bfbfbf",
+    "behind_host_read": "#56B4E9",
+    "behind_host_write": "#0072B2",
+    "behind_gc_read": "#F5B78E",
+    "behind_gc_program": "#E8752A",
+    "behind_erase": "#A63603",
+    "no_free_block": "#67000D",
+    "behind_map": "#7FC97F",
+    "map_load": "#1B7837",
+    "aggregation": "#E6C700",
+    "buffer_full": "#B8860B",
+    "scheduler_hold": "#9E6EBD",
+    "host_queue": "#542788",
+}
+_OTHER_COLOUR = "#f0f0f0"
+_SMALLEST_SHARE = 0.01
+
+
+def save(result: Result, directory: Path) -> None:
+    """Write the pictures of `result` to `directory`; the same result gives the same bytes."""
+    import matplotlib
+
+    figure = tails(result)
+    with matplotlib.rc_context({"svg.hashsalt": "flashkeel", "svg.fonttype": "none"}):
+        figure.savefig(directory / "tails.png", dpi=150)
+        figure.savefig(directory / "tails.svg", metadata={"Date": None})
+
+
+def tails(result: Result) -> Figure:
+    """Return a figure of the latency tail of every run beside the causes above p99.9."""
+    from matplotlib.figure import Figure
+
+    latency_class = common_class(result.runs)
+    figure = Figure(figsize=(12, 5.2), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    words = latency_class.replace("_", " ")
+    figure.suptitle(f"{result.title}: latency of {words}s ({workload_kind(result.runs)})")
+    _tails(left, result.runs, latency_class)
+    _causes(right, result.runs, latency_class)
+    handles, labels = right.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize="small"
+    )
+    return figure
+
+
+def workload_kind(runs: Sequence[Run]) -> str:
+    """Return what to call the input of `runs`, so that no generated one passes for a trace."""
+    return "synthetic workload" if any(run.synthetic for run in runs) else "recorded trace"
+
+
+def common_class(runs: Sequence[Run]) -> str:
+    """Return the latency class that is the main one of the first run with samples."""
+    classes = [run.main_class() for run in runs if run.samples(run.main_class())]
+    return classes[0] if classes else runs[0].main_class()
+
+
+def curve(run: Run, latency_class: str) -> list[tuple[float, int]]:
+    """Return the (percentile, ns) points of a run from p90 on."""
+    known = sorted(float(text) for text in run.data[latency_class]["percentile"])
+    points = [(p, run.percentile(latency_class, p)) for p in known if p >= SHOWN[0]]
+    # A logarithmic axis has no place for zero.
+    return [(p, ns) for p, ns in points if ns]
+
+
+def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
+    from matplotlib.ticker import LogLocator
+
+    for index, run in enumerate(runs):
+        points = curve(run, latency_class)
+        if not points:
+            continue
+        colour = _RUN_COLOURS[index % len(_RUN_COLOURS)]
+        sure = [(p, ns) for p, ns in points if run.beyond(latency_class, p) >= FEW]
+        guessed = points[max(0, len(sure) - 1) :]
+        name = f"{run.name} ({units.count(run.samples(latency_class))} samples)"
+        axes.plot(*_xy(sure), color=colour, marker="o", markersize=4, label=name)
+        axes.plot(*_xy(guessed), color=colour, linestyle=":", marker="o", markersize=4, mfc="white")
+        bounded = [(p, i) for p, _ in sure if (i := run.interval(latency_class, p)) is not None]
+        axes.fill_between(
+            [percentiles.nines(p) for p, _ in bounded],
+            [i[0] for _, i in bounded],
+            [i[1] for _, i in bounded],
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.set_xticks([percentiles.nines(p) for p in SHOWN], [f"{p:g} %" for p in SHOWN])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    axes.set_xlabel(f"percentile of requests (dotted: fewer than {FEW} samples beyond)")
+    axes.set_ylabel("latency")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper left", frameon=False)
+
+
+def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
+    found = [run.explain(ABOVE, latency_class) for run in runs]
+    means = [{share.cause: share.mean_ns for share in e.shares} for e in found]
+    large = {s.cause for e in found for s in e.shares if s.share >= _SMALLEST_SHARE}
+    order = [cause for cause in _CAUSE_COLOURS if cause in large]
+    order += sorted(large.difference(order))
+    names = [run.name for run in runs]
+    left = [0.0] * len(runs)
+    for cause in [*order, None]:
+        if cause is None:
+            widths = [(e.mean_ns or 0.0) - start for e, start in zip(found, left, strict=True)]
+            label, colour = f"others, each below {_SMALLEST_SHARE:.0%}", _OTHER_COLOUR
+        else:
+            widths = [mean.get(cause, 0.0) for mean in means]
+            label, colour = units.cause(cause), _CAUSE_COLOURS.get(cause, _OTHER_COLOUR)
+        axes.barh(names, widths, left=left, color=colour, label=label, height=0.6)
+        left = [start + width for start, width in zip(left, widths, strict=True)]
+    for position, explanation in enumerate(found):
+        text = f" {units.count(explanation.count)} requests"
+        axes.annotate(text, (left[position], position), va="center", fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlim(right=1.2 * max(*left, 1.0))
+    axes.locator_params(axis="x", nbins=6)
+    axes.xaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    axes.set_xlabel(f"mean latency above {percentiles.label(ABOVE)}, by cause")
+
+
+def _xy(points: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
+    return [percentiles.nines(p) for p, _ in points], [ns for _, ns in points]

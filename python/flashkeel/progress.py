@@ -1,0 +1,62 @@
+"""Progress bars on standard error, for what lasts and only on a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+DELAY_S = 2.0
+
+
+class Bars:
+    """One bar a task, shown once two seconds have passed.
+
+    >>> with Bars(["fifo", "debit"]) as bars:
+    ...     bars.update(0, "precondition", 0.5)
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        console = Console(stderr=True)
+        self._shows = console.is_terminal
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[phase]}"),
+            console=console,
+            transient=True,
+        )
+        self._names = names
+        self._bars: list[TaskID] = []
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bars:
+            self._progress.stop()
+
+    def update(self, index: int, phase: str, fraction: float) -> None:
+        """Show the task at `index` in `phase`, with `fraction` of it done."""
+        if not self._shows:
+            return
+        if not self._bars:
+            if time.monotonic() - self._started < DELAY_S:
+                return
+            self._bars = [
+                self._progress.add_task(name, total=1.0, phase="") for name in self._names
+            ]
+            self._progress.start()
+        self._progress.update(self._bars[index], completed=fraction, phase=phase)

@@ -1,0 +1,64 @@
+"""Results: the runs of an experiment, kept, shown and saved together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashkeel._core import InputError
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from flashkeel.arrow import TableFiles
+
+SCHEMA = 1
+"""Version of the shape of a result."""
+
+
+class Result:
+    """The runs of an experiment, in its order."""
+
+    def __init__(self, document: dict[str, Any], files: TableFiles) -> None:
+        self.document = document
+        self.files = files
+        self.runs = [Run(data, files) for data in document["runs"]]
+
+    @property
+    def title(self) -> str:
+        """Title of the experiment."""
+        return str(self.document.get("title") or self.document.get("experiment") or "")
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __getitem__(self, name: str) -> Run:
+        """Return the run called `name`; InputError where there is none."""
+        for run in self.runs:
+            if run.name == name:
+                return run
+        known = ", ".join(run.name for run in self.runs)
+        raise InputError(f"no run {name!r} in the result; it has {known}")
+
+    def to_json(self, detail: bool = False) -> str:
+        """Return the result as JSON, with blame tables and histograms if `detail`."""
+        if detail:
+            return json.dumps(self.document, ensure_ascii=False, allow_nan=False)
+        runs = [{k: v for k, v in run.items() if k != "detail"} for run in self.document["runs"]]
+        return json.dumps(
+            self.document | {"runs": runs}, indent=2, ensure_ascii=False, allow_nan=False
+        )
+
+    def save(self, directory: str | Path, overwrite: bool = False) -> None:
+        """Write the result to `directory` in one step, created if needed.
+
+        A directory that holds another experiment's result is refused with
+        InputError unless `overwrite`; one that holds anything else, always.
+        """
+        from flashkeel import storage
+
+        storage.save(self, Path(directory), overwrite)

@@ -1,0 +1,150 @@
+"""A run: what was measured, as a Python object."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from flashkeel import _core, percentiles
+from flashkeel._core import InputError
+from flashkeel.explanation import Explanation, Share
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+
+    from flashkeel.arrow import TableFiles
+
+LATENCY_CLASSES = ("small_read", "read", "write", "trim", "flush")
+"""Classes of requests that have a latency distribution; small reads are up to 64 KiB."""
+
+_NO_SAMPLES: dict[str, Any] = {"count": 0, "percentile": {}}
+
+
+class Run:
+    """One run of an experiment, or the pool of its seeds.
+
+    `data` is the run object of ``flashkeel run --format json``, with the blame
+    table and the histograms under ``detail``. Times are in ns.
+    """
+
+    def __init__(self, data: dict[str, Any], files: TableFiles) -> None:
+        self.data = data
+        self._files = files
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r}: {self.data['requests']:,} requests>"
+
+    @property
+    def name(self) -> str:
+        """Name of the run within its experiment."""
+        return str(self.data["name"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds pooled in this run."""
+        return list(self.data.get("seeds", [self.data["seed"]]))
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether the workload was generated rather than recorded."""
+        return bool(self.data["synthetic"])
+
+    def samples(self, latency_class: str) -> int:
+        """Return the number of requests measured in `latency_class`."""
+        return int(self._distribution(latency_class)["count"])
+
+    def mean(self, latency_class: str) -> float | None:
+        """Return the mean latency in ns; `None` without samples."""
+        value: float | None = self._distribution(latency_class).get("mean_ns")
+        return value
+
+    def percentile(self, latency_class: str, percentile: str | float) -> int | None:
+        """Return a latency percentile in ns; `None` without samples.
+
+        `percentile` is one of those in the result, as ``99.9`` or ``"p99.9"``;
+        another one raises InputError.
+        """
+        value: int | None = self._at(latency_class, "percentile", percentile)
+        return value
+
+    def beyond(self, latency_class: str, percentile: str | float) -> int:
+        """Return how many samples lie beyond a percentile; below ten it is a guess."""
+        return int(self._at(latency_class, "beyond", percentile) or 0)
+
+    def interval(self, latency_class: str, percentile: str | float) -> tuple[int, int] | None:
+        """Return the 95 % interval of a percentile in ns; `None` if too few samples bound it."""
+        if not self._at(latency_class, "ci95_bounded", percentile):
+            return None
+        bounds = self._at(latency_class, "ci95", percentile)
+        return bounds[0], bounds[1]
+
+    def explain(
+        self, above: str | float = "p99.9", latency_class: str | None = None
+    ) -> Explanation:
+        """Return who owns the latency of the requests above a percentile.
+
+        Without `latency_class` it is that of :meth:`main_class`.
+        """
+        if "detail" not in self.data:
+            raise InputError(
+                f"run {self.name!r} holds no blame table (--format json leaves it out); "
+                "save the result with --out DIR"
+            )
+        chosen = latency_class or self.main_class()
+        self._distribution(chosen)
+        at = percentiles.parse(above)
+        document = json.dumps({"schema": 1, "runs": [self.data]})
+        found = json.loads(_core.explain(document, self.name, chosen, percentiles.label(at)))
+        return Explanation(
+            run=self.name,
+            latency_class=chosen,
+            above=at,
+            threshold_ns=found["threshold_ns"],
+            count=found["count"],
+            mean_ns=found["mean_ns"],
+            shares=tuple(
+                Share(c["cause"], c["share"], c["mean_ns"], c["requests"]) for c in found["causes"]
+            ),
+        )
+
+    def main_class(self) -> str:
+        """Return the class to look at first: small reads, else reads, else writes."""
+        return next((c for c in LATENCY_CLASSES if self.samples(c)), LATENCY_CLASSES[0])
+
+    def series(self, seed: int | None = None) -> Table:
+        """Return the time series as an Arrow table, one row a window.
+
+        Any Arrow library takes it: ``pyarrow.table(run.series())``. Of a pool
+        of seeds it is the first seed's unless `seed` says another.
+        """
+        return self._files.read("series", self.name, self._seed(seed))
+
+    def requests(self, seed: int | None = None) -> Table:
+        """Return the request log as an Arrow table, one row a request.
+
+        It exists where the experiment sets ``measure.log_requests = true``.
+        """
+        return self._files.read("requests", self.name, self._seed(seed))
+
+    def _seed(self, seed: int | None) -> int:
+        if seed is None:
+            return self.seeds[0]
+        if seed not in self.seeds:
+            raise InputError(f"run {self.name!r} has no seed {seed}; it has {self.seeds}")
+        return seed
+
+    def _distribution(self, latency_class: str) -> dict[str, Any]:
+        if latency_class not in LATENCY_CLASSES:
+            raise InputError(
+                f"no class {latency_class!r}; the classes are {', '.join(LATENCY_CLASSES)}"
+            )
+        distribution: dict[str, Any] = self.data.get(latency_class, _NO_SAMPLES)
+        return distribution
+
+    def _at(self, latency_class: str, what: str, percentile: str | float) -> Any:  # noqa: ANN401
+        values = self._distribution(latency_class).get(what, {})
+        wanted = percentiles.key(percentiles.parse(percentile))
+        if values and wanted not in values:
+            known = ", ".join(percentiles.label(float(k)) for k in values)
+            raise InputError(f"no percentile {percentile} in the result; it has {known}")
+        return values.get(wanted)

@@ -1,0 +1,94 @@
+"""Result directories: result.json, tables and pictures, written in one step."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from flashkeel import plots
+from flashkeel._core import InputError
+from flashkeel.arrow import KINDS, TableFiles
+from flashkeel.result import SCHEMA, Result
+
+RESULT = "result.json"
+_OURS = {RESULT, *plots.FILES, *KINDS}
+
+
+def check(directory: Path, identity: str, overwrite: bool) -> None:
+    """Raise InputError unless a result of `identity` may be written to `directory`."""
+    parent = next(path for path in directory.absolute().parents if path.exists())
+    if not parent.is_dir():
+        raise InputError(f"{directory}: {parent} is not a directory")
+    if not os.access(parent, os.W_OK):
+        raise InputError(f"{directory}: cannot write in {parent}")
+    if not directory.exists():
+        return
+    others = sorted(set(os.listdir(directory)) - _OURS)
+    if others:
+        raise InputError(f"{directory}: holds other files, such as {others[0]!r}")
+    if not (directory / RESULT).exists() or overwrite:
+        return
+    if _read(directory / RESULT).get("identity") != identity:
+        raise InputError(
+            f"{directory}: holds the result of another experiment; "
+            "choose another directory or say --overwrite"
+        )
+
+
+def save(result: Result, directory: Path, overwrite: bool) -> None:
+    """Write `result` to `directory`: complete and in one step, or not at all."""
+    check(directory, result.document["identity"], overwrite)
+    directory = directory.resolve()
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as staging:
+        complete = Path(staging, "new")
+        complete.mkdir()
+        (complete / RESULT).write_text(result.to_json(detail=True), encoding="utf-8")
+        result.files.copy_to(complete)
+        plots.save(result, complete)
+        if directory.exists():
+            directory.rename(Path(staging, "old"))
+        complete.rename(directory)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Give a path to write to, and move what is there to `target` if all went well."""
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"{target}: no such directory")
+    with tempfile.TemporaryDirectory(prefix=".flashkeel-", dir=target.absolute().parent) as staging:
+        # The name may say how to compress.
+        written = Path(staging, target.name)
+        yield written
+        written.replace(target)
+
+
+def load(path: str | Path) -> Result:
+    """Load a result saved by ``Result.save`` or ``run --out``.
+
+    `path` is the directory or its result.json. InputError where it is neither.
+    """
+    path = Path(path)
+    file = path / RESULT if path.is_dir() else path
+    return Result(_read(file), TableFiles(file.parent))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{file}: not a result of flashkeel: {error}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("runs"), list):
+        raise InputError(f"{file}: not a result of flashkeel: it has no runs")
+    if document.get("schema") != SCHEMA:
+        raise InputError(
+            f"{file}: schema {document.get('schema')!r}, but this version reads {SCHEMA}"
+        )
+    return document

@@ -1,0 +1,146 @@
+"""Tables for people: runs, their tails, causes and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from flashkeel import percentiles, units
+from flashkeel.comparison import FEW, Comparison
+from flashkeel.explanation import Explanation
+from flashkeel.plots import ABOVE, workload_kind
+from flashkeel.run import Run
+
+_TAIL = (99.0, 99.9, 99.99, 99.9999)
+_MOST_CAUSES = 3
+_BAR_WIDTH = 24
+_VERDICTS = {
+    "lower": "B is lower",
+    "higher": "B is higher",
+    "overlap": "overlap",
+    "unknown": "too few samples",
+}
+
+
+def _table(title: str, left: str, *right: str) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table.add_column(left)
+    for name in right:
+        table.add_column(name, justify="right")
+    return table
+
+
+def runs(all_runs: Sequence[Run]) -> Table:
+    """Return one row a run: how much was simulated, how fast, and what it cost."""
+    title = f"Runs ({workload_kind(all_runs)})"
+    columns = ("requests", "simulated", "requests/s", "WAF", "erases", "GC-blocked")
+    table = _table(title, "run", *columns)
+    for run in all_runs:
+        data = run.data
+        speed = data["requests"] / data["wall_s"] if data["wall_s"] else None
+        table.add_row(
+            escape(run.name),
+            f"{data['requests']:,}",
+            units.duration(data["simulated_s"] * 1e9),
+            units.count(speed),
+            units.ratio(data["waf"]),
+            units.count(data["erases"]),
+            units.share(data["gc_blocked_fraction"]),
+        )
+    return table
+
+
+def tails(all_runs: Sequence[Run], latency_class: str) -> Table:
+    """Return one row a run: mean and tail of a class.
+
+    The samples beyond a percentile are shown where they are few, its 95 %
+    interval where seeds are pooled.
+    """
+    title = f"Latency of {latency_class.replace('_', ' ')}s"
+    table = _table(title, "run", "mean", *map(percentiles.label, _TAIL))
+    for run in all_runs:
+        cells = [_tail(run, latency_class, percentile) for percentile in _TAIL]
+        table.add_row(escape(run.name), units.duration(run.mean(latency_class)), *cells)
+    if any(
+        run.samples(latency_class) and run.beyond(latency_class, p) < FEW
+        for run in all_runs
+        for p in _TAIL
+    ):
+        table.caption = f"* fewer than {FEW} samples beyond: how many"
+        table.caption_justify = "left"
+    return table
+
+
+def _tail(run: Run, latency_class: str, percentile: float) -> str:
+    cell = units.duration(run.percentile(latency_class, percentile))
+    if not run.samples(latency_class):
+        return cell
+    beyond = run.beyond(latency_class, percentile)
+    if beyond < FEW:
+        cell += f" *{beyond}"
+    interval = run.interval(latency_class, percentile)
+    if len(run.seeds) > 1 and interval is not None:
+        cell += f"\n{units.duration(interval[0])} … {units.duration(interval[1])}"
+    return cell
+
+
+def largest_causes(explanations: Iterable[Explanation]) -> Table:
+    """Return one row a run: the causes that own most of its tail."""
+    table = _table(f"What owns the latency above {percentiles.label(ABOVE)}", "run")
+    table.add_column("largest causes")
+    for explanation in explanations:
+        largest = explanation.shares[:_MOST_CAUSES]
+        causes = ", ".join(f"{units.cause(s.cause)} {units.share(s.share)}" for s in largest)
+        table.add_row(escape(explanation.run), causes or units.MISSING)
+    return table
+
+
+def explanation(found: Explanation) -> Table:
+    """Return one row a cause, with a bar."""
+    words = found.latency_class.replace("_", " ")
+    title = (
+        f"{escape(found.run)}: {found.count:,} {words}s above {percentiles.label(found.above)} "
+        f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}"
+    )
+    table = _table(title, "cause", "share", "mean", "requests")
+    table.add_column("")
+    widest = found.shares[0].share if found.shares else 1.0
+    for share in found.shares:
+        bar = "█" * round(_BAR_WIDTH * share.share / widest) or "▏"
+        table.add_row(
+            units.cause(share.cause),
+            units.share(share.share),
+            units.duration(share.mean_ns),
+            units.count(share.requests),
+            bar,
+        )
+    return table
+
+
+def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Table:
+    """Return one row a class and percentile: A, B, B - A and its 95 % interval."""
+    title = f"A {escape(a.name)} against B {escape(b.name)}"
+    table = _table(title, "class", "", "A", "B", "B − A", "95 % interval", "verdict")
+    previous = ""
+    for row in found:
+        words = row.latency_class.replace("_", " ")
+        interval = units.MISSING
+        if row.interval_ns is not None:
+            interval = " … ".join(units.signed_duration(bound) for bound in row.interval_ns)
+        mark = "" if row.fewest_beyond >= FEW else f" *{row.fewest_beyond}"
+        table.add_row(
+            words if words != previous else "",
+            percentiles.label(row.percentile) + mark,
+            units.duration(row.a_ns),
+            units.duration(row.b_ns),
+            units.signed_duration(row.difference_ns),
+            interval,
+            _VERDICTS[row.verdict],
+        )
+        previous = words
+    table.caption = f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many"
+    table.caption_justify = "left"
+    return table

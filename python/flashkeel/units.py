@@ -1,0 +1,71 @@
+"""Human units for tables and pictures. Results themselves stay in ns and bytes."""
+
+import math
+
+MISSING = "–"
+
+_DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_COUNTS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return `value` with `digits` significant digits and no exponent."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{rounded:.{decimals}f}"
+
+
+def duration(ns: float | None) -> str:
+    """Return a time in ns as ``1.23 ms``; ``None`` is a dash."""
+    if ns is None:
+        return MISSING
+    for scale, unit in _DURATIONS:
+        # 999.6 µs would print as 1000 µs.
+        if abs(ns) >= scale * 0.9995:
+            return f"{significant(ns / scale)} {unit}"
+    return f"{significant(ns)} ns"
+
+
+def signed_duration(ns: float | None) -> str:
+    """Return a difference of times in ns as ``+1.23 ms``."""
+    if ns is None:
+        return MISSING
+    return f"{'+' if ns > 0 else ''}{duration(ns)}"
+
+
+def count(value: float | None) -> str:
+    """Return a count as ``1.23 M``; below 10,000 it is exact."""
+    if value is None:
+        return MISSING
+    if abs(value) < 10_000:
+        return f"{value:,.0f}"
+    scale, unit = next((s, u) for s, u in _COUNTS if abs(value) >= s)
+    return f"{significant(value / scale)} {unit}"
+
+
+def size(byte_count: float | None) -> str:
+    """Return a size in bytes as ``1.23 GiB``."""
+    if byte_count is None:
+        return MISSING
+    for scale, unit in _SIZES:
+        if abs(byte_count) >= scale:
+            return f"{significant(byte_count / scale)} {unit}"
+    return f"{byte_count:g} B"
+
+
+def share(fraction: float | None) -> str:
+    """Return a fraction as ``12.3 %``."""
+    return MISSING if fraction is None else f"{significant(fraction * 100)} %"
+
+
+def ratio(value: float | None) -> str:
+    """Return a ratio such as write amplification as ``1.234``."""
+    return MISSING if value is None else f"{value:.3f}"
+
+
+def cause(label: str) -> str:
+    """Return a cause of the blame ledger as words: ``behind gc read``."""
+    return label.replace("_", " ").replace("gc ", "GC ")

@@ -12,7 +12,7 @@ mod suggest;
 pub use axis::{AXIS, axis_schema, no_such_policy};
 pub use error::ConfigError;
 pub use node::{Kind, Node, Origin};
-pub use reference::{axes, reference};
+pub use reference::{Axis, axes, reference};
 pub use suggest::{did_you_mean, nearest};
 
 #[doc(hidden)]

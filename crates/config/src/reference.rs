@@ -2,27 +2,15 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use serde::Serialize;
 use serde_json::Value;
 
-/// A policy axis as the reference shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A policy axis that a schema reaches.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The axis's name.
     pub axis: String,
-    /// What it decides.
-    pub description: String,
-    /// Its policies, in the order of their list.
-    pub policies: Vec<PolicyEntry>,
-}
-
-/// A policy as the reference shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PolicyEntry {
-    /// The name written in configuration.
-    pub policy: String,
-    /// What it does.
-    pub description: String,
+    /// The names of its policies, in the order of their list.
+    pub policies: Vec<String>,
 }
 
 /// Every policy axis that a schema reaches, sorted by name.
@@ -30,7 +18,11 @@ pub fn axes(schema: &Value) -> Vec<Axis> {
     let mut book = Book { root: schema, axes: BTreeMap::new(), text: String::new() };
     book.table("", schema);
     book.finish_axes();
-    book.axes.values().map(|schema| entry(schema)).collect()
+    let axis = |(name, schema): (&&str, &&Value)| Axis {
+        axis: name.to_string(),
+        policies: tables(schema).map(policy_of).collect(),
+    };
+    book.axes.iter().map(axis).collect()
 }
 
 /// A Markdown reference of every key: path, type, default, meaning, with one
@@ -116,10 +108,10 @@ impl<'a> Book<'a> {
         let mut written: Vec<&str> = Vec::new();
         while let Some((&name, &schema)) = self.axes.iter().find(|(name, _)| !written.contains(name)) {
             written.push(name);
-            let axis = entry(schema);
-            let _ = writeln!(self.text, "## Axis: {name}\n\n{}\n", axis.description);
-            for (policy, table) in axis.policies.iter().zip(tables(schema)) {
-                let _ = writeln!(self.text, "### {name} `{}`\n\n{}\n", policy.policy, policy.description);
+            let _ = writeln!(self.text, "## Axis: {name}\n\n{}\n", text(&schema["description"]));
+            for table in tables(schema) {
+                let description = text(&table["description"]);
+                let _ = writeln!(self.text, "### {name} `{}`\n\n{description}\n", policy_of(table));
                 let inner = self.rows("", table);
                 for (path, schema) in inner {
                     self.table(&path, schema);
@@ -171,18 +163,12 @@ fn tables(axis: &Value) -> impl Iterator<Item = &Value> {
     axis["anyOf"].as_array().into_iter().flatten().filter(|option| option["properties"].is_object())
 }
 
-fn entry(schema: &Value) -> Axis {
-    let text = |value: &Value| one_line(value.as_str().unwrap_or_default());
-    Axis {
-        axis: text(&schema["x-axis"]),
-        description: text(&schema["description"]),
-        policies: tables(schema)
-            .map(|table| PolicyEntry {
-                policy: text(&table["properties"][crate::merge::POLICY]["const"]),
-                description: text(&table["description"]),
-            })
-            .collect(),
-    }
+fn policy_of(table: &Value) -> String {
+    text(&table["properties"][crate::merge::POLICY]["const"])
+}
+
+fn text(value: &Value) -> String {
+    one_line(value.as_str().unwrap_or_default())
 }
 
 /// The default as TOML writes it; of a table only that it is one.

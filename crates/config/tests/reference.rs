@@ -38,11 +38,6 @@ fn every_key_has_a_row_and_every_table_a_section() {
 fn axes_are_listed_with_their_policies() {
     let axes = axes(&schema());
     assert_eq!(axes.len(), 1);
-    assert_eq!(
-        (axes[0].axis.as_str(), axes[0].description.as_str()),
-        ("scheduler", "Who gets the flash next.")
-    );
-    let names: Vec<_> = axes[0].policies.iter().map(|entry| entry.policy.as_str()).collect();
-    assert_eq!(names, ["fifo", "debit"]);
-    assert_eq!(axes[0].policies[0].description, "First come, first served.");
+    assert_eq!(axes[0].axis, "scheduler");
+    assert_eq!(axes[0].policies, ["fifo", "debit"]);
 }

@@ -1,0 +1,182 @@
+//! The blame table: who owned the latency, by latency.
+
+use flashkeel_engine::{Cause, Ledger, Span};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{CauseTotals, Class, class::Group};
+
+const SUB_BUCKET_BITS: u32 = 6;
+const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
+
+/// The row of a latency: 64 rows to each doubling, so a row is at most 1.6 %
+/// wide; below 128 ns a row to each nanosecond.
+#[inline]
+fn row_of(ns: u64) -> usize {
+    let shift = (63 - (ns | SUB_BUCKETS).leading_zeros()) - SUB_BUCKET_BITS;
+    (u64::from(shift) * SUB_BUCKETS + (ns >> shift)) as usize
+}
+
+/// The smallest latency of a row.
+fn row_start_ns(row: usize) -> u64 {
+    let row = row as u64;
+    let shift = (row / SUB_BUCKETS).saturating_sub(1);
+    (row - shift * SUB_BUCKETS) << shift
+}
+
+/// Requests of one latency bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub count: u64,
+    /// Nanoseconds each cause owned.
+    pub ns: CauseTotals,
+    /// Requests in which each cause owned anything.
+    pub requests: CauseTotals,
+}
+
+impl Row {
+    pub const EMPTY: Row = Row { count: 0, ns: CauseTotals::ZERO, requests: CauseTotals::ZERO };
+
+    #[inline]
+    fn record(&mut self, ledger: &Ledger) {
+        self.count += 1;
+        let sums = self.ns.0.iter_mut().zip(&mut self.requests.0);
+        for ((ns, requests), &cause) in sums.zip(Cause::ALL) {
+            let owned = ledger.ns(cause);
+            *ns = ns.wrapping_add(owned);
+            *requests += u64::from(owned > 0);
+        }
+    }
+
+    pub fn add(&mut self, other: &Row) {
+        self.count = self.count.saturating_add(other.count);
+        self.ns.add(&other.ns);
+        self.requests.add(&other.requests);
+    }
+}
+
+/// For every latency bucket of every group of requests: how many, and who
+/// owned their time.
+///
+/// The latencies of one bucket together must stay below 2^64 ns (584 years).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlameTable {
+    groups: [Vec<Row>; Group::COUNT],
+}
+
+impl BlameTable {
+    #[inline]
+    pub(crate) fn record(&mut self, group: Group, latency: Span, ledger: &Ledger) {
+        debug_assert_eq!(ledger.total(), latency, "a ledger must sum to the latency: {ledger:?}");
+        let row = row_of(latency.as_ns());
+        let rows = &mut self.groups[group as usize];
+        if row >= rows.len() {
+            grow(rows, row);
+        }
+        rows[row].record(ledger);
+    }
+
+    pub(crate) fn merge(&mut self, other: &BlameTable) {
+        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
+            if theirs.len() > mine.len() {
+                mine.resize(theirs.len(), Row::EMPTY);
+            }
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                mine.add(theirs);
+            }
+        }
+    }
+
+    /// Nanoseconds each cause owned, over all requests.
+    pub fn totals_ns(&self) -> CauseTotals {
+        let mut totals = CauseTotals::ZERO;
+        for row in self.groups.iter().flatten() {
+            totals.add(&row.ns);
+        }
+        totals
+    }
+
+    /// The rows of a class that hold anything, highest latency first, with the
+    /// smallest latency each stands for.
+    pub(crate) fn rows_from_the_top(&self, class: Class) -> impl Iterator<Item = (u64, Row)> + '_ {
+        let groups = class.groups();
+        let rows = groups.iter().map(|&group| self.groups[group as usize].len()).max().unwrap_or(0);
+        (0..rows).rev().filter_map(move |index| {
+            let mut row = Row::EMPTY;
+            for &group in groups {
+                if let Some(part) = self.groups[group as usize].get(index) {
+                    row.add(part);
+                }
+            }
+            (row.count > 0).then(|| (row_start_ns(index), row))
+        })
+    }
+}
+
+#[cold]
+fn grow(rows: &mut Vec<Row>, row: usize) {
+    rows.resize(row + 1, Row::EMPTY);
+}
+
+/// One row as a result holds it.
+#[derive(Serialize, Deserialize)]
+struct SavedRow {
+    group: Group,
+    from_ns: u64,
+    count: u64,
+    #[serde(serialize_with = "CauseTotals::serialize_sparse")]
+    ns: CauseTotals,
+    #[serde(serialize_with = "CauseTotals::serialize_sparse")]
+    requests: CauseTotals,
+}
+
+impl Serialize for BlameTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(Group::ALL.into_iter().flat_map(|group| {
+            let rows = self.groups[group as usize].iter().enumerate();
+            rows.filter(|(_, row)| row.count > 0).map(move |(index, row)| SavedRow {
+                group,
+                from_ns: row_start_ns(index),
+                count: row.count,
+                ns: row.ns,
+                requests: row.requests,
+            })
+        }))
+    }
+}
+
+impl<'de> Deserialize<'de> for BlameTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = BlameTable::default();
+        for saved in Vec::<SavedRow>::deserialize(deserializer)? {
+            let rows = &mut table.groups[saved.group as usize];
+            let index = row_of(saved.from_ns);
+            if index >= rows.len() {
+                grow(rows, index);
+            }
+            rows[index].add(&Row { count: saved.count, ns: saved.ns, requests: saved.requests });
+        }
+        Ok(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_follow_one_another_and_are_narrow() {
+        let mut previous = row_of(0);
+        assert_eq!(previous, 0);
+        for ns in 1..200_000u64 {
+            let row = row_of(ns);
+            assert!(row == previous || row == previous + 1);
+            assert!(row_start_ns(row) <= ns && ns < row_start_ns(row + 1));
+            previous = row;
+        }
+        for ns in [1_000_000u64, 1 << 40, u64::MAX] {
+            let start = row_start_ns(row_of(ns));
+            assert!(start <= ns && (ns - start) as f64 <= ns as f64 * 0.016);
+            assert_eq!(row_of(start), row_of(ns));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a run measures beyond the distributions every run has.
+
+use flashkeel_engine::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+
+/// Settings of measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MeasureConfig {
+    /// Length of a time series window. It doubles, merging neighbours, each
+    /// time the series would exceed 65536 windows.
+    #[serde(deserialize_with = "positive")]
+    pub series_window: Span,
+    /// Whether to keep one row per measured request.
+    pub log_requests: bool,
+    /// Most rows the request log keeps, at about 160 bytes each; requests
+    /// beyond it are measured as ever, and counted as not logged.
+    pub log_rows: u64,
+}
+
+impl Default for MeasureConfig {
+    fn default() -> Self {
+        MeasureConfig { series_window: Span::from_ms(100), log_requests: false, log_rows: 20_000_000 }
+    }
+}
+
+fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    let span = Span::deserialize(deserializer)?;
+    if span == Span::ZERO {
+        return Err(D::Error::custom("a time series window must be longer than 0; the default is \"100ms\""));
+    }
+    Ok(span)
+}

@@ -1,0 +1,126 @@
+//! The recorder: takes every completion of a run.
+
+use flashkeel_engine::{Completion, Request, Span, Status, Time};
+
+use crate::{
+    BlameTable, Latencies, MeasureConfig, RequestLog, Series, SizeClass, Summary,
+    class::Group,
+    digest::Hasher,
+    summary::{Detail, Totals},
+};
+
+/// Measures a run from its completions.
+///
+/// Requests submitted before the end of the warm-up count in the digest only.
+/// Requests that ended other than [`Status::Ok`] are counted, but enter no
+/// distribution.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    measure_from: Time,
+    hasher: Hasher,
+    totals: Totals,
+    latencies: Latencies,
+    blame: BlameTable,
+    series: Series,
+    log: Option<RequestLog>,
+}
+
+/// What a recorder ends as.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// The results of the run.
+    pub summary: Summary,
+    /// The time series.
+    pub series: Series,
+    /// The request log, if one was asked for.
+    pub log: Option<RequestLog>,
+}
+
+impl Recorder {
+    /// A recorder for one run that starts with `warm_up`; `gauge_names` name
+    /// the readings that [`close_windows`](Recorder::close_windows) will get.
+    ///
+    /// # Panics
+    /// If the series window is zero, which a configuration that was read from a
+    /// document never has.
+    pub fn new(config: &MeasureConfig, warm_up: Span, gauge_names: &[&str]) -> Self {
+        let measure_from = Time::ZERO + warm_up;
+        Recorder {
+            measure_from,
+            hasher: Hasher::EMPTY,
+            totals: Totals::default(),
+            latencies: Latencies::default(),
+            blame: BlameTable::default(),
+            series: Series::new(measure_from, config.series_window, gauge_names),
+            log: config.log_requests.then(|| RequestLog::new(config.log_rows)),
+        }
+    }
+
+    /// Takes one completion. The latency is the time from `submitted` to the
+    /// completion, and the completion's ledger must sum to it.
+    #[inline]
+    pub fn record(&mut self, request: &Request, submitted: Time, completion: &Completion) {
+        debug_assert_eq!(request.id, completion.id);
+        self.hasher.absorb(completion.id.0);
+        self.hasher.absorb(completion.time.0);
+        self.hasher.absorb(completion.status as u64);
+        if submitted < self.measure_from {
+            return;
+        }
+        self.totals.requests += 1;
+        if completion.status != Status::Ok {
+            self.totals.invalid += 1;
+            return;
+        }
+        let latency = completion.time.since(submitted);
+        let bytes = request.bytes();
+        let size = SizeClass::of(bytes);
+        let group = Group::of(request.operation, size);
+        self.totals.gc_blocked += u64::from(completion.ledger.has_gc());
+        self.latencies.record(request.operation, size, latency, bytes);
+        self.blame.record(group, latency, &completion.ledger);
+        self.series.record(group, completion.time, latency, bytes);
+        if let Some(log) = &mut self.log {
+            log.record(request, submitted, completion);
+        }
+    }
+
+    /// Takes a final counter of the device or host into the digest.
+    pub fn absorb(&mut self, word: u64) {
+        self.hasher.absorb(word);
+    }
+
+    /// When the open window of the time series ends. The first window starts
+    /// with the end of the warm-up.
+    #[inline]
+    pub fn next_window_end(&self) -> Time {
+        self.series.end_of_window()
+    }
+
+    /// Closes every window that ends at or before `now`, with these readings.
+    /// Call it before recording completions at or after
+    /// [`next_window_end`](Recorder::next_window_end); a completion that comes
+    /// first closes the windows itself with the readings of the window before.
+    ///
+    /// # Panics
+    /// If `gauges` and the gauge names differ in number.
+    pub fn close_windows(&mut self, now: Time, gauges: &[u64]) {
+        self.series.close(now, gauges);
+    }
+
+    /// Ends the run at `end` with these last readings.
+    ///
+    /// # Panics
+    /// If `gauges` and the gauge names differ in number.
+    pub fn finish(mut self, end: Time, gauges: &[u64]) -> Measurement {
+        self.series.finish(end, gauges);
+        self.totals.not_logged = self.log.as_ref().map_or(0, RequestLog::not_logged);
+        let detail = Detail {
+            measured_ns: end.0.saturating_sub(self.measure_from.0),
+            histograms: self.latencies,
+            blame: self.blame,
+        };
+        let summary = Summary::new(self.hasher.finish(), self.totals, detail);
+        Measurement { summary, series: self.series, log: self.log }
+    }
+}

@@ -1,0 +1,88 @@
+//! One row per measured request, for those who want to look at each.
+
+use flashkeel_engine::{Cause, Completion, Request, Time};
+
+use crate::{Column, class::OPERATION_NAMES};
+
+/// The log of measured requests, in order of completion.
+#[derive(Clone, Debug)]
+pub struct RequestLog {
+    max_rows: u64,
+    not_logged: u64,
+    id: Vec<u64>,
+    operation: Vec<u8>,
+    lba: Vec<u64>,
+    sectors: Vec<u64>,
+    submitted_ns: Vec<u64>,
+    completed_ns: Vec<u64>,
+    cause_ns: [Vec<u64>; Cause::COUNT],
+}
+
+impl RequestLog {
+    pub(crate) fn new(max_rows: u64) -> Self {
+        RequestLog {
+            max_rows,
+            not_logged: 0,
+            id: Vec::new(),
+            operation: Vec::new(),
+            lba: Vec::new(),
+            sectors: Vec::new(),
+            submitted_ns: Vec::new(),
+            completed_ns: Vec::new(),
+            cause_ns: std::array::from_fn(|_| Vec::new()),
+        }
+    }
+
+    pub(crate) fn record(&mut self, request: &Request, submitted: Time, completion: &Completion) {
+        if self.len() as u64 >= self.max_rows {
+            self.not_logged += 1;
+            return;
+        }
+        self.id.push(request.id.0);
+        self.operation.push(request.operation as u8);
+        self.lba.push(request.lba.0);
+        self.sectors.push(u64::from(request.sectors));
+        self.submitted_ns.push(submitted.0);
+        self.completed_ns.push(completion.time.0);
+        for (column, (_, ns)) in self.cause_ns.iter_mut().zip(completion.ledger.iter()) {
+            column.push(ns);
+        }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    /// Measured requests that were not logged because the log was full.
+    pub fn not_logged(&self) -> u64 {
+        self.not_logged
+    }
+
+    /// The columns: `id`, `operation`, `lba` (512-byte sectors), `sectors`,
+    /// `submitted_ns`, `completed_ns`, `latency_ns`, and for each cause its
+    /// label with `_ns` after it.
+    pub fn into_columns(self) -> Vec<(String, Column)> {
+        let times = self.submitted_ns.iter().zip(&self.completed_ns);
+        let latency = times.map(|(submitted, completed)| completed - submitted).collect();
+        let operation = Column::Word { indices: self.operation, vocabulary: OPERATION_NAMES };
+        let mut columns = vec![
+            ("id".to_owned(), Column::U64(self.id)),
+            ("operation".to_owned(), operation),
+            ("lba".to_owned(), Column::U64(self.lba)),
+            ("sectors".to_owned(), Column::U64(self.sectors)),
+            ("submitted_ns".to_owned(), Column::U64(self.submitted_ns)),
+            ("completed_ns".to_owned(), Column::U64(self.completed_ns)),
+            ("latency_ns".to_owned(), Column::U64(latency)),
+        ];
+        for (cause, ns) in Cause::ALL.iter().zip(self.cause_ns) {
+            columns.push((format!("{}_ns", cause.label()), Column::U64(ns)));
+        }
+        columns
+    }
+}

@@ -1,0 +1,162 @@
+//! Warm-up, errors, time series, the request log, and the settings.
+
+mod support;
+
+use flashkeel_engine::{Cause, Operation, RequestId, Span, Status, Time};
+use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog, Series};
+use support::{Sample, feed, feed_one, read};
+
+fn column(columns: &[(String, Column)], name: &str) -> Column {
+    columns.iter().find(|(key, _)| key == name).unwrap_or_else(|| panic!("no column {name}")).1.clone()
+}
+
+fn at_ms(ms: u64, latency_ns: u64) -> Sample {
+    Sample { submitted: Time::ZERO + Span::from_ms(ms), ..read(latency_ns) }
+}
+
+#[test]
+fn requests_submitted_during_the_warm_up_count_in_the_digest_only() {
+    let run = |first_latency_ns| {
+        let config = MeasureConfig { log_requests: true, ..MeasureConfig::default() };
+        let mut recorder = Recorder::new(&config, Span::from_ms(10), &[]);
+        // The first is submitted before the end of the warm-up and completes after it.
+        feed(&mut recorder, &[at_ms(9, first_latency_ns), at_ms(10, 1_000), at_ms(11, 1_000)]);
+        recorder.finish(Time::ZERO + Span::from_ms(30), &[])
+    };
+    let (fast, slow) = (run(5_000_000), run(6_000_000));
+    assert_eq!(fast.summary.requests, 2);
+    assert_eq!(fast.summary.read.max_ns, Some(1_000));
+    assert_eq!(fast.summary.blame_ns[Cause::OwnFlash], 2_000);
+    assert_eq!(fast.summary.simulated_s, 0.020);
+    assert_eq!(fast.summary.read.iops, 100.0);
+    assert_eq!(fast.log.unwrap().len(), 2);
+    assert_eq!(column(&fast.series.columns(), "start_ns"), Column::U64(vec![10_000_000]));
+    assert_eq!(column(&fast.series.columns(), "reads"), Column::U64(vec![2]));
+    assert_ne!(fast.summary.digest, slow.summary.digest);
+}
+
+#[test]
+fn requests_that_end_in_an_error_are_counted_apart() {
+    let mut recorder = support::recorder();
+    feed_one(&mut recorder, RequestId(0), &read(1_000), Status::Ok);
+    feed_one(&mut recorder, RequestId(1), &read(9_000), Status::Invalid);
+    let summary = recorder.finish(Time(1), &[]).summary;
+    assert_eq!((summary.requests, summary.invalid_requests), (2, 1));
+    assert_eq!(summary.read.count, 1);
+    assert_eq!(summary.blame_ns.total(), 1_000);
+}
+
+fn series_of(config: &MeasureConfig, samples: &[Sample], end: Time) -> Series {
+    let mut recorder = Recorder::new(config, Span::ZERO, &["free_blocks", "queue_depth"]);
+    for (id, sample) in (0..).map(RequestId).zip(samples) {
+        while recorder.next_window_end() <= sample.completed() {
+            let window_end = recorder.next_window_end();
+            recorder.close_windows(window_end, &[window_end.0, 7]);
+        }
+        feed_one(&mut recorder, id, sample, Status::Ok);
+    }
+    recorder.finish(end, &[1, 2]).series
+}
+
+#[test]
+fn a_window_holds_what_completed_in_it_and_the_gauges_at_its_end() {
+    let ms = 1_000_000;
+    let samples = [
+        at_ms(0, 40 * ms),
+        at_ms(0, 60 * ms),
+        Sample { sectors: 256, ..at_ms(0, 100 * ms) },
+        Sample { operation: Operation::Write, ..at_ms(0, 299 * ms) },
+    ];
+    let series = series_of(&MeasureConfig::default(), &samples, Time(330 * ms));
+    let columns = series.columns();
+    let u64s = |values: &[u64]| Column::U64(values.to_vec());
+    assert_eq!(column(&columns, "start_ns"), u64s(&[0, 100 * ms, 200 * ms, 300 * ms]));
+    assert_eq!(column(&columns, "reads"), u64s(&[2, 1, 0, 0]));
+    assert_eq!(column(&columns, "small_reads"), u64s(&[2, 0, 0, 0]));
+    assert_eq!(column(&columns, "read_bytes"), u64s(&[8_192, 131_072, 0, 0]));
+    assert_eq!(column(&columns, "read_max_ns"), u64s(&[60 * ms, 100 * ms, 0, 0]));
+    assert_eq!(column(&columns, "read_mean_ns"), Column::F64(vec![Some(5e7), Some(1e8), None, None]));
+    assert_eq!(column(&columns, "writes"), u64s(&[0, 0, 1, 0]));
+    assert_eq!(column(&columns, "free_blocks"), u64s(&[100 * ms, 200 * ms, 1, 1]));
+    assert_eq!(column(&columns, "queue_depth"), u64s(&[7, 7, 2, 2]));
+    assert!(columns.iter().all(|(_, column)| column.len() == series.len()));
+}
+
+#[test]
+fn a_run_that_ends_with_a_window_has_no_empty_one_after_it() {
+    let series = series_of(&MeasureConfig::default(), &[at_ms(0, 5)], Time(200_000_000));
+    assert_eq!(series.len(), 2);
+}
+
+#[test]
+fn a_request_that_completes_in_the_last_instant_has_a_window() {
+    let series = series_of(&MeasureConfig::default(), &[at_ms(0, 200_000_000)], Time(200_000_000));
+    assert_eq!(column(&series.columns(), "reads"), Column::U64(vec![0, 0, 1]));
+}
+
+#[test]
+fn a_completion_closes_windows_that_the_caller_did_not() {
+    let mut recorder = Recorder::new(&MeasureConfig::default(), Span::ZERO, &["free_blocks"]);
+    recorder.close_windows(Time(100_000_000), &[9]);
+    feed_one(&mut recorder, RequestId(0), &at_ms(0, 350_000_000), Status::Ok);
+    let series = recorder.finish(Time(350_000_000), &[4]).series;
+    assert_eq!(column(&series.columns(), "reads"), Column::U64(vec![0, 0, 0, 1]));
+    assert_eq!(column(&series.columns(), "free_blocks"), Column::U64(vec![9, 9, 9, 4]));
+}
+
+#[test]
+fn a_long_run_doubles_its_windows_and_loses_nothing() {
+    let config = MeasureConfig { series_window: Span(1_000), ..MeasureConfig::default() };
+    let samples: Vec<Sample> =
+        (0..300_000).map(|n| Sample { submitted: Time(n * 1_000), ..read(n % 1_000) }).collect();
+    let end = Time(300_000_000);
+    let series = series_of(&config, &samples, end);
+    assert_eq!(series.window(), Span(8_000));
+    assert_eq!(series.len(), 300_000 / 8);
+    let columns = series.columns();
+    assert_eq!(column(&columns, "reads"), Column::U64(vec![8; 37_500]));
+    assert_eq!(column(&columns, "start_ns"), Column::U64((0..37_500).map(|row| row * 8_000).collect()));
+    let ends: Vec<u64> = (1..37_500).map(|row| row * 8_000).chain([1]).collect();
+    assert_eq!(column(&columns, "free_blocks"), Column::U64(ends));
+}
+
+fn logged(max_rows: u64) -> (RequestLog, u64) {
+    let config = MeasureConfig { log_requests: true, log_rows: max_rows, ..MeasureConfig::default() };
+    let mut recorder = Recorder::new(&config, Span::ZERO, &[]);
+    let slow = Sample { owners: vec![(Cause::OwnFlash, 10), (Cause::BehindErase, 90)], ..at_ms(1, 0) };
+    feed(&mut recorder, &[read(50), slow, Sample { operation: Operation::Write, ..at_ms(2, 70) }]);
+    let measurement = recorder.finish(Time(5_000_000), &[]);
+    assert_eq!(measurement.summary.requests, 3);
+    (measurement.log.unwrap(), measurement.summary.requests_not_logged)
+}
+
+#[test]
+fn the_log_has_a_row_for_each_request() {
+    let (log, not_logged) = logged(3);
+    assert_eq!(not_logged, 0);
+    let columns = log.into_columns();
+    let indices = vec![0, 0, 1];
+    let vocabulary = &["read", "write", "trim", "flush"];
+    assert_eq!(column(&columns, "operation"), Column::Word { indices, vocabulary });
+    assert_eq!(column(&columns, "lba"), Column::U64(vec![0, 8, 16]));
+    assert_eq!(column(&columns, "submitted_ns"), Column::U64(vec![0, 1_000_000, 2_000_000]));
+    assert_eq!(column(&columns, "latency_ns"), Column::U64(vec![50, 100, 70]));
+    assert_eq!(column(&columns, "behind_erase_ns"), Column::U64(vec![0, 90, 0]));
+    assert_eq!(columns.len(), 7 + Cause::COUNT);
+}
+
+#[test]
+fn a_full_log_stops_and_counts() {
+    let (log, not_logged) = logged(2);
+    assert_eq!((log.len(), log.not_logged(), not_logged), (2, 1, 1));
+}
+
+#[test]
+fn settings_are_checked() {
+    let parse = |json| serde_json::from_str::<MeasureConfig>(json).map_err(|error| error.to_string());
+    assert_eq!(parse("{}").unwrap(), MeasureConfig::default());
+    assert_eq!(parse(r#"{"series_window": "1s"}"#).unwrap().series_window, Span::from_secs(1));
+    assert!(parse(r#"{"series_window": "0s"}"#).unwrap_err().contains("longer than 0"));
+    assert!(parse(r#"{"windows": "1s"}"#).unwrap_err().contains("unknown field `windows`"));
+    assert!(parse(r#"{"series_window": 100}"#).unwrap_err().contains("expected a string"));
+}

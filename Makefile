@@ -7,7 +7,7 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-CORE_SOURCES := $(shell find crates -name target -prune -o -type f -print) Cargo.toml
+CORE_SOURCES := $(shell find crates -name target -prune -o -type f -print) Cargo.toml Cargo.lock
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
@@ -48,5 +48,5 @@ clean:
 
 # The Python sources are used where they are; only the Rust core needs building.
 .venv/core.stamp: .venv/packages.stamp $(CORE_SOURCES)
-	$(BIN)/maturin develop --release --quiet
+	PIP_QUIET=1 $(BIN)/maturin develop --release --quiet
 	touch $@

@@ -19,6 +19,9 @@ from flashkeel.result import Result
 from flashkeel.run import Run
 from flashkeel.storage import load
 
+# Errors that cross from a worker process are found again by this name.
+InputError.__module__ = __name__
+
 __version__: str = _core.version()
 
 __all__ = [

@@ -108,6 +108,7 @@ class Experiment:
                 "schema": SCHEMA,
                 "version": _core.version(),
                 "experiment": self.name,
+                "title": plans[0]["config"]["title"],
                 "identity": identity(plans, seeds),
                 "runs": [_pool(runs[i : i + seeds]) for i in range(0, len(runs), seeds)],
             },

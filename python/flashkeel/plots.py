@@ -87,19 +87,11 @@ def common_class(runs: Sequence[Run]) -> str:
     return classes[0] if classes else runs[0].main_class()
 
 
-def curve(run: Run, latency_class: str) -> list[tuple[float, int]]:
-    """Return the (percentile, ns) points of a run from p90 on."""
-    known = sorted(float(text) for text in run.data[latency_class]["percentile"])
-    points = [(p, run.percentile(latency_class, p)) for p in known if p >= SHOWN[0]]
-    # A logarithmic axis has no place for zero.
-    return [(p, ns) for p, ns in points if ns]
-
-
 def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     from matplotlib.ticker import LogLocator
 
     for index, run in enumerate(runs):
-        points = curve(run, latency_class)
+        points = run.curve(latency_class, SHOWN[0])
         if not points:
             continue
         colour = _RUN_COLOURS[index % len(_RUN_COLOURS)]

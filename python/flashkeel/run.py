@@ -67,6 +67,12 @@ class Run:
         value: int | None = self._at(latency_class, "percentile", percentile)
         return value
 
+    def curve(self, latency_class: str, start: float = 0.0) -> list[tuple[float, int]]:
+        """Return all (percentile, ns) points of a class from `start` on; none without samples."""
+        known = self._distribution(latency_class)["percentile"]
+        points = sorted((float(at), ns) for at, ns in known.items())
+        return [(at, ns) for at, ns in points if at >= start and ns is not None]
+
     def beyond(self, latency_class: str, percentile: str | float) -> int:
         """Return how many samples lie beyond a percentile; below ten it is a guess."""
         return int(self._at(latency_class, "beyond", percentile) or 0)

@@ -24,6 +24,18 @@ _VERDICTS = {
     "unknown": "too few samples",
 }
 
+_INPUT_CHANGES = {
+    "not_io": "lines or records that are no requests",
+    "other_device": "requests of other devices left out",
+    "outside_window": "requests outside the window left out",
+    "zero_length": "requests of no length left out",
+    "trims_dropped": "trims too small to free anything",
+    "aligned": "requests rounded to the alignment",
+    "folded": "requests wrapped into the capacity",
+    "clipped": "requests cut off at its end",
+    "reordered": "requests put back in order",
+}
+
 
 def _table(title: str, left: str, *right: str) -> Table:
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
@@ -51,6 +63,24 @@ def runs(all_runs: Sequence[Run]) -> Table:
             units.share(data["gc_blocked_fraction"]),
         )
     return table
+
+
+def notes(all_runs: Sequence[Run]) -> list[str]:
+    """Return what readers of the results must know, each once."""
+    found = dict.fromkeys(note for run in all_runs for note in run.data["notes"])
+    changes = {run.name: _changed_input(run) for run in all_runs}
+    if len(set(changes.values())) == 1:
+        changes = {"input": changes[all_runs[0].name]}
+    return [
+        *(f"Note: {note}" for note in found),
+        *(f"Note: {name}: {text}" for name, text in changes.items() if text),
+    ]
+
+
+def _changed_input(run: Run) -> str:
+    counts = run.data["workload"]
+    changed = {words: counts[key] for key, words in _INPUT_CHANGES.items() if counts[key]}
+    return ", ".join(f"{count:,} {words}" for words, count in changed.items())
 
 
 def tails(all_runs: Sequence[Run], latency_class: str) -> Table:

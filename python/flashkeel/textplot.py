@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from flashkeel import percentiles, units
-from flashkeel.plots import SHOWN, curve
+from flashkeel.plots import SHOWN
 from flashkeel.run import Run
 
 _MARKS = "ox+*#@%&"
@@ -21,7 +21,7 @@ def tails(runs: Sequence[Run], latency_class: str) -> str:
 
     Both axes are logarithmic. Empty where there are no samples.
     """
-    curves = [_columns(curve(run, latency_class)) for run in runs]
+    curves = [_columns(run.curve(latency_class, SHOWN[0])) for run in runs]
     values = [value for line in curves for value in line if value is not None]
     if not values:
         return ""
@@ -61,7 +61,8 @@ def _columns(points: Sequence[tuple[float, int]]) -> list[float | None]:
     """Interpolate log10(ns) at every column, linearly in nines."""
     if len(points) < 2:
         return [None] * _width()
-    known = [(percentiles.nines(p), math.log10(ns)) for p, ns in points]
+    # A logarithmic axis has no place for zero.
+    known = [(percentiles.nines(p), math.log10(max(ns, 1))) for p, ns in points]
     line: list[float | None] = []
     for column in range(_width()):
         x = 1 + column / _COLUMNS_PER_NINE

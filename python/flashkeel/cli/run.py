@@ -98,3 +98,5 @@ def _print_tables(result: Result) -> None:
     explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]
     screen.print(tables.largest_causes(explanations))
     click.echo(textplot.tails(result.runs, latency_class) + "\n")
+    for note in tables.notes(result.runs):
+        click.echo(note)

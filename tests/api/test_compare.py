@@ -1,0 +1,68 @@
+"""Differences of percentiles and what they are worth."""
+
+from pathlib import Path
+
+import flashkeel
+import pytest
+from flashkeel import Run
+from flashkeel.arrow import TableFiles
+from flashkeel.percentiles import key
+
+PERCENTILES = (50.0, 99.0, 99.9, 99.99, 99.9999)
+
+
+def run_with(value_ns, low_ns, high_ns, beyond=100):
+    """Return a run whose every read percentile is the same."""
+    reads = {
+        "count": 1_000_000,
+        "mean_ns": float(value_ns),
+        "percentile": {key(p): value_ns for p in PERCENTILES},
+        "beyond": {key(p): beyond for p in PERCENTILES},
+        "ci95": {key(p): [low_ns, high_ns] for p in PERCENTILES},
+        "ci95_bounded": {key(p): True for p in PERCENTILES},
+    }
+    data = {"name": "run", "seed": 1, "read": reads}
+    return Run(data, TableFiles(Path()))
+
+
+def test_clear_difference_has_a_sign():
+    rows = flashkeel.compare(run_with(1000, 950, 1050), run_with(500, 480, 520))
+    assert {row.verdict for row in rows} == {"lower"}
+    rows = flashkeel.compare(run_with(500, 480, 520), run_with(1000, 950, 1050))
+    assert {row.verdict for row in rows} == {"higher"}
+
+
+def test_overlapping_intervals_give_no_verdict():
+    rows = flashkeel.compare(run_with(1000, 900, 1100), run_with(1050, 950, 1150))
+    assert {row.verdict for row in rows} == {"overlap"}
+
+
+def test_interval_of_the_difference():
+    row, *_ = flashkeel.compare(run_with(1000, 970, 1060), run_with(2000, 1960, 2080))
+    # Below: hypot(2000 - 1960, 1060 - 1000); above: hypot(2080 - 2000, 1000 - 970).
+    assert row.difference_ns == 1000
+    assert row.interval_ns == (1000 - 73, 1000 + 86)
+
+
+def test_few_samples_give_no_verdict():
+    rows = flashkeel.compare(run_with(1000, 950, 1050, beyond=9), run_with(500, 480, 520))
+    assert {row.verdict for row in rows} == {"unknown"}
+
+
+def test_every_percentile_of_classes_with_samples():
+    rows = flashkeel.compare(run_with(1, 1, 1), run_with(1, 1, 1))
+    assert [(row.latency_class, row.percentile) for row in rows] == [
+        ("read", p) for p in PERCENTILES
+    ]
+
+
+def test_run_against_itself_is_no_difference(small_result):
+    rows = flashkeel.compare(small_result["fifo"], small_result["fifo"])
+    assert {row.difference_ns for row in rows} == {0}
+    assert {row.verdict for row in rows} <= {"overlap", "unknown"}
+
+
+@pytest.mark.parametrize("name", ["fifo", "debit"])
+def test_real_runs_compare(small_result, name):
+    rows = flashkeel.compare(small_result["fifo"], small_result[name])
+    assert {"read", "small_read", "write"} == {row.latency_class for row in rows}

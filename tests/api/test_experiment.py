@@ -1,0 +1,117 @@
+"""Building and running experiments from Python."""
+
+import tomllib
+
+import flashkeel
+import pytest
+from conftest import SMALL
+from flashkeel import Experiment, InputError
+from flashkeel.arrow import TableFiles
+from flashkeel.execution import Task, execute
+
+
+def without_clock(result):
+    return [{k: v for k, v in run.data.items() if k != "wall_s"} for run in result.runs]
+
+
+def test_text_and_file_are_the_same_experiment(small_toml):
+    text, file = Experiment.from_toml(SMALL), Experiment.from_toml(str(small_toml))
+    assert text.plans() == file.plans()
+
+
+def test_runs_come_in_document_order(small_result):
+    assert [run.name for run in small_result.runs] == ["fifo", "debit"]
+
+
+def test_set_reaches_every_run_and_the_last_wins():
+    experiment = Experiment.from_toml(SMALL).set("workload.requests", 9)
+    experiment.set("workload.requests", 11)
+    assert [plan["config"]["workload"]["requests"] for plan in experiment.plans()] == [11, 11]
+
+
+def test_set_takes_strings_as_the_command_line_does():
+    plans = Experiment.from_toml(SMALL).set("device.scheduler", "priority").plans()
+    assert {plan["config"]["device"]["scheduler"]["policy"] for plan in plans} == {"priority"}
+
+
+@pytest.mark.parametrize("value", [True, 3, 0.5, ["a", 1], {"policy": "fifo", "x y": [True]}])
+def test_set_writes_other_values_as_toml(value):
+    experiment = Experiment(SMALL, "small").set("device.scheduler", value)
+    (_, text), *_ = experiment._sets
+    assert tomllib.loads(f"value = {text}")["value"] == value
+
+
+def test_seed_replaces_the_experiments_own():
+    assert {plan["config"]["seed"] for plan in Experiment.from_toml(SMALL).plans(seed=99)} == {99}
+
+
+def test_same_seed_same_result(small_result, small_toml):
+    again = Experiment.from_toml(small_toml).run()
+    assert without_clock(again) == without_clock(small_result)
+
+
+def test_another_seed_another_result(small_result, small_toml):
+    other = Experiment.from_toml(small_toml).run(seed=8)
+    assert other["fifo"].data["digest"] != small_result["fifo"].data["digest"]
+
+
+def test_result_does_not_depend_on_jobs(small_result, small_toml):
+    parallel = Experiment.from_toml(small_toml).run(jobs=2)
+    assert without_clock(parallel) == without_clock(small_result)
+
+
+def test_result_does_not_depend_on_the_cache(small_result, small_toml):
+    cold = Experiment.from_toml(small_toml).run(use_cache=False)
+    assert without_clock(cold) == without_clock(small_result)
+
+
+def test_seeds_are_consecutive_and_pooled(small_result, small_toml):
+    pooled = Experiment.from_toml(small_toml).run(seeds=3, jobs=2)["fifo"]
+    assert pooled.seeds == [7, 8, 9]
+    counts = [pooled.data["requests"], pooled.samples("read"), pooled.samples("write")]
+    alone = small_result["fifo"]
+    assert counts[0] == 3 * alone.data["requests"]
+    assert counts[1] + counts[2] == counts[0]
+
+
+def test_progress_ends_with_everything_done(small_toml):
+    last = {}
+
+    def note(index, phase, fraction):
+        assert 0 <= fraction <= 1
+        last[index] = (phase, fraction)
+
+    Experiment.from_toml(small_toml).run(jobs=2, progress=note)
+    assert set(last) == {0, 1}
+
+
+@pytest.mark.parametrize("seeds", [0, -1])
+def test_no_seeds_are_refused(seeds):
+    with pytest.raises(InputError, match="at least one"):
+        Experiment.from_toml(SMALL).run(seeds=seeds)
+
+
+def test_seeds_beyond_64_bits_are_refused():
+    with pytest.raises(InputError, match="18446744073709551616"):
+        Experiment.from_toml(SMALL).run(seed=2**64 - 1, seeds=2)
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.toml: No such file"):
+        Experiment.from_toml(tmp_path / "nothing.toml")
+
+
+def test_binary_file_is_named(tmp_path):
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"x\.toml: not a text file"):
+        Experiment.from_toml(tmp_path / "x.toml")
+
+
+def test_error_in_a_worker_process_keeps_its_type():
+    tasks = [Task(index, "broken", "not a plan", 1, None) for index in range(2)]
+    with pytest.raises(InputError, match="not a run plan"):
+        execute(tasks, 2, TableFiles.temporary(), None)
+
+
+def test_version_is_one():
+    assert flashkeel.__version__.count(".") == 2

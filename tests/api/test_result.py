@@ -1,0 +1,118 @@
+"""Looking at results from Python."""
+
+import json
+
+import flashkeel
+import pytest
+from flashkeel import InputError
+
+
+def test_percentile_takes_either_spelling(small_result):
+    run = small_result["fifo"]
+    assert run.percentile("read", 99.9) == run.percentile("read", "p99.9")
+
+
+def test_percentiles_grow(small_result):
+    for run in small_result:
+        values = [run.percentile("read", p) for p in (50, 90, 99, 99.9, 99.9999)]
+        assert values == sorted(values)
+
+
+def test_unknown_percentile_names_the_known_ones(small_result):
+    with pytest.raises(InputError, match=r"no percentile 77 .* p99\.9"):
+        small_result["fifo"].percentile("read", 77)
+
+
+@pytest.mark.parametrize("text", ["x", "100", "-1", "nan", ""])
+def test_nonsense_percentile_is_refused(small_result, text):
+    with pytest.raises(InputError, match="not a percentile"):
+        small_result["fifo"].percentile("read", text)
+
+
+def test_unknown_class_names_the_known_ones(small_result):
+    with pytest.raises(InputError, match=r"no class 'reads'.*small_read"):
+        small_result["fifo"].percentile("reads", 99)
+
+
+def test_unknown_run_names_the_known_ones(small_result):
+    with pytest.raises(InputError, match=r"no run 'x'.*fifo, debit"):
+        small_result["x"]
+
+
+def test_class_without_samples_has_no_latency(small_result):
+    run = small_result["fifo"]
+    assert run.samples("flush") == 0
+    assert run.percentile("flush", 99) is None
+    assert run.mean("flush") is None
+    assert run.beyond("flush", 99) == 0
+    assert run.interval("flush", 99) is None
+
+
+def test_interval_holds_the_percentile(small_result):
+    run = small_result["fifo"]
+    low, high = run.interval("read", 50)
+    assert low <= run.percentile("read", 50) <= high
+
+
+def test_few_samples_have_no_interval(small_result):
+    assert small_result["fifo"].beyond("read", 99.9999) == 0
+    assert small_result["fifo"].interval("read", 99.9999) is None
+
+
+def test_explanation_accounts_for_everything(small_result):
+    found = small_result["fifo"].explain(above="p99", latency_class="read")
+    assert found.count > 0
+    assert sum(share.share for share in found.shares) == pytest.approx(1)
+    assert sum(share.mean_ns for share in found.shares) == pytest.approx(found.mean_ns)
+    assert all(0 < share.requests <= found.count for share in found.shares)
+
+
+def test_explanation_of_all_requests_has_the_mean(small_result):
+    run = small_result["fifo"]
+    found = run.explain(above=0, latency_class="read")
+    assert found.count == run.samples("read")
+    assert found.mean_ns == pytest.approx(run.mean("read"))
+
+
+def test_series_is_an_arrow_table(small_result):
+    table = small_result["fifo"].series()
+    assert table.num_rows > 0
+    assert hasattr(table, "__arrow_c_stream__")
+
+
+def test_series_of_another_seed_is_refused(small_result):
+    with pytest.raises(InputError, match="has no seed 3"):
+        small_result["fifo"].series(seed=3)
+
+
+def test_request_log_must_have_been_asked_for(small_result):
+    with pytest.raises(InputError, match=r"measure\.log_requests"):
+        small_result["fifo"].requests()
+
+
+def test_request_log_has_a_row_a_request(small_toml):
+    experiment = flashkeel.Experiment.from_toml(small_toml).set("measure.log_requests", True)
+    run = experiment.set("workload.requests", 500).run(jobs=2)["debit"]
+    log = run.requests()
+    assert log.num_rows == run.data["requests"] == 500
+
+
+def test_saved_result_loads_as_it_was(small_result, saved):
+    loaded = flashkeel.load(saved)
+    assert loaded.document == json.loads(small_result.to_json(detail=True))
+    assert loaded["debit"].series().num_rows == small_result["debit"].series().num_rows
+    assert loaded["debit"].explain() == small_result["debit"].explain()
+
+
+def test_json_without_detail_explains_nothing(small_result, tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text(small_result.to_json())
+    with pytest.raises(InputError, match="--out"):
+        flashkeel.load(path)["fifo"].explain()
+
+
+def test_run_names_may_hold_anything(small_result):
+    files = small_result.files
+    paths = {files.path("series", name, 1) for name in ("a/b", "a%2Fb", "..", "a b", "a")}
+    assert len(paths) == 5
+    assert {path.parent for path in paths} == {files.directory / "series"}

@@ -1,0 +1,93 @@
+"""What is written, where, and when it is refused."""
+
+import json
+
+import flashkeel
+import pytest
+from flashkeel import InputError
+
+
+def names(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+def test_directory_holds_results_series_and_pictures(saved):
+    assert names(saved) == [
+        "result.json",
+        "series",
+        "series/debit.seed7.parquet",
+        "series/fifo.seed7.parquet",
+        "tails.png",
+        "tails.svg",
+    ]
+    assert (saved / "tails.png").read_bytes().startswith(b"\x89PNG")
+    assert "synthetic workload" in (saved / "tails.svg").read_text()
+
+
+def test_nothing_else_is_left_beside_it(saved):
+    assert names(saved.parent)[0] == saved.name
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_same_result_same_files(small_result, saved, tmp_path):
+    small_result.save(tmp_path / "again")
+    for name in ("result.json", "tails.svg", "tails.png", "series/fifo.seed7.parquet"):
+        assert (tmp_path / "again" / name).read_bytes() == (saved / name).read_bytes(), name
+
+
+def test_same_experiment_may_be_saved_again(small_result, tmp_path):
+    small_result.save(tmp_path / "out")
+    small_result.save(tmp_path / "out")
+
+
+def test_another_experiments_result_stays(small_result, small_toml, tmp_path):
+    small_result.save(tmp_path / "out")
+    before = (tmp_path / "out/result.json").read_bytes()
+    other = flashkeel.Experiment.from_toml(small_toml).set("workload.requests", 100).run()
+    with pytest.raises(InputError, match="another experiment"):
+        other.save(tmp_path / "out")
+    assert (tmp_path / "out/result.json").read_bytes() == before
+    other.save(tmp_path / "out", overwrite=True)
+    assert flashkeel.load(tmp_path / "out")["fifo"].data["requests"] == 100
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_directory_with_other_files_is_always_refused(small_result, tmp_path, overwrite):
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(InputError, match=r"thesis\.tex"):
+        small_result.save(tmp_path, overwrite)
+    assert names(tmp_path) == ["thesis.tex"]
+
+
+def test_parents_are_created(small_result, tmp_path):
+    small_result.save(tmp_path / "a/b/c")
+    assert (tmp_path / "a/b/c/result.json").exists()
+
+
+def test_path_through_a_file_is_refused(small_result, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="not a directory"):
+        small_result.save(tmp_path / "file/out")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not a result"),
+        ("[1]", "no runs"),
+        ('{"runs": 3}', "no runs"),
+        ('{"schema": 99, "runs": []}', "schema 99"),
+        ('{"schema": 1, "runs": [', "not a result"),
+    ],
+)
+def test_file_that_is_no_result_is_refused(tmp_path, text, said):
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(InputError, match=said):
+        flashkeel.load(tmp_path)
+
+
+def test_result_file_is_valid_strict_json(saved):
+    def refuse(name):
+        raise AssertionError(name)
+
+    json.loads((saved / "result.json").read_text(), parse_constant=refuse)

@@ -1,0 +1,99 @@
+"""Bad usage and bad input: status 2, one line, no traceback, nothing written."""
+
+import pytest
+from conftest import SMALL
+
+USAGE = [
+    ("frobnicate",),
+    ("run",),
+    ("run", "demo", "--format", "xml"),
+    ("run", "demo", "--jobs", "0"),
+    ("run", "demo", "--seeds", "0"),
+    ("run", "demo", "--seeds", "many"),
+    ("run", "demo", "--seed", "-1"),
+    ("run", "demo", "--seed", str(2**64)),
+    ("run", "demo", "--sed", "1"),
+    ("run", "demo", "--set", "device.scheduler"),
+    ("run", "demo", "--set", "=fifo"),
+    ("run", "demo", "--set", "device.schduler=fifo"),
+    ("run", "demo", "--set", "device.scheduler=fifi"),
+    ("run", "demmo"),
+    ("run", "no/such.toml"),
+    ("compare", "nowhere", "nothing"),
+    ("explain", "nowhere"),
+    ("list", "things"),
+    ("show", "autosdd"),
+    ("trace", "info", "no/such.csv"),
+    ("trace", "synth", "demo", "out.csv", "--to", "msr", "--run", "nope"),
+    ("trace", "synth", "demo", "no/such/out.csv", "--to", "msr"),
+]
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
+def test_one_line_and_status_2(cli, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    outcome = cli(*arguments)
+    assert outcome.status == 2
+    assert outcome.out == ""
+    assert len(outcome.err.splitlines()) == 1, outcome.err
+    assert outcome.err.startswith("flashkeel: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("seed = 7", "sead = 7"), "small.toml:2: sead: unknown key"),
+        (("seed = 7", 'seed = "x"'), "small.toml:2: seed"),
+        (("[device.geometry]", "[device.geometri]"), "device.geometri: unknown key"),
+        (('name = "debit"', 'name = "fifo"'), 'two runs are named "fifo"'),
+        (("[[runs]]", "[[runs"), "small.toml:"),
+        (("blocks_per_plane = 8", "blocks_per_plane = 0"), "blocks_per_plane"),
+    ],
+    ids=lambda value: value[1] if isinstance(value, tuple) else None,
+)
+def test_bad_document_names_its_place(cli, tmp_path, monkeypatch, change, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL.replace(*change))
+    outcome = cli("run", "small.toml", "--out", "out")
+    assert outcome.status == 2
+    assert said in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_misspelt_key_gets_a_suggestion(cli):
+    assert 'did you mean "scheduler"?' in cli("run", "demo", "--set", "device.schduler=x").err
+
+
+def test_no_arguments_show_help(cli):
+    outcome = cli()
+    assert outcome.status == 2
+    assert "Commands:" in outcome.err
+
+
+def test_help_is_no_error(cli):
+    for arguments in (("--help",), ("run", "-h"), ("trace", "convert", "--help")):
+        outcome = cli(*arguments)
+        assert (outcome.status, outcome.err) == (0, "")
+        assert "Usage: flashkeel" in outcome.out
+
+
+def test_internal_error_is_one_line_too(cli, monkeypatch):
+    def fail(_name):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("flashkeel._core.show", fail)
+    outcome = cli("show", "demo")
+    assert outcome.status == 1
+    assert len(outcome.err.splitlines()) == 1
+    assert "ZeroDivisionError" in outcome.err
+
+
+def test_interrupt_ends_without_traceback(cli, monkeypatch):
+    def interrupt(_name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flashkeel._core.show", interrupt)
+    outcome = cli("show", "demo")
+    assert (outcome.status, outcome.err.strip()) == (130, "flashkeel: interrupted")

@@ -1,0 +1,63 @@
+"""flashkeel compare and explain, on saved results."""
+
+import json
+
+
+def test_explain_shows_causes_with_bars(cli, saved):
+    outcome = cli("explain", f"{saved}:fifo", "--above", "p99")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "above p99 " in outcome.out
+    assert "█" in outcome.out
+    assert "debit:" not in outcome.out
+
+
+def test_explain_shows_every_run(cli, saved):
+    out = cli("explain", saved, "--above", "99").out
+    assert "fifo:" in out
+    assert "debit:" in out
+
+
+def test_explain_json_adds_up(cli, saved):
+    found = json.loads(cli("explain", saved, "--class", "write", "--format", "json").out)
+    assert [one["run"] for one in found] == ["fifo", "debit"]
+    for one in found:
+        assert one["latency_class"] == "write"
+        assert abs(sum(share["share"] for share in one["shares"]) - 1) < 1e-9
+
+
+def test_explain_reads_the_file_as_well(cli, saved):
+    assert cli("explain", saved).out == cli("explain", saved / "result.json").out
+
+
+def test_explain_refuses_a_bad_percentile(cli, saved):
+    outcome = cli("explain", saved, "--above", "median")
+    assert outcome.status == 2
+    assert "not a percentile" in outcome.err
+
+
+def test_explain_refuses_an_unknown_run(cli, saved):
+    outcome = cli("explain", f"{saved}:nope")
+    assert outcome.status == 2
+    assert "fifo, debit" in outcome.err
+
+
+def test_compare_pairs_runs_by_name(cli, saved):
+    outcome = cli("compare", saved, saved)
+    assert "A fifo against B fifo" in outcome.out
+    assert "A debit against B debit" in outcome.out
+    assert "fifo against B debit" not in outcome.out
+
+
+def test_compare_two_runs_of_one_result(cli, saved):
+    outcome = cli("compare", f"{saved}:fifo", f"{saved}:debit")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "95 % interval" in outcome.out
+    assert "too few samples" in outcome.out
+
+
+def test_compare_json_has_differences(cli, saved):
+    pairs = json.loads(cli("compare", f"{saved}:fifo", saved, "--format", "json").out)
+    assert [(pair["a"], pair["b"]) for pair in pairs] == [("fifo", "fifo"), ("fifo", "debit")]
+    for row in pairs[0]["percentiles"]:
+        assert row["difference_ns"] == row["b_ns"] - row["a_ns"] == 0
+        assert row["verdict"] in ("overlap", "unknown")

@@ -1,0 +1,100 @@
+"""Fixtures: a small experiment, its result, and the command line."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import flashkeel
+import pytest
+from flashkeel.cli import main
+
+SMALL = """\
+title = "Small"
+seed = 7
+
+[device]
+preset = "autossd"
+logical_capacity = "400MiB"
+
+[device.geometry]
+blocks_per_plane = 8
+pages_per_block = 64
+
+[workload]
+requests = 20000
+source = { policy = "synthetic", read = 0.7, rate = 20000 }
+
+[[runs]]
+name = "fifo"
+set = { "device.scheduler" = "fifo" }
+
+[[runs]]
+name = "debit"
+set = { "device.scheduler" = "debit" }
+"""
+
+
+@dataclass
+class Outcome:
+    """What a command did."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory):
+    os.environ["FLASHKEEL_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys):
+    """Run the command line in this process."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["flashkeel", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        written = capsys.readouterr()
+        return Outcome(stopped.value.code or 0, written.out, written.err)
+
+    return call
+
+
+@pytest.fixture
+def shell():
+    """Run the command line in a process of its own, with pipes."""
+
+    def call(*arguments, **environment):
+        done = subprocess.run(
+            [sys.executable, "-m", "flashkeel", *map(str, arguments)],
+            capture_output=True,
+            encoding="utf-8",
+            env=os.environ | environment,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def small_toml(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("experiment") / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_result(small_toml) -> flashkeel.Result:
+    return flashkeel.Experiment.from_toml(small_toml).run()
+
+
+@pytest.fixture(scope="session")
+def saved(small_result, tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("saved") / "small"
+    small_result.save(directory)
+    return directory

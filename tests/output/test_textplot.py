@@ -1,0 +1,22 @@
+"""The plot in plain characters."""
+
+from flashkeel import textplot
+
+
+def test_lines_fit_a_terminal_and_are_plain(small_result):
+    text = textplot.tails(small_result.runs, "small_read")
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "\x1b" not in text
+    assert "o fifo  x debit" in text
+    assert "99.9999 %" in text
+
+
+def test_higher_latency_is_higher_up(small_result):
+    rows = textplot.tails(small_result.runs[:1], "small_read").splitlines()
+    marked = [(row.rfind("o"), index) for index, row in enumerate(rows[:-1]) if "o" in row]
+    columns = [column for column, _ in marked]
+    assert columns == sorted(columns, reverse=True)
+
+
+def test_nothing_without_samples(small_result):
+    assert textplot.tails(small_result.runs, "flush") == ""

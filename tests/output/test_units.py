@@ -1,0 +1,52 @@
+"""Numbers for people."""
+
+import pytest
+from flashkeel import units
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (None, "–"),
+        (0, "0 ns"),
+        (1, "1.00 ns"),
+        (999, "999 ns"),
+        (999.96, "1.00 µs"),
+        (1_234, "1.23 µs"),
+        (12_340, "12.3 µs"),
+        (999_600, "1.00 ms"),
+        (1_500_000_000, "1.50 s"),
+        (123_400_000_000, "123 s"),
+        (1_234_000_000_000, "1230 s"),
+    ],
+)
+def test_durations(ns, text):
+    assert units.duration(ns) == text
+
+
+@pytest.mark.parametrize(("ns", "text"), [(1500, "+1.50 µs"), (-1500, "-1.50 µs"), (0, "0 ns")])
+def test_differences_have_a_sign(ns, text):
+    assert units.signed_duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (9_999, "9,999"), (10_000, "10.0 k"), (1_234_567, "1.23 M")]
+)
+def test_counts(value, text):
+    assert units.count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(512, "512 B"), (4096, "4.00 KiB"), (3 * 2**30, "3.00 GiB")]
+)
+def test_sizes(value, text):
+    assert units.size(value) == text
+
+
+def test_shares():
+    assert units.share(0.1234) == "12.3 %"
+    assert units.share(0) == "0 %"
+
+
+def test_causes_are_words():
+    assert units.cause("behind_gc_program") == "behind GC program"

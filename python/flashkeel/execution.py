@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import queue
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ class _Worker:
 
 
 def _start_worker(reports: Queue[tuple[int, str, float]], cancelled: Event) -> None:
+    # Ctrl-C reaches the whole process group; the parent passes it on as `cancelled`.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A worker's last progress report must not keep it from ending.
     reports.cancel_join_thread()
     _Worker.reports = reports

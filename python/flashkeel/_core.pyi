@@ -1,0 +1,89 @@
+"""The simulator. Everything structured crosses as JSON text.
+
+Wrong input raises `InputError`, anything else that fails `RuntimeError`.
+"""
+
+from collections.abc import Callable
+from typing import Literal, final
+
+class InputError(ValueError):
+    """Wrong input: a document, an override, a trace or a name."""
+
+@final
+class Table:
+    """A table for any Arrow library, such as ``pyarrow.table(...)``."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a capsule of the Arrow C stream interface."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+@final
+class RunResult:
+    """What a run measured."""
+
+    def json(self) -> str:
+        """Return the run object, with blame table and histograms under ``detail``."""
+
+    def series(self) -> Table:
+        """Return the time series, one row a window."""
+
+    def requests(self) -> Table | None:
+        """Return the request log, one row a request, if the experiment asked for one."""
+
+def version() -> str:
+    """Return the simulator's version."""
+
+def resolve(document: str, name: str, sets: list[tuple[str, str]], seed: int | None = None) -> str:
+    """Return the runs of a TOML document, a list of plans with ``name`` and ``config``.
+
+    `name` is what errors call the document; where it is a path, relative paths
+    in the document start at its folder. `sets` are keys and values set over the
+    document, as ``--set KEY=VALUE`` gives them. `seed` replaces the document's.
+    """
+
+def run(
+    plan_json: str,
+    seed: int,
+    cache_dir: str | None = None,
+    progress: Callable[[str, float], object] | None = None,
+) -> RunResult:
+    """Run one plan with a seed.
+
+    The steady state of the device is kept in `cache_dir`; no result depends on
+    it. `progress` is called with what is being done and the fraction of it that
+    is done, at most ten times a second; an exception it raises ends the run.
+    """
+
+def explain(result_json: str, run_name: str, class_: str, above: str) -> str:
+    """Say who owns the latency of a run's requests above a percentile (``p99.9``).
+
+    `class_` is ``read``, ``write``, ``small_read``, ``trim`` or ``flush``. Returns an
+    object with ``threshold_ns``, ``count``, ``mean_ns`` and ``causes``, a list of
+    ``cause``, ``share``, ``mean_ns``, largest first.
+    """
+
+def merge(runs: list[str]) -> str:
+    """Pool the runs of one plan with different seeds into one run object."""
+
+def trace_info(path: str, options_json: str) -> str:
+    """Describe a trace; `options_json` holds keys of the trace source."""
+
+def trace_convert(path: str, options_json: str, out_path: str, out_format: str) -> str:
+    """Write a trace in another format and return the counts of what became of it."""
+
+def trace_synth(config_json: str, out_path: str, out_format: str, seed: int) -> str:
+    """Write the workload of a plan's ``config`` as a trace and return the counts."""
+
+def list_names(kind: Literal["presets", "policies", "experiments"]) -> str:
+    """Return a list of names, or for policies the axes, each with its policies."""
+
+def show(name: str) -> str:
+    """Return the TOML document of a built-in experiment or preset."""
+
+def schema() -> str:
+    """Return the JSON Schema of an experiment document."""
+
+def reference() -> str:
+    """Return the configuration reference in Markdown."""

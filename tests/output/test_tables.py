@@ -1,0 +1,62 @@
+"""Tables: what they say, and what they do not hide."""
+
+import io
+
+from flashkeel import tables
+from rich.console import Console
+
+
+def text(table):
+    stream = io.StringIO()
+    Console(file=stream, width=120).print(table)
+    return stream.getvalue()
+
+
+def test_run_table_has_human_units(known_run):
+    (row,) = [line for line in text(tables.runs([known_run()])).splitlines() if "200,000" in line]
+    assert row.split() == ["run", "200,000", "10.0", "s", "400", "k", "–", "12", "1.23", "%"]
+
+
+def test_generated_input_is_called_synthetic(known_run):
+    assert "recorded trace" in text(tables.runs([known_run()]))
+    mixed = [known_run(), known_run("other", synthetic=True)]
+    assert "synthetic workload" in text(tables.runs(mixed))
+
+
+def test_tail_marks_percentiles_with_few_samples_beyond(known_run):
+    shown = text(tables.tails([known_run()], "small_read"))
+    row = next(line for line in shown.splitlines() if " run " in line and "µs" in line)
+    assert " ".join(row.split()) == "run 1.50 µs 10.0 µs 100 µs 1.00 ms 10.0 ms *0"
+    assert "* fewer than 10 samples beyond: how many" in shown
+
+
+def test_pooled_runs_show_their_intervals(known_run):
+    assert " … " not in text(tables.tails([known_run()], "small_read"))
+    assert "90.0 ns … 110 ns" in text(tables.tails([known_run(seeds=[1, 2])], "small_read"))
+
+
+def test_class_without_samples_is_all_dashes(known_run):
+    shown = text(tables.tails([known_run()], "write"))
+    assert shown.count("–") == 5
+    assert "*" not in shown
+
+
+def test_run_names_are_no_markup(known_run):
+    assert "[red]x" in text(tables.runs([known_run("[red]x")]))
+
+
+def test_changed_input_is_told(known_run):
+    folded = dict.fromkeys(known_run().data["workload"], 0) | {"folded": 1234}
+    same = [known_run("a", workload=folded), known_run("b", workload=folded)]
+    assert tables.notes(same) == ["Note: input: 1,234 requests wrapped into the capacity"]
+    different = [known_run("a", workload=folded), known_run("b")]
+    assert tables.notes(different) == ["Note: a: 1,234 requests wrapped into the capacity"]
+    assert tables.notes([known_run()]) == []
+
+
+def test_notes_are_told_once(known_run):
+    runs = [
+        known_run("a", notes=["time unit assumed"]),
+        known_run("b", notes=["time unit assumed"]),
+    ]
+    assert tables.notes(runs) == ["Note: time unit assumed"]

@@ -24,7 +24,11 @@ pages_per_block = 64
 
 [workload]
 requests = 20000
-source = { policy = "synthetic", read = 0.7, rate = 20000 }
+
+[workload.source]
+policy = "synthetic"
+read_fraction = 0.7
+arrivals = { policy = "poisson", iops = 20000 }
 
 [[runs]]
 name = "fifo"

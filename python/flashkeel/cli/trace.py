@@ -52,7 +52,8 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
 def convert(source: str, target: Path, form: str, sets: tuple[str, ...]) -> None:
     """Write a trace in another format."""
     with storage.replacing(target) as written:
-        _core.trace_convert(source, _settings(sets), str(written), form)
+        done = _core.trace_convert(source, _settings(sets), str(written), form)
+    _print_written(done)
 
 
 @trace.command()
@@ -82,7 +83,8 @@ def synth(
         known = ", ".join(plan["name"] for plan in plans)
         raise InputError(f"--run {name}: no such run; the experiment has {known}")
     with storage.replacing(target) as written:
-        _core.trace_synth(json.dumps(config["workload"]), str(written), form, config["seed"])
+        done = _core.trace_synth(json.dumps(config), str(written), form, config["seed"])
+    _print_written(done)
 
 
 def _settings(sets: tuple[str, ...]) -> str:
@@ -97,36 +99,47 @@ def _value(text: str) -> Any:  # noqa: ANN401
         return text
 
 
-def _lines(found: dict[str, Any], indent: str = "") -> list[str]:
+def _print_written(done: str) -> None:
+    found = json.loads(done)
+    counts = {key: value for key, value in found.pop("counts").items() if value}
+    for line in _lines(found | {"input": counts}):
+        click.echo(line)
+
+
+def _lines(found: dict[str, Any], unit: str = "", indent: str = "") -> list[str]:
     """Lay out nested counts and names, one a line, in human units."""
     width = max((len(key) for key in found), default=0) + 2
     lines: list[str] = []
     for key, value in found.items():
         words = key.removesuffix("_ns").replace("_", " ")
         if isinstance(value, dict):
-            lines += [f"{indent}{words}", *_lines(value, indent + "  ")]
+            lines += [f"{indent}{words}", *_lines(value, key, indent + "  ")]
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            lines += [f"{indent}{words}"]
-            for item in value:
-                text = ", ".join(f"{k.replace('_', ' ')} {_human(k, v)}" for k, v in item.items())
-                lines.append(f"{indent}  {text}")
+            rows = (_row(item) for item in value)
+            lines += [f"{indent}{words}", *(f"{indent}  {row}" for row in rows)]
         else:
-            lines.append(f"{indent}{words:<{width}}{_human(key, value)}")
+            lines.append(f"{indent}{words:<{width}}{_human(f'{key}_{unit}', value)}")
     return lines
+
+
+def _row(item: dict[str, Any]) -> str:
+    return ", ".join(f"{key.replace('_', ' ')} {_human(key, value)}" for key, value in item.items())
 
 
 def _human(key: str, value: Any) -> str:  # noqa: ANN401
     match value:
         case bool() | str():
             return str(value)
-        case int() | float() if key.endswith("_ns"):
+        case int() | float() if "_ns" in key:
             return units.duration(value)
         case int() | float() if "bytes" in key:
             return units.size(value)
+        case float() if "fraction" in key:
+            return units.share(value)
         case int():
             return f"{value:,}"
         case float():
             return units.significant(value)
         case list():
-            return ", ".join(_human(key, item) for item in value) or units.MISSING
+            return "; ".join(_human(key, item) for item in value) or units.MISSING
     return units.MISSING

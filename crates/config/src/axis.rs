@@ -74,17 +74,17 @@ macro_rules! axis {
         impl<'de> $crate::macro_support::serde::Deserialize<'de> for $Axis {
             fn deserialize<D: $crate::macro_support::serde::Deserializer<'de>>(
                 deserializer: D,
-            ) -> Result<Self, D::Error> {
+            ) -> ::std::result::Result<Self, D::Error> {
                 use $crate::macro_support::{serde::de::{EnumAccess, Error, VariantAccess, Visitor}, serde_json};
                 struct Choose;
                 impl<'de> Visitor<'de> for Choose {
                     type Value = $Axis;
 
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    fn expecting(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                         f.write_str(concat!("the name of a ", $label, " or a table with a policy"))
                     }
 
-                    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<$Axis, A::Error> {
+                    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> ::std::result::Result<$Axis, A::Error> {
                         let (policy, settings) = access.variant::<String>()?;
                         match policy.as_str() {
                             $($name => settings.newtype_variant::<$Settings>().map($Axis::$Variant),)+
@@ -95,7 +95,7 @@ macro_rules! axis {
                     fn visit_newtype_struct<D: $crate::macro_support::serde::Deserializer<'de>>(
                         self,
                         deserializer: D,
-                    ) -> Result<$Axis, D::Error> {
+                    ) -> ::std::result::Result<$Axis, D::Error> {
                         let value = <serde_json::Value as $crate::macro_support::serde::Deserialize>::deserialize(deserializer)?;
                         $crate::Node::from_json(value, &$crate::Origin::Default).read().map_err(Error::custom)
                     }
@@ -108,7 +108,7 @@ macro_rules! axis {
             fn serialize<S: $crate::macro_support::serde::Serializer>(
                 &self,
                 serializer: S,
-            ) -> Result<S::Ok, S::Error> {
+            ) -> ::std::result::Result<S::Ok, S::Error> {
                 use $crate::macro_support::{serde::ser::Error as _, serde_json};
                 let mut value = match self {
                     $($Axis::$Variant(settings) => serde_json::to_value(settings).map_err(S::Error::custom)?),+
@@ -119,7 +119,7 @@ macro_rules! axis {
         }
 
         impl $crate::macro_support::schemars::JsonSchema for $Axis {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
                 stringify!($Axis).into()
             }
 

@@ -1,0 +1,159 @@
+//! The steady-state cache: preconditioned devices, kept on disk by content.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use flashkeel_device::{DeviceConfig, Ssd};
+
+/// Identifies the file format.
+const MAGIC: &[u8; 8] = b"FKSTATE1";
+/// Bytes of a hash.
+const HASH: usize = 32;
+/// Bytes before the state: the magic and the key.
+const HEAD: u64 = 8 + HASH as u64;
+/// Oldest files go when all together take more than this.
+const LIMIT_BYTES: u64 = 8 << 30;
+
+/// A folder of preconditioned devices.
+///
+/// A file holds the magic, its key, the state, and a hash over all of that. It
+/// appears under its name only when it is complete. A file that is damaged is
+/// built anew, with a note on standard error; no result depends on the cache.
+pub struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// The cache in `folder`, which need not exist.
+    pub fn new(folder: &Path) -> Cache {
+        Cache { folder: folder.to_owned() }
+    }
+
+    /// The device in its steady state, if it is kept.
+    pub fn load(&self, config: &DeviceConfig, seed: u64) -> Option<Ssd> {
+        let path = self.path(config, seed);
+        let result = File::open(&path).and_then(|file| read(file, config, seed));
+        match result {
+            Ok(ssd) => {
+                // Marks the file as used, for the sake of `trim` only.
+                let _ =
+                    File::options().append(true).open(&path).and_then(|f| f.set_modified(SystemTime::now()));
+                Some(ssd)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                note(&path, &format!("{error}; preconditioning again"));
+                None
+            }
+        }
+    }
+
+    /// Keeps a device's steady state. A failure is noted, never fatal.
+    pub fn store(&self, config: &DeviceConfig, seed: u64, ssd: &Ssd) {
+        let path = self.path(config, seed);
+        let partial = path.with_extension(format!("{}.partial", std::process::id()));
+        let result = fs::create_dir_all(&self.folder)
+            .and_then(|()| write(&partial, config, seed, ssd))
+            .and_then(|()| fs::rename(&partial, &path))
+            .and_then(|()| self.trim(&path));
+        if let Err(error) = result {
+            let _ = fs::remove_file(&partial);
+            note(&path, &format!("{error}; the steady state is not kept"));
+        }
+    }
+
+    fn path(&self, config: &DeviceConfig, seed: u64) -> PathBuf {
+        self.folder.join(format!("{}.state", blake3::Hash::from(key(config, seed)).to_hex()))
+    }
+
+    /// Deletes the files unused for longest until the rest fits the limit.
+    fn trim(&self, newest: &Path) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if entry.path().extension().is_some_and(|extension| extension == "state")
+                && entry.path() != newest
+            {
+                files.push((metadata.modified()?, entry.path(), metadata.len()));
+            }
+        }
+        files.sort();
+        let mut total: u64 = files.iter().map(|(.., bytes)| bytes).sum::<u64>() + fs::metadata(newest)?.len();
+        for (_, path, bytes) in files {
+            if total <= LIMIT_BYTES {
+                break;
+            }
+            fs::remove_file(path)?;
+            total -= bytes;
+        }
+        Ok(())
+    }
+}
+
+fn note(path: &Path, message: &str) {
+    eprintln!("flashkeel: steady-state cache: {}: {message}", path.display());
+}
+
+/// Hash of everything the steady state depends on, the simulator's own source
+/// included.
+fn key(config: &DeviceConfig, seed: u64) -> [u8; HASH] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(env!("FLASHKEEL_SOURCE_HASH").as_bytes());
+    hasher.update(&seed.to_le_bytes());
+    hasher.update(config.steady_state_key().as_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+fn write(path: &Path, config: &DeviceConfig, seed: u64, ssd: &Ssd) -> io::Result<()> {
+    let mut out = Hashing { inner: BufWriter::new(File::create(path)?), hasher: blake3::Hasher::new() };
+    out.write_all(MAGIC)?;
+    out.write_all(&key(config, seed))?;
+    ssd.save(&mut out)?;
+    let hash = out.hasher.finalize();
+    out.inner.write_all(hash.as_bytes())?;
+    out.inner.into_inner().map_err(|error| error.into_error())?.sync_all()
+}
+
+fn read(mut file: File, config: &DeviceConfig, seed: u64) -> io::Result<Ssd> {
+    let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("damaged: {why}"));
+    let length = file.metadata()?.len();
+    let Some(state) = length.checked_sub(HEAD + HASH as u64) else { return Err(damaged("too short")) };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader((&mut file).take(HEAD + state))?;
+    let mut hash = [0; HASH];
+    file.read_exact(&mut hash)?;
+    if hasher.finalize() != hash {
+        return Err(damaged("its checksum is wrong"));
+    }
+    file.rewind()?;
+    let mut head = [0; HEAD as usize];
+    file.read_exact(&mut head)?;
+    if head[..8] != *MAGIC || head[8..] != key(config, seed) {
+        return Err(damaged("it belongs to another device"));
+    }
+    file.seek(SeekFrom::Start(HEAD))?;
+    Ssd::load(config, seed, &mut BufReader::new(file.take(state)))
+}
+
+/// Hashes what passes through.
+struct Hashing<W> {
+    inner: W,
+    hasher: blake3::Hasher,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

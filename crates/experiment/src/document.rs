@@ -1,0 +1,212 @@
+//! From a document to plans: layers, variants, validation.
+
+use std::{collections::BTreeMap, path::Path};
+
+use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean};
+use flashkeel_device::{DeviceConfig, PRESETS};
+use flashkeel_stats::MeasureConfig;
+use flashkeel_workload::{WorkloadConfig, WorkloadError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::Error;
+
+/// An experiment: one device under one workload, and the variants to run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// One line for the top of tables and pictures.
+    #[serde(default)]
+    pub title: String,
+    /// Everything random follows from it.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// The SSD.
+    #[serde(default)]
+    pub device: DeviceConfig,
+    /// What is asked of it.
+    pub workload: WorkloadConfig,
+    /// What is measured beyond what always is.
+    #[serde(default)]
+    pub measure: MeasureConfig,
+    /// Variants to run instead of the experiment as it stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<Variant>,
+}
+
+/// A variant of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Names the run in results.
+    pub name: String,
+    /// Keys set over the experiment's own: `{ "device.scheduler" = "fifo" }`.
+    #[serde(default)]
+    pub set: BTreeMap<String, Value>,
+}
+
+/// One run, complete: nothing is left to look up or to decide but the seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunPlan {
+    /// The variant's name; `run` where there are no variants.
+    pub name: String,
+    /// The preset the device was based on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// The resolved experiment, without variants.
+    pub config: Experiment,
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+/// Resolves a TOML document into its runs.
+///
+/// Later layers win: defaults, the preset named by `device.preset`, the
+/// document, a variant's `set`, `sets` (path and value, as `--set` gives
+/// them). `name` is what errors call the document; where it is a path,
+/// relative paths in the document start at its folder. `seed` replaces the
+/// experiment's.
+///
+/// # Errors
+/// [`Error::Input`] for anything wrong in the document, the overrides, or the
+/// head of the trace they name; nothing has been written by then.
+pub fn resolve(
+    document: &str,
+    name: &str,
+    sets: &[(String, String)],
+    seed: Option<u64>,
+) -> Result<Vec<RunPlan>, Error> {
+    let mut file = Node::parse(document, name)?;
+    anchor_paths(&mut file, Path::new(name).parent());
+    let overrides =
+        sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
+    let mut plans: Vec<RunPlan> = Vec::new();
+    for (variant, set) in variants(&file, &overrides)? {
+        let (plan, tree) = plan(&file, set, &overrides, variant, seed)?;
+        // Opening a trace may read all of it, so what was opened is not opened again.
+        let is_same = |earlier: &RunPlan| earlier.config.workload == plan.config.workload;
+        validate(&plan.config, &tree, plans.iter().any(is_same))?;
+        if plans.iter().any(|earlier| earlier.name == plan.name) {
+            let message = format!("two runs are named {:?}", plan.name);
+            return Err(file.error_at(&format!("runs.{}.name", plans.len()), message).into());
+        }
+        plans.push(plan);
+    }
+    Ok(plans)
+}
+
+/// Every variant's name and layers.
+fn variants(file: &Node, overrides: &[Node]) -> Result<Vec<(String, Vec<Node>)>, ConfigError> {
+    let mut whole = file.clone();
+    for over in overrides {
+        whole.merge(over.clone())?;
+    }
+    let Some(runs) = whole.get("runs") else { return Ok(vec![("run".into(), Vec::new())]) };
+    let variants: Vec<Variant> = runs.read().map_err(|error| error.within("runs"))?;
+    if variants.is_empty() {
+        return Err(whole.error_at("runs", "there are none; leave the key out for a single run"));
+    }
+    let mut found = Vec::new();
+    for (index, variant) in variants.into_iter().enumerate() {
+        if variant.name.is_empty() {
+            return Err(whole.error_at(&format!("runs.{index}.name"), "a run needs a name"));
+        }
+        let mut layers = Vec::new();
+        if let Some(Kind::Table(entries)) = runs.get(&format!("{index}.set")).map(|set| &set.kind) {
+            for (path, value) in entries {
+                layers.push(value.clone().nest(path)?);
+            }
+        }
+        found.push((variant.name, layers));
+    }
+    Ok(found)
+}
+
+fn plan(
+    file: &Node,
+    set: Vec<Node>,
+    overrides: &[Node],
+    name: String,
+    seed: Option<u64>,
+) -> Result<(RunPlan, Node), Error> {
+    let layers: Vec<&Node> = std::iter::once(file).chain(&set).chain(overrides).collect();
+    let mut tree = defaults();
+    let preset = layers.iter().rev().find_map(|layer| layer.get("device.preset"));
+    if let Some(node) = preset {
+        tree.merge(preset_layer(node)?)?;
+    }
+    for layer in layers {
+        tree.merge(layer.clone())?;
+    }
+    tree.remove("runs");
+    if let Some(device) = tree.get_mut("device") {
+        device.remove("preset");
+    }
+    let mut config: Experiment = tree.read()?;
+    config.seed = seed.unwrap_or(config.seed);
+    let preset = preset.and_then(Node::as_str).map(str::to_owned);
+    Ok((RunPlan { name, preset, config }, tree))
+}
+
+/// The lowest layer: settings of a policy can then be overridden without
+/// naming the policy that is the default.
+fn defaults() -> Node {
+    let value = json!({ "device": DeviceConfig::default(), "measure": MeasureConfig::default() });
+    Node::from_json(value, &Origin::Default)
+}
+
+fn preset_layer(node: &Node) -> Result<Node, ConfigError> {
+    let refuse = |message: String| ConfigError::new(Some(node.origin.clone()), "device.preset", message);
+    let names = || PRESETS.iter().map(|(name, _)| *name);
+    let known = || names().collect::<Vec<_>>().join(", ");
+    let Some(name) = node.as_str() else {
+        return Err(refuse(format!("expected the name of a preset, one of {}", known())));
+    };
+    let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
+        let hint = did_you_mean(name, names());
+        return Err(refuse(format!("unknown preset {name:?}, expected one of {}{hint}", known())));
+    };
+    Node::parse(text, &format!("preset {name}"))?.nest("device")
+}
+
+/// Makes relative paths of a document start at its folder.
+fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
+    let Some(folder) = folder else { return };
+    let anchor = |node: Option<&mut Node>| {
+        if let Some(Node { kind: Kind::String(path), .. }) = node {
+            *path = folder.join(&*path).to_string_lossy().into_owned();
+        }
+    };
+    anchor(file.get_mut("workload.source.path"));
+}
+
+/// Checks what types alone cannot say.
+fn validate(config: &Experiment, tree: &Node, is_workload_known: bool) -> Result<(), Error> {
+    let capacity = config.device.validate().map_err(|message| {
+        // A message that begins with a key is placed where that key is written.
+        match message.split_once([':', ' ']) {
+            Some((key, rest)) if tree.get(&format!("device.{key}")).is_some() => {
+                tree.error_at(&format!("device.{key}"), rest.trim_start())
+            }
+            _ => tree.error_at("device", message),
+        }
+    })?;
+    if is_workload_known {
+        return Ok(());
+    }
+    let opened = config.workload.open(capacity, config.seed);
+    opened.map(drop).map_err(|error| workload_error(error, tree))
+}
+
+/// An error about a key of the workload is placed where that key is written.
+fn workload_error(error: WorkloadError, tree: &Node) -> Error {
+    if error.subject.split('.').next() == Some("workload") {
+        tree.error_at(&error.subject, error.message).into()
+    } else {
+        error.into()
+    }
+}

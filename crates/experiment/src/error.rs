@@ -1,0 +1,40 @@
+//! Why an experiment did not give a result.
+
+use std::fmt;
+
+use flashkeel_config::ConfigError;
+use flashkeel_workload::WorkloadError;
+
+/// Why an experiment did not give a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// Wrong input: a document, an override, a trace, a name. Exit status 2.
+    Input(String),
+    /// The caller asked to stop.
+    Interrupted,
+    /// Anything else. Exit status 1.
+    Failure(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Input(message) | Error::Failure(message) => f.write_str(message),
+            Error::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Error::Input(error.to_string())
+    }
+}
+
+impl From<WorkloadError> for Error {
+    fn from(error: WorkloadError) -> Self {
+        Error::Input(error.to_string())
+    }
+}

@@ -1,0 +1,26 @@
+//! Experiments: a device, a workload and the variants to run.
+//!
+//! A document becomes an [`Experiment`] (typed and validated), that becomes
+//! one [`RunPlan`] per variant, and a plan becomes a [`RunOutcome`]. This is
+//! the only crate of the simulator that touches the file system for anything
+//! but traces, or looks at a clock; no result depends on either.
+
+mod cache;
+mod catalog;
+mod document;
+mod error;
+mod outcome;
+mod run;
+mod schema;
+mod trace;
+
+pub use catalog::{EXPERIMENTS, list, show};
+pub use document::{Experiment, RunPlan, Variant, resolve};
+pub use error::Error;
+pub use outcome::{RunOutcome, explain, merge};
+pub use run::{Finished, Progress, run};
+pub use schema::{reference, schema};
+pub use trace::{trace_convert, trace_info, trace_synth};
+
+/// The version every result carries.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,135 @@
+//! The result of a run: written, read back, pooled and questioned.
+
+use flashkeel_stats::{Class, Explanation, Summary, parse_percentile};
+use flashkeel_workload::Counts;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Error, Experiment};
+
+/// The result of a run, or of the pooled runs of several seeds, as it is
+/// written to `result.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// The run's name within its experiment.
+    pub name: String,
+    /// The seed; of a pool, the first.
+    pub seed: u64,
+    /// Latency, blame and digest.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Wall-clock time of the replay, without preconditioning. Nothing else in
+    /// a result depends on the machine.
+    pub wall_s: f64,
+    /// All bytes programmed per byte the host wrote; none if it wrote none.
+    pub waf: Option<f64>,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Whether the workload was generated rather than recorded.
+    pub synthetic: bool,
+    /// Assumptions and omissions that whoever reads the result must know.
+    pub notes: Vec<String>,
+    /// Version of the simulator.
+    pub version: String,
+    /// The preset the device was based on.
+    pub preset: Option<String>,
+    /// What the device did, in whole operations and bytes.
+    pub device: Value,
+    /// What became of the workload's input.
+    pub workload: Counts,
+    /// The resolved configuration.
+    pub config: Experiment,
+}
+
+impl RunOutcome {
+    /// Pools another seed's run into this one.
+    fn merge(&mut self, other: RunOutcome) {
+        self.summary.merge(&other.summary);
+        self.wall_s += other.wall_s;
+        self.erases += other.erases;
+        self.synthetic |= other.synthetic;
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        add_counts(&mut self.device, &other.device);
+        self.waf = self.device["host_bytes_written"]
+            .as_f64()
+            .filter(|host| *host > 0.0)
+            .and_then(|host| Some(self.device["programmed_bytes"].as_f64()? / host));
+        self.device["waf"] = self.waf.into();
+        let mut counts = serde_json::to_value(&self.workload).expect("counts are plain data");
+        add_counts(&mut counts, &serde_json::to_value(&other.workload).expect("counts are plain data"));
+        self.workload = serde_json::from_value(counts).expect("a sum of counts is one");
+    }
+}
+
+/// Adds every whole number of `other` to its like.
+fn add_counts(sum: &mut Value, other: &Value) {
+    match (sum, other) {
+        (Value::Object(sum), Value::Object(other)) => {
+            for (key, value) in other {
+                add_counts(sum.entry(key.as_str()).or_insert(Value::from(0)), value);
+            }
+        }
+        (sum, other) => {
+            if let (Some(a), Some(b)) = (sum.as_u64(), other.as_u64()) {
+                *sum = Value::from(a + b);
+            }
+        }
+    }
+}
+
+/// Pools the runs of one plan with different seeds, each given as JSON:
+/// percentiles and blame are those of all samples together.
+///
+/// # Errors
+/// If there are none, one is no run, or they are runs of different plans.
+pub fn merge(runs: &[String]) -> Result<RunOutcome, Error> {
+    let mut pool: Option<RunOutcome> = None;
+    for text in runs {
+        let mut outcome: RunOutcome = serde_json::from_str(text)
+            .map_err(|error| Error::Input(format!("not a run with its detail: {error}")))?;
+        match &mut pool {
+            None => pool = Some(outcome),
+            Some(first) => {
+                // Only the seed may differ.
+                outcome.config.seed = first.config.seed;
+                if outcome.name != first.name || outcome.config != first.config {
+                    let message = format!(
+                        "runs {:?} and {:?} differ in more than their seed",
+                        first.name, outcome.name
+                    );
+                    return Err(Error::Input(message));
+                }
+                first.merge(outcome);
+            }
+        }
+    }
+    pool.ok_or_else(|| Error::Input("there are no runs to pool".into()))
+}
+
+/// Who owns the latency of a run's slowest requests.
+///
+/// `result` is the JSON of a result (an object with `runs`), `class` one of
+/// `read`, `write`, `small_read`, `trim`, `flush`, `above` a percentile such
+/// as `p99.9`.
+///
+/// # Errors
+/// If the result has no such run or lacks its detail, or `class` or `above` is
+/// none.
+pub fn explain(result: &str, run: &str, class: &str, above: &str) -> Result<Explanation, Error> {
+    let class: Class = class.parse().map_err(Error::Input)?;
+    let above = parse_percentile(above).map_err(Error::Input)?;
+    let wrong = |why: String| Error::Input(format!("not a result: {why}"));
+    let result: Value = serde_json::from_str(result).map_err(|error| wrong(error.to_string()))?;
+    let Value::Array(runs) = &result["runs"] else { return Err(wrong("it has no runs".into())) };
+    let Some(found) = runs.iter().find(|candidate| candidate["name"] == run) else {
+        let names: Vec<_> = runs.iter().filter_map(|run| run["name"].as_str()).collect();
+        return Err(Error::Input(format!("the result has no run {run:?}; it has {}", names.join(", "))));
+    };
+    let summary: Summary =
+        serde::Deserialize::deserialize(found).map_err(|error| wrong(error.to_string()))?;
+    summary.explain(class, above).map_err(Error::Input)
+}

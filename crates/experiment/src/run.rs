@@ -1,0 +1,95 @@
+//! From a plan to a result.
+
+use std::{ops::ControlFlow, path::Path, time::Instant};
+
+use flashkeel_device::{DeviceConfig, Ssd};
+use flashkeel_host::{DriveError, drive};
+use flashkeel_stats::{Column, Measurement, Recorder, RequestLog};
+
+use crate::{Error, RunOutcome, RunPlan, VERSION, cache::Cache};
+
+/// Told what is being done and the fraction of it that is done; may stop it.
+pub type Progress<'a> = dyn FnMut(&'static str, f64) -> ControlFlow<()> + 'a;
+
+/// What a run leaves behind.
+pub struct Finished {
+    /// The result.
+    pub outcome: RunOutcome,
+    /// The time series, column by column.
+    pub series: Vec<(String, Column)>,
+    /// The request log, column by column, if one was asked for.
+    pub requests: Option<Vec<(String, Column)>>,
+}
+
+/// Runs a plan with a seed. The steady state of the device is taken from
+/// `cache_dir`, or made and kept there.
+///
+/// # Errors
+/// [`Error::Input`] if the workload turns out to be wrong on the way,
+/// [`Error::Interrupted`] if `progress` stops the run.
+pub fn run(
+    plan: &RunPlan,
+    seed: u64,
+    cache_dir: Option<&Path>,
+    progress: &mut Progress<'_>,
+) -> Result<Finished, Error> {
+    let mut config = plan.config.clone();
+    config.seed = seed;
+    let mut ssd = steady_state(&config.device, seed, cache_dir, progress)?;
+    let mut source = config.workload.open(ssd.sectors(), seed)?;
+    let recorder = Recorder::new(&config.measure, config.workload.warm_up, Ssd::gauge_names());
+    let start = Instant::now();
+    let measurement = drive(&mut ssd, source.as_mut(), &config.workload, recorder, &mut |fraction| {
+        progress("replay", fraction)
+    })?;
+    let wall_s = start.elapsed().as_secs_f64();
+    let Measurement { summary, series, log } = measurement;
+    let report = ssd.report();
+    let outcome = RunOutcome {
+        name: plan.name.clone(),
+        seed,
+        summary,
+        wall_s,
+        waf: report.waf,
+        erases: report.erases,
+        synthetic: source.is_synthetic(),
+        notes: source.notes().to_vec(),
+        version: VERSION.into(),
+        preset: plan.preset.clone(),
+        device: serde_json::to_value(&report).expect("a report is plain data"),
+        workload: source.counts().clone(),
+        config,
+    };
+    Ok(Finished { outcome, series: series.columns(), requests: log.map(RequestLog::into_columns) })
+}
+
+/// A device ready to be measured.
+fn steady_state(
+    config: &DeviceConfig,
+    seed: u64,
+    cache_dir: Option<&Path>,
+    progress: &mut Progress<'_>,
+) -> Result<Ssd, Error> {
+    let cache = cache_dir.map(Cache::new);
+    if let Some(ssd) = cache.as_ref().and_then(|cache| cache.load(config, seed)) {
+        return Ok(ssd);
+    }
+    let mut ssd = Ssd::new(config, seed).map_err(Error::Input)?;
+    let told = ssd.precondition(&mut |fraction| progress("precondition", fraction));
+    if told.is_break() {
+        return Err(Error::Interrupted);
+    }
+    if let Some(cache) = cache {
+        cache.store(config, seed, &ssd);
+    }
+    Ok(ssd)
+}
+
+impl From<DriveError> for Error {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Workload(error) => error.into(),
+            DriveError::Interrupted => Error::Interrupted,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The configuration's JSON Schema and the reference generated from it.
+
+use serde_json::{Value, json};
+
+use crate::Experiment;
+
+/// The JSON Schema of an experiment document.
+pub fn schema() -> Value {
+    let mut schema = schemars::schema_for!(Experiment).to_value();
+    let preset = json!({
+        "description": "Preset the device is based on; other keys are set over it.",
+        "type": "string",
+        "enum": flashkeel_device::PRESETS.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+    });
+    schema["$defs"]["DeviceConfig"]["properties"]["preset"] = preset;
+    schema
+}
+
+/// The configuration reference in Markdown.
+pub fn reference() -> String {
+    let intro = "\
+# Configuration reference
+
+Generated from the types that read the configuration; do not edit.
+
+An experiment is a TOML document. Quantities carry their unit in the value: durations `\"50us\"` (ns, us, ms, s, \
+min, h, d, w), sizes `\"16KiB\"` (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB), bandwidths `\"400MB/s\"`. A policy is \
+chosen by its name, `scheduler = \"fifo\"`, or by a table with settings of its own, `scheduler = { policy = \
+\"debit\", … }`. Later layers win: defaults, the preset named by `device.preset`, the document, a run's `set`, \
+`--set path=value`. Choosing another policy drops the settings of the former.
+
+";
+    format!("{intro}{}", flashkeel_config::reference(&schema()))
+}

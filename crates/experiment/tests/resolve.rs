@@ -1,0 +1,177 @@
+//! From a document to plans: layers, variants, and every refusal's message.
+
+use flashkeel_engine::Span;
+use flashkeel_experiment::{EXPERIMENTS, Error, RunPlan, list, resolve, show};
+
+const WORKLOAD: &str = "\
+[workload]
+requests = 100
+[workload.source]
+policy = \"synthetic\"
+arrivals = \"poisson\"
+";
+
+fn sets(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect()
+}
+
+fn plans(document: &str, pairs: &[(&str, &str)]) -> Vec<RunPlan> {
+    resolve(document, "exp.toml", &sets(pairs), None).unwrap()
+}
+
+fn refusal(document: &str, pairs: &[(&str, &str)]) -> String {
+    match resolve(document, "exp.toml", &sets(pairs), None) {
+        Err(Error::Input(message)) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_document_without_variants_is_one_run() {
+    let found = plans(WORKLOAD, &[]);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].name.as_str(), found[0].config.seed), ("run", 1));
+    assert_eq!(resolve(WORKLOAD, "x", &[], Some(9)).unwrap()[0].config.seed, 9);
+    assert_eq!(plans(&format!("seed = 4\n{WORKLOAD}"), &[])[0].config.seed, 4);
+}
+
+#[test]
+fn layers_lie_in_order() {
+    let document = format!(
+        "{WORKLOAD}\
+         [measure]\nseries_window = \"1s\"\nlog_rows = 5\n\
+         [[runs]]\nname = \"a\"\n\
+         [[runs]]\nname = \"b\"\nset = {{ \"measure.series_window\" = \"2s\", measure.log_rows = 6 }}\n"
+    );
+    let windows = |pairs: &[_]| -> Vec<_> {
+        plans(&document, pairs)
+            .iter()
+            .map(|plan| (plan.name.clone(), plan.config.measure.series_window, plan.config.measure.log_rows))
+            .collect()
+    };
+    let row = |name: &str, seconds, rows| (name.to_string(), Span::from_secs(seconds), rows);
+    assert_eq!(windows(&[]), [row("a", 1, 5), row("b", 2, 6)]);
+    assert_eq!(windows(&[("measure.series_window", "3s")]), [row("a", 3, 5), row("b", 3, 6)]);
+}
+
+#[test]
+fn a_setting_of_a_default_policy_needs_no_policy() {
+    let plan = &plans(WORKLOAD, &[("device.scheduler", "debit")])[0];
+    assert_eq!(plan.config.device.scheduler.name(), "debit");
+    let sharper = &plans(WORKLOAD, &[("device.scheduler.period", "123us")])[0];
+    assert_eq!(sharper.config.device.scheduler.name(), "debit");
+    assert_ne!(sharper.config.device.scheduler, plan.config.device.scheduler);
+}
+
+#[test]
+fn an_override_can_choose_another_preset() {
+    let document = format!("device.preset = \"autossd\"\n{WORKLOAD}");
+    assert_eq!(plans(&document, &[])[0].preset.as_deref(), Some("autossd"));
+    for preset in list("presets").unwrap() {
+        let found = &plans(&document, &[("device.preset", &preset)])[0];
+        assert_eq!(found.preset.as_ref(), Some(&preset));
+    }
+}
+
+#[test]
+fn a_plan_survives_json() {
+    for plan in plans(show("demo").unwrap(), &[]) {
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<RunPlan>(&text).unwrap(), plan);
+    }
+}
+
+#[test]
+fn the_built_in_experiments_resolve() {
+    for (name, document) in EXPERIMENTS {
+        assert!(!resolve(document, name, &[], None).unwrap().is_empty());
+    }
+    let names: Vec<_> = plans(show("demo").unwrap(), &[]).into_iter().map(|plan| plan.name).collect();
+    assert_eq!(names, ["fifo", "priority", "fair", "debit"]);
+}
+
+#[test]
+fn wrong_documents_are_refused_with_place_and_remedy() {
+    for (prefix, suffix, expected) in [
+        ("[devise]\n", "", "exp.toml:1: devise: unknown key; did you mean \"device\"?"),
+        ("tittle = 1\n", "", "exp.toml:1: tittle: unknown key; did you mean \"title\"?"),
+        ("seed = -1\n", "", "exp.toml:1: seed: expected a whole number, 0 or more, found the integer -1"),
+        (
+            "device.preset = \"autosd\"\n",
+            "",
+            "exp.toml:1: device.preset: unknown preset \"autosd\", expected one of PRESETS; did you mean \"autossd\"?",
+        ),
+        (
+            "device.preset = 3\n",
+            "",
+            "exp.toml:1: device.preset: expected the name of a preset, one of PRESETS",
+        ),
+        (
+            "",
+            "[measure]\nseries_window = \"50\"",
+            "exp.toml:7: measure.series_window: \"50\" has no unit; a duration is a number and a unit \
+             (ns, us, ms, s, min, h, d, w)",
+        ),
+        (
+            "",
+            "[[runs]]\nname = \"a\"\n[[runs]]\nname = \"a\"",
+            "exp.toml:9: runs.1.name: two runs are named \"a\"",
+        ),
+        ("", "[[runs]]\nnam = \"a\"", "exp.toml:7: runs.0.nam: unknown key; did you mean \"name\"?"),
+        ("", "[[runs]]\nset = {}", "exp.toml:6: runs.0: the key \"name\" is missing"),
+        ("", "[[runs]]\nname = \"\"", "exp.toml:7: runs.0.name: a run needs a name"),
+        ("runs = []\n", "", "exp.toml:1: runs: there are none; leave the key out for a single run"),
+        (
+            "",
+            "[[runs]]\nname = \"a\"\nset = { \"device.shceduler\" = \"fifo\" }",
+            "exp.toml:8: device.shceduler: unknown key; did you mean \"scheduler\"?",
+        ),
+        (
+            "",
+            "[[runs]]\nname = \"a\"\nset = { \"device..x\" = 1 }",
+            "exp.toml:8: \"device..x\" is not a key; write names joined by dots, such as device.scheduler",
+        ),
+        ("", "seed = 1\nseed = 2", "exp.toml:7: column 1: duplicate key"),
+    ] {
+        let expected = expected.replace("PRESETS", &list("presets").unwrap().join(", "));
+        assert_eq!(refusal(&format!("{prefix}{WORKLOAD}{suffix}"), &[]), expected, "{prefix}{suffix}");
+    }
+    assert_eq!(refusal("", &[]), "exp.toml:1: the key \"workload\" is missing");
+    let (cut, _) = WORKLOAD.split_at(WORKLOAD.len() - 4);
+    assert!(refusal(cut, &[]).starts_with("exp.toml:5: column "), "a truncated document");
+}
+
+#[test]
+fn wrong_overrides_are_named_as_overrides() {
+    for (path, text, expected) in [
+        ("device.schduler", "fifo", "--set device.schduler: unknown key; did you mean \"scheduler\"?"),
+        ("workload.requests", "0", "--set workload.requests: a workload has at least 1 request"),
+        (
+            "workload.source.read_fraction",
+            "1.5",
+            "--set workload.source.read_fraction: 1.5 is not between 0 and 1",
+        ),
+        ("runs.0.name", "x", "--set runs: expected an array, found a table"),
+    ] {
+        assert_eq!(refusal(WORKLOAD, &[(path, text)]), expected);
+    }
+}
+
+#[test]
+fn a_path_in_a_document_starts_at_its_folder() {
+    let document = "[workload.source]\npolicy = \"trace\"\npath = \"none.csv\"";
+    let refusal = |name: &str, pairs| match resolve(document, name, &sets(pairs), None) {
+        Err(Error::Input(message)) => message,
+        other => panic!("{other:?}"),
+    };
+    assert!(refusal("a/b/exp.toml", &[]).starts_with("a/b/none.csv: "));
+    assert!(refusal("exp.toml", &[]).starts_with("none.csv: "));
+    assert!(refusal("a/exp.toml", &[("workload.source.path", "other.csv")]).starts_with("other.csv: "));
+}
+
+#[test]
+fn unknown_names_are_refused_with_a_suggestion() {
+    assert!(show("dmeo").unwrap_err().to_string().ends_with("did you mean \"demo\"?"));
+    assert!(list("preset").unwrap_err().to_string().ends_with("did you mean \"presets\"?"));
+    assert!(list("policies").unwrap().contains(&"scheduler debit".to_string()));
+}

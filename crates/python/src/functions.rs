@@ -1,0 +1,103 @@
+//! Functions that take and give text.
+
+use std::path::PathBuf;
+
+use flashkeel_experiment as experiment;
+use pyo3::prelude::*;
+use serde_json::to_string;
+
+use crate::errors::exception;
+
+fn json<T: serde::Serialize>(value: T) -> String {
+    to_string(&value).expect("results are plain data")
+}
+
+/// Version of the simulator.
+#[pyfunction]
+pub fn version() -> &'static str {
+    experiment::VERSION
+}
+
+/// Resolve a TOML document into a JSON list of run plans.
+#[pyfunction]
+#[pyo3(signature = (document, name, sets, seed=None))]
+pub fn resolve(
+    py: Python<'_>,
+    document: &str,
+    name: &str,
+    sets: Vec<(String, String)>,
+    seed: Option<u64>,
+) -> PyResult<String> {
+    py.detach(|| experiment::resolve(document, name, &sets, seed)).map(json).map_err(exception)
+}
+
+/// Say who owns the latency above a percentile, as JSON.
+#[pyfunction]
+#[pyo3(signature = (result_json, run_name, class_, above))]
+pub fn explain(result_json: &str, run_name: &str, class_: &str, above: &str) -> PyResult<String> {
+    experiment::explain(result_json, run_name, class_, above).map(json).map_err(exception)
+}
+
+/// Pool the runs of one plan with different seeds.
+#[pyfunction]
+pub fn merge(runs: Vec<String>) -> PyResult<String> {
+    experiment::merge(&runs).map(json).map_err(exception)
+}
+
+/// Describe a trace, as JSON.
+#[pyfunction]
+pub fn trace_info(py: Python<'_>, path: PathBuf, options_json: &str) -> PyResult<String> {
+    py.detach(|| experiment::trace_info(&path, options_json)).map(json).map_err(exception)
+}
+
+/// Convert a trace to another format; give the counts as JSON.
+#[pyfunction]
+pub fn trace_convert(
+    py: Python<'_>,
+    path: PathBuf,
+    options_json: &str,
+    out_path: PathBuf,
+    out_format: &str,
+) -> PyResult<String> {
+    py.detach(|| experiment::trace_convert(&path, options_json, &out_path, out_format))
+        .map(json)
+        .map_err(exception)
+}
+
+/// Write the workload of a resolved experiment as a trace; give the counts as JSON.
+#[pyfunction]
+pub fn trace_synth(
+    py: Python<'_>,
+    config_json: &str,
+    out_path: PathBuf,
+    out_format: &str,
+    seed: u64,
+) -> PyResult<String> {
+    py.detach(|| experiment::trace_synth(config_json, &out_path, out_format, seed))
+        .map(json)
+        .map_err(exception)
+}
+
+/// List `presets`, `policies` or `experiments`, as JSON.
+#[pyfunction]
+pub fn list_names(kind: &str) -> PyResult<String> {
+    experiment::list(kind).map(json).map_err(exception)
+}
+
+/// The TOML document of a built-in experiment or preset.
+#[pyfunction]
+pub fn show(name: &str) -> PyResult<&'static str> {
+    experiment::show(name).map_err(exception)
+}
+
+/// The JSON Schema of an experiment document.
+#[pyfunction]
+pub fn schema() -> String {
+    serde_json::to_string_pretty(&experiment::schema()).expect("a schema is plain data")
+}
+
+/// The configuration reference in Markdown.
+#[pyfunction]
+pub fn reference() -> String {
+    experiment::reference()
+}

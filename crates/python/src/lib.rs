@@ -1,0 +1,25 @@
+//! The extension module `flashkeel._core`: the experiment crate for Python.
+//!
+//! Everything structured crosses as JSON text, tables as Arrow capsules; what
+//! each function means is said in `python/flashkeel/_core.pyi`.
+
+mod errors;
+mod functions;
+mod run;
+mod table;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use crate::{
+        errors::InputError,
+        functions::{
+            explain, list_names, merge, reference, resolve, schema, show, trace_convert, trace_info,
+            trace_synth, version,
+        },
+        run::{RunResult, run},
+        table::Table,
+    };
+}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich import box
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from flashkeel import percentiles, units
 from flashkeel.comparison import FEW, Comparison
@@ -37,19 +39,25 @@ _INPUT_CHANGES = {
 }
 
 
-def _table(title: str, left: str, *right: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+def _table(left: str, *right: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
     table.add_column(left)
     for name in right:
         table.add_column(name, justify="right")
     return table
 
 
-def runs(all_runs: Sequence[Run]) -> Table:
+def _titled(title: str, table: Table, caption: str = "") -> Group:
+    # Rich would fold titles of its own to the table's width.
+    parts: list[RenderableType] = [Text(title, style="bold"), table]
+    return Group(*parts, Text(f"{caption}\n", style="dim")) if caption else Group(*parts)
+
+
+def runs(all_runs: Sequence[Run]) -> Group:
     """Return one row a run: how much was simulated, how fast, and what it cost."""
     title = f"Runs ({workload_kind(all_runs)})"
     columns = ("requests", "simulated", "requests/s", "WAF", "erases", "GC-blocked")
-    table = _table(title, "run", *columns)
+    table = _table("run", *columns)
     for run in all_runs:
         data = run.data
         speed = data["requests"] / data["wall_s"] if data["wall_s"] else None
@@ -62,7 +70,7 @@ def runs(all_runs: Sequence[Run]) -> Table:
             units.count(data["erases"]),
             units.share(data["gc_blocked_fraction"]),
         )
-    return table
+    return _titled(title, table)
 
 
 def notes(all_runs: Sequence[Run]) -> list[str]:
@@ -83,25 +91,25 @@ def _changed_input(run: Run) -> str:
     return ", ".join(f"{count:,} {words}" for words, count in changed.items())
 
 
-def tails(all_runs: Sequence[Run], latency_class: str) -> Table:
+def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
     """Return one row a run: mean and tail of a class.
 
     The samples beyond a percentile are shown where they are few, its 95 %
     interval where seeds are pooled.
     """
     title = f"Latency of {latency_class.replace('_', ' ')}s"
-    table = _table(title, "run", "mean", *map(percentiles.label, _TAIL))
+    table = _table("run", "mean", *map(percentiles.label, _TAIL))
     for run in all_runs:
         cells = [_tail(run, latency_class, percentile) for percentile in _TAIL]
         table.add_row(escape(run.name), units.duration(run.mean(latency_class)), *cells)
+    caption = ""
     if any(
         run.samples(latency_class) and run.beyond(latency_class, p) < FEW
         for run in all_runs
         for p in _TAIL
     ):
-        table.caption = f"* fewer than {FEW} samples beyond: how many"
-        table.caption_justify = "left"
-    return table
+        caption = f"* fewer than {FEW} samples beyond: how many"
+    return _titled(title, table, caption)
 
 
 def _tail(run: Run, latency_class: str, percentile: float) -> str:
@@ -117,25 +125,26 @@ def _tail(run: Run, latency_class: str, percentile: float) -> str:
     return cell
 
 
-def largest_causes(explanations: Iterable[Explanation]) -> Table:
+def largest_causes(explanations: Iterable[Explanation]) -> Group:
     """Return one row a run: the causes that own most of its tail."""
-    table = _table(f"What owns the latency above {percentiles.label(ABOVE)}", "run")
+    title = f"What owns the latency above {percentiles.label(ABOVE)}"
+    table = _table("run")
     table.add_column("largest causes")
     for explanation in explanations:
         largest = explanation.shares[:_MOST_CAUSES]
         causes = ", ".join(f"{units.cause(s.cause)} {units.share(s.share)}" for s in largest)
         table.add_row(escape(explanation.run), causes or units.MISSING)
-    return table
+    return _titled(title, table)
 
 
-def explanation(found: Explanation) -> Table:
+def explanation(found: Explanation) -> Group:
     """Return one row a cause, with a bar."""
     words = found.latency_class.replace("_", " ")
     title = (
-        f"{escape(found.run)}: {found.count:,} {words}s above {percentiles.label(found.above)} "
+        f"{found.run}: {found.count:,} {words}s above {percentiles.label(found.above)} "
         f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}"
     )
-    table = _table(title, "cause", "share", "mean", "requests")
+    table = _table("cause", "share", "mean", "requests")
     table.add_column("")
     widest = found.shares[0].share if found.shares else 1.0
     for share in found.shares:
@@ -147,13 +156,13 @@ def explanation(found: Explanation) -> Table:
             units.count(share.requests),
             bar,
         )
-    return table
+    return _titled(title, table)
 
 
-def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Table:
+def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
     """Return one row a class and percentile: A, B, B - A and its 95 % interval."""
-    title = f"A {escape(a.name)} against B {escape(b.name)}"
-    table = _table(title, "class", "", "A", "B", "B − A", "95 % interval", "verdict")
+    title = f"A {a.name} against B {b.name}"
+    table = _table("class", "", "A", "B", "B − A", "95 % interval", "verdict")
     previous = ""
     for row in found:
         words = row.latency_class.replace("_", " ")
@@ -171,6 +180,5 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Table:
             _VERDICTS[row.verdict],
         )
         previous = words
-    table.caption = f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many"
-    table.caption_justify = "left"
-    return table
+    caption = f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many"
+    return _titled(title, table, caption)

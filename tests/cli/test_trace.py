@@ -44,7 +44,7 @@ def test_first_error_names_line_and_field(cli, msr):
 
 
 def test_convert_there_and_back(cli, msr, tmp_path):
-    there = cli("trace", "convert", msr, tmp_path / "there.log", "--to", "fio-iolog")
+    there = cli("trace", "convert", msr, tmp_path / "there.log", "--to", "fio")
     assert (there.status, there.err) == (0, "")
     assert "requests" in there.out
     found = json.loads(cli("trace", "info", tmp_path / "there.log", "--format", "json").out)
@@ -53,7 +53,7 @@ def test_convert_there_and_back(cli, msr, tmp_path):
 
 def test_failed_conversion_leaves_nothing(cli, msr, tmp_path):
     msr.write_text(MSR + "word\n")
-    outcome = cli("trace", "convert", msr, tmp_path / "out.log", "--to", "fio-iolog")
+    outcome = cli("trace", "convert", msr, tmp_path / "out.log", "--to", "fio")
     assert outcome.status == 2
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 

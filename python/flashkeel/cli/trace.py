@@ -19,7 +19,7 @@ _SETTINGS = click.option(
     "sets",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a key of the trace, such as format=msr or device=0.",
+    help="Set a key of the trace, such as format=msr or reorder=10ms.",
 )
 
 
@@ -123,7 +123,8 @@ def _lines(found: dict[str, Any], unit: str = "", indent: str = "") -> list[str]
 
 
 def _row(item: dict[str, Any]) -> str:
-    return ", ".join(f"{key.replace('_', ' ')} {_human(key, value)}" for key, value in item.items())
+    pairs = ((key.removesuffix("_bytes").replace("_", " "), _human(key, item[key])) for key in item)
+    return ", ".join(f"{words} {text}" for words, text in pairs)
 
 
 def _human(key: str, value: Any) -> str:  # noqa: ANN401

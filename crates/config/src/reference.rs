@@ -48,10 +48,9 @@ impl<'a> Book<'a> {
         if let Some(pointer) = schema["$ref"].as_str() {
             return self.resolve(self.root.pointer(pointer.trim_start_matches('#')).unwrap_or(&Value::Null));
         }
-        let options = schema["anyOf"].as_array().filter(|_| schema.get("x-axis").is_none());
-        match options.and_then(|options| options.iter().find(|option| option["type"] != "null")) {
-            Some(option) => self.resolve(option),
-            None => schema,
+        match &options(schema)[..] {
+            [option] => self.resolve(option),
+            _ => schema,
         }
     }
 
@@ -125,6 +124,13 @@ impl<'a> Book<'a> {
         if let Some(axis) = schema["x-axis"].as_str() {
             return format!("[{axis}](#axis-{})", axis.replace(' ', "-"));
         }
+        let options = options(schema);
+        if !options.is_empty() {
+            return options.into_iter().map(|option| self.type_of(option)).collect::<Vec<_>>().join(" or ");
+        }
+        if let Some(name) = schema["const"].as_str() {
+            return format!("`\"{name}\"`");
+        }
         let names = schema["enum"].as_array().or(schema["oneOf"].as_array());
         if let Some(names) = names {
             let name = |option: &Value| {
@@ -157,6 +163,12 @@ impl<'a> Book<'a> {
             kind => kind.into(),
         }
     }
+}
+
+/// The alternatives of a schema, "nothing" and the policies of an axis aside.
+fn options(schema: &Value) -> Vec<&Value> {
+    let options = schema["anyOf"].as_array().filter(|_| schema.get("x-axis").is_none());
+    options.into_iter().flatten().filter(|option| option["type"] != "null").collect()
 }
 
 fn tables(axis: &Value) -> impl Iterator<Item = &Value> {

@@ -19,6 +19,7 @@ fn every_key_has_a_row_and_every_table_a_section() {
         "| `device.mode` | `\"open\"`, `\"closed\"` | `\"open\"` |  |",
         "| `device.scheduler` | [scheduler](#axis-scheduler) | `\"debit\"` | Who gets the flash next. |",
         "| `device.parts` | array of table | `[]` |  |",
+        "| `device.spare` | `\"all\"` or integer |  |  |",
         "## `device.parts.N`",
         "## `device.timing`",
         "Times of the flash.",

@@ -76,6 +76,12 @@ pub struct Device {
     pub scheduler: Scheduler,
     pub timing: Timing,
     pub parts: Vec<Timing>,
+    #[schemars(schema_with = "count_or_all")]
+    pub spare: Option<String>,
+}
+
+fn count_or_all(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "anyOf": [{ "const": "all" }, { "type": "integer" }, { "type": "null" }] })
 }
 
 impl Default for Device {
@@ -90,6 +96,7 @@ impl Default for Device {
             scheduler: Scheduler::Debit(Debit::default()),
             timing: Timing::default(),
             parts: vec![],
+            spare: None,
         }
     }
 }

@@ -16,11 +16,15 @@ seed = 7
 
 [device]
 preset = "autossd"
-logical_capacity = "400MiB"
+logical_capacity = "380MiB"
 
 [device.geometry]
-blocks_per_plane = 8
+blocks_per_plane = 16
 pages_per_block = 64
+
+[device.gc]
+start_below = 40
+stop_above = 60
 
 [workload]
 requests = 20000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -24,16 +25,16 @@ class TableFiles:
     request log may be larger than memory.
     """
 
-    def __init__(self, directory: Path, owner: object = None) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        # Deletes a temporary directory once nothing refers to it.
-        self._owner = owner
 
     @staticmethod
     def temporary() -> TableFiles:
         """Return an empty set of files that is deleted when it is no longer used."""
-        owner = tempfile.TemporaryDirectory(prefix="flashkeel-")
-        return TableFiles(Path(owner.name), owner)
+        directory = Path(tempfile.mkdtemp(prefix="flashkeel-"))
+        files = TableFiles(directory)
+        weakref.finalize(files, shutil.rmtree, directory, ignore_errors=True)
+        return files
 
     def path(self, kind: str, run: str, seed: int) -> Path:
         """Return the file's path; any run name gives a valid one of its own."""

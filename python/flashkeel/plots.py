@@ -117,7 +117,8 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     axes.set_xlabel(f"percentile of requests (dotted: fewer than {FEW} samples beyond)")
     axes.set_ylabel("latency")
     axes.grid(alpha=0.3)
-    axes.legend(loc="upper left", frameon=False)
+    if axes.get_lines():
+        axes.legend(loc="upper left", frameon=False)
 
 
 def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:

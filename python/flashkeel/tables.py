@@ -79,7 +79,9 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
     changes = {run.name: _changed_input(run) for run in all_runs}
     if len(set(changes.values())) == 1:
         changes = {"input": changes[all_runs[0].name]}
+    unmeasured = [run.name for run in all_runs if not run.data["requests"]]
     return [
+        *(f"Note: {name}: no request was measured" for name in unmeasured),
         *(f"Note: {note}" for note in found),
         *(f"Note: {name}: {text}" for name, text in changes.items() if text),
     ]

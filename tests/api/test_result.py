@@ -1,5 +1,6 @@
 """Looking at results from Python."""
 
+import gc
 import json
 
 import flashkeel
@@ -116,3 +117,14 @@ def test_run_names_may_hold_anything(small_result):
     paths = {files.path("series", name, 1) for name in ("a/b", "a%2Fb", "..", "a b", "a")}
     assert len(paths) == 5
     assert {path.parent for path in paths} == {files.directory / "series"}
+
+
+def test_temporary_tables_go_with_the_result(small_toml):
+    result = flashkeel.Experiment.from_toml(small_toml).set("workload.requests", 100).run()
+    directory = result.files.directory
+    run = result["fifo"]
+    del result
+    assert run.series().num_rows > 0
+    del run
+    gc.collect()
+    assert not directory.exists()

@@ -48,7 +48,10 @@ def test_one_line_and_status_2(cli, tmp_path, monkeypatch, arguments):
         (("[device.geometry]", "[device.geometri]"), "device.geometri: unknown key"),
         (('name = "debit"', 'name = "fifo"'), 'two runs are named "fifo"'),
         (("[[runs]]", "[[runs"), "small.toml:"),
-        (("blocks_per_plane = 8", "blocks_per_plane = 0"), "blocks_per_plane"),
+        (
+            ("blocks_per_plane = 16", "blocks_per_plane = 0"),
+            "small.toml:9: device.geometry.blocks_per_plane",
+        ),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else None,
 )

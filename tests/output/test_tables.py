@@ -60,3 +60,7 @@ def test_notes_are_told_once(known_run):
         known_run("b", notes=["time unit assumed"]),
     ]
     assert tables.notes(runs) == ["Note: time unit assumed"]
+
+
+def test_run_without_a_measured_request_is_told(known_run):
+    assert tables.notes([known_run("a", requests=0)]) == ["Note: a: no request was measured"]

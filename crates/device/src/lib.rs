@@ -1,1 +1,31 @@
-//! Placeholder.
+//! One SSD, from its front door to its flash:
+//! `front` → `ftl` → `sched` → `flash`.
+//!
+//! The folders are the data path; each axis on which policies vary is a folder
+//! with one interface file and one file per policy. [`Ssd`] assembles them and
+//! is a [`Leaf`](flashkeel_engine::Leaf).
+
+mod address;
+mod config;
+mod counters;
+mod flash;
+mod front;
+mod ftl;
+mod machine;
+mod prefetch;
+mod presets;
+mod sched;
+mod ssd;
+
+pub use config::{DeviceConfig, Layout, MapCacheSize};
+pub use counters::{Counters, Report};
+pub use flash::{Geometry, GeometryConfig, TimingConfig};
+pub use front::BufferConfig;
+pub use front::buffer::BufferKind;
+pub use ftl::allocation::AllocationConfig;
+pub use ftl::gc::{GcConfig, InvocationConfig, VictimConfig};
+pub use ftl::{Pattern, PreconditionConfig};
+pub use machine::{ControllerConfig, Delay};
+pub use presets::PRESETS;
+pub use sched::{Purpose, SchedulerConfig, Task};
+pub use ssd::Ssd;

@@ -116,6 +116,21 @@ impl Ledger {
         }
     }
 
+    /// Takes the first `span` off a flash operation's ledger: its needs are met
+    /// in a known order, the controller's delay first, its own work last.
+    pub fn drop_start(&mut self, span: Span) {
+        let mut left = span.0;
+        let late = |cause: &&Cause| matches!(cause, Cause::OwnFlash);
+        let early = [Cause::Controller, Cause::NoFreeBlock, Cause::SchedulerHold];
+        let waits = Cause::ALL.iter().filter(|cause| !late(cause));
+        for cause in early.iter().chain(waits).chain(Cause::ALL.iter().filter(late)) {
+            let entry = &mut self.0[*cause as usize];
+            let taken = left.min(*entry);
+            *entry -= taken;
+            left -= taken;
+        }
+    }
+
     /// Whether garbage collection delayed this request at all.
     #[inline]
     pub fn has_gc(&self) -> bool {

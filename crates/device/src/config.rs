@@ -1,0 +1,356 @@
+//! The device's configuration and the layout it resolves to.
+
+use flashkeel_engine::units::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
+use crate::flash::{Geometry, GeometryConfig, Timing, TimingConfig};
+use crate::front::BufferConfig;
+use crate::ftl::{AllocationConfig, GcConfig, LPNS_PER_MAP_PAGE, PreconditionConfig, Writer};
+use crate::machine::ControllerConfig;
+use crate::sched::SchedulerConfig;
+
+/// One SSD. Every key has a default; the defaults are the AutoSSD device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeviceConfig {
+    /// Shape of the flash array.
+    pub geometry: GeometryConfig,
+    /// Operation times and channel rate.
+    pub timing: TimingConfig,
+    /// Capacity that the host can address; the rest is over-provisioning.
+    pub logical_capacity: Bytes,
+    /// Processing delays and queue limits of the controller.
+    pub controller: ControllerConfig,
+    /// Memory for map pages: `"all"`, or a size.
+    pub map_cache: MapCacheSize,
+    /// Where a logical page may be placed.
+    pub allocation: AllocationConfig,
+    /// The write buffer.
+    pub buffer: BufferConfig,
+    /// Garbage collection.
+    pub gc: GcConfig,
+    /// What arbitrates the flash among tasks.
+    pub scheduler: SchedulerConfig,
+    /// Bandwidth of the host link, in each direction; unlimited if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_link: Option<Rate>,
+    /// LBA bits (of 512-byte sectors) that select a partition with chips, map,
+    /// buffer and garbage collection of its own; empty for one partition.
+    pub partition_bits: Vec<u32>,
+    /// The state the device starts in.
+    pub precondition: PreconditionConfig,
+}
+
+impl Default for DeviceConfig {
+    /// AutoSSD, Table 1 and §4.2.
+    fn default() -> Self {
+        DeviceConfig {
+            geometry: GeometryConfig::default(),
+            timing: TimingConfig::default(),
+            logical_capacity: Bytes(200 << 30),
+            controller: ControllerConfig::default(),
+            map_cache: MapCacheSize::Size(Bytes(128 << 20)),
+            allocation: AllocationConfig::default(),
+            buffer: BufferConfig::default(),
+            gc: GcConfig::default(),
+            scheduler: SchedulerConfig::default(),
+            host_link: None,
+            partition_bits: Vec::new(),
+            precondition: PreconditionConfig::default(),
+        }
+    }
+}
+
+/// Memory for map pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MapCacheSize {
+    /// The whole map is in memory and causes no traffic.
+    All,
+    /// Map pages are loaded on demand into a cache of this size.
+    Size(Bytes),
+}
+
+impl Serialize for MapCacheSize {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            MapCacheSize::All => serializer.serialize_str("all"),
+            MapCacheSize::Size(size) => size.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for MapCacheSize {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "all" {
+            return Ok(MapCacheSize::All);
+        }
+        let size =
+            Bytes::parse(&text).map_err(|why| serde::de::Error::custom(format!("{why}, or \"all\"")))?;
+        Ok(MapCacheSize::Size(size))
+    }
+}
+
+impl JsonSchema for MapCacheSize {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "MapCacheSize".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let size = generator.subschema_for::<Bytes>();
+        schemars::json_schema!({ "anyOf": [{ "const": "all" }, size] })
+    }
+}
+
+/// What one partition consists of.
+#[derive(Clone, Debug)]
+pub(crate) struct PartitionLayout {
+    pub chips: u32,
+    /// Logical pages of the host.
+    pub lpns: u32,
+    pub map_pages: u32,
+    pub cached_map_pages: u32,
+    /// Allocation domains.
+    pub domains: u32,
+    /// Thresholds in free blocks of a domain.
+    pub gc_start_below: u32,
+    pub gc_stop_above: u32,
+    /// Pages of the write buffer.
+    pub buffer_pages: u32,
+}
+
+/// A validated device in plain numbers.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub(crate) geometry: Geometry,
+    pub(crate) timing: Timing,
+    pub(crate) controller: ControllerConfig,
+    pub(crate) allocation: AllocationConfig,
+    pub(crate) buffer: BufferConfig,
+    pub(crate) gc: GcConfig,
+    pub(crate) scheduler: SchedulerConfig,
+    pub(crate) host_link: Option<Rate>,
+    pub(crate) precondition: PreconditionConfig,
+    /// Bits of the logical page number that select the partition.
+    pub(crate) partition_bits: Vec<u32>,
+    pub(crate) partition: PartitionLayout,
+    pub(crate) lpns: u64,
+}
+
+impl Layout {
+    /// Capacity that the host can address, in 512-byte sectors.
+    pub fn sectors(&self) -> u64 {
+        self.lpns * LOGICAL_PAGE_SECTORS
+    }
+
+    /// The flash array's shape.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+}
+
+impl DeviceConfig {
+    /// Checks the configuration as a whole and resolves it.
+    ///
+    /// # Errors
+    /// A sentence naming the key (relative to the device) and its remedy.
+    pub fn validate(&self) -> Result<Layout, String> {
+        let geometry = Geometry::resolve(&self.geometry)?;
+        let timing = Timing::resolve(&self.timing, &geometry)?;
+        self.validate_controller(&geometry)?;
+        self.scheduler.policy().validate()?;
+        self.gc.victim.policy().validate()?;
+        let partition_bits = self.partition_page_bits()?;
+        let partitions = 1u64 << partition_bits.len();
+        if u64::from(geometry.chips()) % partitions != 0 {
+            return Err(format!(
+                "partition_bits makes {partitions} partitions of {} chips; the chips must divide evenly",
+                geometry.chips()
+            ));
+        }
+        let lpns = self.logical_pages(&geometry, &partition_bits)?;
+        let partition = self.partition_layout(&geometry, lpns / partitions, partitions)?;
+        let fill = self.precondition.fill;
+        if !(fill > 0.0 && fill <= 1.0) {
+            return Err(format!("precondition.fill is {fill}; it must be above 0 and at most 1"));
+        }
+        if self.host_link.is_some_and(|rate| rate.0 == 0) {
+            return Err("host_link is zero; leave it out for an unlimited link".into());
+        }
+        Ok(Layout {
+            geometry,
+            timing,
+            controller: self.controller.clone(),
+            allocation: self.allocation.clone(),
+            buffer: self.buffer.clone(),
+            gc: self.gc.clone(),
+            scheduler: self.scheduler.clone(),
+            host_link: self.host_link,
+            precondition: self.precondition.clone(),
+            partition_bits,
+            partition,
+            lpns,
+        })
+    }
+
+    fn validate_controller(&self, geometry: &Geometry) -> Result<(), String> {
+        let controller = &self.controller;
+        for (key, delay) in [
+            ("lookup", controller.lookup),
+            ("host_generation", controller.host_generation),
+            ("background_generation", controller.background_generation),
+        ] {
+            if delay.min > delay.max {
+                return Err(format!("controller.{key}: min {} is above max {}", delay.min, delay.max));
+            }
+        }
+        if !(1..=1024).contains(&controller.slots_per_chip) {
+            return Err(format!(
+                "controller.slots_per_chip is {}; it must lie between 1 and 1024",
+                controller.slots_per_chip
+            ));
+        }
+        if !(1..=1 << 20).contains(&controller.queue_depth) {
+            return Err(format!(
+                "controller.queue_depth is {}; it must lie between 1 and {}",
+                controller.queue_depth,
+                1 << 20
+            ));
+        }
+        if geometry.chips() > 1 << 16 {
+            return Err(format!("geometry: {} chips; at most 65536", geometry.chips()));
+        }
+        Ok(())
+    }
+
+    /// The partition bits as bits of the logical page number, rising.
+    fn partition_page_bits(&self) -> Result<Vec<u32>, String> {
+        let mut bits = Vec::new();
+        for &bit in &self.partition_bits {
+            if !(3..48).contains(&bit) {
+                return Err(format!(
+                    "partition_bits: bit {bit} of the LBA; it must lie between 3 (4 KiB) and 47"
+                ));
+            }
+            bits.push(bit - 3);
+        }
+        bits.sort_unstable();
+        if bits.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err("partition_bits names a bit twice".into());
+        }
+        if bits.len() > 6 {
+            return Err(format!("partition_bits has {} bits; at most 6 (64 partitions)", bits.len()));
+        }
+        Ok(bits)
+    }
+
+    fn logical_pages(&self, geometry: &Geometry, partition_bits: &[u32]) -> Result<u64, String> {
+        let capacity = self.logical_capacity;
+        if capacity.0 == 0 || capacity.0 % LOGICAL_PAGE_BYTES != 0 {
+            return Err(format!("logical_capacity is {capacity}; it must be a positive multiple of 4KiB"));
+        }
+        let lpns = capacity.0 / LOGICAL_PAGE_BYTES;
+        if lpns > geometry.slots() {
+            return Err(format!(
+                "logical_capacity {capacity} exceeds the flash, {}",
+                Bytes(geometry.slots() * LOGICAL_PAGE_BYTES)
+            ));
+        }
+        // Every partition must be of one size: the addresses that the highest
+        // bit divides come in whole periods.
+        if let Some(&top) = partition_bits.last() {
+            let period = 1u64 << (top + 1);
+            if lpns % period != 0 {
+                return Err(format!(
+                    "logical_capacity {capacity} is not a multiple of {}, the period of partition bit {}",
+                    Bytes(period * LOGICAL_PAGE_BYTES),
+                    top + 3
+                ));
+            }
+        }
+        Ok(lpns)
+    }
+
+    fn partition_layout(
+        &self,
+        geometry: &Geometry,
+        lpns: u64,
+        partitions: u64,
+    ) -> Result<PartitionLayout, String> {
+        let chips = geometry.chips() / partitions as u32;
+        let map_pages = lpns.div_ceil(u64::from(LPNS_PER_MAP_PAGE)) as u32;
+        let cached_map_pages = match self.map_cache {
+            MapCacheSize::All => map_pages,
+            MapCacheSize::Size(size) => {
+                let pages = size.0 / LOGICAL_PAGE_BYTES / partitions;
+                if pages == 0 {
+                    return Err(format!(
+                        "map_cache is {size}; each partition needs at least one 4KiB map page"
+                    ));
+                }
+                pages.min(u64::from(map_pages)) as u32
+            }
+        };
+        let domains = self.allocation.policy().domains(chips);
+        let buffer_pages = self.buffer.validate(geometry, domains, partitions)?;
+        let gc = &self.gc;
+        if gc.start_below > gc.stop_above {
+            return Err(format!(
+                "gc.start_below ({}) is above gc.stop_above ({})",
+                gc.start_below, gc.stop_above
+            ));
+        }
+        if gc.concurrent_victims == 0 || gc.concurrent_victims > 4096 {
+            return Err(format!("gc.concurrent_victims is {}; 1 to 4096", gc.concurrent_victims));
+        }
+        if gc.pages_in_flight == 0 || gc.pages_in_flight > 1 << 16 {
+            return Err(format!("gc.pages_in_flight is {}; 1 to 65536", gc.pages_in_flight));
+        }
+        // Each domain keeps its part of the thresholds, and never so little
+        // that the host could take the last blocks.
+        let least = Writer::Host.reserve() + 1;
+        let start = gc.start_below.div_ceil(domains).max(least);
+        let stop = gc.stop_above.div_ceil(domains).max(start);
+        let layout = PartitionLayout {
+            chips,
+            lpns: lpns as u32,
+            map_pages,
+            cached_map_pages,
+            domains,
+            gc_start_below: start,
+            gc_stop_above: stop,
+            buffer_pages,
+        };
+        self.check_room(geometry, &layout)?;
+        Ok(layout)
+    }
+
+    /// Refuses a device whose garbage collection could not gain space.
+    fn check_room(&self, geometry: &Geometry, layout: &PartitionLayout) -> Result<(), String> {
+        let kept_in_flash = layout.cached_map_pages < layout.map_pages;
+        let mapped = layout.lpns + if kept_in_flash { layout.map_pages } else { 0 };
+        // Striped domains may differ by a flash page in what they hold.
+        let mapped = u64::from(mapped.div_ceil(layout.domains)) + u64::from(geometry.slots_per_page);
+        let blocks = u64::from(layout.chips / layout.domains * geometry.blocks_per_chip);
+        let slots = u64::from(geometry.slots_per_block());
+        // A victim frees space only if it holds at least a flash page of garbage.
+        let useful = slots.saturating_sub(u64::from(geometry.slots_per_page)).max(1);
+        let writers = if kept_in_flash { 3 } else { 2 };
+        let open = u64::from(layout.chips / layout.domains * writers);
+        let needed = mapped.div_ceil(useful) + open + u64::from(layout.gc_stop_above) + 1;
+        if blocks < needed {
+            let where_ = if layout.domains > 1 { "each chip of a striped device" } else { "the device" };
+            return Err(format!(
+                "too little over-provisioning: {where_} has {blocks} blocks, but the data fill {}, {open} are open \
+                 for writing, and garbage collection stops at {} free; lower logical_capacity ({}) or \
+                 gc.stop_above, or add blocks",
+                mapped.div_ceil(useful),
+                layout.gc_stop_above,
+                self.logical_capacity
+            ));
+        }
+        Ok(())
+    }
+}

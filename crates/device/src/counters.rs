@@ -1,0 +1,109 @@
+//! What the device has done, in whole operations and pages.
+
+use serde::Serialize;
+
+use crate::sched::Purpose;
+
+/// Running totals since the last reset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    operations: [u64; Purpose::ALL.len()],
+    /// 4 KiB pages the host wrote.
+    pub host_pages_written: u64,
+    /// 4 KiB pages the host read.
+    pub host_pages_read: u64,
+    /// 4 KiB pages the host trimmed.
+    pub host_pages_trimmed: u64,
+    /// Pages read without flash: never written.
+    pub unmapped_pages_read: u64,
+    /// Pages read from the write buffer.
+    pub buffered_pages_read: u64,
+    /// Writes merged into a page still in the buffer.
+    pub coalesced_pages: u64,
+    /// 4 KiB slots programmed with nothing in them.
+    pub padding_pages: u64,
+    /// Valid 4 KiB pages that garbage collection moved.
+    pub moved_pages: u64,
+    /// Map look-ups that found their page cached, and that did not.
+    pub map_hits: u64,
+    /// See `map_hits`.
+    pub map_misses: u64,
+    /// Host page programs that had to wait for a free block.
+    pub free_block_stalls: u64,
+}
+
+impl Counters {
+    #[inline]
+    pub(crate) fn count(&mut self, purpose: Purpose) {
+        self.operations[purpose as usize] += 1;
+    }
+
+    /// Flash operations of one purpose.
+    pub fn operations(&self, purpose: Purpose) -> u64 {
+        self.operations[purpose as usize]
+    }
+
+    /// Program operations of every purpose.
+    pub fn programs(&self) -> u64 {
+        [Purpose::HostWrite, Purpose::MapWrite, Purpose::GcProgram].map(|p| self.operations(p)).iter().sum()
+    }
+
+    /// A report for a device whose flash page holds `slots_per_page` units.
+    pub fn report(&self, slots_per_page: u32) -> Report {
+        let programmed = self.programs() * u64::from(slots_per_page);
+        let ratio = programmed as f64 / self.host_pages_written as f64;
+        Report {
+            waf: (self.host_pages_written > 0).then_some(ratio),
+            erases: self.operations(Purpose::Erase),
+            programmed_bytes: programmed * crate::address::LOGICAL_PAGE_BYTES,
+            host_bytes_written: self.host_pages_written * crate::address::LOGICAL_PAGE_BYTES,
+            host_bytes_read: self.host_pages_read * crate::address::LOGICAL_PAGE_BYTES,
+            host_bytes_trimmed: self.host_pages_trimmed * crate::address::LOGICAL_PAGE_BYTES,
+            flash_operations: Purpose::ALL.iter().map(|&p| (p.label(), self.operations(p))).collect(),
+            unmapped_pages_read: self.unmapped_pages_read,
+            buffered_pages_read: self.buffered_pages_read,
+            coalesced_pages: self.coalesced_pages,
+            padding_pages: self.padding_pages,
+            moved_pages: self.moved_pages,
+            map_hits: self.map_hits,
+            map_misses: self.map_misses,
+            free_block_stalls: self.free_block_stalls,
+        }
+    }
+}
+
+/// [`Counters`] in the units results are written in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Write amplification: all bytes programmed (data, map, padding) per byte
+    /// the host wrote; absent when it wrote none.
+    pub waf: Option<f64>,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Bytes programmed for any purpose, padding included.
+    pub programmed_bytes: u64,
+    /// Bytes the host wrote, in whole 4 KiB pages.
+    pub host_bytes_written: u64,
+    /// Bytes the host read, in whole 4 KiB pages.
+    pub host_bytes_read: u64,
+    /// Bytes the host trimmed, in whole 4 KiB pages.
+    pub host_bytes_trimmed: u64,
+    /// Flash operations by purpose.
+    pub flash_operations: std::collections::BTreeMap<&'static str, u64>,
+    /// Pages read that were never written.
+    pub unmapped_pages_read: u64,
+    /// Pages read from the write buffer.
+    pub buffered_pages_read: u64,
+    /// Writes merged into a page still in the buffer.
+    pub coalesced_pages: u64,
+    /// 4 KiB slots programmed with nothing in them.
+    pub padding_pages: u64,
+    /// Valid 4 KiB pages moved by garbage collection.
+    pub moved_pages: u64,
+    /// Map look-ups served by the map cache.
+    pub map_hits: u64,
+    /// Map look-ups that had to load a map page.
+    pub map_misses: u64,
+    /// Host page programs that had to wait for a free block.
+    pub free_block_stalls: u64,
+}

@@ -1,0 +1,171 @@
+//! The write-buffer axis: when a write is acknowledged, and when buffered
+//! pages go to flash.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod back;
+mod fore;
+mod none;
+mod state;
+mod stripe;
+
+use flashkeel_engine::Span;
+use flashkeel_engine::units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use state::Buffer;
+
+use crate::address::LOGICAL_PAGE_BYTES;
+use crate::flash::Geometry;
+
+flashkeel_config::axis! {
+    /// When a write is acknowledged.
+    pub enum BufferKind as "buffer kind": BufferPolicy {
+        /// When it is in flash.
+        None(none::None) = "none",
+        /// When it is in the buffer, which is flushed in the background.
+        Back(back::Back) = "back",
+        /// When it is in the buffer; the write that fills it waits for the flush.
+        Fore(fore::Fore) = "fore",
+        /// When it is in the buffer, which is flushed in groups of pages.
+        Stripe(stripe::Stripe) = "stripe",
+    }
+}
+
+/// What becomes of a page that is written again while it is buffered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rewrite {
+    /// The new data takes another place; the old is programmed in vain.
+    #[default]
+    Append,
+    /// The new data replaces the old.
+    Coalesce,
+}
+
+/// What starts a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// Enough pages to fill a flash page: they are programmed at once.
+    Page,
+    /// The buffer is full: all of it is flushed.
+    Full,
+    /// The buffer is filled above `watermark`: flushed until it is below.
+    Watermark,
+    /// A read arrives: all of it is flushed, and the read waits for that.
+    Read,
+    /// A page has been buffered for `timeout`: it is padded and programmed.
+    Timeout,
+}
+
+/// The write buffer, in capacitor-backed controller memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BufferConfig {
+    /// When a write is acknowledged.
+    pub kind: BufferKind,
+    /// Data that can wait for a flush; as much again may be being flushed.
+    /// Divided evenly among partitions.
+    pub size: Bytes,
+    /// What becomes of a page that is written again while it is buffered.
+    pub rewrite: Rewrite,
+    /// What starts a flush.
+    pub flush: Vec<Trigger>,
+    /// How long a page may be buffered, for the trigger `timeout`.
+    pub timeout: Span,
+    /// Fraction of `size`, for the trigger `watermark`.
+    pub watermark: f64,
+}
+
+impl Default for BufferConfig {
+    /// AutoSSD, §4.2: aggregated to flash pages, acknowledged in controller
+    /// memory. The paper gives neither size nor timeout; these are ours.
+    fn default() -> Self {
+        BufferConfig {
+            kind: BufferKind::Back(back::Back::default()),
+            size: Bytes(4 << 20),
+            rewrite: Rewrite::Append,
+            flush: vec![Trigger::Page, Trigger::Timeout],
+            timeout: Span::from_ms(10),
+            watermark: 0.8,
+        }
+    }
+}
+
+impl BufferConfig {
+    /// Checks the configuration; returns the buffer's pages in each partition.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its remedy.
+    pub fn validate(&self, geometry: &Geometry, domains: u32, partitions: u64) -> Result<u32, String> {
+        let pages = self.size.0 / LOGICAL_PAGE_BYTES / partitions;
+        let least = u64::from(geometry.slots_per_page) * u64::from(self.kind.policy().pages_per_flush());
+        if pages < least || pages > 1 << 22 {
+            return Err(format!(
+                "buffer.size is {}; each of {partitions} partition(s) needs at least {} and at most 16GiB",
+                self.size,
+                Bytes(least * LOGICAL_PAGE_BYTES)
+            ));
+        }
+        let has = |trigger| self.flush.contains(&trigger);
+        if !(has(Trigger::Page) || has(Trigger::Full) || has(Trigger::Watermark)) {
+            return Err("buffer.flush names none of \"page\", \"full\" and \"watermark\"; \
+                        nothing would flush a stream of writes"
+                .into());
+        }
+        if self.kind.policy().acknowledges_in_flash() {
+            if self.rewrite == Rewrite::Coalesce {
+                return Err(
+                    "buffer.rewrite is \"coalesce\", but kind \"none\" keeps nothing to coalesce with".into(),
+                );
+            }
+            if !(has(Trigger::Page) && has(Trigger::Timeout)) {
+                return Err("buffer.flush needs \"page\" and \"timeout\" with kind \"none\"; \
+                            writes would never be acknowledged"
+                    .into());
+            }
+        }
+        if has(Trigger::Timeout) && self.timeout == Span::ZERO && domains > 0 {
+            return Err("buffer.timeout is zero; give the time a page may be buffered".into());
+        }
+        if has(Trigger::Watermark) && !(self.watermark > 0.0 && self.watermark < 1.0) {
+            return Err(format!("buffer.watermark is {}; it must lie between 0 and 1", self.watermark));
+        }
+        Ok(pages as u32)
+    }
+}
+
+/// How full the buffer is, in 4 KiB pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Occupancy {
+    /// Pages waiting for a flush.
+    pub pending: u32,
+    /// Pages being flushed.
+    pub flushing: u32,
+    /// Pages that may wait.
+    pub size: u32,
+}
+
+/// A buffer policy.
+pub trait BufferPolicy {
+    /// Whether another page may enter.
+    fn admits(&self, occupancy: Occupancy) -> bool;
+
+    /// Whether a write is acknowledged only when its pages are in flash.
+    fn acknowledges_in_flash(&self) -> bool {
+        false
+    }
+
+    /// Whether the write that causes a flush is acknowledged only when the
+    /// flush is over.
+    fn waits_for_own_flush(&self) -> bool {
+        false
+    }
+
+    /// Flash pages that go to flash together under the trigger `page`.
+    fn pages_per_flush(&self) -> u32 {
+        1
+    }
+}

@@ -1,0 +1,22 @@
+//! `none`: no write-back buffer. Pages are aggregated to flash pages, but a
+//! write is acknowledged only when it is in flash.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{BufferPolicy, Occupancy};
+
+/// Settings of `none`: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct None {}
+
+impl BufferPolicy for None {
+    fn admits(&self, occupancy: Occupancy) -> bool {
+        occupancy.pending < occupancy.size
+    }
+
+    fn acknowledges_in_flash(&self) -> bool {
+        true
+    }
+}

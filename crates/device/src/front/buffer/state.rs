@@ -1,0 +1,235 @@
+//! What is in the buffer of one partition, and who waits for it.
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::{Cause, Ledger, Span, Time};
+
+use super::{BufferConfig, BufferPolicy, Occupancy, Rewrite, Trigger};
+use crate::address::NONE;
+use crate::ftl::Lane;
+use crate::sched::{Dispatcher, OperationId};
+
+/// The triggers, resolved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Triggers {
+    /// Pages of a lane that are programmed at once, if that is a trigger.
+    pub page: Option<u32>,
+    pub full: bool,
+    /// Pending pages above which the oldest are flushed.
+    pub watermark: Option<u32>,
+    pub read: bool,
+    pub timeout: Option<Span>,
+}
+
+/// A host program on its way, in the order of forming.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    operation: OperationId,
+    done: bool,
+}
+
+/// The write buffer of one partition.
+pub(crate) struct Buffer {
+    pub policy: BufferConfig,
+    pub triggers: Triggers,
+    /// Pages waiting for a flush, by allocation domain.
+    pub lanes: Vec<Lane>,
+    pub occupancy: Occupancy,
+    /// Whether a timeout is scheduled.
+    pub timing: bool,
+    /// Requests waiting for room, or for a flush: first and last.
+    waiting: (u32, u32),
+    /// Programs on their way; the first is the one that others wait for.
+    flights: VecDeque<Flight>,
+    first_ticket: u32,
+    /// Blame of those who wait, since ever; grows only while somebody does.
+    meter: Ledger,
+    watchers: u32,
+    lead_reading: Ledger,
+    since: Time,
+    /// Pages not yet in flash, by flush epoch, oldest first.
+    epochs: VecDeque<Epoch>,
+    first_epoch: u32,
+}
+
+/// Pages written between two flush commands of the host.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    outstanding: u32,
+    /// The flush command that ended the epoch, and waits for it.
+    flush: u32,
+}
+
+impl Buffer {
+    pub fn new(config: &BufferConfig, size: u32, domains: u32, slots_per_page: u32) -> Self {
+        let has = |trigger| config.flush.contains(&trigger);
+        let group = slots_per_page * config.kind.policy().pages_per_flush();
+        Buffer {
+            triggers: Triggers {
+                page: has(Trigger::Page).then_some(group),
+                full: has(Trigger::Full),
+                watermark: has(Trigger::Watermark).then_some((f64::from(size) * config.watermark) as u32),
+                read: has(Trigger::Read),
+                timeout: has(Trigger::Timeout).then_some(config.timeout),
+            },
+            policy: config.clone(),
+            lanes: vec![Lane::EMPTY; domains as usize],
+            occupancy: Occupancy { pending: 0, flushing: 0, size },
+            timing: false,
+            waiting: (NONE, NONE),
+            flights: VecDeque::new(),
+            first_ticket: 0,
+            meter: Ledger::ZERO,
+            watchers: 0,
+            lead_reading: Ledger::ZERO,
+            since: Time::ZERO,
+            epochs: VecDeque::from([Epoch { outstanding: 0, flush: NONE }]),
+            first_epoch: 0,
+        }
+    }
+
+    #[inline]
+    pub fn kind(&self) -> &dyn BufferPolicy {
+        self.policy.kind.policy()
+    }
+
+    #[inline]
+    pub fn coalesces(&self) -> bool {
+        self.policy.rewrite == Rewrite::Coalesce
+    }
+
+    /// The first request waiting for the buffer, or [`NONE`].
+    #[inline]
+    pub fn first_waiting(&self) -> u32 {
+        self.waiting.0
+    }
+
+    pub fn waiting_mut(&mut self) -> &mut (u32, u32) {
+        &mut self.waiting
+    }
+
+    /// Counts a page that has entered; returns its epoch.
+    #[inline]
+    pub fn enter(&mut self) -> u32 {
+        self.occupancy.pending += 1;
+        let last = self.epochs.len() - 1;
+        self.epochs[last].outstanding += 1;
+        self.first_epoch.wrapping_add(last as u32)
+    }
+
+    /// Notes a program of `pages` pages; returns the ticket it carries.
+    pub fn take_off(
+        &mut self,
+        now: Time,
+        operation: OperationId,
+        pages: u32,
+        dispatcher: &Dispatcher,
+    ) -> u32 {
+        self.occupancy.pending -= pages;
+        self.occupancy.flushing += pages;
+        if self.flights.is_empty() {
+            self.catch_up(now, dispatcher);
+            self.lead_reading = Ledger::ZERO;
+        }
+        self.flights.push_back(Flight { operation, done: false });
+        self.first_ticket.wrapping_add(self.flights.len() as u32 - 1)
+    }
+
+    /// Notes that the program with this ticket is done. Called before the
+    /// operation is released.
+    pub fn land(&mut self, now: Time, ticket: u32, pages: u32, dispatcher: &Dispatcher) {
+        self.occupancy.flushing -= pages;
+        let index = ticket.wrapping_sub(self.first_ticket) as usize;
+        self.flights[index].done = true;
+        if index > 0 {
+            return;
+        }
+        self.catch_up(now, dispatcher);
+        while self.flights.front().is_some_and(|flight| flight.done) {
+            self.flights.pop_front();
+            self.first_ticket = self.first_ticket.wrapping_add(1);
+        }
+        if self.watchers > 0
+            && let Some(lead) = self.flights.front()
+        {
+            self.lead_reading = dispatcher.ledger_at(now, lead.operation);
+        }
+    }
+
+    /// A page of `epoch` is in flash. Returns the first flush command that is
+    /// done by it, or [`NONE`]; more may follow, see `next_flushed`.
+    #[inline]
+    pub fn leave(&mut self, epoch: u32) {
+        let index = epoch.wrapping_sub(self.first_epoch) as usize;
+        self.epochs[index].outstanding -= 1;
+    }
+
+    /// The next flush command all of whose pages are in flash.
+    #[inline]
+    pub fn next_flushed(&mut self) -> Option<u32> {
+        let first = self.epochs[0];
+        if first.outstanding > 0 || self.epochs.len() == 1 {
+            return None;
+        }
+        self.epochs.pop_front();
+        self.first_epoch = self.first_epoch.wrapping_add(1);
+        Some(first.flush)
+    }
+
+    /// A flush command ends the present epoch.
+    pub fn end_epoch(&mut self, flush: u32) {
+        let last = self.epochs.len() - 1;
+        self.epochs[last].flush = flush;
+        self.epochs.push_back(Epoch { outstanding: 0, flush: NONE });
+    }
+
+    /// Whether any flush is on its way.
+    #[inline]
+    pub fn is_flushing(&self) -> bool {
+        self.occupancy.flushing > 0
+    }
+
+    /// Somebody begins to wait: the reading to compare with later.
+    pub fn begin_wait(&mut self, now: Time, dispatcher: &Dispatcher) -> Ledger {
+        if self.watchers == 0 {
+            self.since = now;
+            if let Some(lead) = self.flights.front() {
+                self.lead_reading = dispatcher.ledger_at(now, lead.operation);
+            }
+        }
+        self.watchers += 1;
+        self.catch_up(now, dispatcher);
+        self.meter
+    }
+
+    /// Somebody stops waiting: adds the blame since its reading to `ledger`.
+    pub fn end_wait(&mut self, now: Time, reading: &Ledger, ledger: &mut Ledger, dispatcher: &Dispatcher) {
+        self.catch_up(now, dispatcher);
+        ledger.add_growth(&self.meter, reading);
+        self.watchers -= 1;
+    }
+
+    /// Brings the meter up to `now`. Whoever waits for the buffer is told
+    /// what holds up the oldest program on its way: the cause that the
+    /// program itself waits for, or its own work, which for the one who waits
+    /// is another host write.
+    fn catch_up(&mut self, now: Time, dispatcher: &Dispatcher) {
+        if self.watchers == 0 {
+            return;
+        }
+        let before = self.meter.total();
+        if let Some(lead) = self.flights.front() {
+            let reading = dispatcher.ledger_at(now, lead.operation);
+            for (cause, ns) in reading.iter() {
+                let growth = Span(ns - self.lead_reading.ns(cause));
+                let cause = if cause == Cause::OwnFlash { Cause::BehindHostWrite } else { cause };
+                self.meter.charge(cause, growth);
+            }
+            self.lead_reading = reading;
+        } else {
+            self.meter.charge_between(Cause::BufferFull, self.since, now);
+        }
+        debug_assert_eq!(self.meter.total() - before, now.since(self.since));
+        self.since = now;
+    }
+}

@@ -1,0 +1,12 @@
+//! The device's front door: host link, requests, write buffer.
+
+pub mod buffer;
+mod link;
+mod reads;
+mod requests;
+mod writes;
+
+pub(crate) use buffer::Buffer;
+pub use buffer::BufferConfig;
+pub(crate) use link::{Direction, Link};
+pub(crate) use requests::Requests;

@@ -1,0 +1,106 @@
+//! Reads: translated page by page, served from the buffer or from flash.
+
+use flashkeel_engine::{Cause, Time};
+
+use crate::address::Ppn;
+use crate::machine::Event;
+use crate::sched::{Operation, OperationId, Purpose, Task};
+use crate::ssd::Ssd;
+
+impl Ssd {
+    /// Goes on with a read whose delay is over: generates its next flash
+    /// operation, and schedules the one after it.
+    pub(crate) fn continue_read(&mut self, now: Time, index: u32) {
+        let mut generated = false;
+        loop {
+            let request = &self.requests[index];
+            let (lpn, end) = (request.next, request.end);
+            if lpn == end {
+                break;
+            }
+            let (part, local) = self.locate(lpn);
+            if request.translated != lpn {
+                if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
+                    self.requests[index].pass(now, Cause::MapLoad);
+                    return;
+                }
+                self.requests[index].translated = lpn;
+            }
+            let partition = &mut self.partitions[part];
+            let Some(ppn) = partition.ftl.map.flash_home(local) else {
+                let buffered = partition.ftl.map.home(local) != crate::address::Home::UNMAPPED;
+                self.machine.counters.buffered_pages_read += u64::from(buffered);
+                self.machine.counters.unmapped_pages_read += u64::from(!buffered);
+                self.requests[index].next += 1;
+                continue;
+            };
+            if generated {
+                let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
+                self.machine.schedule(now + delay, Event::Request(index));
+                return;
+            }
+            self.generate_read(now, index, part, ppn);
+            generated = true;
+        }
+        self.requests[index].issued = true;
+        if self.requests[index].outstanding == 0 {
+            self.requests[index].pass(now, Cause::Controller);
+            self.complete(now, index);
+        }
+    }
+
+    /// Reads the flash page of the request's next logical page, together with
+    /// those after it that lie in the same flash page.
+    fn generate_read(&mut self, now: Time, index: u32, part: usize, ppn: Ppn) {
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        let page = ppn.0 / slots_per_page;
+        let request = &self.requests[index];
+        let (mut next, end) = (request.next + 1, request.end);
+        let mut slots = 1;
+        while next < end {
+            let (other, local) = self.locate(next);
+            let home = self.partitions[part].ftl.map.flash_home(local);
+            if other != part || home.is_none_or(|home| home.0 / slots_per_page != page) {
+                break;
+            }
+            if !self.partitions[part].ftl.is_translated(local) {
+                break;
+            }
+            slots += 1;
+            next += 1;
+        }
+        let request = &mut self.requests[index];
+        request.next = next;
+        request.outstanding += 1;
+        request.pass(now, Cause::Controller);
+        let ledger = request.ledger;
+        let pages_per_block = self.layout.geometry.pages_per_block;
+        let ftl = &mut self.partitions[part].ftl;
+        let block = ftl.block_of(ppn);
+        ftl.blocks.begin_read(block);
+        let operations = &mut self.machine.dispatcher.operations;
+        let id = operations.create(now, Purpose::HostRead, Task::Host, part as u16, Cause::Controller);
+        *operations.ledger_mut(id) = ledger;
+        let operation = &mut operations[id];
+        operation.tracked = true;
+        operation.chip = ftl.chip_of(block);
+        operation.target = page;
+        operation.page_in_block = (page % pages_per_block) as u16;
+        operation.slots = slots;
+        operation.owner = index;
+        self.machine.enqueue(now, id);
+    }
+
+    /// A flash read of the host is done.
+    pub(crate) fn host_read_done(&mut self, now: Time, id: OperationId, operation: &Operation) {
+        self.partitions[operation.partition as usize].ftl.read_done(now, operation, &mut self.machine);
+        let request = &mut self.requests[operation.owner];
+        request.outstanding -= 1;
+        if request.outstanding == 0 && request.issued {
+            // The operation that finished last carries the blame since submission.
+            request.ledger = *self.machine.dispatcher.operations.ledger(id);
+            request.mark = now;
+            self.complete(now, operation.owner);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Requests inside the device.
+
+use flashkeel_engine::{Cause, Ledger, Operation, Request, RequestId, Time};
+
+use crate::address::{LOGICAL_PAGE_SECTORS, NONE};
+
+/// One request on its way through the device.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestState {
+    pub id: RequestId,
+    pub operation: Operation,
+    pub submitted: Time,
+    /// The range of logical pages of the device, and the next to work on.
+    pub first: u64,
+    pub end: u64,
+    pub next: u64,
+    /// The logical page whose map entry has been found in memory.
+    pub translated: u64,
+    /// Flash operations, or buffered pages, that must be done before the end.
+    pub outstanding: u32,
+    /// Every page has been worked on.
+    pub issued: bool,
+    /// The partition in which it caused a flush that it has to wait for.
+    pub caused_flush: Option<u16>,
+    /// The request behind it in a queue of waiting requests.
+    pub behind: u32,
+    /// Reading of the buffer's meter when it began to wait.
+    pub reading: Ledger,
+    /// Who owns the time since `mark`.
+    pub owner: Cause,
+    pub mark: Time,
+    pub ledger: Ledger,
+}
+
+impl RequestState {
+    /// Charges the time since the last change to its owner; from `now` on
+    /// `owner` owns it.
+    #[inline]
+    pub fn pass(&mut self, now: Time, owner: Cause) {
+        self.ledger.charge_between(self.owner, self.mark, now);
+        self.mark = now;
+        self.owner = owner;
+    }
+}
+
+/// The pool of requests in the device.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    list: Vec<RequestState>,
+    free: Vec<u32>,
+}
+
+impl Requests {
+    /// Takes a request in.
+    #[inline]
+    pub fn admit(&mut self, now: Time, request: &Request) -> u32 {
+        let first = request.lba.0 / LOGICAL_PAGE_SECTORS;
+        let state = RequestState {
+            id: request.id,
+            operation: request.operation,
+            submitted: now,
+            first,
+            next: first,
+            end: first + u64::from(request.sectors) / LOGICAL_PAGE_SECTORS,
+            translated: u64::MAX,
+            outstanding: 0,
+            issued: false,
+            caused_flush: None,
+            behind: NONE,
+            reading: Ledger::ZERO,
+            owner: Cause::Controller,
+            mark: now,
+            ledger: Ledger::ZERO,
+        };
+        if let Some(index) = self.free.pop() {
+            self.list[index as usize] = state;
+            return index;
+        }
+        self.list.push(state);
+        self.list.len() as u32 - 1
+    }
+
+    /// Lets a completed request go.
+    #[inline]
+    pub fn release(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    /// Requests in the device.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.list.len() - self.free.len()
+    }
+}
+
+impl std::ops::Index<u32> for Requests {
+    type Output = RequestState;
+    #[inline]
+    fn index(&self, index: u32) -> &RequestState {
+        &self.list[index as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Requests {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut RequestState {
+        &mut self.list[index as usize]
+    }
+}

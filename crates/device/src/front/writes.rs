@@ -1,0 +1,377 @@
+//! Writes, trims and flush commands: into the buffer, and from it to flash.
+
+use flashkeel_engine::{Cause, Time};
+
+use crate::address::{Home, Lpn, NONE};
+use crate::ftl::Entry;
+use crate::machine::Event;
+use crate::sched::{Operation, OperationId, Purpose};
+use crate::ssd::Ssd;
+
+impl Ssd {
+    /// Goes on with a write whose delay or wait is over. `is_next` tells that
+    /// it has waited for the buffer and that its turn has come.
+    pub(crate) fn continue_write(&mut self, now: Time, index: u32, is_next: bool) {
+        self.requests[index].pass(now, Cause::Controller);
+        loop {
+            let request = &self.requests[index];
+            if request.next == request.end {
+                break;
+            }
+            let lpn = request.next;
+            let (part, local) = self.locate(lpn);
+            if request.translated != lpn {
+                if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
+                    self.requests[index].pass(now, Cause::MapLoad);
+                    return;
+                }
+                self.requests[index].translated = lpn;
+            }
+            let buffer = &self.partitions[part].buffer;
+            let overtakes = !is_next && buffer.first_waiting() != NONE;
+            if overtakes || !buffer.kind().admits(buffer.occupancy) {
+                self.wait_for_buffer(now, part, index, is_next);
+                if !self.partitions[part].buffer.is_flushing() {
+                    self.flush_all(now, part);
+                }
+                return;
+            }
+            self.insert(now, part, local, index);
+            self.requests[index].next += 1;
+        }
+        self.finish_write(now, index);
+    }
+
+    /// Acknowledges a write whose pages are all in the buffer, unless it has
+    /// to wait for flash.
+    fn finish_write(&mut self, now: Time, index: u32) {
+        let request = &mut self.requests[index];
+        request.issued = true;
+        request.owner = Cause::Aggregation;
+        if request.outstanding > 0 {
+            return;
+        }
+        if let Some(part) = request.caused_flush
+            && self.partitions[part as usize].buffer.is_flushing()
+        {
+            self.wait_for_buffer(now, part as usize, index, false);
+            return;
+        }
+        self.complete(now, index);
+    }
+
+    /// Puts one page into the buffer and starts the flushes it triggers.
+    #[inline]
+    fn insert(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) {
+        let partition = &mut self.partitions[part];
+        let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
+        let first_entry = ftl.map.ppns();
+        let home = ftl.map.home(lpn);
+        if buffer.coalesces() && home != Home::UNMAPPED && home.0 >= first_entry {
+            let entry = home.0 - first_entry;
+            if ftl.entries.is_pending(entry) {
+                self.machine.counters.coalesced_pages += 1;
+                return;
+            }
+        }
+        let in_flash = buffer.kind().acknowledges_in_flash();
+        let owner = if in_flash { index } else { NONE };
+        self.requests[index].outstanding += u32::from(in_flash);
+        let epoch = buffer.enter();
+        let domain = ftl.domain_of(lpn);
+        let lane = &mut buffer.lanes[domain as usize];
+        let entry = Entry::new(lpn, Home::UNMAPPED, owner, epoch, now);
+        let id = ftl.entries.push(lane, entry, Some(first_entry));
+        ftl.move_home(lpn, Home(first_entry + id));
+        let len = lane.len;
+        if let Some(timeout) = buffer.triggers.timeout
+            && !buffer.timing
+        {
+            buffer.timing = true;
+            self.machine.schedule(now + timeout, Event::BufferTimeout(part as u32));
+        }
+        let caused = self.trigger_flushes(now, part, domain, len);
+        let waits = self.partitions[part].buffer.kind().waits_for_own_flush();
+        if caused && waits {
+            self.requests[index].caused_flush = Some(part as u16);
+        }
+    }
+
+    /// Starts the flushes that the state of the buffer calls for.
+    fn trigger_flushes(&mut self, now: Time, part: usize, domain: u32, len: u32) -> bool {
+        let buffer = &self.partitions[part].buffer;
+        let (triggers, occupancy) = (buffer.triggers, buffer.occupancy);
+        let mut flushed = false;
+        if let Some(group) = triggers.page
+            && len >= group
+        {
+            flushed |= self.flush_group(now, part, domain, group);
+        }
+        if triggers.full && occupancy.pending >= occupancy.size && occupancy.flushing == 0 {
+            self.flush_all(now, part);
+            flushed = true;
+        }
+        if let Some(mark) = triggers.watermark {
+            flushed |= self.flush_above(now, part, mark);
+        }
+        flushed
+    }
+
+    /// Flushes `group` pages of a lane, if as much as that may be in flight.
+    fn flush_group(&mut self, now: Time, part: usize, domain: u32, group: u32) -> bool {
+        let occupancy = self.partitions[part].buffer.occupancy;
+        if occupancy.flushing > 0 && occupancy.flushing + group > occupancy.size {
+            return false;
+        }
+        let mut left = group;
+        while left > 0 {
+            let count = left.min(self.layout.geometry.slots_per_page);
+            self.flush_page(now, part, domain, count);
+            left -= count;
+        }
+        true
+    }
+
+    /// Flushes whole flash pages, the fullest lane's first, until no more than
+    /// `mark` pages are pending or being flushed.
+    fn flush_above(&mut self, now: Time, part: usize, mark: u32) -> bool {
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        let mut flushed = false;
+        loop {
+            let buffer = &self.partitions[part].buffer;
+            let occupancy = buffer.occupancy;
+            if occupancy.pending <= mark || occupancy.flushing + slots_per_page > occupancy.size {
+                return flushed;
+            }
+            let lanes = buffer.lanes.iter().enumerate();
+            let (domain, len) =
+                lanes.map(|(domain, lane)| (domain, lane.len)).max_by_key(|&(_, len)| len).expect("a lane");
+            self.flush_page(now, part, domain as u32, len.min(slots_per_page));
+            flushed = true;
+        }
+    }
+
+    /// Flushes everything pending.
+    pub(crate) fn flush_all(&mut self, now: Time, part: usize) {
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        for domain in 0..self.partitions[part].buffer.lanes.len() {
+            loop {
+                let len = self.partitions[part].buffer.lanes[domain].len;
+                if len == 0 {
+                    break;
+                }
+                self.flush_page(now, part, domain as u32, len.min(slots_per_page));
+            }
+        }
+    }
+
+    /// Programs the first `count` pages of a lane as one flash page.
+    fn flush_page(&mut self, now: Time, part: usize, domain: u32, count: u32) {
+        let partition = &mut self.partitions[part];
+        let lane = &mut partition.buffer.lanes[domain as usize];
+        let id = partition.ftl.form(now, lane, count, Purpose::HostWrite, domain, &mut self.machine);
+        let ticket = partition.buffer.take_off(now, id, count, &self.machine.dispatcher);
+        let operation = &mut self.machine.dispatcher.operations[id];
+        operation.tracked = true;
+        operation.owner = ticket;
+        self.machine.generate(now, id);
+    }
+
+    /// The oldest buffered page may have been there for long enough.
+    pub(crate) fn buffer_timeout(&mut self, now: Time, part: usize) {
+        let timeout = self.partitions[part].buffer.triggers.timeout.expect("only a timeout schedules this");
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        let mut next: Option<Time> = None;
+        for domain in 0..self.partitions[part].buffer.lanes.len() {
+            loop {
+                let partition = &self.partitions[part];
+                let lane = &partition.buffer.lanes[domain];
+                let Some(head) = lane.head() else { break };
+                let due = partition.ftl.entries[head].entered + timeout;
+                if due > now {
+                    next = Some(next.map_or(due, |next| next.min(due)));
+                    break;
+                }
+                self.flush_page(now, part, domain as u32, lane.len.min(slots_per_page));
+            }
+        }
+        self.partitions[part].buffer.timing = next.is_some();
+        if let Some(next) = next {
+            self.machine.schedule(next, Event::BufferTimeout(part as u32));
+        }
+    }
+
+    /// A host program is done: its pages are in the map and in flash.
+    pub(crate) fn host_write_done(&mut self, now: Time, id: OperationId, operation: &Operation) {
+        let part = operation.partition as usize;
+        let partition = &mut self.partitions[part];
+        partition.ftl.program_done(now, operation, &mut self.machine);
+        let finished = std::mem::take(&mut partition.ftl.finished);
+        partition.buffer.land(now, operation.owner, finished.len() as u32, &self.machine.dispatcher);
+        for entry in &finished {
+            self.partitions[part].buffer.leave(entry.epoch);
+            if entry.owner != NONE {
+                self.written(now, id, entry.owner);
+            }
+        }
+        while let Some(flush) = self.partitions[part].buffer.next_flushed() {
+            self.partition_flushed(now, flush);
+        }
+        self.partitions[part].ftl.finished = finished;
+        self.retry_buffer(now, part);
+    }
+
+    /// A page of a request that waits for flash is in flash.
+    fn written(&mut self, now: Time, id: OperationId, index: u32) {
+        let request = &mut self.requests[index];
+        request.outstanding -= 1;
+        if request.outstanding == 0 && request.issued {
+            // The program that finished last was formed this long ago.
+            let mut ledger = *self.machine.dispatcher.operations.ledger(id);
+            let formed = Time(now.0 - ledger.total().0);
+            if formed < request.mark {
+                // Formed before the request's last page was in the buffer.
+                ledger.drop_start(request.mark.since(formed));
+            }
+            request.pass(formed.max(request.mark), Cause::Aggregation);
+            request.ledger.add(&ledger);
+            self.complete(now, index);
+        }
+    }
+
+    /// After room has come: pending flushes first, then those who wait.
+    fn retry_buffer(&mut self, now: Time, part: usize) {
+        let buffer = &self.partitions[part].buffer;
+        if let Some(group) = buffer.triggers.page {
+            for domain in 0..buffer.lanes.len() {
+                while self.partitions[part].buffer.lanes[domain].len >= group
+                    && self.flush_group(now, part, domain as u32, group)
+                {}
+            }
+        }
+        let occupancy = self.partitions[part].buffer.occupancy;
+        let triggers = self.partitions[part].buffer.triggers;
+        if triggers.full && occupancy.pending >= occupancy.size && occupancy.flushing == 0 {
+            self.flush_all(now, part);
+        }
+        if let Some(mark) = triggers.watermark {
+            self.flush_above(now, part, mark);
+        }
+        self.release_waiting(now, part);
+    }
+
+    /// Lets a request wait for room or for a flush: at the end of the queue,
+    /// or at its front if it had been there already.
+    fn wait_for_buffer(&mut self, now: Time, part: usize, index: u32, at_front: bool) {
+        let buffer = &mut self.partitions[part].buffer;
+        let reading = buffer.begin_wait(now, &self.machine.dispatcher);
+        let (first, last) = buffer.waiting_mut();
+        self.requests[index].behind = NONE;
+        if *first == NONE {
+            (*first, *last) = (index, index);
+        } else if at_front {
+            self.requests[index].behind = *first;
+            *first = index;
+        } else {
+            self.requests[*last].behind = index;
+            *last = index;
+        }
+        let request = &mut self.requests[index];
+        request.reading = reading;
+        request.pass(now, Cause::BufferFull);
+    }
+
+    /// Lets those who waited for the buffer go on, in order, while it can
+    /// take more.
+    fn release_waiting(&mut self, now: Time, part: usize) {
+        loop {
+            let buffer = &mut self.partitions[part].buffer;
+            let index = buffer.first_waiting();
+            if index == NONE {
+                return;
+            }
+            let request = &mut self.requests[index];
+            let for_flush = request.issued || request.operation == flashkeel_engine::Operation::Read;
+            let ready =
+                if for_flush { !buffer.is_flushing() } else { buffer.kind().admits(buffer.occupancy) };
+            if !ready {
+                return;
+            }
+            buffer.end_wait(now, &request.reading, &mut request.ledger, &self.machine.dispatcher);
+            let (first, last) = buffer.waiting_mut();
+            *first = request.behind;
+            if *first == NONE {
+                *last = NONE;
+            }
+            // The wait is charged; go on from now.
+            request.mark = now;
+            if request.operation == flashkeel_engine::Operation::Read {
+                request.owner = Cause::Controller;
+                self.continue_read(now, index);
+            } else if request.issued {
+                self.complete(now, index);
+            } else {
+                self.continue_write(now, index, true);
+            }
+        }
+    }
+
+    /// Flushes the buffer because a read has arrived; true if the read has to
+    /// wait for that.
+    pub(crate) fn flush_for_read(&mut self, now: Time, index: u32) -> bool {
+        let (part, _) = self.locate(self.requests[index].next);
+        if !self.partitions[part].buffer.triggers.read {
+            return false;
+        }
+        self.flush_all(now, part);
+        let flushing = self.partitions[part].buffer.is_flushing();
+        if flushing {
+            self.requests[index].pass(now, Cause::Controller);
+            self.wait_for_buffer(now, part, index, false);
+        }
+        flushing
+    }
+
+    /// Unmaps a trimmed range.
+    pub(crate) fn continue_trim(&mut self, now: Time, index: u32) {
+        self.requests[index].pass(now, Cause::Controller);
+        while self.requests[index].next < self.requests[index].end {
+            let lpn = self.requests[index].next;
+            let (part, local) = self.locate(lpn);
+            if self.requests[index].translated != lpn {
+                if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
+                    self.requests[index].pass(now, Cause::MapLoad);
+                    return;
+                }
+                self.requests[index].translated = lpn;
+            }
+            self.partitions[part].ftl.trim(now, local, &mut self.machine);
+            self.requests[index].next += 1;
+        }
+        self.complete(now, index);
+    }
+
+    /// Flushes every partition; done when all that was written before is in
+    /// flash.
+    pub(crate) fn start_flush(&mut self, now: Time, index: u32) {
+        self.requests[index].pass(now, Cause::Controller);
+        self.requests[index].outstanding = self.partitions.len() as u32;
+        for part in 0..self.partitions.len() {
+            self.flush_all(now, part);
+            let buffer = &mut self.partitions[part].buffer;
+            buffer.end_epoch(index);
+            while let Some(flush) = self.partitions[part].buffer.next_flushed() {
+                self.partition_flushed(now, flush);
+            }
+        }
+    }
+
+    fn partition_flushed(&mut self, now: Time, index: u32) {
+        let request = &mut self.requests[index];
+        request.outstanding -= 1;
+        if request.outstanding == 0 {
+            request.pass(now, Cause::Controller);
+            self.complete(now, index);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The allocation axis: where in the flash array a logical page may be placed.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod dynamic;
+mod striped;
+
+use crate::address::Lpn;
+
+flashkeel_config::axis! {
+    /// Which chips a logical page may be written to.
+    pub enum AllocationConfig as "allocation": Allocation {
+        /// Any chip: the least loaded one with room.
+        Dynamic(dynamic::Dynamic) = "dynamic",
+        /// The chip fixed by the logical address, page by page.
+        Striped(striped::Striped) = "striped",
+    }
+}
+
+impl Default for AllocationConfig {
+    fn default() -> Self {
+        AllocationConfig::Dynamic(dynamic::Dynamic::default())
+    }
+}
+
+/// An allocation policy divides a partition's chips into domains of equal
+/// size. Writes are aggregated, blocks are allocated and garbage is collected
+/// within a domain; a logical page stays in its domain for good.
+pub trait Allocation {
+    /// How many domains `chips` chips form; a divisor of `chips`.
+    fn domains(&self, chips: u32) -> u32;
+
+    /// The domain of a logical page, when a flash page holds `slots_per_page`.
+    fn domain_of(&self, lpn: Lpn, slots_per_page: u32, domains: u32) -> u32;
+}

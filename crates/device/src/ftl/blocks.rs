@@ -1,0 +1,321 @@
+//! Block states, valid counts, wear, and free lists.
+
+use std::collections::VecDeque;
+use std::io;
+
+use flashkeel_engine::Stream;
+
+use crate::address::BlockId;
+
+/// Set in a block's key while it may not be chosen as a victim.
+const NOT_CANDIDATE: u32 = 1 << 31;
+
+/// What a block is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum BlockState {
+    /// Erased, in its chip's free list.
+    Free,
+    /// Pages are being allocated or programmed.
+    Open,
+    /// Fully programmed; a candidate for garbage collection.
+    Full,
+    /// Being emptied or erased.
+    Victim,
+}
+
+/// The blocks of one partition. Blocks of one chip are consecutive.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    /// Valid pages, with [`NOT_CANDIDATE`] unless the block is full: one
+    /// array to scan for the block with the least.
+    keys: Vec<u32>,
+    states: Vec<BlockState>,
+    /// Position in the order in which blocks became full.
+    closed: Vec<u32>,
+    closes: u32,
+    /// Programs allocated but not done.
+    programs: Vec<u16>,
+    /// Reads generated but not done; an erase waits for them.
+    readers: Vec<u32>,
+    /// Flash reads since the last erase.
+    read_counts: Vec<u32>,
+    erase_counts: Vec<u32>,
+    free: Vec<VecDeque<u32>>,
+    free_by_domain: Vec<u32>,
+    per_chip: u32,
+    chips_per_domain: u32,
+}
+
+impl Blocks {
+    /// All free, in `domains` domains of equal numbers of chips.
+    pub fn new(chips: u32, per_chip: u32, domains: u32) -> Self {
+        let count = (chips * per_chip) as usize;
+        let chips_per_domain = chips / domains;
+        Blocks {
+            keys: vec![NOT_CANDIDATE; count],
+            states: vec![BlockState::Free; count],
+            closed: vec![0; count],
+            closes: 0,
+            programs: vec![0; count],
+            readers: vec![0; count],
+            read_counts: vec![0; count],
+            erase_counts: vec![0; count],
+            free: (0..chips).map(|chip| (chip * per_chip..(chip + 1) * per_chip).collect()).collect(),
+            free_by_domain: vec![chips_per_domain * per_chip; domains as usize],
+            per_chip,
+            chips_per_domain,
+        }
+    }
+
+    /// Number of blocks.
+    pub fn len(&self) -> u32 {
+        self.keys.len() as u32
+    }
+
+    /// Whether there is no block at all.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The chip of a block, within the partition.
+    #[inline]
+    pub fn chip(&self, block: BlockId) -> u32 {
+        block.0 / self.per_chip
+    }
+
+    /// The domain of a block.
+    #[inline]
+    pub fn domain(&self, block: BlockId) -> u32 {
+        self.chip(block) / self.chips_per_domain
+    }
+
+    /// First block and number of blocks of a domain.
+    #[inline]
+    pub fn domain_range(&self, domain: u32) -> std::ops::Range<usize> {
+        let blocks = (self.chips_per_domain * self.per_chip) as usize;
+        domain as usize * blocks..(domain as usize + 1) * blocks
+    }
+
+    /// Blocks of one chip.
+    pub fn per_chip(&self) -> u32 {
+        self.per_chip
+    }
+
+    /// Free blocks of a domain.
+    #[inline]
+    pub fn free_in(&self, domain: u32) -> u32 {
+        self.free_by_domain[domain as usize]
+    }
+
+    /// Free blocks of the whole partition.
+    pub fn free_total(&self) -> u32 {
+        self.free_by_domain.iter().sum()
+    }
+
+    /// Whether a chip has a free block.
+    #[inline]
+    pub fn has_free(&self, chip: u32) -> bool {
+        !self.free[chip as usize].is_empty()
+    }
+
+    /// What a block is doing.
+    #[inline]
+    pub fn state(&self, block: BlockId) -> BlockState {
+        self.states[block.0 as usize]
+    }
+
+    /// Valid pages of a block.
+    #[inline]
+    pub fn valid(&self, block: BlockId) -> u32 {
+        self.keys[block.0 as usize] & !NOT_CANDIDATE
+    }
+
+    /// Valid counts of a range of blocks for a victim policy: values above
+    /// the block size mark blocks that may not be chosen.
+    #[inline]
+    pub fn keys(&self, range: std::ops::Range<usize>) -> &[u32] {
+        &self.keys[range]
+    }
+
+    /// For each block, its position in the order in which blocks became full.
+    #[inline]
+    pub fn closed(&self, range: std::ops::Range<usize>) -> &[u32] {
+        &self.closed[range]
+    }
+
+    /// How many blocks have become full so far.
+    #[inline]
+    pub fn closes(&self) -> u32 {
+        self.closes
+    }
+
+    /// Erases of a block.
+    pub fn erase_count(&self, block: BlockId) -> u32 {
+        self.erase_counts[block.0 as usize]
+    }
+
+    /// Flash reads of a block since its last erase.
+    pub fn read_count(&self, block: BlockId) -> u32 {
+        self.read_counts[block.0 as usize]
+    }
+
+    /// Takes the chip's longest free block.
+    pub fn open(&mut self, chip: u32) -> BlockId {
+        let block = self.free[chip as usize].pop_front().expect("the chip has a free block");
+        debug_assert_eq!(self.states[block as usize], BlockState::Free);
+        self.states[block as usize] = BlockState::Open;
+        self.free_by_domain[(chip / self.chips_per_domain) as usize] -= 1;
+        BlockId(block)
+    }
+
+    /// A page of an open block has been allocated and will be programmed.
+    #[inline]
+    pub fn begin_program(&mut self, block: BlockId) {
+        self.programs[block.0 as usize] += 1;
+    }
+
+    /// A program is done. `exhausted` tells that the block's last page has
+    /// been allocated.
+    #[inline]
+    pub fn end_program(&mut self, block: BlockId, exhausted: bool) {
+        let programs = &mut self.programs[block.0 as usize];
+        *programs -= 1;
+        if exhausted && *programs == 0 {
+            self.close(block);
+        }
+    }
+
+    /// An open block is fully programmed: from now on a candidate.
+    #[inline]
+    pub fn close(&mut self, block: BlockId) {
+        let index = block.0 as usize;
+        debug_assert_eq!(self.states[index], BlockState::Open);
+        self.states[index] = BlockState::Full;
+        self.keys[index] &= !NOT_CANDIDATE;
+        self.closed[index] = self.closes;
+        self.closes += 1;
+    }
+
+    /// A page of the block has become valid.
+    #[inline]
+    pub fn gain(&mut self, block: BlockId) {
+        self.keys[block.0 as usize] += 1;
+    }
+
+    /// A page of the block has become invalid.
+    #[inline]
+    pub fn lose(&mut self, block: BlockId) {
+        debug_assert!(self.valid(block) > 0);
+        self.keys[block.0 as usize] -= 1;
+    }
+
+    /// A full block has been chosen to be emptied.
+    pub fn choose(&mut self, block: BlockId) {
+        let index = block.0 as usize;
+        debug_assert_eq!(self.states[index], BlockState::Full);
+        self.states[index] = BlockState::Victim;
+        self.keys[index] |= NOT_CANDIDATE;
+    }
+
+    /// A read of the block has been generated.
+    #[inline]
+    pub fn begin_read(&mut self, block: BlockId) {
+        self.readers[block.0 as usize] += 1;
+    }
+
+    /// A read of the block is done; true when none is left.
+    #[inline]
+    pub fn end_read(&mut self, block: BlockId) -> bool {
+        self.read_counts[block.0 as usize] += 1;
+        self.readers[block.0 as usize] -= 1;
+        self.readers[block.0 as usize] == 0
+    }
+
+    /// Whether a read of the block is on its way.
+    #[inline]
+    pub fn is_read(&self, block: BlockId) -> bool {
+        self.readers[block.0 as usize] > 0
+    }
+
+    /// An emptied block has been erased.
+    pub fn free(&mut self, block: BlockId) {
+        let index = block.0 as usize;
+        debug_assert_eq!(self.states[index], BlockState::Victim);
+        debug_assert_eq!((self.valid(block), self.readers[index], self.programs[index]), (0, 0, 0));
+        self.states[index] = BlockState::Free;
+        self.read_counts[index] = 0;
+        self.erase_counts[index] += 1;
+        let chip = self.chip(block);
+        self.free[chip as usize].push_back(block.0);
+        self.free_by_domain[(chip / self.chips_per_domain) as usize] += 1;
+    }
+
+    /// Hands the tables of a partition at rest to `write`: states, order of
+    /// closing, counts and free lists.
+    pub fn save(&self, mut write: impl FnMut(&[u32]) -> io::Result<()>) -> io::Result<()> {
+        write(&self.states.iter().map(|&state| state as u32).collect::<Vec<_>>())?;
+        for table in [&self.closed, &self.read_counts, &self.erase_counts] {
+            write(table)?;
+        }
+        write(&[self.closes])?;
+        for free in &self.free {
+            write(&[free.len() as u32])?;
+            write(&free.iter().copied().collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// Restores the tables that [`save`](Self::save) wrote, in the same order,
+    /// given the valid pages of each block.
+    ///
+    /// # Errors
+    /// `InvalidData` if they contradict each other, or what `read` returns.
+    pub fn restore(
+        &mut self,
+        valid: &[u32],
+        mut read: impl FnMut(usize) -> io::Result<Vec<u32>>,
+    ) -> io::Result<()> {
+        let check = |good: bool| if good { Ok(()) } else { Err(io::Error::from(io::ErrorKind::InvalidData)) };
+        let blocks = self.keys.len();
+        for (block, state) in read(blocks)?.into_iter().enumerate() {
+            self.states[block] = match state {
+                0 => BlockState::Free,
+                1 => BlockState::Open,
+                2 => BlockState::Full,
+                _ => return check(false),
+            };
+            let candidate = self.states[block] == BlockState::Full;
+            self.keys[block] = valid[block] | if candidate { 0 } else { NOT_CANDIDATE };
+        }
+        for table in [&mut self.closed, &mut self.read_counts, &mut self.erase_counts] {
+            *table = read(blocks)?;
+        }
+        self.closes = read(1)?[0];
+        self.free_by_domain.fill(0);
+        for chip in 0..self.free.len() {
+            let count = read(1)?[0];
+            check(count <= self.per_chip)?;
+            self.free[chip] = read(count as usize)?.into();
+            for &block in &self.free[chip] {
+                check((block as usize) < blocks && self.states[block as usize] == BlockState::Free)?;
+                check(self.chip(BlockId(block)) as usize == chip)?;
+            }
+            self.free_by_domain[chip / self.chips_per_domain as usize] += count;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the tables.
+    pub fn table_bytes(&self) -> usize {
+        self.keys.len() * (6 * 4 + 2 + 1)
+    }
+
+    /// Gives every block in use a random read count below `limit`, as past
+    /// reads would have left it (AutoSSD, "Workload and Test Settings").
+    pub fn randomise_read_counts(&mut self, limit: u32, random: &mut Stream) {
+        for (count, state) in self.read_counts.iter_mut().zip(&self.states) {
+            *count = if *state == BlockState::Free { 0 } else { random.below(u64::from(limit)) as u32 };
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Preconditioning: bringing the device to its steady state without timing.
+//!
+//! The same map, block states, write points and victim policy as in a run,
+//! but a program takes effect at once: tens of millions of pages a second.
+
+use flashkeel_engine::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Ftl, Writer};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+
+/// What the device has been through before the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Nothing: fresh from the factory.
+    None,
+    /// Written once from the first to the last address.
+    Sequential,
+    /// Written once, then at random until write amplification has converged.
+    #[default]
+    Random,
+}
+
+/// How the device is brought to its initial state (SNIA PTS: purge, then
+/// precondition to the steady state).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PreconditionConfig {
+    /// What is written.
+    pub pattern: Pattern,
+    /// Fraction of the logical capacity that is written.
+    pub fill: f64,
+    /// Every written block starts with a random read count below this.
+    pub read_counts_below: u32,
+}
+
+impl Default for PreconditionConfig {
+    /// AutoSSD, "Workload and Test Settings"; counts end at its scrubbing threshold.
+    fn default() -> Self {
+        PreconditionConfig { pattern: Pattern::Random, fill: 1.0, read_counts_below: 100_000 }
+    }
+}
+
+/// Random writes per round, as a divisor of the filled pages.
+const ROUND_DIVISOR: u64 = 4;
+/// Rounds compared to judge convergence.
+const ROUNDS_COMPARED: usize = 4;
+/// Most rounds: six times the filled capacity.
+const ROUNDS_MOST: usize = 24;
+/// Converged when the largest of the compared rounds' write amplification is
+/// within this factor of the smallest.
+const CONVERGED_WITHIN: f64 = 1.01;
+/// Pages whose map entries are fetched ahead of their use.
+const AHEAD: usize = 32;
+
+/// Pages of one domain about to be programmed together.
+#[derive(Clone, Default)]
+struct Forming {
+    lpns: Vec<u32>,
+    /// The home a moved page must still have, or [`NONE`] for new data.
+    from: Vec<u32>,
+}
+
+struct Untimed<'a> {
+    ftl: &'a mut Ftl,
+    host: Vec<Forming>,
+    moved: Vec<Forming>,
+    programs: u64,
+}
+
+impl Ftl {
+    /// Brings an empty partition to the state that `config` asks for and
+    /// returns the write amplification of the last round of random writes.
+    /// `progress` is told the pages written, host's and moved.
+    pub fn precondition(
+        &mut self,
+        config: &PreconditionConfig,
+        random: &mut Stream,
+        progress: &mut dyn FnMut(u64),
+    ) -> Option<f64> {
+        if config.pattern == Pattern::None {
+            return None;
+        }
+        let filled = ((f64::from(self.lpns) * config.fill) as u64).max(1);
+        let spread = vec![Forming::default(); self.domains as usize];
+        let mut untimed = Untimed { host: spread.clone(), moved: spread, programs: 0, ftl: self };
+        untimed.write_map_pages();
+        let mut reported = 0;
+        let mut report = |programs: u64, ftl: &Ftl| {
+            let pages = programs * u64::from(ftl.slots_per_page);
+            progress(pages - reported);
+            reported = pages;
+        };
+        for lpn in 0..filled {
+            untimed.write(Lpn(lpn as u32));
+            if lpn % (1 << 20) == 0 {
+                report(untimed.programs, untimed.ftl);
+            }
+        }
+        let mut rounds = Vec::new();
+        while config.pattern == Pattern::Random && rounds.len() < ROUNDS_MOST && !has_converged(&rounds) {
+            let (before, pages) = (untimed.programs, (filled / ROUND_DIVISOR).max(1));
+            let mut left = pages;
+            while left > 0 {
+                let batch = left.min(1 << 20);
+                untimed.write_at_random(batch, filled, random);
+                report(untimed.programs, untimed.ftl);
+                left -= batch;
+            }
+            let programmed = (untimed.programs - before) * u64::from(untimed.ftl.slots_per_page);
+            rounds.push(programmed as f64 / pages as f64);
+        }
+        untimed.drain();
+        if config.pattern == Pattern::Random {
+            self.warm_map_cache(random);
+        }
+        if config.read_counts_below > 0 {
+            self.blocks.randomise_read_counts(config.read_counts_below, random);
+        }
+        rounds.last().copied()
+    }
+}
+
+fn has_converged(rounds: &[f64]) -> bool {
+    let Some(last) = rounds.len().checked_sub(ROUNDS_COMPARED).map(|first| &rounds[first..]) else {
+        return false;
+    };
+    let (least, most) = last.iter().fold((f64::MAX, 0.0f64), |(a, b), &w| (a.min(w), b.max(w)));
+    // While free space lasts nothing is amplified; that is not the steady state.
+    most <= least * CONVERGED_WITHIN && least > 1.0
+}
+
+impl Untimed<'_> {
+    /// Places the map itself in flash, where it is kept there.
+    fn write_map_pages(&mut self) {
+        if self.ftl.cache.is_some() {
+            for lpn in self.ftl.lpns..self.ftl.map.lpns() {
+                self.write(Lpn(lpn));
+            }
+        }
+    }
+
+    fn write_at_random(&mut self, count: u64, span: u64, random: &mut Stream) {
+        // The map entries of a batch are fetched before the first is used, so
+        // that their memory accesses overlap.
+        let mut batch = [0u32; AHEAD];
+        let mut left = count as usize;
+        while left > 0 {
+            let n = left.min(AHEAD);
+            for lpn in &mut batch[..n] {
+                *lpn = random.below(span) as u32;
+                self.ftl.map.prefetch(Lpn(*lpn));
+            }
+            for &lpn in &batch[..n] {
+                self.ftl.map.prefetch_validity(Lpn(lpn));
+            }
+            for &lpn in &batch[..n] {
+                self.write(Lpn(lpn));
+            }
+            left -= n;
+        }
+    }
+
+    /// Writes one page of the host.
+    #[inline]
+    fn write(&mut self, lpn: Lpn) {
+        // The former copy is garbage at once; the page has no home until its
+        // flash page is full.
+        self.ftl.move_home(lpn, Home::UNMAPPED);
+        let domain = self.ftl.domain_of(lpn);
+        let forming = &mut self.host[domain as usize];
+        forming.lpns.push(lpn.0);
+        forming.from.push(NONE);
+        if forming.lpns.len() == self.ftl.slots_per_page as usize {
+            self.program(Writer::Host, domain);
+            self.collect(domain);
+        }
+    }
+
+    /// Programs what is forming in `domain`.
+    fn program(&mut self, writer: Writer, domain: u32) {
+        let forming = if writer == Writer::Host { &mut self.host } else { &mut self.moved };
+        let forming = &mut forming[domain as usize];
+        let place = self.ftl.points.allocate(writer, domain, &mut self.ftl.blocks, |_| 0);
+        let place = place.expect("a validated device never runs out of free blocks here");
+        let mut ppn = Ppn((place.block.0 * self.ftl.pages_per_block + place.page) * self.ftl.slots_per_page);
+        for (&lpn, &from) in forming.lpns.iter().zip(&forming.from) {
+            // The same page may have been written again since it began to form.
+            if self.ftl.map.home(Lpn(lpn)).0 == from {
+                self.ftl.move_home(Lpn(lpn), Home(ppn.0));
+                self.ftl.map.set_valid(ppn, Lpn(lpn));
+                self.ftl.blocks.gain(place.block);
+            }
+            ppn.0 += 1;
+        }
+        forming.lpns.clear();
+        forming.from.clear();
+        let exhausted = self.ftl.points.is_exhausted(writer, place.chip, place.block);
+        self.ftl.blocks.end_program(place.block, exhausted);
+        self.programs += 1;
+    }
+
+    /// Collects garbage from the start to the stop threshold, as a run would.
+    fn collect(&mut self, domain: u32) {
+        if self.ftl.blocks.free_in(domain) >= self.ftl.gc.start_below {
+            return;
+        }
+        while self.ftl.blocks.free_in(domain) <= self.ftl.gc.stop_above {
+            let Some(victim) = self.ftl.gc_pick_victim(domain) else { return };
+            self.empty(victim, domain);
+        }
+    }
+
+    fn empty(&mut self, victim: BlockId, domain: u32) {
+        self.ftl.blocks.choose(victim);
+        let first = victim.0 * self.ftl.slots_per_block;
+        let run = self.ftl.slots_per_page;
+        for page in 0..self.ftl.pages_per_block {
+            // The map entries of a later page are fetched while this one moves.
+            let later = first + (page + AHEAD as u32 / run).min(self.ftl.pages_per_block - 1) * run;
+            self.ftl.map.prefetch_holders(Ppn(later), run);
+            let start = first + page * run;
+            let mut valid = self.ftl.map.valid_run(Ppn(start), run);
+            while valid != 0 {
+                let ppn = start + valid.trailing_zeros();
+                valid &= valid - 1;
+                let forming = &mut self.moved[domain as usize];
+                forming.lpns.push(self.ftl.map.holds(Ppn(ppn)).0);
+                forming.from.push(ppn);
+                if forming.lpns.len() == run as usize {
+                    self.program(Writer::Gc, domain);
+                }
+            }
+        }
+        // A victim is erased before the next is chosen, so its last pages go
+        // out in a page of their own, partly empty.
+        if self.ftl.blocks.valid(victim) > 0 {
+            self.program(Writer::Gc, domain);
+        }
+        self.ftl.blocks.free(victim);
+    }
+
+    /// Programs what is still forming.
+    fn drain(&mut self) {
+        for domain in 0..self.ftl.domains {
+            if !self.host[domain as usize].lpns.is_empty() {
+                self.program(Writer::Host, domain);
+            }
+        }
+    }
+}
+
+/// Pages that bringing `lpns` logical pages to the state of `config` takes to
+/// program, for progress reports: an estimate.
+pub(crate) fn expected_pages(config: &PreconditionConfig, lpns: u64) -> u64 {
+    let filled = (lpns as f64 * config.fill) as u64;
+    match config.pattern {
+        Pattern::None => 1,
+        Pattern::Sequential => filled,
+        // Filled once, then typically twice at a write amplification of 2.5.
+        Pattern::Random => filled * 6,
+    }
+}

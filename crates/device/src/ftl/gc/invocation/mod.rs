@@ -1,0 +1,33 @@
+//! The invocation axis: when garbage collection runs.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod foreground;
+mod task;
+
+flashkeel_config::axis! {
+    /// When garbage collection runs.
+    pub enum InvocationConfig as "invocation": Invocation {
+        /// As a task beside the host's, from the start to the stop threshold.
+        Task(task::Task) = "task",
+        /// In the foreground of a flush, which waits until it has finished.
+        Foreground(foreground::Foreground) = "foreground",
+    }
+}
+
+impl Default for InvocationConfig {
+    fn default() -> Self {
+        InvocationConfig::Task(task::Task::default())
+    }
+}
+
+/// An invocation policy.
+pub trait Invocation {
+    /// Whether garbage collection may start as soon as free blocks are short;
+    /// otherwise it starts when a flush needs a page while they are.
+    fn starts_by_itself(&self) -> bool;
+
+    /// Whether host programs wait until garbage collection has reached its
+    /// stop threshold.
+    fn holds_host(&self) -> bool;
+}

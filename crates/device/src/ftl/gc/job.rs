@@ -1,0 +1,37 @@
+//! One block being emptied.
+
+use crate::address::BlockId;
+
+/// How far the emptying of a block has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The slot is free for another job.
+    Unused,
+    /// Valid pages are being read and programmed elsewhere.
+    Moving,
+    /// Empty, but reads generated earlier are still on their way.
+    AwaitingReaders,
+    /// Waiting for its erase, or being erased.
+    Erasing,
+}
+
+/// A job of garbage collection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub progress: Progress,
+    pub block: BlockId,
+    pub domain: u32,
+    /// The first page not looked at yet.
+    pub next_page: u32,
+    /// Reads on their way.
+    pub reads: u32,
+    /// 4 KiB pages read whose new home is not settled yet.
+    pub copies: u32,
+}
+
+impl Job {
+    /// Whether every valid page has been moved.
+    pub fn is_emptied(&self, pages_per_block: u32) -> bool {
+        self.next_page == pages_per_block && self.reads == 0 && self.copies == 0
+    }
+}

@@ -1,0 +1,114 @@
+//! Garbage collection.
+
+pub mod invocation;
+mod job;
+mod task;
+pub mod victim;
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use invocation::InvocationConfig;
+pub use victim::VictimConfig;
+
+use super::Lane;
+use crate::config::Layout;
+use job::Job;
+use victim::Victim;
+
+/// When, how fast and whereby garbage is collected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GcConfig {
+    /// Free blocks of a partition below which collection starts.
+    pub start_below: u32,
+    /// Free blocks of a partition above which collection stops.
+    pub stop_above: u32,
+    /// Which block is emptied next.
+    pub victim: VictimConfig,
+    /// When collection runs.
+    pub invocation: InvocationConfig,
+    /// Blocks emptied at the same time.
+    pub concurrent_victims: u32,
+    /// Flash pages held in the controller while they are moved.
+    pub pages_in_flight: u32,
+}
+
+impl Default for GcConfig {
+    /// AutoSSD, §4.2; the paper gives no figure for the last two.
+    fn default() -> Self {
+        GcConfig {
+            start_below: 128,
+            stop_above: 256,
+            victim: VictimConfig::default(),
+            invocation: InvocationConfig::default(),
+            concurrent_victims: 16,
+            pages_in_flight: 64,
+        }
+    }
+}
+
+/// Collection within one allocation domain.
+pub(crate) struct Domain {
+    /// Between the start and the stop threshold.
+    pub active: bool,
+    /// Blocks being emptied.
+    pub jobs: u32,
+    /// Where the next search for a victim begins, so that ties spread.
+    pub cursor: usize,
+    /// Valid pages read and not yet programmed.
+    pub staged: Lane,
+}
+
+/// The garbage collection task of one partition.
+pub(crate) struct Gc {
+    /// Thresholds of each domain.
+    pub start_below: u32,
+    pub stop_above: u32,
+    pub invocation: InvocationConfig,
+    pub victim: Box<dyn Victim>,
+    /// Takes over when free blocks run out, so that space is always gained.
+    pub last_resort: Box<dyn Victim>,
+    pub domains: Vec<Domain>,
+    pub jobs: Vec<Job>,
+    /// Most jobs of one domain.
+    max_jobs: u32,
+    /// Most 4 KiB pages being moved.
+    max_moving: u32,
+    /// 4 KiB pages being moved: from the generation of their read on.
+    pub moving: u32,
+    /// Jobs whose block is empty and may be erased.
+    erasable: VecDeque<u32>,
+    /// Whether the generation of the next operation is scheduled.
+    ticking: bool,
+    /// The job whose turn it is to read.
+    turn: usize,
+}
+
+impl Gc {
+    pub fn new(layout: &Layout, random: Stream) -> Self {
+        let config = &layout.gc;
+        let domains = layout.partition.domains;
+        let pages = config.pages_in_flight.max(domains + 4);
+        Gc {
+            start_below: layout.partition.gc_start_below,
+            stop_above: layout.partition.gc_stop_above,
+            invocation: config.invocation.clone(),
+            victim: config.victim.policy().build(random.clone()),
+            last_resort: VictimConfig::Greedy(Default::default()).policy().build(random),
+            domains: (0..domains)
+                .map(|_| Domain { active: false, jobs: 0, cursor: 0, staged: Lane::EMPTY })
+                .collect(),
+            jobs: Vec::new(),
+            max_jobs: config.concurrent_victims,
+            max_moving: pages * layout.geometry.slots_per_page,
+            moving: 0,
+            erasable: VecDeque::new(),
+            ticking: false,
+            turn: 0,
+        }
+    }
+}

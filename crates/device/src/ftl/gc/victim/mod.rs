@@ -1,0 +1,87 @@
+//! The victim axis: which full block garbage collection empties next.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod cost_benefit;
+mod d_choices;
+mod fifo;
+mod greedy;
+
+use flashkeel_engine::Stream;
+
+flashkeel_config::axis! {
+    /// Which block garbage collection empties next.
+    pub enum VictimConfig as "victim policy": Build {
+        /// The block with the fewest valid pages.
+        Greedy(greedy::Greedy) = "greedy",
+        /// The block with the best ratio of benefit to cost, by age and validity.
+        CostBenefit(cost_benefit::CostBenefit) = "cost-benefit",
+        /// The block that has been full longest.
+        Fifo(fifo::Fifo) = "fifo",
+        /// The best of d blocks drawn at random.
+        DChoices(d_choices::DChoices) = "d-choices",
+    }
+}
+
+impl Default for VictimConfig {
+    fn default() -> Self {
+        VictimConfig::CostBenefit(cost_benefit::CostBenefit::default())
+    }
+}
+
+/// Makes a policy from its settings.
+pub trait Build {
+    /// The policy, with a random stream of its own.
+    fn build(&self, random: Stream) -> Box<dyn Victim>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The blocks of one domain, as a victim policy sees them.
+#[derive(Clone, Copy)]
+pub struct Candidates<'a> {
+    /// Valid pages per block; above `block_size` where the block may not be
+    /// chosen.
+    pub valid: &'a [u32],
+    /// Position of each block in the order in which blocks became full.
+    pub closed: &'a [u32],
+    /// How many blocks have become full so far.
+    pub closes: u32,
+    /// Valid pages of a block without garbage.
+    pub block_size: u32,
+    /// Where to start looking, so that ties spread over the chips.
+    pub start: usize,
+}
+
+impl Candidates<'_> {
+    /// Whether block `index` may be chosen.
+    #[inline]
+    pub fn is_candidate(&self, index: usize) -> bool {
+        self.valid[index] <= self.block_size
+    }
+
+    /// Candidate with the least `score`; ties go to the first from `start` on.
+    #[inline]
+    pub fn least<S: PartialOrd + Copy>(&self, score: impl Fn(usize) -> S, worst: S) -> Option<usize> {
+        let mut best = (worst, None);
+        for index in (self.start..self.valid.len()).chain(0..self.start) {
+            let score = score(index);
+            if score < best.0 {
+                best = (score, Some(index));
+            }
+        }
+        best.1
+    }
+}
+
+/// A victim policy.
+pub trait Victim: Send {
+    /// The index of the block to empty, if any may be chosen.
+    fn pick(&mut self, candidates: Candidates<'_>) -> Option<usize>;
+}

@@ -1,0 +1,127 @@
+//! The page map: where each logical page lives, and what each physical page
+//! holds.
+
+use crate::address::{Home, Lpn, NONE, Ppn};
+
+/// Logical-to-physical and physical-to-logical tables of one partition, with
+/// one validity bit per physical page.
+///
+/// A physical page is valid exactly if it is the home of the logical page it
+/// holds. Memory: 4 B per logical, 4 1/8 B per physical page.
+#[derive(Clone, Debug)]
+pub struct Map {
+    home: Vec<u32>,
+    holds: Vec<u32>,
+    valid: Vec<u64>,
+    ppns: u32,
+}
+
+impl Map {
+    /// A map of `lpns` unmapped logical pages over `ppns` empty physical ones.
+    pub fn new(lpns: u32, ppns: u32) -> Self {
+        Map {
+            home: vec![NONE; lpns as usize],
+            holds: vec![NONE; ppns as usize],
+            valid: vec![0; (ppns as usize).div_ceil(64)],
+            ppns,
+        }
+    }
+
+    /// Logical pages, map pages included.
+    pub fn lpns(&self) -> u32 {
+        self.home.len() as u32
+    }
+
+    /// Physical pages; homes from this number on are buffer entries.
+    #[inline]
+    pub fn ppns(&self) -> u32 {
+        self.ppns
+    }
+
+    /// Where `lpn` lives.
+    #[inline]
+    pub fn home(&self, lpn: Lpn) -> Home {
+        Home(self.home[lpn.0 as usize])
+    }
+
+    /// Where `lpn` lives in flash, if it lives there.
+    #[inline]
+    pub fn flash_home(&self, lpn: Lpn) -> Option<Ppn> {
+        let home = self.home[lpn.0 as usize];
+        (home < self.ppns).then_some(Ppn(home))
+    }
+
+    /// Sets the home of `lpn` and returns the former one, whose validity bit
+    /// the caller clears.
+    #[inline]
+    pub fn set_home(&mut self, lpn: Lpn, home: Home) -> Home {
+        Home(std::mem::replace(&mut self.home[lpn.0 as usize], home.0))
+    }
+
+    /// What `ppn` was programmed with last.
+    #[inline]
+    pub fn holds(&self, ppn: Ppn) -> Lpn {
+        Lpn(self.holds[ppn.0 as usize])
+    }
+
+    /// Records that `ppn` now holds `lpn`, valid.
+    #[inline]
+    pub fn set_valid(&mut self, ppn: Ppn, lpn: Lpn) {
+        self.holds[ppn.0 as usize] = lpn.0;
+        debug_assert!(!self.is_valid(ppn));
+        self.valid[ppn.0 as usize / 64] |= 1 << (ppn.0 % 64);
+    }
+
+    /// Records that `ppn` is out of date.
+    #[inline]
+    pub fn set_invalid(&mut self, ppn: Ppn) {
+        debug_assert!(self.is_valid(ppn));
+        self.valid[ppn.0 as usize / 64] &= !(1 << (ppn.0 % 64));
+    }
+
+    /// Whether `ppn` holds current data.
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.valid[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    /// Validity bits of `count` pages from `first` on, lowest first. The run
+    /// does not cross a multiple of `count`, a power of two up to 64.
+    #[inline]
+    pub fn valid_run(&self, first: Ppn, count: u32) -> u64 {
+        debug_assert!(count.is_power_of_two() && count <= 64 && first.0 % count == 0);
+        let word = self.valid[first.0 as usize / 64] >> (first.0 % 64);
+        word & (u64::MAX >> (64 - count))
+    }
+
+    /// Asks the processor to fetch the entry of `lpn`.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        crate::prefetch::read(&self.home, lpn.0 as usize);
+    }
+
+    /// Asks the processor to fetch the validity bit of `lpn`'s home.
+    #[inline]
+    pub fn prefetch_validity(&self, lpn: Lpn) {
+        crate::prefetch::read(&self.valid, self.home[lpn.0 as usize] as usize / 64);
+    }
+
+    /// Asks the processor to fetch the map entries of what `count` pages from
+    /// `first` on hold.
+    #[inline]
+    pub fn prefetch_holders(&self, first: Ppn, count: u32) {
+        for lpn in &self.holds[first.0 as usize..(first.0 + count) as usize] {
+            crate::prefetch::read(&self.home, *lpn as usize);
+        }
+    }
+
+    /// Bytes of the tables.
+    pub fn table_bytes(&self) -> usize {
+        (self.home.len() + self.holds.len()) * 4 + self.valid.len() * 8
+    }
+
+    /// The home table, to save it.
+    pub fn homes(&self) -> &[u32] {
+        &self.home
+    }
+}

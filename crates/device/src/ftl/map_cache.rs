@@ -1,0 +1,258 @@
+//! The map cache: which map pages are in memory (DFTL's demand loading, with
+//! LRU replacement; AutoSSD, §4.2).
+//!
+//! The map's contents are always at hand for the simulator; the cache decides
+//! only what a look-up costs.
+
+use crate::address::NONE;
+
+/// Index of a map page.
+pub type MapPage = u32;
+
+/// Logical pages translated by one 4 KiB map page of 32-bit addresses.
+pub const LPNS_PER_MAP_PAGE: u32 = 1024;
+
+/// Who waits for a map page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// A request of the host.
+    Request(u32),
+    /// A job of garbage collection, once per moved page.
+    Job(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Absent,
+    Loading,
+    /// In memory and in the LRU list.
+    Cached,
+    /// Evicted while dirty; in memory until it is programmed.
+    Writing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    state: State,
+    dirty: bool,
+    /// Touched again while it was being written.
+    wanted: bool,
+    newer: u32,
+    older: u32,
+    waiters: u32,
+}
+
+/// The cache of one partition.
+#[derive(Clone, Debug)]
+pub struct MapCache {
+    slots: Vec<Slot>,
+    capacity: u32,
+    cached: u32,
+    newest: u32,
+    oldest: u32,
+    waiters: Vec<(Waiter, u32)>,
+    free_waiters: Vec<u32>,
+}
+
+impl MapCache {
+    /// An empty cache of `capacity` out of `pages` map pages.
+    pub fn new(pages: u32, capacity: u32) -> Self {
+        let absent = Slot {
+            state: State::Absent,
+            dirty: false,
+            wanted: false,
+            newer: NONE,
+            older: NONE,
+            waiters: NONE,
+        };
+        MapCache {
+            slots: vec![absent; pages as usize],
+            capacity: capacity.max(1),
+            cached: 0,
+            newest: NONE,
+            oldest: NONE,
+            waiters: Vec::new(),
+            free_waiters: Vec::new(),
+        }
+    }
+
+    /// Uses a map page; true if it is in memory. `dirty` marks it as changed,
+    /// now or, if it is being loaded, once it is there.
+    pub fn touch(&mut self, page: MapPage, dirty: bool) -> bool {
+        let slot = &mut self.slots[page as usize];
+        match slot.state {
+            State::Absent => return false,
+            State::Loading => {
+                slot.dirty |= dirty;
+                return false;
+            }
+            State::Writing => slot.wanted = true,
+            State::Cached => {
+                if self.newest != page {
+                    self.unlink(page);
+                    self.link(page);
+                }
+            }
+        }
+        self.slots[page as usize].dirty |= dirty;
+        true
+    }
+
+    /// Whether somebody is loading the page already; if not, the caller now is.
+    pub fn begin_load(&mut self, page: MapPage) -> bool {
+        let slot = &mut self.slots[page as usize];
+        debug_assert!(matches!(slot.state, State::Absent | State::Loading));
+        slot.state == State::Loading || {
+            slot.state = State::Loading;
+            false
+        }
+    }
+
+    /// Lets `waiter` wait for a page that is being loaded.
+    pub fn wait(&mut self, page: MapPage, waiter: Waiter) {
+        let slot = &mut self.slots[page as usize];
+        debug_assert_eq!(slot.state, State::Loading);
+        let node = (waiter, slot.waiters);
+        slot.waiters = if let Some(free) = self.free_waiters.pop() {
+            self.waiters[free as usize] = node;
+            free
+        } else {
+            self.waiters.push(node);
+            self.waiters.len() as u32 - 1
+        };
+    }
+
+    /// The next of those who waited for a loaded page; last come, first out.
+    pub fn next_waiter(&mut self, page: MapPage) -> Option<Waiter> {
+        let node = self.slots[page as usize].waiters;
+        if node == NONE {
+            return None;
+        }
+        let (waiter, next) = self.waiters[node as usize];
+        self.slots[page as usize].waiters = next;
+        self.free_waiters.push(node);
+        Some(waiter)
+    }
+
+    /// A page has arrived in memory.
+    pub fn loaded(&mut self, page: MapPage) {
+        let slot = &mut self.slots[page as usize];
+        debug_assert!(matches!(slot.state, State::Loading | State::Absent));
+        slot.state = State::Cached;
+        self.cached += 1;
+        self.link(page);
+    }
+
+    /// Evicts the least recently used page if the cache is over its capacity.
+    /// `Some((page, dirty))` tells which; a dirty one stays in memory until
+    /// [`written`](Self::written).
+    pub fn evict(&mut self) -> Option<(MapPage, bool)> {
+        if self.cached <= self.capacity {
+            return None;
+        }
+        let page = self.oldest;
+        self.unlink(page);
+        self.cached -= 1;
+        let slot = &mut self.slots[page as usize];
+        let dirty = std::mem::take(&mut slot.dirty);
+        slot.wanted = false;
+        slot.state = if dirty { State::Writing } else { State::Absent };
+        Some((page, dirty))
+    }
+
+    /// An evicted page has been programmed. It goes back into the cache if it
+    /// was used meanwhile.
+    pub fn written(&mut self, page: MapPage) {
+        let slot = &mut self.slots[page as usize];
+        debug_assert_eq!(slot.state, State::Writing);
+        if slot.wanted {
+            slot.state = State::Cached;
+            self.cached += 1;
+            self.link(page);
+        } else {
+            slot.state = State::Absent;
+        }
+    }
+
+    /// Map pages in all.
+    pub fn pages(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Map pages the cache holds at most.
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Bytes of the tables.
+    pub fn table_bytes(&self) -> usize {
+        self.slots.len() * size_of::<Slot>()
+    }
+
+    /// The cached pages, least recently used first.
+    pub fn contents(&self) -> Vec<MapPage> {
+        let next = |&page: &u32| Some(self.slots[page as usize].newer).filter(|&newer| newer != NONE);
+        std::iter::successors(Some(self.oldest).filter(|&oldest| oldest != NONE), next).collect()
+    }
+
+    fn link(&mut self, page: MapPage) {
+        let newest = self.newest;
+        let slot = &mut self.slots[page as usize];
+        (slot.newer, slot.older) = (NONE, newest);
+        match newest {
+            NONE => self.oldest = page,
+            _ => self.slots[newest as usize].newer = page,
+        }
+        self.newest = page;
+    }
+
+    fn unlink(&mut self, page: MapPage) {
+        let Slot { newer, older, .. } = self.slots[page as usize];
+        match newer {
+            NONE => self.newest = older,
+            _ => self.slots[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            _ => self.slots[older as usize].newer = newer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_page_leaves_first() {
+        let mut cache = MapCache::new(4, 2);
+        for page in [0, 1] {
+            assert!(!cache.touch(page, false) && !cache.begin_load(page));
+            cache.touch(page, page == 1);
+            cache.loaded(page);
+            assert_eq!(cache.evict(), None);
+        }
+        assert!(cache.touch(0, false));
+        cache.begin_load(2);
+        cache.loaded(2);
+        assert_eq!(cache.evict(), Some((1, true)));
+        // A dirty page stays in memory while it is written, and comes back if used.
+        assert!(cache.touch(1, false));
+        cache.written(1);
+        assert_eq!(cache.evict(), Some((0, false)));
+        assert!(!cache.touch(0, false));
+    }
+
+    #[test]
+    fn waiters_are_told_once() {
+        let mut cache = MapCache::new(2, 1);
+        assert!(!cache.begin_load(1));
+        cache.wait(1, Waiter::Request(7));
+        assert!(cache.begin_load(1));
+        cache.wait(1, Waiter::Job(3));
+        cache.loaded(1);
+        assert_eq!(cache.next_waiter(1), Some(Waiter::Job(3)));
+        assert_eq!(cache.next_waiter(1), Some(Waiter::Request(7)));
+        assert_eq!(cache.next_waiter(1), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! The map task: demand loading of map pages and writing them back.
+
+use flashkeel_engine::{Cause, Time};
+
+use super::{Entry, Ftl, LPNS_PER_MAP_PAGE, MapCache, Waiter};
+use crate::address::{Home, Lpn, NONE};
+use crate::machine::Machine;
+use crate::sched::{Operation, Purpose, Task};
+
+impl Ftl {
+    /// The LPN under which a map page is itself mapped.
+    fn map_lpn(&self, page: u32) -> Lpn {
+        Lpn(self.lpns + page)
+    }
+
+    /// Whether the map entry of `lpn` is in memory; if not, it is being
+    /// loaded and the request is woken when it has come.
+    #[inline]
+    pub fn translate(&mut self, now: Time, lpn: Lpn, request: u32, machine: &mut Machine) -> bool {
+        let Some(cache) = &mut self.cache else { return true };
+        if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false) {
+            machine.counters.map_hits += 1;
+            return true;
+        }
+        machine.counters.map_misses += 1;
+        self.load(now, lpn, Some(Waiter::Request(request)), Task::Map, machine);
+        false
+    }
+
+    /// Whether the map entry of `lpn` is in memory; used if it is.
+    #[inline]
+    pub fn is_translated(&mut self, lpn: Lpn) -> bool {
+        self.cache.as_mut().is_none_or(|cache| cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false))
+    }
+
+    /// Unmaps a trimmed page.
+    pub fn trim(&mut self, now: Time, lpn: Lpn, machine: &mut Machine) {
+        self.move_home(lpn, Home::UNMAPPED);
+        self.change_map(now, lpn, None, Task::Map, machine);
+    }
+
+    /// Marks the map entry of `lpn` as changed; false if its page has to be
+    /// loaded for that, for which `waiter` then waits.
+    pub(super) fn change_map(
+        &mut self,
+        now: Time,
+        lpn: Lpn,
+        waiter: Option<Waiter>,
+        task: Task,
+        machine: &mut Machine,
+    ) -> bool {
+        let Some(cache) = &mut self.cache else { return true };
+        if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true) {
+            return true;
+        }
+        self.load(now, lpn, waiter, task, machine);
+        if let Some(cache) = &mut self.cache {
+            cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true);
+        }
+        false
+    }
+
+    fn load(&mut self, now: Time, lpn: Lpn, waiter: Option<Waiter>, task: Task, machine: &mut Machine) {
+        let page = lpn.0 / LPNS_PER_MAP_PAGE;
+        let home = self.map.flash_home(self.map_lpn(page));
+        let cache = self.cache.as_mut().expect("only a cached map is loaded");
+        let loading = cache.begin_load(page);
+        if let Some(waiter) = waiter {
+            cache.wait(page, waiter);
+        }
+        if loading {
+            return;
+        }
+        let Some(ppn) = home else {
+            // Never programmed: an empty map page, made in memory.
+            self.map_page_arrived(now, page, machine);
+            return;
+        };
+        let block = self.block_of(ppn);
+        self.blocks.begin_read(block);
+        let id =
+            machine.dispatcher.operations.create(now, Purpose::MapRead, task, self.index, Cause::Controller);
+        let operation = &mut machine.dispatcher.operations[id];
+        operation.chip = self.chip_of(block);
+        operation.target = ppn.0 / self.slots_per_page;
+        operation.page_in_block = (operation.target % self.pages_per_block) as u16;
+        operation.slots = 1;
+        operation.owner = page;
+        machine.generate(now, id);
+    }
+
+    /// A map page has been read.
+    pub fn map_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        self.read_done(now, operation, machine);
+        self.map_page_arrived(now, operation.owner, machine);
+    }
+
+    fn map_page_arrived(&mut self, now: Time, page: u32, machine: &mut Machine) {
+        let cache = self.cache.as_mut().expect("only a cached map is loaded");
+        cache.loaded(page);
+        while let Some(waiter) = self.cache.as_mut().and_then(|cache| cache.next_waiter(page)) {
+            match waiter {
+                Waiter::Request(request) => machine.woken.push(request),
+                Waiter::Job(job) => self.gc_copy_done(now, job, machine),
+            }
+        }
+        self.evict(now, machine);
+    }
+
+    /// Brings the cache back to its capacity; dirty pages go to flash, as many
+    /// to a program as fit.
+    pub(super) fn evict(&mut self, now: Time, machine: &mut Machine) {
+        while let Some((page, dirty)) = self.cache.as_mut().and_then(MapCache::evict) {
+            if !dirty {
+                continue;
+            }
+            let lpn = self.map_lpn(page);
+            let domain = self.domain_of(lpn);
+            let lane = &mut self.map_lanes[domain as usize];
+            self.entries.push(lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
+            if lane.len == self.slots_per_page {
+                let mut lane = std::mem::replace(lane, super::Lane::EMPTY);
+                let id = self.form(now, &mut lane, self.slots_per_page, Purpose::MapWrite, domain, machine);
+                machine.generate(now, id);
+            }
+        }
+    }
+
+    /// An evicted map page has been programmed.
+    pub(super) fn map_page_written(&mut self, lpn: Lpn) {
+        let page = lpn.0 - self.lpns;
+        self.cache.as_mut().expect("only a cached map is written back").written(page);
+    }
+
+    /// The state the cache has after random writes to the whole device: full
+    /// of random pages, all changed.
+    pub(super) fn warm_map_cache(&mut self, random: &mut flashkeel_engine::Stream) {
+        let Some(cache) = &mut self.cache else { return };
+        let mut pages: Vec<u32> = (0..cache.pages()).collect();
+        for at in 0..cache.capacity() as usize {
+            let other = at + random.below((pages.len() - at) as u64) as usize;
+            pages.swap(at, other);
+            cache.loaded(pages[at]);
+            cache.touch(pages[at], true);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The flash translation layer of one partition: mapping, block states, and
+//! the tasks that keep them.
+
+pub mod allocation;
+mod blocks;
+mod entries;
+mod fill;
+pub mod gc;
+mod image;
+mod map;
+mod map_cache;
+mod mapping;
+mod points;
+mod programs;
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::Stream;
+
+pub use allocation::AllocationConfig;
+pub use blocks::{BlockState, Blocks};
+pub(crate) use entries::{Entries, Entry, Lane};
+pub(crate) use fill::expected_pages;
+pub use fill::{Pattern, PreconditionConfig};
+pub use gc::GcConfig;
+pub(crate) use map::Map;
+pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
+pub(crate) use points::{Points, Writer};
+
+use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
+use crate::config::Layout;
+use crate::sched::OperationId;
+
+/// The translation layer of one partition.
+pub(crate) struct Ftl {
+    /// Partition number.
+    index: u16,
+    /// The partition's first chip in the device.
+    first_chip: u32,
+    slots_per_page: u32,
+    pages_per_block: u32,
+    slots_per_block: u32,
+    /// Logical pages of the host; map pages are numbered after them.
+    lpns: u32,
+    allocation: AllocationConfig,
+    domains: u32,
+    pub map: Map,
+    pub blocks: Blocks,
+    pub entries: Entries,
+    points: Points,
+    /// `None` when the whole map is in memory.
+    cache: Option<MapCache>,
+    /// Evicted map pages not yet programmed, by domain.
+    map_lanes: Vec<Lane>,
+    /// Programs without a free block, oldest first, by domain.
+    stalled_host: Vec<VecDeque<OperationId>>,
+    stalled_map: Vec<VecDeque<OperationId>>,
+    pub gc: gc::Gc,
+    /// Entries of the program that finished last.
+    pub finished: Vec<Entry>,
+}
+
+impl Ftl {
+    /// An empty partition number `index` of a validated device.
+    pub fn new(layout: &Layout, index: u16, seed: u64) -> Self {
+        let partition = &layout.partition;
+        let geometry = &layout.geometry;
+        let domains = partition.domains;
+        let all_lpns = partition.lpns + partition.map_pages;
+        let ppns = partition.chips * geometry.blocks_per_chip * geometry.slots_per_block();
+        let cached = partition.cached_map_pages < partition.map_pages;
+        Ftl {
+            index,
+            first_chip: u32::from(index) * partition.chips,
+            slots_per_page: geometry.slots_per_page,
+            pages_per_block: geometry.pages_per_block,
+            slots_per_block: geometry.slots_per_block(),
+            lpns: partition.lpns,
+            allocation: layout.allocation.clone(),
+            domains,
+            map: Map::new(all_lpns, ppns),
+            blocks: Blocks::new(partition.chips, geometry.blocks_per_chip, domains),
+            entries: Entries::default(),
+            points: Points::new(
+                partition.chips,
+                geometry.chips_per_channel,
+                domains,
+                geometry.pages_per_block,
+            ),
+            cache: cached.then(|| MapCache::new(partition.map_pages, partition.cached_map_pages)),
+            map_lanes: vec![Lane::EMPTY; domains as usize],
+            stalled_host: vec![VecDeque::new(); domains as usize],
+            stalled_map: vec![VecDeque::new(); domains as usize],
+            gc: gc::Gc::new(layout, Stream::new(seed, &format!("gc/{index}"))),
+            finished: Vec::new(),
+        }
+    }
+
+    /// The domain in which a logical page stays.
+    #[inline]
+    pub fn domain_of(&self, lpn: Lpn) -> u32 {
+        match self.domains {
+            1 => 0,
+            domains => self.allocation.policy().domain_of(lpn, self.slots_per_page, domains),
+        }
+    }
+
+    /// The block of a physical page.
+    #[inline]
+    pub fn block_of(&self, ppn: Ppn) -> BlockId {
+        BlockId(ppn.0 / self.slots_per_block)
+    }
+
+    /// The device's number of a block's chip.
+    #[inline]
+    pub fn chip_of(&self, block: BlockId) -> ChipId {
+        ChipId(self.first_chip + self.blocks.chip(block))
+    }
+
+    /// Gives `lpn` a new home; a former copy in flash becomes garbage.
+    /// Returns the former home.
+    #[inline]
+    pub fn move_home(&mut self, lpn: Lpn, home: Home) -> Home {
+        let former = self.map.set_home(lpn, home);
+        if former.0 < self.map.ppns() {
+            let ppn = Ppn(former.0);
+            self.map.set_invalid(ppn);
+            self.blocks.lose(self.block_of(ppn));
+        }
+        former
+    }
+
+    /// Flash pages left in open blocks.
+    pub fn open_room(&self) -> u32 {
+        self.points.room_total()
+    }
+
+    /// Bytes of the tables that grow with capacity.
+    pub fn table_bytes(&self) -> usize {
+        self.map.table_bytes()
+            + self.blocks.table_bytes()
+            + self.cache.as_ref().map_or(0, MapCache::table_bytes)
+    }
+
+    /// Checks that every valid page has exactly one home: each mapped logical
+    /// page is held, valid, by its physical page, and every block counts its
+    /// valid pages right. Slow; for tests.
+    ///
+    /// # Panics
+    /// If it is not so.
+    pub fn check(&self) {
+        let mut per_block = vec![0u32; self.blocks.len() as usize];
+        for (lpn, &home) in self.map.homes().iter().enumerate() {
+            if home < self.map.ppns() {
+                let ppn = Ppn(home);
+                assert_eq!(self.map.holds(ppn).0 as usize, lpn, "{ppn:?} holds another page than its own");
+                assert!(self.map.is_valid(ppn), "{ppn:?} is a home but not valid");
+                per_block[self.block_of(ppn).0 as usize] += 1;
+            }
+        }
+        for (block, &count) in per_block.iter().enumerate() {
+            let block = BlockId(block as u32);
+            assert_eq!(self.blocks.valid(block), count, "valid pages of {block:?}");
+            let first = block.0 * self.slots_per_block;
+            let bits =
+                (first..first + self.slots_per_block).filter(|&ppn| self.map.is_valid(Ppn(ppn))).count();
+            assert_eq!(bits as u32, count, "validity bits of {block:?}");
+            assert!(
+                count == 0 || self.blocks.state(block) != BlockState::Free,
+                "{block:?} is free but valid"
+            );
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Write points: the open block of each writer on each chip.
+
+use crate::address::{BlockId, NONE};
+
+use super::Blocks;
+
+/// Who fills a block. Each writer has blocks of its own, so that data of
+/// different lifetimes do not mix and pages of a block are programmed in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Writer {
+    /// Host data.
+    Host,
+    /// Map pages.
+    Map,
+    /// Data moved by garbage collection.
+    Gc,
+}
+
+impl Writer {
+    const COUNT: usize = 3;
+    /// Every writer.
+    pub const ALL: [Writer; Writer::COUNT] = [Writer::Host, Writer::Map, Writer::Gc];
+
+    /// Free blocks of a domain that this writer must leave to those after it:
+    /// garbage collection needs one to move data into, map pages come before
+    /// host data because garbage collection may need them.
+    pub const fn reserve(self) -> u32 {
+        match self {
+            Writer::Host => 2,
+            Writer::Map => 1,
+            Writer::Gc => 0,
+        }
+    }
+}
+
+/// A page to program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Chip within the partition.
+    pub chip: u32,
+    /// Block within the partition.
+    pub block: BlockId,
+    /// Page within the block.
+    pub page: u32,
+    /// Whether a free block was opened for it.
+    pub opened: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    block: u32,
+    next_page: u32,
+}
+
+const CLOSED: Point = Point { block: NONE, next_page: 0 };
+
+/// The write points of one partition.
+#[derive(Clone, Debug)]
+pub struct Points {
+    points: [Vec<Point>; Writer::COUNT],
+    /// Each domain's chips, neighbours on different channels.
+    order: Vec<Vec<u32>>,
+    cursors: [Vec<usize>; Writer::COUNT],
+    pages_per_block: u32,
+}
+
+impl Points {
+    /// No block open. `chips` counts the partition's chips, `per_channel`
+    /// those that share a channel.
+    pub fn new(chips: u32, per_channel: u32, domains: u32, pages_per_block: u32) -> Self {
+        let per_domain = chips / domains;
+        let order = (0..domains)
+            .map(|domain| {
+                let mut order: Vec<u32> = (domain * per_domain..(domain + 1) * per_domain).collect();
+                order.sort_by_key(|chip| (chip % per_channel, chip / per_channel));
+                order
+            })
+            .collect();
+        Points {
+            points: std::array::from_fn(|_| vec![CLOSED; chips as usize]),
+            order,
+            cursors: std::array::from_fn(|_| vec![0; domains as usize]),
+            pages_per_block,
+        }
+    }
+
+    /// Allocates the next page of `writer` in `domain`: on the chip with the
+    /// least `load` among those with room, in rotation. `None` when the
+    /// writer may not open a block and has none open.
+    #[inline]
+    pub fn allocate(
+        &mut self,
+        writer: Writer,
+        domain: u32,
+        blocks: &mut Blocks,
+        load: impl Fn(u32) -> u32,
+    ) -> Option<Place> {
+        let may_open = blocks.free_in(domain) > writer.reserve();
+        let order = &self.order[domain as usize];
+        let points = &mut self.points[writer as usize];
+        let cursor = &mut self.cursors[writer as usize][domain as usize];
+        let mut best = None;
+        let mut at = *cursor;
+        for _ in 0..order.len() {
+            let chip = order[at];
+            at = if at + 1 == order.len() { 0 } else { at + 1 };
+            if points[chip as usize].block == NONE && !(may_open && blocks.has_free(chip)) {
+                continue;
+            }
+            let load = load(chip);
+            if best.is_none_or(|(least, _, _)| load < least) {
+                best = Some((load, chip, at));
+                if load == 0 {
+                    break;
+                }
+            }
+        }
+        let (_, chip, next) = best?;
+        *cursor = next;
+        let point = &mut points[chip as usize];
+        let opened = point.block == NONE;
+        if opened {
+            *point = Point { block: blocks.open(chip).0, next_page: 0 };
+        }
+        let place = Place { chip, block: BlockId(point.block), page: point.next_page, opened };
+        blocks.begin_program(place.block);
+        point.next_page += 1;
+        if point.next_page == self.pages_per_block {
+            *point = CLOSED;
+        }
+        Some(place)
+    }
+
+    /// Whether the last page of `block` has been allocated.
+    #[inline]
+    pub fn is_exhausted(&self, writer: Writer, chip: u32, block: BlockId) -> bool {
+        self.points[writer as usize][chip as usize].block != block.0
+    }
+
+    /// Pages left in the open blocks of `writer` in `domain`.
+    pub fn room(&self, writer: Writer, domain: u32) -> u32 {
+        let points = &self.points[writer as usize];
+        let open = self.order[domain as usize].iter().map(|&chip| points[chip as usize]);
+        open.filter(|point| point.block != NONE).map(|point| self.pages_per_block - point.next_page).sum()
+    }
+
+    /// Pages left in every open block of the partition.
+    pub fn room_total(&self) -> u32 {
+        Writer::ALL
+            .iter()
+            .flat_map(|&writer| (0..self.order.len() as u32).map(move |domain| (writer, domain)))
+            .map(|(writer, domain)| self.room(writer, domain))
+            .sum()
+    }
+
+    /// Opens a block again at its next page, when a device is restored.
+    pub fn reopen(&mut self, writer: Writer, chip: u32, block: BlockId, next_page: u32) {
+        self.points[writer as usize][chip as usize] = Point { block: block.0, next_page };
+    }
+
+    /// Open blocks with their next page, as (writer, chip, block, page).
+    pub fn open_blocks(&self) -> impl Iterator<Item = (Writer, u32, BlockId, u32)> + '_ {
+        Writer::ALL.into_iter().flat_map(move |writer| {
+            self.points[writer as usize]
+                .iter()
+                .enumerate()
+                .filter(|(_, point)| point.block != NONE)
+                .map(move |(chip, point)| (writer, chip as u32, BlockId(point.block), point.next_page))
+        })
+    }
+}

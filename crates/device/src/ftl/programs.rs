@@ -1,0 +1,170 @@
+//! Programs of every writer: forming a page, placing it, installing it in the
+//! map when it is done.
+
+use flashkeel_engine::{Cause, Time};
+
+use super::{Ftl, Lane, Waiter, Writer};
+use crate::address::{ChipId, Home, NONE, Ppn};
+use crate::machine::Machine;
+use crate::sched::{Operation, OperationId, Purpose, Task};
+
+const fn writer_of(purpose: Purpose) -> Writer {
+    match purpose {
+        Purpose::HostWrite => Writer::Host,
+        Purpose::MapWrite => Writer::Map,
+        _ => Writer::Gc,
+    }
+}
+
+impl Ftl {
+    /// Makes a program of the first `count` entries of `lane`. It has no
+    /// place yet: see [`place`](Self::place).
+    pub fn form(
+        &mut self,
+        now: Time,
+        lane: &mut Lane,
+        count: u32,
+        purpose: Purpose,
+        domain: u32,
+        machine: &mut Machine,
+    ) -> OperationId {
+        let task = match writer_of(purpose) {
+            Writer::Host => Task::Host,
+            Writer::Map => Task::Map,
+            Writer::Gc => Task::Gc,
+        };
+        machine.counters.padding_pages += u64::from(self.slots_per_page - count);
+        let entries = self.entries.take(lane, count);
+        let id = machine.dispatcher.operations.create(now, purpose, task, self.index, Cause::Controller);
+        let operation = &mut machine.dispatcher.operations[id];
+        operation.entries = entries;
+        operation.target = domain;
+        operation.slots = self.slots_per_page as u16;
+        id
+    }
+
+    /// Gives a formed program its page and puts it into its request queue, or
+    /// lets it wait for a free block.
+    pub fn place(&mut self, now: Time, id: OperationId, machine: &mut Machine) {
+        let operation = &machine.dispatcher.operations[id];
+        let (purpose, domain) = (operation.purpose, operation.target);
+        let waiting = match purpose {
+            Purpose::HostWrite => !self.stalled_host[domain as usize].is_empty(),
+            _ => !self.stalled_map[domain as usize].is_empty(),
+        };
+        let held = purpose == Purpose::HostWrite && self.gc_holds_host(now, domain, machine);
+        if held || waiting || !self.try_place(now, id, machine) {
+            self.stall(now, id, purpose, domain, machine);
+        }
+    }
+
+    fn stall(&mut self, now: Time, id: OperationId, purpose: Purpose, domain: u32, machine: &mut Machine) {
+        machine.dispatcher.operations.set_outside(now, id, Cause::NoFreeBlock);
+        if purpose == Purpose::HostWrite {
+            machine.counters.free_block_stalls += 1;
+            self.stalled_host[domain as usize].push_back(id);
+        } else {
+            self.stalled_map[domain as usize].push_back(id);
+        }
+        self.gc_start(now, domain, machine);
+    }
+
+    /// Offers stalled programs the blocks that have become free.
+    pub(super) fn retry_stalled(&mut self, now: Time, domain: u32, machine: &mut Machine) {
+        while let Some(&id) = self.stalled_map[domain as usize].front() {
+            if !self.try_place(now, id, machine) {
+                break;
+            }
+            self.stalled_map[domain as usize].pop_front();
+        }
+        while let Some(&id) = self.stalled_host[domain as usize].front() {
+            if self.gc_holds_host(now, domain, machine) || !self.try_place(now, id, machine) {
+                break;
+            }
+            self.stalled_host[domain as usize].pop_front();
+        }
+    }
+
+    /// Allocates a page for a program in its domain and queues it.
+    pub(super) fn try_place(&mut self, now: Time, id: OperationId, machine: &mut Machine) -> bool {
+        let operation = &machine.dispatcher.operations[id];
+        let (writer, domain) = (writer_of(operation.purpose), operation.target);
+        let (first_chip, dispatcher) = (self.first_chip, &machine.dispatcher);
+        let load = |chip| dispatcher.load(ChipId(first_chip + chip));
+        let Some(place) = self.points.allocate(writer, domain, &mut self.blocks, load) else {
+            return false;
+        };
+        let operation = &mut machine.dispatcher.operations[id];
+        operation.chip = ChipId(first_chip + place.chip);
+        operation.target = place.block.0 * self.pages_per_block + place.page;
+        operation.page_in_block = place.page as u16;
+        // The map entries will be wanted when the program is done.
+        let mut entry = operation.entries;
+        while entry != NONE {
+            self.map.prefetch(self.entries[entry].lpn);
+            entry = self.entries.next(entry);
+        }
+        machine.enqueue(now, id);
+        if place.opened {
+            self.gc_check(now, domain, machine);
+        }
+        true
+    }
+
+    /// Installs the pages of a finished program in the map. Its entries are in
+    /// `finished` afterwards, for the front to tell its requests.
+    pub fn program_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let writer = writer_of(operation.purpose);
+        let block = crate::address::BlockId(operation.target / self.pages_per_block);
+        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let mut next = operation.entries;
+        self.finished.clear();
+        while next != NONE {
+            let (entry, following) = self.entries.release(next);
+            next = following;
+            // Newer than any copy that garbage collection is making of it.
+            let is_newest = writer == Writer::Map || self.map.home(entry.lpn) == entry.from;
+            if is_newest {
+                self.move_home(entry.lpn, Home(ppn.0));
+                self.map.set_valid(ppn, entry.lpn);
+                self.blocks.gain(block);
+            }
+            match writer {
+                Writer::Host => {
+                    self.finished.push(entry);
+                    self.change_map(now, entry.lpn, None, Task::Map, machine);
+                }
+                Writer::Map => self.map_page_written(entry.lpn),
+                Writer::Gc => {
+                    self.gc.moving -= 1;
+                    machine.counters.moved_pages += u64::from(is_newest);
+                    let waiter = Waiter::Job(entry.owner);
+                    let is_data = entry.lpn.0 < self.lpns;
+                    if !is_newest
+                        || !is_data
+                        || self.change_map(now, entry.lpn, Some(waiter), Task::Gc, machine)
+                    {
+                        self.gc_copy_done(now, entry.owner, machine);
+                    }
+                }
+            }
+            ppn.0 += 1;
+        }
+        let chip = self.blocks.chip(block);
+        self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block));
+        match writer {
+            Writer::Host => {}
+            Writer::Map => self.evict(now, machine),
+            Writer::Gc => self.gc_wake(now, machine),
+        }
+    }
+
+    /// A flash read is done; an erase may have waited for it.
+    #[inline]
+    pub fn read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let block = crate::address::BlockId(operation.target / self.pages_per_block);
+        if self.blocks.end_read(block) && self.blocks.state(block) == super::BlockState::Victim {
+            self.gc_readers_gone(now, block, machine);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What every partition shares: the event queue, the flash under its
+//! scheduler, the controller's delays and the counters.
+
+use flashkeel_engine::{EventQueue, Span, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::counters::Counters;
+use crate::sched::{Dispatcher, OperationId};
+
+/// A delay drawn uniformly between two bounds; equal bounds make it exact.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Delay {
+    /// Shortest.
+    pub min: Span,
+    /// Longest.
+    pub max: Span,
+}
+
+impl Delay {
+    /// A delay between `min` and `max` nanoseconds.
+    pub const fn between_ns(min: u64, max: u64) -> Delay {
+        Delay { min: Span(min), max: Span(max) }
+    }
+
+    #[inline]
+    pub(crate) fn draw(self, random: &mut Stream) -> Span {
+        Span(random.between(self.min.0, self.max.0))
+    }
+}
+
+/// The controller's processing delays. They are latencies, not a shared
+/// resource: requests are processed side by side, operations of one request
+/// and of garbage collection one after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ControllerConfig {
+    /// Looking up the map, once per request.
+    pub lookup: Delay,
+    /// Generating a flash operation of the host or the map task.
+    pub host_generation: Delay,
+    /// Generating a flash operation of a background task.
+    pub background_generation: Delay,
+    /// Operations queued per chip in the controller.
+    pub slots_per_chip: u32,
+    /// Requests the device accepts before it answers busy.
+    pub queue_depth: u32,
+}
+
+impl Default for ControllerConfig {
+    /// AutoSSD, §4.1 and §4.2; the queue depth is ours.
+    fn default() -> Self {
+        ControllerConfig {
+            lookup: Delay::between_ns(500, 1_000),
+            host_generation: Delay::between_ns(1_000, 2_000),
+            background_generation: Delay::between_ns(1_000, 3_000),
+            slots_per_chip: 4,
+            queue_depth: 65_536,
+        }
+    }
+}
+
+/// An event of the device, packed into an event queue's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A chip's phase ends.
+    Chip(u32),
+    /// A request's look-up or generation delay ends.
+    Request(u32),
+    /// An operation's generation delay ends.
+    Operation(u32),
+    /// A partition's garbage collection may generate its next operation.
+    Gc(u32),
+    /// A partition's oldest buffered write may be due.
+    BufferTimeout(u32),
+    /// The scheduler's control period ends.
+    Control,
+    /// A request's data has crossed the host link.
+    Linked(u32),
+}
+
+const KIND_SHIFT: u32 = 24;
+/// Largest index an event can carry, and so the limit of every pool.
+pub(crate) const MAX_INDEX: u32 = (1 << KIND_SHIFT) - 1;
+
+impl Event {
+    #[inline]
+    pub(crate) fn pack(self) -> u32 {
+        let (kind, index) = match self {
+            // Chips push their own number: their kind is 0.
+            Event::Chip(chip) => (0, chip),
+            Event::Request(request) => (1, request),
+            Event::Operation(operation) => (2, operation),
+            Event::Gc(partition) => (3, partition),
+            Event::BufferTimeout(partition) => (4, partition),
+            Event::Control => (5, 0),
+            Event::Linked(request) => (6, request),
+        };
+        debug_assert!(index <= MAX_INDEX);
+        kind << KIND_SHIFT | index
+    }
+
+    #[inline]
+    pub(crate) fn unpack(payload: u32) -> Event {
+        let index = payload & MAX_INDEX;
+        match payload >> KIND_SHIFT {
+            0 => Event::Chip(index),
+            1 => Event::Request(index),
+            2 => Event::Operation(index),
+            3 => Event::Gc(index),
+            4 => Event::BufferTimeout(index),
+            5 => Event::Control,
+            6 => Event::Linked(index),
+            kind => unreachable!("no event of kind {kind}"),
+        }
+    }
+}
+
+/// The shared lower half of the device.
+pub(crate) struct Machine {
+    pub events: EventQueue,
+    pub dispatcher: Dispatcher,
+    pub counters: Counters,
+    pub controller: ControllerConfig,
+    /// Draws the controller's delays.
+    pub random: Stream,
+    /// Requests that may go on because what they waited for has come.
+    pub woken: Vec<u32>,
+    /// Whether the scheduler's control is scheduled.
+    pub controlling: bool,
+}
+
+impl Machine {
+    /// Schedules an event of the device.
+    #[inline]
+    pub fn schedule(&mut self, time: Time, event: Event) {
+        self.events.push(time, event.pack());
+    }
+
+    /// Schedules the end of an operation's generation delay.
+    #[inline]
+    pub fn generate(&mut self, now: Time, operation: OperationId) {
+        let delay = self.controller.host_generation.draw(&mut self.random);
+        self.schedule(now + delay, Event::Operation(operation.0));
+    }
+
+    /// Makes sure that the scheduler's control runs while something is active.
+    #[inline]
+    pub fn wake_control(&mut self, now: Time) {
+        if self.controlling {
+            return;
+        }
+        if let Some(period) = self.dispatcher.arbiter().control_period() {
+            self.controlling = true;
+            self.schedule(now + period, Event::Control);
+        }
+    }
+
+    /// Puts an operation with its target set into its request queue.
+    #[inline]
+    pub fn enqueue(&mut self, now: Time, operation: OperationId) {
+        let op = &self.dispatcher.operations[operation];
+        self.counters.count(op.purpose);
+        self.dispatcher.enqueue(now, operation, &mut self.events);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_survive_packing() {
+        for event in [
+            Event::Chip(3),
+            Event::Request(MAX_INDEX),
+            Event::Operation(7),
+            Event::Gc(1),
+            Event::BufferTimeout(2),
+            Event::Control,
+            Event::Linked(9),
+        ] {
+            assert_eq!(Event::unpack(event.pack()), event);
+        }
+    }
+}

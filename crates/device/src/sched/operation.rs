@@ -1,0 +1,261 @@
+//! Flash operations: what tasks put into their request queues.
+
+use flashkeel_engine::{Cause, Ledger, Time};
+
+use crate::address::{ChipId, NONE};
+use crate::flash::Command;
+
+macro_rules! tasks {
+    ($($(#[$doc:meta])* $name:ident = $label:literal),+ $(,)?) => {
+        /// An activity of the FTL with a request queue of its own.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Task { $($(#[$doc])* $name),+ }
+
+        impl Task {
+            /// Every task, in order of falling priority.
+            pub const ALL: &'static [Task] = &[$(Task::$name),+];
+            /// Number of tasks.
+            pub const COUNT: usize = Task::ALL.len();
+
+            /// The name used in configuration and results.
+            pub const fn label(self) -> &'static str {
+                match self { $(Task::$name => $label),+ }
+            }
+        }
+    };
+}
+
+tasks! {
+    /// Reads and writes of the host.
+    Host = "host",
+    /// Loading and writing back of map pages.
+    Map = "map",
+    /// Garbage collection, and the map pages it needs.
+    Gc = "gc",
+}
+
+/// What a flash operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// A read of the host.
+    HostRead,
+    /// A page of host writes.
+    HostWrite,
+    /// Loading a map page.
+    MapRead,
+    /// Writing back map pages.
+    MapWrite,
+    /// Reading valid data of a victim block.
+    GcRead,
+    /// Programming valid data elsewhere.
+    GcProgram,
+    /// Erasing a victim block.
+    Erase,
+}
+
+impl Purpose {
+    /// Every purpose, in the order of counters.
+    pub const ALL: [Purpose; 7] = [
+        Purpose::HostRead,
+        Purpose::HostWrite,
+        Purpose::MapRead,
+        Purpose::MapWrite,
+        Purpose::GcRead,
+        Purpose::GcProgram,
+        Purpose::Erase,
+    ];
+
+    /// The name used in results.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Purpose::HostRead => "host_read",
+            Purpose::HostWrite => "host_write",
+            Purpose::MapRead => "map_read",
+            Purpose::MapWrite => "map_write",
+            Purpose::GcRead => "gc_read",
+            Purpose::GcProgram => "gc_program",
+            Purpose::Erase => "erase",
+        }
+    }
+
+    /// The flash command that does it.
+    #[inline]
+    pub const fn command(self) -> Command {
+        match self {
+            Purpose::HostRead | Purpose::MapRead | Purpose::GcRead => Command::Read,
+            Purpose::HostWrite | Purpose::MapWrite | Purpose::GcProgram => Command::Program,
+            Purpose::Erase => Command::Erase,
+        }
+    }
+
+    /// What those who wait behind it are told.
+    #[inline]
+    pub const fn cause(self) -> Cause {
+        match self {
+            Purpose::HostRead => Cause::BehindHostRead,
+            Purpose::HostWrite => Cause::BehindHostWrite,
+            Purpose::MapRead | Purpose::MapWrite => Cause::BehindMap,
+            Purpose::GcRead => Cause::BehindGcRead,
+            Purpose::GcProgram => Cause::BehindGcProgram,
+            Purpose::Erase => Cause::BehindErase,
+        }
+    }
+}
+
+/// Index of an operation in the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationId(pub u32);
+
+/// Where an operation is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Not yet in a request queue; the time since `mark` belongs to a cause.
+    Outside(Cause),
+    /// In its task's request queue.
+    Pending,
+    /// In a slot of its chip, behind others.
+    Slotted,
+    /// The chip is working on it.
+    Running,
+}
+
+/// One flash operation.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Whose request queue it goes through.
+    pub task: Task,
+    /// Whether its blame is followed; only where a request may wait for it.
+    pub tracked: bool,
+    /// Partition that owns it.
+    pub partition: u16,
+    /// Mapping units transferred.
+    pub slots: u16,
+    /// Page number within the block.
+    pub page_in_block: u16,
+    /// The chip it works on.
+    pub chip: ChipId,
+    /// Flash page, or block for an erase, within the partition.
+    pub target: u32,
+    /// What the owner makes of it: a request, a job, a map page.
+    pub owner: u32,
+    /// First entry of the data it programs.
+    pub entries: u32,
+    pub(super) stage: Stage,
+    pub(super) next: u32,
+    pub(super) mark: Time,
+    pub(super) arrival: u64,
+}
+
+/// The pool of operations; grows when needed and then stays.
+#[derive(Debug, Default)]
+pub struct Operations {
+    list: Vec<Operation>,
+    free: Vec<u32>,
+    ledgers: Vec<Ledger>,
+    pub(super) readings: Vec<Ledger>,
+}
+
+impl Operations {
+    /// A new operation, outside every queue; its time belongs to `cause` until
+    /// [`set_outside`](Self::set_outside) or the dispatcher says otherwise.
+    #[inline]
+    pub fn create(
+        &mut self,
+        now: Time,
+        purpose: Purpose,
+        task: Task,
+        partition: u16,
+        cause: Cause,
+    ) -> OperationId {
+        let operation = Operation {
+            purpose,
+            task,
+            tracked: false,
+            partition,
+            slots: 0,
+            page_in_block: 0,
+            chip: ChipId(NONE),
+            target: NONE,
+            owner: NONE,
+            entries: NONE,
+            stage: Stage::Outside(cause),
+            next: NONE,
+            mark: now,
+            arrival: 0,
+        };
+        if let Some(index) = self.free.pop() {
+            self.list[index as usize] = operation;
+            self.ledgers[index as usize] = Ledger::ZERO;
+            return OperationId(index);
+        }
+        self.list.push(operation);
+        self.ledgers.push(Ledger::ZERO);
+        self.readings.push(Ledger::ZERO);
+        OperationId(self.list.len() as u32 - 1)
+    }
+
+    /// Gives an operation back.
+    #[inline]
+    pub fn release(&mut self, id: OperationId) {
+        self.free.push(id.0);
+    }
+
+    /// Number of operations in flight anywhere.
+    pub fn len(&self) -> usize {
+        self.list.len() - self.free.len()
+    }
+
+    /// Whether nothing is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The blame gathered so far, up to the last change of stage.
+    #[inline]
+    pub fn ledger(&self, id: OperationId) -> &Ledger {
+        &self.ledgers[id.0 as usize]
+    }
+
+    /// The blame, to start it with what a request has gathered before.
+    #[inline]
+    pub fn ledger_mut(&mut self, id: OperationId) -> &mut Ledger {
+        &mut self.ledgers[id.0 as usize]
+    }
+
+    /// Charges the time outside every queue so far; from `now` on it belongs
+    /// to `cause`.
+    #[inline]
+    pub fn set_outside(&mut self, now: Time, id: OperationId, cause: Cause) {
+        self.leave_outside(now, id);
+        let operation = &mut self[id];
+        operation.stage = Stage::Outside(cause);
+        operation.mark = now;
+    }
+
+    #[inline]
+    pub(super) fn leave_outside(&mut self, now: Time, id: OperationId) {
+        if let Stage::Outside(cause) = self[id].stage {
+            let mark = self[id].mark;
+            self.ledgers[id.0 as usize].charge_between(cause, mark, now);
+        }
+    }
+}
+
+impl std::ops::Index<OperationId> for Operations {
+    type Output = Operation;
+    #[inline]
+    fn index(&self, id: OperationId) -> &Operation {
+        &self.list[id.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<OperationId> for Operations {
+    #[inline]
+    fn index_mut(&mut self, id: OperationId) -> &mut Operation {
+        &mut self.list[id.0 as usize]
+    }
+}

@@ -1,0 +1,98 @@
+//! The scheduler axis: whose operation takes a chip's free slot.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod debit;
+mod fair;
+mod fifo;
+mod priority;
+
+use flashkeel_engine::{Span, Stream};
+
+use super::Task;
+pub use super::queue::Pending;
+use crate::address::ChipId;
+
+flashkeel_config::axis! {
+    /// What arbitrates the flash among tasks.
+    pub enum SchedulerConfig as "scheduler": Build {
+        /// One queue for all tasks, in order of arrival.
+        Fifo(fifo::Fifo) = "fifo",
+        /// Fixed priority, host first.
+        Priority(priority::Priority) = "priority",
+        /// Weighted fair queueing: virtual time per task per chip.
+        Fair(fair::Fair) = "fair",
+        /// Debit scheduling with shares set by feedback.
+        Debit(debit::Debit) = "debit",
+    }
+}
+
+impl Default for SchedulerConfig {
+    fn default() -> Self {
+        SchedulerConfig::Debit(debit::Debit::default())
+    }
+}
+
+/// Makes a policy from its settings.
+pub trait Build {
+    /// A policy for a device of `chips` chips with `depth` slots each.
+    fn build(&self, chips: u32, depth: u32, random: Stream) -> Box<dyn Arbiter>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The state of the FTL that a share controller reacts to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signals {
+    /// Whether garbage collection is at work.
+    pub gc_active: bool,
+    /// Free blocks missing to the threshold that starts garbage collection
+    /// (AutoSSD, eq. 2).
+    pub free_block_shortfall: u32,
+}
+
+/// Every task's bit.
+pub const ALL_TASKS: u32 = (1 << Task::COUNT) - 1;
+
+/// A scheduling policy.
+pub trait Arbiter: Send {
+    /// Bit set of the tasks that may issue at all now. A policy that closes a
+    /// task on purpose is not work-conserving.
+    fn open_tasks(&self) -> u32 {
+        ALL_TASKS
+    }
+
+    /// Chooses one of the pending tasks, all of them open, for a free slot of
+    /// `chip`, and counts its first operation as issued.
+    fn pick(&mut self, chip: ChipId, pending: &Pending<'_>) -> Task;
+
+    /// An operation of `task` has completed.
+    fn completed(&mut self, _task: Task) {}
+
+    /// How often [`control`](Self::control) wants to be called while
+    /// something is active; never, by default.
+    fn control_period(&self) -> Option<Span> {
+        None
+    }
+
+    /// Adjusts limits to the state of the FTL.
+    fn control(&mut self, _signals: &Signals) {}
+
+    /// Whether another call of `control` would change nothing while `signals`
+    /// stay as they are at rest.
+    fn is_settled(&self) -> bool {
+        true
+    }
+
+    /// Each task's present share of the flash in parts per million, where the
+    /// policy has such a notion.
+    fn shares_ppm(&self) -> [u64; Task::COUNT] {
+        [0; Task::COUNT]
+    }
+}

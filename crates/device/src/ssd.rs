@@ -1,0 +1,407 @@
+//! The SSD as a leaf: partitions over one flash array, driven by events.
+
+use std::io::{self, Read, Write};
+
+use flashkeel_engine::{
+    Cause, Completion, EventQueue, Leaf, Operation, Request, Status, Stream, Submit, Time,
+};
+
+use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn};
+use crate::config::Layout;
+use crate::counters::{Counters, Report};
+use crate::flash::Array;
+use crate::front::{Buffer, Direction, Link, Requests};
+use crate::ftl::{Ftl, Pattern, expected_pages};
+use crate::machine::{Event, MAX_INDEX, Machine};
+use crate::sched::{Dispatcher, OperationId, Purpose, Signals, Task};
+
+/// A partition: an SSD within the SSD, with chips, map, buffer and garbage
+/// collection of its own.
+pub(crate) struct Partition {
+    pub ftl: Ftl,
+    pub buffer: Buffer,
+}
+
+/// One simulated SSD.
+pub struct Ssd {
+    pub(crate) layout: Layout,
+    pub(crate) machine: Machine,
+    pub(crate) partitions: Vec<Partition>,
+    pub(crate) requests: Requests,
+    link: Option<Link>,
+    /// Draws what preconditioning needs.
+    random: Stream,
+    completed: Vec<Completion>,
+}
+
+impl Ssd {
+    /// A fresh device. Every random decision follows from `seed`.
+    pub fn new(layout: &Layout, seed: u64) -> Self {
+        let geometry = &layout.geometry;
+        let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
+        let arbiter = layout.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
+        let array = Array::new(geometry, layout.timing.clone());
+        let partitions = (0..1u16 << layout.partition_bits.len())
+            .map(|index| Partition {
+                ftl: Ftl::new(layout, index, seed),
+                buffer: Buffer::new(
+                    &layout.buffer,
+                    layout.partition.buffer_pages,
+                    layout.partition.domains,
+                    geometry.slots_per_page,
+                ),
+            })
+            .collect();
+        Ssd {
+            machine: Machine {
+                events: EventQueue::new(),
+                dispatcher: Dispatcher::new(array, arbiter, chips, depth),
+                counters: Counters::default(),
+                controller: layout.controller.clone(),
+                random: Stream::new(seed, "controller"),
+                woken: Vec::new(),
+                controlling: false,
+            },
+            partitions,
+            requests: Requests::default(),
+            link: layout.host_link.map(Link::new),
+            random: Stream::new(seed, "precondition"),
+            completed: Vec::new(),
+            layout: layout.clone(),
+        }
+    }
+
+    /// Capacity in 512-byte sectors.
+    pub fn sectors(&self) -> u64 {
+        self.layout.sectors()
+    }
+
+    /// Brings a fresh device to its configured initial state, without timing.
+    /// Returns the write amplification it settled at, if it was written at
+    /// random. `progress` is told the fraction done; it is an estimate.
+    pub fn precondition(&mut self, progress: &mut dyn FnMut(f64)) -> Option<f64> {
+        let config = self.layout.precondition.clone();
+        if config.pattern == Pattern::None {
+            return None;
+        }
+        let expected = expected_pages(&config, self.layout.lpns) as f64;
+        let (mut pages, mut sum, count) = (0, 0.0, self.partitions.len() as f64);
+        for partition in &mut self.partitions {
+            let mut told = |written: u64| {
+                pages += written;
+                progress((pages as f64 / expected).min(0.99));
+            };
+            sum += partition.ftl.precondition(&config, &mut self.random, &mut told).unwrap_or(0.0);
+        }
+        progress(1.0);
+        (config.pattern == Pattern::Random).then_some(sum / count)
+    }
+
+    /// Writes the state of a device at rest, as preconditioning left it.
+    ///
+    /// # Errors
+    /// What writing returns.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        assert!(self.requests.len() == 0, "only a device at rest is saved");
+        self.partitions.iter().try_for_each(|partition| partition.ftl.save(out))
+    }
+
+    /// Restores into a fresh device what [`save`](Self::save) wrote for the
+    /// same configuration.
+    ///
+    /// # Errors
+    /// If the input ends early or contradicts itself; the device is unusable then.
+    pub fn restore(&mut self, input: &mut dyn Read) -> io::Result<()> {
+        self.partitions.iter_mut().try_for_each(|partition| partition.ftl.restore(input))
+    }
+
+    /// What the device has done since its start or the last reset.
+    pub fn report(&self) -> Report {
+        self.machine.counters.report(self.layout.geometry.slots_per_page)
+    }
+
+    /// The counters behind [`report`](Self::report).
+    pub fn counters(&self) -> &Counters {
+        &self.machine.counters
+    }
+
+    /// Starts counting anew, as at the end of a warm-up.
+    pub fn reset_counters(&mut self) {
+        self.machine.counters = Counters::default();
+    }
+
+    /// Names of the gauges, in order.
+    pub fn gauge_names() -> Vec<String> {
+        let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device"];
+        let shares = Task::ALL.iter().map(|task| format!("share_{}_ppm", task.label()));
+        names.into_iter().map(String::from).chain(shares).collect()
+    }
+
+    /// Reads the gauges into `values`, in the order of
+    /// [`gauge_names`](Self::gauge_names).
+    pub fn gauges(&self, values: &mut Vec<u64>) {
+        values.clear();
+        let sum = |each: fn(&Partition) -> u64| self.partitions.iter().map(each).sum::<u64>();
+        values.push(sum(|partition| u64::from(partition.ftl.blocks.free_total())));
+        values.push(u64::from(self.signals().gc_active));
+        values.push(sum(|partition| {
+            u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)
+        }));
+        values.push(self.requests.len() as u64);
+        values.extend(self.machine.dispatcher.arbiter().shares_ppm());
+    }
+
+    /// Erases of each block, partition by partition.
+    pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.partitions.iter().flat_map(|partition| {
+            (0..partition.ftl.blocks.len())
+                .map(|block| partition.ftl.blocks.erase_count(crate::address::BlockId(block)))
+        })
+    }
+
+    /// Mean room in open blocks and free blocks at this moment, in 4 KiB
+    /// pages: (free, open). For comparison with closed forms.
+    pub fn unwritten_pages(&self) -> (u64, u64) {
+        let geometry = &self.layout.geometry;
+        let pages = |f: fn(&Ftl) -> u32| {
+            self.partitions.iter().map(|partition| u64::from(f(&partition.ftl))).sum::<u64>()
+        };
+        let free = pages(|ftl| ftl.blocks.free_total()) * u64::from(geometry.slots_per_block());
+        let open = pages(Ftl::open_room) * u64::from(geometry.slots_per_page);
+        (free, open)
+    }
+
+    /// Checks every conservation law at rest or in flight; slow, for tests.
+    ///
+    /// # Panics
+    /// If one is broken.
+    pub fn check(&self) {
+        for partition in &self.partitions {
+            partition.ftl.check();
+        }
+    }
+
+    /// Bytes of memory held per mapped 4 KiB page in the tables that grow with
+    /// capacity.
+    pub fn bytes_per_page(&self) -> f64 {
+        let bytes: usize = self.partitions.iter().map(|partition| partition.ftl.table_bytes()).sum();
+        bytes as f64 / self.layout.lpns as f64
+    }
+
+    /// The partition and the page within it of a logical page of the device.
+    #[inline]
+    pub(crate) fn locate(&self, lpn: u64) -> (usize, Lpn) {
+        let (mut part, mut local) = (0, lpn);
+        // From the highest bit down, so that removing one leaves the others
+        // where they are.
+        for (index, &bit) in self.layout.partition_bits.iter().enumerate().rev() {
+            part |= (local >> bit & 1) << index;
+            local = (local >> (bit + 1) << bit) | (local & ((1 << bit) - 1));
+        }
+        (part as usize, Lpn(local as u32))
+    }
+
+    fn is_valid(&self, request: &Request) -> bool {
+        if request.operation == Operation::Flush {
+            return true;
+        }
+        let (first, count) = (request.lba.0, u64::from(request.sectors));
+        count > 0
+            && first % LOGICAL_PAGE_SECTORS == 0
+            && count % LOGICAL_PAGE_SECTORS == 0
+            && first.checked_add(count).is_some_and(|end| end <= self.sectors())
+    }
+
+    fn count(&mut self, request: &Request) {
+        let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
+        let counters = &mut self.machine.counters;
+        match request.operation {
+            Operation::Read => counters.host_pages_read += pages,
+            Operation::Write => counters.host_pages_written += pages,
+            Operation::Trim => counters.host_pages_trimmed += pages,
+            Operation::Flush => {}
+        }
+    }
+
+    /// The command is inside; after the controller's delay it is worked on.
+    fn start(&mut self, now: Time, index: u32) {
+        self.requests[index].pass(now, Cause::Controller);
+        let controller = &self.machine.controller;
+        let mut delay = controller.lookup.draw(&mut self.machine.random);
+        if self.requests[index].operation == Operation::Read {
+            delay += controller.host_generation.draw(&mut self.machine.random);
+        }
+        self.machine.schedule(now + delay, Event::Request(index));
+    }
+
+    /// Goes on with a request whose delay or map load is over.
+    #[inline]
+    fn resume(&mut self, now: Time, index: u32) {
+        match self.requests[index].operation {
+            Operation::Read => self.continue_read(now, index),
+            Operation::Write => self.continue_write(now, index, false),
+            Operation::Trim => self.continue_trim(now, index),
+            Operation::Flush => self.start_flush(now, index),
+        }
+    }
+
+    /// Ends a request whose time is charged up to `now`, but for the link.
+    #[inline]
+    pub(crate) fn complete(&mut self, now: Time, index: u32) {
+        let request = &mut self.requests[index];
+        if request.operation == Operation::Read
+            && let Some(link) = &mut self.link
+        {
+            request.pass(now, Cause::HostLink);
+            let pages = request.end - request.first;
+            let bytes = pages * crate::address::LOGICAL_PAGE_BYTES;
+            let over = link.transfer(now, Direction::ToHost, bytes);
+            self.machine.schedule(over, Event::Linked(index));
+            return;
+        }
+        self.report_completion(now, index);
+    }
+
+    #[inline]
+    fn report_completion(&mut self, now: Time, index: u32) {
+        let request = &self.requests[index];
+        debug_assert_eq!(
+            request.ledger.total(),
+            now.since(request.submitted),
+            "the ledger of {:?} does not sum to its latency: {:?}",
+            request.id,
+            request.ledger
+        );
+        self.completed.push(Completion {
+            id: request.id,
+            time: now,
+            status: Status::Ok,
+            ledger: request.ledger,
+        });
+        self.requests.release(index);
+    }
+
+    fn linked(&mut self, now: Time, index: u32) {
+        if self.requests[index].operation == Operation::Read {
+            self.requests[index].pass(now, Cause::HostLink);
+            self.report_completion(now, index);
+        } else {
+            self.start(now, index);
+        }
+    }
+
+    #[inline]
+    fn chip_event(&mut self, now: Time, chip: u32) {
+        let machine = &mut self.machine;
+        let Some(id) = machine.dispatcher.step(now, ChipId(chip), &mut machine.events) else { return };
+        let operation = machine.dispatcher.operations[id].clone();
+        let ftl = &mut self.partitions[operation.partition as usize].ftl;
+        match operation.purpose {
+            Purpose::HostRead => self.host_read_done(now, id, &operation),
+            Purpose::HostWrite => self.host_write_done(now, id, &operation),
+            Purpose::MapRead => ftl.map_read_done(now, &operation, &mut self.machine),
+            Purpose::MapWrite | Purpose::GcProgram => ftl.program_done(now, &operation, &mut self.machine),
+            Purpose::GcRead => ftl.gc_read_done(now, &operation, &mut self.machine),
+            Purpose::Erase => ftl.gc_erase_done(now, &operation, &mut self.machine),
+        }
+        self.machine.dispatcher.operations.release(id);
+    }
+
+    fn signals(&self) -> Signals {
+        self.partitions.iter().map(|partition| partition.ftl.signals()).fold(
+            Signals::default(),
+            |all, one| Signals {
+                gc_active: all.gc_active | one.gc_active,
+                free_block_shortfall: all.free_block_shortfall.max(one.free_block_shortfall),
+            },
+        )
+    }
+
+    /// Lets the scheduler adjust itself, as long as there is anything to adjust to.
+    fn control(&mut self, now: Time) {
+        let signals = self.signals();
+        let Machine { dispatcher, events, .. } = &mut self.machine;
+        dispatcher.control(now, &signals, events);
+        self.machine.controlling = false;
+        if signals.gc_active || !self.machine.dispatcher.arbiter().is_settled() {
+            self.machine.wake_control(now);
+        }
+    }
+
+    /// Puts a formed program, or a read with its target, into its queue.
+    fn operation_generated(&mut self, now: Time, id: OperationId) {
+        let operation = &self.machine.dispatcher.operations[id];
+        match operation.purpose {
+            Purpose::HostWrite | Purpose::MapWrite => {
+                let part = operation.partition as usize;
+                self.partitions[part].ftl.place(now, id, &mut self.machine);
+            }
+            _ => self.machine.enqueue(now, id),
+        }
+    }
+}
+
+impl Leaf for Ssd {
+    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+        if self.requests.len() >= self.layout.controller.queue_depth as usize {
+            return Submit::Busy;
+        }
+        if !self.is_valid(request) {
+            let ledger = flashkeel_engine::Ledger::ZERO;
+            self.completed.push(Completion { id: request.id, time: now, status: Status::Invalid, ledger });
+            return Submit::Accepted;
+        }
+        self.count(request);
+        let index = self.requests.admit(now, request);
+        assert!(index <= MAX_INDEX, "more requests than events can name");
+        if request.operation != Operation::Flush {
+            let (part, local) = self.locate(self.requests[index].next);
+            self.partitions[part].ftl.map.prefetch(local);
+        }
+        match &mut self.link {
+            Some(link) if request.operation == Operation::Write => {
+                let over = link.transfer(now, Direction::ToDevice, request.bytes());
+                self.requests[index].pass(now, Cause::HostLink);
+                self.machine.schedule(over, Event::Linked(index));
+            }
+            _ => self.start(now, index),
+        }
+        Submit::Accepted
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Time> {
+        // A refused request completes at once, without an event.
+        if let Some(completion) = self.completed.first() {
+            return Some(completion.time);
+        }
+        self.machine.events.next_time()
+    }
+
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        while let Some((time, payload)) = self.machine.events.pop_due(now) {
+            match Event::unpack(payload) {
+                Event::Chip(chip) => self.chip_event(time, chip),
+                Event::Request(request) => {
+                    if self.requests[request].operation == Operation::Read
+                        && self.flush_for_read(time, request)
+                    {
+                        continue;
+                    }
+                    self.resume(time, request);
+                }
+                Event::Operation(operation) => self.operation_generated(time, OperationId(operation)),
+                Event::Gc(partition) => {
+                    self.partitions[partition as usize].ftl.gc_tick(time, &mut self.machine)
+                }
+                Event::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
+                Event::Control => self.control(time),
+                Event::Linked(request) => self.linked(time, request),
+            }
+            while let Some(request) = self.machine.woken.pop() {
+                self.resume(time, request);
+            }
+        }
+        completions.append(&mut self.completed);
+    }
+}

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use flashkeel_device::{DeviceConfig, Ssd};
+use flashkeel_device::{DeviceConfig, Layout, Ssd};
 
 /// Identifies the file format.
 const MAGIC: &[u8; 8] = b"FKSTATE1";
@@ -15,6 +15,9 @@ const MAGIC: &[u8; 8] = b"FKSTATE1";
 const HASH: usize = 32;
 /// Bytes before the state: the magic and the key.
 const HEAD: u64 = 8 + HASH as u64;
+/// Keys of the device that only matter once time passes: preconditioning is
+/// untimed, so devices that differ in these start alike.
+const TIMED_ONLY: &[&str] = &["controller", "host_link", "scheduler", "timing"];
 /// Oldest files go when all together take more than this.
 const LIMIT_BYTES: u64 = 8 << 30;
 
@@ -34,9 +37,9 @@ impl Cache {
     }
 
     /// The device in its steady state, if it is kept.
-    pub fn load(&self, config: &DeviceConfig, seed: u64) -> Option<Ssd> {
+    pub fn load(&self, config: &DeviceConfig, layout: &Layout, seed: u64) -> Option<Ssd> {
         let path = self.path(config, seed);
-        let result = File::open(&path).and_then(|file| read(file, config, seed));
+        let result = File::open(&path).and_then(|file| read(file, &key(config, seed), Ssd::new(layout, seed)));
         match result {
             Ok(ssd) => {
                 // Marks the file as used, for the sake of `trim` only.
@@ -57,7 +60,7 @@ impl Cache {
         let path = self.path(config, seed);
         let partial = path.with_extension(format!("{}.partial", std::process::id()));
         let result = fs::create_dir_all(&self.folder)
-            .and_then(|()| write(&partial, config, seed, ssd))
+            .and_then(|()| write(&partial, &key(config, seed), ssd))
             .and_then(|()| fs::rename(&partial, &path))
             .and_then(|()| self.trim(&path));
         if let Err(error) = result {
@@ -105,21 +108,25 @@ fn key(config: &DeviceConfig, seed: u64) -> [u8; HASH] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("FLASHKEEL_SOURCE_HASH").as_bytes());
     hasher.update(&seed.to_le_bytes());
-    hasher.update(config.steady_state_key().as_bytes());
+    let mut value = serde_json::to_value(config).expect("a configuration is plain data");
+    if let Some(keys) = value.as_object_mut() {
+        keys.retain(|name, _| !TIMED_ONLY.contains(&name.as_str()));
+    }
+    hasher.update(value.to_string().as_bytes());
     *hasher.finalize().as_bytes()
 }
 
-fn write(path: &Path, config: &DeviceConfig, seed: u64, ssd: &Ssd) -> io::Result<()> {
+fn write(path: &Path, key: &[u8; HASH], ssd: &Ssd) -> io::Result<()> {
     let mut out = Hashing { inner: BufWriter::new(File::create(path)?), hasher: blake3::Hasher::new() };
     out.write_all(MAGIC)?;
-    out.write_all(&key(config, seed))?;
+    out.write_all(key)?;
     ssd.save(&mut out)?;
     let hash = out.hasher.finalize();
     out.inner.write_all(hash.as_bytes())?;
     out.inner.into_inner().map_err(|error| error.into_error())?.sync_all()
 }
 
-fn read(mut file: File, config: &DeviceConfig, seed: u64) -> io::Result<Ssd> {
+fn read(mut file: File, key: &[u8; HASH], mut fresh: Ssd) -> io::Result<Ssd> {
     let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("damaged: {why}"));
     let length = file.metadata()?.len();
     let Some(state) = length.checked_sub(HEAD + HASH as u64) else { return Err(damaged("too short")) };
@@ -133,11 +140,12 @@ fn read(mut file: File, config: &DeviceConfig, seed: u64) -> io::Result<Ssd> {
     file.rewind()?;
     let mut head = [0; HEAD as usize];
     file.read_exact(&mut head)?;
-    if head[..8] != *MAGIC || head[8..] != key(config, seed) {
+    if head[..8] != *MAGIC || head[8..] != *key {
         return Err(damaged("it belongs to another device"));
     }
     file.seek(SeekFrom::Start(HEAD))?;
-    Ssd::load(config, seed, &mut BufReader::new(file.take(state)))
+    fresh.restore(&mut BufReader::new(file.take(state)))?;
+    Ok(fresh)
 }
 
 /// Hashes what passes through.

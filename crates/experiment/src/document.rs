@@ -186,7 +186,7 @@ fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
 
 /// Checks what types alone cannot say.
 fn validate(config: &Experiment, tree: &Node, is_workload_known: bool) -> Result<(), Error> {
-    let capacity = config.device.validate().map_err(|message| {
+    let layout = config.device.validate().map_err(|message| {
         // A message that begins with a key is placed where that key is written.
         match message.split_once([':', ' ']) {
             Some((key, rest)) if tree.get(&format!("device.{key}")).is_some() => {
@@ -198,7 +198,7 @@ fn validate(config: &Experiment, tree: &Node, is_workload_known: bool) -> Result
     if is_workload_known {
         return Ok(());
     }
-    let opened = config.workload.open(capacity, config.seed);
+    let opened = config.workload.open(layout.sectors(), config.seed);
     opened.map(drop).map_err(|error| workload_error(error, tree))
 }
 

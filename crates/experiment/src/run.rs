@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, path::Path, time::Instant};
 
-use flashkeel_device::{DeviceConfig, Ssd};
+use flashkeel_device::{DeviceConfig, Pattern, Ssd};
 use flashkeel_host::{DriveError, drive};
 use flashkeel_stats::{Column, Measurement, Recorder, RequestLog};
 
@@ -37,7 +37,9 @@ pub fn run(
     config.seed = seed;
     let mut ssd = steady_state(&config.device, seed, cache_dir, progress)?;
     let mut source = config.workload.open(ssd.sectors(), seed)?;
-    let recorder = Recorder::new(&config.measure, config.workload.warm_up, Ssd::gauge_names());
+    let gauges = Ssd::gauge_names();
+    let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
+    let recorder = Recorder::new(&config.measure, config.workload.warm_up, &gauges);
     let start = Instant::now();
     let measurement = drive(&mut ssd, source.as_mut(), &config.workload, recorder, &mut |fraction| {
         progress("replay", fraction)
@@ -70,12 +72,18 @@ fn steady_state(
     cache_dir: Option<&Path>,
     progress: &mut Progress<'_>,
 ) -> Result<Ssd, Error> {
-    let cache = cache_dir.map(Cache::new);
-    if let Some(ssd) = cache.as_ref().and_then(|cache| cache.load(config, seed)) {
+    let layout = config.validate().map_err(Error::Input)?;
+    let cache = cache_dir.filter(|_| config.precondition.pattern != Pattern::None).map(Cache::new);
+    if let Some(ssd) = cache.as_ref().and_then(|cache| cache.load(config, &layout, seed)) {
         return Ok(ssd);
     }
-    let mut ssd = Ssd::new(config, seed).map_err(Error::Input)?;
-    let told = ssd.precondition(&mut |fraction| progress("precondition", fraction));
+    let mut ssd = Ssd::new(&layout, seed);
+    let mut told = ControlFlow::Continue(());
+    ssd.precondition(&mut |fraction| {
+        if told.is_continue() {
+            told = progress("precondition", fraction);
+        }
+    });
     if told.is_break() {
         return Err(Error::Interrupted);
     }

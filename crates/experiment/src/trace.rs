@@ -34,8 +34,8 @@ pub fn trace_synth(experiment: &str, out: &Path, format: &str, seed: u64) -> Res
     let format = WriterName::parse(format).map_err(Error::Input)?;
     let experiment: Experiment = serde_json::from_str(experiment)
         .map_err(|error| Error::Input(format!("not a resolved experiment: {error}")))?;
-    let sectors = experiment.device.validate().map_err(Error::Input)?;
-    let mut source = experiment.workload.open(sectors, seed)?;
+    let layout = experiment.device.validate().map_err(Error::Input)?;
+    let mut source = experiment.workload.open(layout.sectors(), seed)?;
     Ok(flashkeel_workload::save(source.as_mut(), format, out)?)
 }
 

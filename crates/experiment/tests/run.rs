@@ -11,7 +11,16 @@ use serde_json::{Value, json};
 
 const DOCUMENT: &str = "\
 [device]
-preset = \"tiny\"
+logical_capacity = \"96MiB\"
+map_cache = \"48KiB\"
+gc = { start_below = 16, stop_above = 24 }
+
+[device.geometry]
+channels = 2
+chips_per_channel = 2
+planes_per_chip = 1
+blocks_per_plane = 64
+pages_per_block = 32
 
 [workload]
 requests = 20000

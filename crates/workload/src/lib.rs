@@ -1,1 +1,34 @@
-//! Placeholder.
+//! Workloads: trace readers and generators that give the driver a time-ordered
+//! stream of [`Arrival`]s.
+//!
+//! A [`WorkloadConfig`] names a source (a trace or a generator), how the
+//! driver paces it, and its limits; [`WorkloadConfig::open`] turns it into a
+//! [`Source`]. Every request that is left out or changed on the way is counted
+//! in [`Counts`]; every input that cannot be understood is a [`WorkloadError`]
+//! that names the file, the place and the field.
+//!
+//! To add a trace format: one file in `readers/` and one line in its list. To
+//! add an access pattern or an arrival process: one file in
+//! `generators/patterns/` or `generators/arrivals/` and one line.
+
+mod config;
+mod error;
+pub mod generators;
+mod info;
+mod input;
+pub mod pacing;
+mod readers;
+mod source;
+mod text;
+pub mod trace;
+mod writers;
+
+pub use config::{Context, Open, SourceConfig, WorkloadConfig};
+pub use error::{Place, WorkloadError};
+pub use info::{DeviceInfo, InterArrival, SizeClass, TraceInfo, info};
+pub use input::Compression;
+pub use pacing::Pacing;
+pub use readers::FormatName;
+pub use source::{Arrival, Counts, Source};
+pub use trace::Trace;
+pub use writers::{WriterName, Written, convert, save};

@@ -1,0 +1,58 @@
+//! The one error of this crate: what is wrong, and where.
+
+use std::fmt;
+
+/// Where in an input something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    File,
+    /// A line of a text file, counted from 1.
+    Line(u64),
+    /// A record of a binary file.
+    Record {
+        /// Number of the record, counted from 1.
+        number: u64,
+        /// Offset of its first byte in the decompressed file.
+        byte: u64,
+    },
+}
+
+/// Input that cannot be used, with its place and, where there is one, a remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadError {
+    /// File name, or the path of a configuration key.
+    pub subject: String,
+    /// Where in the file.
+    pub place: Place,
+    /// One sentence without the place.
+    pub message: String,
+}
+
+impl WorkloadError {
+    pub(crate) fn at(file: &str, place: Place, message: impl Into<String>) -> Self {
+        WorkloadError { subject: file.into(), place, message: message.into() }
+    }
+
+    pub(crate) fn file(file: &str, message: impl Into<String>) -> Self {
+        Self::at(file, Place::File, message)
+    }
+
+    pub(crate) fn key(key: &str, message: impl Into<String>) -> Self {
+        Self::at(key, Place::File, message)
+    }
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.subject)?;
+        match self.place {
+            Place::File => {}
+            Place::Line(line) => write!(f, ":{line}")?,
+            Place::Record { number, byte } => write!(f, ": record {number} (byte {byte})")?,
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for WorkloadError {}

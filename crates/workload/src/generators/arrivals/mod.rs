@@ -1,0 +1,64 @@
+//! Arrival processes: when the requests of a generator arrive.
+
+use flashkeel_config::axis;
+use flashkeel_engine::Stream;
+
+use super::refuse;
+use crate::WorkloadError;
+
+pub mod bursts;
+pub mod constant;
+pub mod poisson;
+
+/// What every arrival process has in common.
+pub trait Arrive {
+    /// Begins at time 0.
+    ///
+    /// # Errors
+    /// If the settings make no sense.
+    fn clock(&self) -> Result<Box<dyn Clock>, WorkloadError>;
+}
+
+/// Gives arrival times, one after the other.
+pub trait Clock {
+    /// Time of the next arrival in nanoseconds; never decreases.
+    fn next(&mut self, stream: &mut Stream) -> u64;
+}
+
+axis! {
+    /// When the requests of a generator arrive.
+    pub enum ArrivalProcess as "arrival process": Arrive {
+        /// Independently of each other, at a mean rate.
+        Poisson(poisson::Poisson) = "poisson",
+        /// At equal gaps.
+        Constant(constant::Constant) = "constant",
+        /// In bursts with silence between them.
+        Bursts(bursts::Bursts) = "bursts",
+    }
+}
+
+/// Mean gap in nanoseconds at a rate in requests per second.
+fn gap_ns(iops: f64) -> Result<f64, WorkloadError> {
+    if iops > 0.0 && iops <= 1e9 {
+        Ok(1e9 / iops)
+    } else {
+        Err(refuse("arrivals.iops", format!("{iops} is not above 0 and at most 1000000000")))
+    }
+}
+
+/// Sums gaps with fractions of nanoseconds without losing digits over time.
+#[derive(Default)]
+struct Elapsed {
+    ns: u64,
+    fraction: f64,
+}
+
+impl Elapsed {
+    #[inline]
+    fn add(&mut self, gap_ns: f64) {
+        self.fraction += gap_ns;
+        let whole = self.fraction as u64;
+        self.fraction -= whole as f64;
+        self.ns = self.ns.saturating_add(whole);
+    }
+}

@@ -1,0 +1,123 @@
+//! Block sizes with weights, written as fio's `bssplit` entries are.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{SECTOR_BYTES, Stream};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use super::refuse;
+use crate::WorkloadError;
+
+/// A block size and how often it occurs relative to the others: `"4KiB/70"`,
+/// or `"4KiB"` for a weight of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSize {
+    /// Size of the requests.
+    pub size: Bytes,
+    /// Weight among all sizes, at least 1.
+    pub weight: u32,
+}
+
+impl fmt::Display for BlockSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.weight {
+            1 => write!(f, "{}", self.size),
+            weight => write!(f, "{}/{weight}", self.size),
+        }
+    }
+}
+
+impl Serialize for BlockSize {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let (size, weight) = match text.split_once('/') {
+            None => (text.as_str(), 1),
+            Some((size, weight)) => {
+                let weight = weight.trim().parse().map_err(|_| {
+                    D::Error::custom(format!(
+                        "{weight:?} in {text:?} is not a weight; write a size and a whole number, such as \"4KiB/70\""
+                    ))
+                })?;
+                (size, weight)
+            }
+        };
+        Ok(BlockSize { size: Bytes::parse(size).map_err(D::Error::custom)?, weight })
+    }
+}
+
+impl JsonSchema for BlockSize {
+    fn schema_name() -> Cow<'static, str> {
+        "BlockSize".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string", "pattern": r"^[0-9._]+ ?([KMGT]i?)?B(/[0-9]+)?$", "examples": ["4KiB", "4KiB/70"]
+        })
+    }
+}
+
+/// Block sizes to draw from.
+pub(super) struct Sizes {
+    /// (sum of the weights up to and with this one, sectors).
+    cumulative: Vec<(u64, u32)>,
+    total: u64,
+}
+
+impl Sizes {
+    pub(super) fn new(sizes: &[BlockSize]) -> Result<Sizes, WorkloadError> {
+        let refuse = |message: String| Err(refuse("block_sizes", message));
+        if sizes.is_empty() {
+            return refuse("there is no block size".into());
+        }
+        let mut total = 0u64;
+        let mut cumulative = Vec::new();
+        for &BlockSize { size, weight } in sizes {
+            let sectors = size.0 / SECTOR_BYTES;
+            if sectors == 0 || size.0 % SECTOR_BYTES != 0 {
+                return refuse(format!("{size} is not a multiple of 512B"));
+            }
+            let Ok(sectors) = u32::try_from(sectors) else {
+                return refuse(format!("{size} is longer than any request"));
+            };
+            if weight == 0 {
+                return refuse(format!("the weight of {size} is 0; leave it out instead"));
+            }
+            total += u64::from(weight);
+            cumulative.push((total, sectors));
+        }
+        Ok(Sizes { cumulative, total })
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = Bytes> {
+        self.cumulative.iter().map(|&(_, sectors)| Bytes(u64::from(sectors) * SECTOR_BYTES))
+    }
+
+    pub(super) fn smallest(&self) -> Bytes {
+        self.bytes().min().expect("there is a size")
+    }
+
+    pub(super) fn largest(&self) -> Bytes {
+        self.bytes().max().expect("there is a size")
+    }
+
+    /// Sectors of the next request.
+    #[inline]
+    pub(super) fn draw(&self, stream: &mut Stream) -> u32 {
+        if let [(_, sectors)] = self.cumulative[..] {
+            return sectors;
+        }
+        let at = stream.below(self.total);
+        let index = self.cumulative.partition_point(|&(upto, _)| upto <= at);
+        self.cumulative[index].1
+    }
+}

@@ -1,0 +1,238 @@
+//! Synthetic workloads in the manner of fio: an operation mix and block sizes,
+//! an access pattern that says where, an arrival process that says when.
+
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Arrival, Context, Counts, Open, Source, WorkloadError};
+
+pub mod arrivals;
+pub mod block_size;
+pub mod patterns;
+
+pub use arrivals::ArrivalProcess;
+pub use block_size::BlockSize;
+pub use patterns::Pattern;
+
+use arrivals::Clock;
+use patterns::Draw;
+
+/// Settings of a synthetic workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Synthetic {
+    /// Share of reads among the requests, 0 to 1.
+    pub read_fraction: f64,
+    /// Share of trims, 0 to 1; what is neither read nor trim is a write.
+    pub trim_fraction: f64,
+    /// Block sizes, each a size or a size and its weight: `["4KiB/70", "64KiB/30"]`.
+    pub block_sizes: Vec<BlockSize>,
+    /// Requests begin at multiples of this; the smallest block size if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub align: Option<Bytes>,
+    /// Where the requests go.
+    pub pattern: Pattern,
+    /// Beginning of the part of the device they go to.
+    pub region_offset: Bytes,
+    /// Length of that part; the rest of the device if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region_size: Option<Bytes>,
+    /// When the requests arrive. Needed unless the pacing is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<ArrivalProcess>,
+}
+
+impl Default for Synthetic {
+    fn default() -> Self {
+        Synthetic {
+            read_fraction: 1.0,
+            trim_fraction: 0.0,
+            block_sizes: vec![BlockSize { size: Bytes(4096), weight: 1 }],
+            align: None,
+            pattern: Pattern::default(),
+            region_offset: Bytes(0),
+            region_size: None,
+            arrivals: None,
+        }
+    }
+}
+
+fn refuse(key: &str, message: impl Into<String>) -> WorkloadError {
+    WorkloadError::key(&format!("workload.source.{key}"), message)
+}
+
+/// Refuses a number outside `0..=1`.
+fn fraction(key: &str, value: f64) -> Result<f64, WorkloadError> {
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(refuse(key, format!("{value} is not between 0 and 1")))
+    }
+}
+
+/// The word below which a 32-bit random word falls with this probability.
+fn threshold(probability: f64) -> u64 {
+    (probability * 2f64.powi(32)).round() as u64
+}
+
+impl Open for Synthetic {
+    fn open(&self, context: &Context) -> Result<Box<dyn Source>, WorkloadError> {
+        let read = fraction("read_fraction", self.read_fraction)?;
+        let trim = fraction("trim_fraction", self.trim_fraction)?;
+        if read + trim > 1.0 {
+            return Err(refuse("trim_fraction", "reads and trims together are more than all requests"));
+        }
+        let sizes = block_size::Sizes::new(&self.block_sizes)?;
+        let align = self.align.unwrap_or(sizes.smallest());
+        if align.0 == 0 || !align.0.is_multiple_of(SECTOR_BYTES) {
+            return Err(refuse("align", format!("{align} is not a multiple of 512B")));
+        }
+        let align_sectors = align.0 / SECTOR_BYTES;
+        let (first, region_sectors) = self.region(context.device_sectors, align_sectors)?;
+        let slots = region_sectors / align_sectors;
+        let longest = sizes.largest().0.div_ceil(align.0);
+        if longest > slots {
+            return Err(refuse(
+                "block_sizes",
+                format!(
+                    "{} does not fit a region of {}",
+                    sizes.largest(),
+                    Bytes(region_sectors * SECTOR_BYTES)
+                ),
+            ));
+        }
+        let clock = match (&self.arrivals, context.is_timed) {
+            (Some(process), true) => Some(process.policy().clock()?),
+            (None, false) => None,
+            (None, true) => {
+                return Err(refuse(
+                    "arrivals",
+                    "needed to know when requests arrive, unless pacing is closed",
+                ));
+            }
+            (Some(_), false) => {
+                return Err(refuse("arrivals", "closed pacing decides when requests arrive; leave it out"));
+            }
+        };
+        let stream = |name: &str| Stream::new(context.seed, &format!("workload/{name}"));
+        Ok(Box::new(Generator {
+            mix: Mix { read: threshold(read), read_or_trim: threshold(read + trim) },
+            mix_stream: stream("mix"),
+            sizes,
+            size_stream: stream("size"),
+            align_sectors,
+            first,
+            draw: self.pattern.policy().draw(slots)?,
+            place_stream: stream("place"),
+            clock,
+            clock_stream: stream("arrivals"),
+            requests_left: context.requests.unwrap_or(u64::MAX),
+            end_ns: context.duration.map_or(u64::MAX, |duration| duration.0),
+            counts: Counts::default(),
+        }))
+    }
+
+    fn is_finite(&self) -> bool {
+        false
+    }
+}
+
+impl Synthetic {
+    /// First sector and length in sectors of the region, inside the device.
+    fn region(&self, device_sectors: u64, align_sectors: u64) -> Result<(u64, u64), WorkloadError> {
+        let sectors = |key, bytes: Bytes| {
+            if bytes.0.is_multiple_of(align_sectors * SECTOR_BYTES) {
+                Ok(bytes.0 / SECTOR_BYTES)
+            } else {
+                Err(refuse(key, format!("{bytes} is not a multiple of the alignment of the requests")))
+            }
+        };
+        let first = sectors("region_offset", self.region_offset)?;
+        if first >= device_sectors {
+            return Err(refuse("region_offset", "it lies beyond the device"));
+        }
+        let length = match self.region_size {
+            None => device_sectors - first,
+            Some(size) => sectors("region_size", size)?,
+        };
+        if length > device_sectors - first {
+            return Err(refuse("region_size", "the region reaches beyond the device"));
+        }
+        Ok((first, length))
+    }
+}
+
+/// Probabilities of operations as thresholds of a 32-bit word.
+struct Mix {
+    read: u64,
+    read_or_trim: u64,
+}
+
+impl Mix {
+    #[inline]
+    fn draw(&self, stream: &mut Stream) -> Operation {
+        let word = stream.word() >> 32;
+        if word < self.read {
+            Operation::Read
+        } else if word < self.read_or_trim {
+            Operation::Trim
+        } else {
+            Operation::Write
+        }
+    }
+}
+
+/// A synthetic workload being generated.
+struct Generator {
+    mix: Mix,
+    mix_stream: Stream,
+    sizes: block_size::Sizes,
+    size_stream: Stream,
+    align_sectors: u64,
+    first: u64,
+    draw: Box<dyn Draw>,
+    place_stream: Stream,
+    clock: Option<Box<dyn Clock>>,
+    clock_stream: Stream,
+    requests_left: u64,
+    end_ns: u64,
+    counts: Counts,
+}
+
+impl Source for Generator {
+    fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
+        batch.clear();
+        let count = self.requests_left.min(limit as u64);
+        for _ in 0..count {
+            let time_ns = self.clock.as_mut().map_or(0, |clock| clock.next(&mut self.clock_stream));
+            if time_ns >= self.end_ns {
+                self.requests_left = 0;
+                return Ok(());
+            }
+            let operation = self.mix.draw(&mut self.mix_stream);
+            let sectors = self.sizes.draw(&mut self.size_stream);
+            let length = u64::from(sectors).div_ceil(self.align_sectors);
+            let slot = self.draw.next(&mut self.place_stream, length);
+            let lba = Lba(self.first + slot * self.align_sectors);
+            self.counts.read += 1;
+            self.counts.deliver(operation);
+            self.requests_left -= 1;
+            batch.push(Arrival { time: Time(time_ns), operation, lba, sectors });
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn is_synthetic(&self) -> bool {
+        true
+    }
+
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+}

@@ -1,0 +1,47 @@
+//! Access patterns: where the requests of a generator go.
+
+use flashkeel_config::axis;
+use flashkeel_engine::Stream;
+
+use crate::WorkloadError;
+
+pub mod hot_cold;
+pub mod sequential;
+pub mod uniform;
+pub mod zipf;
+
+/// What every access pattern has in common.
+pub trait Locate {
+    /// Begins to draw from `slots` places.
+    ///
+    /// # Errors
+    /// If the settings make no sense.
+    fn draw(&self, slots: u64) -> Result<Box<dyn Draw>, WorkloadError>;
+}
+
+/// Draws places, one after the other.
+pub trait Draw {
+    /// First slot of the next request; it takes `length` slots, all of which
+    /// are inside.
+    fn next(&mut self, stream: &mut Stream, length: u64) -> u64;
+}
+
+axis! {
+    /// Where the requests of a generator go.
+    pub enum Pattern as "access pattern": Locate {
+        /// Everywhere alike.
+        Uniform(uniform::Uniform) = "uniform",
+        /// Few places much, most places little.
+        Zipf(zipf::Zipf) = "zipf",
+        /// One after the other.
+        Sequential(sequential::Sequential) = "sequential",
+        /// A small part often, the rest seldom.
+        HotCold(hot_cold::HotCold) = "hot-cold",
+    }
+}
+
+impl Default for Pattern {
+    fn default() -> Self {
+        Pattern::Uniform(uniform::Uniform {})
+    }
+}

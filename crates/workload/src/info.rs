@@ -1,0 +1,297 @@
+//! What is in a trace, in one pass.
+
+use std::collections::BTreeMap;
+
+use flashkeel_engine::Operation;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::readers::{FormatName, Record};
+use crate::trace::Ordered;
+use crate::{Compression, Counts, Trace, WorkloadError};
+
+const PAGE_BYTES: u64 = 4096;
+/// Pages covered by one entry of the footprint: 2 MiB.
+const CHUNK_PAGES: u64 = 512;
+const CHUNK_WORDS: usize = CHUNK_PAGES as usize / 64;
+
+/// What is in a trace, as recorded: nothing is aligned, folded or rescaled.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceInfo {
+    /// Format of the file.
+    pub format: FormatName,
+    /// How the file is compressed.
+    pub compression: Compression,
+    /// Requests: reads, writes, trims and flushes.
+    pub requests: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Trims.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Requests of no length, left out of everything else.
+    pub zero_length: u64,
+    /// Lines or records that are no requests.
+    pub not_io: u64,
+    /// Requests found out of order and put right by the reorder window.
+    pub reordered: u64,
+    /// Share of reads among reads and writes.
+    pub read_fraction: Option<f64>,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Bytes trimmed.
+    pub trim_bytes: u64,
+    /// Mean bytes of a read.
+    pub mean_read_bytes: Option<f64>,
+    /// Mean bytes of a write.
+    pub mean_write_bytes: Option<f64>,
+    /// Reads and writes by size, in powers of two; empty classes left out.
+    pub sizes: Vec<SizeClass>,
+    /// Time between the first and the last request, in nanoseconds.
+    pub span_ns: u64,
+    /// Requests per second over the span.
+    pub mean_iops: Option<f64>,
+    /// Gaps between requests.
+    pub inter_arrival_ns: Option<InterArrival>,
+    /// Bytes of the distinct 4 KiB pages read or written, over all devices.
+    pub footprint_bytes: u64,
+    /// Bytes of the distinct 4 KiB pages written.
+    pub write_footprint_bytes: u64,
+    /// Highest byte address of any device, not included.
+    pub max_address: u64,
+    /// Share of reads and writes that begin where the one before them on the
+    /// same device ended.
+    pub sequential_fraction: Option<f64>,
+    /// Share of reads and writes that do not.
+    pub random_fraction: Option<f64>,
+    /// The devices of the trace.
+    pub devices: Vec<DeviceInfo>,
+    /// Assumptions made, such as the unit of time.
+    pub notes: Vec<String>,
+}
+
+/// Requests of one size class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SizeClass {
+    /// Largest size in the class; the smallest is more than half of it.
+    pub up_to_bytes: u64,
+    /// Reads in the class.
+    pub reads: u64,
+    /// Writes in the class.
+    pub writes: u64,
+}
+
+/// Gaps between successive requests, in nanoseconds. The median and the
+/// percentile come from a histogram of three significant digits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InterArrival {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub median: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// One device of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeviceInfo {
+    /// Its name in the trace.
+    pub name: String,
+    /// Its requests.
+    pub requests: u64,
+    /// Its highest byte address, not included.
+    pub max_address: u64,
+}
+
+/// Reads a trace from beginning to end and says what is in it. Of the settings
+/// only those that say how the file is read matter: format, time unit, action,
+/// reorder window and requests of no length.
+///
+/// # Errors
+/// The first thing that is wrong with the file.
+pub fn info(trace: &Trace) -> Result<TraceInfo, WorkloadError> {
+    let opened = trace.open_file()?;
+    let (format, compression, file) = (opened.format, opened.compression, opened.file.clone());
+    let mut input = Ordered::new(opened, trace.reorder, trace.zero_length);
+    let mut counts = Counts::default();
+    let mut tally = Tally::new();
+    while let Some(record) = input.next(&mut counts)? {
+        tally.add(&record);
+    }
+    if tally.requests() == 0 {
+        let message = format!(
+            "no request in it ({} lines or records of other kinds, {} requests of no length)",
+            counts.not_io, counts.zero_length
+        );
+        return Err(WorkloadError::file(&file, message));
+    }
+    let devices = tally
+        .devices
+        .iter()
+        .zip(input.reader().devices().names())
+        .map(|(device, name)| DeviceInfo { name, requests: device.requests, max_address: device.max_address })
+        .collect();
+    Ok(tally.finish(format, compression, &counts, devices, input.reader().notes()))
+}
+
+/// Counts kept while a trace is read.
+struct Tally {
+    of: [Sum; 4],
+    sizes: [[u64; 2]; 64],
+    first_ns: u64,
+    last_ns: u64,
+    gaps: Histogram<u64>,
+    sequential: u64,
+    devices: Vec<Device>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    requests: u64,
+    bytes: u64,
+}
+
+#[derive(Default)]
+struct Device {
+    requests: u64,
+    max_address: u64,
+    /// End of the read or write before.
+    cursor: Option<u64>,
+    touched: Pages,
+    written: Pages,
+}
+
+/// A set of pages as a sparse bitmap.
+#[derive(Default)]
+struct Pages {
+    chunks: BTreeMap<u64, [u64; CHUNK_WORDS]>,
+    count: u64,
+}
+
+impl Pages {
+    fn insert(&mut self, offset: u64, bytes: u64) {
+        let (first, last) = (offset / PAGE_BYTES, (offset + bytes - 1) / PAGE_BYTES);
+        for chunk in first / CHUNK_PAGES..=last / CHUNK_PAGES {
+            let words = self.chunks.entry(chunk).or_insert([0; CHUNK_WORDS]);
+            let base = chunk * CHUNK_PAGES;
+            for page in first.max(base)..=last.min(base + CHUNK_PAGES - 1) {
+                let (word, bit) = ((page - base) / 64, 1u64 << (page % 64));
+                self.count += u64::from(words[word as usize] & bit == 0);
+                words[word as usize] |= bit;
+            }
+        }
+    }
+}
+
+impl Tally {
+    fn new() -> Self {
+        Tally {
+            of: [Sum::default(); 4],
+            sizes: [[0; 2]; 64],
+            first_ns: 0,
+            last_ns: 0,
+            gaps: Histogram::new(3).expect("three digits are supported"),
+            sequential: 0,
+            devices: Vec::new(),
+        }
+    }
+
+    fn requests(&self) -> u64 {
+        self.of.iter().map(|sum| sum.requests).sum()
+    }
+
+    fn add(&mut self, record: &Record) {
+        if self.requests() == 0 {
+            self.first_ns = record.time_ns;
+        } else {
+            let gap_ns = record.time_ns - self.last_ns;
+            self.gaps.record(gap_ns).expect("the histogram grows by itself");
+        }
+        self.last_ns = record.time_ns;
+        let sum = &mut self.of[record.operation as usize];
+        sum.requests += 1;
+        sum.bytes = sum.bytes.saturating_add(record.bytes);
+
+        let index = record.device as usize;
+        if self.devices.len() <= index {
+            self.devices.resize_with(index + 1, Device::default);
+        }
+        let device = &mut self.devices[index];
+        device.requests += 1;
+        device.max_address = device.max_address.max(record.offset + record.bytes);
+        if !matches!(record.operation, Operation::Read | Operation::Write) {
+            return;
+        }
+        let is_write = record.operation == Operation::Write;
+        self.sizes[record.bytes.next_power_of_two().trailing_zeros() as usize][usize::from(is_write)] += 1;
+        self.sequential += u64::from(device.cursor == Some(record.offset));
+        device.cursor = Some(record.offset + record.bytes);
+        device.touched.insert(record.offset, record.bytes);
+        if is_write {
+            device.written.insert(record.offset, record.bytes);
+        }
+    }
+
+    fn finish(
+        self,
+        format: FormatName,
+        compression: Compression,
+        counts: &Counts,
+        devices: Vec<DeviceInfo>,
+        notes: Vec<String>,
+    ) -> TraceInfo {
+        let [reads, writes, trims, flushes] = self.of;
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let requests = self.requests();
+        let data = reads.requests + writes.requests;
+        let span_ns = self.last_ns - self.first_ns;
+        let sizes = self.sizes.iter().enumerate().filter(|(_, [reads, writes])| reads + writes > 0);
+        let footprint = |pages: fn(&Device) -> &Pages| {
+            self.devices.iter().map(|device| pages(device).count * PAGE_BYTES).sum()
+        };
+        TraceInfo {
+            format,
+            compression,
+            requests,
+            reads: reads.requests,
+            writes: writes.requests,
+            trims: trims.requests,
+            flushes: flushes.requests,
+            zero_length: counts.zero_length,
+            not_io: counts.not_io,
+            reordered: counts.reordered,
+            read_fraction: share(reads.requests, data),
+            read_bytes: reads.bytes,
+            write_bytes: writes.bytes,
+            trim_bytes: trims.bytes,
+            mean_read_bytes: share(reads.bytes, reads.requests),
+            mean_write_bytes: share(writes.bytes, writes.requests),
+            sizes: sizes
+                .map(|(power, &[reads, writes])| SizeClass { up_to_bytes: 1 << power, reads, writes })
+                .collect(),
+            span_ns,
+            mean_iops: (span_ns > 0).then(|| (requests - 1) as f64 * 1e9 / span_ns as f64),
+            inter_arrival_ns: (requests > 1).then(|| InterArrival {
+                mean: span_ns as f64 / (requests - 1) as f64,
+                median: self.gaps.value_at_quantile(0.5),
+                p99: self.gaps.value_at_quantile(0.99),
+                max: self.gaps.max(),
+            }),
+            footprint_bytes: footprint(|device| &device.touched),
+            write_footprint_bytes: footprint(|device| &device.written),
+            max_address: devices.iter().map(|device| device.max_address).max().unwrap_or(0),
+            sequential_fraction: share(self.sequential, data),
+            random_fraction: share(data - self.sequential, data),
+            devices,
+            notes,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The devices a trace names, numbered in the order they are met.
+
+/// Most devices one trace may have.
+const LIMIT: usize = 4096;
+
+/// Names of devices; the index of a name is its number in every record.
+#[derive(Default)]
+pub(crate) struct Devices {
+    names: Vec<Box<[u8]>>,
+    last: usize,
+}
+
+impl Devices {
+    /// A table of one device without a name of its own.
+    pub(crate) fn single() -> Self {
+        Devices { names: vec![Box::from(*b"0")], last: 0 }
+    }
+
+    /// The number of the device of this name, new or known.
+    #[inline]
+    pub(crate) fn index(&mut self, name: &[u8]) -> Result<u32, String> {
+        if self.names.get(self.last).is_some_and(|last| **last == *name) {
+            return Ok(self.last as u32);
+        }
+        self.find(name)
+    }
+
+    fn find(&mut self, name: &[u8]) -> Result<u32, String> {
+        self.last = match self.names.iter().position(|known| **known == *name) {
+            Some(known) => known,
+            None if self.names.len() == LIMIT => {
+                return Err(format!("more than {LIMIT} devices; is this column the device?"));
+            }
+            None => {
+                self.names.push(name.into());
+                self.names.len() - 1
+            }
+        };
+        Ok(self.last as u32)
+    }
+
+    /// The name of device `index`.
+    pub(crate) fn name(&self, index: u32) -> String {
+        String::from_utf8_lossy(&self.names[index as usize]).into_owned()
+    }
+
+    /// Every name, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        (0..self.names.len() as u32).map(|index| self.name(index)).collect()
+    }
+
+    /// Whether device `index` has this name.
+    #[inline]
+    pub(crate) fn is(&self, index: u32, name: &str) -> bool {
+        *self.names[index as usize] == *name.as_bytes()
+    }
+}

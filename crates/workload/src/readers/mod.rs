@@ -1,0 +1,268 @@
+//! Trace formats: one interface, one file each, and their list.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::{Operation, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::input::Input;
+use crate::text::{Separator, lines, quote};
+use crate::{Counts, Place, WorkloadError};
+
+mod blkparse;
+mod devices;
+mod fio_iolog;
+mod mqsim;
+mod msr;
+mod ssdsim;
+mod vscsi;
+
+pub(crate) use devices::Devices;
+
+/// Every trace format, in the order in which they are listed and tried.
+static FORMATS: &[Format] =
+    &[msr::FORMAT, vscsi::FORMAT, ssdsim::FORMAT, mqsim::FORMAT, blkparse::FORMAT, fio_iolog::FORMAT];
+
+/// Lines at the beginning of a file that detection looks at.
+const DETECTION_LINES: usize = 20;
+
+/// How a format begins to read.
+type OpenReader = fn(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError>;
+
+/// A trace format.
+pub(crate) struct Format {
+    /// Name in configuration.
+    pub name: &'static str,
+    /// One line for messages: the fields of a line or record.
+    pub shape: &'static str,
+    /// How many of the first lines or records of a file are of this format;
+    /// 0 where it cannot be this format.
+    pub matches: fn(file: &str, head: &[u8]) -> usize,
+    /// Begins to read.
+    pub open: OpenReader,
+}
+
+/// What a reader must be told.
+pub(crate) struct ReaderOptions {
+    /// What one tick of the trace's clock means, where not the format's own.
+    pub time_unit: Option<Span>,
+    /// The blkparse event that counts as a request.
+    pub action: Option<String>,
+}
+
+impl ReaderOptions {
+    /// Nanoseconds of a tick, `default_ns` if none is set.
+    pub(crate) fn tick_ns(&self, default_ns: u64) -> Result<u64, WorkloadError> {
+        match self.time_unit {
+            Some(Span::ZERO) => Err(WorkloadError::key(
+                "workload.source.time_unit",
+                "a tick of 0ns would put every request at the same time",
+            )),
+            Some(unit) => Ok(unit.as_ns()),
+            None => Ok(default_ns),
+        }
+    }
+
+    pub(crate) fn refuse_time_unit(&self, format: &str) -> Result<(), WorkloadError> {
+        match self.time_unit {
+            Some(_) => Err(WorkloadError::key(
+                "workload.source.time_unit",
+                format!("{format} writes seconds and has no tick to set"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn refuse_action(&self, format: &str) -> Result<(), WorkloadError> {
+        match self.action {
+            Some(_) => Err(WorkloadError::key(
+                "workload.source.action",
+                format!("only blkparse has actions; this trace is {format}"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One request as the trace has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Record {
+    /// Time in nanoseconds since the trace's own origin.
+    pub time_ns: u64,
+    /// Line or record it stands in, from 1.
+    pub item: u64,
+    /// Index into the reader's devices.
+    pub device: u32,
+    /// What is asked.
+    pub operation: Operation,
+    /// First byte on its device.
+    pub offset: u64,
+    /// Length in bytes; `offset + bytes` fits 64 bits.
+    pub bytes: u64,
+}
+
+/// Reads one trace, request by request.
+pub(crate) trait Reader {
+    /// The next request; everything passed over is counted in `counts`.
+    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError>;
+
+    /// The devices met so far.
+    fn devices(&self) -> &Devices;
+
+    /// Where the line or record `item` is.
+    fn place(&self, item: u64) -> Place {
+        Place::Line(item)
+    }
+
+    /// Assumptions that a result must show.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The range of a request given in sectors of 512 bytes.
+#[inline]
+pub(crate) fn sector_range(lba: u64, sectors: u64) -> Result<(u64, u64), String> {
+    match (lba.checked_mul(512), sectors.checked_mul(512)) {
+        (Some(offset), Some(bytes)) if offset.checked_add(bytes).is_some() => Ok((offset, bytes)),
+        _ => Err(format!("sector {lba} and a length of {sectors} lie beyond any 64-bit address")),
+    }
+}
+
+/// The name of a trace format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormatName(&'static str);
+
+impl FormatName {
+    /// Every format's name.
+    pub fn all() -> impl Iterator<Item = &'static str> {
+        FORMATS.iter().map(|format| format.name)
+    }
+
+    /// Finds a format by its name.
+    ///
+    /// # Errors
+    /// A sentence with the nearest name if there is no such format.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        Self::all().find(|known| *known == name).map(FormatName).ok_or_else(|| {
+            format!(
+                "unknown trace format {name:?}, expected one of {}{}",
+                Self::all().collect::<Vec<_>>().join(", "),
+                did_you_mean(name, Self::all())
+            )
+        })
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl Serialize for FormatName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for FormatName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        FormatName::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for FormatName {
+    fn schema_name() -> Cow<'static, str> {
+        "TraceFormat".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": FormatName::all().collect::<Vec<_>>() })
+    }
+}
+
+/// A trace that has been opened.
+pub(crate) struct Opened {
+    pub format: FormatName,
+    pub compression: crate::Compression,
+    pub file: String,
+    pub reader: Box<dyn Reader>,
+}
+
+/// Opens a trace in the format given, or in the one its contents show.
+pub(crate) fn open(
+    path: &Path,
+    format: Option<FormatName>,
+    options: &ReaderOptions,
+) -> Result<Opened, WorkloadError> {
+    let input = Input::open(path)?;
+    let format = match format {
+        Some(name) => FORMATS.iter().find(|format| format.name == name.0).expect("names come from the list"),
+        None => detect(&input.file, input.head())?,
+    };
+    let (file, compression) = (input.file.clone(), input.compression);
+    let reader = (format.open)(input, options)?;
+    Ok(Opened { format: FormatName(format.name), compression, file, reader })
+}
+
+/// The format that most of the first lines or records are of; the first in
+/// the list where several match alike.
+fn detect(file: &str, head: &[u8]) -> Result<&'static Format, WorkloadError> {
+    if let Some(format) = best_match(file, head) {
+        return Ok(format);
+    }
+    if head.starts_with(&[0x07, b't', b'a', b'e']) {
+        return Err(WorkloadError::file(
+            file,
+            "a binary blktrace file; turn it into text with blkparse first",
+        ));
+    }
+    let first = lines(head, 1).next().unwrap_or_default();
+    let mut message = format!("no known trace format; it begins with {}", quote(first));
+    if let Some((format, separator)) = other_separator(file, head) {
+        message += &format!(
+            "; this looks like {} separated by {}, which has {}",
+            format.name,
+            separator.name(),
+            format.shape
+        );
+    } else {
+        message += &format!("; known are {}", FormatName::all().collect::<Vec<_>>().join(", "));
+    }
+    Err(WorkloadError::at(file, Place::Line(1), message))
+}
+
+fn best_match(file: &str, head: &[u8]) -> Option<&'static Format> {
+    let mut best = None;
+    let mut most = 0;
+    for format in FORMATS {
+        let matches = (format.matches)(file, head);
+        if matches > most {
+            (best, most) = (Some(format), matches);
+        }
+    }
+    best
+}
+
+/// A format that would match if its fields were separated as it wants.
+fn other_separator(file: &str, head: &[u8]) -> Option<(&'static Format, Separator)> {
+    let bytes_of = |separator| match separator {
+        Separator::Space => b' ',
+        Separator::Comma => b',',
+        Separator::Semicolon => b';',
+    };
+    for found in Separator::ALL {
+        for wanted in Separator::ALL {
+            let is_found = |byte: u8| byte == bytes_of(found) || found == Separator::Space && byte == b'\t';
+            let changed: Vec<u8> =
+                head.iter().map(|&byte| if is_found(byte) { bytes_of(wanted) } else { byte }).collect();
+            if let Some(format) = best_match(file, &changed).filter(|_| found != wanted) {
+                return Some((format, found));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,92 @@
+//! What the driver sees: arrivals in batches, and counts of what became of
+//! the input.
+
+use flashkeel_engine::{Lba, Operation, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::WorkloadError;
+
+/// One request of the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it arrives, from the start of the workload.
+    pub time: Time,
+    /// What is asked.
+    pub operation: Operation,
+    /// First sector; 0 for a flush.
+    pub lba: Lba,
+    /// Length in sectors; 0 for a flush only.
+    pub sectors: u32,
+}
+
+/// A stream of arrivals with non-decreasing times, handed out in batches so
+/// that dynamic dispatch costs nothing per request.
+pub trait Source {
+    /// Replaces the contents of `batch` by the next arrivals, at most `limit`
+    /// of them. An empty batch is the end.
+    ///
+    /// # Errors
+    /// If the input is wrong; the source must not be used afterwards.
+    fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError>;
+
+    /// What became of the input so far.
+    fn counts(&self) -> &Counts;
+
+    /// Whether the arrivals are generated rather than recorded.
+    fn is_synthetic(&self) -> bool;
+
+    /// Assumptions that every result must show, such as an assumed time unit.
+    fn notes(&self) -> &[String];
+}
+
+/// What became of the requests of an input. A request is counted in `read`
+/// and then in exactly one of `other_device`, `outside_window`, `zero_length`,
+/// `trims_dropped` and `delivered`, unless the workload ends while it waits in
+/// the `reorder` window; the other counters mark changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Requests read from the trace or generated.
+    pub read: u64,
+    /// Requests handed to the driver.
+    pub delivered: u64,
+    /// Reads among them.
+    pub reads: u64,
+    /// Writes among them.
+    pub writes: u64,
+    /// Trims among them.
+    pub trims: u64,
+    /// Flushes among them.
+    pub flushes: u64,
+    /// Lines or records that are no requests: headers, blank lines, file
+    /// actions, events of other kinds, SCSI commands other than read and write.
+    pub not_io: u64,
+    /// Requests left out by the `device` filter.
+    pub other_device: u64,
+    /// Requests left out by the `window`, or beyond the `duration`.
+    pub outside_window: u64,
+    /// Requests of no length, left out by `zero_length = "skip"`.
+    pub zero_length: u64,
+    /// Trims smaller than one alignment unit, which free nothing.
+    pub trims_dropped: u64,
+    /// Requests whose range was rounded to the alignment.
+    pub aligned: u64,
+    /// Requests wrapped into the device's capacity.
+    pub folded: u64,
+    /// Wrapped requests cut off at the end of the device.
+    pub clipped: u64,
+    /// Requests found out of order and put right by the `reorder` window.
+    pub reordered: u64,
+}
+
+impl Counts {
+    #[inline]
+    pub(crate) fn deliver(&mut self, operation: Operation) {
+        self.delivered += 1;
+        match operation {
+            Operation::Read => self.reads += 1,
+            Operation::Write => self.writes += 1,
+            Operation::Trim => self.trims += 1,
+            Operation::Flush => self.flushes += 1,
+        }
+    }
+}

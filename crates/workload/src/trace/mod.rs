@@ -1,0 +1,252 @@
+//! A recorded trace as a source: its settings, and one pass after another.
+
+use std::path::PathBuf;
+
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Lba, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::readers::{self, FormatName, Opened, ReaderOptions};
+use crate::{Arrival, Context, Counts, Open, Source, WorkloadError};
+
+mod order;
+mod pass;
+mod place;
+
+pub(crate) use order::Ordered;
+use pass::{Pass, Shape};
+use place::Placement;
+
+/// Settings of a recorded trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// The file: plain, gzip or Zstandard, which its first bytes tell.
+    pub path: PathBuf,
+    /// Its format; found from its contents if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<FormatName>,
+    /// What a tick of its clock means; the format's own if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_unit: Option<Span>,
+    /// The blkparse action that counts as a request; `Q` if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// Replay the requests of this device only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Where the address spaces of several devices go.
+    #[serde(default)]
+    pub devices: DeviceSpaces,
+    /// What becomes of addresses beyond the simulated device.
+    #[serde(default)]
+    pub fold: Fold,
+    /// Ranges are rounded outwards to this, a power of two from 512B to 1MiB;
+    /// ranges of trims inwards. 4KiB in a replay, 512B in a conversion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align: Option<Bytes>,
+    /// Requests of no length: refused, or left out and counted.
+    #[serde(default)]
+    pub zero_length: ZeroLength,
+    /// Times may go backwards by at most this; requests are then put in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Span>,
+    /// Only the requests of this part of the trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// How many times as fast as recorded: 2.0 halves every time.
+    #[serde(default = "once_as_fast")]
+    pub intensity: f64,
+    /// How many times the trace is replayed. The first request of a repetition
+    /// follows the last before it by the mean gap.
+    #[serde(default = "once")]
+    pub repeat: u32,
+}
+
+/// Where the address spaces of a trace's devices go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceSpaces {
+    /// One after the other in the order in which they appear, each as long as
+    /// its highest address, rounded up to 1 MiB. The trace is read once before
+    /// the run to find these lengths, which also finds its errors early.
+    #[default]
+    Separate,
+    /// All onto the same addresses.
+    Merge,
+}
+
+/// What becomes of addresses beyond the simulated device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fold {
+    /// The run is refused.
+    #[default]
+    Refuse,
+    /// Taken modulo the capacity, cut off at the end of the device; counted.
+    Wrap,
+}
+
+/// What becomes of reads, writes and trims of no length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZeroLength {
+    /// The run is refused.
+    #[default]
+    Refuse,
+    /// Left out and counted.
+    Skip,
+}
+
+/// A part of a trace, in recorded time from its first request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Its beginning.
+    #[serde(default)]
+    pub from: Span,
+    /// Its end, not included; that of the trace if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Span>,
+}
+
+fn once_as_fast() -> f64 {
+    1.0
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Trace {
+    /// A trace with every setting at its default.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Trace {
+            path: path.into(),
+            format: None,
+            time_unit: None,
+            action: None,
+            device: None,
+            devices: DeviceSpaces::default(),
+            fold: Fold::default(),
+            align: None,
+            zero_length: ZeroLength::default(),
+            reorder: None,
+            window: None,
+            intensity: once_as_fast(),
+            repeat: once(),
+        }
+    }
+
+    /// Opens the file itself.
+    pub(crate) fn open_file(&self) -> Result<Opened, WorkloadError> {
+        let options = ReaderOptions { time_unit: self.time_unit, action: self.action.clone() };
+        readers::open(&self.path, self.format, &options)
+    }
+}
+
+impl Open for Trace {
+    fn open(&self, context: &Context) -> Result<Box<dyn Source>, WorkloadError> {
+        let shape = Shape::new(self, context)?;
+        let pass = Pass::open(self, &shape)?;
+        let notes = pass.notes();
+        let placement = Placement::find(self, &shape, context)?;
+        Ok(Box::new(TraceSource {
+            trace: self.clone(),
+            shape,
+            pass,
+            placement,
+            passes_left: self.repeat - 1,
+            counts: Counts::default(),
+            requests_left: context.requests.unwrap_or(u64::MAX),
+            start_ns: 0,
+            last_ns: 0,
+            delivered_in_pass: 0,
+            notes,
+        }))
+    }
+
+    fn is_finite(&self) -> bool {
+        true
+    }
+}
+
+/// A trace being replayed.
+struct TraceSource {
+    trace: Trace,
+    shape: Shape,
+    pass: Pass,
+    placement: Placement,
+    passes_left: u32,
+    counts: Counts,
+    requests_left: u64,
+    /// Time of the current pass's first request.
+    start_ns: u64,
+    /// Time of the last request delivered.
+    last_ns: u64,
+    delivered_in_pass: u64,
+    notes: Vec<String>,
+}
+
+impl Source for TraceSource {
+    fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
+        batch.clear();
+        while batch.len() < limit && self.requests_left > 0 {
+            let Some(selected) = self.pass.next(&mut self.counts)? else {
+                if self.counts.delivered == 0 {
+                    return Err(self.pass.nothing_left(&self.trace, &self.counts));
+                }
+                if self.passes_left == 0 {
+                    self.requests_left = 0;
+                    break;
+                }
+                self.begin_again()?;
+                continue;
+            };
+            let time_ns = self.start_ns.saturating_add(selected.time_ns);
+            if self.shape.duration_ns.is_some_and(|end| time_ns >= end) {
+                self.counts.outside_window += 1;
+                self.requests_left = 0;
+                break;
+            }
+            let (lba, sectors) = self.placement.place(&selected, &mut self.counts).map_err(|message| {
+                WorkloadError::at(&self.pass.file, self.pass.place(selected.item), message)
+            })?;
+            self.counts.deliver(selected.operation);
+            self.requests_left -= 1;
+            self.delivered_in_pass += 1;
+            self.last_ns = time_ns;
+            batch.push(Arrival {
+                time: Time(time_ns),
+                operation: selected.operation,
+                lba: Lba(lba),
+                sectors,
+            });
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn is_synthetic(&self) -> bool {
+        false
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl TraceSource {
+    fn begin_again(&mut self) -> Result<(), WorkloadError> {
+        let gaps = self.delivered_in_pass.saturating_sub(1).max(1);
+        self.start_ns = self.last_ns.saturating_add((self.last_ns - self.start_ns) / gaps);
+        self.passes_left -= 1;
+        self.delivered_in_pass = 0;
+        self.pass = Pass::open(&self.trace, &self.shape)?;
+        Ok(())
+    }
+}

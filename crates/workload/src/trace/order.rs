@@ -1,0 +1,126 @@
+//! The requests of a trace in the order of their times.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use flashkeel_engine::{Operation, Span};
+
+use super::ZeroLength;
+use crate::readers::{Opened, Reader, Record};
+use crate::{Counts, WorkloadError};
+
+/// Longest request there may be: any in use is far shorter, and one that is
+/// not comes from a misread field.
+const LONGEST_BYTES: u64 = 1 << 40;
+
+/// A reader whose requests come by time, those at equal times as recorded.
+///
+/// Without a reorder window a time that goes backwards is an error; with one,
+/// requests wait until no earlier one can come, and only going backwards by
+/// more than the window is an error.
+pub(crate) struct Ordered {
+    file: String,
+    reader: Box<dyn Reader>,
+    window_ns: Option<u64>,
+    zero_length: ZeroLength,
+    newest_ns: u64,
+    // Items are numbered in the order of the file, so ties keep it.
+    waiting: BinaryHeap<Reverse<Record>>,
+    is_ended: bool,
+}
+
+impl Ordered {
+    pub(crate) fn new(opened: Opened, reorder: Option<Span>, zero_length: ZeroLength) -> Self {
+        Ordered {
+            file: opened.file,
+            reader: opened.reader,
+            window_ns: reorder.map(Span::as_ns),
+            zero_length,
+            newest_ns: 0,
+            waiting: BinaryHeap::new(),
+            is_ended: false,
+        }
+    }
+
+    pub(crate) fn reader(&self) -> &dyn Reader {
+        &*self.reader
+    }
+
+    /// The next request.
+    #[inline]
+    pub(crate) fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+        let Some(window_ns) = self.window_ns else {
+            let record = self.read(counts)?;
+            if let Some(record) = &record {
+                if record.time_ns < self.newest_ns {
+                    return Err(self.backwards(record, None));
+                }
+                self.newest_ns = record.time_ns;
+            }
+            return Ok(record);
+        };
+        loop {
+            if let Some(Reverse(first)) = self.waiting.peek()
+                && (self.is_ended || self.newest_ns - first.time_ns >= window_ns)
+            {
+                return Ok(self.waiting.pop().map(|Reverse(record)| record));
+            }
+            if self.is_ended {
+                return Ok(None);
+            }
+            match self.read(counts)? {
+                None => self.is_ended = true,
+                Some(record) => {
+                    let back_ns = self.newest_ns.saturating_sub(record.time_ns);
+                    if back_ns > window_ns {
+                        return Err(self.backwards(&record, Some(window_ns)));
+                    }
+                    counts.reordered += u64::from(back_ns > 0);
+                    self.newest_ns = self.newest_ns.max(record.time_ns);
+                    self.waiting.push(Reverse(record));
+                }
+            }
+        }
+    }
+
+    /// The next request as recorded, if it has a length.
+    #[inline]
+    fn read(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+        while let Some(record) = self.reader.next(counts)? {
+            counts.read += 1;
+            if record.bytes > LONGEST_BYTES {
+                return Err(WorkloadError::at(
+                    &self.file,
+                    self.reader.place(record.item),
+                    format!("a request of {} bytes; none is longer than 1TiB", record.bytes),
+                ));
+            }
+            if record.bytes > 0 || record.operation == Operation::Flush {
+                return Ok(Some(record));
+            }
+            if self.zero_length == ZeroLength::Refuse {
+                return Err(WorkloadError::at(
+                    &self.file,
+                    self.reader.place(record.item),
+                    "a request of no length; zero_length = \"skip\" leaves such requests out",
+                ));
+            }
+            counts.zero_length += 1;
+        }
+        Ok(None)
+    }
+
+    #[cold]
+    fn backwards(&self, record: &Record, window_ns: Option<u64>) -> WorkloadError {
+        let back = Span(self.newest_ns - record.time_ns);
+        let remedy = match window_ns {
+            None => format!("reorder = \"{back}\" or more puts requests in order within such a window"),
+            Some(window_ns) => format!("more than the reorder window of {}", Span(window_ns)),
+        };
+        WorkloadError::at(
+            &self.file,
+            self.reader.place(record.item),
+            format!("the time goes back by {back}; {remedy}"),
+        )
+    }
+}

@@ -1,0 +1,190 @@
+//! One pass through a trace: everything but where its devices are placed.
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::{Operation, SECTOR_BYTES};
+
+use super::{Ordered, Trace};
+use crate::{Context, Counts, Place, WorkloadError};
+
+/// Intensity is held in millionths, so that times stay integers.
+const INTENSITY_UNIT: u64 = 1_000_000;
+/// Alignments divide this; devices are laid out in units of it.
+pub(super) const ALIGN_LIMIT_BYTES: u64 = 1 << 20;
+
+/// A trace's settings, checked and resolved to integers.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    align_sectors: u64,
+    intensity: u64,
+    from_ns: u64,
+    to_ns: Option<u64>,
+    pub duration_ns: Option<u64>,
+}
+
+impl Shape {
+    pub(super) fn new(trace: &Trace, context: &Context) -> Result<Shape, WorkloadError> {
+        let refuse =
+            |key: &str, message: String| Err(WorkloadError::key(&format!("workload.source.{key}"), message));
+        let align = trace.align.unwrap_or(context.default_align);
+        if !align.0.is_power_of_two() || !(SECTOR_BYTES..=ALIGN_LIMIT_BYTES).contains(&align.0) {
+            return refuse("align", format!("{align} is not a power of two from 512B to 1MiB"));
+        }
+        if !(1e-6..=1e6).contains(&trace.intensity) {
+            return refuse("intensity", format!("{} is not between 0.000001 and 1000000", trace.intensity));
+        }
+        if trace.repeat == 0 {
+            return refuse("repeat", "a trace is replayed at least once".into());
+        }
+        let (from_ns, to_ns) =
+            trace.window.map_or((0, None), |window| (window.from.0, window.to.map(|to| to.0)));
+        if to_ns.is_some_and(|to_ns| to_ns <= from_ns) {
+            return refuse("window", "it ends before it begins".into());
+        }
+        Ok(Shape {
+            align_sectors: align.0 / SECTOR_BYTES,
+            intensity: (trace.intensity * INTENSITY_UNIT as f64).round() as u64,
+            from_ns,
+            to_ns,
+            duration_ns: context.duration.map(|duration| duration.0),
+        })
+    }
+
+    fn scale(&self, ns: u64) -> u64 {
+        if self.intensity == INTENSITY_UNIT {
+            return ns;
+        }
+        let scaled = u128::from(ns) * u128::from(INTENSITY_UNIT) / u128::from(self.intensity);
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    }
+
+    /// The range in whole alignment units, as (first sector, sectors): outwards,
+    /// or inwards for a trim, which may leave nothing of it.
+    #[inline]
+    fn align(&self, operation: Operation, offset: u64, bytes: u64) -> (u64, u64) {
+        let end = offset + bytes;
+        let (first, end) = if operation == Operation::Trim {
+            (offset.div_ceil(SECTOR_BYTES).next_multiple_of(self.align_sectors), end / SECTOR_BYTES)
+        } else {
+            (offset / SECTOR_BYTES, end.div_ceil(SECTOR_BYTES).next_multiple_of(self.align_sectors))
+        };
+        let unit = !(self.align_sectors - 1);
+        (first & unit, (end & unit).saturating_sub(first & unit))
+    }
+}
+
+/// A request that is to be delivered.
+#[derive(Clone, Copy)]
+pub(super) struct Selected {
+    /// From the first request delivered in this pass, intensity applied.
+    pub time_ns: u64,
+    pub item: u64,
+    pub device: u32,
+    pub operation: Operation,
+    /// First sector on its device.
+    pub lba: u64,
+    pub sectors: u32,
+}
+
+/// One pass through a trace.
+pub(super) struct Pass {
+    pub file: String,
+    input: Ordered,
+    shape: Shape,
+    device: Option<String>,
+    /// Time of the trace's first request.
+    origin_ns: Option<u64>,
+    /// Time of the first request delivered.
+    first_ns: Option<u64>,
+}
+
+impl Pass {
+    pub(super) fn open(trace: &Trace, shape: &Shape) -> Result<Pass, WorkloadError> {
+        let opened = trace.open_file()?;
+        Ok(Pass {
+            file: opened.file.clone(),
+            input: Ordered::new(opened, trace.reorder, trace.zero_length),
+            shape: *shape,
+            device: trace.device.clone(),
+            origin_ns: None,
+            first_ns: None,
+        })
+    }
+
+    pub(super) fn place(&self, item: u64) -> Place {
+        self.input.reader().place(item)
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.input.reader().notes()
+    }
+
+    pub(super) fn device_name(&self, device: u32) -> String {
+        self.input.reader().devices().name(device)
+    }
+
+    /// The next request to deliver.
+    #[inline]
+    pub(super) fn next(&mut self, counts: &mut Counts) -> Result<Option<Selected>, WorkloadError> {
+        let shape = self.shape;
+        while let Some(record) = self.input.next(counts)? {
+            let recorded_ns = record.time_ns - *self.origin_ns.get_or_insert(record.time_ns);
+            if shape.to_ns.is_some_and(|to_ns| recorded_ns >= to_ns) {
+                counts.outside_window += 1;
+                return Ok(None);
+            }
+            if recorded_ns < shape.from_ns {
+                counts.outside_window += 1;
+                continue;
+            }
+            if let Some(name) = &self.device
+                && !self.input.reader().devices().is(record.device, name)
+            {
+                counts.other_device += 1;
+                continue;
+            }
+            let (lba, sectors) = shape.align(record.operation, record.offset, record.bytes);
+            if sectors == 0 && record.operation == Operation::Trim {
+                counts.trims_dropped += 1;
+                continue;
+            }
+            let is_same = lba * SECTOR_BYTES == record.offset && sectors * SECTOR_BYTES == record.bytes;
+            counts.aligned += u64::from(!is_same);
+            let time_ns = shape.scale(record.time_ns - *self.first_ns.get_or_insert(record.time_ns));
+            return Ok(Some(Selected {
+                time_ns,
+                item: record.item,
+                device: record.device,
+                operation: record.operation,
+                lba,
+                // A request is at most 1 TiB long, aligned or not: see `Ordered`.
+                sectors: sectors as u32,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// The error for a trace of which nothing is left to deliver.
+    pub(super) fn nothing_left(&self, trace: &Trace, counts: &Counts) -> WorkloadError {
+        let names = self.input.reader().devices().names();
+        let mut message = if counts.read == 0 {
+            format!("no request in it ({} lines or records of other kinds)", counts.not_io)
+        } else {
+            format!(
+                "none of its {} requests is left: {} of other devices, {} outside the window, {} of no length, {} trims below the alignment",
+                counts.read,
+                counts.other_device,
+                counts.outside_window,
+                counts.zero_length,
+                counts.trims_dropped
+            )
+        };
+        if let Some(device) = trace.device.as_ref().filter(|device| !names.contains(device)) {
+            message += &format!(
+                "; its devices are {}{}",
+                names.join(", "),
+                did_you_mean(device, names.iter().map(String::as_str))
+            );
+        }
+        WorkloadError::file(&self.file, message)
+    }
+}

@@ -1,0 +1,22 @@
+//! fio I/O log of version 3: timestamps in µs, one file named `flashkeel`.
+
+use flashkeel_engine::{Operation, SECTOR_BYTES};
+
+use super::Writer;
+
+pub(super) const WRITER: Writer = Writer {
+    name: "fio",
+    tick_ns: 1000,
+    operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::Flush],
+    header: "fio version 3 iolog\n0 flashkeel add\n0 flashkeel open\n",
+    line: |out, ticks, arrival| {
+        let action = match arrival.operation {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Trim => "trim",
+            Operation::Flush => "sync",
+        };
+        let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
+        writeln!(out, "{ticks} flashkeel {action} {offset} {bytes}")
+    },
+};

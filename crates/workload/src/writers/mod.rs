@@ -1,0 +1,176 @@
+//! Trace formats that can be written: one file each, and their list.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::Operation;
+use flashkeel_engine::units::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::{Arrival, Context, Open, Source, Trace, WorkloadError};
+
+mod fio_iolog;
+mod mqsim;
+mod msr;
+
+/// Every format that can be written.
+static WRITERS: &[Writer] = &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER];
+
+const BATCH: usize = 4096;
+
+/// A trace format that can be written.
+struct Writer {
+    /// Name, that of the reader of the same format.
+    name: &'static str,
+    /// What times are rounded down to.
+    tick_ns: u64,
+    /// Operations it can express.
+    operations: &'static [Operation],
+    /// Lines before the first request.
+    header: &'static str,
+    /// Writes one request, its time given in ticks.
+    line: fn(out: &mut dyn Write, ticks: u64, arrival: &Arrival) -> std::io::Result<()>,
+}
+
+/// The name of a trace format that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterName(&'static str);
+
+impl WriterName {
+    /// Every name.
+    pub fn all() -> impl Iterator<Item = &'static str> {
+        WRITERS.iter().map(|writer| writer.name)
+    }
+
+    /// Finds a format by its name.
+    ///
+    /// # Errors
+    /// A sentence with the nearest name if there is no such format.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        Self::all().find(|known| *known == name).map(WriterName).ok_or_else(|| {
+            format!(
+                "cannot write trace format {name:?}, expected one of {}{}",
+                Self::all().collect::<Vec<_>>().join(", "),
+                did_you_mean(name, Self::all())
+            )
+        })
+    }
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl Serialize for WriterName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for WriterName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        WriterName::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for WriterName {
+    fn schema_name() -> Cow<'static, str> {
+        "WrittenTraceFormat".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": WriterName::all().collect::<Vec<_>>() })
+    }
+}
+
+/// What has been written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Written {
+    /// Requests written.
+    pub requests: u64,
+    /// Requests whose time had to be rounded down to the format's tick.
+    pub times_rounded: u64,
+    /// What became of the requests of the input.
+    pub counts: crate::Counts,
+    /// Assumptions made about the input.
+    pub notes: Vec<String>,
+}
+
+/// Writes a trace to `out` in another format, its devices laid one after the
+/// other unless its settings say otherwise.
+///
+/// # Errors
+/// If the trace is wrong or holds an operation that the format cannot express,
+/// or `out` cannot be written; nothing is left at `out` then.
+pub fn convert(trace: &Trace, format: WriterName, out: &Path) -> Result<Written, WorkloadError> {
+    let context = Context {
+        device_sectors: u64::MAX / 512,
+        seed: 0,
+        requests: None,
+        duration: None,
+        is_timed: true,
+        default_align: Bytes(512),
+    };
+    save(&mut *trace.open(&context)?, format, out)
+}
+
+/// Writes every arrival of a source to `out`.
+///
+/// # Errors
+/// As for [`convert`].
+pub fn save(source: &mut dyn Source, format: WriterName, out: &Path) -> Result<Written, WorkloadError> {
+    let writer = WRITERS.iter().find(|writer| writer.name == format.0).expect("names come from the list");
+    // Written beside its place and moved there, so that no reader sees a part.
+    let mut beside = out.as_os_str().to_owned();
+    beside.push(".partial");
+    let beside = Path::new(&beside);
+    let written = write_all(writer, source, out, beside);
+    if written.is_err() {
+        // It may not have come to exist.
+        let _ = std::fs::remove_file(beside);
+    }
+    written
+}
+
+fn write_all(
+    writer: &Writer,
+    source: &mut dyn Source,
+    out: &Path,
+    beside: &Path,
+) -> Result<Written, WorkloadError> {
+    let name = out.display().to_string();
+    let cannot = |error: std::io::Error| WorkloadError::file(&name, format!("cannot write it: {error}"));
+    let mut file = BufWriter::new(File::create(beside).map_err(cannot)?);
+    file.write_all(writer.header.as_bytes()).map_err(cannot)?;
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut times_rounded = 0;
+    loop {
+        source.fill(&mut batch, BATCH)?;
+        if batch.is_empty() {
+            break;
+        }
+        for arrival in &batch {
+            if !writer.operations.contains(&arrival.operation) {
+                return Err(WorkloadError::file(
+                    &name,
+                    format!(
+                        "{} cannot express a {}; fio can",
+                        writer.name,
+                        format!("{:?}", arrival.operation).to_lowercase()
+                    ),
+                ));
+            }
+            times_rounded += u64::from(arrival.time.0 % writer.tick_ns != 0);
+            (writer.line)(&mut file, arrival.time.0 / writer.tick_ns, arrival).map_err(cannot)?;
+        }
+    }
+    file.flush().map_err(cannot)?;
+    std::fs::rename(beside, out).map_err(cannot)?;
+    let counts = source.counts().clone();
+    Ok(Written { requests: counts.delivered, times_rounded, counts, notes: source.notes().to_vec() })
+}

@@ -1,0 +1,124 @@
+//! What several test files share.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flashkeel_engine::{Lba, Operation, Time};
+use flashkeel_workload::{Arrival, Counts, Source, SourceConfig, Trace, WorkloadConfig, WorkloadError};
+
+/// A device of 1 TiB.
+pub const DEVICE_SECTORS: u64 = 1 << 31;
+
+/// Writes a file of this name into a folder of its own.
+pub fn file(name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, contents).unwrap();
+    path
+}
+
+/// A workload of this source, everything else at its default.
+pub fn workload(source: SourceConfig) -> WorkloadConfig {
+    WorkloadConfig {
+        source,
+        pacing: Default::default(),
+        warm_up: Default::default(),
+        requests: None,
+        duration: None,
+    }
+}
+
+/// A trace whose ranges are not widened beyond sectors.
+pub fn unaligned(path: PathBuf) -> Trace {
+    let mut trace = Trace::new(path);
+    trace.align = Some(flashkeel_engine::units::Bytes(512));
+    trace
+}
+
+/// Every arrival of a source, fetched in small batches.
+pub fn drain(source: &mut dyn Source) -> Result<Vec<Arrival>, WorkloadError> {
+    let mut all = Vec::new();
+    let mut batch = Vec::new();
+    loop {
+        source.fill(&mut batch, 7)?;
+        if batch.is_empty() {
+            return Ok(all);
+        }
+        all.append(&mut batch);
+    }
+}
+
+/// Every arrival of a workload on a device of 1 TiB, and its counts.
+pub fn run(workload: &WorkloadConfig) -> Result<(Vec<Arrival>, Counts), WorkloadError> {
+    let mut source = workload.open(DEVICE_SECTORS, 1)?;
+    let arrivals = drain(&mut *source)?;
+    let counts = source.counts().clone();
+    let passed_over = counts.other_device + counts.outside_window + counts.zero_length + counts.trims_dropped;
+    assert_eq!(counts.delivered, arrivals.len() as u64);
+    assert!(counts.read >= counts.delivered + passed_over);
+    assert!(arrivals.is_sorted_by_key(|arrival| arrival.time));
+    Ok((arrivals, counts))
+}
+
+/// Every arrival of a trace.
+pub fn replay(trace: Trace) -> Result<(Vec<Arrival>, Counts), WorkloadError> {
+    run(&workload(SourceConfig::Trace(trace)))
+}
+
+/// The message of a trace that must be refused, without its folder.
+pub fn refusal(trace: Trace) -> String {
+    let path = trace.path.clone();
+    let error = replay(trace).expect_err("the trace must be refused").to_string();
+    strip(&error, &path)
+}
+
+/// A message with the folder of `path` cut out.
+pub fn strip(message: &str, path: &std::path::Path) -> String {
+    message.replace(&format!("{}/", path.parent().unwrap().display()), "")
+}
+
+pub fn read(time_ns: u64, lba: u64, sectors: u32) -> Arrival {
+    Arrival { time: Time(time_ns), operation: Operation::Read, lba: Lba(lba), sectors }
+}
+
+pub fn write(time_ns: u64, lba: u64, sectors: u32) -> Arrival {
+    Arrival { operation: Operation::Write, ..read(time_ns, lba, sectors) }
+}
+
+pub fn trim(time_ns: u64, lba: u64, sectors: u32) -> Arrival {
+    Arrival { operation: Operation::Trim, ..read(time_ns, lba, sectors) }
+}
+
+pub fn flush(time_ns: u64) -> Arrival {
+    Arrival { operation: Operation::Flush, ..read(time_ns, 0, 0) }
+}
+
+/// A vSCSI record of 32 bytes.
+pub fn vscsi(opcode: u16, bytes: u32, block: u64, time_us: u64) -> Vec<u8> {
+    let mut record = Vec::new();
+    for word in [7u32, bytes, 1] {
+        record.extend(word.to_le_bytes());
+    }
+    record.extend(opcode.to_le_bytes());
+    record.extend(0x100u16.to_le_bytes());
+    record.extend(block.to_le_bytes());
+    record.extend(time_us.to_le_bytes());
+    record
+}
+
+/// Compresses with gzip.
+pub fn gzip(contents: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(contents).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Compresses with Zstandard.
+pub fn zstd(contents: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(contents, ruzstd::encoding::CompressionLevel::Fastest)
+}

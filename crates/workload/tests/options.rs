@@ -1,0 +1,187 @@
+//! Every option does what it says, and what it changes or leaves out is counted.
+
+mod common;
+
+use common::*;
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Span, Time};
+use flashkeel_workload::pacing::{Closed, Think};
+use flashkeel_workload::trace::{DeviceSpaces, Fold, Window, ZeroLength};
+use flashkeel_workload::{Arrival, Pacing, SourceConfig, Trace, WorkloadConfig, WriterName, convert};
+
+/// Three devices' requests, 1 ms apart.
+const TEXT: &str = "\
+5000000 a 0 8 1
+6000000 b 8 8 0
+7000000 a 4096 8 1
+8000000 c 16 8 0
+";
+
+fn trace() -> Trace {
+    let numbered = TEXT.replace('a', "10").replace('b', "20").replace('c', "30");
+    unaligned(file("t.mqsim", numbered))
+}
+
+fn lbas(arrivals: &[Arrival]) -> Vec<u64> {
+    arrivals.iter().map(|arrival| arrival.lba.0).collect()
+}
+
+fn times_us(arrivals: &[Arrival]) -> Vec<u64> {
+    arrivals.iter().map(|arrival| arrival.time.0 / 1000).collect()
+}
+
+#[test]
+fn the_first_arrival_is_at_time_zero() {
+    let (arrivals, counts) = replay(trace()).unwrap();
+    assert_eq!(times_us(&arrivals), [0, 1000, 2000, 3000]);
+    assert_eq!((counts.read, counts.delivered, counts.reads, counts.writes), (4, 4, 2, 2));
+}
+
+#[test]
+fn devices_lie_one_after_the_other_or_on_one_another() {
+    // Device 10 ends at sector 4104, which is 3 MiB rounded up; 20 within 1 MiB.
+    let (arrivals, _) = replay(trace()).unwrap();
+    assert_eq!(lbas(&arrivals), [0, 6144 + 8, 4096, 8192 + 16]);
+    let merged = Trace { devices: DeviceSpaces::Merge, ..trace() };
+    assert_eq!(lbas(&replay(merged).unwrap().0), [0, 8, 4096, 16]);
+}
+
+#[test]
+fn a_device_can_be_chosen() {
+    let chosen = Trace { device: Some("20".into()), ..trace() };
+    let (arrivals, counts) = replay(chosen).unwrap();
+    assert_eq!(arrivals, [write(0, 8, 8)]);
+    assert_eq!((counts.read, counts.other_device), (4, 3));
+}
+
+#[test]
+fn addresses_fold_when_asked() {
+    let text = "0 0 2032 8 1\n1 0 2040 16 1\n2 0 6 4 0\n";
+    let mut trace = unaligned(file("f.mqsim", text));
+    trace.fold = Fold::Wrap;
+    let mut source = workload(SourceConfig::Trace(trace)).open(1000, 1).unwrap();
+    let arrivals = drain(&mut *source).unwrap();
+    assert_eq!(arrivals, [read(0, 32, 8), read(1, 40, 16), write(2, 6, 4)]);
+    assert_eq!((source.counts().folded, source.counts().clipped), (2, 0));
+
+    let mut trace = unaligned(file("f.mqsim", "0 0 1996 8 1\n"));
+    trace.fold = Fold::Wrap;
+    let mut source = workload(SourceConfig::Trace(trace)).open(1000, 1).unwrap();
+    assert_eq!(drain(&mut *source).unwrap(), [read(0, 996, 4)]);
+    assert_eq!((source.counts().folded, source.counts().clipped), (1, 1));
+}
+
+#[test]
+fn ranges_round_outwards_and_trims_inwards() {
+    let text = "fio version 3 iolog\n0 f write 1000 100\n0 f read 4095 2\n0 f read 8192 4096\n\
+                0 f trim 4000 9000\n0 f trim 100 4000\n0 f trim 4096 8192\n";
+    let mut trace = Trace::new(file("a.log", text));
+    let (arrivals, counts) = replay(trace.clone()).unwrap();
+    assert_eq!(arrivals, [write(0, 0, 8), read(0, 0, 16), read(0, 16, 8), trim(0, 8, 16), trim(0, 8, 16)]);
+    assert_eq!((counts.aligned, counts.trims_dropped), (3, 1));
+    trace.align = Some(Bytes(16 << 10));
+    let (arrivals, counts) = replay(trace).unwrap();
+    assert_eq!(arrivals, [write(0, 0, 32), read(0, 0, 32), read(0, 0, 32)]);
+    assert_eq!((counts.aligned, counts.trims_dropped), (3, 3));
+}
+
+#[test]
+fn intensity_divides_times() {
+    let half = |intensity| replay(Trace { intensity, ..trace() }).unwrap().0;
+    assert_eq!(times_us(&half(2.0)), [0, 500, 1000, 1500]);
+    assert_eq!(times_us(&half(0.1)), [0, 10_000, 20_000, 30_000]);
+}
+
+#[test]
+fn a_window_is_in_recorded_time() {
+    let window = Some(Window { from: Span::from_ms(1), to: Some(Span::from_ms(3)) });
+    let (arrivals, counts) = replay(Trace { window, ..trace() }).unwrap();
+    assert_eq!(times_us(&arrivals), [0, 1000]);
+    assert_eq!((counts.delivered, counts.outside_window), (2, 2));
+    assert_eq!(lbas(&arrivals), [6144 + 8, 4096]);
+}
+
+#[test]
+fn requests_and_duration_end_the_workload() {
+    let limited = WorkloadConfig { requests: Some(3), ..workload(SourceConfig::Trace(trace())) };
+    assert_eq!(times_us(&run(&limited).unwrap().0), [0, 1000, 2000]);
+    let limited =
+        WorkloadConfig { duration: Some(Span::from_ms(2)), ..workload(SourceConfig::Trace(trace())) };
+    assert_eq!(times_us(&run(&limited).unwrap().0), [0, 1000]);
+    // The driver decides times under other pacings, so the driver ends there.
+    for pacing in [Pacing::Closed(Closed { depth: 4 }), Pacing::Think(Think {})] {
+        let closed = WorkloadConfig { pacing, ..limited.clone() };
+        assert_eq!(run(&closed).unwrap().0.len(), 4);
+    }
+}
+
+#[test]
+fn a_trace_repeats_after_its_mean_gap() {
+    let (arrivals, counts) = replay(Trace { repeat: 3, ..trace() }).unwrap();
+    assert_eq!(times_us(&arrivals), (0..12).map(|n| n * 1000).collect::<Vec<_>>());
+    assert_eq!(counts.delivered, 12);
+    assert_eq!(lbas(&arrivals)[..4], lbas(&arrivals)[8..]);
+}
+
+#[test]
+fn a_reorder_window_puts_requests_in_order() {
+    let text = "100 0 0 8 1\n300 0 1 8 1\n250 0 2 8 1\n300 0 3 8 1\n200 0 4 8 1\n400 0 5 8 1\n";
+    let mut trace = unaligned(file("r.mqsim", text));
+    trace.reorder = Some(Span(100));
+    let (arrivals, counts) = replay(trace.clone()).unwrap();
+    assert_eq!(lbas(&arrivals), [0, 4, 2, 1, 3, 5]);
+    assert_eq!(arrivals[5].time, Time(300));
+    assert_eq!(counts.reordered, 2);
+    trace.reorder = Some(Span(99));
+    assert_eq!(
+        refusal(trace),
+        "r.mqsim:5: the time goes back by 100ns; more than the reorder window of 99ns"
+    );
+}
+
+#[test]
+fn requests_of_no_length_can_be_skipped() {
+    let mut trace = unaligned(file("z.mqsim", "0 0 0 8 1\n5 0 8 0 1\n9 0 8 8 1\n"));
+    trace.zero_length = ZeroLength::Skip;
+    let (arrivals, counts) = replay(trace).unwrap();
+    assert_eq!((arrivals.len(), counts.zero_length, counts.read), (2, 1, 3));
+}
+
+#[test]
+fn a_conversion_keeps_sectors_and_its_options() {
+    let path = file("c.mqsim", "0 0 3 5 1\n1000 0 9 1 0\n");
+    let out = path.with_extension("csv");
+    let mut from = Trace::new(&path);
+    from.intensity = 0.5;
+    let written = convert(&from, WriterName::parse("msr").unwrap(), &out).unwrap();
+    assert_eq!((written.requests, written.counts.aligned), (2, 0));
+    assert_eq!(replay(unaligned(out)).unwrap().0, [read(0, 3, 5), write(2000, 9, 1)]);
+}
+
+#[test]
+fn configuration_reads_names_and_units() {
+    let json = serde_json::json!({
+        "source": {
+            "policy": "trace", "path": "x.csv", "format": "msr", "align": "8KiB", "fold": "wrap",
+            "devices": "merge", "reorder": "10ms", "window": {"from": "1h"}, "intensity": 2.0, "repeat": 2
+        },
+        "pacing": {"policy": "closed", "depth": 8},
+        "warm_up": "10s",
+    });
+    let config: WorkloadConfig = serde_json::from_value(json).unwrap();
+    let again: WorkloadConfig = serde_json::from_value(serde_json::to_value(&config).unwrap()).unwrap();
+    assert_eq!(again, config);
+    let SourceConfig::Trace(trace) = &config.source else { panic!("{config:?}") };
+    assert_eq!(trace.align, Some(Bytes(8192)));
+    assert_eq!((trace.fold, trace.repeat), (Fold::Wrap, 2));
+    assert_eq!(config.pacing, Pacing::Closed(Closed { depth: 8 }));
+
+    let wrong = |json| serde_json::from_value::<WorkloadConfig>(json).unwrap_err().to_string();
+    let format = wrong(serde_json::json!({"source": {"policy": "trace", "path": "x", "format": "mrs"}}));
+    assert!(
+        format.contains("unknown trace format \"mrs\"") && format.contains("did you mean \"msr\""),
+        "{format}"
+    );
+    let key = wrong(serde_json::json!({"source": {"policy": "trace", "path": "x", "allign": "4KiB"}}));
+    assert!(key.contains("allign"), "{key}");
+}

@@ -39,7 +39,8 @@ impl Cache {
     /// The device in its steady state, if it is kept.
     pub fn load(&self, config: &DeviceConfig, layout: &Layout, seed: u64) -> Option<Ssd> {
         let path = self.path(config, seed);
-        let result = File::open(&path).and_then(|file| read(file, &key(config, seed), Ssd::new(layout, seed)));
+        let result =
+            File::open(&path).and_then(|file| read(file, &key(config, seed), Ssd::new(layout, seed)));
         match result {
             Ok(ssd) => {
                 // Marks the file as used, for the sake of `trim` only.

@@ -108,6 +108,51 @@ fn variants_share_a_steady_state_unless_they_change_it() {
 }
 
 #[test]
+fn every_kind_of_device_is_restored_exactly() {
+    let cache = folder("every_kind");
+    let victims = ["greedy", "cost-benefit", "fifo", "d-choices"].map(|victim| ("device.gc.victim", victim));
+    let others = [
+        ("device.allocation", "striped"),
+        ("device.map_cache", "all"),
+        ("device.precondition.pattern", "sequential"),
+        ("device.partition_bits", "[10]"),
+    ];
+    for set in victims.into_iter().chain(others) {
+        let sets = [("device.logical_capacity", "88MiB"), set];
+        let plan = &plans(&sets)[1];
+        let outcome = finish(plan, 1, None).outcome;
+        assert!(outcome.erases > 10, "{set:?}: {} erases", outcome.erases);
+        let without = outcome.summary.digest.to_string();
+        assert_eq!(digest(plan, 1, Some(&cache)), without, "cold: {set:?}");
+        assert_eq!(digest(plan, 1, Some(&cache)), without, "warm: {set:?}");
+    }
+    assert_eq!(files(&cache).len(), victims.len() - 1 + others.len() + 1);
+}
+
+#[test]
+fn what_only_matters_in_time_shares_a_steady_state() {
+    let cache = folder("timed_only");
+    for set in [
+        ("device.timing.erase", "1ms"),
+        ("device.controller.slots_per_chip", "2"),
+        ("device.host_link", "1GB/s"),
+        ("device.scheduler", "fair"),
+    ] {
+        let plan = &plans(&[set])[1];
+        assert_eq!(digest(plan, 1, Some(&cache)), digest(plan, 1, None), "{set:?}");
+    }
+    assert_eq!(files(&cache).len(), 1);
+}
+
+#[test]
+fn a_fresh_device_needs_no_cache() {
+    let cache = folder("fresh");
+    let plan = &plans(&[("device.precondition.pattern", "none")])[0];
+    digest(plan, 1, Some(&cache));
+    assert!(!cache.exists());
+}
+
+#[test]
 fn a_cache_that_cannot_be_written_is_only_a_note() {
     let file = folder("cache_is_a_file");
     fs::write(&file, "in the way").unwrap();

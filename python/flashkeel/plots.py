@@ -118,7 +118,7 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     axes.set_ylabel("latency")
     axes.grid(alpha=0.3)
     if axes.get_lines():
-        axes.legend(loc="upper left", frameon=False)
+        axes.legend(loc="best", frameon=False)
 
 
 def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:

@@ -158,6 +158,28 @@ fn wrong_overrides_are_named_as_overrides() {
 }
 
 #[test]
+fn impossible_devices_are_refused_at_the_key_at_fault() {
+    for (path, text, expected) in [
+        (
+            "device.geometry.channels",
+            "0",
+            "--set device.geometry.channels: is 0; it must lie between 1 and 256",
+        ),
+        (
+            "device.logical_capacity",
+            "300GiB",
+            "--set device.logical_capacity: 300GiB exceeds the flash, 256GiB",
+        ),
+        ("device.timing.read", "[]", "--set device.timing.read: is empty; give one time per page type"),
+    ] {
+        assert_eq!(refusal(WORKLOAD, &[(path, text)]), expected);
+    }
+    let full = format!("\n[device]\nlogical_capacity = \"256GiB\"\n{WORKLOAD}");
+    let message = refusal(&full, &[]);
+    assert!(message.starts_with("exp.toml:2: device: too little over-provisioning: "), "{message}");
+}
+
+#[test]
 fn a_path_in_a_document_starts_at_its_folder() {
     let document = "[workload.source]\npolicy = \"trace\"\npath = \"none.csv\"";
     let refusal = |name: &str, pairs| match resolve(document, name, &sets(pairs), None) {

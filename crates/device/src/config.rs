@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
 use crate::flash::{Geometry, GeometryConfig, Timing, TimingConfig};
 use crate::front::BufferConfig;
-use crate::ftl::{AllocationConfig, GcConfig, LPNS_PER_MAP_PAGE, PreconditionConfig, Writer};
+use crate::ftl::{AllocationConfig, GcConfig, LPNS_PER_MAP_PAGE, PreconditionConfig, Reserves};
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
 
@@ -117,6 +117,7 @@ pub(crate) struct PartitionLayout {
     /// Thresholds in free blocks of a domain.
     pub gc_start_below: u32,
     pub gc_stop_above: u32,
+    pub reserves: Reserves,
     /// Pages of the write buffer.
     pub buffer_pages: u32,
 }
@@ -308,10 +309,16 @@ impl DeviceConfig {
         if gc.pages_in_flight == 0 || gc.pages_in_flight > 1 << 16 {
             return Err(format!("gc.pages_in_flight is {}; 1 to 65536", gc.pages_in_flight));
         }
-        // Each domain keeps its part of the thresholds, and never so little
-        // that the host could take the last blocks.
-        let least = Writer::Host.reserve() + 1;
-        let start = gc.start_below.div_ceil(domains).max(least);
+        let chips_per_domain = chips / domains;
+        let map_margin = if cached_map_pages < map_pages { chips_per_domain } else { 0 };
+        let reserves = Reserves {
+            host: gc.concurrent_victims.min(chips_per_domain) + map_margin + 1,
+            map: 1,
+            map_margin,
+        };
+        // Each domain keeps its part of the thresholds, and collection starts
+        // before the host has to stop.
+        let start = gc.start_below.div_ceil(domains).max(reserves.host + 1);
         let stop = gc.stop_above.div_ceil(domains).max(start);
         let layout = PartitionLayout {
             chips,
@@ -321,6 +328,7 @@ impl DeviceConfig {
             domains,
             gc_start_below: start,
             gc_stop_above: stop,
+            reserves,
             buffer_pages,
         };
         self.check_room(geometry, &layout)?;

@@ -29,6 +29,7 @@ pub struct Ssd {
     pub(crate) partitions: Vec<Partition>,
     pub(crate) requests: Requests,
     link: Option<Link>,
+    seed: u64,
     /// Draws what preconditioning needs.
     random: Stream,
     completed: Vec<Completion>,
@@ -65,6 +66,7 @@ impl Ssd {
             partitions,
             requests: Requests::default(),
             link: layout.host_link.map(Link::new),
+            seed,
             random: Stream::new(seed, "precondition"),
             completed: Vec::new(),
             layout: layout.clone(),
@@ -92,6 +94,7 @@ impl Ssd {
                 progress((pages as f64 / expected).min(0.99));
             };
             sum += partition.ftl.precondition(&config, &mut self.random, &mut told).unwrap_or(0.0);
+            partition.ftl.rest(&self.layout, self.seed);
         }
         progress(1.0);
         (config.pattern == Pattern::Random).then_some(sum / count)

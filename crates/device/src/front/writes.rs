@@ -192,7 +192,12 @@ impl Ssd {
                     next = Some(next.map_or(due, |next| next.min(due)));
                     break;
                 }
-                self.flush_page(now, part, domain as u32, lane.len.min(slots_per_page));
+                let count = lane.len.min(slots_per_page);
+                if !self.flush_group(now, part, domain as u32, count) {
+                    // As much as may be in flight is: pages follow as others land.
+                    next = Some(now + timeout);
+                    break;
+                }
             }
         }
         self.partitions[part].buffer.timing = next.is_some();

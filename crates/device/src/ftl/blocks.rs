@@ -73,21 +73,10 @@ impl Blocks {
         self.keys.len() as u32
     }
 
-    /// Whether there is no block at all.
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
-    }
-
     /// The chip of a block, within the partition.
     #[inline]
     pub fn chip(&self, block: BlockId) -> u32 {
         block.0 / self.per_chip
-    }
-
-    /// The domain of a block.
-    #[inline]
-    pub fn domain(&self, block: BlockId) -> u32 {
-        self.chip(block) / self.chips_per_domain
     }
 
     /// First block and number of blocks of a domain.
@@ -153,11 +142,6 @@ impl Blocks {
     /// Erases of a block.
     pub fn erase_count(&self, block: BlockId) -> u32 {
         self.erase_counts[block.0 as usize]
-    }
-
-    /// Flash reads of a block since its last erase.
-    pub fn read_count(&self, block: BlockId) -> u32 {
-        self.read_counts[block.0 as usize]
     }
 
     /// Takes the chip's longest free block.

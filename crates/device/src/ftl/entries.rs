@@ -117,16 +117,6 @@ impl Entries {
     pub fn next(&self, id: EntryId) -> EntryId {
         self.list[id as usize].next
     }
-
-    /// Entries in use.
-    pub fn len(&self) -> usize {
-        self.list.len() - self.free.len()
-    }
-
-    /// Whether no entry is in use.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 impl Entry {

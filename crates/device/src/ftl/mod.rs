@@ -15,8 +15,6 @@ mod programs;
 
 use std::collections::VecDeque;
 
-use flashkeel_engine::Stream;
-
 pub use allocation::AllocationConfig;
 pub use blocks::{BlockState, Blocks};
 pub(crate) use entries::{Entries, Entry, Lane};
@@ -25,7 +23,7 @@ pub use fill::{Pattern, PreconditionConfig};
 pub use gc::GcConfig;
 pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
-pub(crate) use points::{Points, Writer};
+pub(crate) use points::{Points, Reserves, Writer};
 
 use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
 use crate::config::Layout;
@@ -86,14 +84,22 @@ impl Ftl {
                 geometry.chips_per_channel,
                 domains,
                 geometry.pages_per_block,
+                partition.reserves,
             ),
             cache: cached.then(|| MapCache::new(partition.map_pages, partition.cached_map_pages)),
             map_lanes: vec![Lane::EMPTY; domains as usize],
             stalled_host: vec![VecDeque::new(); domains as usize],
             stalled_map: vec![VecDeque::new(); domains as usize],
-            gc: gc::Gc::new(layout, Stream::new(seed, &format!("gc/{index}"))),
+            gc: gc::Gc::new(layout, index, seed),
             finished: Vec::new(),
         }
+    }
+
+    /// Forgets what a restored partition would not know either (rotations,
+    /// random numbers drawn), so that a run is the same from a saved state.
+    pub fn rest(&mut self, layout: &Layout, seed: u64) {
+        self.gc = gc::Gc::new(layout, self.index, seed);
+        self.points.rest();
     }
 
     /// The domain in which a logical page stays.

@@ -21,14 +21,27 @@ impl Writer {
     const COUNT: usize = 3;
     /// Every writer.
     pub const ALL: [Writer; Writer::COUNT] = [Writer::Host, Writer::Map, Writer::Gc];
+}
 
-    /// Free blocks of a domain that this writer must leave to those after it:
-    /// garbage collection needs one to move data into, map pages come before
-    /// host data because garbage collection may need them.
-    pub const fn reserve(self) -> u32 {
-        match self {
-            Writer::Host => 2,
-            Writer::Map => 1,
+/// Free blocks of a domain that each writer must leave to those after it:
+/// garbage collection needs room to move data into, and map pages come before
+/// host data because garbage collection may need them.
+#[derive(Clone, Copy, Debug)]
+pub struct Reserves {
+    /// Blocks the host leaves: as many as garbage collection empties at the
+    /// same time, those that map pages may open meanwhile, and one.
+    pub host: u32,
+    /// Blocks that map pages leave.
+    pub map: u32,
+    /// Blocks that map pages may open while data is being moved.
+    pub map_margin: u32,
+}
+
+impl Reserves {
+    fn of(&self, writer: Writer) -> u32 {
+        match writer {
+            Writer::Host => self.host,
+            Writer::Map => self.map,
             Writer::Gc => 0,
         }
     }
@@ -63,12 +76,13 @@ pub struct Points {
     order: Vec<Vec<u32>>,
     cursors: [Vec<usize>; Writer::COUNT],
     pages_per_block: u32,
+    reserves: Reserves,
 }
 
 impl Points {
     /// No block open. `chips` counts the partition's chips, `per_channel`
     /// those that share a channel.
-    pub fn new(chips: u32, per_channel: u32, domains: u32, pages_per_block: u32) -> Self {
+    pub fn new(chips: u32, per_channel: u32, domains: u32, pages_per_block: u32, reserves: Reserves) -> Self {
         let per_domain = chips / domains;
         let order = (0..domains)
             .map(|domain| {
@@ -82,7 +96,13 @@ impl Points {
             order,
             cursors: std::array::from_fn(|_| vec![0; domains as usize]),
             pages_per_block,
+            reserves,
         }
+    }
+
+    /// Free blocks that each writer leaves.
+    pub fn reserves(&self) -> &Reserves {
+        &self.reserves
     }
 
     /// Allocates the next page of `writer` in `domain`: on the chip with the
@@ -96,7 +116,7 @@ impl Points {
         blocks: &mut Blocks,
         load: impl Fn(u32) -> u32,
     ) -> Option<Place> {
-        let may_open = blocks.free_in(domain) > writer.reserve();
+        let may_open = blocks.free_in(domain) > self.reserves.of(writer);
         let order = &self.order[domain as usize];
         let points = &mut self.points[writer as usize];
         let cursor = &mut self.cursors[writer as usize][domain as usize];
@@ -152,6 +172,11 @@ impl Points {
             .flat_map(|&writer| (0..self.order.len() as u32).map(move |domain| (writer, domain)))
             .map(|(writer, domain)| self.room(writer, domain))
             .sum()
+    }
+
+    /// Starts every rotation anew.
+    pub fn rest(&mut self) {
+        self.cursors.iter_mut().for_each(|cursors| cursors.fill(0));
     }
 
     /// Opens a block again at its next page, when a device is restored.

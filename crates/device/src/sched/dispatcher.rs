@@ -71,6 +71,7 @@ impl Dispatcher {
             let blame = self.array.blame(now, chip);
             self.operations.ledger_mut(running).add(&blame);
         }
+        self.operations[running].stage = Stage::Done;
         let queue = &mut self.queues[chip.0 as usize];
         queue.slots.pop_front();
         queue.load -= 1;
@@ -114,6 +115,7 @@ impl Dispatcher {
             }
             Stage::Slotted => ledger.add_growth(&queue().slot_meter.read(now), reading),
             Stage::Running => ledger.add(&self.array.blame(now, operation.chip)),
+            Stage::Done => {}
         }
         ledger
     }

@@ -119,6 +119,8 @@ pub(super) enum Stage {
     Slotted,
     /// The chip is working on it.
     Running,
+    /// Done; the ledger is complete.
+    Done,
 }
 
 /// One flash operation.
@@ -202,16 +204,6 @@ impl Operations {
     #[inline]
     pub fn release(&mut self, id: OperationId) {
         self.free.push(id.0);
-    }
-
-    /// Number of operations in flight anywhere.
-    pub fn len(&self) -> usize {
-        self.list.len() - self.free.len()
-    }
-
-    /// Whether nothing is in flight.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The blame gathered so far, up to the last change of stage.

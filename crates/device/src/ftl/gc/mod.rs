@@ -89,7 +89,9 @@ pub(crate) struct Gc {
 }
 
 impl Gc {
-    pub fn new(layout: &Layout, random: Stream) -> Self {
+    /// At rest, in partition number `index`.
+    pub fn new(layout: &Layout, index: u16, seed: u64) -> Self {
+        let random = Stream::new(seed, &format!("gc/{index}"));
         let config = &layout.gc;
         let domains = layout.partition.domains;
         let pages = config.pages_in_flight.max(domains + 4);

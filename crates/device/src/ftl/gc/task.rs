@@ -115,7 +115,7 @@ impl Ftl {
             block_size: self.slots_per_block,
             start: state.cursor,
         };
-        let desperate = self.blocks.free_in(domain) <= Writer::Host.reserve();
+        let desperate = self.blocks.free_in(domain) <= self.points.reserves().host;
         let policy = if desperate { &mut self.gc.last_resort } else { &mut self.gc.victim };
         let index = policy.pick(candidates)?;
         let per_chip = self.blocks.per_chip() as usize;
@@ -136,7 +136,7 @@ impl Ftl {
         let moving =
             self.gc.jobs.iter().filter(|job| job.progress != Progress::Unused && job.domain == domain);
         let needed: u32 = moving.map(|job| pages(self.blocks.valid(job.block)) + 1).sum();
-        let spare = free.saturating_sub(self.blocks.len() / self.domains / self.blocks.per_chip());
+        let spare = free.saturating_sub(self.points.reserves().map_margin);
         needed + pages(self.blocks.valid(block)) < open + spare * self.pages_per_block
     }
 

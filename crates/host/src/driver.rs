@@ -1,0 +1,205 @@
+//! The driver in virtual time.
+
+use std::ops::ControlFlow;
+
+use flashkeel_engine::{Cause, Completion, Request, Submit, Time};
+use flashkeel_stats::{Measurement, Recorder};
+use flashkeel_workload::{Arrival, Pacing, Source, WorkloadConfig, WorkloadError};
+
+use crate::Measured;
+use crate::flight::Flights;
+
+/// Arrivals taken from the source at a time.
+const BATCH: usize = 1024;
+
+/// Why a run ended early.
+#[derive(Debug)]
+pub enum DriveError {
+    /// The workload is wrong.
+    Workload(WorkloadError),
+    /// `progress` asked for it.
+    Interrupted,
+}
+
+impl From<WorkloadError> for DriveError {
+    fn from(error: WorkloadError) -> Self {
+        DriveError::Workload(error)
+    }
+}
+
+/// Feeds a workload to a leaf until the workload ends and everything has
+/// completed, and returns what `recorder` has measured.
+///
+/// `progress` is told the fraction done, where the workload's end is known.
+///
+/// # Errors
+/// If the workload is wrong, or `progress` breaks off.
+pub fn drive<L: Measured>(
+    leaf: &mut L,
+    source: &mut dyn Source,
+    workload: &WorkloadConfig,
+    recorder: Recorder,
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<Measurement, DriveError> {
+    let mut driver = Driver {
+        warm: (workload.warm_up.as_ns() > 0).then_some(Time::ZERO + workload.warm_up),
+        leaf,
+        recorder,
+        flights: Flights::default(),
+        completions: Vec::new(),
+        gauges: Vec::new(),
+        latest: Time::ZERO,
+    };
+    let mut queue = Queue { source, batch: Vec::new(), at: 0 };
+    let end = workload.duration.map(|duration| Time::ZERO + duration);
+    let mut now = Time::ZERO;
+    // The next arrival was refused by a busy device.
+    let mut blocked = false;
+    let mut previous_arrival = Time::ZERO;
+    loop {
+        let arrival = queue.peek()?;
+        let due = arrival.and_then(|arrival| match &workload.pacing {
+            Pacing::Open(_) => Some(arrival.time),
+            Pacing::Closed(closed) => (driver.flights.len() < closed.depth as usize).then_some(now),
+            Pacing::Think(_) => {
+                let gap = arrival.time.since(previous_arrival);
+                (driver.flights.len() == 0).then(|| driver.latest + gap)
+            }
+        });
+        let due = due.filter(|&due| end.is_none_or(|end| due < end || workload.pacing.policy().is_open()));
+        if due.is_none() && driver.flights.len() == 0 {
+            break;
+        }
+        let (target, arrived) = match due {
+            Some(due) if !blocked => (due.max(now), Some(due)),
+            _ => {
+                let next = driver.leaf.next_event();
+                (next.expect("a request in flight has an event to come"), None)
+            }
+        };
+        let completed = driver.advance(target);
+        now = target;
+        blocked &= !completed;
+        let Some(due) = arrived else { continue };
+        let arrival = arrival.expect("only an arrival is due");
+        if driver.submit(now, due, &arrival) == Submit::Busy {
+            blocked = true;
+            continue;
+        }
+        previous_arrival = arrival.time;
+        queue.at += 1;
+        if queue.at == queue.batch.len() {
+            if progress(fraction(workload, queue.source, now)).is_break() {
+                return Err(DriveError::Interrupted);
+            }
+        }
+    }
+    Ok(driver.finish(now))
+}
+
+/// The fraction of the workload that is done; 0 where its end is not known.
+fn fraction(workload: &WorkloadConfig, source: &dyn Source, now: Time) -> f64 {
+    let by_count = workload.requests.map(|requests| source.counts().delivered as f64 / requests as f64);
+    let by_time = workload.duration.map(|duration| now.as_secs_f64() / duration.as_secs_f64());
+    by_count.into_iter().chain(by_time).fold(0.0, f64::max).min(1.0)
+}
+
+/// The arrivals to come.
+struct Queue<'a> {
+    source: &'a mut dyn Source,
+    batch: Vec<Arrival>,
+    at: usize,
+}
+
+impl Queue<'_> {
+    #[inline]
+    fn peek(&mut self) -> Result<Option<Arrival>, WorkloadError> {
+        if self.at == self.batch.len() {
+            self.source.fill(&mut self.batch, BATCH)?;
+            self.at = 0;
+        }
+        Ok(self.batch.get(self.at).copied())
+    }
+}
+
+struct Driver<'a, L> {
+    leaf: &'a mut L,
+    recorder: Recorder,
+    flights: Flights,
+    completions: Vec<Completion>,
+    gauges: Vec<u64>,
+    /// The end of the warm-up, while it lasts.
+    warm: Option<Time>,
+    /// The latest completion.
+    latest: Time,
+}
+
+impl<L: Measured> Driver<'_, L> {
+    /// Offers an arrival that was due at `due`.
+    #[inline]
+    fn submit(&mut self, now: Time, due: Time, arrival: &Arrival) -> Submit {
+        let Arrival { operation, lba, sectors, .. } = *arrival;
+        let request = Request { id: self.flights.next_id(), operation, lba, sectors };
+        let answer = self.leaf.submit(now, &request);
+        if answer == Submit::Accepted {
+            self.flights.take_off(request, due.min(now), now);
+        }
+        answer
+    }
+
+    /// Runs the leaf up to `target`, window by window of the time series.
+    /// True if anything completed.
+    #[inline]
+    fn advance(&mut self, target: Time) -> bool {
+        let mut completed = false;
+        while let Some(stop) = self.next_stop().filter(|&stop| stop <= target) {
+            completed |= self.run_to(Time(stop.0 - 1));
+            self.stop(stop);
+        }
+        completed | self.run_to(target)
+    }
+
+    /// The next time at which something is read off the leaf: what happens at
+    /// that very time comes after it.
+    #[inline]
+    fn next_stop(&self) -> Option<Time> {
+        let window = self.recorder.next_window_end();
+        Some(self.warm.map_or(window, |warm| warm.min(window)))
+    }
+
+    #[cold]
+    fn stop(&mut self, stop: Time) {
+        if self.warm == Some(stop) {
+            self.warm = None;
+            self.leaf.start_measuring();
+        }
+        if stop == self.recorder.next_window_end() {
+            self.leaf.gauges(&mut self.gauges);
+            self.recorder.close_windows(stop, &self.gauges);
+        }
+    }
+
+    #[inline]
+    fn run_to(&mut self, now: Time) -> bool {
+        self.leaf.advance(now, &mut self.completions);
+        if self.completions.is_empty() {
+            return false;
+        }
+        for completion in &mut self.completions {
+            let flight = self.flights.land(completion.id);
+            completion.ledger.charge_between(Cause::HostQueue, flight.arrived, flight.accepted);
+            self.latest = self.latest.max(completion.time);
+            self.recorder.record(&flight.request, flight.arrived, completion);
+        }
+        self.completions.clear();
+        true
+    }
+
+    fn finish(mut self, now: Time) -> Measurement {
+        for value in self.leaf.final_counters() {
+            self.recorder.absorb(value);
+        }
+        self.leaf.gauges(&mut self.gauges);
+        self.recorder.finish(now.max(self.latest), &self.gauges)
+    }
+}

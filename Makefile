@@ -5,7 +5,8 @@
 #   make docs    regenerate docs/configuration.md and docs/schema.json
 #   make bench   measure, write target/bench.json
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 CORE_SOURCES := $(shell find crates -name target -prune -o -type f -print) Cargo.toml Cargo.lock
 
@@ -37,8 +38,7 @@ clean:
 	rm -rf .venv out target python/flashkeel/_core*.so
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-	  { echo "Python 3.11 or later is needed; name one with make PYTHON=..." >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name one: make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
 .venv/packages.stamp: pyproject.toml | .venv/bin/python

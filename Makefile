@@ -15,7 +15,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 .PHONY: demo test lint docs bench clean
 
 demo: .venv/core.stamp
-	$(BIN)/flashkeel run demo --out out/demo
+	$(BIN)/flashkeel run demo --out out/demo --overwrite
 
 test: .venv/core.stamp
 	cargo test --workspace

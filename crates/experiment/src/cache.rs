@@ -63,7 +63,7 @@ impl Cache {
         let result = fs::create_dir_all(&self.folder)
             .and_then(|()| write(&partial, &key(config, seed), ssd))
             .and_then(|()| fs::rename(&partial, &path))
-            .and_then(|()| self.trim(&path));
+            .and_then(|()| self.trim(&path, LIMIT_BYTES));
         if let Err(error) = result {
             let _ = fs::remove_file(&partial);
             note(&path, &format!("{error}; the steady state is not kept"));
@@ -75,7 +75,7 @@ impl Cache {
     }
 
     /// Deletes the files unused for longest until the rest fits the limit.
-    fn trim(&self, newest: &Path) -> io::Result<()> {
+    fn trim(&self, newest: &Path, limit_bytes: u64) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -89,7 +89,7 @@ impl Cache {
         files.sort();
         let mut total: u64 = files.iter().map(|(.., bytes)| bytes).sum::<u64>() + fs::metadata(newest)?.len();
         for (_, path, bytes) in files {
-            if total <= LIMIT_BYTES {
+            if total <= limit_bytes {
                 break;
             }
             fs::remove_file(path)?;
@@ -164,5 +164,32 @@ impl<W: Write> Write for Hashing<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_files_unused_for_longest_go_first() {
+        let folder = std::env::temp_dir().join(format!("flashkeel-cache-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for (age_s, name) in
+            [(30, "a.state"), (10, "b.state"), (20, "c.state"), (0, "d.state"), (40, "note.txt")]
+        {
+            fs::write(folder.join(name), [0; 100]).unwrap();
+            let file = File::options().append(true).open(folder.join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
+        }
+        Cache::new(&folder).trim(&folder.join("d.state"), 250).unwrap();
+        let mut left: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(left, ["b.state", "d.state", "note.txt"]);
     }
 }

@@ -219,8 +219,8 @@ impl Untimed<'_> {
         let run = self.ftl.slots_per_page;
         for page in 0..self.ftl.pages_per_block {
             // The map entries of a later page are fetched while this one moves.
-            let later = first + (page + AHEAD as u32 / run).min(self.ftl.pages_per_block - 1) * run;
-            self.ftl.map.prefetch_holders(Ppn(later), run);
+            let later = (page + AHEAD as u32 / run).min(self.ftl.pages_per_block - 1);
+            self.ftl.map.prefetch_holders(Ppn(first + later * run), run);
             let start = first + page * run;
             let mut valid = self.ftl.map.valid_run(Ppn(start), run);
             while valid != 0 {

@@ -106,12 +106,15 @@ impl Map {
         crate::prefetch::read(&self.valid, self.home[lpn.0 as usize] as usize / 64);
     }
 
-    /// Asks the processor to fetch the map entries of what `count` pages from
-    /// `first` on hold.
+    /// Asks the processor to fetch the map entries of what the valid ones of
+    /// `count` pages from `first` on hold; `count` as in `valid_run`.
     #[inline]
     pub fn prefetch_holders(&self, first: Ppn, count: u32) {
-        for lpn in &self.holds[first.0 as usize..(first.0 + count) as usize] {
-            crate::prefetch::read(&self.home, *lpn as usize);
+        let mut valid = self.valid_run(first, count);
+        while valid != 0 {
+            let holder = self.holds[(first.0 + valid.trailing_zeros()) as usize];
+            crate::prefetch::read(&self.home, holder as usize);
+            valid &= valid - 1;
         }
     }
 

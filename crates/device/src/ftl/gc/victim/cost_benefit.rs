@@ -32,14 +32,13 @@ impl Victim for Scorer {
         // Single precision and separate passes without branches, which the
         // compiler vectorises: every block is scored for every victim.
         let size = candidates.block_size as f32;
-        let score = |(&valid, &closed): (&u32, &u32)| {
+        self.scores.resize(candidates.valid.len(), 0.0);
+        for ((score, &valid), &closed) in self.scores.iter_mut().zip(candidates.valid).zip(candidates.closed) {
             let age = (candidates.closes.wrapping_sub(closed) as i32) as f32;
             let used = (valid & i32::MAX as u32) as i32 as f32;
-            let score = (size - used) * age / (size + used);
-            if valid <= candidates.block_size { score } else { -1.0 }
-        };
-        self.scores.clear();
-        self.scores.extend(candidates.valid.iter().zip(candidates.closed).map(score));
+            let benefit = (size - used) * age / (size + used);
+            *score = if valid <= candidates.block_size { benefit } else { -1.0 };
+        }
         // In integers the maximum vectorises too; for scores from 0 up the
         // order of the bits is the order of the numbers.
         let best = self.scores.iter().map(|score| score.to_bits() as i32).max().filter(|&best| best >= 0)?;

@@ -6,7 +6,7 @@ mod support;
 
 use flashkeel_device::DeviceConfig;
 use flashkeel_engine::Operation;
-use support::{closed_loop, random_pages, ready, tiny};
+use support::{closed_loop, policy, random_pages, ready, tiny};
 
 fn survives(config: &DeviceConfig) {
     let mut ssd = ready(config, 1);
@@ -24,7 +24,7 @@ fn survives(config: &DeviceConfig) {
 fn every_scheduler_runs() {
     for scheduler in ["fifo", "priority", "fair", "debit"] {
         let mut config = tiny();
-        config.scheduler = serde_json::from_value(scheduler.into()).expect("a policy");
+        config.scheduler = policy(scheduler);
         survives(&config);
     }
 }

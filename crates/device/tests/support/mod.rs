@@ -1,12 +1,23 @@
-//! Small devices and a closed loop to exercise them.
+//! Small devices and the loops to exercise them.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd};
+use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, Time};
 
-/// A device of `chips` on two channels with little of everything.
+/// The controller's delays in devices made by [`exact`], in nanoseconds.
+pub const LOOKUP: u64 = 700;
+pub const GENERATION: u64 = 1_500;
+pub const BACKGROUND: u64 = 2_000;
+/// Operation times of the default device, in nanoseconds.
+pub const READ: u64 = 50_000;
+pub const PROGRAM: u64 = 500_000;
+pub const ERASE: u64 = 5_000_000;
+/// Channel time of a 4 KiB slot at 400 MB/s, in nanoseconds.
+pub const SLOT: u64 = 10_240;
+
+/// A device of four chips on two channels with little of everything.
 pub fn tiny() -> DeviceConfig {
     let mut config = DeviceConfig::default();
     config.geometry.channels = 2;
@@ -22,6 +33,27 @@ pub fn tiny() -> DeviceConfig {
     config
 }
 
+/// A tiny device without randomness in its delays, written once from first to
+/// last page: flash page n of the logical space lies on the nth chip in
+/// rotation over the channels.
+pub fn exact() -> DeviceConfig {
+    let mut config = tiny();
+    config.controller.lookup = Delay::between_ns(LOOKUP, LOOKUP);
+    config.controller.host_generation = Delay::between_ns(GENERATION, GENERATION);
+    config.controller.background_generation = Delay::between_ns(BACKGROUND, BACKGROUND);
+    config.precondition.pattern = Pattern::Sequential;
+    config
+}
+
+/// Like [`exact`], with a single chip of `blocks` blocks.
+pub fn exact_chip(blocks: u32) -> DeviceConfig {
+    let mut config = exact();
+    config.geometry.channels = 1;
+    config.geometry.chips_per_channel = 1;
+    config.geometry.blocks_per_plane = blocks;
+    config
+}
+
 /// Builds and preconditions a device.
 pub fn ready(config: &DeviceConfig, seed: u64) -> Ssd {
     let layout = config.validate().expect("the test's device is valid");
@@ -32,9 +64,38 @@ pub fn ready(config: &DeviceConfig, seed: u64) -> Ssd {
     ssd
 }
 
+/// The policy of an axis by name, or with its settings.
+pub fn policy<P: serde::de::DeserializeOwned>(value: impl Into<serde_json::Value>) -> P {
+    serde_json::from_value(value.into()).expect("a policy of the axis")
+}
+
 /// A request of whole 4 KiB pages.
 pub fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request {
     Request { id: RequestId(id), operation, lba: Lba(page * 8), sectors: pages * 8 }
+}
+
+/// Submits each request at its time, in nanoseconds; returns the completions
+/// by request, after everything has settled.
+pub fn timed(ssd: &mut Ssd, requests: &[(u64, Operation, u64, u32)]) -> Vec<Completion> {
+    let mut all = Vec::new();
+    for (id, &(at, operation, page, pages)) in requests.iter().enumerate() {
+        ssd.advance(Time(at), &mut all);
+        assert_eq!(ssd.submit(Time(at), &request(id as u64, operation, page, pages)), Submit::Accepted);
+    }
+    settle(ssd, &mut all);
+    assert_eq!(all.len(), requests.len(), "every request completes exactly once");
+    all.sort_by_key(|completion| completion.id);
+    all
+}
+
+/// Runs the device until nothing more happens by itself.
+pub fn settle(ssd: &mut Ssd, completions: &mut Vec<Completion>) {
+    let mut events = 0;
+    while let Some(next) = ssd.next_event() {
+        ssd.advance(next, completions);
+        events += 1;
+        assert!(events < 5_000_000, "the device never comes to rest");
+    }
 }
 
 /// Serves `requests` with `depth` of them outstanding; returns completions in
@@ -44,8 +105,20 @@ pub fn closed_loop(
     depth: usize,
     requests: impl IntoIterator<Item = Request>,
 ) -> Vec<Completion> {
+    let mut all = Vec::new();
+    closed_loop_with(ssd, depth, requests, |_, completion| all.push(*completion));
+    all
+}
+
+/// Like [`closed_loop`], but hands each completion, and the device, to `see`.
+pub fn closed_loop_with(
+    ssd: &mut Ssd,
+    depth: usize,
+    requests: impl IntoIterator<Item = Request>,
+    mut see: impl FnMut(&Ssd, &Completion),
+) {
     let mut requests = requests.into_iter();
-    let (mut all, mut new, mut flying, mut now) = (Vec::new(), Vec::new(), 0, Time::ZERO);
+    let (mut new, mut flying, mut now, mut idle) = (Vec::new(), 0, Time::ZERO, 0);
     loop {
         while flying < depth {
             let Some(request) = requests.next() else { break };
@@ -53,12 +126,16 @@ pub fn closed_loop(
             flying += 1;
         }
         if flying == 0 {
-            return all;
+            return;
         }
         now = ssd.next_event().expect("a device with requests inside has something to do");
         ssd.advance(now, &mut new);
+        idle = if new.is_empty() { idle + 1 } else { 0 };
+        assert!(idle < 1_000_000, "no request completes any more");
         flying -= new.len();
-        all.append(&mut new);
+        for completion in new.drain(..) {
+            see(ssd, &completion);
+        }
     }
 }
 

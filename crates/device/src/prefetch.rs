@@ -1,4 +1,4 @@
-//! Prefetch hints.
+//! Hints to the memory system: prefetching and huge pages.
 
 /// Asks the processor to fetch `slice[index]` into its caches; a hint only.
 #[inline]
@@ -15,4 +15,26 @@ pub fn read<T>(slice: &[T], index: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (slice, index);
+}
+
+/// A table of `len` copies of `value` that the kernel is asked to back with
+/// huge pages. Tables of hundreds of megabytes are accessed at random, and
+/// with 4 KiB pages every access would miss the TLB as well.
+pub fn table<T: Clone>(value: T, len: usize) -> Vec<T> {
+    let mut table = Vec::with_capacity(len);
+    #[cfg(target_os = "linux")]
+    {
+        const HUGE: usize = 2 << 20;
+        let start = (table.as_ptr() as usize).next_multiple_of(HUGE);
+        let end = table.as_ptr() as usize + len * size_of::<T>();
+        if start + HUGE <= end {
+            // SAFETY: the range lies inside the vector's own allocation, and
+            // the advice changes nothing but the size of its pages.
+            unsafe {
+                libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
+            }
+        }
+    }
+    table.resize(len, value);
+    table
 }

@@ -11,7 +11,7 @@ use crate::config::Layout;
 use crate::counters::{Counters, Report};
 use crate::flash::Array;
 use crate::front::{Buffer, Direction, Link, Requests};
-use crate::ftl::{Ftl, Pattern, expected_pages};
+use crate::ftl::{Ftl, SteadyState, expected_pages};
 use crate::machine::{Event, MAX_INDEX, Machine};
 use crate::sched::{Dispatcher, OperationId, Purpose, Signals, Task};
 
@@ -78,26 +78,29 @@ impl Ssd {
         self.layout.sectors()
     }
 
-    /// Brings a fresh device to its configured initial state, without timing.
-    /// Returns the write amplification it settled at, if it was written at
-    /// random. `progress` is told the fraction done; it is an estimate.
-    pub fn precondition(&mut self, progress: &mut dyn FnMut(f64)) -> Option<f64> {
+    /// Brings a fresh device to its configured initial state, without timing;
+    /// `None` where that is to leave it fresh. `progress` is told the fraction
+    /// done; it is an estimate.
+    pub fn precondition(&mut self, progress: &mut dyn FnMut(f64)) -> Option<SteadyState> {
         let config = self.layout.precondition.clone();
-        if config.pattern == Pattern::None {
-            return None;
-        }
         let expected = expected_pages(&config, self.layout.lpns) as f64;
-        let (mut pages, mut sum, count) = (0, 0.0, self.partitions.len() as f64);
+        let mut pages = 0;
+        let mut sum: Option<SteadyState> = None;
         for partition in &mut self.partitions {
             let mut told = |written: u64| {
                 pages += written;
                 progress((pages as f64 / expected).min(0.99));
             };
-            sum += partition.ftl.precondition(&config, &mut self.random, &mut told).unwrap_or(0.0);
+            let state = partition.ftl.precondition(&config, &mut self.random, &mut told)?;
             partition.ftl.rest(&self.layout, self.seed);
+            // Partitions are of one size: their mean counts.
+            let share = 1.0 / (1 << self.layout.partition_bits.len()) as f64;
+            let sum = sum.get_or_insert(SteadyState { host_pages: 0, write_amplification: 0.0 });
+            sum.host_pages += state.host_pages;
+            sum.write_amplification += state.write_amplification * share;
         }
         progress(1.0);
-        (config.pattern == Pattern::Random).then_some(sum / count)
+        sum
     }
 
     /// Writes the state of a device at rest, as preconditioning left it.

@@ -14,10 +14,22 @@ const ARITY: usize = 4;
 /// An event is one 128-bit word: 60 bits of nanoseconds (36 years), 40 bits of
 /// sequence, 28 bits of payload whose meaning is the owner's. Comparing words
 /// compares (time, sequence), so ties need no extra branch.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct EventQueue {
+    /// The heap, then words of [`VACANT`]: at least as many as one node has
+    /// children, so that a node's children can always be read as a whole.
     heap: Vec<u128>,
+    len: usize,
     sequence: u64,
+}
+
+/// Later than every event.
+const VACANT: u128 = u128::MAX;
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        EventQueue { heap: vec![VACANT; 1 + ARITY], len: 0, sequence: 0 }
+    }
 }
 
 impl EventQueue {
@@ -28,12 +40,12 @@ impl EventQueue {
 
     /// Number of events waiting.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.len
     }
 
     /// Whether no event is waiting.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len == 0
     }
 
     /// Adds an event at `time` with a payload below 2^28.
@@ -46,33 +58,11 @@ impl EventQueue {
             | (u128::from(self.sequence) << PAYLOAD_BITS)
             | u128::from(payload);
         self.sequence += 1;
-        self.heap.push(word);
-        self.sift_up(self.heap.len() - 1, word);
-    }
-
-    /// The time of the earliest event.
-    #[inline]
-    pub fn next_time(&self) -> Option<Time> {
-        self.heap.first().map(|&word| time_of(word))
-    }
-
-    /// Removes and returns the earliest event if it is due at or before `now`.
-    #[inline]
-    pub fn pop_due(&mut self, now: Time) -> Option<(Time, u32)> {
-        let &first = self.heap.first()?;
-        let time = time_of(first);
-        if time > now {
-            return None;
+        if self.len + ARITY >= self.heap.len() {
+            self.heap.resize(self.heap.len() * 2 + ARITY, VACANT);
         }
-        let last = self.heap.pop().expect("the heap has a first element");
-        if !self.heap.is_empty() {
-            self.sift_down(last);
-        }
-        Some((time, (first as u32) & ((1 << PAYLOAD_BITS) - 1)))
-    }
-
-    #[inline]
-    fn sift_up(&mut self, mut at: usize, word: u128) {
+        let mut at = self.len;
+        self.len += 1;
         while at > 0 {
             let parent = (at - 1) / ARITY;
             if self.heap[parent] <= word {
@@ -84,26 +74,49 @@ impl EventQueue {
         self.heap[at] = word;
     }
 
+    /// The time of the earliest event.
+    #[inline]
+    pub fn next_time(&self) -> Option<Time> {
+        (self.len > 0).then(|| time_of(self.heap[0]))
+    }
+
+    /// Removes and returns the earliest event if it is due at or before `now`.
+    #[inline]
+    pub fn pop_due(&mut self, now: Time) -> Option<(Time, u32)> {
+        let first = self.heap[0];
+        let time = time_of(first);
+        if self.len == 0 || time > now {
+            return None;
+        }
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.heap[self.len], VACANT);
+        if self.len > 0 {
+            self.sift_down(last);
+        }
+        Some((time, (first as u32) & ((1 << PAYLOAD_BITS) - 1)))
+    }
+
+    /// Puts `word` in place of the first event.
     #[inline]
     fn sift_down(&mut self, word: u128) {
-        let len = self.heap.len();
         let mut at = 0;
         loop {
             let first = at * ARITY + 1;
-            if first >= len {
+            if first >= self.len {
                 break;
             }
-            let mut least = first;
-            for child in first + 1..(first + ARITY).min(len) {
-                if self.heap[child] < self.heap[least] {
-                    least = child;
-                }
-            }
-            if self.heap[least] >= word {
+            let children: &[u128; ARITY] =
+                self.heap[first..first + ARITY].try_into().expect("vacant words follow the heap");
+            // A tournament: two rounds, the first of which can overlap.
+            let left = usize::from(children[1] < children[0]);
+            let right = 2 + usize::from(children[3] < children[2]);
+            let least = if children[right] < children[left] { right } else { left };
+            let child = children[least];
+            if child >= word {
                 break;
             }
-            self.heap[at] = self.heap[least];
-            at = least;
+            self.heap[at] = child;
+            at = first + least;
         }
         self.heap[at] = word;
     }

@@ -1,51 +1,159 @@
-//! The speed and memory bars, written to `target/bench.json`.
+//! Measures the speed and memory bars and writes `target/bench.json`.
+//!
+//! The device is `autossd` with its map in memory, preconditioned at random,
+//! under the debit scheduler. Beside each speed stands the ratio to what the
+//! machine's memory allows: independent random accesses over a table as large
+//! as the map, as many per request as the model cannot avoid. Absolute speeds
+//! move with the machine; the ratio moves less.
+//!
+//! With `valgrind` installed, instructions per request are counted too, on a
+//! small device: `instructions N` (requests) is how this program is called for
+//! that.
 
+use std::hint::black_box;
 use std::ops::ControlFlow;
+use std::process::Command;
 use std::time::Instant;
 
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
+use flashkeel_engine::Stream;
+use flashkeel_engine::units::Bytes;
 use flashkeel_host::drive;
-use flashkeel_stats::{MeasureConfig, Recorder};
+use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 use flashkeel_workload::WorkloadConfig;
+use serde_json::{Map, Value, json};
 
-fn workload(read_fraction: f64, depth: u32, requests: u64) -> WorkloadConfig {
-    serde_json::from_value(serde_json::json!({
-        "source": { "policy": "synthetic", "read_fraction": read_fraction },
-        "pacing": { "policy": "closed", "depth": depth },
-        "requests": requests,
-    }))
-    .expect("a valid workload")
+/// Requests in flight: enough to keep all 16 chips busy.
+const DEPTH: u32 = 256;
+const WRITES: u64 = 4_000_000;
+const READS: u64 = 6_000_000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, mode, operation, requests] = &arguments[..]
+        && mode == "instructions"
+    {
+        let read_fraction = if operation == "read" { 1.0 } else { 0.0 };
+        return count_instructions(read_fraction, requests.parse().expect("a number of requests"));
+    }
+    let mut figures = Map::new();
+    let mut config = DeviceConfig::default();
+    config.map_cache = MapCacheSize::All;
+    let layout = config.validate().expect("the default device is valid");
+
+    let mut ssd = Ssd::new(&layout, 1);
+    let start = Instant::now();
+    let steady = ssd.precondition(&mut |_| ()).expect("written at random");
+    let seconds = start.elapsed().as_secs_f64();
+    let mut image = Vec::new();
+    ssd.save(&mut image).expect("memory takes what is written");
+    let restored = || {
+        let mut ssd = Ssd::new(&layout, 1);
+        ssd.restore(&mut image.as_slice()).expect("the image was just made");
+        ssd
+    };
+
+    let accesses_per_s = random_accesses_per_s((ssd.sectors() / 8) as usize);
+    let mut speed = |name: &str, per_s: f64, accesses_each: f64| {
+        let limit = accesses_per_s / accesses_each;
+        println!(
+            "{name:>28} {:8.2} M/s   {:.2} of the memory limit, {:.1} M/s",
+            per_s / 1e6,
+            per_s / limit,
+            limit / 1e6
+        );
+        let unit = if name.contains("pages") { "pages/s" } else { "requests/s" };
+        figures.insert(name.into(), json!({ "value": per_s, "unit": unit, "limit_ratio": per_s / limit }));
+    };
+    // Each page written or moved has its map entry changed once.
+    let waf = steady.write_amplification;
+    speed("precondition_pages_per_s", steady.host_pages as f64 / seconds, waf);
+    let (summary, seconds) = run(&mut restored(), &workload(0.0, WRITES));
+    // A write changes its map entry when it is buffered and when it is
+    // programmed; each page moved, when it is programmed.
+    speed("random_write_requests_per_s", summary.requests as f64 / seconds, 1.0 + waf);
+    let (summary, seconds) = run(&mut restored(), &workload(1.0, READS));
+    speed("random_read_requests_per_s", summary.requests as f64 / seconds, 1.0);
+
+    let bytes = ssd.bytes_per_page();
+    println!("{:>28} {bytes:8.2} bytes", "bytes_per_page");
+    figures.insert("bytes_per_page".into(), json!({ "value": bytes, "unit": "bytes", "limit_ratio": null }));
+    for operation in ["write", "read"] {
+        let Some(each) = instructions_per_request(operation) else { continue };
+        let name = format!("instructions_per_random_{operation}");
+        println!("{name:>28} {each:8.0}");
+        figures.insert(name, json!({ "value": each, "unit": "instructions", "limit_ratio": null }));
+    }
+    let path = "target/bench.json";
+    std::fs::create_dir_all("target").expect("target can be made");
+    let text = serde_json::to_string_pretty(&Value::Object(figures)).expect("plain data");
+    std::fs::write(path, text + "\n").expect("target can be written");
+    println!("written to {path}");
 }
 
-fn run(ssd: &mut Ssd, workload: &WorkloadConfig) -> f64 {
+fn workload(read_fraction: f64, requests: u64) -> WorkloadConfig {
+    let workload = json!({
+        "source": { "policy": "synthetic", "read_fraction": read_fraction },
+        "pacing": { "policy": "closed", "depth": DEPTH },
+        "requests": requests,
+    });
+    serde_json::from_value(workload).expect("a valid workload")
+}
+
+fn run(ssd: &mut Ssd, workload: &WorkloadConfig) -> (Summary, f64) {
     let mut source = workload.open(ssd.sectors(), 1).expect("a valid workload");
     let names = Ssd::gauge_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let recorder = Recorder::new(&MeasureConfig::default(), workload.warm_up, &names);
     let start = Instant::now();
-    let m = drive(ssd, source.as_mut(), workload, recorder, &mut |_| ControlFlow::Continue(())).expect("runs");
-    let s = start.elapsed().as_secs_f64();
-    eprintln!("{:?}", m.summary.simulated_s); for (c, ns) in m.summary.blame_ns.iter() { if ns > 0 { eprintln!("  {} {:.1} us", c.label(), ns as f64 / m.summary.requests as f64 / 1e3); } } let mut g=vec![]; ssd.gauges(&mut g); eprintln!("{:?}", g);
-    m.summary.requests as f64 / s
+    let measured = drive(ssd, source.as_mut(), workload, recorder, &mut |_| ControlFlow::Continue(()));
+    (measured.expect("a valid workload").summary, start.elapsed().as_secs_f64())
 }
 
-fn main() {
+/// Independent random read-modify-writes over a table of `len` words.
+fn random_accesses_per_s(len: usize) -> f64 {
+    let mut table = flashkeel_device::table(0u32, len);
+    let mut random = Stream::new(1, "memory limit");
+    let count = 50_000_000u64;
+    let start = Instant::now();
+    for _ in 0..count {
+        let at = random.below(len as u64) as usize;
+        table[at] = table[at].wrapping_add(1);
+    }
+    black_box(&table);
+    count as f64 / start.elapsed().as_secs_f64()
+}
+
+/// What valgrind runs: `requests` on a small device in its steady state.
+fn count_instructions(read_fraction: f64, requests: u64) {
     let mut config = DeviceConfig::default();
     config.map_cache = MapCacheSize::All;
-    let layout = config.validate().expect("the default device is valid");
+    config.geometry.blocks_per_plane = 16;
+    config.geometry.pages_per_block = 64;
+    config.logical_capacity = Bytes(380 << 20);
+    config.gc.start_below = 40;
+    config.gc.stop_above = 60;
+    let layout = config.validate().expect("the small device is valid");
     let mut ssd = Ssd::new(&layout, 1);
-    let start = Instant::now();
-    let mut pages = 0.0;
-    let waf = ssd.precondition(&mut |f| pages = f);
-    println!("precondition {:?} s waf {:?}", start.elapsed().as_secs_f64(), waf);
-    let mut image = Vec::new();
-    ssd.save(&mut image).expect("memory");
-    println!("writes/s {}", run(&mut ssd, &workload(0.0, 256, 3_000_000)));
-    println!("{:?}", ssd.report());
-    let start = Instant::now();
-    let mut ssd = Ssd::new(&layout, 1);
-    ssd.restore(&mut image.as_slice()).expect("good");
-    println!("restored {}", start.elapsed().as_secs_f64());
-    println!("reads/s {}", run(&mut ssd, &workload(1.0, 256, 5_000_000)));
-    println!("bytes per page {}", ssd.bytes_per_page());
+    ssd.precondition(&mut |_| ());
+    black_box(run(&mut ssd, &workload(read_fraction, requests)));
+}
+
+/// Instructions of one request: the difference between two runs of different
+/// length, so that set-up cancels out. `None` without valgrind.
+fn instructions_per_request(operation: &str) -> Option<f64> {
+    let program = std::env::current_exe().ok()?;
+    let count = |requests: u64| -> Option<f64> {
+        let output = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(&program)
+            .args(["instructions", operation, &requests.to_string()])
+            .output()
+            .ok()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let line = text.lines().find(|line| line.contains("Collected"))?;
+        line.rsplit(' ').next()?.parse().ok()
+    };
+    let (few, many) = (20_000, 60_000);
+    Some((count(many)? - count(few)?) / (many - few) as f64)
 }

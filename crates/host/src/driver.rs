@@ -70,18 +70,13 @@ pub fn drive<L: Measured>(
         if due.is_none() && driver.flights.len() == 0 {
             break;
         }
-        let (target, arrived) = match due {
-            Some(due) if !blocked => (due.max(now), Some(due)),
-            _ => {
-                let next = driver.leaf.next_event();
-                (next.expect("a request in flight has an event to come"), None)
-            }
+        let Some((due, arrival)) = due.zip(arrival).filter(|_| !blocked) else {
+            now = driver.advance_to_completion();
+            blocked = false;
+            continue;
         };
-        let completed = driver.advance(target);
-        now = target;
-        blocked &= !completed;
-        let Some(due) = arrived else { continue };
-        let arrival = arrival.expect("only an arrival is due");
+        now = due.max(now);
+        driver.advance(now);
         if driver.submit(now, due, &arrival) == Submit::Busy {
             blocked = true;
             continue;
@@ -147,16 +142,33 @@ impl<L: Measured> Driver<'_, L> {
         answer
     }
 
-    /// Runs the leaf up to `target`, window by window of the time series.
-    /// True if anything completed.
+    /// Runs the leaf up to `target`.
     #[inline]
-    fn advance(&mut self, target: Time) -> bool {
-        let mut completed = false;
+    fn advance(&mut self, target: Time) {
         while let Some(stop) = self.next_stop().filter(|&stop| stop <= target) {
-            completed |= self.run_to(Time(stop.0 - 1));
+            self.leaf.advance(Time(stop.0 - 1), &mut self.completions);
+            self.record();
             self.stop(stop);
         }
-        completed | self.run_to(target)
+        self.leaf.advance(target, &mut self.completions);
+        self.record();
+    }
+
+    /// Runs the leaf from event to event until something has completed;
+    /// returns when.
+    #[inline]
+    fn advance_to_completion(&mut self) -> Time {
+        loop {
+            let next = self.leaf.next_event().expect("a request in flight has an event to come");
+            while let Some(stop) = self.next_stop().filter(|&stop| stop <= next) {
+                self.stop(stop);
+            }
+            self.leaf.advance(next, &mut self.completions);
+            if !self.completions.is_empty() {
+                self.record();
+                return next;
+            }
+        }
     }
 
     /// The next time at which something is read off the leaf: what happens at
@@ -179,20 +191,18 @@ impl<L: Measured> Driver<'_, L> {
         }
     }
 
+    /// Hands what has completed to the statistics.
     #[inline]
-    fn run_to(&mut self, now: Time) -> bool {
-        self.leaf.advance(now, &mut self.completions);
-        if self.completions.is_empty() {
-            return false;
-        }
+    fn record(&mut self) {
         for completion in &mut self.completions {
             let flight = self.flights.land(completion.id);
-            completion.ledger.charge_between(Cause::HostQueue, flight.arrived, flight.accepted);
+            if flight.arrived != flight.accepted {
+                completion.ledger.charge_between(Cause::HostQueue, flight.arrived, flight.accepted);
+            }
             self.latest = self.latest.max(completion.time);
             self.recorder.record(&flight.request, flight.arrived, completion);
         }
         self.completions.clear();
-        true
     }
 
     fn finish(mut self, now: Time) -> Measurement {

@@ -34,6 +34,8 @@ pub struct Job {
     pub slots: u32,
     /// What those who wait behind this operation are told.
     pub cause: Cause,
+    /// Whether somebody will ask for the operation's blame.
+    pub tracked: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl Array {
     pub fn new(geometry: &Geometry, timing: Timing) -> Self {
         let idle = Chip {
             phase: Phase::Idle,
-            job: Job { command: Command::Erase, page: 0, slots: 0, cause: Cause::OwnFlash },
+            job: Job { command: Command::Erase, page: 0, slots: 0, cause: Cause::OwnFlash, tracked: false },
             started: Time::ZERO,
             waiting_since: Time::ZERO,
             channel_reading: Ledger::ZERO,
@@ -110,7 +112,9 @@ impl Array {
         debug_assert_eq!(state.phase, Phase::Idle);
         state.job = job;
         state.started = now;
-        state.waited = Ledger::ZERO;
+        if job.tracked {
+            state.waited = Ledger::ZERO;
+        }
         state.phase = Phase::Cell;
         match job.command {
             Command::Read => events.push(now + self.timing.read(job.page), chip.0),
@@ -148,8 +152,8 @@ impl Array {
         }
     }
 
-    /// The blame of the chip's operation from its start to `now`: its own
-    /// work, and the waits for the channel by owner.
+    /// The blame of the chip's tracked operation from its start to `now`: its
+    /// own work, and the waits for the channel by owner.
     #[inline]
     pub fn blame(&self, now: Time, chip: ChipId) -> Ledger {
         let state = &self.chips[chip.0 as usize];
@@ -172,7 +176,9 @@ impl Array {
         if channel.busy {
             state.phase = Phase::ChannelWait;
             state.waiting_since = now;
-            state.channel_reading = channel.meter.read(now);
+            if state.job.tracked {
+                state.channel_reading = channel.meter.read(now);
+            }
             channel.waiting.push_back(chip.0);
         } else {
             channel.busy = true;
@@ -192,8 +198,10 @@ impl Array {
             return;
         };
         let state = &mut self.chips[next as usize];
-        state.waited.add_growth(&channel.meter.read(now), &state.channel_reading);
-        debug_assert_eq!(state.waited.total(), now.since(state.waiting_since));
+        if state.job.tracked {
+            state.waited.add_growth(&channel.meter.read(now), &state.channel_reading);
+            debug_assert_eq!(state.waited.total(), now.since(state.waiting_since));
+        }
         channel.meter.set_owner(now, Some(state.job.cause));
         state.phase = Phase::Transfer;
         events.push(now + self.timing.transfer(state.job.slots), next);

@@ -24,8 +24,6 @@ pub(crate) struct RequestState {
     pub caused_flush: Option<u16>,
     /// The request behind it in a queue of waiting requests.
     pub behind: u32,
-    /// Reading of the buffer's meter when it began to wait.
-    pub reading: Ledger,
     /// Who owns the time since `mark`.
     pub owner: Cause,
     pub mark: Time,
@@ -48,6 +46,9 @@ impl RequestState {
 pub(crate) struct Requests {
     list: Vec<RequestState>,
     free: Vec<u32>,
+    /// For each waiting request, the reading of the buffer's meter when it
+    /// began to wait.
+    pub readings: Vec<Ledger>,
 }
 
 impl Requests {
@@ -67,7 +68,6 @@ impl Requests {
             issued: false,
             caused_flush: None,
             behind: NONE,
-            reading: Ledger::ZERO,
             owner: Cause::Controller,
             mark: now,
             ledger: Ledger::ZERO,
@@ -77,6 +77,7 @@ impl Requests {
             return index;
         }
         self.list.push(state);
+        self.readings.push(Ledger::ZERO);
         self.list.len() as u32 - 1
     }
 

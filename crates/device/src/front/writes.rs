@@ -282,8 +282,8 @@ impl Ssd {
             *last = index;
         }
         let request = &mut self.requests[index];
-        request.reading = reading;
         request.pass(now, Cause::BufferFull);
+        self.requests.readings[index as usize] = reading;
     }
 
     /// Lets those who waited for the buffer go on, in order, while it can
@@ -302,7 +302,11 @@ impl Ssd {
             if !ready {
                 return;
             }
-            buffer.end_wait(now, &request.reading, &mut request.ledger, &self.machine.dispatcher);
+            let mut ledger = request.ledger;
+            let reading = self.requests.readings[index as usize];
+            buffer.end_wait(now, &reading, &mut ledger, &self.machine.dispatcher);
+            let request = &mut self.requests[index];
+            request.ledger = ledger;
             let (first, last) = buffer.waiting_mut();
             *first = request.behind;
             if *first == NONE {

@@ -79,6 +79,12 @@ impl Blocks {
         block.0 / self.per_chip
     }
 
+    /// The domain of a block.
+    #[inline]
+    pub fn domain(&self, block: BlockId) -> u32 {
+        self.chip(block) / self.chips_per_domain
+    }
+
     /// First block and number of blocks of a domain.
     #[inline]
     pub fn domain_range(&self, domain: u32) -> std::ops::Range<usize> {
@@ -160,19 +166,20 @@ impl Blocks {
     }
 
     /// A program is done. `exhausted` tells that the block's last page has
-    /// been allocated.
+    /// been allocated. True if the block is full by it.
     #[inline]
-    pub fn end_program(&mut self, block: BlockId, exhausted: bool) {
+    pub fn end_program(&mut self, block: BlockId, exhausted: bool) -> bool {
         let programs = &mut self.programs[block.0 as usize];
         *programs -= 1;
-        if exhausted && *programs == 0 {
+        let full = exhausted && *programs == 0;
+        if full {
             self.close(block);
         }
+        full
     }
 
     /// An open block is fully programmed: from now on a candidate.
-    #[inline]
-    pub fn close(&mut self, block: BlockId) {
+    fn close(&mut self, block: BlockId) {
         let index = block.0 as usize;
         debug_assert_eq!(self.states[index], BlockState::Open);
         self.states[index] = BlockState::Full;

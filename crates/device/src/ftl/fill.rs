@@ -43,6 +43,16 @@ impl Default for PreconditionConfig {
     }
 }
 
+/// What preconditioning came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SteadyState {
+    /// 4 KiB pages written, as a host would have.
+    pub host_pages: u64,
+    /// Write amplification of the last round of random writes; 1 where there
+    /// was none.
+    pub write_amplification: f64,
+}
+
 /// Random writes per round, as a divisor of the filled pages.
 const ROUND_DIVISOR: u64 = 4;
 /// Rounds compared to judge convergence.
@@ -71,15 +81,15 @@ struct Untimed<'a> {
 }
 
 impl Ftl {
-    /// Brings an empty partition to the state that `config` asks for and
-    /// returns the write amplification of the last round of random writes.
-    /// `progress` is told the pages written, host's and moved.
+    /// Brings an empty partition to the state that `config` asks for; `None`
+    /// where it asks for nothing. `progress` is told the pages written, host's
+    /// and moved.
     pub fn precondition(
         &mut self,
         config: &PreconditionConfig,
         random: &mut Stream,
         progress: &mut dyn FnMut(u64),
-    ) -> Option<f64> {
+    ) -> Option<SteadyState> {
         if config.pattern == Pattern::None {
             return None;
         }
@@ -119,7 +129,8 @@ impl Ftl {
         if config.read_counts_below > 0 {
             self.blocks.randomise_read_counts(config.read_counts_below, random);
         }
-        rounds.last().copied()
+        let host_pages = filled + rounds.len() as u64 * (filled / ROUND_DIVISOR).max(1);
+        Some(SteadyState { host_pages, write_amplification: rounds.last().copied().unwrap_or(1.0) })
     }
 }
 
@@ -183,7 +194,8 @@ impl Untimed<'_> {
     fn program(&mut self, writer: Writer, domain: u32) {
         let forming = if writer == Writer::Host { &mut self.host } else { &mut self.moved };
         let forming = &mut forming[domain as usize];
-        let place = self.ftl.points.allocate(writer, domain, &mut self.ftl.blocks, |_| 0);
+        let keep = self.ftl.points.reserves().of(writer);
+        let place = self.ftl.points.allocate(writer, domain, keep, &mut self.ftl.blocks, |_| 0);
         let place = place.expect("a validated device never runs out of free blocks here");
         let mut ppn = Ppn((place.block.0 * self.ftl.pages_per_block + place.page) * self.ftl.slots_per_page);
         for (&lpn, &from) in forming.lpns.iter().zip(&forming.from) {

@@ -2,6 +2,7 @@
 //! holds.
 
 use crate::address::{Home, Lpn, NONE, Ppn};
+use crate::prefetch::table;
 
 /// Logical-to-physical and physical-to-logical tables of one partition, with
 /// one validity bit per physical page.
@@ -20,9 +21,9 @@ impl Map {
     /// A map of `lpns` unmapped logical pages over `ppns` empty physical ones.
     pub fn new(lpns: u32, ppns: u32) -> Self {
         Map {
-            home: vec![NONE; lpns as usize],
-            holds: vec![NONE; ppns as usize],
-            valid: vec![0; (ppns as usize).div_ceil(64)],
+            home: table(NONE, lpns as usize),
+            holds: table(NONE, ppns as usize),
+            valid: table(0, (ppns as usize).div_ceil(64)),
             ppns,
         }
     }
@@ -98,6 +99,12 @@ impl Map {
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         crate::prefetch::read(&self.home, lpn.0 as usize);
+    }
+
+    /// Asks the processor to fetch what the pages from `first` on hold.
+    #[inline]
+    pub fn prefetch_held(&self, first: Ppn) {
+        crate::prefetch::read(&self.holds, first.0 as usize);
     }
 
     /// Asks the processor to fetch the validity bit of `lpn`'s home.

@@ -19,7 +19,7 @@ pub use allocation::AllocationConfig;
 pub use blocks::{BlockState, Blocks};
 pub(crate) use entries::{Entries, Entry, Lane};
 pub(crate) use fill::expected_pages;
-pub use fill::{Pattern, PreconditionConfig};
+pub use fill::{Pattern, PreconditionConfig, SteadyState};
 pub use gc::GcConfig;
 pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};

@@ -38,7 +38,8 @@ pub struct Reserves {
 }
 
 impl Reserves {
-    fn of(&self, writer: Writer) -> u32 {
+    /// What `writer` leaves at least.
+    pub fn of(&self, writer: Writer) -> u32 {
         match writer {
             Writer::Host => self.host,
             Writer::Map => self.map,
@@ -107,16 +108,18 @@ impl Points {
 
     /// Allocates the next page of `writer` in `domain`: on the chip with the
     /// least `load` among those with room, in rotation. `None` when the
-    /// writer may not open a block and has none open.
+    /// writer has no block open and may not open one, because only `keep` are
+    /// free.
     #[inline]
     pub fn allocate(
         &mut self,
         writer: Writer,
         domain: u32,
+        keep: u32,
         blocks: &mut Blocks,
         load: impl Fn(u32) -> u32,
     ) -> Option<Place> {
-        let may_open = blocks.free_in(domain) > self.reserves.of(writer);
+        let may_open = blocks.free_in(domain) > keep;
         let order = &self.order[domain as usize];
         let points = &mut self.points[writer as usize];
         let cursor = &mut self.cursors[writer as usize][domain as usize];

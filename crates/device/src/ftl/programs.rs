@@ -91,7 +91,11 @@ impl Ftl {
         let (writer, domain) = (writer_of(operation.purpose), operation.target);
         let (first_chip, dispatcher) = (self.first_chip, &machine.dispatcher);
         let load = |chip| dispatcher.load(ChipId(first_chip + chip));
-        let Some(place) = self.points.allocate(writer, domain, &mut self.blocks, load) else {
+        let keep = match writer {
+            Writer::Map => self.gc_claim(domain),
+            _ => self.points.reserves().of(writer),
+        };
+        let Some(place) = self.points.allocate(writer, domain, keep, &mut self.blocks, load) else {
             return false;
         };
         let operation = &mut machine.dispatcher.operations[id];
@@ -151,7 +155,9 @@ impl Ftl {
             ppn.0 += 1;
         }
         let chip = self.blocks.chip(block);
-        self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block));
+        if self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block)) {
+            self.gc_found(now, self.blocks.domain(block), machine);
+        }
         match writer {
             Writer::Host => {}
             Writer::Map => self.evict(now, machine),

@@ -79,9 +79,14 @@ impl Dispatcher {
             Some(&next) => self.start(now, next, events),
             None => queue.slot_meter.set_owner(now, None),
         }
-        self.arbiter.completed(self.operations[running].task);
+        let task = self.operations[running].task;
+        let was_open = self.arbiter.open_tasks();
+        self.arbiter.completed(task);
         self.dispatch(now, chip, events);
-        self.retry_held(now, events);
+        // Held chips wait for tasks that were closed; only one can have opened.
+        if self.held_count > 0 && was_open >> task as u32 & 1 == 0 {
+            self.retry_held(now, events);
+        }
         Some(running)
     }
 
@@ -181,6 +186,7 @@ impl Dispatcher {
             page: u32::from(operation.page_in_block),
             slots: u32::from(operation.slots),
             cause: operation.purpose.cause(),
+            tracked,
         };
         let meter = &mut self.queues[chip.0 as usize].slot_meter;
         if tracked {
@@ -194,20 +200,18 @@ impl Dispatcher {
 
     /// Offers held chips again, in rotation, after the policy's limits moved.
     fn retry_held(&mut self, now: Time, events: &mut EventQueue) {
-        if self.held_count == 0 {
-            return;
-        }
         let chips = self.held.len();
-        for step in 0..chips {
-            let chip = (self.held_cursor + step) % chips;
-            if self.held[chip] && self.queues[chip].mask() & self.arbiter.open_tasks() != 0 {
+        let mut open = self.arbiter.open_tasks();
+        for chip in (self.held_cursor..chips).chain(0..self.held_cursor) {
+            if self.held[chip] && self.queues[chip].mask() & open != 0 {
                 self.dispatch(now, ChipId(chip as u32), events);
+                open = self.arbiter.open_tasks();
+                self.held_cursor = if chip + 1 == chips { 0 } else { chip + 1 };
             }
-            if self.held_count == 0 {
+            if open == 0 || self.held_count == 0 {
                 break;
             }
         }
-        self.held_cursor = (self.held_cursor + 1) % chips;
     }
 
     #[inline]

@@ -214,7 +214,7 @@ impl Buffer {
     /// program itself waits for, or its own work, which for the one who waits
     /// is another host write.
     fn catch_up(&mut self, now: Time, dispatcher: &Dispatcher) {
-        if self.watchers == 0 {
+        if self.watchers == 0 || now == self.since {
             return;
         }
         let before = self.meter.total();

@@ -59,6 +59,9 @@ pub(crate) struct Domain {
     pub jobs: u32,
     /// Where the next search for a victim begins, so that ties spread.
     pub cursor: usize,
+    /// No victim was found or none had room; not tried again before a block
+    /// is erased or becomes full.
+    pub starved: bool,
     /// Valid pages read and not yet programmed.
     pub staged: Lane,
 }
@@ -80,6 +83,8 @@ pub(crate) struct Gc {
     max_moving: u32,
     /// 4 KiB pages being moved: from the generation of their read on.
     pub moving: u32,
+    /// Jobs with pages that have not been looked at.
+    unread_jobs: u32,
     /// Jobs whose block is empty and may be erased.
     erasable: VecDeque<u32>,
     /// Whether the generation of the next operation is scheduled.
@@ -102,12 +107,13 @@ impl Gc {
             victim: config.victim.policy().build(random.clone()),
             last_resort: VictimConfig::Greedy(Default::default()).policy().build(random),
             domains: (0..domains)
-                .map(|_| Domain { active: false, jobs: 0, cursor: 0, staged: Lane::EMPTY })
+                .map(|_| Domain { active: false, jobs: 0, cursor: 0, starved: false, staged: Lane::EMPTY })
                 .collect(),
             jobs: Vec::new(),
             max_jobs: config.concurrent_victims,
             max_moving: pages * layout.geometry.slots_per_page,
             moving: 0,
+            unread_jobs: 0,
             erasable: VecDeque::new(),
             ticking: false,
             turn: 0,

@@ -30,6 +30,15 @@ impl Ftl {
         self.gc_wake(now, machine);
     }
 
+    /// A block of `domain` has become full: the victim that collection may
+    /// have been unable to find.
+    pub(in crate::ftl) fn gc_found(&mut self, now: Time, domain: u32, machine: &mut Machine) {
+        let state = &self.gc.domains[domain as usize];
+        if state.active && state.jobs == 0 {
+            self.gc_wake(now, machine);
+        }
+    }
+
     /// Whether host programs must wait for collection in `domain`; starts it
     /// if a flush has just found free blocks short.
     pub(in crate::ftl) fn gc_holds_host(&mut self, now: Time, domain: u32, machine: &mut Machine) -> bool {
@@ -54,11 +63,31 @@ impl Ftl {
     /// Makes sure that the next operation is generated, if there is one.
     #[inline]
     pub(in crate::ftl) fn gc_wake(&mut self, now: Time, machine: &mut Machine) {
-        if !self.gc.ticking {
+        if !self.gc.ticking && self.gc_has_work() {
             self.gc.ticking = true;
             let delay = machine.controller.background_generation.draw(&mut machine.random);
             machine.schedule(now + delay, Event::Gc(u32::from(self.index)));
         }
+    }
+
+    /// Whether an operation could be generated, or a victim chosen, now.
+    #[inline]
+    fn gc_has_work(&self) -> bool {
+        let gc = &self.gc;
+        if !gc.erasable.is_empty() {
+            return true;
+        }
+        let may_read = gc.moving + self.slots_per_page <= gc.max_moving && gc.unread_jobs > 0;
+        let mut staged = 0;
+        for domain in &gc.domains {
+            staged += domain.staged.len;
+            let wants_victim = domain.active && domain.jobs < gc.max_jobs && !domain.starved;
+            if domain.staged.len >= self.slots_per_page || wants_victim {
+                return true;
+            }
+        }
+        // With nothing else on its way, a part of a page goes out alone.
+        may_read || (staged > 0 && staged == gc.moving)
     }
 
     /// Generates the next operation, if there is one.
@@ -67,12 +96,12 @@ impl Ftl {
         for domain in 0..self.domains {
             self.gc_start_jobs(now, domain, machine);
         }
-        if self.gc_erase(now, machine) || self.gc_program(now, machine, false) || self.gc_read(now, machine) {
-            self.gc_wake(now, machine);
-            return;
-        }
-        // Nothing more will come to fill a page: program it part empty.
-        if self.gc_program(now, machine, true) {
+        // Part of a page is programmed only if nothing more will come to fill it.
+        let generated = self.gc_erase(now, machine)
+            || self.gc_program(now, machine, false)
+            || self.gc_read(now, machine)
+            || self.gc_program(now, machine, true);
+        if generated {
             self.gc_wake(now, machine);
         }
     }
@@ -97,11 +126,19 @@ impl Ftl {
                 self.gc.jobs.push(job);
             }
             self.gc.domains[domain as usize].jobs += 1;
+            self.gc.unread_jobs += 1;
             if self.blocks.valid(block) == 0 {
                 self.gc.jobs[index].next_page = self.pages_per_block;
+                self.gc.unread_jobs -= 1;
                 self.gc_check_job(now, index as u32, machine);
             }
         }
+    }
+
+    /// A block of a chip has become full: there may be a victim again.
+    pub(in crate::ftl) fn gc_candidate_found(&mut self, chip: u32) {
+        let domain = chip / (self.blocks.len() / self.blocks.per_chip() / self.domains);
+        self.gc.domains[domain as usize].starved = false;
     }
 
     /// The block to empty next.
@@ -123,6 +160,29 @@ impl Ftl {
         Some(BlockId((range.start + index) as u32))
     }
 
+    /// Flash pages that the blocks being emptied may still need: their valid
+    /// pages, staged ones that have become garbage, and one for each that may
+    /// have to be programmed part empty.
+    fn gc_needs(&self, domain: u32) -> u32 {
+        let pages = |slots: u32| slots.div_ceil(self.slots_per_page);
+        let moving =
+            self.gc.jobs.iter().filter(|job| job.progress != Progress::Unused && job.domain == domain);
+        let valid: u32 = moving.map(|job| pages(self.blocks.valid(job.block)) + 1).sum();
+        valid + pages(self.gc.domains[domain as usize].staged.len)
+    }
+
+    /// Free blocks that map pages must leave in `domain`, so that the blocks
+    /// being emptied can be.
+    pub(in crate::ftl) fn gc_claim(&self, domain: u32) -> u32 {
+        // Each needs a block at most, and is not looked at while there are many.
+        let (jobs, least) = (self.gc.domains[domain as usize].jobs, self.points.reserves().map);
+        if jobs == 0 || self.blocks.free_in(domain) > jobs + least {
+            return least;
+        }
+        let missing = self.gc_needs(domain).saturating_sub(self.points.room(Writer::Gc, domain));
+        missing.div_ceil(self.pages_per_block).max(least)
+    }
+
     /// Whether the valid pages of `block` and of the blocks being emptied fit
     /// into what the other writers leave. Alone, one block always fits into
     /// the one free block that nobody else may open.
@@ -133,11 +193,9 @@ impl Ftl {
         if self.gc.domains[domain as usize].jobs == 0 {
             return pages(self.blocks.valid(block)) <= open + free.min(1) * self.pages_per_block;
         }
-        let moving =
-            self.gc.jobs.iter().filter(|job| job.progress != Progress::Unused && job.domain == domain);
-        let needed: u32 = moving.map(|job| pages(self.blocks.valid(job.block)) + 1).sum();
-        let spare = free.saturating_sub(self.points.reserves().map_margin);
-        needed + pages(self.blocks.valid(block)) < open + spare * self.pages_per_block
+        let reserves = self.points.reserves();
+        let spare = free.min(reserves.host).saturating_sub(reserves.map_margin);
+        self.gc_needs(domain) + pages(self.blocks.valid(block)) < open + spare * self.pages_per_block
     }
 
     fn gc_erase(&mut self, now: Time, machine: &mut Machine) -> bool {
@@ -162,19 +220,22 @@ impl Ftl {
     /// on its way can fill it.
     fn gc_program(&mut self, now: Time, machine: &mut Machine, partial: bool) -> bool {
         for domain in 0..self.domains {
-            let staged = self.gc.domains[domain as usize].staged;
-            let count = staged.len.min(self.slots_per_page);
+            let staged = self.gc.domains[domain as usize].staged.len;
+            let count = staged.min(self.slots_per_page);
             let enough =
                 count == self.slots_per_page || (partial && count > 0 && !self.gc_expects_data(domain));
-            let room = self.points.room(Writer::Gc, domain) > 0 || self.blocks.free_in(domain) > 0;
-            if enough && room {
-                let mut lane = staged;
-                let id = self.form(now, &mut lane, count, Purpose::GcProgram, domain, machine);
-                self.gc.domains[domain as usize].staged = lane;
-                let placed = self.try_place(now, id, machine);
-                assert!(placed, "garbage collection has an open block or a free one");
-                return true;
+            if !enough {
+                continue;
             }
+            if self.blocks.free_in(domain) == 0 && self.points.room(Writer::Gc, domain) == 0 {
+                continue;
+            }
+            let mut lane = self.gc.domains[domain as usize].staged;
+            let id = self.form(now, &mut lane, count, Purpose::GcProgram, domain, machine);
+            self.gc.domains[domain as usize].staged = lane;
+            let placed = self.try_place(now, id, machine);
+            assert!(placed, "garbage collection has an open block or a free one");
+            return true;
         }
         false
     }
@@ -235,7 +296,11 @@ impl Ftl {
             job.next_page += 1;
             let first = Ppn((job.block.0 * self.pages_per_block + page) * self.slots_per_page);
             let valid = self.map.valid_run(first, self.slots_per_page).count_ones();
+            if job.next_page == self.pages_per_block {
+                self.gc.unread_jobs -= 1;
+            }
             if valid > 0 {
+                self.map.prefetch_held(first);
                 return Some((page, valid));
             }
         }
@@ -306,6 +371,7 @@ impl Ftl {
         self.blocks.free(block);
         let state = &mut self.gc.domains[domain as usize];
         state.jobs -= 1;
+        state.starved = false;
         if self.blocks.free_in(domain) > self.gc.stop_above {
             state.active = false;
         }

@@ -33,7 +33,8 @@ impl Victim for Scorer {
         // compiler vectorises: every block is scored for every victim.
         let size = candidates.block_size as f32;
         self.scores.resize(candidates.valid.len(), 0.0);
-        for ((score, &valid), &closed) in self.scores.iter_mut().zip(candidates.valid).zip(candidates.closed) {
+        for ((score, &valid), &closed) in self.scores.iter_mut().zip(candidates.valid).zip(candidates.closed)
+        {
             let age = (candidates.closes.wrapping_sub(closed) as i32) as f32;
             let used = (valid & i32::MAX as u32) as i32 as f32;
             let benefit = (size - used) * age / (size + used);

@@ -389,7 +389,9 @@ impl Leaf for Ssd {
             match Event::unpack(payload) {
                 Event::Chip(chip) => self.chip_event(time, chip),
                 Event::Request(request) => {
-                    if self.requests[request].operation == Operation::Read
+                    let state = &self.requests[request];
+                    if state.operation == Operation::Read
+                        && state.next == state.first
                         && self.flush_for_read(time, request)
                     {
                         continue;

@@ -300,6 +300,10 @@ impl Ssd {
             let ready =
                 if for_flush { !buffer.is_flushing() } else { buffer.kind().admits(buffer.occupancy) };
             if !ready {
+                // Lanes too short for a flush of their own may fill the buffer together.
+                if !buffer.is_flushing() {
+                    self.flush_all(now, part);
+                }
                 return;
             }
             let mut ledger = request.ledger;

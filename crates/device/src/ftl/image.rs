@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::{Ftl, Writer};
+use super::{BlockState, Ftl, Writer};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 
 fn write_words(out: &mut dyn Write, words: &[u32]) -> io::Result<()> {
@@ -79,10 +79,12 @@ impl Ftl {
         }
         for point in read_words(input, count)?.chunks_exact(4) {
             let writer = *Writer::ALL.get(point[0] as usize).ok_or_else(|| damaged("write points"))?;
-            if point[2] >= self.blocks.len() || point[3] >= self.pages_per_block {
+            let [chip, block, page] = [point[1], point[2], point[3]];
+            let is_open = block < self.blocks.len() && self.blocks.state(BlockId(block)) == BlockState::Open;
+            if !is_open || self.blocks.chip(BlockId(block)) != chip || page >= self.pages_per_block {
                 return Err(damaged("write points"));
             }
-            self.points.reopen(writer, point[1], BlockId(point[2]), point[3]);
+            self.points.reopen(writer, chip, BlockId(block), page);
         }
         let count = read_words(input, 1)?[0] as usize;
         let pages = self.cache.as_ref().map_or(0, |cache| cache.pages() as usize);

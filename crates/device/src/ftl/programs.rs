@@ -109,6 +109,9 @@ impl Ftl {
             entry = self.entries.next(entry);
         }
         machine.enqueue(now, id);
+        if writer == Writer::Host {
+            self.gc.domains[domain as usize].fruitless = 0;
+        }
         if place.opened {
             self.gc_check(now, domain, machine);
         }

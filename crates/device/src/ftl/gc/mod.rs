@@ -59,11 +59,21 @@ pub(crate) struct Domain {
     pub jobs: u32,
     /// Where the next search for a victim begins, so that ties spread.
     pub cursor: usize,
+    /// Victims since the host could last write.
+    pub fruitless: u32,
     /// No victim was found or none had room; not tried again before a block
     /// is erased or becomes full.
     pub starved: bool,
     /// Valid pages read and not yet programmed.
     pub staged: Lane,
+}
+
+impl Domain {
+    /// Whether another block is to be emptied, of `most` at a time.
+    #[inline]
+    pub fn wants_victim(&self, most: u32) -> bool {
+        self.active && self.jobs < most && !self.starved
+    }
 }
 
 /// The garbage collection task of one partition.
@@ -73,7 +83,8 @@ pub(crate) struct Gc {
     pub stop_above: u32,
     pub invocation: InvocationConfig,
     pub victim: Box<dyn Victim>,
-    /// Takes over when free blocks run out, so that space is always gained.
+    /// Takes over when free blocks run out, or when every block has been
+    /// emptied in vain, so that space is always gained.
     pub last_resort: Box<dyn Victim>,
     pub domains: Vec<Domain>,
     pub jobs: Vec<Job>,
@@ -107,7 +118,14 @@ impl Gc {
             victim: config.victim.policy().build(random.clone()),
             last_resort: VictimConfig::Greedy(Default::default()).policy().build(random),
             domains: (0..domains)
-                .map(|_| Domain { active: false, jobs: 0, cursor: 0, starved: false, staged: Lane::EMPTY })
+                .map(|_| Domain {
+                    active: false,
+                    jobs: 0,
+                    cursor: 0,
+                    fruitless: 0,
+                    starved: false,
+                    staged: Lane::EMPTY,
+                })
                 .collect(),
             jobs: Vec::new(),
             max_jobs: config.concurrent_victims,

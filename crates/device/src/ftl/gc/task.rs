@@ -33,7 +33,8 @@ impl Ftl {
     /// A block of `domain` has become full: the victim that collection may
     /// have been unable to find.
     pub(in crate::ftl) fn gc_found(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        let state = &self.gc.domains[domain as usize];
+        let state = &mut self.gc.domains[domain as usize];
+        state.starved = false;
         if state.active && state.jobs == 0 {
             self.gc_wake(now, machine);
         }
@@ -81,8 +82,7 @@ impl Ftl {
         let mut staged = 0;
         for domain in &gc.domains {
             staged += domain.staged.len;
-            let wants_victim = domain.active && domain.jobs < gc.max_jobs && !domain.starved;
-            if domain.staged.len >= self.slots_per_page || wants_victim {
+            if domain.staged.len >= self.slots_per_page || domain.wants_victim(gc.max_jobs) {
                 return true;
             }
         }
@@ -109,13 +109,12 @@ impl Ftl {
     /// Chooses victims while collection is active and there is room to move
     /// their valid pages.
     fn gc_start_jobs(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        while self.gc.domains[domain as usize].active
-            && self.gc.domains[domain as usize].jobs < self.gc.max_jobs
-        {
-            let Some(block) = self.gc_pick_victim(domain) else { return };
-            if !self.gc_has_room(domain, block) {
+        while self.gc.domains[domain as usize].wants_victim(self.gc.max_jobs) {
+            let victim = self.gc_pick_victim(domain).filter(|&block| self.gc_has_room(domain, block));
+            let Some(block) = victim else {
+                self.gc.domains[domain as usize].starved = true;
                 return;
-            }
+            };
             self.blocks.choose(block);
             let job = Job { progress: Progress::Moving, block, domain, next_page: 0, reads: 0, copies: 0 };
             let unused = self.gc.jobs.iter().position(|job| job.progress == Progress::Unused);
@@ -125,7 +124,9 @@ impl Ftl {
             } else {
                 self.gc.jobs.push(job);
             }
-            self.gc.domains[domain as usize].jobs += 1;
+            let state = &mut self.gc.domains[domain as usize];
+            state.jobs += 1;
+            state.fruitless += 1;
             self.gc.unread_jobs += 1;
             if self.blocks.valid(block) == 0 {
                 self.gc.jobs[index].next_page = self.pages_per_block;
@@ -133,12 +134,6 @@ impl Ftl {
                 self.gc_check_job(now, index as u32, machine);
             }
         }
-    }
-
-    /// A block of a chip has become full: there may be a victim again.
-    pub(in crate::ftl) fn gc_candidate_found(&mut self, chip: u32) {
-        let domain = chip / (self.blocks.len() / self.blocks.per_chip() / self.domains);
-        self.gc.domains[domain as usize].starved = false;
     }
 
     /// The block to empty next.
@@ -152,7 +147,10 @@ impl Ftl {
             block_size: self.slots_per_block,
             start: state.cursor,
         };
-        let desperate = self.blocks.free_in(domain) <= self.points.reserves().host;
+        // Policies that move blocks full of valid pages can cost as much space
+        // in map pages as they gain.
+        let in_vain = state.fruitless as usize > range.len();
+        let desperate = in_vain || self.blocks.free_in(domain) <= self.points.reserves().host;
         let policy = if desperate { &mut self.gc.last_resort } else { &mut self.gc.victim };
         let index = policy.pick(candidates)?;
         let per_chip = self.blocks.per_chip() as usize;

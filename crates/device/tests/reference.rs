@@ -1,0 +1,284 @@
+//! Random operations on random tiny devices against a plain set of pages.
+
+mod support;
+
+use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd};
+use flashkeel_engine::units::{Bytes, Rate};
+use flashkeel_engine::{Completion, Leaf, Operation, RequestId, Span, Status, Submit, Time};
+use proptest::prelude::*;
+use support::{policy, ready, request, settle};
+
+/// One request of a test: operation, first page and length as fractions of
+/// the device, and the pause before it.
+#[derive(Clone, Debug)]
+struct Step {
+    operation: Operation,
+    place: f64,
+    pages: u32,
+    pause_ns: u64,
+}
+
+fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+    let operation = prop_oneof![
+        8 => Just(Operation::Write),
+        4 => Just(Operation::Read),
+        2 => Just(Operation::Trim),
+        1 => Just(Operation::Flush),
+    ];
+    let pause = prop_oneof![6 => Just(0u64), 2 => 0..100_000u64, 1 => 0..20_000_000u64];
+    let step = (operation, 0.0..1.0, prop_oneof![4 => 1..5u32, 1 => 1..70u32], pause);
+    let step =
+        step.prop_map(|(operation, place, pages, pause_ns)| Step { operation, place, pages, pause_ns });
+    prop::collection::vec(step, most / 2..most)
+}
+
+prop_compose! {
+    /// A device with as little over-provisioning as is accepted, times `slack`.
+    fn device()(
+        shape in (1..3u32, 1..3u32, 1..3u32, prop::bool::ANY, 8..64u32, prop::sample::select(vec![2u32, 4, 8, 16])),
+        page_size in prop::sample::select(vec![4096u64, 16384]),
+        buffer in (
+            prop::sample::select(vec!["none", "back", "fore", "stripe"]),
+            prop::sample::select(vec!["append", "coalesce"]),
+            prop::sample::subsequence(vec!["page", "full", "watermark", "read", "timeout"], 1..6),
+            1..6u64,
+        ),
+        policies in (
+            prop::sample::select(vec!["dynamic", "striped"]),
+            prop::sample::select(vec!["greedy", "cost-benefit", "fifo", "d-choices"]),
+            prop::sample::select(vec!["task", "foreground"]),
+            prop::sample::select(vec!["fifo", "priority", "fair", "debit"]),
+        ),
+        gc in (0..6u32, 0..4u32, 1..6u32, 1..8u32),
+        map_pages in prop::sample::select(vec![None, Some(1u64), Some(1), Some(3)]),
+        partitions in prop::sample::select(vec![vec![], vec![], vec![4u32], vec![6]]),
+        others in (1..5u32, prop::bool::ANY, prop::sample::select(vec!["none", "sequential", "random"])),
+        slack in prop::sample::select(vec![1.0, 1.0, 0.9, 0.5]),
+    ) -> Option<DeviceConfig> {
+        let (channels, chips, planes, multi_plane, blocks, pages) = shape;
+        let (kind, rewrite, flush, size) = buffer;
+        let (allocation, victim, invocation, scheduler) = policies;
+        let mut config = support::tiny();
+        config.geometry.channels = channels;
+        config.geometry.chips_per_channel = chips;
+        config.geometry.planes_per_chip = planes;
+        config.geometry.multi_plane = multi_plane;
+        config.geometry.blocks_per_plane = blocks * 2;
+        config.geometry.pages_per_block = pages;
+        config.geometry.page_size = Bytes(page_size);
+        config.map_cache = map_pages.map_or(MapCacheSize::All, |pages| {
+            MapCacheSize::Size(Bytes(pages * 4096 << partitions.len()))
+        });
+        config.allocation = policy(allocation);
+        config.buffer.kind = policy(kind);
+        config.buffer.rewrite = policy(rewrite);
+        config.buffer.flush = policy(flush);
+        config.buffer.size = Bytes(size * 4 * 7 * page_size);
+        config.gc.victim = policy(victim);
+        config.gc.invocation = policy(invocation);
+        config.scheduler = policy(scheduler);
+        config.gc.start_below = gc.0;
+        config.gc.stop_above = gc.0 + gc.1;
+        config.gc.concurrent_victims = gc.2;
+        config.gc.pages_in_flight = gc.3;
+        config.partition_bits = partitions;
+        config.controller.slots_per_chip = others.0;
+        config.host_link = others.1.then_some(Rate(1_000_000_000));
+        config.precondition.pattern = policy::<Pattern>(others.2);
+        tightest(config, slack)
+    }
+}
+
+/// The device with the largest capacity that is accepted, times `slack`.
+fn tightest(mut config: DeviceConfig, slack: f64) -> Option<DeviceConfig> {
+    // The period of the highest partition bit used here.
+    const UNIT: u64 = 16 * 4096;
+    let fits = |config: &mut DeviceConfig, units: u64| {
+        config.logical_capacity = Bytes(units * UNIT);
+        config.validate().is_ok()
+    };
+    let (mut fitting, mut beyond) = (1, 2048);
+    if !fits(&mut config, fitting) {
+        return None;
+    }
+    while beyond - fitting > 1 {
+        let middle = (fitting + beyond) / 2;
+        if fits(&mut config, middle) { fitting = middle } else { beyond = middle }
+    }
+    let units = ((fitting as f64 * slack) as u64).max(1);
+    fits(&mut config, units).then_some(config)
+}
+
+/// A device beside its reference.
+struct Pair {
+    ssd: Ssd,
+    mapped: Vec<bool>,
+    /// Requests in the device, by number: completed ones are taken out.
+    flying: std::collections::BTreeMap<u64, (Operation, u64, u32, Time)>,
+    now: Time,
+    next_id: u64,
+    idle: u32,
+}
+
+impl Pair {
+    fn new(config: &DeviceConfig) -> Pair {
+        let ssd = ready(config, 7);
+        let pages = config.logical_capacity.0 / 4096;
+        let filled = config.precondition.pattern != Pattern::None;
+        let mapped = vec![filled; pages as usize];
+        Pair { ssd, mapped, flying: Default::default(), now: Time::ZERO, next_id: 0, idle: 0 }
+    }
+
+    fn advance(&mut self, to: Time) {
+        let mut done = Vec::new();
+        self.ssd.advance(to, &mut done);
+        self.idle = if done.is_empty() { self.idle + 1 } else { 0 };
+        self.now = to;
+        done.iter().for_each(|completion| self.landed(completion));
+    }
+
+    fn landed(&mut self, completion: &Completion) {
+        let (.., submitted) = self.flying.remove(&completion.id.0).expect("a request completes exactly once");
+        assert_eq!(completion.status, Status::Ok);
+        assert_eq!(completion.ledger.total(), completion.time.since(submitted), "{:?}", completion.ledger);
+    }
+
+    /// Runs until something has completed.
+    fn progress(&mut self) {
+        let next = self.ssd.next_event().unwrap_or_else(|| panic!("at rest with {}", self.inside()));
+        self.advance(next);
+        assert!(self.idle < 200_000, "no progress with {}", self.inside());
+    }
+
+    /// What is in the device, to describe a failure.
+    fn inside(&self) -> String {
+        let mut gauges = Vec::new();
+        self.ssd.gauges(&mut gauges);
+        let gauges: Vec<_> = Ssd::gauge_names().into_iter().zip(gauges).collect();
+        format!("{:?} inside, {gauges:?}", self.flying)
+    }
+
+    /// Whether a request in flight changes some of these pages too: then
+    /// either may be the last, and no host would send both.
+    fn is_contended(&self, page: u64, pages: u32) -> bool {
+        self.flying.values().any(|&(operation, first, count, _)| {
+            matches!(operation, Operation::Write | Operation::Trim)
+                && first < page + u64::from(pages)
+                && page < first + u64::from(count)
+        })
+    }
+
+    fn submit(&mut self, operation: Operation, page: u64, pages: u32) {
+        let changes = matches!(operation, Operation::Write | Operation::Trim);
+        while changes && self.is_contended(page, pages) {
+            self.progress();
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.flying.insert(id, (operation, page, pages, self.now));
+        assert_eq!(self.ssd.submit(self.now, &request(id, operation, page, pages)), Submit::Accepted);
+        if changes {
+            self.mapped[page as usize..(page + u64::from(pages)) as usize]
+                .fill(operation == Operation::Write);
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let until = self.now + Span(step.pause_ns);
+        while let Some(next) = self.ssd.next_event().filter(|&next| next < until) {
+            self.advance(next);
+            assert!(self.idle < 200_000, "no progress with {}", self.inside());
+        }
+        self.advance(until);
+        let total = self.mapped.len() as u64;
+        let page = (step.place * total as f64) as u64;
+        let pages = step.pages.min((total - page) as u32);
+        let (page, pages) = if step.operation == Operation::Flush { (0, 0) } else { (page, pages) };
+        self.submit(step.operation, page, pages);
+    }
+
+    /// Completes everything, and flushes.
+    fn finish(&mut self) {
+        while !self.flying.is_empty() {
+            self.progress();
+        }
+        self.submit(Operation::Flush, 0, 0);
+        while !self.flying.is_empty() {
+            self.progress();
+        }
+        let mut none = Vec::new();
+        settle(&mut self.ssd, &mut none);
+        assert_eq!(none, []);
+        let mut gauges = Vec::new();
+        self.ssd.gauges(&mut gauges);
+        let buffered = Ssd::gauge_names().iter().position(|name| name == "buffered_pages");
+        assert_eq!(gauges[buffered.expect("a gauge")], 0, "pages left in the buffer after a flush");
+        self.ssd.check();
+    }
+
+    /// Reads every page by itself: exactly those of the reference are there.
+    fn compare(&mut self) {
+        self.now = self.now + Span::from_secs(10);
+        for page in 0..self.mapped.len() {
+            let before = self.ssd.counters().clone();
+            self.submit(Operation::Read, page as u64, 1);
+            while !self.flying.is_empty() {
+                self.progress();
+            }
+            let after = self.ssd.counters();
+            let unmapped = after.unmapped_pages_read - before.unmapped_pages_read;
+            assert_eq!(unmapped == 0, self.mapped[page], "page {page}");
+        }
+    }
+}
+
+fn agrees(config: &DeviceConfig, steps: &[Step]) {
+    let mut pair = Pair::new(config);
+    pair.ssd.check();
+    for (index, step) in steps.iter().enumerate() {
+        pair.step(step);
+        if index % 32 == 0 {
+            pair.ssd.check();
+        }
+    }
+    pair.finish();
+    pair.compare();
+    pair.ssd.check();
+}
+
+/// Devices tried; the environment may ask for more.
+const CASES: u32 = 256;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, max_shrink_iters: 300, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_device_keeps_exactly_what_was_written(config in device(), steps in steps(600)) {
+        if let Some(config) = config {
+            agrees(&config, &steps);
+        }
+    }
+}
+
+#[test]
+fn requests_outside_the_device_or_off_its_pages_are_refused() {
+    let mut ssd = ready(&support::tiny(), 1);
+    let sectors = ssd.sectors();
+    let mut refused = |lba: u64, sectors: u32| {
+        let request = flashkeel_engine::Request {
+            id: RequestId(1),
+            operation: Operation::Read,
+            lba: flashkeel_engine::Lba(lba),
+            sectors,
+        };
+        let mut done = Vec::new();
+        assert_eq!(ssd.submit(Time(5), &request), Submit::Accepted);
+        assert_eq!(ssd.next_event(), Some(Time(5)));
+        ssd.advance(Time(5), &mut done);
+        matches!(done[..], [Completion { status: Status::Invalid, time: Time(5), .. }])
+    };
+    assert!(refused(sectors, 8) && refused(sectors - 8, 16), "beyond the end");
+    assert!(refused(4, 8) && refused(0, 12), "not whole pages");
+    assert!(refused(0, 0), "no length");
+    assert!(refused(u64::MAX - 7, 8), "beyond every end");
+}

@@ -1,4 +1,4 @@
-//! The event queue: a four-ary heap of (time, sequence, payload).
+//! The event queue, keyed (time, sequence).
 
 use crate::Time;
 
@@ -6,6 +6,8 @@ const TIME_BITS: u32 = 60;
 const SEQUENCE_BITS: u32 = 40;
 /// Bits of payload an event carries.
 pub const PAYLOAD_BITS: u32 = 28;
+/// Events kept sorted.
+const NEAR: usize = 32;
 const ARITY: usize = 4;
 
 /// A queue of events ordered by time; events at the same time leave it in the
@@ -14,21 +16,23 @@ const ARITY: usize = 4;
 /// An event is one 128-bit word: 60 bits of nanoseconds (36 years), 40 bits of
 /// sequence, 28 bits of payload whose meaning is the owner's. Comparing words
 /// compares (time, sequence), so ties need no extra branch.
+///
+/// The earliest events stand in a short sorted array, the others in a
+/// four-ary heap behind it. A device of some tens of chips has few events at a
+/// time and rarely uses the heap; with hundreds the heap bounds the cost.
 #[derive(Debug, Clone)]
 pub struct EventQueue {
-    /// The heap, then words of [`VACANT`]: at least as many as one node has
-    /// children, so that a node's children can always be read as a whole.
-    heap: Vec<u128>,
-    len: usize,
+    /// The earliest events, the very first last.
+    near: [u128; NEAR],
+    near_len: usize,
+    /// Events not before any of `near`.
+    far: Heap,
     sequence: u64,
 }
 
-/// Later than every event.
-const VACANT: u128 = u128::MAX;
-
 impl Default for EventQueue {
     fn default() -> Self {
-        EventQueue { heap: vec![VACANT; 1 + ARITY], len: 0, sequence: 0 }
+        EventQueue { near: [0; NEAR], near_len: 0, far: Heap::default(), sequence: 0 }
     }
 }
 
@@ -40,12 +44,12 @@ impl EventQueue {
 
     /// Number of events waiting.
     pub fn len(&self) -> usize {
-        self.len
+        self.near_len + self.far.0.len()
     }
 
     /// Whether no event is waiting.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.near_len == 0
     }
 
     /// Adds an event at `time` with a payload below 2^28.
@@ -58,67 +62,106 @@ impl EventQueue {
             | (u128::from(self.sequence) << PAYLOAD_BITS)
             | u128::from(payload);
         self.sequence += 1;
-        if self.len + ARITY >= self.heap.len() {
-            self.heap.resize(self.heap.len() * 2 + ARITY, VACANT);
+        let behind_near = self.far.0.first().is_some_and(|&first| word > first);
+        if self.near_len == NEAR || behind_near {
+            return self.push_far(word, behind_near);
         }
-        let mut at = self.len;
-        self.len += 1;
-        while at > 0 {
-            let parent = (at - 1) / ARITY;
-            if self.heap[parent] <= word {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
-        }
-        self.heap[at] = word;
+        self.insert(word);
     }
 
     /// The time of the earliest event.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        (self.len > 0).then(|| time_of(self.heap[0]))
+        (self.near_len > 0).then(|| time_of(self.near[self.near_len - 1]))
     }
 
     /// Removes and returns the earliest event if it is due at or before `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, u32)> {
-        let first = self.heap[0];
-        let time = time_of(first);
-        if self.len == 0 || time > now {
+        let last = self.near_len.checked_sub(1)?;
+        let word = self.near[last];
+        let time = time_of(word);
+        if time > now {
             return None;
         }
-        self.len -= 1;
-        let last = std::mem::replace(&mut self.heap[self.len], VACANT);
-        if self.len > 0 {
-            self.sift_down(last);
+        self.near_len = last;
+        if last == 0 {
+            self.refill();
         }
-        Some((time, (first as u32) & ((1 << PAYLOAD_BITS) - 1)))
+        Some((time, (word as u32) & ((1 << PAYLOAD_BITS) - 1)))
     }
 
-    /// Puts `word` in place of the first event.
+    /// Puts a word into its place in `near`, which has room.
     #[inline]
-    fn sift_down(&mut self, word: u128) {
-        let mut at = 0;
-        loop {
-            let first = at * ARITY + 1;
-            if first >= self.len {
-                break;
-            }
-            let children: &[u128; ARITY] =
-                self.heap[first..first + ARITY].try_into().expect("vacant words follow the heap");
-            // A tournament: two rounds, the first of which can overlap.
-            let left = usize::from(children[1] < children[0]);
-            let right = 2 + usize::from(children[3] < children[2]);
-            let least = if children[right] < children[left] { right } else { left };
-            let child = children[least];
-            if child >= word {
-                break;
-            }
-            self.heap[at] = child;
-            at = first + least;
+    fn insert(&mut self, word: u128) {
+        let mut at = self.near_len;
+        while at > 0 && self.near[at - 1] < word {
+            self.near[at] = self.near[at - 1];
+            at -= 1;
         }
-        self.heap[at] = word;
+        self.near[at] = word;
+        self.near_len += 1;
+    }
+
+    #[cold]
+    fn push_far(&mut self, word: u128, behind_near: bool) {
+        if behind_near || word > self.near[0] {
+            return self.far.push(word);
+        }
+        // Make room for an earlier event by moving the latest one back.
+        self.far.push(self.near[0]);
+        self.near.copy_within(1.., 0);
+        self.near_len -= 1;
+        self.insert(word);
+    }
+
+    /// Moves the earliest events of the heap forward.
+    fn refill(&mut self) {
+        let count = self.far.0.len().min(NEAR / 2);
+        for at in (0..count).rev() {
+            self.near[at] = self.far.pop();
+        }
+        self.near_len = count;
+    }
+}
+
+/// A four-ary heap of words.
+#[derive(Clone, Debug, Default)]
+struct Heap(Vec<u128>);
+
+impl Heap {
+    fn push(&mut self, word: u128) {
+        let mut at = self.0.len();
+        self.0.push(word);
+        while at > 0 {
+            let parent = (at - 1) / ARITY;
+            if self.0[parent] <= word {
+                break;
+            }
+            self.0[at] = self.0[parent];
+            at = parent;
+        }
+        self.0[at] = word;
+    }
+
+    fn pop(&mut self) -> u128 {
+        let first = self.0[0];
+        let word = self.0.pop().expect("the heap has a first word");
+        let len = self.0.len();
+        let mut at = 0;
+        while at * ARITY + 1 < len {
+            let children = at * ARITY + 1..(at * ARITY + 1 + ARITY).min(len);
+            let least = children.min_by_key(|&child| self.0[child]).expect("there is a child");
+            if self.0[least] >= word {
+                break;
+            }
+            self.0[at] = self.0[least];
+            at = least;
+        }
+        if len > 0 {
+            self.0[at] = word;
+        }
+        first
     }
 }
 
@@ -145,6 +188,31 @@ mod tests {
             got.push((time.0, payload));
         }
         assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn many_events_leave_in_order_while_others_enter() {
+        let mut random = crate::Stream::new(1, "events");
+        let (mut queue, mut reference) = (EventQueue::new(), std::collections::BTreeSet::new());
+        let mut now = 0;
+        for payload in 0..20_000u32 {
+            // Grows to hundreds, shrinks to nothing, and so on.
+            let growing = payload / 500 % 2 == 0;
+            for _ in 0..if growing { 2 } else { 1 } {
+                let time = now + random.below(50);
+                queue.push(Time(time), payload);
+                reference.insert((time, queue.sequence, payload));
+            }
+            for _ in 0..if growing { 1 } else { 2 } {
+                let expected = reference.pop_first();
+                now = expected.map_or(now, |(time, ..)| time);
+                assert_eq!(
+                    queue.pop_due(Time::MAX),
+                    expected.map(|(time, _, payload)| (Time(time), payload))
+                );
+            }
+            assert_eq!(queue.len(), reference.len());
+        }
     }
 
     #[test]

@@ -5,6 +5,9 @@ use std::io::{self, Read, Write};
 use super::{BlockState, Ftl, Writer};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 
+/// Pages whose physical side is fetched ahead of its use.
+const AHEAD: usize = 32;
+
 fn write_words(out: &mut dyn Write, words: &[u32]) -> io::Result<()> {
     let mut bytes = [0u8; 16 << 10];
     for chunk in words.chunks(bytes.len() / 4) {
@@ -60,6 +63,9 @@ impl Ftl {
         let homes = read_words(input, self.map.lpns() as usize)?;
         let mut valid = vec![0u32; self.blocks.len() as usize];
         for (lpn, &home) in homes.iter().enumerate() {
+            if let Some(&later) = homes.get(lpn + AHEAD) {
+                self.map.prefetch_held(Ppn(later));
+            }
             if home == NONE {
                 continue;
             }

@@ -17,8 +17,11 @@ pub struct Dispatcher {
     queues: Vec<ChipQueue>,
     /// Slots per chip.
     depth: usize,
-    /// Chips with a free slot and something pending that the policy holds back.
-    held: Vec<bool>,
+    /// Operations pending for, in slots of, and running on each chip.
+    loads: Vec<u32>,
+    /// For each chip with a free slot and something pending that the policy
+    /// holds back: the tasks that have it. Empty for other chips.
+    held: Vec<u32>,
     held_count: usize,
     held_cursor: usize,
     arrivals: u64,
@@ -33,7 +36,8 @@ impl Dispatcher {
             arbiter,
             queues: (0..chips).map(|_| ChipQueue::new(depth as usize)).collect(),
             depth: depth as usize,
-            held: vec![false; chips as usize],
+            loads: vec![0; chips as usize],
+            held: vec![0; chips as usize],
             held_count: 0,
             held_cursor: 0,
             arrivals: 0,
@@ -54,7 +58,7 @@ impl Dispatcher {
             self.operations.readings[id.0 as usize] = queue.pending_meters[task as usize].read(now);
         }
         queue.push(&mut self.operations, id);
-        queue.load += 1;
+        self.loads[chip.0 as usize] += 1;
         self.dispatch(now, chip, events);
     }
 
@@ -74,7 +78,7 @@ impl Dispatcher {
         self.operations[running].stage = Stage::Done;
         let queue = &mut self.queues[chip.0 as usize];
         queue.slots.pop_front();
-        queue.load -= 1;
+        self.loads[chip.0 as usize] -= 1;
         match queue.slots.front() {
             Some(&next) => self.start(now, next, events),
             None => queue.slot_meter.set_owner(now, None),
@@ -104,7 +108,7 @@ impl Dispatcher {
     /// Number of operations queued for, or running on, a chip.
     #[inline]
     pub fn load(&self, chip: ChipId) -> u32 {
-        self.queues[chip.0 as usize].load
+        self.loads[chip.0 as usize]
     }
 
     /// The blame of an operation in flight, up to `now`.
@@ -130,13 +134,14 @@ impl Dispatcher {
         let index = chip.0 as usize;
         loop {
             let queue = &self.queues[index];
-            if queue.mask() == 0 || queue.slots.len() == self.depth {
-                self.set_held(index, false);
+            let waiting = queue.mask();
+            if waiting == 0 || queue.slots.len() == self.depth {
+                self.set_held(index, 0);
                 break;
             }
-            let mask = queue.mask() & self.arbiter.open_tasks();
+            let mask = waiting & self.arbiter.open_tasks();
             if mask == 0 {
-                self.set_held(index, true);
+                self.set_held(index, waiting);
                 break;
             }
             let pending = Pending { queue, operations: &self.operations, timing: self.array.timing(), mask };
@@ -203,7 +208,7 @@ impl Dispatcher {
         let chips = self.held.len();
         let mut open = self.arbiter.open_tasks();
         for chip in (self.held_cursor..chips).chain(0..self.held_cursor) {
-            if self.held[chip] && self.queues[chip].mask() & open != 0 {
+            if self.held[chip] & open != 0 {
                 self.dispatch(now, ChipId(chip as u32), events);
                 open = self.arbiter.open_tasks();
                 self.held_cursor = if chip + 1 == chips { 0 } else { chip + 1 };
@@ -215,10 +220,8 @@ impl Dispatcher {
     }
 
     #[inline]
-    fn set_held(&mut self, chip: usize, held: bool) {
-        if self.held[chip] != held {
-            self.held[chip] = held;
-            self.held_count = if held { self.held_count + 1 } else { self.held_count - 1 };
-        }
+    fn set_held(&mut self, chip: usize, tasks: u32) {
+        let before = std::mem::replace(&mut self.held[chip], tasks);
+        self.held_count = self.held_count + usize::from(tasks != 0) - usize::from(before != 0);
     }
 }

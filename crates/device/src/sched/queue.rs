@@ -20,8 +20,6 @@ struct Fifo {
 pub struct ChipQueue {
     pending: [Fifo; Task::COUNT],
     mask: u32,
-    /// Operations pending or in slots.
-    pub(super) load: u32,
     /// Operations given to the chip's controller; the first is running.
     pub(super) slots: VecDeque<OperationId>,
     /// Blame of those in slots behind the running operation.
@@ -35,7 +33,6 @@ impl ChipQueue {
         ChipQueue {
             pending: [Fifo { head: NONE, tail: NONE }; Task::COUNT],
             mask: 0,
-            load: 0,
             slots: VecDeque::with_capacity(depth),
             slot_meter: Meter::default(),
             pending_meters: std::array::from_fn(|_| Meter::default()),

@@ -54,10 +54,12 @@ impl Ftl {
 
     /// What the share controller wants to know.
     pub fn signals(&self) -> Signals {
+        // Where collection is not at work there is no error to correct.
+        let active = (0..self.domains).filter(|&domain| self.gc.domains[domain as usize].active);
         let shortfall = |domain| self.gc.start_below.saturating_sub(self.blocks.free_in(domain));
         Signals {
             gc_active: self.gc.domains.iter().any(|domain| domain.active || domain.jobs > 0),
-            free_block_shortfall: (0..self.domains).map(shortfall).max().unwrap_or(0),
+            free_block_shortfall: active.map(shortfall).max().unwrap_or(0),
         }
     }
 

@@ -87,6 +87,9 @@ impl Build for Debit {
     }
 }
 
+/// At rest a share decays until it is this close to its least value.
+const SETTLED_WITHIN: f64 = 1e-6;
+
 struct DebitArbiter {
     settings: Debit,
     random: Stream,
@@ -170,6 +173,7 @@ impl Arbiter for DebitArbiter {
         self.gc_active = signals.gc_active;
         // S[t] = P e[t] + I S[t-1] (eq. 1).
         let share = gc_p * f64::from(signals.free_block_shortfall) + gc_i * self.gc_share;
+        let share = if !signals.gc_active && share < gc_min + SETTLED_WITHIN { gc_min } else { share };
         self.gc_share = gc_static.unwrap_or(share.clamp(gc_min, gc_max));
         self.apply_shares();
     }

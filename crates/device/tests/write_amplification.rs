@@ -1,0 +1,131 @@
+//! Write amplification of cleaning policies against the closed form of FIFO
+//! cleaning, and against each other.
+
+mod support;
+
+use flashkeel_device::{DeviceConfig, Ssd};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Operation, Request, Stream};
+use support::*;
+
+/// Blocks and pages of the device; a flash page is a mapping unit, so that
+/// nothing is padded.
+const PAGES: u32 = 128;
+const PHYSICAL: u64 = 1024 * PAGES as u64;
+
+/// A device with `pages` in a block.
+fn device(victim: &str, pages: u32, logical_pages: u64) -> DeviceConfig {
+    let mut config = tiny();
+    config.geometry.channels = 2;
+    config.geometry.chips_per_channel = 2;
+    config.geometry.blocks_per_plane = PHYSICAL as u32 / pages / 4;
+    config.geometry.pages_per_block = pages;
+    config.geometry.page_size = Bytes(4096);
+    config.logical_capacity = Bytes(logical_pages * 4096);
+    config.gc.victim = policy(victim);
+    // Host writes wait while garbage is collected, so that free blocks never
+    // run out and the policy always has its way.
+    config.gc.invocation = policy("foreground");
+    config.gc.concurrent_victims = 1;
+    config.gc.start_below = 8;
+    config.gc.stop_above = 8;
+    config.scheduler = policy("fifo");
+    config
+}
+
+/// Principal branch of Lambert's W between -1/e and 0, by Newton's method.
+fn lambert_w(x: f64) -> f64 {
+    (0..100).fold(-0.5, |w: f64, _| w - (w * w.exp() - x) / (w.exp() * (w + 1.0)))
+}
+
+/// Pages programmed per page written under uniform random writes when the
+/// oldest block is always cleaned and `alpha` is physical over logical space.
+fn fifo_law(alpha: f64) -> f64 {
+    alpha / (alpha + lambert_w(-alpha * (-alpha).exp()))
+}
+
+/// What a run of random writes came to: write amplification, and the ratio of
+/// physical space in use to logical space.
+fn run(ssd: &mut Ssd, logical: u64, requests: impl Iterator<Item = Request>) -> (f64, f64) {
+    ssd.reset_counters();
+    let (mut unwritten, mut samples) = (0, 0);
+    closed_loop_with(ssd, 16, requests, |ssd, completion| {
+        if completion.id.0 % 64 == 0 {
+            let (free, open) = ssd.unwritten_pages();
+            unwritten += free + open;
+            samples += 1;
+        }
+    });
+    let used = PHYSICAL as f64 - unwritten as f64 / f64::from(samples);
+    (ssd.report().waf.expect("the host has written"), used / logical as f64)
+}
+
+fn uniform(victim: &str, pages: u32, logical: u64, count: u64) -> (f64, f64) {
+    let mut ssd = ready(&device(victim, pages, logical), 1);
+    run(&mut ssd, logical, random_pages(Operation::Write, logical, count, 5))
+}
+
+/// Logical pages that leave `alpha` times as much physical space.
+fn logical(alpha: f64) -> u64 {
+    (PHYSICAL as f64 / alpha) as u64
+}
+
+fn follows_the_law(waf: f64, effective: f64) {
+    let law = fifo_law(effective);
+    assert!((waf / law - 1.0).abs() < 0.01, "{waf} instead of {law} at {effective}");
+}
+
+#[test]
+fn fifo_cleaning_follows_its_closed_form_in_a_run() {
+    for alpha in [1.15, 1.28, 1.5, 2.0] {
+        let (waf, effective) = uniform("fifo", PAGES, logical(alpha), 400_000);
+        follows_the_law(waf, effective);
+    }
+}
+
+#[test]
+fn fifo_cleaning_follows_its_closed_form_in_preconditioning() {
+    const SEEDS: u64 = 6;
+    for alpha in [1.15, 1.28, 1.5, 2.0] {
+        let logical = logical(alpha);
+        let layout = device("fifo", PAGES, logical).validate().expect("a valid device");
+        let (mut waf, mut effective) = (0.0, 0.0);
+        // Its end is one sample of the unwritten space; several make a mean.
+        for seed in 0..SEEDS {
+            let mut ssd = Ssd::new(&layout, seed);
+            let state = ssd.precondition(&mut |_| ()).expect("written at random");
+            let (free, open) = ssd.unwritten_pages();
+            waf += state.write_amplification / SEEDS as f64;
+            effective += (PHYSICAL - free - open) as f64 / logical as f64 / SEEDS as f64;
+        }
+        follows_the_law(waf, effective);
+    }
+}
+
+#[test]
+fn greedy_cleaning_costs_least_and_a_choice_of_few_lies_between() {
+    // The larger the block, the less there is to choose.
+    let logical = logical(1.28);
+    let [fifo, choices, greedy] =
+        ["fifo", "d-choices", "greedy"].map(|victim| uniform(victim, 16, logical, 200_000).0);
+    assert!(greedy < choices * 0.98 && choices < fifo * 0.98, "{greedy}, {choices}, {fifo}");
+    let [fifo, greedy] = ["fifo", "greedy"].map(|victim| uniform(victim, PAGES, logical, 200_000).0);
+    assert!(greedy < fifo * 0.99, "{greedy}, {fifo}");
+}
+
+#[test]
+fn cost_benefit_cleaning_profits_from_hot_and_cold_pages() {
+    let logical = logical(1.28);
+    let [fifo, cost_benefit] = ["fifo", "cost-benefit"].map(|victim| {
+        let mut ssd = ready(&device(victim, PAGES, logical), 1);
+        let mut stream = Stream::new(9, "test workload");
+        // Nine of ten writes go to a tenth of the pages.
+        let requests = (0..400_000).map(|id| {
+            let hot = logical / 10;
+            let page = if stream.chance(0.9) { stream.below(hot) } else { hot + stream.below(logical - hot) };
+            request(id, Operation::Write, page, 1)
+        });
+        run(&mut ssd, logical, requests).0
+    });
+    assert!(cost_benefit < fifo * 0.9, "{cost_benefit} against {fifo}");
+}

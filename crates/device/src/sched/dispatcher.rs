@@ -14,7 +14,7 @@ pub struct Dispatcher {
     pub operations: Operations,
     array: Array,
     arbiter: Box<dyn Arbiter>,
-    queues: Vec<ChipQueue>,
+    pub(super) queues: Vec<ChipQueue>,
     /// Slots per chip.
     depth: usize,
     /// Operations pending for, in slots of, and running on each chip.

@@ -12,3 +12,6 @@ mod queue;
 pub use dispatcher::Dispatcher;
 pub use operation::{Operation, OperationId, Operations, Purpose, Task};
 pub use policy::{Arbiter, SchedulerConfig, Signals};
+
+#[cfg(test)]
+mod tests;

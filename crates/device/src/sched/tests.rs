@@ -1,0 +1,289 @@
+//! Policies over a small array: who goes first, who gets how much.
+
+use flashkeel_engine::{Cause, EventQueue, Stream, Time};
+
+use super::queue::{ChipQueue, Pending};
+use super::*;
+use crate::address::ChipId;
+use crate::flash::{Array, Geometry, GeometryConfig, Timing, TimingConfig};
+
+const READ_NS: u64 = 50_000 + 10_240;
+const PROGRAM_NS: u64 = 500_000 + 10_240;
+const ERASE_NS: u64 = 5_000_000;
+
+fn config(policy: serde_json::Value) -> SchedulerConfig {
+    serde_json::from_value(policy).expect("a scheduler")
+}
+
+fn timing() -> (Geometry, Timing) {
+    let geometry = Geometry::resolve(&GeometryConfig {
+        channels: 4,
+        chips_per_channel: 1,
+        planes_per_chip: 1,
+        ..Default::default()
+    });
+    let geometry = geometry.expect("a valid geometry");
+    let timing = Timing::resolve(&TimingConfig::default(), &geometry).expect("valid times");
+    (geometry, timing)
+}
+
+/// Four chips, each on a channel of its own, under one policy.
+struct Bench {
+    dispatcher: Dispatcher,
+    events: EventQueue,
+    now: Time,
+    created: u32,
+}
+
+impl Bench {
+    fn new(policy: serde_json::Value, depth: u32) -> Bench {
+        let (geometry, timing) = timing();
+        let arbiter = config(policy).policy().build(4, depth, Stream::new(1, "scheduler"));
+        let dispatcher = Dispatcher::new(Array::new(&geometry, timing), arbiter, 4, depth);
+        Bench { dispatcher, events: EventQueue::new(), now: Time::ZERO, created: 0 }
+    }
+
+    /// Queues an operation; operations are numbered from 0 on.
+    fn queue(&mut self, chip: u32, purpose: Purpose, task: Task) {
+        let operations = &mut self.dispatcher.operations;
+        let id = operations.create(self.now, purpose, task, 0, Cause::Controller);
+        let operation = &mut operations[id];
+        operation.chip = ChipId(chip);
+        operation.slots = 1;
+        operation.page_in_block = 0;
+        operation.tracked = true;
+        operation.owner = self.created;
+        self.created += 1;
+        self.dispatcher.enqueue(self.now, id, &mut self.events);
+    }
+
+    /// Runs until an operation is done; its number, task and id.
+    fn next(&mut self) -> Option<(u32, Task, OperationId)> {
+        while let Some((time, chip)) = self.events.pop_due(Time::MAX) {
+            self.now = time;
+            if let Some(id) = self.dispatcher.step(time, ChipId(chip), &mut self.events) {
+                let operation = &self.dispatcher.operations[id];
+                return Some((operation.owner, operation.task, id));
+            }
+        }
+        None
+    }
+
+    fn order(&mut self) -> Vec<u32> {
+        std::iter::from_fn(|| self.next().map(|(number, ..)| number)).collect()
+    }
+
+    /// Operations of `task` in slots, over all chips.
+    fn outstanding(&self, task: Task) -> usize {
+        let slots = self.dispatcher.queues.iter().flat_map(|queue| &queue.slots);
+        slots.filter(|&&id| self.dispatcher.operations[id].task == task).count()
+    }
+
+    fn control(&mut self, signals: Signals) {
+        self.dispatcher.control(self.now, &signals, &mut self.events);
+    }
+}
+
+/// One chip, whose only slot is taken by operation 0 while the others come.
+fn contest(policy: &str) -> Vec<u32> {
+    let mut bench = Bench::new(policy.into(), 1);
+    bench.queue(0, Purpose::HostRead, Task::Host);
+    bench.queue(0, Purpose::GcRead, Task::Gc);
+    bench.queue(0, Purpose::HostRead, Task::Host);
+    bench.queue(0, Purpose::MapRead, Task::Map);
+    bench.queue(0, Purpose::GcProgram, Task::Gc);
+    bench.queue(0, Purpose::HostWrite, Task::Host);
+    bench.order()
+}
+
+#[test]
+fn fifo_serves_in_order_of_arrival() {
+    assert_eq!(contest("fifo"), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn priority_serves_host_then_map_then_collection() {
+    assert_eq!(contest("priority"), [0, 2, 5, 3, 1, 4]);
+}
+
+#[test]
+fn a_busy_chip_holds_up_no_other() {
+    for policy in ["fifo", "priority", "fair", "debit"] {
+        let mut bench = Bench::new(policy.into(), 1);
+        bench.queue(0, Purpose::Erase, Task::Gc);
+        bench.queue(0, Purpose::HostRead, Task::Host);
+        bench.queue(1, Purpose::HostRead, Task::Host);
+        assert_eq!(bench.order(), [2, 0, 1], "{policy}");
+    }
+}
+
+#[test]
+fn fair_divides_chip_time_by_weight_whatever_operations_cost() {
+    let mut bench = Bench::new(serde_json::json!({"policy": "fair", "host": 4, "map": 2, "gc": 1}), 1);
+    for _ in 0..20_000 {
+        bench.queue(0, Purpose::HostRead, Task::Host);
+    }
+    for _ in 0..2_000 {
+        bench.queue(0, Purpose::MapWrite, Task::Map);
+    }
+    for _ in 0..200 {
+        bench.queue(0, Purpose::Erase, Task::Gc);
+    }
+    let mut spent = [0.0; Task::COUNT];
+    while bench.now < Time(800_000_000) {
+        let (_, task, _) = bench.next().expect("a backlog");
+        let cost = [READ_NS, PROGRAM_NS, ERASE_NS][task as usize];
+        spent[task as usize] += cost as f64;
+    }
+    let total: f64 = spent.iter().sum();
+    for (task, share) in [(Task::Host, 4.0 / 7.0), (Task::Map, 2.0 / 7.0), (Task::Gc, 1.0 / 7.0)] {
+        let got = spent[task as usize] / total;
+        assert!((got / share - 1.0).abs() < 0.04, "{task:?}: {got} of the time instead of {share}");
+    }
+}
+
+#[test]
+fn fair_saves_nothing_up_for_a_task_that_was_away() {
+    let mut bench = Bench::new("fair".into(), 1);
+    for _ in 0..50 {
+        bench.queue(0, Purpose::HostRead, Task::Host);
+    }
+    for _ in 0..20 {
+        bench.next();
+    }
+    for _ in 0..10 {
+        bench.queue(0, Purpose::GcRead, Task::Gc);
+    }
+    let gc = (0..10).filter(|_| bench.next().is_some_and(|(_, task, _)| task == Task::Gc)).count();
+    assert!((4..=6).contains(&gc), "{gc} of 10 operations were the newcomer's");
+}
+
+#[test]
+fn debit_never_exceeds_its_limits_and_reaches_them() {
+    // 16 slots: collection may have 4 outstanding, the host 12, the map 4.
+    let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.25, "map": 0.25}), 4);
+    bench.control(Signals { gc_active: true, free_block_shortfall: 0 });
+    let limits = [(Task::Host, 12), (Task::Map, 4), (Task::Gc, 4)];
+    let mut stream = Stream::new(4, "test workload");
+    for _ in 0..2_000 {
+        let chip = stream.below(4) as u32;
+        match stream.below(5) {
+            0..3 => bench.queue(chip, Purpose::HostRead, Task::Host),
+            3 => bench.queue(chip, Purpose::MapRead, Task::Map),
+            _ => bench.queue(chip, Purpose::GcProgram, Task::Gc),
+        }
+    }
+    let mut most = [0; Task::COUNT];
+    loop {
+        for (task, limit) in limits {
+            let outstanding = bench.outstanding(task);
+            assert!(outstanding <= limit, "{task:?}: {outstanding} above {limit}");
+            most[task as usize] = outstanding.max(most[task as usize]);
+        }
+        if bench.next().is_none() {
+            break;
+        }
+    }
+    assert_eq!(most, [12, 4, 4]);
+    assert_eq!(bench.created, 2_000);
+}
+
+#[test]
+fn debit_leaves_the_host_everything_while_collection_rests() {
+    let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.5}), 4);
+    for index in 0..64 {
+        bench.queue(index % 4, Purpose::HostRead, Task::Host);
+    }
+    assert_eq!(bench.outstanding(Task::Host), 16);
+}
+
+#[test]
+fn a_task_at_its_limit_is_held_by_the_scheduler() {
+    // The host's limit is a single operation over four idle chips.
+    let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 1.0}), 4);
+    bench.control(Signals { gc_active: true, free_block_shortfall: 0 });
+    for chip in 0..3 {
+        bench.queue(chip, Purpose::HostRead, Task::Host);
+    }
+    for number in 0..3u64 {
+        let (owner, _, id) = bench.next().expect("an operation");
+        assert_eq!(u64::from(owner), number);
+        let ledger = bench.dispatcher.operations.ledger(id);
+        assert_eq!(ledger.ns(Cause::SchedulerHold), number * READ_NS);
+        assert_eq!(ledger.ns(Cause::OwnFlash), READ_NS);
+        assert_eq!(ledger.total().as_ns(), (number + 1) * READ_NS);
+    }
+}
+
+#[test]
+fn shares_follow_the_feedback_equation() {
+    let settings = serde_json::json!({
+        "policy": "debit", "gc_p": 0.001, "gc_i": 0.9, "gc_min": 0.05, "gc_max": 0.5, "map": 0.125,
+    });
+    let mut bench = Bench::new(settings, 4);
+    let ppm = |share: f64| (share * 1e6) as u64;
+    // A task starts with a small share, which counts once it is active.
+    assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [1_000_000, 125_000, 0]);
+    let mut share = 0.05f64;
+    let script = [40, 120, 300, 300, 700, 90, 0, 0, 10];
+    let mut seen = Vec::new();
+    for error in script.into_iter().chain([0; 30]) {
+        bench.control(Signals { gc_active: true, free_block_shortfall: error });
+        share = (0.001 * f64::from(error) + 0.9 * share).clamp(0.05, 0.5);
+        assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [ppm(1.0 - share), 125_000, ppm(share)]);
+        assert!(!bench.dispatcher.arbiter().is_settled(), "collection is active");
+        seen.push(share);
+    }
+    assert!(seen.contains(&0.5) && seen.contains(&0.05), "the script meets both bounds");
+}
+
+#[test]
+fn shares_settle_when_collection_rests() {
+    for least in [0.0, 0.02] {
+        let settings = serde_json::json!({"policy": "debit", "gc_p": 0.01, "gc_i": 0.9, "gc_min": least});
+        let mut bench = Bench::new(settings, 4);
+        bench.control(Signals { gc_active: true, free_block_shortfall: 50 });
+        let rest = Signals { gc_active: false, free_block_shortfall: 0 };
+        let periods = (0..1_000).take_while(|_| {
+            bench.control(rest);
+            !bench.dispatcher.arbiter().is_settled()
+        });
+        let periods = periods.count();
+        assert!((1..200).contains(&periods), "{periods} periods");
+        assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [1_000_000, 250_000, 0]);
+    }
+}
+
+#[test]
+fn debit_chooses_in_favour_of_the_smaller_debit() {
+    let (_, timing) = timing();
+    let settings = config(serde_json::json!({"policy": "debit", "gc_static": 0.25}));
+    let mut operations = Operations::default();
+    let mut queue = ChipQueue::new(4);
+    for (purpose, task) in [(Purpose::HostRead, Task::Host), (Purpose::GcRead, Task::Gc)] {
+        let id = operations.create(Time::ZERO, purpose, task, 0, Cause::Controller);
+        queue.push(&mut operations, id);
+    }
+    let pending = |mask| Pending { queue: &queue, operations: &operations, timing: &timing, mask };
+    let bit = |task: Task| 1u32 << task as u32;
+    // Of 16 slots the host has 12 and collection 4.
+    for (host, gc) in [(0, 0), (6, 0), (11, 1), (0, 3), (9, 1)] {
+        let mut arbiter = settings.policy().build(4, 4, Stream::new(3, "scheduler"));
+        arbiter.control(&Signals { gc_active: true, free_block_shortfall: 0 });
+        for (task, count) in [(Task::Host, host), (Task::Gc, gc)] {
+            for _ in 0..count {
+                assert_eq!(arbiter.pick(ChipId(0), &pending(bit(task))), task);
+            }
+        }
+        let draws = 40_000;
+        let picked = (0..draws).filter(|_| {
+            let task = arbiter.pick(ChipId(0), &pending(bit(Task::Host) | bit(Task::Gc)));
+            arbiter.completed(task);
+            task == Task::Host
+        });
+        let got = picked.count() as f64 / f64::from(draws);
+        let room = (f64::from(12 - host) / 12.0, f64::from(4 - gc) / 4.0);
+        let expected = room.0 / (room.0 + room.1);
+        assert!((got - expected).abs() < 0.01, "{host} and {gc} outstanding: {got} instead of {expected}");
+    }
+}

@@ -20,8 +20,9 @@ pub(crate) struct RequestState {
     pub outstanding: u32,
     /// Every page has been worked on.
     pub issued: bool,
-    /// The partition in which it caused a flush that it has to wait for.
-    pub caused_flush: Option<u16>,
+    /// The partition whose flush it has to wait for, because it caused or
+    /// commanded it.
+    pub awaited_flush: Option<u16>,
     /// The request behind it in a queue of waiting requests.
     pub behind: u32,
     /// Who owns the time since `mark`.
@@ -66,7 +67,7 @@ impl Requests {
             translated: u64::MAX,
             outstanding: 0,
             issued: false,
-            caused_flush: None,
+            awaited_flush: None,
             behind: NONE,
             owner: Cause::Controller,
             mark: now,

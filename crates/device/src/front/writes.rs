@@ -51,7 +51,7 @@ impl Ssd {
         if request.outstanding > 0 {
             return;
         }
-        if let Some(part) = request.caused_flush
+        if let Some(part) = request.awaited_flush
             && self.partitions[part as usize].buffer.is_flushing()
         {
             self.wait_for_buffer(now, part as usize, index, false);
@@ -93,7 +93,7 @@ impl Ssd {
         let caused = self.trigger_flushes(now, part, domain, len);
         let waits = self.partitions[part].buffer.kind().waits_for_own_flush();
         if caused && waits {
-            self.requests[index].caused_flush = Some(part as u16);
+            self.requests[index].awaited_flush = Some(part as u16);
         }
     }
 
@@ -220,7 +220,7 @@ impl Ssd {
             }
         }
         while let Some(flush) = self.partitions[part].buffer.next_flushed() {
-            self.partition_flushed(now, flush);
+            self.partition_flushed(now, part, flush);
         }
         self.partitions[part].ftl.finished = finished;
         self.retry_buffer(now, part);
@@ -368,23 +368,40 @@ impl Ssd {
     /// flash.
     pub(crate) fn start_flush(&mut self, now: Time, index: u32) {
         self.requests[index].pass(now, Cause::Controller);
-        self.requests[index].outstanding = self.partitions.len() as u32;
         for part in 0..self.partitions.len() {
             self.flush_all(now, part);
             let buffer = &mut self.partitions[part].buffer;
             buffer.end_epoch(index);
-            while let Some(flush) = self.partitions[part].buffer.next_flushed() {
-                self.partition_flushed(now, flush);
-            }
+            // Done at once where nothing is buffered.
+            buffer.next_flushed();
         }
+        self.follow_flush(now, index);
     }
 
-    fn partition_flushed(&mut self, now: Time, index: u32) {
-        let request = &mut self.requests[index];
-        request.outstanding -= 1;
-        if request.outstanding == 0 {
-            request.pass(now, Cause::Controller);
+    /// Charges a flush command's wait to the first partition that is not
+    /// done; completes it if there is none.
+    fn follow_flush(&mut self, now: Time, index: u32) {
+        let Some(part) = self.partitions.iter().position(|partition| partition.buffer.owes(index)) else {
+            self.requests[index].pass(now, Cause::Controller);
             self.complete(now, index);
+            return;
+        };
+        let reading = self.partitions[part].buffer.begin_wait(now, &self.machine.dispatcher);
+        self.requests.readings[index as usize] = reading;
+        self.requests[index].awaited_flush = Some(part as u16);
+    }
+
+    /// All that was written to a partition before a flush command is in flash.
+    fn partition_flushed(&mut self, now: Time, part: usize, index: u32) {
+        let reading = self.requests.readings[index as usize];
+        let request = &mut self.requests[index];
+        if request.awaited_flush == Some(part as u16) {
+            let mut ledger = request.ledger;
+            let buffer = &mut self.partitions[part].buffer;
+            buffer.end_wait(now, &reading, &mut ledger, &self.machine.dispatcher);
+            request.ledger = ledger;
+            request.mark = now;
+            self.follow_flush(now, index);
         }
     }
 }

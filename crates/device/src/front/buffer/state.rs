@@ -156,8 +156,7 @@ impl Buffer {
         }
     }
 
-    /// A page of `epoch` is in flash. Returns the first flush command that is
-    /// done by it, or [`NONE`]; more may follow, see `next_flushed`.
+    /// A page of `epoch` is in flash.
     #[inline]
     pub fn leave(&mut self, epoch: u32) {
         let index = epoch.wrapping_sub(self.first_epoch) as usize;
@@ -174,6 +173,11 @@ impl Buffer {
         self.epochs.pop_front();
         self.first_epoch = self.first_epoch.wrapping_add(1);
         Some(first.flush)
+    }
+
+    /// Whether pages that a flush command waits for are not in flash yet.
+    pub fn owes(&self, flush: u32) -> bool {
+        self.epochs.iter().any(|epoch| epoch.flush == flush)
     }
 
     /// A flush command ends the present epoch.

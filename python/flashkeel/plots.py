@@ -42,6 +42,7 @@ _CAUSE_COLOURS = {
     "aggregation": "#E6C700",
     "buffer_full": "#B8860B",
     "scheduler_hold": "#9E6EBD",
+    "throttle": "#00897B",
     "host_queue": "#542788",
 }
 _OTHER_COLOUR = "#f0f0f0"

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
 use crate::flash::{Geometry, GeometryConfig, Timing, TimingConfig};
-use crate::front::BufferConfig;
+use crate::front::{BufferConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{AllocationConfig, GcConfig, LPNS_PER_MAP_PAGE, PreconditionConfig, Reserves};
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
@@ -27,6 +27,10 @@ pub struct DeviceConfig {
     pub map_cache: MapCacheSize,
     /// Where a logical page may be placed.
     pub allocation: AllocationConfig,
+    /// How long a write is held at the front door.
+    pub throttle: ThrottleConfig,
+    /// When background work may run.
+    pub window: WindowConfig,
     /// The write buffer.
     pub buffer: BufferConfig,
     /// Garbage collection.
@@ -53,6 +57,8 @@ impl Default for DeviceConfig {
             controller: ControllerConfig::default(),
             map_cache: MapCacheSize::Size(Bytes(128 << 20)),
             allocation: AllocationConfig::default(),
+            throttle: ThrottleConfig::default(),
+            window: WindowConfig::default(),
             buffer: BufferConfig::default(),
             gc: GcConfig::default(),
             scheduler: SchedulerConfig::default(),
@@ -129,6 +135,8 @@ pub struct Layout {
     pub(crate) timing: Timing,
     pub(crate) controller: ControllerConfig,
     pub(crate) allocation: AllocationConfig,
+    pub(crate) throttle: ThrottleConfig,
+    pub(crate) window: WindowConfig,
     pub(crate) buffer: BufferConfig,
     pub(crate) gc: GcConfig,
     pub(crate) scheduler: SchedulerConfig,
@@ -162,6 +170,8 @@ impl DeviceConfig {
         let timing = Timing::resolve(&self.timing, &geometry)?;
         self.validate_controller(&geometry)?;
         self.scheduler.policy().validate()?;
+        self.throttle.policy().validate()?;
+        self.window.policy().validate()?;
         self.gc.victim.policy().validate()?;
         let partition_bits = self.partition_page_bits()?;
         let partitions = 1u64 << partition_bits.len();
@@ -185,6 +195,8 @@ impl DeviceConfig {
             timing,
             controller: self.controller.clone(),
             allocation: self.allocation.clone(),
+            throttle: self.throttle.clone(),
+            window: self.window.clone(),
             buffer: self.buffer.clone(),
             gc: self.gc.clone(),
             scheduler: self.scheduler.clone(),

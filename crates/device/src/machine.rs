@@ -78,6 +78,8 @@ pub(crate) enum Event {
     Control,
     /// A request's data has crossed the host link.
     Linked(u32),
+    /// A window ends and the next begins.
+    Window,
 }
 
 const KIND_SHIFT: u32 = 24;
@@ -96,6 +98,7 @@ impl Event {
             Event::BufferTimeout(partition) => (4, partition),
             Event::Control => (5, 0),
             Event::Linked(request) => (6, request),
+            Event::Window => (7, 0),
         };
         debug_assert!(index <= MAX_INDEX);
         kind << KIND_SHIFT | index
@@ -112,6 +115,7 @@ impl Event {
             4 => Event::BufferTimeout(index),
             5 => Event::Control,
             6 => Event::Linked(index),
+            7 => Event::Window,
             kind => unreachable!("no event of kind {kind}"),
         }
     }
@@ -127,6 +131,8 @@ pub(crate) struct Machine {
     pub random: Stream,
     /// Requests that may go on because what they waited for has come.
     pub woken: Vec<u32>,
+    /// Whether background work may run in the present window.
+    pub background_allowed: bool,
     /// Whether the scheduler's control is scheduled.
     pub controlling: bool,
 }
@@ -180,6 +186,7 @@ mod tests {
             Event::BufferTimeout(2),
             Event::Control,
             Event::Linked(9),
+            Event::Window,
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }

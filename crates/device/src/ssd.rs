@@ -10,6 +10,8 @@ use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn};
 use crate::config::Layout;
 use crate::counters::{Counters, Report};
 use crate::flash::Array;
+use crate::front::throttle::Throttle;
+use crate::front::window::Window;
 use crate::front::{Buffer, Direction, Link, Requests};
 use crate::ftl::{Ftl, SteadyState, expected_pages};
 use crate::machine::{Event, MAX_INDEX, Machine};
@@ -29,6 +31,8 @@ pub struct Ssd {
     pub(crate) partitions: Vec<Partition>,
     pub(crate) requests: Requests,
     link: Option<Link>,
+    throttle: Option<Box<dyn Throttle>>,
+    window: Option<Box<dyn Window>>,
     seed: u64,
     /// Draws what preconditioning needs.
     random: Stream,
@@ -53,7 +57,7 @@ impl Ssd {
                 ),
             })
             .collect();
-        Ssd {
+        let mut ssd = Ssd {
             machine: Machine {
                 events: EventQueue::new(),
                 dispatcher: Dispatcher::new(array, arbiter, chips, depth),
@@ -61,16 +65,21 @@ impl Ssd {
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),
                 woken: Vec::new(),
+                background_allowed: true,
                 controlling: false,
             },
             partitions,
             requests: Requests::default(),
             link: layout.host_link.map(Link::new),
+            throttle: layout.throttle.policy().build(),
+            window: layout.window.policy().build(),
             seed,
             random: Stream::new(seed, "precondition"),
             completed: Vec::new(),
             layout: layout.clone(),
-        }
+        };
+        ssd.next_window(Time::ZERO);
+        ssd
     }
 
     /// Capacity in 512-byte sectors.
@@ -138,7 +147,7 @@ impl Ssd {
 
     /// Names of the gauges, in order.
     pub fn gauge_names() -> Vec<String> {
-        let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device"];
+        let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device", "max_read_count"];
         let shares = Task::ALL.iter().map(|task| format!("share_{}_ppm", task.label()));
         names.into_iter().map(String::from).chain(shares).collect()
     }
@@ -154,6 +163,8 @@ impl Ssd {
             u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)
         }));
         values.push(self.requests.len() as u64);
+        let counts = self.partitions.iter().map(|partition| partition.ftl.blocks.max_read_count());
+        values.push(u64::from(counts.max().unwrap_or(0)));
         values.extend(self.machine.dispatcher.arbiter().shares_ppm());
     }
 
@@ -231,13 +242,22 @@ impl Ssd {
 
     /// The command is inside; after the controller's delay it is worked on.
     fn start(&mut self, now: Time, index: u32) {
-        self.requests[index].pass(now, Cause::Controller);
+        let request = &mut self.requests[index];
+        request.pass(now, Cause::Controller);
+        let mut begin = now;
+        if request.operation == Operation::Write
+            && let Some(throttle) = &mut self.throttle
+        {
+            begin += throttle.delay(now, request.bytes());
+            request.owner = Cause::Throttle;
+            request.pass(begin, Cause::Controller);
+        }
         let controller = &self.machine.controller;
         let mut delay = controller.lookup.draw(&mut self.machine.random);
-        if self.requests[index].operation == Operation::Read {
+        if request.operation == Operation::Read {
             delay += controller.host_generation.draw(&mut self.machine.random);
         }
-        self.machine.schedule(now + delay, Event::Request(index));
+        self.machine.schedule(begin + delay, Event::Request(index));
     }
 
     /// Goes on with a request whose delay or map load is over.
@@ -259,9 +279,7 @@ impl Ssd {
             && let Some(link) = &mut self.link
         {
             request.pass(now, Cause::HostLink);
-            let pages = request.end - request.first;
-            let bytes = pages * crate::address::LOGICAL_PAGE_BYTES;
-            let over = link.transfer(now, Direction::ToHost, bytes);
+            let over = link.transfer(now, Direction::ToHost, request.bytes());
             self.machine.schedule(over, Event::Linked(index));
             return;
         }
@@ -331,6 +349,17 @@ impl Ssd {
         self.machine.controlling = false;
         if signals.gc_active || !self.machine.dispatcher.arbiter().is_settled() {
             self.machine.wake_control(now);
+        }
+    }
+
+    /// Begins the next window, if there are windows.
+    fn next_window(&mut self, now: Time) {
+        let Some(window) = &mut self.window else { return };
+        let (allowed, until) = window.background(now);
+        self.machine.background_allowed = allowed;
+        self.machine.schedule(until, Event::Window);
+        for partition in &mut self.partitions {
+            partition.ftl.gc_wake(now, &mut self.machine);
         }
     }
 
@@ -405,6 +434,7 @@ impl Leaf for Ssd {
                 Event::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
                 Event::Control => self.control(time),
                 Event::Linked(request) => self.linked(time, request),
+                Event::Window => self.next_window(time),
             }
             while let Some(request) = self.machine.woken.pop() {
                 self.resume(time, request);

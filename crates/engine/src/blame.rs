@@ -55,6 +55,8 @@ causes! {
     NoFreeBlock = "no_free_block",
     /// Held back by the scheduler although its chip had a free slot.
     SchedulerHold = "scheduler_hold",
+    /// Held at the device's front door by its throttle.
+    Throttle = "throttle",
     /// Waiting outside a device that was at its queue depth.
     HostQueue = "host_queue",
 }

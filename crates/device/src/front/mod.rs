@@ -4,9 +4,13 @@ pub mod buffer;
 mod link;
 mod reads;
 mod requests;
+pub mod throttle;
+pub mod window;
 mod writes;
 
 pub(crate) use buffer::Buffer;
 pub use buffer::BufferConfig;
 pub(crate) use link::{Direction, Link};
 pub(crate) use requests::Requests;
+pub use throttle::ThrottleConfig;
+pub use window::WindowConfig;

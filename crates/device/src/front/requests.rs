@@ -2,7 +2,7 @@
 
 use flashkeel_engine::{Cause, Ledger, Operation, Request, RequestId, Time};
 
-use crate::address::{LOGICAL_PAGE_SECTORS, NONE};
+use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, NONE};
 
 /// One request on its way through the device.
 #[derive(Clone, Debug)]
@@ -32,6 +32,12 @@ pub(crate) struct RequestState {
 }
 
 impl RequestState {
+    /// Length in bytes.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        (self.end - self.first) * LOGICAL_PAGE_BYTES
+    }
+
     /// Charges the time since the last change to its owner; from `now` on
     /// `owner` owns it.
     #[inline]

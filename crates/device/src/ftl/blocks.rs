@@ -150,6 +150,11 @@ impl Blocks {
         self.erase_counts[block.0 as usize]
     }
 
+    /// Most flash reads of any block since its last erase.
+    pub fn max_read_count(&self) -> u32 {
+        self.read_counts.iter().copied().max().unwrap_or(0)
+    }
+
     /// Takes the chip's longest free block.
     pub fn open(&mut self, chip: u32) -> BlockId {
         let block = self.free[chip as usize].pop_front().expect("the chip has a free block");

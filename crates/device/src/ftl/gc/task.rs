@@ -65,12 +65,20 @@ impl Ftl {
 
     /// Makes sure that the next operation is generated, if there is one.
     #[inline]
-    pub(in crate::ftl) fn gc_wake(&mut self, now: Time, machine: &mut Machine) {
-        if !self.gc.ticking && self.gc_has_work() {
+    pub fn gc_wake(&mut self, now: Time, machine: &mut Machine) {
+        if !self.gc.ticking && self.gc_has_work() && self.gc_is_allowed(machine) {
             self.gc.ticking = true;
             let delay = machine.controller.background_generation.draw(&mut machine.random);
             machine.schedule(now + delay, Event::Gc(u32::from(self.index)));
         }
+    }
+
+    /// Whether the present window lets collection run, or the host needs it
+    /// to run whatever the window.
+    #[inline]
+    fn gc_is_allowed(&self, machine: &Machine) -> bool {
+        machine.background_allowed
+            || (0..self.domains).any(|domain| self.blocks.free_in(domain) <= self.points.reserves().host)
     }
 
     /// Whether an operation could be generated, or a victim chosen, now.
@@ -95,6 +103,9 @@ impl Ftl {
     /// Generates the next operation, if there is one.
     pub fn gc_tick(&mut self, now: Time, machine: &mut Machine) {
         self.gc.ticking = false;
+        if !self.gc_is_allowed(machine) {
+            return;
+        }
         for domain in 0..self.domains {
             self.gc_start_jobs(now, domain, machine);
         }

@@ -1,0 +1,17 @@
+//! `none`: writes are never held.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Build, Throttle};
+
+/// Settings of `none`: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct None {}
+
+impl Build for None {
+    fn build(&self) -> Option<Box<dyn Throttle>> {
+        Option::None
+    }
+}

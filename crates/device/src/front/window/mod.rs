@@ -1,0 +1,46 @@
+//! The window axis: when background work may run.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod none;
+mod periodic;
+
+use flashkeel_engine::Time;
+
+flashkeel_config::axis! {
+    /// When garbage collection and other background work may run. It always
+    /// may when the host would otherwise run out of free blocks.
+    pub enum WindowConfig as "window": Build {
+        /// At any time.
+        None(none::None) = "none",
+        /// In the second part of a fixed period.
+        Periodic(periodic::Periodic) = "periodic",
+    }
+}
+
+impl Default for WindowConfig {
+    fn default() -> Self {
+        WindowConfig::None(none::None::default())
+    }
+}
+
+/// Makes a policy from its settings.
+pub trait Build {
+    /// The policy; `None` where background work may run at any time.
+    fn build(&self) -> Option<Box<dyn Window>>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A schedule of windows.
+pub trait Window: Send {
+    /// Whether background work may run from `now` on, and until when that is
+    /// so. Called at the start and then at each time it has named.
+    fn background(&mut self, now: Time) -> (bool, Time);
+}

@@ -1,0 +1,17 @@
+//! `none`: background work may run at any time.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Build, Window};
+
+/// Settings of `none`: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct None {}
+
+impl Build for None {
+    fn build(&self) -> Option<Box<dyn Window>> {
+        Option::None
+    }
+}

@@ -1,0 +1,92 @@
+//! The front door's policies: throttles hold writes by the right time and no
+//! longer, windows keep background work out and never stop the host for good.
+
+mod support;
+
+use flashkeel_device::{DeviceConfig, Purpose, Ssd};
+use flashkeel_engine::{Cause, Leaf, Operation, Submit, Time};
+use support::{closed_loop, random_pages, ready, request, tiny};
+
+fn with(mut config: DeviceConfig, axis: &str, policy: serde_json::Value) -> DeviceConfig {
+    let mut value = serde_json::to_value(&config).expect("plain data");
+    value[axis] = policy;
+    config = serde_json::from_value(value).expect("a policy");
+    config
+}
+
+#[test]
+fn a_static_cap_is_the_throughput_of_a_stream_of_writes() {
+    let cap = serde_json::json!({ "policy": "static-cap", "rate": "4096KB/s", "burst": "4KiB" });
+    let mut ssd = ready(&with(tiny(), "throttle", cap), 1);
+    // One 4 KiB page per millisecond; the first goes through on the burst.
+    let writes = 1_000;
+    let completions = closed_loop(&mut ssd, 8, random_pages(Operation::Write, 1_024, writes, 1));
+    let last = completions.iter().map(|completion| completion.time.0).max().expect("completions");
+    let expected = (writes - 1) * 1_000_000;
+    assert!(last.abs_diff(expected) < 2_000_000, "{last} ns instead of {expected}");
+    let held: u64 = completions.iter().map(|completion| completion.ledger.ns(Cause::Throttle)).sum();
+    // Eight at a time share the rate, so each is held for eight turns.
+    let per_write = held / writes;
+    assert!((7_900_000..8_000_001).contains(&per_write), "{per_write} ns held per write");
+}
+
+#[test]
+fn reads_are_never_throttled() {
+    let cap = serde_json::json!({ "policy": "static-cap", "rate": "1KB/s", "burst": "4KiB" });
+    let mut ssd = ready(&with(tiny(), "throttle", cap), 1);
+    let completions = closed_loop(&mut ssd, 4, random_pages(Operation::Read, 1_024, 200, 1));
+    assert!(completions.iter().all(|completion| completion.ledger.ns(Cause::Throttle) == 0));
+}
+
+/// Open-loop writes, one each 400 us, for `count` writes; after each, `see` is
+/// told the time.
+fn slow_writes(ssd: &mut Ssd, count: u64, mut see: impl FnMut(Time, &Ssd)) {
+    let mut completions = Vec::new();
+    for write in 0..count {
+        let now = Time(write * 400_000);
+        ssd.advance(now, &mut completions);
+        see(now, ssd);
+        assert_eq!(
+            ssd.submit(now, &request(write, Operation::Write, write * 379 % 1_024, 1)),
+            Submit::Accepted
+        );
+    }
+}
+
+#[test]
+fn background_work_stays_out_of_deterministic_windows() {
+    let periods = serde_json::json!({
+        "policy": "periodic", "deterministic": "40ms", "non_deterministic": "60ms"
+    });
+    let mut config = with(tiny(), "window", periods);
+    config.geometry.blocks_per_plane = 48;
+    config.gc.start_below = 40;
+    config.gc.stop_above = 60;
+    let mut ssd = ready(&config, 1);
+    let (mut inside, mut outside, mut before) = (0, 0, 0);
+    slow_writes(&mut ssd, 20_000, |now, ssd| {
+        let operations =
+            ssd.counters().operations(Purpose::GcRead) + ssd.counters().operations(Purpose::Erase);
+        // The first writes of a window still see the end of the last one.
+        let phase = now.0 % 100_000_000;
+        if (1_000_000..40_000_000).contains(&phase) {
+            inside += operations - before;
+        } else {
+            outside += operations - before;
+        }
+        before = operations;
+    });
+    assert_eq!(inside, 0, "background operations in deterministic windows");
+    assert!(outside > 500, "only {outside} background operations outside");
+}
+
+#[test]
+fn the_host_never_starves_behind_a_long_window() {
+    let periods = serde_json::json!({
+        "policy": "periodic", "deterministic": "1000h", "non_deterministic": "1ns"
+    });
+    let mut ssd = ready(&with(tiny(), "window", periods), 1);
+    let completions = closed_loop(&mut ssd, 16, random_pages(Operation::Write, 1_024, 5_000, 1));
+    assert_eq!(completions.len(), 5_000);
+    ssd.check();
+}

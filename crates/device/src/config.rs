@@ -1,5 +1,6 @@
 //! The device's configuration and the layout it resolves to.
 
+use flashkeel_engine::Span;
 use flashkeel_engine::units::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -160,6 +161,11 @@ impl Layout {
     }
 }
 
+/// Longest delay that makes sense anywhere in a device.
+pub(crate) const LONGEST: Span = Span::from_secs(3600);
+/// Slowest bus that makes sense.
+pub(crate) const SLOWEST: Rate = Rate(1_000_000);
+
 impl DeviceConfig {
     /// Checks the configuration as a whole and resolves it.
     ///
@@ -187,8 +193,10 @@ impl DeviceConfig {
         if !(fill > 0.0 && fill <= 1.0) {
             return Err(format!("precondition.fill is {fill}; it must be above 0 and at most 1"));
         }
-        if self.host_link.is_some_and(|rate| rate.0 == 0) {
-            return Err("host_link is zero; leave it out for an unlimited link".into());
+        if let Some(rate) = self.host_link.filter(|&rate| rate < SLOWEST) {
+            return Err(format!(
+                "host_link is {rate}; at least {SLOWEST}, or leave it out for an unlimited link"
+            ));
         }
         Ok(Layout {
             geometry,
@@ -217,6 +225,9 @@ impl DeviceConfig {
         ] {
             if delay.min > delay.max {
                 return Err(format!("controller.{key}: min {} is above max {}", delay.min, delay.max));
+            }
+            if delay.max > LONGEST {
+                return Err(format!("controller.{key} is up to {}; at most {LONGEST}", delay.max));
             }
         }
         if !(1..=1024).contains(&controller.slots_per_chip) {
@@ -307,7 +318,7 @@ impl DeviceConfig {
             }
         };
         let domains = self.allocation.policy().domains(chips);
-        let buffer_pages = self.buffer.validate(geometry, domains, partitions)?;
+        let buffer_pages = self.buffer.validate(geometry, partitions)?;
         let gc = &self.gc;
         if gc.start_below > gc.stop_above {
             return Err(format!(

@@ -67,7 +67,7 @@ prop_compose! {
         config.geometry.pages_per_block = pages;
         config.geometry.page_size = Bytes(page_size);
         config.map_cache = map_pages.map_or(MapCacheSize::All, |pages| {
-            MapCacheSize::Size(Bytes(pages * 4096 << partitions.len()))
+            MapCacheSize::Size(Bytes((pages * 4096) << partitions.len()))
         });
         config.allocation = policy(allocation);
         config.buffer.kind = policy(kind);
@@ -218,7 +218,7 @@ impl Pair {
 
     /// Reads every page by itself: exactly those of the reference are there.
     fn compare(&mut self) {
-        self.now = self.now + Span::from_secs(10);
+        self.now += Span::from_secs(10);
         for page in 0..self.mapped.len() {
             let before = self.ssd.counters().clone();
             self.submit(Operation::Read, page as u64, 1);
@@ -258,6 +258,75 @@ proptest! {
             agrees(&config, &steps);
         }
     }
+}
+
+/// Runs `requests` until everything has settled, with no more memory of what
+/// is mapped than the device's own.
+fn comes_to_rest(config: &DeviceConfig, requests: &[(u64, Operation, u64, u32)]) {
+    let mut ssd = ready(config, 1);
+    assert_eq!(support::timed(&mut ssd, requests).len(), requests.len());
+    ssd.check();
+}
+
+#[test]
+fn short_lanes_that_fill_the_buffer_together_are_flushed() {
+    let mut config = support::tiny();
+    config.allocation = policy("striped");
+    config.buffer.flush = vec![policy("page")];
+    config.buffer.size = Bytes(16 << 10);
+    // While the first page is programmed four more come, none with company.
+    let pages = [0, 4, 8, 12, 5, 9];
+    let mut requests = vec![(0, Operation::Write, 0, 4)];
+    requests.extend(pages.iter().map(|&page| (10_000, Operation::Write, page, 1)));
+    comes_to_rest(&config, &requests);
+}
+
+#[test]
+fn collection_goes_on_when_a_block_becomes_full() {
+    // A burst that opens every block before one is full: nothing to collect
+    // at first.
+    let mut config = support::exact_chip(16);
+    config.geometry.pages_per_block = 2;
+    config.logical_capacity = Bytes(128 << 10);
+    config.buffer.size = Bytes(448 << 10);
+    config.buffer.flush = vec![policy("watermark")];
+    config.gc.start_below = 0;
+    config.gc.stop_above = 0;
+    config.gc.concurrent_victims = 1;
+    config.precondition.pattern = Pattern::None;
+    for count in 1..40 {
+        comes_to_rest(&config, &vec![(0, Operation::Write, 0, 32); count]);
+    }
+}
+
+#[test]
+fn blocks_being_emptied_keep_the_room_they_need() {
+    // Many victims at a time on a single chip with hardly any room.
+    let mut config = support::exact_chip(58);
+    config.geometry.pages_per_block = 16;
+    config.geometry.page_size = Bytes(4096);
+    config.logical_capacity = Bytes(736 * 4096);
+    config.gc.start_below = 5;
+    config.gc.stop_above = 5;
+    config.gc.concurrent_victims = 5;
+    config.gc.pages_in_flight = 1;
+    config.gc.victim = policy("greedy");
+    config.scheduler = policy("fifo");
+    config.precondition.pattern = Pattern::Random;
+    for seed in 1..8 {
+        let mut ssd = ready(&config, seed);
+        let requests = support::random_pages(Operation::Write, 736, 2_000, seed);
+        assert_eq!(support::closed_loop(&mut ssd, 64, requests).len(), 2_000);
+        ssd.check();
+    }
+}
+
+#[test]
+fn an_idle_device_comes_to_rest_under_any_share() {
+    let mut config = support::exact();
+    config.precondition.pattern = Pattern::Random;
+    config.scheduler = policy(serde_json::json!({"policy": "debit", "gc_min": 0.0}));
+    comes_to_rest(&config, &vec![(0, Operation::Write, 0, 1000); 8]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Geometry;
 use crate::address::LOGICAL_PAGE_BYTES;
+use crate::config::{LONGEST, SLOWEST};
 
 /// Operation times and the channel's rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,11 +60,11 @@ impl Timing {
                 .collect::<Vec<_>>())
         };
         let longest = config.read.iter().chain(&config.program).chain([&config.erase]).max();
-        if longest.is_some_and(|&span| span > Span::from_secs(3600)) {
-            return Err("timing: an operation longer than an hour".into());
+        if let Some(span) = longest.filter(|&&span| span > LONGEST) {
+            return Err(format!("timing: an operation of {span}; at most {LONGEST}"));
         }
-        if config.channel_rate.0 == 0 {
-            return Err("timing.channel_rate is zero; nothing would ever be transferred".into());
+        if config.channel_rate < SLOWEST {
+            return Err(format!("timing.channel_rate is {}; at least {SLOWEST}", config.channel_rate));
         }
         let transfer = |slots| config.channel_rate.time_for(slots * LOGICAL_PAGE_BYTES);
         Ok(Timing {

@@ -4,6 +4,7 @@ use flashkeel_engine::{Cause, Ledger, Time};
 
 use crate::address::{ChipId, NONE};
 use crate::flash::Command;
+use crate::machine::MAX_INDEX;
 
 macro_rules! tasks {
     ($($(#[$doc:meta])* $name:ident = $label:literal),+ $(,)?) => {
@@ -27,10 +28,10 @@ macro_rules! tasks {
 }
 
 tasks! {
+    /// Loading and writing back of map pages: requests of the host wait for it.
+    Map = "map",
     /// Reads and writes of the host.
     Host = "host",
-    /// Loading and writing back of map pages.
-    Map = "map",
     /// Garbage collection, and the map pages it needs.
     Gc = "gc",
 }
@@ -194,6 +195,7 @@ impl Operations {
             self.ledgers[index as usize] = Ledger::ZERO;
             return OperationId(index);
         }
+        assert!(self.list.len() <= MAX_INDEX as usize, "more flash operations than events can name");
         self.list.push(operation);
         self.ledgers.push(Ledger::ZERO);
         self.readings.push(Ledger::ZERO);

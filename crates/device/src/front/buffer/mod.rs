@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use state::Buffer;
 
 use crate::address::LOGICAL_PAGE_BYTES;
+use crate::config::LONGEST;
 use crate::flash::Geometry;
 
 flashkeel_config::axis! {
@@ -88,7 +89,7 @@ impl Default for BufferConfig {
             size: Bytes(4 << 20),
             rewrite: Rewrite::Append,
             flush: vec![Trigger::Page, Trigger::Timeout],
-            timeout: Span::from_ms(10),
+            timeout: Span::from_ms(100),
             watermark: 0.8,
         }
     }
@@ -99,7 +100,10 @@ impl BufferConfig {
     ///
     /// # Errors
     /// A sentence naming the key and its remedy.
-    pub fn validate(&self, geometry: &Geometry, domains: u32, partitions: u64) -> Result<u32, String> {
+    pub fn validate(&self, geometry: &Geometry, partitions: u64) -> Result<u32, String> {
+        if self.kind.policy().pages_per_flush() == 0 {
+            return Err("buffer.kind.pages is 0; a group has at least one flash page".into());
+        }
         let pages = self.size.0 / LOGICAL_PAGE_BYTES / partitions;
         let least = u64::from(geometry.slots_per_page) * u64::from(self.kind.policy().pages_per_flush());
         if pages < least || pages > 1 << 22 {
@@ -127,8 +131,11 @@ impl BufferConfig {
                     .into());
             }
         }
-        if has(Trigger::Timeout) && self.timeout == Span::ZERO && domains > 0 {
-            return Err("buffer.timeout is zero; give the time a page may be buffered".into());
+        if has(Trigger::Timeout) && !(Span(1)..=LONGEST).contains(&self.timeout) {
+            return Err(format!(
+                "buffer.timeout is {}; give the time a page may be buffered, at most {LONGEST}",
+                self.timeout
+            ));
         }
         if has(Trigger::Watermark) && !(self.watermark > 0.0 && self.watermark < 1.0) {
             return Err(format!("buffer.watermark is {}; it must lie between 0 and 1", self.watermark));

@@ -27,6 +27,6 @@ impl BufferPolicy for Stripe {
     }
 
     fn pages_per_flush(&self) -> u32 {
-        self.pages.max(1)
+        self.pages
     }
 }

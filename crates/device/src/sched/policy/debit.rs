@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arbiter, Build, Pending, Signals};
 use crate::address::ChipId;
+use crate::config::LONGEST;
 use crate::sched::Task;
 
 /// Settings of `debit`.
@@ -80,13 +81,18 @@ impl Build for Debit {
         if !(self.gc_p >= 0.0 && self.gc_p.is_finite()) {
             return Err(format!("scheduler.gc_p is {}; it must not be negative", self.gc_p));
         }
-        if self.period == Span::ZERO {
-            return Err("scheduler.period is zero".into());
+        if !(SHORTEST_PERIOD..=LONGEST).contains(&self.period) {
+            return Err(format!(
+                "scheduler.period is {}; it must lie between {SHORTEST_PERIOD} and {LONGEST}",
+                self.period
+            ));
         }
         Ok(())
     }
 }
 
+/// Shorter periods would only cost time: an operation lasts longer.
+const SHORTEST_PERIOD: Span = Span::from_us(1);
 /// At rest a share decays until it is this close to its least value.
 const SETTLED_WITHIN: f64 = 1e-6;
 

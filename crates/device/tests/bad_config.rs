@@ -1,0 +1,202 @@
+//! Impossible devices are refused with the key and the remedy; the smallest
+//! ones that are accepted run.
+
+mod support;
+
+use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern};
+use flashkeel_engine::units::{Bytes, Rate};
+use flashkeel_engine::{Operation, Span};
+use support::*;
+
+/// Checks that `spoil` makes a good device one that is refused, in words that
+/// contain `expected`.
+fn refused(expected: &str, spoil: impl FnOnce(&mut DeviceConfig)) {
+    let mut config = tiny();
+    config.validate().expect("the device is good");
+    spoil(&mut config);
+    let message = config.validate().expect_err(expected);
+    assert!(message.contains(expected), "{message:?} does not say {expected:?}");
+}
+
+#[test]
+fn geometry_out_of_range() {
+    refused("geometry.channels is 0; it must lie between 1 and 256", |c| c.geometry.channels = 0);
+    refused("geometry.channels is 257", |c| c.geometry.channels = 257);
+    refused("geometry.chips_per_channel is 0", |c| c.geometry.chips_per_channel = 0);
+    refused("geometry.planes_per_chip is 17; it must lie between 1 and 16", |c| {
+        c.geometry.planes_per_chip = 17
+    });
+    refused("geometry.blocks_per_plane is 0", |c| c.geometry.blocks_per_plane = 0);
+    refused("geometry.pages_per_block is 4294967295", |c| c.geometry.pages_per_block = u32::MAX);
+    refused("geometry.page_size is 0B", |c| c.geometry.page_size = Bytes(0));
+    refused("geometry.page_size is 6KiB; it must be a multiple of 4KiB", |c| {
+        c.geometry.page_size = Bytes(6 << 10)
+    });
+    refused("geometry.page_size is 1MiB", |c| c.geometry.page_size = Bytes(1 << 20));
+    refused("a flash page of 3 mapping units", |c| c.geometry.page_size = Bytes(12 << 10));
+    refused("at most 64", |c| {
+        c.geometry.page_size = Bytes(128 << 10);
+        c.geometry.planes_per_chip = 4;
+        c.geometry.multi_plane = true;
+    });
+    refused("at most 15.7 TiB are supported", |c| {
+        c.geometry.channels = 256;
+        c.geometry.chips_per_channel = 256;
+        c.geometry.blocks_per_plane = 1 << 20;
+    });
+}
+
+#[test]
+fn times_and_rates_out_of_range() {
+    refused("timing.read is empty; give one time per page type", |c| c.timing.read.clear());
+    refused("timing.program is empty", |c| c.timing.program.clear());
+    refused("timing: an operation of 2h; at most 1h", |c| c.timing.erase = Span::from_secs(7200));
+    refused("timing.channel_rate is 0B/s; at least 1MB/s", |c| c.timing.channel_rate = Rate(0));
+    refused("host_link is 0B/s", |c| c.host_link = Some(Rate(0)));
+    refused("controller.lookup: min 2ns is above max 1ns", |c| c.controller.lookup = Delay::between_ns(2, 1));
+    refused("controller.background_generation is up to", |c| {
+        c.controller.background_generation = Delay::between_ns(0, u64::MAX)
+    });
+}
+
+#[test]
+fn controller_limits_out_of_range() {
+    for slots in [0, 1025] {
+        refused("controller.slots_per_chip is", |c| c.controller.slots_per_chip = slots);
+    }
+    for depth in [0, u32::MAX] {
+        refused("controller.queue_depth is", |c| c.controller.queue_depth = depth);
+    }
+}
+
+#[test]
+fn capacity_out_of_range() {
+    refused("logical_capacity is 0B; it must be a positive multiple of 4KiB", |c| {
+        c.logical_capacity = Bytes(0)
+    });
+    refused("logical_capacity is 4097B", |c| c.logical_capacity = Bytes(4097));
+    refused("logical_capacity 1GiB exceeds the flash, 12MiB", |c| c.logical_capacity = Bytes(1 << 30));
+    refused("too little over-provisioning: the device has 96 blocks", |c| {
+        c.logical_capacity = Bytes(12 << 20)
+    });
+    refused("each chip of a striped device has 24 blocks", |c| {
+        c.allocation = policy("striped");
+        c.logical_capacity = Bytes(11 << 20);
+    });
+    refused("lower logical_capacity (4MiB) or gc.stop_above", |c| c.gc.stop_above = 80);
+}
+
+#[test]
+fn partition_bits_that_divide_nothing() {
+    refused("partition_bits: bit 2 of the LBA; it must lie between 3", |c| c.partition_bits = vec![2]);
+    refused("partition_bits: bit 48", |c| c.partition_bits = vec![48]);
+    refused("partition_bits names a bit twice", |c| c.partition_bits = vec![5, 5]);
+    refused("partition_bits has 7 bits; at most 6", |c| c.partition_bits = (3..10).collect());
+    refused("8 partitions of 4 chips; the chips must divide evenly", |c| c.partition_bits = vec![3, 4, 5]);
+    refused("is not a multiple of 8MiB, the period of partition bit 13", |c| c.partition_bits = vec![13]);
+}
+
+#[test]
+fn buffers_that_would_stand_still() {
+    refused("buffer.size is 4KiB", |c| c.buffer.size = Bytes(4 << 10));
+    refused("needs at least 16KiB and at most 16GiB", |c| c.buffer.size = Bytes(1 << 50));
+    refused("needs at least 112KiB", |c| {
+        c.buffer.kind = policy("stripe");
+        c.buffer.size = Bytes(64 << 10);
+    });
+    refused("buffer.kind.pages is 0", |c| {
+        c.buffer.kind = policy(serde_json::json!({"policy": "stripe", "pages": 0}))
+    });
+    refused("buffer.flush names none of \"page\", \"full\" and \"watermark\"", |c| {
+        c.buffer.flush = vec![policy("timeout"), policy("read")]
+    });
+    refused("buffer.rewrite is \"coalesce\", but kind \"none\"", |c| {
+        c.buffer.kind = policy("none");
+        c.buffer.rewrite = policy("coalesce");
+    });
+    refused("buffer.flush needs \"page\" and \"timeout\" with kind \"none\"", |c| {
+        c.buffer.kind = policy("none");
+        c.buffer.flush = vec![policy("page")];
+    });
+    for timeout in [Span::ZERO, Span(u64::MAX)] {
+        refused("buffer.timeout is", |c| c.buffer.timeout = timeout);
+    }
+    for watermark in [0.0, 1.0, -1.0, f64::NAN] {
+        refused("buffer.watermark is", |c| {
+            c.buffer.flush.push(policy("watermark"));
+            c.buffer.watermark = watermark;
+        });
+    }
+}
+
+#[test]
+fn collection_that_contradicts_itself() {
+    refused("gc.start_below (9) is above gc.stop_above (8)", |c| {
+        c.gc.start_below = 9;
+        c.gc.stop_above = 8;
+    });
+    for count in [0, u32::MAX] {
+        refused("gc.concurrent_victims is", |c| c.gc.concurrent_victims = count);
+        refused("gc.pages_in_flight is", |c| c.gc.pages_in_flight = count);
+        refused("victim.d is", |c| {
+            c.gc.victim = policy(serde_json::json!({"policy": "d-choices", "d": count}))
+        });
+    }
+}
+
+#[test]
+fn schedulers_out_of_range() {
+    let scheduler = |settings: serde_json::Value| move |c: &mut DeviceConfig| c.scheduler = policy(settings);
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    for (expected, settings) in [
+        ("scheduler.gc is 0; a weight lies between 1 and 1000", r#"{"policy": "fair", "gc": 0}"#),
+        ("scheduler.host is 1001", r#"{"policy": "fair", "host": 1001}"#),
+        (
+            "scheduler.gc_min (0.5) is above gc_max (0.2)",
+            r#"{"policy": "debit", "gc_min": 0.5, "gc_max": 0.2}"#,
+        ),
+        ("scheduler.gc_max is 1.5; a share lies between 0 and 1", r#"{"policy": "debit", "gc_max": 1.5}"#),
+        ("scheduler.map is -0.1", r#"{"policy": "debit", "map": -0.1}"#),
+        ("scheduler.gc_static is 2", r#"{"policy": "debit", "gc_static": 2.0}"#),
+        ("scheduler.gc_i is 1; it must be at least 0 and below 1", r#"{"policy": "debit", "gc_i": 1.0}"#),
+        ("scheduler.gc_p is -1", r#"{"policy": "debit", "gc_p": -1.0}"#),
+        ("scheduler.period is 0ns", r#"{"policy": "debit", "period": "0ns"}"#),
+        ("scheduler.period is 52w", r#"{"policy": "debit", "period": "52w"}"#),
+    ] {
+        refused(expected, scheduler(json(settings)));
+    }
+}
+
+#[test]
+fn map_caches_and_fills_out_of_range() {
+    refused("map_cache is 2KiB; each partition needs at least one 4KiB map page", |c| {
+        c.map_cache = MapCacheSize::Size(Bytes(2048))
+    });
+    for fill in [0.0, 1.1, f64::NAN, -1.0] {
+        refused("precondition.fill is", |c| c.precondition.fill = fill);
+    }
+}
+
+#[test]
+fn the_smallest_devices_run() {
+    for (pages_per_block, page_size) in [(1, 4096), (1, 16 << 10), (2, 4096), (16, 16 << 10)] {
+        for pattern in [Pattern::None, Pattern::Random] {
+            let mut config = exact_chip(1);
+            config.geometry.pages_per_block = pages_per_block;
+            config.geometry.page_size = Bytes(page_size);
+            config.logical_capacity = Bytes(4096);
+            config.gc.start_below = 0;
+            config.gc.stop_above = 0;
+            config.buffer.size = Bytes(page_size);
+            config.precondition.pattern = pattern;
+            while config.validate().is_err() {
+                config.geometry.blocks_per_plane += 1;
+                assert!(config.geometry.blocks_per_plane < 16, "{:?}", config.validate());
+            }
+            let mut ssd = ready(&config, 1);
+            let done = closed_loop(&mut ssd, 8, random_pages(Operation::Write, 1, 500, 1));
+            assert_eq!(done.len(), 500);
+            ssd.check();
+        }
+    }
+}

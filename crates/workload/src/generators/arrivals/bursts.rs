@@ -1,4 +1,4 @@
-//! Requests arrive in bursts with silence between them.
+//! `bursts`: requests arrive in bursts with silence between them.
 
 use flashkeel_engine::{Span, Stream};
 use schemars::JsonSchema;

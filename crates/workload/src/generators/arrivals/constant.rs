@@ -1,4 +1,4 @@
-//! Requests arrive at equal gaps.
+//! `constant`: requests arrive at equal gaps.
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;

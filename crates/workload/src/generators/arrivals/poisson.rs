@@ -1,4 +1,4 @@
-//! Requests arrive independently of each other.
+//! `poisson`: requests arrive independently of each other.
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! A small part often, the rest seldom.
+//! `hot-cold`: a small part often, the rest seldom.
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! One place after the other.
+//! `sequential`: one place after the other.
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;

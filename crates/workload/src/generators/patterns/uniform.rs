@@ -1,4 +1,4 @@
-//! Every place alike.
+//! `uniform`: every place alike.
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Few places much, most places little.
+//! `zipf`: few places much, most places little.
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;

@@ -14,7 +14,7 @@ macro_rules! tasks {
         pub enum Task { $($(#[$doc])* $name),+ }
 
         impl Task {
-            /// Every task, in order of falling priority.
+            /// Every task.
             pub const ALL: &'static [Task] = &[$(Task::$name),+];
             /// Number of tasks.
             pub const COUNT: usize = Task::ALL.len();
@@ -28,10 +28,10 @@ macro_rules! tasks {
 }
 
 tasks! {
-    /// Loading and writing back of map pages: requests of the host wait for it.
-    Map = "map",
     /// Reads and writes of the host.
     Host = "host",
+    /// Loading and writing back of map pages.
+    Map = "map",
     /// Garbage collection, and the map pages it needs.
     Gc = "gc",
 }

@@ -82,7 +82,7 @@ pub struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// The tasks to choose from, in order of falling priority.
+    /// The tasks to choose from.
     #[inline]
     pub fn tasks(&self) -> impl Iterator<Item = Task> + use<> {
         let mask = self.mask;

@@ -102,8 +102,8 @@ fn fifo_serves_in_order_of_arrival() {
 }
 
 #[test]
-fn priority_serves_host_then_map_then_collection() {
-    assert_eq!(contest("priority"), [0, 2, 5, 3, 1, 4]);
+fn priority_serves_map_then_host_then_collection() {
+    assert_eq!(contest("priority"), [0, 3, 2, 5, 1, 4]);
 }
 
 #[test]

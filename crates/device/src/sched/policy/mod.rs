@@ -18,7 +18,7 @@ flashkeel_config::axis! {
     pub enum SchedulerConfig as "scheduler": Build {
         /// One queue for all tasks, in order of arrival.
         Fifo(fifo::Fifo) = "fifo",
-        /// Fixed priority, host first.
+        /// Fixed priority: map, host, garbage collection.
         Priority(priority::Priority) = "priority",
         /// Weighted fair queueing: virtual time per task per chip.
         Fair(fair::Fair) = "fair",

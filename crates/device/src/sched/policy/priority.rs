@@ -1,4 +1,6 @@
-//! `priority`: fixed priority, host first (the arbitration of AutoSSD's "rain").
+//! `priority`: fixed priority, the host before background work (the
+//! arbitration of AutoSSD's "rain"). Map pages come first of all: requests of
+//! the host wait for them, and behind other requests they would wait longest.
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;
@@ -8,7 +10,7 @@ use super::{Arbiter, Build, Pending};
 use crate::address::ChipId;
 use crate::sched::Task;
 
-/// Settings of `priority`: none; tasks rank host, map, garbage collection.
+/// Settings of `priority`: none; tasks rank map, host, garbage collection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Priority {}
@@ -19,11 +21,15 @@ impl Build for Priority {
     }
 }
 
+/// The tasks in order of falling priority.
+const RANKS: [Task; Task::COUNT] = [Task::Map, Task::Host, Task::Gc];
+
 struct PriorityArbiter;
 
 impl Arbiter for PriorityArbiter {
     #[inline]
     fn pick(&mut self, _chip: ChipId, pending: &Pending<'_>) -> Task {
-        pending.tasks().next().expect("something is pending")
+        let is_pending = |task: &Task| pending.mask >> *task as u32 & 1 == 1;
+        RANKS.into_iter().find(is_pending).expect("something is pending")
     }
 }

@@ -68,13 +68,17 @@ impl Cause {
     }
 }
 
+/// Entries of a ledger: the causes, and zeros up to whole vector registers, so
+/// that whole-ledger operations need no scalar rest.
+const ENTRIES: usize = Cause::COUNT.next_multiple_of(4);
+
 /// Nanoseconds per [`Cause`]. A request's ledger sums to its latency exactly.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Ledger([u64; Cause::COUNT]);
+pub struct Ledger([u64; ENTRIES]);
 
 impl Ledger {
     /// The empty ledger.
-    pub const ZERO: Ledger = Ledger([0; Cause::COUNT]);
+    pub const ZERO: Ledger = Ledger([0; ENTRIES]);
 
     /// Charges `span` to `cause`.
     #[inline]
@@ -147,7 +151,7 @@ impl Ledger {
             }
             mask
         };
-        (0..Cause::COUNT).any(|i| GC >> i & 1 == 1 && self.0[i] > 0)
+        (0..Cause::COUNT).filter(|i| GC >> i & 1 == 1).fold(0, |any, i| any | self.0[i]) > 0
     }
 
     /// (cause, nanoseconds) pairs, in ledger order, zeros included.

@@ -94,12 +94,16 @@ impl EventQueue {
     /// Puts a word into its place in `near`, which has room.
     #[inline]
     fn insert(&mut self, word: u128) {
+        // Of two words with the same upper half, the one that entered last is
+        // the larger, and that is this one: half the word decides.
+        let upper = upper_half(word);
+        let near = &mut self.near[..=self.near_len];
         let mut at = self.near_len;
-        while at > 0 && self.near[at - 1] < word {
-            self.near[at] = self.near[at - 1];
+        while at > 0 && upper_half(near[at - 1]) <= upper {
+            near[at] = near[at - 1];
             at -= 1;
         }
-        self.near[at] = word;
+        near[at] = word;
         self.near_len += 1;
     }
 
@@ -163,6 +167,11 @@ impl Heap {
         }
         first
     }
+}
+
+#[inline]
+fn upper_half(word: u128) -> u64 {
+    (word >> 64) as u64
 }
 
 #[inline]

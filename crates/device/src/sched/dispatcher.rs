@@ -2,6 +2,7 @@
 
 use flashkeel_engine::{Cause, EventQueue, Ledger, Time};
 
+use super::held::Held;
 use super::operation::Stage;
 use super::queue::{ChipQueue, Pending};
 use super::{Arbiter, OperationId, Operations, Signals};
@@ -19,10 +20,7 @@ pub struct Dispatcher {
     depth: usize,
     /// Operations pending for, in slots of, and running on each chip.
     loads: Vec<u32>,
-    /// For each chip with a free slot and something pending that the policy
-    /// holds back: the tasks that have it. Empty for other chips.
-    held: Vec<u32>,
-    held_count: usize,
+    held: Held,
     held_cursor: usize,
     arrivals: u64,
 }
@@ -37,8 +35,7 @@ impl Dispatcher {
             queues: (0..chips).map(|_| ChipQueue::new(depth as usize)).collect(),
             depth: depth as usize,
             loads: vec![0; chips as usize],
-            held: vec![0; chips as usize],
-            held_count: 0,
+            held: Held::new(chips as usize),
             held_cursor: 0,
             arrivals: 0,
         }
@@ -88,7 +85,7 @@ impl Dispatcher {
         self.arbiter.completed(task);
         self.dispatch(now, chip, events);
         // Held chips wait for tasks that were closed; only one can have opened.
-        if self.held_count > 0 && was_open >> task as u32 & 1 == 0 {
+        if was_open >> task as u32 & 1 == 0 {
             self.retry_held(now, events);
         }
         Some(running)
@@ -136,12 +133,12 @@ impl Dispatcher {
             let queue = &self.queues[index];
             let waiting = queue.mask();
             if waiting == 0 || queue.slots.len() == self.depth {
-                self.set_held(index, 0);
+                self.held.set(index, 0);
                 break;
             }
             let mask = waiting & self.arbiter.open_tasks();
             if mask == 0 {
-                self.set_held(index, waiting);
+                self.held.set(index, waiting);
                 break;
             }
             let pending = Pending { queue, operations: &self.operations, timing: self.array.timing(), mask };
@@ -205,23 +202,13 @@ impl Dispatcher {
 
     /// Offers held chips again, in rotation, after the policy's limits moved.
     fn retry_held(&mut self, now: Time, events: &mut EventQueue) {
-        let chips = self.held.len();
-        let mut open = self.arbiter.open_tasks();
-        for chip in (self.held_cursor..chips).chain(0..self.held_cursor) {
-            if self.held[chip] & open != 0 {
+        let (chips, cursor) = (self.held.len(), self.held_cursor);
+        for (mut first, end) in [(cursor, chips), (0, cursor)] {
+            while let Some(chip) = self.held.next(first..end, self.arbiter.open_tasks()) {
                 self.dispatch(now, ChipId(chip as u32), events);
-                open = self.arbiter.open_tasks();
                 self.held_cursor = if chip + 1 == chips { 0 } else { chip + 1 };
-            }
-            if open == 0 || self.held_count == 0 {
-                break;
+                first = chip + 1;
             }
         }
-    }
-
-    #[inline]
-    fn set_held(&mut self, chip: usize, tasks: u32) {
-        let before = std::mem::replace(&mut self.held[chip], tasks);
-        self.held_count = self.held_count + usize::from(tasks != 0) - usize::from(before != 0);
     }
 }

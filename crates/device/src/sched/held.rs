@@ -1,0 +1,80 @@
+//! Chips that the policy holds back.
+
+use super::Task;
+
+/// Which chips have a free slot and something pending that the policy does
+/// not let go, and whose it is.
+pub(super) struct Held {
+    /// Bit set of the tasks held at each chip; empty for other chips.
+    tasks: Vec<u32>,
+    /// The same by task, 64 chips to a word, so that chips where nothing can
+    /// have changed cost nothing to pass over.
+    chips: Vec<[u64; Task::COUNT]>,
+}
+
+impl Held {
+    /// Nothing held at any of `chips` chips.
+    pub fn new(chips: usize) -> Self {
+        Held { tasks: vec![0; chips], chips: vec![[0; Task::COUNT]; chips.div_ceil(64)] }
+    }
+
+    /// Notes that `tasks` are held at `chip`.
+    #[inline]
+    pub fn set(&mut self, chip: usize, tasks: u32) {
+        if std::mem::replace(&mut self.tasks[chip], tasks) != tasks {
+            for (task, word) in self.chips[chip / 64].iter_mut().enumerate() {
+                let bit = u64::from(tasks >> task & 1);
+                *word = *word & !(1 << (chip % 64)) | bit << (chip % 64);
+            }
+        }
+    }
+
+    /// The first of `chips` at which one of `tasks` is held.
+    #[inline]
+    pub fn next(&self, chips: std::ops::Range<usize>, tasks: u32) -> Option<usize> {
+        let mut at = chips.start;
+        while at < chips.end {
+            let words = self.chips[at / 64].iter().enumerate();
+            let chosen = words.map(|(task, &word)| if tasks >> task & 1 == 1 { word } else { 0 });
+            let word = chosen.fold(0, |all, word| all | word) >> (at % 64);
+            if word != 0 {
+                let chip = at + word.trailing_zeros() as usize;
+                return (chip < chips.end).then_some(chip);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
+    /// Number of chips.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chips_are_found_by_task_in_order_across_words() {
+        let mut held = Held::new(200);
+        let (host, gc) = (1 << Task::Host as u32, 1 << Task::Gc as u32);
+        for (chip, tasks) in [(3, host), (63, gc), (64, host | gc), (199, gc)] {
+            held.set(chip, tasks);
+        }
+        let found = |held: &Held, tasks| {
+            let mut chips = Vec::new();
+            while let Some(chip) = held.next(chips.last().map_or(0, |chip| chip + 1)..held.len(), tasks) {
+                chips.push(chip);
+            }
+            chips
+        };
+        assert_eq!(found(&held, gc), [63, 64, 199]);
+        assert_eq!(found(&held, host), [3, 64]);
+        held.set(64, host);
+        assert_eq!(found(&held, gc), [63, 199]);
+        assert_eq!(held.next(0..3, host | gc), None);
+        assert_eq!(held.next(4..63, host | gc), None);
+    }
+}

@@ -3,6 +3,7 @@
 #   make test    set up, run every test
 #   make lint    formatting, clippy, ruff, mypy
 #   make docs    regenerate docs/configuration.md and docs/schema.json
+#   make readme  renew the picture and the example of README.md
 #   make bench   measure, write target/bench.json
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -12,7 +13,7 @@ CORE_SOURCES := $(shell find crates -name target -prune -o -type f -print) Cargo
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs readme bench clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
@@ -30,6 +31,9 @@ lint: .venv/core.stamp
 
 docs: .venv/core.stamp
 	$(BIN)/python scripts/write_docs.py
+
+readme: demo
+	$(BIN)/python scripts/write_readme.py
 
 bench:
 	cargo run --release -p flashkeel-host --example bench

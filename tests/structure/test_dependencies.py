@@ -1,0 +1,93 @@
+"""Dependencies point one way: between crates, inside the device, inside the Python package."""
+
+import re
+import tomllib
+
+import pytest
+from structure.source import ROOT, code, name, python, rust
+
+CRATES = {
+    "engine": set(),
+    "config": set(),
+    "stats": {"engine"},
+    "workload": {"config", "engine"},
+    "device": {"config", "engine"},
+    "host": {"device", "engine", "stats", "workload"},
+    "experiment": {"config", "device", "host", "stats", "workload"},
+    "python": {"experiment", "stats"},
+}
+"""Each crate, and exactly the crates of the project that it builds on."""
+
+FOUNDATION = {"address", "prefetch"}
+DATA_PATH = {"front", "ftl", "sched", "flash"}
+DEVICE = {
+    "address": set(),
+    "prefetch": set(),
+    "presets": set(),
+    "flash": FOUNDATION,
+    "sched": {"flash", *FOUNDATION},
+    "counters": {"sched", *FOUNDATION},
+    "machine": {"sched", "counters", *FOUNDATION},
+    # `config` for the resolved layout only.
+    "ftl": {"sched", "flash", "machine", "config", *FOUNDATION},
+    # `ssd` because requests are carried on by methods of the device.
+    "front": {"ftl", "sched", "flash", "machine", "ssd", *FOUNDATION},
+    "config": {*DATA_PATH, "machine", *FOUNDATION},
+    "ssd": {*DATA_PATH, "config", "counters", "machine", *FOUNDATION},
+}
+"""Each module of the device, and the modules it may use: front → ftl → sched → flash."""
+
+LIMITS = {"LONGEST", "SLOWEST", "MAX_INDEX"}
+"""Constants that bound settings and pools; every module may name them."""
+
+
+def test_every_crate_is_listed():
+    assert {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")} == set(CRATES)
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_crates_build_on_the_crates_below_them(crate):
+    manifest = tomllib.loads((ROOT / f"crates/{crate}/Cargo.toml").read_text())
+    declared = {
+        dependency.removeprefix("flashkeel-")
+        for dependency in manifest["dependencies"]
+        if dependency.startswith("flashkeel-")
+    }
+    assert declared == CRATES[crate]
+    text = "".join(map(code, rust(f"crates/{crate}")))
+    unused = {other for other in declared if f"flashkeel_{other}" not in text}
+    assert not unused, "declared but never used"
+
+
+def test_every_module_of_the_device_is_listed():
+    modules = {path.stem for path in (ROOT / "crates/device/src").iterdir()}
+    assert modules - {"lib"} == set(DEVICE)
+
+
+@pytest.mark.parametrize("module", DEVICE)
+def test_the_device_uses_only_what_lies_further_down_its_data_path(module):
+    used = {
+        f"{name(path)} uses {other}"
+        for path in rust("crates/device/src")
+        if path.relative_to(ROOT / "crates/device/src").parts[0].removesuffix(".rs") == module
+        for other in _modules_named(path)
+        if other not in DEVICE[module] | {module}
+    }
+    assert not used
+
+
+def _modules_named(path):
+    """Return the first step of every path that starts at the root of the device's crate."""
+    limits = "|".join(LIMITS)
+    text = re.sub(rf"crate::\w+::(\{{(({limits})(, )?)+\}}|{limits});", "", code(path))
+    depth = len(path.relative_to(ROOT / "crates/device/src").parts) - (path.name == "mod.rs")
+    for start in ("crate", "::".join(["super"] * depth)):
+        yield from re.findall(rf"(?<![\w:]){start}::(\w+)", text)
+        for group in re.findall(rf"(?<![\w:]){start}::\{{([^}}]*)\}}", text):
+            yield from re.findall(r"(?:^|,)\s*(\w+)", group)
+
+
+def test_only_the_command_imports_the_command_line():
+    package = ROOT / "python/flashkeel"
+    outside = [p for p in python() if package / "cli" not in p.parents and p.name != "__main__.py"]
+    assert not [name(path) for path in outside if "flashkeel.cli" in path.read_text()]

@@ -1,0 +1,34 @@
+"""The simulator asks nothing of the world, and nothing in it has an order by chance."""
+
+import re
+
+import pytest
+from structure.source import code, name, rust
+
+FORBIDDEN = {
+    "a clock": r"\b(Instant|SystemTime)\b",
+    "files": r"\bfs::|\bFile::",
+    "sockets": r"\bstd::net\b|\b(Tcp|Udp|Unix)(Stream|Listener|Socket)\b",
+    "the environment": r"\benv::|\bstd::env\b",
+    "threads": r"\b(thread::|thread_local!|rayon)",
+    "hashed collections": r"\bHash(Map|Set)\b",
+    "other random numbers": r"\b(thread_rng|StdRng|SmallRng|OsRng|getrandom)\b",
+}
+
+ALLOWED = {
+    ("crates/workload/src/input/mod.rs", "files"): "reads traces",
+    ("crates/workload/src/writers/mod.rs", "files"): "writes traces",
+    ("crates/experiment/src/cache.rs", "files"): "keeps steady states; no result depends on it",
+    ("crates/experiment/src/cache.rs", "a clock"): "finds the file unused for longest",
+    ("crates/experiment/src/cache.rs", "the environment"): "the folder of its test",
+    ("crates/experiment/src/run.rs", "a clock"): "reports wall time beside the result",
+    ("crates/python/src/run.rs", "a clock"): "limits progress reports",
+}
+"""Who may use what, and why."""
+
+
+@pytest.mark.parametrize("thing", FORBIDDEN)
+def test_nothing_depends_on_the_world_or_on_chance(thing):
+    pattern = re.compile(FORBIDDEN[thing])
+    users = {name(path) for path in rust() if pattern.search(code(path))}
+    assert users == {path for path, allowed in ALLOWED if allowed == thing}

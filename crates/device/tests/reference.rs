@@ -53,6 +53,10 @@ prop_compose! {
         map_pages in prop::sample::select(vec![None, Some(1u64), Some(1), Some(3)]),
         partitions in prop::sample::select(vec![vec![], vec![], vec![4u32], vec![6]]),
         others in (1..5u32, prop::bool::ANY, prop::sample::select(vec!["none", "sequential", "random"])),
+        front_door in (
+            prop::sample::select(vec!["none", "none", "periodic"]),
+            prop::sample::select(vec!["none", "none", "static-cap"]),
+        ),
         slack in prop::sample::select(vec![1.0, 1.0, 0.9, 0.5]),
     ) -> Option<DeviceConfig> {
         let (channels, chips, planes, multi_plane, blocks, pages) = shape;
@@ -85,6 +89,8 @@ prop_compose! {
         config.controller.slots_per_chip = others.0;
         config.host_link = others.1.then_some(Rate(1_000_000_000));
         config.precondition.pattern = policy::<Pattern>(others.2);
+        config.window = policy(front_door.0);
+        config.throttle = policy(front_door.1);
         tightest(config, slack)
     }
 }
@@ -118,6 +124,8 @@ struct Pair {
     now: Time,
     next_id: u64,
     idle: u32,
+    /// Windows come and go for ever: such a device never comes to rest.
+    has_windows: bool,
 }
 
 impl Pair {
@@ -126,7 +134,8 @@ impl Pair {
         let pages = config.logical_capacity.0 / 4096;
         let filled = config.precondition.pattern != Pattern::None;
         let mapped = vec![filled; pages as usize];
-        Pair { ssd, mapped, flying: Default::default(), now: Time::ZERO, next_id: 0, idle: 0 }
+        let has_windows = config.window.name() != "none";
+        Pair { ssd, mapped, flying: Default::default(), now: Time::ZERO, next_id: 0, idle: 0, has_windows }
     }
 
     fn advance(&mut self, to: Time) {
@@ -207,7 +216,12 @@ impl Pair {
             self.progress();
         }
         let mut none = Vec::new();
-        settle(&mut self.ssd, &mut none);
+        if self.has_windows {
+            self.now += Span::from_secs(5);
+            self.ssd.advance(self.now, &mut none);
+        } else {
+            settle(&mut self.ssd, &mut none);
+        }
         assert_eq!(none, []);
         let mut gauges = Vec::new();
         self.ssd.gauges(&mut gauges);
@@ -266,6 +280,10 @@ fn comes_to_rest(config: &DeviceConfig, requests: &[(u64, Operation, u64, u32)])
     let mut ssd = ready(config, 1);
     assert_eq!(support::timed(&mut ssd, requests).len(), requests.len());
     ssd.check();
+    let mut gauges = Vec::new();
+    ssd.gauges(&mut gauges);
+    let active = Ssd::gauge_names().iter().position(|name| name == "gc_active");
+    assert_eq!(gauges[active.expect("a gauge")], 0, "collection stands still");
 }
 
 #[test]
@@ -294,8 +312,10 @@ fn collection_goes_on_when_a_block_becomes_full() {
     config.gc.stop_above = 0;
     config.gc.concurrent_victims = 1;
     config.precondition.pattern = Pattern::None;
-    for count in 1..40 {
-        comes_to_rest(&config, &vec![(0, Operation::Write, 0, 32); count]);
+    for count in 1..20 {
+        let mut requests = vec![(0, Operation::Write, 0, 32); count];
+        requests.push((0, Operation::Flush, 0, 0));
+        comes_to_rest(&config, &requests);
     }
 }
 
@@ -312,11 +332,17 @@ fn blocks_being_emptied_keep_the_room_they_need() {
     config.gc.pages_in_flight = 1;
     config.gc.victim = policy("greedy");
     config.scheduler = policy("fifo");
+    config.buffer.size = Bytes(112 << 10);
+    config.buffer.flush = vec![policy("watermark")];
     config.precondition.pattern = Pattern::Random;
     for seed in 1..8 {
         let mut ssd = ready(&config, seed);
-        let requests = support::random_pages(Operation::Write, 736, 2_000, seed);
-        assert_eq!(support::closed_loop(&mut ssd, 64, requests).len(), 2_000);
+        let mut random = flashkeel_engine::Stream::new(seed, "test workload");
+        let requests = (0..500).map(|id| {
+            let pages = random.between(1, 60) as u32;
+            request(id, Operation::Write, random.below(736 - 60), pages)
+        });
+        assert_eq!(support::closed_loop(&mut ssd, 16, requests).len(), 500);
         ssd.check();
     }
 }

@@ -77,8 +77,11 @@ impl Ftl {
     /// to run whatever the window.
     #[inline]
     fn gc_is_allowed(&self, machine: &Machine) -> bool {
-        machine.background_allowed
-            || (0..self.domains).any(|domain| self.blocks.free_in(domain) <= self.points.reserves().host)
+        let urgent = |domain| {
+            self.blocks.free_in(domain) <= self.points.reserves().host
+                || !self.stalled_host[domain as usize].is_empty()
+        };
+        machine.background_allowed || (0..self.domains).any(urgent)
     }
 
     /// Whether an operation could be generated, or a victim chosen, now.

@@ -1,0 +1,195 @@
+//! Stages over leaves through the router, in virtual time.
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::{
+    Completion, Lba, Leaf, Ledger, Operation, Outbox, Request, RequestId, Span, Stack, Stage, Status, Submit,
+    Time,
+};
+
+/// Serves one request at a time, each in `service`; refuses more than `depth`.
+struct Server {
+    service: Span,
+    depth: usize,
+    queue: VecDeque<(RequestId, Time)>,
+    free_at: Time,
+    refusals: u32,
+}
+
+impl Server {
+    fn new(service: u64, depth: usize) -> Server {
+        Server { service: Span(service), depth, queue: VecDeque::new(), free_at: Time::ZERO, refusals: 0 }
+    }
+}
+
+impl Leaf for Server {
+    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+        if self.queue.len() == self.depth {
+            self.refusals += 1;
+            return Submit::Busy;
+        }
+        self.free_at = self.free_at.max(now) + self.service;
+        self.queue.push_back((request.id, self.free_at));
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.queue.front().map(|&(_, end)| end)
+    }
+
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        while let Some(&(id, time)) = self.queue.front().filter(|&&(_, end)| end <= now) {
+            self.queue.pop_front();
+            completions.push(Completion { id, time, status: Status::Ok, ledger: Ledger::ZERO });
+        }
+    }
+}
+
+/// What a stage has in flight: the request, and its parts to come.
+struct Parts {
+    id: RequestId,
+    left: u32,
+}
+
+/// Sends writes to every child and reads to one after the other.
+struct Mirror {
+    children: usize,
+    turn: usize,
+    parts: Vec<Parts>,
+    /// Completions in order of their arrival here, as (child, time).
+    seen: Vec<(usize, Time)>,
+}
+
+impl Mirror {
+    fn new(children: usize) -> Mirror {
+        Mirror { children, turn: 0, parts: Vec::new(), seen: Vec::new() }
+    }
+}
+
+impl Stage for Mirror {
+    fn submit(&mut self, _now: Time, request: &Request, outbox: &mut Outbox) -> Submit {
+        let id = RequestId(self.parts.len() as u64);
+        let all = request.operation == Operation::Write;
+        let targets = if all { 0..self.children } else { self.turn..self.turn + 1 };
+        self.turn = (self.turn + usize::from(!all)) % self.children;
+        self.parts.push(Parts { id: request.id, left: targets.len() as u32 });
+        outbox.requests.extend(targets.map(|child| (child, Request { id, ..*request })));
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        None
+    }
+
+    fn advance(&mut self, _now: Time, _outbox: &mut Outbox) {}
+
+    fn completed(&mut self, now: Time, child: usize, completion: &Completion, outbox: &mut Outbox) {
+        assert_eq!(completion.time, now, "a stage hears of a completion at its own time");
+        self.seen.push((child, now));
+        let parts = &mut self.parts[completion.id.0 as usize];
+        parts.left = parts.left.checked_sub(1).expect("a part completes exactly once");
+        if parts.left == 0 {
+            outbox.completions.push(Completion { id: parts.id, ..*completion });
+        }
+    }
+}
+
+/// Holds each request for a while before its only child gets it.
+struct Delay {
+    by: Span,
+    held: VecDeque<(Time, Request)>,
+}
+
+impl Stage for Delay {
+    fn submit(&mut self, now: Time, request: &Request, _outbox: &mut Outbox) -> Submit {
+        self.held.push_back((now + self.by, *request));
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.held.front().map(|&(due, _)| due)
+    }
+
+    fn advance(&mut self, now: Time, outbox: &mut Outbox) {
+        while let Some(&(due, request)) = self.held.front().filter(|&&(due, _)| due <= now) {
+            self.held.pop_front();
+            assert_eq!(due, now, "a timer runs at its own time");
+            outbox.requests.push((0, request));
+        }
+    }
+
+    fn completed(&mut self, _now: Time, _child: usize, completion: &Completion, outbox: &mut Outbox) {
+        outbox.completions.push(*completion);
+    }
+}
+
+fn request(id: u64, operation: Operation) -> Request {
+    Request { id: RequestId(id), operation, lba: Lba(0), sectors: 8 }
+}
+
+/// Submits everything at its time; returns (request, end) in order of ending.
+fn run(leaf: &mut impl Leaf, requests: &[(u64, Operation)]) -> Vec<(u64, u64)> {
+    let mut done = Vec::new();
+    for (id, &(at, operation)) in requests.iter().enumerate() {
+        leaf.advance(Time(at), &mut done);
+        assert_eq!(leaf.submit(Time(at), &request(id as u64, operation)), Submit::Accepted);
+    }
+    while let Some(next) = leaf.next_event() {
+        leaf.advance(next, &mut done);
+    }
+    done.iter().map(|completion| (completion.id.0, completion.time.0)).collect()
+}
+
+#[test]
+fn a_mirrored_write_ends_with_its_slower_copy() {
+    let mut stack = Stack::new(Mirror::new(2), vec![Server::new(10, 4), Server::new(25, 4)]);
+    let ends = run(&mut stack, &[(0, Operation::Write), (3, Operation::Read), (5, Operation::Read)]);
+    // The first read queues behind the fast copy, the second behind the slow.
+    assert_eq!(ends, [(1, 20), (0, 25), (2, 50)]);
+}
+
+#[test]
+fn busy_children_delay_requests_and_lose_none() {
+    let mut stack = Stack::new(Mirror::new(2), vec![Server::new(10, 1), Server::new(10, 2)]);
+    let requests: Vec<_> = (0..50).map(|index| (index, Operation::Write)).collect();
+    let ends = run(&mut stack, &requests);
+    // Served back to back, in order, whatever the depth of a child.
+    let expected: Vec<_> = (0..50).map(|index| (index, (index + 1) * 10)).collect();
+    assert_eq!(ends, expected);
+    assert!(stack.children().all(|server| server.refusals > 0), "both children were busy at times");
+}
+
+#[test]
+fn at_equal_times_children_are_heard_in_order() {
+    let mut stack =
+        Stack::new(Mirror::new(3), vec![Server::new(10, 1), Server::new(10, 1), Server::new(10, 1)]);
+    run(&mut stack, &[(0, Operation::Write), (0, Operation::Write)]);
+    let seen: Vec<_> = stack.stage().seen.iter().map(|&(child, time)| (child, time.0)).collect();
+    assert_eq!(seen, [(0, 10), (1, 10), (2, 10), (0, 20), (1, 20), (2, 20)]);
+}
+
+#[test]
+fn a_late_call_still_runs_everything_at_its_own_time() {
+    let stages = || Stack::new(Delay { by: Span(7), held: VecDeque::new() }, vec![Server::new(10, 1)]);
+    let requests = [(0, Operation::Read), (1, Operation::Read), (30, Operation::Read)];
+    let expected = [(0, 17), (1, 27), (2, 47)];
+    assert_eq!(run(&mut stages(), &requests), expected);
+    // Told the time only once, long after.
+    let mut stack = stages();
+    for (id, at) in [(0, 0), (1, 1)] {
+        assert_eq!(stack.submit(Time(at), &request(id, Operation::Read)), Submit::Accepted);
+    }
+    let mut done = Vec::new();
+    stack.advance(Time(1_000), &mut done);
+    assert_eq!(done.iter().map(|completion| completion.time.0).collect::<Vec<_>>(), [17, 27]);
+}
+
+#[test]
+fn stacks_nest() {
+    let pair =
+        |service| Stack::new(Mirror::new(2), vec![Server::new(service, 1), Server::new(service + 5, 1)]);
+    let mut stack = Stack::new(Mirror::new(2), vec![pair(10), pair(20)]);
+    let ends = run(&mut stack, &[(0, Operation::Write), (0, Operation::Write), (40, Operation::Read)]);
+    // The read and the second write end together; the first child is heard first.
+    assert_eq!(ends, [(0, 25), (2, 50), (1, 50)]);
+}

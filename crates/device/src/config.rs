@@ -272,7 +272,7 @@ impl DeviceConfig {
 
     fn logical_pages(&self, geometry: &Geometry, partition_bits: &[u32]) -> Result<u64, String> {
         let capacity = self.logical_capacity;
-        if capacity.0 == 0 || capacity.0 % LOGICAL_PAGE_BYTES != 0 {
+        if capacity.0 == 0 || !capacity.0.is_multiple_of(LOGICAL_PAGE_BYTES) {
             return Err(format!("logical_capacity is {capacity}; it must be a positive multiple of 4KiB"));
         }
         let lpns = capacity.0 / LOGICAL_PAGE_BYTES;
@@ -286,7 +286,7 @@ impl DeviceConfig {
         // bit divides come in whole periods.
         if let Some(&top) = partition_bits.last() {
             let period = 1u64 << (top + 1);
-            if lpns % period != 0 {
+            if !lpns.is_multiple_of(period) {
                 return Err(format!(
                     "logical_capacity {capacity} is not a multiple of {}, the period of partition bit {}",
                     Bytes(period * LOGICAL_PAGE_BYTES),

@@ -352,7 +352,7 @@ fn an_idle_device_comes_to_rest_under_any_share() {
     let mut config = support::exact();
     config.precondition.pattern = Pattern::Random;
     config.scheduler = policy(serde_json::json!({"policy": "debit", "gc_min": 0.0}));
-    comes_to_rest(&config, &vec![(0, Operation::Write, 0, 1000); 8]);
+    comes_to_rest(&config, &[(0, Operation::Write, 0, 1000); 8]);
 }
 
 #[test]

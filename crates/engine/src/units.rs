@@ -3,10 +3,13 @@
 //! Durations: `ns us ms s min h d w`. Sizes: `B KiB MiB GiB TiB` (powers of
 //! two) and `KB MB GB TB` (powers of ten). Rates: a size followed by `/s`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, Visitor},
+};
 
 use crate::Span;
 
@@ -76,8 +79,9 @@ fn parse(text: &str, units: &[(&str, u64)], what: &str) -> Result<u64, String> {
 
 /// Writes `value` in the largest unit that divides it.
 fn print(value: u64, units: &[(&str, u64)]) -> String {
-    let fits =
-        |&&(name, scale): &&(&str, u64)| name.is_ascii() && value % scale == 0 && (value > 0 || scale == 1);
+    let fits = |&&(name, scale): &&(&str, u64)| {
+        name.is_ascii() && value.is_multiple_of(scale) && (value > 0 || scale == 1)
+    };
     let (name, scale) =
         units.iter().filter(fits).max_by_key(|(_, scale)| *scale).expect("a unit of 1 exists");
     format!("{}{name}", value / scale)
@@ -122,10 +126,40 @@ impl Rate {
     }
 }
 
+/// Deserializes what is written as a string.
+///
+/// # Errors
+/// The sentence of `parse`; for anything but a string that `expected` is, such
+/// as `a size such as "16KiB"`.
+pub fn read_text<'de, T, D: Deserializer<'de>>(
+    deserializer: D,
+    expected: &'static str,
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    struct Text<T> {
+        expected: &'static str,
+        parse: fn(&str) -> Result<T, String>,
+    }
+
+    impl<T> Visitor<'_> for Text<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            (self.parse)(text).map_err(E::custom)
+        }
+    }
+
+    deserializer.deserialize_str(Text { expected, parse })
+}
+
 macro_rules! quantity {
-    ($type:ident, $name:literal, $print:expr, $pattern:literal, $example:literal) => {
-        impl std::fmt::Display for $type {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    ($type:ident, $name:literal, $print:expr, $pattern:literal, $example:literal, $expected:literal) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let print: fn(u64) -> String = $print;
                 f.write_str(&print(self.0))
             }
@@ -139,8 +173,7 @@ macro_rules! quantity {
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                $type::parse(&text).map_err(D::Error::custom)
+                read_text(deserializer, $expected, $type::parse)
             }
         }
 
@@ -156,14 +189,29 @@ macro_rules! quantity {
     };
 }
 
-quantity!(Span, "Duration", |ns| print(ns, TIME_UNITS), r"^[0-9._]+ ?(ns|us|µs|ms|s|min|h|d|w)$", "50us");
-quantity!(Bytes, "Size", |bytes| print(bytes, SIZE_UNITS), r"^[0-9._]+ ?([KMGT]i?)?B$", "16KiB");
+quantity!(
+    Span,
+    "Duration",
+    |ns| print(ns, TIME_UNITS),
+    r"^[0-9._]+ ?(ns|us|µs|ms|s|min|h|d|w)$",
+    "50us",
+    "a duration such as \"50us\""
+);
+quantity!(
+    Bytes,
+    "Size",
+    |bytes| print(bytes, SIZE_UNITS),
+    r"^[0-9._]+ ?([KMGT]i?)?B$",
+    "16KiB",
+    "a size such as \"16KiB\""
+);
 quantity!(
     Rate,
     "Bandwidth",
     |rate| format!("{}/s", print(rate, SIZE_UNITS)),
     r"^[0-9._]+ ?([KMGT]i?)?B/s$",
-    "400MB/s"
+    "400MB/s",
+    "a bandwidth such as \"400MB/s\""
 );
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl From<WorkloadError> for DriveError {
 /// Feeds a workload to a leaf until the workload ends and everything has
 /// completed, and returns what `recorder` has measured.
 ///
-/// `progress` is told the fraction done, where the workload's end is known.
+/// `progress` is told the fraction done.
 ///
 /// # Errors
 /// If the workload is wrong, or `progress` breaks off.
@@ -83,20 +83,19 @@ pub fn drive<L: Measured>(
         }
         previous_arrival = arrival.time;
         queue.at += 1;
-        if queue.at == queue.batch.len() {
-            if progress(fraction(workload, queue.source, now)).is_break() {
-                return Err(DriveError::Interrupted);
-            }
+        if queue.at == queue.batch.len() && progress(fraction(workload, queue.source, now)).is_break() {
+            return Err(DriveError::Interrupted);
         }
     }
     Ok(driver.finish(now))
 }
 
-/// The fraction of the workload that is done; 0 where its end is not known.
+/// The fraction of the workload that is done: whatever will end it first is
+/// nearest to its end.
 fn fraction(workload: &WorkloadConfig, source: &dyn Source, now: Time) -> f64 {
     let by_count = workload.requests.map(|requests| source.counts().delivered as f64 / requests as f64);
     let by_time = workload.duration.map(|duration| now.as_secs_f64() / duration.as_secs_f64());
-    by_count.into_iter().chain(by_time).fold(0.0, f64::max).min(1.0)
+    by_count.into_iter().chain(by_time).chain(source.progress()).fold(0.0, f64::max).min(1.0)
 }
 
 /// The arrivals to come.

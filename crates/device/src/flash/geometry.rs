@@ -78,7 +78,7 @@ impl Geometry {
             }
         }
         let size = config.page_size.0;
-        if size == 0 || size % LOGICAL_PAGE_BYTES != 0 || size > 128 << 10 {
+        if size == 0 || !size.is_multiple_of(LOGICAL_PAGE_BYTES) || size > 128 << 10 {
             return Err(format!(
                 "geometry.page_size is {}; it must be a multiple of 4KiB, at most 128KiB",
                 config.page_size

@@ -90,7 +90,7 @@ impl Map {
     /// does not cross a multiple of `count`, a power of two up to 64.
     #[inline]
     pub fn valid_run(&self, first: Ppn, count: u32) -> u64 {
-        debug_assert!(count.is_power_of_two() && count <= 64 && first.0 % count == 0);
+        debug_assert!(count.is_power_of_two() && count <= 64 && first.0.is_multiple_of(count));
         let word = self.valid[first.0 as usize / 64] >> (first.0 % 64);
         word & (u64::MAX >> (64 - count))
     }

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
 use crate::flash::{Geometry, GeometryConfig, Timing, TimingConfig};
 use crate::front::{BufferConfig, ThrottleConfig, WindowConfig};
-use crate::ftl::{AllocationConfig, GcConfig, LPNS_PER_MAP_PAGE, PreconditionConfig, Reserves};
+use crate::ftl::{
+    AllocationConfig, GcConfig, LPNS_PER_MAP_PAGE, PreconditionConfig, ReadPathConfig, RedundancyConfig,
+    Reserves,
+};
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
 
@@ -34,6 +37,10 @@ pub struct DeviceConfig {
     pub window: WindowConfig,
     /// The write buffer.
     pub buffer: BufferConfig,
+    /// Which flash pages protect each other.
+    pub redundancy: RedundancyConfig,
+    /// From where a page of the host is read.
+    pub read_path: ReadPathConfig,
     /// Garbage collection.
     pub gc: GcConfig,
     /// What arbitrates the flash among tasks.
@@ -61,6 +68,8 @@ impl Default for DeviceConfig {
             throttle: ThrottleConfig::default(),
             window: WindowConfig::default(),
             buffer: BufferConfig::default(),
+            redundancy: RedundancyConfig::default(),
+            read_path: ReadPathConfig::default(),
             gc: GcConfig::default(),
             scheduler: SchedulerConfig::default(),
             host_link: None,
@@ -119,8 +128,12 @@ pub(crate) struct PartitionLayout {
     pub lpns: u32,
     pub map_pages: u32,
     pub cached_map_pages: u32,
+    /// Flash pages of a stripe; 1 without redundancy.
+    pub stripe_width: u32,
     /// Allocation domains.
     pub domains: u32,
+    /// Most blocks (of all chips of a stripe) emptied at the same time.
+    pub gc_jobs: u32,
     /// Thresholds in free blocks of a domain.
     pub gc_start_below: u32,
     pub gc_stop_above: u32,
@@ -139,6 +152,7 @@ pub struct Layout {
     pub(crate) throttle: ThrottleConfig,
     pub(crate) window: WindowConfig,
     pub(crate) buffer: BufferConfig,
+    pub(crate) read_path: ReadPathConfig,
     pub(crate) gc: GcConfig,
     pub(crate) scheduler: SchedulerConfig,
     pub(crate) host_link: Option<Rate>,
@@ -206,6 +220,7 @@ impl DeviceConfig {
             throttle: self.throttle.clone(),
             window: self.window.clone(),
             buffer: self.buffer.clone(),
+            read_path: self.read_path.clone(),
             gc: self.gc.clone(),
             scheduler: self.scheduler.clone(),
             host_link: self.host_link,
@@ -317,7 +332,16 @@ impl DeviceConfig {
                 pages.min(u64::from(map_pages)) as u32
             }
         };
-        let domains = self.allocation.policy().domains(chips);
+        let stripe_width = self.redundancy.policy().width(chips)?;
+        if stripe_width == 1 && self.read_path.policy().needs_redundancy() {
+            return Err(format!(
+                "read_path is {:?}, which needs redundancy to rebuild pages from; redundancy is {:?}",
+                self.read_path.name(),
+                self.redundancy.name()
+            ));
+        }
+        let groups = chips / stripe_width;
+        let domains = self.allocation.policy().domains(groups);
         let buffer_pages = self.buffer.validate(geometry, partitions)?;
         let gc = &self.gc;
         if gc.start_below > gc.stop_above {
@@ -332,23 +356,23 @@ impl DeviceConfig {
         if gc.pages_in_flight == 0 || gc.pages_in_flight > 1 << 16 {
             return Err(format!("gc.pages_in_flight is {}; 1 to 65536", gc.pages_in_flight));
         }
-        let chips_per_domain = chips / domains;
-        let map_margin = if cached_map_pages < map_pages { chips_per_domain } else { 0 };
-        let reserves = Reserves {
-            host: gc.concurrent_victims.min(chips_per_domain) + map_margin + 1,
-            map: 1,
-            map_margin,
-        };
+        let groups_per_domain = groups / domains;
+        let map_margin = if cached_map_pages < map_pages { groups_per_domain } else { 0 };
+        // Thresholds and victims are counted in blocks of one chip.
+        let gc_jobs = gc.concurrent_victims.div_ceil(stripe_width);
+        let reserves = Reserves { host: gc_jobs.min(groups_per_domain) + map_margin + 1, map: 1, map_margin };
         // Each domain keeps its part of the thresholds, and collection starts
         // before the host has to stop.
-        let start = gc.start_below.div_ceil(domains).max(reserves.host + 1);
-        let stop = gc.stop_above.div_ceil(domains).max(start);
+        let start = gc.start_below.div_ceil(domains * stripe_width).max(reserves.host + 1);
+        let stop = gc.stop_above.div_ceil(domains * stripe_width).max(start);
         let layout = PartitionLayout {
             chips,
             lpns: lpns as u32,
             map_pages,
             cached_map_pages,
+            stripe_width,
             domains,
+            gc_jobs,
             gc_start_below: start,
             gc_stop_above: stop,
             reserves,
@@ -364,12 +388,15 @@ impl DeviceConfig {
         let mapped = layout.lpns + if kept_in_flash { layout.map_pages } else { 0 };
         // Striped domains may differ by a flash page in what they hold.
         let mapped = u64::from(mapped.div_ceil(layout.domains)) + u64::from(geometry.slots_per_page);
-        let blocks = u64::from(layout.chips / layout.domains * geometry.blocks_per_chip);
-        let slots = u64::from(geometry.slots_per_block());
+        let width = u64::from(layout.stripe_width);
+        let groups = layout.chips / layout.stripe_width;
+        let blocks = u64::from(groups / layout.domains * geometry.blocks_per_chip);
+        let rows = u64::from(geometry.slots_per_block());
+        let slots = if width > 1 { rows * (width - 1) } else { rows };
         // A victim frees space only if it holds at least a flash page of garbage.
         let useful = slots.saturating_sub(u64::from(geometry.slots_per_page)).max(1);
         let writers = if kept_in_flash { 3 } else { 2 };
-        let open = u64::from(layout.chips / layout.domains * writers);
+        let open = u64::from(groups / layout.domains * writers);
         let needed = mapped.div_ceil(useful) + open + u64::from(layout.gc_stop_above) + 1;
         if blocks < needed {
             let where_ = if layout.domains > 1 { "each chip of a striped device" } else { "the device" };

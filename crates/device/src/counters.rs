@@ -45,7 +45,8 @@ impl Counters {
 
     /// Program operations of every purpose.
     pub fn programs(&self) -> u64 {
-        [Purpose::HostWrite, Purpose::MapWrite, Purpose::GcProgram].map(|p| self.operations(p)).iter().sum()
+        let programs = [Purpose::HostWrite, Purpose::MapWrite, Purpose::GcProgram, Purpose::ParityWrite];
+        programs.iter().map(|&purpose| self.operations(purpose)).sum()
     }
 
     /// A report for a device whose flash page holds `slots_per_page` units.
@@ -75,7 +76,7 @@ impl Counters {
 /// [`Counters`] in the units results are written in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Write amplification: all bytes programmed (data, map, padding) per byte
+    /// Write amplification: all bytes programmed (data, map, parity, padding) per byte
     /// the host wrote; absent when it wrote none.
     pub waf: Option<f64>,
     /// Blocks erased.

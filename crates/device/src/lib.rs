@@ -25,6 +25,7 @@ pub use front::{BufferConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, VictimConfig};
 pub use ftl::{Pattern, PreconditionConfig, SteadyState};
+pub use ftl::{ReadPathConfig, RedundancyConfig};
 pub use machine::{ControllerConfig, Delay};
 pub use prefetch::table;
 pub use presets::PRESETS;

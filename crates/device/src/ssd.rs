@@ -157,7 +157,7 @@ impl Ssd {
     pub fn gauges(&self, values: &mut Vec<u64>) {
         values.clear();
         let sum = |each: fn(&Partition) -> u64| self.partitions.iter().map(each).sum::<u64>();
-        values.push(sum(|partition| u64::from(partition.ftl.blocks.free_total())));
+        values.push(sum(|partition| u64::from(partition.ftl.free_blocks())));
         values.push(u64::from(self.signals().gc_active));
         values.push(sum(|partition| {
             u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)
@@ -179,12 +179,9 @@ impl Ssd {
     /// Mean room in open blocks and free blocks at this moment, in 4 KiB
     /// pages: (free, open). For comparison with closed forms.
     pub fn unwritten_pages(&self) -> (u64, u64) {
-        let geometry = &self.layout.geometry;
-        let pages = |f: fn(&Ftl) -> u32| {
-            self.partitions.iter().map(|partition| u64::from(f(&partition.ftl))).sum::<u64>()
-        };
-        let free = pages(|ftl| ftl.blocks.free_total()) * u64::from(geometry.slots_per_block());
-        let open = pages(Ftl::open_room) * u64::from(geometry.slots_per_page);
+        let sum =
+            |pages: fn(&Ftl) -> u64| self.partitions.iter().map(|partition| pages(&partition.ftl)).sum();
+        let (free, open) = (sum(Ftl::free_slots), sum(Ftl::open_slots));
         (free, open)
     }
 
@@ -321,12 +318,13 @@ impl Ssd {
         let operation = machine.dispatcher.operations[id].clone();
         let ftl = &mut self.partitions[operation.partition as usize].ftl;
         match operation.purpose {
-            Purpose::HostRead => self.host_read_done(now, id, &operation),
+            Purpose::HostRead | Purpose::Rebuild => self.host_read_done(now, id, &operation),
             Purpose::HostWrite => self.host_write_done(now, id, &operation),
             Purpose::MapRead => ftl.map_read_done(now, &operation, &mut self.machine),
             Purpose::MapWrite | Purpose::GcProgram => ftl.program_done(now, &operation, &mut self.machine),
             Purpose::GcRead => ftl.gc_read_done(now, &operation, &mut self.machine),
             Purpose::Erase => ftl.gc_erase_done(now, &operation, &mut self.machine),
+            Purpose::ParityWrite => ftl.parity_done(now, &operation, &mut self.machine),
         }
         self.machine.dispatcher.operations.release(id);
     }

@@ -45,6 +45,10 @@ causes! {
     BehindErase = "behind_erase",
     /// Chip or channel busy with a read or program of a map page.
     BehindMap = "behind_map",
+    /// Chip or channel busy with parity.
+    BehindParity = "behind_parity",
+    /// Rebuilding a page from the rest of its stripe, or waiting behind that.
+    Reconstruction = "reconstruction",
     /// Waiting for the map page that translates the request.
     MapLoad = "map_load",
     /// Waiting for other writes to fill the flash page.
@@ -135,6 +139,12 @@ impl Ledger {
             *entry -= taken;
             left -= taken;
         }
+    }
+
+    /// Moves what is charged to `from` to `to`.
+    pub fn rename(&mut self, from: Cause, to: Cause) {
+        let ns = std::mem::take(&mut self.0[from as usize]);
+        self.0[to as usize] += ns;
     }
 
     /// Whether garbage collection delayed this request at all.

@@ -73,19 +73,35 @@ impl Ssd {
         request.next = next;
         request.outstanding += 1;
         request.pass(now, Cause::Controller);
-        let ledger = request.ledger;
-        let pages_per_block = self.layout.geometry.pages_per_block;
+        let ftl = &self.partitions[part].ftl;
+        if ftl.stripes.width() > 1 {
+            let policy = self.layout.read_path.policy();
+            let blocked = |page| policy.rebuilds(self.machine.dispatcher.occupant(ftl.chip_of(page)));
+            if blocked(page)
+                && let Some(mates) = ftl.stripe_mates(page).filter(|mates| !mates.clone().any(blocked))
+            {
+                // One read is counted already; the stripe takes one per mate.
+                self.requests[index].outstanding += ftl.stripes.width() - 2;
+                for mate in mates {
+                    self.issue_read(now, index, part, Purpose::Rebuild, mate, slots);
+                }
+                return;
+            }
+        }
+        self.issue_read(now, index, part, Purpose::HostRead, page, slots);
+    }
+
+    /// Queues one flash read for a request.
+    #[inline]
+    fn issue_read(&mut self, now: Time, index: u32, part: usize, purpose: Purpose, page: u32, slots: u16) {
         let ftl = &mut self.partitions[part].ftl;
-        let block = ftl.block_of(ppn);
-        ftl.blocks.begin_read(block);
+        ftl.begin_read(page);
         let operations = &mut self.machine.dispatcher.operations;
-        let id = operations.create(now, Purpose::HostRead, Task::Host, part as u16, Cause::Controller);
-        *operations.ledger_mut(id) = ledger;
+        let id = operations.create(now, purpose, Task::Host, part as u16, Cause::Controller);
+        *operations.ledger_mut(id) = self.requests[index].ledger;
         let operation = &mut operations[id];
         operation.tracked = true;
-        operation.chip = ftl.chip_of(block);
-        operation.target = page;
-        operation.page_in_block = (page % pages_per_block) as u16;
+        ftl.aim(operation, page);
         operation.slots = slots;
         operation.owner = index;
         self.machine.enqueue(now, id);
@@ -99,6 +115,9 @@ impl Ssd {
         if request.outstanding == 0 && request.issued {
             // The operation that finished last carries the blame since submission.
             request.ledger = *self.machine.dispatcher.operations.ledger(id);
+            if operation.purpose == Purpose::Rebuild {
+                request.ledger.rename(Cause::OwnFlash, Cause::Reconstruction);
+            }
             request.mark = now;
             self.complete(now, operation.owner);
         }

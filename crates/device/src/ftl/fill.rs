@@ -209,8 +209,16 @@ impl Untimed<'_> {
         }
         forming.lpns.clear();
         forming.from.clear();
-        let exhausted = self.ftl.points.is_exhausted(writer, place.chip, place.block);
-        self.ftl.blocks.end_program(place.block, exhausted);
+        self.programmed(writer, place.chip, place.block);
+        if self.ftl.stripes.is_parity(place.page + 1) {
+            self.ftl.points.skip(writer, &mut self.ftl.blocks, place.block);
+            self.programmed(writer, place.chip, place.block);
+        }
+    }
+
+    fn programmed(&mut self, writer: Writer, chip: u32, block: BlockId) {
+        let exhausted = self.ftl.points.is_exhausted(writer, chip, block);
+        self.ftl.blocks.end_program(block, exhausted);
         self.programs += 1;
     }
 

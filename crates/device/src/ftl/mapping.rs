@@ -81,9 +81,7 @@ impl Ftl {
         let id =
             machine.dispatcher.operations.create(now, Purpose::MapRead, task, self.index, Cause::Controller);
         let operation = &mut machine.dispatcher.operations[id];
-        operation.chip = self.chip_of(block);
-        operation.target = ppn.0 / self.slots_per_page;
-        operation.page_in_block = (operation.target % self.pages_per_block) as u16;
+        self.aim(operation, ppn.0 / self.slots_per_page);
         operation.slots = 1;
         operation.owner = page;
         machine.generate(now, id);

@@ -12,6 +12,8 @@ mod map_cache;
 mod mapping;
 mod points;
 mod programs;
+pub mod read_path;
+pub mod redundancy;
 
 use std::collections::VecDeque;
 
@@ -24,17 +26,20 @@ pub use gc::GcConfig;
 pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
 pub(crate) use points::{Points, Reserves, Writer};
+pub use read_path::ReadPathConfig;
+pub use redundancy::RedundancyConfig;
+pub(crate) use redundancy::Stripes;
 
 use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
 use crate::config::Layout;
-use crate::sched::OperationId;
+use crate::sched::{Operation, OperationId};
 
 /// The translation layer of one partition.
 pub(crate) struct Ftl {
     /// Partition number.
     index: u16,
-    /// The partition's first chip in the device.
-    first_chip: u32,
+    /// How blocks and pages lie on the device's chips.
+    pub stripes: Stripes,
     slots_per_page: u32,
     pages_per_block: u32,
     slots_per_block: u32,
@@ -66,24 +71,27 @@ impl Ftl {
         let domains = partition.domains;
         let all_lpns = partition.lpns + partition.map_pages;
         let ppns = partition.chips * geometry.blocks_per_chip * geometry.slots_per_block();
+        let stripes =
+            Stripes::new(u32::from(index) * partition.chips, partition.chips, partition.stripe_width);
+        let pages_per_block = geometry.pages_per_block * stripes.width();
         let cached = partition.cached_map_pages < partition.map_pages;
         Ftl {
             index,
-            first_chip: u32::from(index) * partition.chips,
+            stripes,
             slots_per_page: geometry.slots_per_page,
-            pages_per_block: geometry.pages_per_block,
-            slots_per_block: geometry.slots_per_block(),
+            pages_per_block,
+            slots_per_block: pages_per_block * geometry.slots_per_page,
             lpns: partition.lpns,
             allocation: layout.allocation.clone(),
             domains,
             map: Map::new(all_lpns, ppns),
-            blocks: Blocks::new(partition.chips, geometry.blocks_per_chip, domains),
+            blocks: Blocks::new(stripes.groups(), geometry.blocks_per_chip, domains),
             entries: Entries::default(),
             points: Points::new(
-                partition.chips,
+                stripes.groups(),
                 geometry.chips_per_channel,
                 domains,
-                geometry.pages_per_block,
+                pages_per_block,
                 partition.reserves,
             ),
             cache: cached.then(|| MapCache::new(partition.map_pages, partition.cached_map_pages)),
@@ -117,10 +125,42 @@ impl Ftl {
         BlockId(ppn.0 / self.slots_per_block)
     }
 
-    /// The device's number of a block's chip.
+    /// Mapping units of a block that can hold data.
+    pub fn data_slots_per_block(&self) -> u32 {
+        match self.stripes.width() {
+            1 => self.slots_per_block,
+            width => self.slots_per_block / width * (width - 1),
+        }
+    }
+
+    /// Points an operation at a flash page.
     #[inline]
-    pub fn chip_of(&self, block: BlockId) -> ChipId {
-        ChipId(self.first_chip + self.blocks.chip(block))
+    pub fn aim(&self, operation: &mut Operation, page: u32) {
+        let block = BlockId(page / self.pages_per_block);
+        let (chip, row) = self.stripes.locate(self.blocks.chip(block), page % self.pages_per_block);
+        operation.chip = chip;
+        operation.target = page;
+        operation.page_in_block = row as u16;
+    }
+
+    /// The chip of a flash page.
+    pub fn chip_of(&self, page: u32) -> ChipId {
+        let block = BlockId(page / self.pages_per_block);
+        self.stripes.locate(self.blocks.chip(block), page % self.pages_per_block).0
+    }
+
+    /// A read of a flash page has been generated.
+    #[inline]
+    pub fn begin_read(&mut self, page: u32) {
+        self.blocks.begin_read(BlockId(page / self.pages_per_block));
+    }
+
+    /// The other pages of a flash page's stripe, if they are all programmed.
+    pub fn stripe_mates(&self, page: u32) -> Option<impl Iterator<Item = u32> + Clone + use<>> {
+        let state = self.blocks.state(BlockId(page / self.pages_per_block));
+        let first = self.stripes.first_of_row(page);
+        let is_complete = matches!(state, BlockState::Full | BlockState::Victim) && self.stripes.width() > 1;
+        is_complete.then(|| (first..first + self.stripes.width()).filter(move |&mate| mate != page))
     }
 
     /// Gives `lpn` a new home; a former copy in flash becomes garbage.
@@ -136,9 +176,19 @@ impl Ftl {
         former
     }
 
-    /// Flash pages left in open blocks.
-    pub fn open_room(&self) -> u32 {
-        self.points.room_total()
+    /// Free blocks, counted chip by chip.
+    pub fn free_blocks(&self) -> u32 {
+        self.blocks.free_total() * self.stripes.width()
+    }
+
+    /// Mapping units in free blocks.
+    pub fn free_slots(&self) -> u64 {
+        u64::from(self.blocks.free_total()) * u64::from(self.slots_per_block)
+    }
+
+    /// Mapping units not yet allocated in open blocks.
+    pub fn open_slots(&self) -> u64 {
+        u64::from(self.points.room_total()) * u64::from(self.slots_per_page)
     }
 
     /// Bytes of the tables that grow with capacity.

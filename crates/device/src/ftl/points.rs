@@ -155,6 +155,17 @@ impl Points {
         Some(place)
     }
 
+    /// Allocates the next page of an open block to something else than data.
+    pub fn skip(&mut self, writer: Writer, blocks: &mut Blocks, block: BlockId) {
+        let point = &mut self.points[writer as usize][blocks.chip(block) as usize];
+        debug_assert_eq!(point.block, block.0);
+        blocks.begin_program(block);
+        point.next_page += 1;
+        if point.next_page == self.pages_per_block {
+            *point = CLOSED;
+        }
+    }
+
     /// Whether the last page of `block` has been allocated.
     #[inline]
     pub fn is_exhausted(&self, writer: Writer, chip: u32, block: BlockId) -> bool {

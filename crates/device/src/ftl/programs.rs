@@ -4,7 +4,7 @@
 use flashkeel_engine::{Cause, Time};
 
 use super::{Ftl, Lane, Waiter, Writer};
-use crate::address::{ChipId, Home, NONE, Ppn};
+use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::machine::Machine;
 use crate::sched::{Operation, OperationId, Purpose, Task};
 
@@ -89,8 +89,8 @@ impl Ftl {
     pub(super) fn try_place(&mut self, now: Time, id: OperationId, machine: &mut Machine) -> bool {
         let operation = &machine.dispatcher.operations[id];
         let (writer, domain) = (writer_of(operation.purpose), operation.target);
-        let (first_chip, dispatcher) = (self.first_chip, &machine.dispatcher);
-        let load = |chip| dispatcher.load(ChipId(first_chip + chip));
+        let (stripes, dispatcher) = (self.stripes, &machine.dispatcher);
+        let load = |group| dispatcher.load(stripes.member(group, 0));
         let keep = match writer {
             Writer::Map => self.gc_claim(domain),
             _ => self.points.reserves().of(writer),
@@ -99,16 +99,19 @@ impl Ftl {
             return false;
         };
         let operation = &mut machine.dispatcher.operations[id];
-        operation.chip = ChipId(first_chip + place.chip);
-        operation.target = place.block.0 * self.pages_per_block + place.page;
-        operation.page_in_block = place.page as u16;
+        let page = place.block.0 * self.pages_per_block + place.page;
+        self.aim(operation, page);
         // The map entries will be wanted when the program is done.
         let mut entry = operation.entries;
         while entry != NONE {
             self.map.prefetch(self.entries[entry].lpn);
             entry = self.entries.next(entry);
         }
+        let task = machine.dispatcher.operations[id].task;
         machine.enqueue(now, id);
+        if self.stripes.is_parity(place.page + 1) {
+            self.write_parity(now, writer, task, page + 1, machine);
+        }
         if writer == Writer::Host {
             self.gc.domains[domain as usize].fruitless = 0;
         }
@@ -118,11 +121,37 @@ impl Ftl {
         true
     }
 
+    /// Programs the parity of the stripe whose last data page has just been
+    /// queued: through the same request queue, so that it follows that page.
+    fn write_parity(&mut self, now: Time, writer: Writer, task: Task, page: u32, machine: &mut Machine) {
+        self.points.skip(writer, &mut self.blocks, BlockId(page / self.pages_per_block));
+        let operations = &mut machine.dispatcher.operations;
+        let id = operations.create(now, Purpose::ParityWrite, task, self.index, Cause::Controller);
+        let operation = &mut operations[id];
+        self.aim(operation, page);
+        operation.slots = self.slots_per_page as u16;
+        operation.owner = writer as u32;
+        machine.enqueue(now, id);
+    }
+
+    /// The parity of a stripe has been programmed.
+    pub fn parity_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let block = BlockId(operation.target / self.pages_per_block);
+        self.page_programmed(now, Writer::ALL[operation.owner as usize], block, machine);
+    }
+
+    fn page_programmed(&mut self, now: Time, writer: Writer, block: BlockId, machine: &mut Machine) {
+        let chip = self.blocks.chip(block);
+        if self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block)) {
+            self.gc_found(now, self.blocks.domain(block), machine);
+        }
+    }
+
     /// Installs the pages of a finished program in the map. Its entries are in
     /// `finished` afterwards, for the front to tell its requests.
     pub fn program_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let writer = writer_of(operation.purpose);
-        let block = crate::address::BlockId(operation.target / self.pages_per_block);
+        let block = BlockId(operation.target / self.pages_per_block);
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         let mut next = operation.entries;
         self.finished.clear();
@@ -157,10 +186,7 @@ impl Ftl {
             }
             ppn.0 += 1;
         }
-        let chip = self.blocks.chip(block);
-        if self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block)) {
-            self.gc_found(now, self.blocks.domain(block), machine);
-        }
+        self.page_programmed(now, writer, block, machine);
         match writer {
             Writer::Host => {}
             Writer::Map => self.evict(now, machine),
@@ -171,7 +197,7 @@ impl Ftl {
     /// A flash read is done; an erase may have waited for it.
     #[inline]
     pub fn read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
-        let block = crate::address::BlockId(operation.target / self.pages_per_block);
+        let block = BlockId(operation.target / self.pages_per_block);
         if self.blocks.end_read(block) && self.blocks.state(block) == super::BlockState::Victim {
             self.gc_readers_gone(now, block, machine);
         }

@@ -91,6 +91,12 @@ impl Dispatcher {
         Some(running)
     }
 
+    /// The cause that those waiting for `chip` are told, if it is busy.
+    #[inline]
+    pub fn occupant(&self, chip: ChipId) -> Option<Cause> {
+        self.array.occupant(chip)
+    }
+
     /// Lets the policy adjust itself to the state of the FTL.
     pub fn control(&mut self, now: Time, signals: &Signals, events: &mut EventQueue) {
         self.arbiter.control(signals);

@@ -54,11 +54,15 @@ pub enum Purpose {
     GcProgram,
     /// Erasing a victim block.
     Erase,
+    /// Programming the parity of a stripe.
+    ParityWrite,
+    /// Reading a page of a stripe to rebuild another.
+    Rebuild,
 }
 
 impl Purpose {
     /// Every purpose, in the order of counters.
-    pub const ALL: [Purpose; 7] = [
+    pub const ALL: [Purpose; 9] = [
         Purpose::HostRead,
         Purpose::HostWrite,
         Purpose::MapRead,
@@ -66,6 +70,8 @@ impl Purpose {
         Purpose::GcRead,
         Purpose::GcProgram,
         Purpose::Erase,
+        Purpose::ParityWrite,
+        Purpose::Rebuild,
     ];
 
     /// The name used in results.
@@ -78,6 +84,8 @@ impl Purpose {
             Purpose::GcRead => "gc_read",
             Purpose::GcProgram => "gc_program",
             Purpose::Erase => "erase",
+            Purpose::ParityWrite => "parity_write",
+            Purpose::Rebuild => "rebuild",
         }
     }
 
@@ -85,8 +93,10 @@ impl Purpose {
     #[inline]
     pub const fn command(self) -> Command {
         match self {
-            Purpose::HostRead | Purpose::MapRead | Purpose::GcRead => Command::Read,
-            Purpose::HostWrite | Purpose::MapWrite | Purpose::GcProgram => Command::Program,
+            Purpose::HostRead | Purpose::MapRead | Purpose::GcRead | Purpose::Rebuild => Command::Read,
+            Purpose::HostWrite | Purpose::MapWrite | Purpose::GcProgram | Purpose::ParityWrite => {
+                Command::Program
+            }
             Purpose::Erase => Command::Erase,
         }
     }
@@ -101,6 +111,8 @@ impl Purpose {
             Purpose::GcRead => Cause::BehindGcRead,
             Purpose::GcProgram => Cause::BehindGcProgram,
             Purpose::Erase => Cause::BehindErase,
+            Purpose::ParityWrite => Cause::BehindParity,
+            Purpose::Rebuild => Cause::Reconstruction,
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Job {
     pub next_page: u32,
     /// Reads on their way.
     pub reads: u32,
+    /// Erases begun: one for each chip of the block's group.
+    pub erases: u32,
     /// 4 KiB pages read whose new home is not settled yet.
     pub copies: u32,
 }

@@ -128,7 +128,7 @@ impl Gc {
                 })
                 .collect(),
             jobs: Vec::new(),
-            max_jobs: config.concurrent_victims,
+            max_jobs: layout.partition.gc_jobs,
             max_moving: pages * layout.geometry.slots_per_page,
             moving: 0,
             unread_jobs: 0,

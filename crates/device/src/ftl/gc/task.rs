@@ -132,7 +132,15 @@ impl Ftl {
                 return;
             };
             self.blocks.choose(block);
-            let job = Job { progress: Progress::Moving, block, domain, next_page: 0, reads: 0, copies: 0 };
+            let job = Job {
+                progress: Progress::Moving,
+                block,
+                domain,
+                next_page: 0,
+                reads: 0,
+                erases: 0,
+                copies: 0,
+            };
             let unused = self.gc.jobs.iter().position(|job| job.progress == Progress::Unused);
             let index = unused.unwrap_or(self.gc.jobs.len());
             if unused.is_some() {
@@ -155,12 +163,13 @@ impl Ftl {
     /// The block to empty next.
     pub(in crate::ftl) fn gc_pick_victim(&mut self, domain: u32) -> Option<BlockId> {
         let range = self.blocks.domain_range(domain);
+        let block_size = self.data_slots_per_block();
         let state = &mut self.gc.domains[domain as usize];
         let candidates = Candidates {
             valid: self.blocks.keys(range.clone()),
             closed: self.blocks.closed(range.clone()),
             closes: self.blocks.closes(),
-            block_size: self.slots_per_block,
+            block_size,
             start: state.cursor,
         };
         // Policies that move blocks full of valid pages can cost as much space
@@ -174,11 +183,16 @@ impl Ftl {
         Some(BlockId((range.start + index) as u32))
     }
 
+    /// Flash pages that moving `slots` mapping units takes, parity included.
+    fn gc_pages_for(&self, slots: u32) -> u32 {
+        self.stripes.with_parity(slots.div_ceil(self.slots_per_page))
+    }
+
     /// Flash pages that the blocks being emptied may still need: their valid
     /// pages, staged ones that have become garbage, and one for each that may
     /// have to be programmed part empty.
     fn gc_needs(&self, domain: u32) -> u32 {
-        let pages = |slots: u32| slots.div_ceil(self.slots_per_page);
+        let pages = |slots: u32| self.gc_pages_for(slots);
         let moving =
             self.gc.jobs.iter().filter(|job| job.progress != Progress::Unused && job.domain == domain);
         let valid: u32 = moving.map(|job| pages(self.blocks.valid(job.block)) + 1).sum();
@@ -203,7 +217,7 @@ impl Ftl {
     fn gc_has_room(&self, domain: u32, block: BlockId) -> bool {
         let open = self.points.room(Writer::Gc, domain);
         let free = self.blocks.free_in(domain);
-        let pages = |valid: u32| valid.div_ceil(self.slots_per_page);
+        let pages = |valid: u32| self.gc_pages_for(valid);
         if self.gc.domains[domain as usize].jobs == 0 {
             return pages(self.blocks.valid(block)) <= open + free.min(1) * self.pages_per_block;
         }
@@ -212,20 +226,19 @@ impl Ftl {
         self.gc_needs(domain) + pages(self.blocks.valid(block)) < open + spare * self.pages_per_block
     }
 
+    /// Erases an emptied block, on one chip of its group after the other, so
+    /// that the other chips can stand in for the one that is busy.
     fn gc_erase(&mut self, now: Time, machine: &mut Machine) -> bool {
-        let Some(job) = self.gc.erasable.pop_front() else { return false };
-        let block = self.gc.jobs[job as usize].block;
-        let id = machine.dispatcher.operations.create(
-            now,
-            Purpose::Erase,
-            Task::Gc,
-            self.index,
-            Cause::Controller,
-        );
-        let operation = &mut machine.dispatcher.operations[id];
-        operation.chip = self.chip_of(block);
+        let Some(index) = self.gc.erasable.pop_front() else { return false };
+        let job = &mut self.gc.jobs[index as usize];
+        let block = job.block;
+        let operations = &mut machine.dispatcher.operations;
+        let id = operations.create(now, Purpose::Erase, Task::Gc, self.index, Cause::Controller);
+        let operation = &mut operations[id];
+        operation.chip = self.stripes.member(self.blocks.chip(block), job.erases);
         operation.target = block.0;
-        operation.owner = job;
+        operation.owner = index;
+        job.erases += 1;
         machine.enqueue(now, id);
         true
     }
@@ -291,9 +304,7 @@ impl Ftl {
                 Cause::Controller,
             );
             let operation = &mut machine.dispatcher.operations[id];
-            operation.chip = self.chip_of(block);
-            operation.target = block.0 * self.pages_per_block + page;
-            operation.page_in_block = page as u16;
+            self.aim(operation, block.0 * self.pages_per_block + page);
             operation.slots = valid as u16;
             operation.owner = index as u32;
             machine.enqueue(now, id);
@@ -380,6 +391,9 @@ impl Ftl {
     pub fn gc_erase_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         debug_assert_ne!(operation.owner, NONE);
         let job = &mut self.gc.jobs[operation.owner as usize];
+        if job.erases < self.stripes.width() {
+            return self.gc_make_erasable(now, operation.owner, machine);
+        }
         job.progress = Progress::Unused;
         let (block, domain) = (job.block, job.domain);
         self.blocks.free(block);

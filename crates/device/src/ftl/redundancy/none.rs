@@ -1,0 +1,17 @@
+//! `none`: no page protects another.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Redundancy;
+
+/// Settings of `none`: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct None {}
+
+impl Redundancy for None {
+    fn width(&self, _chips: u32) -> Result<u32, String> {
+        Ok(1)
+    }
+}

@@ -58,6 +58,7 @@ prop_compose! {
             prop::sample::select(vec!["none", "none", "static-cap"]),
         ),
         slack in prop::sample::select(vec![1.0, 1.0, 0.9, 0.5]),
+        rain in prop::sample::select(vec![("none", "plain"), ("none", "plain"), ("physical", "plain"), ("physical", "reconstruct")]),
     ) -> Option<DeviceConfig> {
         let (channels, chips, planes, multi_plane, blocks, pages) = shape;
         let (kind, rewrite, flush, size) = buffer;
@@ -74,6 +75,8 @@ prop_compose! {
             MapCacheSize::Size(Bytes((pages * 4096) << partitions.len()))
         });
         config.allocation = policy(allocation);
+        config.redundancy = policy(rain.0);
+        config.read_path = policy(rain.1);
         config.buffer.kind = policy(kind);
         config.buffer.rewrite = policy(rewrite);
         config.buffer.flush = policy(flush);

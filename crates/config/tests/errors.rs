@@ -80,6 +80,11 @@ fn ill_typed_values_name_the_key_and_both_types() {
             "device.mode: unknown value \"opn\", expected one of open, closed; did you mean \"open\"?",
         ),
         ("device.mode = 3", "device.mode: expected a name, found the integer 3"),
+        (
+            "device.timing.read = 50",
+            "device.timing.read: expected a duration such as \"50us\", found the integer 50",
+        ),
+        ("device.capacity = 1.5", "device.capacity: expected a size such as \"16KiB\", found the number 1.5"),
     ] {
         assert_eq!(error(text), format!("exp.toml:1: {expected}"), "{text}");
     }

@@ -146,6 +146,7 @@ fn plan(
     if let Some(device) = tree.get_mut("device") {
         device.remove("preset");
     }
+    refuse_misspelt_preset(&tree)?;
     let mut config: Experiment = tree.read()?;
     config.seed = seed.unwrap_or(config.seed);
     let preset = preset.and_then(Node::as_str).map(str::to_owned);
@@ -171,6 +172,18 @@ fn preset_layer(node: &Node) -> Result<Node, ConfigError> {
         return Err(refuse(format!("unknown preset {name:?}, expected one of {}{hint}", known())));
     };
     Node::parse(text, &format!("preset {name}"))?.nest("device")
+}
+
+/// A slip in `preset`, which the device itself does not know.
+fn refuse_misspelt_preset(tree: &Node) -> Result<(), ConfigError> {
+    let Some(Kind::Table(keys)) = tree.get("device").map(|device| &device.kind) else { return Ok(()) };
+    match keys.keys().find(|key| !did_you_mean(key, ["preset"]).is_empty()) {
+        Some(key) => {
+            let hint = did_you_mean(key, ["preset"]);
+            Err(tree.error_at(&format!("device.{key}"), format!("unknown key{hint}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Makes relative paths of a document start at its folder.

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use flashkeel_engine::units::Bytes;
+use flashkeel_engine::units::{Bytes, read_text};
 use flashkeel_engine::{SECTOR_BYTES, Stream};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::refuse;
 use crate::WorkloadError;
@@ -36,21 +36,26 @@ impl Serialize for BlockSize {
     }
 }
 
-impl<'de> Deserialize<'de> for BlockSize {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+impl BlockSize {
+    fn parse(text: &str) -> Result<BlockSize, String> {
         let (size, weight) = match text.split_once('/') {
-            None => (text.as_str(), 1),
+            None => (text, 1),
             Some((size, weight)) => {
                 let weight = weight.trim().parse().map_err(|_| {
-                    D::Error::custom(format!(
+                    format!(
                         "{weight:?} in {text:?} is not a weight; write a size and a whole number, such as \"4KiB/70\""
-                    ))
+                    )
                 })?;
                 (size, weight)
             }
         };
-        Ok(BlockSize { size: Bytes::parse(size).map_err(D::Error::custom)?, weight })
+        Ok(BlockSize { size: Bytes::parse(size)?, weight })
+    }
+}
+
+impl<'de> Deserialize<'de> for BlockSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_text(deserializer, "a block size such as \"4KiB\" or \"4KiB/70\"", BlockSize::parse)
     }
 }
 
@@ -74,7 +79,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(sizes: &[BlockSize]) -> Result<Sizes, WorkloadError> {
+    pub(super) fn new(sizes: &[BlockSize], block: Bytes) -> Result<Sizes, WorkloadError> {
         let refuse = |message: String| Err(refuse("block_sizes", message));
         if sizes.is_empty() {
             return refuse("there is no block size".into());
@@ -83,8 +88,8 @@ impl Sizes {
         let mut cumulative = Vec::new();
         for &BlockSize { size, weight } in sizes {
             let sectors = size.0 / SECTOR_BYTES;
-            if sectors == 0 || size.0 % SECTOR_BYTES != 0 {
-                return refuse(format!("{size} is not a multiple of 512B"));
+            if sectors == 0 || size.0 % block.0 != 0 {
+                return refuse(format!("{size} is not a multiple of {block}, the unit of the device"));
             }
             let Ok(sectors) = u32::try_from(sectors) else {
                 return refuse(format!("{size} is longer than any request"));

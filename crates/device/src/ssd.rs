@@ -1,6 +1,7 @@
 //! The SSD as a leaf: partitions over one flash array, driven by events.
 
 use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
 
 use flashkeel_engine::{
     Cause, Completion, EventQueue, Leaf, Operation, Request, Status, Stream, Submit, Time,
@@ -89,18 +90,23 @@ impl Ssd {
 
     /// Brings a fresh device to its configured initial state, without timing;
     /// `None` where that is to leave it fresh. `progress` is told the fraction
-    /// done; it is an estimate.
-    pub fn precondition(&mut self, progress: &mut dyn FnMut(f64)) -> Option<SteadyState> {
+    /// done, an estimate; where it breaks off the device is of no use any more.
+    pub fn precondition(
+        &mut self,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Option<SteadyState>> {
         let config = self.layout.precondition.clone();
-        let expected = expected_pages(&config, self.layout.lpns) as f64;
+        let expected = expected_pages(&config, self.layout.lpns, self.layout.geometry.slots());
         let mut pages = 0;
         let mut sum: Option<SteadyState> = None;
         for partition in &mut self.partitions {
             let mut told = |written: u64| {
                 pages += written;
-                progress((pages as f64 / expected).min(0.99));
+                progress((pages as f64 / expected).min(0.99))
             };
-            let state = partition.ftl.precondition(&config, &mut self.random, &mut told)?;
+            let Some(state) = partition.ftl.precondition(&config, &mut self.random, &mut told)? else {
+                return ControlFlow::Continue(None);
+            };
             partition.ftl.rest(&self.layout, self.seed);
             // Partitions are of one size: their mean counts.
             let share = 1.0 / (1 << self.layout.partition_bits.len()) as f64;
@@ -108,8 +114,8 @@ impl Ssd {
             sum.host_pages += state.host_pages;
             sum.write_amplification += state.write_amplification * share;
         }
-        progress(1.0);
-        sum
+        progress(1.0)?;
+        ControlFlow::Continue(sum)
     }
 
     /// Writes the state of a device at rest, as preconditioning left it.

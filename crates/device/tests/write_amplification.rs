@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+
 use flashkeel_device::{DeviceConfig, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Operation, Request, Stream};
@@ -95,7 +97,8 @@ fn fifo_cleaning_follows_its_closed_form_in_preconditioning() {
         // Its end is one sample of the unwritten space; several make a mean.
         for seed in 0..SEEDS {
             let mut ssd = Ssd::new(&layout, seed);
-            let state = ssd.precondition(&mut |_| ()).expect("written at random");
+            let state = ssd.precondition(&mut |_| ControlFlow::Continue(())).continue_value();
+            let state = state.flatten().expect("written at random");
             let (free, open) = ssd.unwritten_pages();
             waf += state.write_amplification / SEEDS as f64;
             effective += (PHYSICAL - free - open) as f64 / logical as f64 / SEEDS as f64;

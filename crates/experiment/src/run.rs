@@ -78,13 +78,7 @@ fn steady_state(
         return Ok(ssd);
     }
     let mut ssd = Ssd::new(&layout, seed);
-    let mut told = ControlFlow::Continue(());
-    ssd.precondition(&mut |fraction| {
-        if told.is_continue() {
-            told = progress("precondition", fraction);
-        }
-    });
-    if told.is_break() {
+    if ssd.precondition(&mut |fraction| progress("precondition", fraction)).is_break() {
         return Err(Error::Interrupted);
     }
     if let Some(cache) = cache {

@@ -43,7 +43,8 @@ fn main() {
 
     let mut ssd = Ssd::new(&layout, 1);
     let start = Instant::now();
-    let steady = ssd.precondition(&mut |_| ()).expect("written at random");
+    let steady = ssd.precondition(&mut |_| ControlFlow::Continue(()));
+    let steady = steady.continue_value().flatten().expect("written at random");
     let seconds = start.elapsed().as_secs_f64();
     let mut image = Vec::new();
     ssd.save(&mut image).expect("memory takes what is written");
@@ -135,7 +136,7 @@ fn count_instructions(read_fraction: f64, requests: u64) {
     config.gc.stop_above = 60;
     let layout = config.validate().expect("the small device is valid");
     let mut ssd = Ssd::new(&layout, 1);
-    ssd.precondition(&mut |_| ());
+    let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
     black_box(run(&mut ssd, &workload(read_fraction, requests)));
 }
 

@@ -38,7 +38,7 @@ fn device(changes: Value) -> DeviceConfig {
 fn run(device: &DeviceConfig, workload: Value, seed: u64) -> Summary {
     let workload: WorkloadConfig = serde_json::from_value(workload).expect("a workload");
     let mut ssd = Ssd::new(&device.validate().expect("a valid device"), seed);
-    ssd.precondition(&mut |_| ());
+    let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
     let mut source = workload.open(ssd.sectors(), seed).expect("a valid workload");
     let names = Ssd::gauge_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

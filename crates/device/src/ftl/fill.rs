@@ -3,6 +3,8 @@
 //! The same map, block states, write points and victim policy as in a run,
 //! but a program takes effect at once: tens of millions of pages a second.
 
+use std::ops::ControlFlow;
+
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,15 +85,15 @@ struct Untimed<'a> {
 impl Ftl {
     /// Brings an empty partition to the state that `config` asks for; `None`
     /// where it asks for nothing. `progress` is told the pages written, host's
-    /// and moved.
+    /// and moved; where it breaks off the partition is of no use any more.
     pub fn precondition(
         &mut self,
         config: &PreconditionConfig,
         random: &mut Stream,
-        progress: &mut dyn FnMut(u64),
-    ) -> Option<SteadyState> {
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Option<SteadyState>> {
         if config.pattern == Pattern::None {
-            return None;
+            return ControlFlow::Continue(None);
         }
         let filled = ((f64::from(self.lpns) * config.fill) as u64).max(1);
         let spread = vec![Forming::default(); self.domains as usize];
@@ -100,13 +102,14 @@ impl Ftl {
         let mut reported = 0;
         let mut report = |programs: u64, ftl: &Ftl| {
             let pages = programs * u64::from(ftl.slots_per_page);
-            progress(pages - reported);
+            let new = pages - reported;
             reported = pages;
+            progress(new)
         };
         for lpn in 0..filled {
             untimed.write(Lpn(lpn as u32));
             if lpn % (1 << 20) == 0 {
-                report(untimed.programs, untimed.ftl);
+                report(untimed.programs, untimed.ftl)?;
             }
         }
         let mut rounds = Vec::new();
@@ -116,7 +119,7 @@ impl Ftl {
             while left > 0 {
                 let batch = left.min(1 << 20);
                 untimed.write_at_random(batch, filled, random);
-                report(untimed.programs, untimed.ftl);
+                report(untimed.programs, untimed.ftl)?;
                 left -= batch;
             }
             let programmed = (untimed.programs - before) * u64::from(untimed.ftl.slots_per_page);
@@ -130,7 +133,8 @@ impl Ftl {
             self.blocks.randomise_read_counts(config.read_counts_below, random);
         }
         let host_pages = filled + rounds.len() as u64 * (filled / ROUND_DIVISOR).max(1);
-        Some(SteadyState { host_pages, write_amplification: rounds.last().copied().unwrap_or(1.0) })
+        let write_amplification = rounds.last().copied().unwrap_or(1.0);
+        ControlFlow::Continue(Some(SteadyState { host_pages, write_amplification }))
     }
 }
 
@@ -272,14 +276,19 @@ impl Untimed<'_> {
     }
 }
 
-/// Pages that bringing `lpns` logical pages to the state of `config` takes to
-/// program, for progress reports: an estimate.
-pub(crate) fn expected_pages(config: &PreconditionConfig, lpns: u64) -> u64 {
-    let filled = (lpns as f64 * config.fill) as u64;
+/// Pages that bringing a device of `lpns` logical and `slots` physical pages to
+/// the state of `config` takes to program, for progress reports: an estimate.
+pub(crate) fn expected_pages(config: &PreconditionConfig, lpns: u64, slots: u64) -> f64 {
+    let filled = lpns as f64 * config.fill;
     match config.pattern {
-        Pattern::None => 1,
+        Pattern::None => 1.0,
         Pattern::Sequential => filled,
-        // Filled once, then typically twice at a write amplification of 2.5.
-        Pattern::Random => filled * 6,
+        Pattern::Random => {
+            // Under uniform random writes blocks hold between their fewest valid
+            // pages and all of them, evenly spread around the mean utilisation.
+            let spare = 1.0 - filled / slots as f64;
+            // Filled once, then typically twice.
+            filled * (1.0 + 2.0 / (2.0 * spare).min(1.0))
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::ops::ControlFlow;
+
 use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, Time};
@@ -59,7 +61,7 @@ pub fn ready(config: &DeviceConfig, seed: u64) -> Ssd {
     let layout = config.validate().expect("the test's device is valid");
     let mut ssd = Ssd::new(&layout, seed);
     if config.precondition.pattern != Pattern::None {
-        ssd.precondition(&mut |_| ());
+        let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
     }
     ssd
 }

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +52,6 @@ def save(result: Result, directory: Path, overwrite: bool) -> None:
         if directory.exists():
             directory.rename(Path(staging, "old"))
         complete.rename(directory)
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Give a path to write to, and move what is there to `target` if all went well."""
-    if not target.absolute().parent.is_dir():
-        raise InputError(f"{target}: no such directory")
-    with tempfile.TemporaryDirectory(prefix=".flashkeel-", dir=target.absolute().parent) as staging:
-        # The name may say how to compress.
-        written = Path(staging, target.name)
-        yield written
-        written.replace(target)
 
 
 def load(path: str | Path) -> Result:

@@ -34,10 +34,11 @@ def tails(runs: Sequence[Run], latency_class: str) -> str:
                 row = round((high - value) / step)
                 taken = grid[row][column] != " "
                 grid[row][column] = _SEVERAL if taken else _MARKS[index % len(_MARKS)]
-    labels = [units.duration(10 ** (high - row * step)) for row in range(_ROWS)]
+    # Where latencies hardly differ, so would the labels not at all.
+    labels = {units.duration(10 ** (high - row * step)): row for row in range(1, _ROWS, 3)}
+    labelled = {row: label for label, row in labels.items()}
     lines = [
-        f"{labels[row] if row % 3 == 1 else '':>9} |{''.join(cells).rstrip()}"
-        for row, cells in enumerate(grid)
+        f"{labelled.get(row, ''):>9} |{''.join(cells).rstrip()}" for row, cells in enumerate(grid)
     ]
     marks = [f"{_MARKS[i % len(_MARKS)]} {run.name}" for i, run in enumerate(runs)]
     if any(_SEVERAL in row for row in grid):

@@ -58,6 +58,19 @@ def test_failed_conversion_leaves_nothing(cli, msr, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
+def test_what_cannot_be_converted_names_the_target(cli, tmp_path):
+    source, target = tmp_path / "trim.log", tmp_path / "out.csv"
+    source.write_text("fio version 3 iolog\n0 f write 0 4096\n1 f trim 0 4096\n")
+    outcome = cli("trace", "convert", source, target, "--to", "msr")
+    assert outcome.status == 2
+    assert outcome.err == f"flashkeel: {target}: msr cannot express a trim; fio can\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["trim.log"]
+    nowhere = tmp_path / "nowhere" / "out.log"
+    outcome = cli("trace", "convert", source, nowhere, "--to", "fio")
+    assert outcome.status == 2
+    assert outcome.err == f"flashkeel: {nowhere}: cannot write it: No such file or directory\n"
+
+
 def test_synth_writes_the_workload(cli, small_toml, tmp_path):
     out = tmp_path / "small.csv"
     done = cli("trace", "synth", small_toml, out, "--to", "msr", "--set", "workload.requests=50")

@@ -38,6 +38,7 @@ def known_run():
             "wall_s": 0.5,
             "waf": None,
             "erases": 12,
+            "invalid_requests": 0,
             "gc_blocked_fraction": 0.0123,
             "small_read": reads,
             "read": reads,

@@ -10,6 +10,9 @@ use crate::generators::Synthetic;
 use crate::trace::Trace;
 use crate::{Pacing, Source, WorkloadError};
 
+/// Devices map, read and write units of this size.
+const LOGICAL_BLOCK_BYTES: u64 = 4096;
+
 /// What a source is opened for.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
@@ -23,8 +26,8 @@ pub struct Context {
     pub duration: Option<Span>,
     /// Whether the arrivals' times matter.
     pub is_timed: bool,
-    /// Alignment where the trace's own settings give none.
-    pub default_align: Bytes,
+    /// Unit of the device: every range is to begin and end at its multiples.
+    pub block: Bytes,
 }
 
 /// What every kind of source has in common.
@@ -89,6 +92,12 @@ impl WorkloadConfig {
         if self.duration == Some(Span::ZERO) {
             return Err(WorkloadError::key("workload.duration", "a workload lasts longer than 0ns"));
         }
+        if self.duration.is_some_and(|duration| self.warm_up >= duration) {
+            return Err(WorkloadError::key(
+                "workload.warm_up",
+                format!("{} leaves nothing to measure of the workload's duration", self.warm_up),
+            ));
+        }
         if device_sectors == 0 {
             return Err(WorkloadError::key("workload", "the device has no capacity"));
         }
@@ -102,7 +111,7 @@ impl WorkloadConfig {
             requests: self.requests,
             duration: self.duration.filter(|_| self.pacing.policy().is_open()),
             is_timed: self.pacing.policy().is_timed(),
-            default_align: Bytes(4096),
+            block: Bytes(LOGICAL_BLOCK_BYTES),
         })
     }
 }

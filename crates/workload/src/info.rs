@@ -63,7 +63,7 @@ pub struct TraceInfo {
     /// Bytes of the distinct 4 KiB pages written.
     pub write_footprint_bytes: u64,
     /// Highest byte address of any device, not included.
-    pub max_address: u64,
+    pub max_address_bytes: u64,
     /// Share of reads and writes that begin where the one before them on the
     /// same device ended.
     pub sequential_fraction: Option<f64>,
@@ -108,7 +108,7 @@ pub struct DeviceInfo {
     /// Its requests.
     pub requests: u64,
     /// Its highest byte address, not included.
-    pub max_address: u64,
+    pub max_address_bytes: u64,
 }
 
 /// Reads a trace from beginning to end and says what is in it. Of the settings
@@ -137,7 +137,11 @@ pub fn info(trace: &Trace) -> Result<TraceInfo, WorkloadError> {
         .devices
         .iter()
         .zip(input.reader().devices().names())
-        .map(|(device, name)| DeviceInfo { name, requests: device.requests, max_address: device.max_address })
+        .map(|(device, name)| DeviceInfo {
+            name,
+            requests: device.requests,
+            max_address_bytes: device.max_address_bytes,
+        })
         .collect();
     Ok(tally.finish(format, compression, &counts, devices, input.reader().notes()))
 }
@@ -162,7 +166,7 @@ struct Sum {
 #[derive(Default)]
 struct Device {
     requests: u64,
-    max_address: u64,
+    max_address_bytes: u64,
     /// End of the read or write before.
     cursor: Option<u64>,
     touched: Pages,
@@ -226,7 +230,7 @@ impl Tally {
         }
         let device = &mut self.devices[index];
         device.requests += 1;
-        device.max_address = device.max_address.max(record.offset + record.bytes);
+        device.max_address_bytes = device.max_address_bytes.max(record.offset + record.bytes);
         if !matches!(record.operation, Operation::Read | Operation::Write) {
             return;
         }
@@ -287,7 +291,7 @@ impl Tally {
             }),
             footprint_bytes: footprint(|device| &device.touched),
             write_footprint_bytes: footprint(|device| &device.written),
-            max_address: devices.iter().map(|device| device.max_address).max().unwrap_or(0),
+            max_address_bytes: devices.iter().map(|device| device.max_address_bytes).max().unwrap_or(0),
             sequential_fraction: share(self.sequential, data),
             random_fraction: share(data - self.sequential, data),
             devices,

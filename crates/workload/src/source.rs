@@ -32,6 +32,9 @@ pub trait Source {
     /// What became of the input so far.
     fn counts(&self) -> &Counts;
 
+    /// Fraction of the input that has been taken; `None` where it has no end.
+    fn progress(&self) -> Option<f64>;
+
     /// Whether the arrivals are generated rather than recorded.
     fn is_synthetic(&self) -> bool;
 

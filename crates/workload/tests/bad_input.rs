@@ -288,6 +288,10 @@ fn settings_that_make_no_sense() {
     for (trace, expected) in [
         (Trace { align: Some(Bytes(1000)), ..trace() }, "workload.source.align: 1KB is not a power of two"),
         (Trace { align: Some(Bytes(2 << 20)), ..trace() }, "workload.source.align: 2MiB"),
+        (
+            Trace { align: Some(Bytes(2048)), ..trace() },
+            "workload.source.align: 2KiB is not a power of two from 4KiB to 1MiB",
+        ),
         (Trace { intensity: 0.0, ..trace() }, "workload.source.intensity: 0 is not between"),
         (Trace { intensity: f64::NAN, ..trace() }, "workload.source.intensity: NaN is not between"),
         (Trace { repeat: 0, ..trace() }, "workload.source.repeat: "),
@@ -348,6 +352,19 @@ fn generators_that_make_no_sense() {
     refuse(
         limited(Synthetic { block_sizes: size(1000, 1), ..endless() }),
         "workload.source.block_sizes: 1KB",
+    );
+    refuse(
+        limited(Synthetic { block_sizes: size(512, 1), ..endless() }),
+        "workload.source.block_sizes: 512B is not a multiple of 4KiB, the unit of the device",
+    );
+    refuse(
+        limited(Synthetic { align: Some(Bytes(512)), ..endless() }),
+        "workload.source.align: 512B is not a multiple of 4KiB",
+    );
+    let long = Span::from_secs(2);
+    refuse(
+        WorkloadConfig { warm_up: long, duration: Some(long), ..limited(endless()) },
+        "workload.warm_up: 2s leaves nothing to measure",
     );
     refuse(
         limited(Synthetic { block_sizes: size(4096, 0), ..endless() }),

@@ -180,6 +180,10 @@ impl Source for Given {
         &self.1
     }
 
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+
     fn is_synthetic(&self) -> bool {
         true
     }
@@ -265,7 +269,7 @@ fn info_counts_what_is_there() {
     assert_eq!(info.footprint_bytes, 4 * 4096);
     assert_eq!(info.write_footprint_bytes, 4 * 4096);
     assert_eq!(info.sequential_fraction, Some(0.25));
-    assert_eq!(info.max_address, 8192);
+    assert_eq!(info.max_address_bytes, 8192);
     let sizes: Vec<_> = info.sizes.iter().map(|s| (s.up_to_bytes, s.reads, s.writes)).collect();
     assert_eq!(sizes, [(4096, 2, 1), (8192, 0, 1)]);
     let devices: Vec<_> = info.devices.iter().map(|d| (d.name.as_str(), d.requests)).collect();

@@ -7,7 +7,9 @@ use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Span, Time};
 use flashkeel_workload::pacing::{Closed, Think};
 use flashkeel_workload::trace::{DeviceSpaces, Fold, Window, ZeroLength};
-use flashkeel_workload::{Arrival, Pacing, SourceConfig, Trace, WorkloadConfig, WriterName, convert};
+use flashkeel_workload::{
+    Arrival, Compression, Pacing, SourceConfig, Trace, WorkloadConfig, WriterName, convert, info,
+};
 
 /// Three devices' requests, 1 ms apart.
 const TEXT: &str = "\
@@ -55,18 +57,52 @@ fn a_device_can_be_chosen() {
 }
 
 #[test]
+fn a_device_can_be_named_by_its_number() {
+    for device in [serde_json::json!(20), serde_json::json!("20")] {
+        let options = serde_json::json!({ "path": "x", "device": device });
+        assert_eq!(serde_json::from_value::<Trace>(options).unwrap().device.as_deref(), Some("20"));
+    }
+}
+
+#[test]
+fn progress_follows_the_file_and_its_repetitions() {
+    // Larger than what is read ahead, so that there are steps to see.
+    let text: String = (0..100_000).map(|i| format!("{i} 0 0 8 1\n")).collect();
+    // The compressed file is short enough to be read at once.
+    for (contents, least) in [(text.clone().into_bytes(), 6), (gzip(text.as_bytes()), 1)] {
+        let trace = Trace { repeat: 2, ..Trace::new(file("p.mqsim", contents)) };
+        let mut source = open(&workload(SourceConfig::Trace(trace)), DEVICE_SECTORS).unwrap();
+        let mut batch = Vec::new();
+        let mut last = source.progress().unwrap();
+        assert!(last <= 0.5, "{last}");
+        let mut steps = 0;
+        loop {
+            source.fill(&mut batch, 1000).unwrap();
+            let progress = source.progress().unwrap();
+            assert!(progress >= last && progress <= 1.0, "{last} then {progress}");
+            steps += usize::from(progress > last);
+            last = progress;
+            if batch.is_empty() {
+                break;
+            }
+        }
+        assert!(last == 1.0 && steps >= least, "{last} in {steps} steps");
+    }
+}
+
+#[test]
 fn addresses_fold_when_asked() {
     let text = "0 0 2032 8 1\n1 0 2040 16 1\n2 0 6 4 0\n";
     let mut trace = unaligned(file("f.mqsim", text));
     trace.fold = Fold::Wrap;
-    let mut source = workload(SourceConfig::Trace(trace)).open(1000, 1).unwrap();
+    let mut source = open(&workload(SourceConfig::Trace(trace)), 1000).unwrap();
     let arrivals = drain(&mut *source).unwrap();
     assert_eq!(arrivals, [read(0, 32, 8), read(1, 40, 16), write(2, 6, 4)]);
     assert_eq!((source.counts().folded, source.counts().clipped), (2, 0));
 
     let mut trace = unaligned(file("f.mqsim", "0 0 1996 8 1\n"));
     trace.fold = Fold::Wrap;
-    let mut source = workload(SourceConfig::Trace(trace)).open(1000, 1).unwrap();
+    let mut source = open(&workload(SourceConfig::Trace(trace)), 1000).unwrap();
     assert_eq!(drain(&mut *source).unwrap(), [read(0, 996, 4)]);
     assert_eq!((source.counts().folded, source.counts().clipped), (1, 1));
 }
@@ -156,6 +192,20 @@ fn a_conversion_keeps_sectors_and_its_options() {
     let written = convert(&from, WriterName::parse("msr").unwrap(), &out).unwrap();
     assert_eq!((written.requests, written.counts.aligned), (2, 0));
     assert_eq!(replay(unaligned(out)).unwrap().0, [read(0, 3, 5), write(2000, 9, 1)]);
+}
+
+#[test]
+fn a_conversion_is_compressed_where_its_name_says_so() {
+    let path = file("c.mqsim", "0 0 8 8 1\n1000 0 16 8 0\n");
+    let msr = WriterName::parse("msr").unwrap();
+    let packed = path.with_extension("csv.gz");
+    convert(&Trace::new(&path), msr, &packed).unwrap();
+    assert_eq!(info(&Trace::new(&packed)).unwrap().compression, Compression::Gzip);
+    assert_eq!(replay(Trace::new(&packed)).unwrap().0, replay(Trace::new(&path)).unwrap().0);
+    let zstd = path.with_extension("zst");
+    let refusal = convert(&Trace::new(&path), msr, &zstd).unwrap_err().to_string();
+    assert!(refusal.contains("c.zst: traces are written plain, or with gzip"), "{refusal}");
+    assert!(!zstd.exists());
 }
 
 #[test]

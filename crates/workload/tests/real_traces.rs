@@ -38,7 +38,7 @@ fn check(name: &str, format: &str, requests: u64, reads: u64, devices: usize) ->
 fn cloudphysics_vm() {
     if let Some(info) = check("cloudphysics_vm.vscsi.gz", "vscsi", 113_872, 46_974, 1) {
         assert!((info.span_ns as f64 / 7.2e12 - 1.0).abs() < 0.01, "two hours");
-        assert_eq!(info.max_address, 33_584_938_496);
+        assert_eq!(info.max_address_bytes, 33_584_938_496);
     }
 }
 

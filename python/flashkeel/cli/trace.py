@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from flashkeel import _core, storage, units
+from flashkeel import _core, units
 from flashkeel._core import InputError
 from flashkeel.cli.common import split_assignment
 from flashkeel.experiment import Experiment
@@ -50,10 +50,8 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
 @click.option("--to", "form", required=True, metavar="FORMAT", help="Format to write.")
 @_SETTINGS
 def convert(source: str, target: Path, form: str, sets: tuple[str, ...]) -> None:
-    """Write a trace in another format."""
-    with storage.replacing(target) as written:
-        done = _core.trace_convert(source, _settings(sets), str(written), form)
-    _print_written(done)
+    """Write a trace in another format; with gzip where TARGET ends in .gz."""
+    _print_written(_core.trace_convert(source, _settings(sets), str(target), form))
 
 
 @trace.command()
@@ -73,7 +71,7 @@ def synth(
     sets: tuple[str, ...],
     seed: int | None,
 ) -> None:
-    """Write the generated workload of an experiment as a trace."""
+    """Write the generated workload of an experiment as a trace; with gzip where TARGET ends in .gz."""
     chosen = Experiment.find(experiment)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
@@ -82,9 +80,7 @@ def synth(
     if config is None:
         known = ", ".join(plan["name"] for plan in plans)
         raise InputError(f"--run {name}: no such run; the experiment has {known}")
-    with storage.replacing(target) as written:
-        done = _core.trace_synth(json.dumps(config), str(written), form, config["seed"])
-    _print_written(done)
+    _print_written(_core.trace_synth(json.dumps(config), str(target), form, config["seed"]))
 
 
 def _settings(sets: tuple[str, ...]) -> str:

@@ -84,10 +84,10 @@ impl Open for Synthetic {
         if read + trim > 1.0 {
             return Err(refuse("trim_fraction", "reads and trims together are more than all requests"));
         }
-        let sizes = block_size::Sizes::new(&self.block_sizes)?;
+        let sizes = block_size::Sizes::new(&self.block_sizes, context.block)?;
         let align = self.align.unwrap_or(sizes.smallest());
-        if align.0 == 0 || !align.0.is_multiple_of(SECTOR_BYTES) {
-            return Err(refuse("align", format!("{align} is not a multiple of 512B")));
+        if align.0 == 0 || !align.0.is_multiple_of(context.block.0) {
+            return Err(refuse("align", format!("{align} is not a multiple of {}", context.block)));
         }
         let align_sectors = align.0 / SECTOR_BYTES;
         let (first, region_sectors) = self.region(context.device_sectors, align_sectors)?;
@@ -226,6 +226,10 @@ impl Source for Generator {
 
     fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    fn progress(&self) -> Option<f64> {
+        None
     }
 
     fn is_synthetic(&self) -> bool {

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashkeel_config::did_you_mean;
 use flate2::bufread::MultiGzDecoder;
@@ -52,6 +54,36 @@ pub(crate) struct Input {
     is_ended: bool,
     items: u64,
     byte: u64,
+    progress: Progress,
+}
+
+/// How much of a file has been read.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    read_bytes: Arc<AtomicU64>,
+    file_bytes: u64,
+}
+
+impl Progress {
+    pub(crate) fn fraction(&self) -> f64 {
+        let read = self.read_bytes.load(Ordering::Relaxed) as f64 / self.file_bytes.max(1) as f64;
+        // The file may grow while it is read.
+        read.min(1.0)
+    }
+}
+
+/// A file that counts what is read of it.
+struct Counted {
+    file: File,
+    read_bytes: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read_bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
 }
 
 impl Input {
@@ -69,6 +101,9 @@ impl Input {
         file.by_ref().take(4).read_to_end(&mut magic).map_err(cannot)?;
         file.rewind().map_err(cannot)?;
         let compression = Compression::sniff(&magic);
+        let file_bytes = file.metadata().map_err(cannot)?.len();
+        let progress = Progress { read_bytes: Arc::default(), file_bytes };
+        let file = Counted { file, read_bytes: progress.read_bytes.clone() };
         let source: Box<dyn Read> = match compression {
             Compression::Plain => Box::new(file),
             Compression::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, file))),
@@ -84,6 +119,7 @@ impl Input {
             is_ended: false,
             items: 0,
             byte: 0,
+            progress,
         };
         while input.end < HEAD_BYTES && !input.is_ended {
             input.refill()?;
@@ -102,6 +138,11 @@ impl Input {
             Some(at) if head.len() == HEAD_BYTES => &head[..at],
             _ => head,
         }
+    }
+
+    /// How much of the file has been read, now and whenever it is asked.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// The next line without its end, and its number from 1.
@@ -196,7 +237,7 @@ impl Input {
 }
 
 /// The reason without the operating system's error number.
-fn reason(error: &io::Error) -> String {
+pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

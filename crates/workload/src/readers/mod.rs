@@ -8,7 +8,7 @@ use flashkeel_engine::{Operation, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::input::Input;
+use crate::input::{Input, Progress};
 use crate::text::{Separator, lines, quote};
 use crate::{Counts, Place, WorkloadError};
 
@@ -189,6 +189,7 @@ pub(crate) struct Opened {
     pub format: FormatName,
     pub compression: crate::Compression,
     pub file: String,
+    pub progress: Progress,
     pub reader: Box<dyn Reader>,
 }
 
@@ -203,9 +204,9 @@ pub(crate) fn open(
         Some(name) => FORMATS.iter().find(|format| format.name == name.0).expect("names come from the list"),
         None => detect(&input.file, input.head())?,
     };
-    let (file, compression) = (input.file.clone(), input.compression);
+    let (file, compression, progress) = (input.file.clone(), input.compression, input.progress());
     let reader = (format.open)(input, options)?;
-    Ok(Opened { format: FormatName(format.name), compression, file, reader })
+    Ok(Opened { format: FormatName(format.name), compression, file, progress, reader })
 }
 
 /// The format that most of the first lines or records are of; the first in

@@ -1,11 +1,14 @@
 //! A recorded trace as a source: its settings, and one pass after another.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Lba, Span, Time};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Visitor},
+};
 
 use crate::readers::{self, FormatName, Opened, ReaderOptions};
 use crate::{Arrival, Context, Counts, Open, Source, WorkloadError};
@@ -33,8 +36,8 @@ pub struct Trace {
     /// The blkparse action that counts as a request; `Q` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// Replay the requests of this device only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Replay the requests of this device only; a name or a number.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "name_or_number")]
     pub device: Option<String>,
     /// Where the address spaces of several devices go.
     #[serde(default)]
@@ -42,8 +45,9 @@ pub struct Trace {
     /// What becomes of addresses beyond the simulated device.
     #[serde(default)]
     pub fold: Fold,
-    /// Ranges are rounded outwards to this, a power of two from 512B to 1MiB;
-    /// ranges of trims inwards. 4KiB in a replay, 512B in a conversion.
+    /// Ranges are rounded outwards to this, ranges of trims inwards: a power of
+    /// two up to 1MiB, from 4KiB in a replay and from 512B in a conversion,
+    /// which are also what it is if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
     /// Requests of no length: refused, or left out and counted.
@@ -109,6 +113,29 @@ pub struct Window {
     /// Its end, not included; that of the trace if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Span>,
+}
+
+/// Reads a device's name, which in many formats is a number.
+fn name_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    struct Name;
+
+    impl Visitor<'_> for Name {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a device's name or number")
+        }
+
+        fn visit_str<E: de::Error>(self, name: &str) -> Result<String, E> {
+            Ok(name.to_owned())
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<String, E> {
+            Ok(number.to_string())
+        }
+    }
+
+    deserializer.deserialize_any(Name).map(Some)
 }
 
 fn once_as_fast() -> f64 {
@@ -229,6 +256,11 @@ impl Source for TraceSource {
 
     fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let passes = f64::from(self.trace.repeat - 1 - self.passes_left) + self.pass.progress();
+        Some(passes / f64::from(self.trace.repeat))
     }
 
     fn is_synthetic(&self) -> bool {

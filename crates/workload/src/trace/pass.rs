@@ -4,6 +4,7 @@ use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
 use super::{Ordered, Trace};
+use crate::input::Progress;
 use crate::{Context, Counts, Place, WorkloadError};
 
 /// Intensity is held in millionths, so that times stay integers.
@@ -25,9 +26,9 @@ impl Shape {
     pub(super) fn new(trace: &Trace, context: &Context) -> Result<Shape, WorkloadError> {
         let refuse =
             |key: &str, message: String| Err(WorkloadError::key(&format!("workload.source.{key}"), message));
-        let align = trace.align.unwrap_or(context.default_align);
-        if !align.0.is_power_of_two() || !(SECTOR_BYTES..=ALIGN_LIMIT_BYTES).contains(&align.0) {
-            return refuse("align", format!("{align} is not a power of two from 512B to 1MiB"));
+        let align = trace.align.unwrap_or(context.block);
+        if !align.0.is_power_of_two() || !(context.block.0..=ALIGN_LIMIT_BYTES).contains(&align.0) {
+            return refuse("align", format!("{align} is not a power of two from {} to 1MiB", context.block));
         }
         if !(1e-6..=1e6).contains(&trace.intensity) {
             return refuse("intensity", format!("{} is not between 0.000001 and 1000000", trace.intensity));
@@ -88,6 +89,7 @@ pub(super) struct Selected {
 /// One pass through a trace.
 pub(super) struct Pass {
     pub file: String,
+    progress: Progress,
     input: Ordered,
     shape: Shape,
     device: Option<String>,
@@ -102,12 +104,18 @@ impl Pass {
         let opened = trace.open_file()?;
         Ok(Pass {
             file: opened.file.clone(),
+            progress: opened.progress.clone(),
             input: Ordered::new(opened, trace.reorder, trace.zero_length),
             shape: *shape,
             device: trace.device.clone(),
             origin_ns: None,
             first_ns: None,
         })
+    }
+
+    /// Fraction of the file that has been read.
+    pub(super) fn progress(&self) -> f64 {
+        self.progress.fraction()
     }
 
     pub(super) fn place(&self, item: u64) -> Place {

@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 use flashkeel_engine::units::Bytes;
+use flate2::write::GzEncoder;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
+use crate::input::reason;
 use crate::{Arrival, Context, Open, Source, Trace, WorkloadError};
 
 mod fio_iolog;
@@ -102,7 +104,8 @@ pub struct Written {
 }
 
 /// Writes a trace to `out` in another format, its devices laid one after the
-/// other unless its settings say otherwise.
+/// other unless its settings say otherwise; with gzip where the name of `out`
+/// ends in `.gz`.
 ///
 /// # Errors
 /// If the trace is wrong or holds an operation that the format cannot express,
@@ -114,12 +117,13 @@ pub fn convert(trace: &Trace, format: WriterName, out: &Path) -> Result<Written,
         requests: None,
         duration: None,
         is_timed: true,
-        default_align: Bytes(512),
+        block: Bytes(512),
     };
     save(&mut *trace.open(&context)?, format, out)
 }
 
-/// Writes every arrival of a source to `out`.
+/// Writes every arrival of a source to `out`, with gzip where its name ends in
+/// `.gz`.
 ///
 /// # Errors
 /// As for [`convert`].
@@ -137,6 +141,7 @@ pub fn save(source: &mut dyn Source, format: WriterName, out: &Path) -> Result<W
     written
 }
 
+/// Writes to `beside` what is to be at `out`, and moves it there.
 fn write_all(
     writer: &Writer,
     source: &mut dyn Source,
@@ -144,20 +149,50 @@ fn write_all(
     beside: &Path,
 ) -> Result<Written, WorkloadError> {
     let name = out.display().to_string();
-    let cannot = |error: std::io::Error| WorkloadError::file(&name, format!("cannot write it: {error}"));
+    let cannot =
+        |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
+    let has_extension = |wanted: &str| out.extension().is_some_and(|extension| extension == wanted);
+    if has_extension("zst") {
+        return Err(WorkloadError::file(
+            &name,
+            "traces are written plain, or with gzip where the name ends in .gz",
+        ));
+    }
     let mut file = BufWriter::new(File::create(beside).map_err(cannot)?);
-    file.write_all(writer.header.as_bytes()).map_err(cannot)?;
+    let times_rounded = if has_extension("gz") {
+        let mut packed = GzEncoder::new(&mut file, flate2::Compression::default());
+        let times_rounded = write_lines(writer, source, &name, &mut packed)?;
+        packed.finish().map_err(cannot)?;
+        times_rounded
+    } else {
+        write_lines(writer, source, &name, &mut file)?
+    };
+    file.flush().map_err(cannot)?;
+    std::fs::rename(beside, out).map_err(cannot)?;
+    let counts = source.counts().clone();
+    Ok(Written { requests: counts.delivered, times_rounded, counts, notes: source.notes().to_vec() })
+}
+
+/// Writes every arrival; returns how many times had to be rounded.
+fn write_lines(
+    writer: &Writer,
+    source: &mut dyn Source,
+    name: &str,
+    out: &mut dyn Write,
+) -> Result<u64, WorkloadError> {
+    let cannot = |error: io::Error| WorkloadError::file(name, format!("cannot write it: {}", reason(&error)));
+    out.write_all(writer.header.as_bytes()).map_err(cannot)?;
     let mut batch = Vec::with_capacity(BATCH);
     let mut times_rounded = 0;
     loop {
         source.fill(&mut batch, BATCH)?;
         if batch.is_empty() {
-            break;
+            return Ok(times_rounded);
         }
         for arrival in &batch {
             if !writer.operations.contains(&arrival.operation) {
                 return Err(WorkloadError::file(
-                    &name,
+                    name,
                     format!(
                         "{} cannot express a {}; fio can",
                         writer.name,
@@ -166,11 +201,7 @@ fn write_all(
                 ));
             }
             times_rounded += u64::from(arrival.time.0 % writer.tick_ns != 0);
-            (writer.line)(&mut file, arrival.time.0 / writer.tick_ns, arrival).map_err(cannot)?;
+            (writer.line)(out, arrival.time.0 / writer.tick_ns, arrival).map_err(cannot)?;
         }
     }
-    file.flush().map_err(cannot)?;
-    std::fs::rename(beside, out).map_err(cannot)?;
-    let counts = source.counts().clone();
-    Ok(Written { requests: counts.delivered, times_rounded, counts, notes: source.notes().to_vec() })
 }

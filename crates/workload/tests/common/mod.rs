@@ -4,8 +4,11 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Lba, Operation, Time};
-use flashkeel_workload::{Arrival, Counts, Source, SourceConfig, Trace, WorkloadConfig, WorkloadError};
+use flashkeel_workload::{
+    Arrival, Context, Counts, Open, Source, SourceConfig, Trace, WorkloadConfig, WorkloadError,
+};
 
 /// A device of 1 TiB.
 pub const DEVICE_SECTORS: u64 = 1 << 31;
@@ -32,11 +35,25 @@ pub fn workload(source: SourceConfig) -> WorkloadConfig {
     }
 }
 
-/// A trace whose ranges are not widened beyond sectors.
+/// A trace whose ranges are not widened beyond sectors, for [`open`] and [`replay`].
 pub fn unaligned(path: PathBuf) -> Trace {
     let mut trace = Trace::new(path);
-    trace.align = Some(flashkeel_engine::units::Bytes(512));
+    trace.align = Some(Bytes(512));
     trace
+}
+
+/// Opens a workload, an [`unaligned`] one as if devices took single sectors.
+pub fn open(workload: &WorkloadConfig, device_sectors: u64) -> Result<Box<dyn Source>, WorkloadError> {
+    let block = Bytes(512);
+    match &workload.source {
+        SourceConfig::Trace(trace) if trace.align == Some(block) => {
+            let pacing = workload.pacing.policy();
+            let (requests, is_timed) = (workload.requests, pacing.is_timed());
+            let duration = workload.duration.filter(|_| pacing.is_open());
+            trace.open(&Context { device_sectors, seed: 1, requests, duration, is_timed, block })
+        }
+        _ => workload.open(device_sectors, 1),
+    }
 }
 
 /// Every arrival of a source, fetched in small batches.
@@ -54,7 +71,7 @@ pub fn drain(source: &mut dyn Source) -> Result<Vec<Arrival>, WorkloadError> {
 
 /// Every arrival of a workload on a device of 1 TiB, and its counts.
 pub fn run(workload: &WorkloadConfig) -> Result<(Vec<Arrival>, Counts), WorkloadError> {
-    let mut source = workload.open(DEVICE_SECTORS, 1)?;
+    let mut source = open(workload, DEVICE_SECTORS)?;
     let arrivals = drain(&mut *source)?;
     let counts = source.counts().clone();
     let passed_over = counts.other_device + counts.outside_window + counts.zero_length + counts.trims_dropped;

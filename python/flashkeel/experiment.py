@@ -72,6 +72,8 @@ class Experiment:
 
     def plans(self, seed: int | None = None) -> list[dict[str, Any]]:
         """Return the resolved runs; bad input raises InputError."""
+        if seed is not None and not 0 <= seed < 2**64:
+            raise InputError(f"seed {seed} is not between 0 and {2**64 - 1}")
         plans: list[dict[str, Any]] = json.loads(
             _core.resolve(self.document, self.name, self._sets, seed)
         )
@@ -96,6 +98,8 @@ class Experiment:
         """
         if seeds < 1:
             raise InputError(f"seeds = {seeds}: at least one is needed")
+        if jobs < 1:
+            raise InputError(f"jobs = {jobs}: at least one is needed")
         plans = self.plans(seed)
         last = max(plan["config"]["seed"] for plan in plans) + seeds - 1
         if last >= 2**64:

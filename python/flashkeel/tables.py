@@ -80,10 +80,14 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
     if len(set(changes.values())) == 1:
         changes = {"input": changes[all_runs[0].name]}
     unmeasured = [run.name for run in all_runs if not run.data["requests"]]
-    refused = {run.name: run.data["invalid_requests"] for run in all_runs}
+    refused = [(run.name, run.data["invalid_requests"]) for run in all_runs]
     return [
         *(f"Note: {name}: no request was measured" for name in unmeasured),
-        *(f"Note: {name}: {n:,} requests refused by the device" for name, n in refused.items() if n),
+        *(
+            f"Note: {name}: the device refused {count:,} requests"
+            for name, count in refused
+            if count
+        ),
         *(f"Note: {note}" for note in found),
         *(f"Note: {name}: {text}" for name, text in changes.items() if text),
     ]
@@ -144,8 +148,9 @@ def largest_causes(explanations: Iterable[Explanation]) -> Group:
 def explanation(found: Explanation) -> Group:
     """Return one row a cause, with a bar."""
     words = found.latency_class.replace("_", " ")
+    plural = "" if found.count == 1 else "s"
     title = (
-        f"{found.run}: {found.count:,} {words}{'s' * (found.count != 1)} above {percentiles.label(found.above)} "
+        f"{found.run}: {found.count:,} {words}{plural} above {percentiles.label(found.above)} "
         f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}"
     )
     table = _table("cause", "share", "mean", "requests")

@@ -91,6 +91,17 @@ def test_no_seeds_are_refused(seeds):
         Experiment.from_toml(SMALL).run(seeds=seeds)
 
 
+def test_no_jobs_are_refused():
+    with pytest.raises(InputError, match="jobs = 0: at least one"):
+        Experiment.from_toml(SMALL).run(jobs=0)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_has_64_bits(seed):
+    with pytest.raises(InputError, match=f"seed {seed} is not between"):
+        Experiment.from_toml(SMALL).run(seed=seed)
+
+
 def test_seeds_beyond_64_bits_are_refused():
     with pytest.raises(InputError, match="18446744073709551616"):
         Experiment.from_toml(SMALL).run(seed=2**64 - 1, seeds=2)

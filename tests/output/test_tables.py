@@ -64,3 +64,9 @@ def test_notes_are_told_once(known_run):
 
 def test_run_without_a_measured_request_is_told(known_run):
     assert tables.notes([known_run("a", requests=0)]) == ["Note: a: no request was measured"]
+
+
+def test_refused_requests_are_told(known_run):
+    assert tables.notes([known_run("a", invalid_requests=1200)]) == [
+        "Note: a: the device refused 1,200 requests"
+    ]

@@ -138,7 +138,7 @@ fn collection_that_contradicts_itself() {
     for count in [0, u32::MAX] {
         refused("gc.concurrent_victims is", |c| c.gc.concurrent_victims = count);
         refused("gc.pages_in_flight is", |c| c.gc.pages_in_flight = count);
-        refused("victim.d is", |c| {
+        refused("gc.victim.d: is", |c| {
             c.gc.victim = policy(serde_json::json!({"policy": "d-choices", "d": count}))
         });
     }

@@ -145,6 +145,11 @@ fn wrong_documents_are_refused_with_place_and_remedy() {
 fn wrong_overrides_are_named_as_overrides() {
     for (path, text, expected) in [
         ("device.schduler", "fifo", "--set device.schduler: unknown key; did you mean \"scheduler\"?"),
+        (
+            "device.gc.victim",
+            "{policy = \"d-choices\", d = 0}",
+            "--set device.gc.victim.d: is 0; it must lie between 1 and 1000",
+        ),
         ("device.presett", "autossd", "--set device.presett: unknown key; did you mean \"preset\"?"),
         ("workload.requests", "0", "--set workload.requests: a workload has at least 1 request"),
         (

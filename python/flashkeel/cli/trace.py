@@ -71,7 +71,7 @@ def synth(
     sets: tuple[str, ...],
     seed: int | None,
 ) -> None:
-    """Write the generated workload of an experiment as a trace; with gzip where TARGET ends in .gz."""
+    """Write the workload an experiment generates; with gzip where TARGET ends in .gz."""
     chosen = Experiment.find(experiment)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))

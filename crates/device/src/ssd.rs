@@ -321,7 +321,7 @@ impl Ssd {
     fn chip_event(&mut self, now: Time, chip: u32) {
         let machine = &mut self.machine;
         let Some(id) = machine.dispatcher.step(now, ChipId(chip), &mut machine.events) else { return };
-        let operation = machine.dispatcher.operations[id].clone();
+        let operation = machine.dispatcher.operations[id];
         let ftl = &mut self.partitions[operation.partition as usize].ftl;
         match operation.purpose {
             Purpose::HostRead | Purpose::Rebuild => self.host_read_done(now, id, &operation),
@@ -378,6 +378,51 @@ impl Ssd {
             _ => self.machine.enqueue(now, id),
         }
     }
+
+    /// Runs every event due at or before `limit`, or up to and including the
+    /// first instant at which a request completes.
+    fn run(&mut self, mut limit: Time, to_completion: bool) {
+        while let Some((time, payload)) = self.machine.events.pop_due(limit) {
+            match Event::unpack(payload) {
+                Event::Chip(chip) => self.chip_event(time, chip),
+                Event::Request(request) => {
+                    let state = &self.requests[request];
+                    if state.operation == Operation::Read
+                        && state.next == state.first
+                        && self.flush_for_read(time, request)
+                    {
+                        continue;
+                    }
+                    self.resume(time, request);
+                }
+                Event::Operation(operation) => self.operation_generated(time, OperationId(operation)),
+                Event::Gc(partition) => {
+                    self.partitions[partition as usize].ftl.gc_tick(time, &mut self.machine)
+                }
+                Event::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
+                Event::Control => self.control(time),
+                Event::Linked(request) => self.linked(time, request),
+                Event::Window => self.next_window(time),
+            }
+            while let Some(request) = self.machine.woken.pop() {
+                self.resume(time, request);
+            }
+            if to_completion && !self.completed.is_empty() {
+                limit = time;
+            }
+        }
+    }
+
+    /// Appends what has completed to `completions`.
+    #[inline]
+    fn hand_over(&mut self, completions: &mut Vec<Completion>) {
+        if completions.is_empty() {
+            // Spares the copies: the lists change places.
+            std::mem::swap(completions, &mut self.completed);
+        } else {
+            completions.append(&mut self.completed);
+        }
+    }
 }
 
 impl Leaf for Ssd {
@@ -418,32 +463,16 @@ impl Leaf for Ssd {
     }
 
     fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        while let Some((time, payload)) = self.machine.events.pop_due(now) {
-            match Event::unpack(payload) {
-                Event::Chip(chip) => self.chip_event(time, chip),
-                Event::Request(request) => {
-                    let state = &self.requests[request];
-                    if state.operation == Operation::Read
-                        && state.next == state.first
-                        && self.flush_for_read(time, request)
-                    {
-                        continue;
-                    }
-                    self.resume(time, request);
-                }
-                Event::Operation(operation) => self.operation_generated(time, OperationId(operation)),
-                Event::Gc(partition) => {
-                    self.partitions[partition as usize].ftl.gc_tick(time, &mut self.machine)
-                }
-                Event::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
-                Event::Control => self.control(time),
-                Event::Linked(request) => self.linked(time, request),
-                Event::Window => self.next_window(time),
-            }
-            while let Some(request) = self.machine.woken.pop() {
-                self.resume(time, request);
-            }
-        }
-        completions.append(&mut self.completed);
+        self.run(now, false);
+        self.hand_over(completions);
+    }
+
+    fn advance_to_completion(&mut self, limit: Time, completions: &mut Vec<Completion>) -> Option<Time> {
+        // A refused request has completed already.
+        let limit = self.completed.first().map_or(limit, |refused| refused.time);
+        self.run(limit, true);
+        let instant = self.completed.first()?.time;
+        self.hand_over(completions);
+        Some(instant)
     }
 }

@@ -108,22 +108,27 @@ impl Ledger {
         Span(self.0.iter().sum())
     }
 
-    /// Adds every entry of `other`.
+    /// Adds every entry of `other`, modulo 2^64.
     #[inline]
     pub fn add(&mut self, other: &Ledger) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine += theirs;
+            *mine = mine.wrapping_add(*theirs);
         }
     }
 
-    /// Adds what `now` has more than `before`, entry by entry. Both are
-    /// readings of the same growing ledger.
+    /// Takes off every entry of `other`, modulo 2^64: a later
+    /// [`add`](Ledger::add) of something larger leaves the difference.
     #[inline]
-    pub fn add_growth(&mut self, now: &Ledger, before: &Ledger) {
-        for ((mine, now), before) in self.0.iter_mut().zip(&now.0).zip(&before.0) {
-            debug_assert!(now >= before);
-            *mine += now - before;
+    pub fn subtract(&mut self, other: &Ledger) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine = mine.wrapping_sub(*theirs);
         }
+    }
+
+    /// Gives what one cause owns to another.
+    #[inline]
+    pub fn reassign(&mut self, from: Cause, to: Cause) {
+        self.0[to as usize] += std::mem::take(&mut self.0[from as usize]);
     }
 
     /// Takes the first `span` off a flash operation's ledger: its needs are met

@@ -26,6 +26,19 @@ pub trait Leaf {
 
     /// Runs every event due at or before `now` and appends what completed.
     fn advance(&mut self, now: Time, completions: &mut Vec<Completion>);
+
+    /// Runs events due at or before `limit`, instant by instant, until one of
+    /// them has completed something; returns that instant. `None` if nothing
+    /// completes before `limit`. `completions` must be empty.
+    fn advance_to_completion(&mut self, limit: Time, completions: &mut Vec<Completion>) -> Option<Time> {
+        loop {
+            let next = self.next_event().filter(|&next| next <= limit)?;
+            self.advance(next, completions);
+            if !completions.is_empty() {
+                return Some(next);
+            }
+        }
+    }
 }
 
 impl<L: Leaf + ?Sized> Leaf for Box<L> {
@@ -39,5 +52,9 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
 
     fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
         (**self).advance(now, completions)
+    }
+
+    fn advance_to_completion(&mut self, limit: Time, completions: &mut Vec<Completion>) -> Option<Time> {
+        (**self).advance_to_completion(limit, completions)
     }
 }

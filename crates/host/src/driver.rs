@@ -144,7 +144,11 @@ impl<L: Measured> Driver<'_, L> {
     /// Runs the leaf up to `target`.
     #[inline]
     fn advance(&mut self, target: Time) {
-        while let Some(stop) = self.next_stop().filter(|&stop| stop <= target) {
+        loop {
+            let stop = self.next_stop();
+            if stop > target {
+                break;
+            }
             self.leaf.advance(Time(stop.0 - 1), &mut self.completions);
             self.record();
             self.stop(stop);
@@ -158,24 +162,22 @@ impl<L: Measured> Driver<'_, L> {
     #[inline]
     fn advance_to_completion(&mut self) -> Time {
         loop {
-            let next = self.leaf.next_event().expect("a request in flight has an event to come");
-            while let Some(stop) = self.next_stop().filter(|&stop| stop <= next) {
-                self.stop(stop);
-            }
-            self.leaf.advance(next, &mut self.completions);
-            if !self.completions.is_empty() {
+            let stop = self.next_stop();
+            if let Some(now) = self.leaf.advance_to_completion(Time(stop.0 - 1), &mut self.completions) {
                 self.record();
-                return next;
+                return now;
             }
+            assert!(self.leaf.next_event().is_some(), "a request in flight has an event to come");
+            self.stop(stop);
         }
     }
 
     /// The next time at which something is read off the leaf: what happens at
     /// that very time comes after it.
     #[inline]
-    fn next_stop(&self) -> Option<Time> {
+    fn next_stop(&self) -> Time {
         let window = self.recorder.next_window_end();
-        Some(self.warm.map_or(window, |warm| warm.min(window)))
+        self.warm.map_or(window, |warm| warm.min(window))
     }
 
     #[cold]

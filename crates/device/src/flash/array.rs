@@ -50,10 +50,10 @@ enum Phase {
 struct Chip {
     phase: Phase,
     job: Job,
+    /// When it started, put off by its waits for the channel so far.
     started: Time,
-    /// When the present wait for the channel began, and the channel's meter then.
+    /// When the present wait for the channel began.
     waiting_since: Time,
-    channel_reading: Ledger,
     /// Blame gathered while waiting for the channel.
     waited: Ledger,
 }
@@ -82,7 +82,6 @@ impl Array {
             job: Job { command: Command::Erase, page: 0, slots: 0, cause: Cause::OwnFlash, tracked: false },
             started: Time::ZERO,
             waiting_since: Time::ZERO,
-            channel_reading: Ledger::ZERO,
             waited: Ledger::ZERO,
         };
         Array {
@@ -152,17 +151,18 @@ impl Array {
         }
     }
 
-    /// The blame of the chip's tracked operation from its start to `now`: its
-    /// own work, and the waits for the channel by owner.
+    /// Charges the time of the chip's tracked operation from its start to
+    /// `now`: its own work, and the waits for the channel by owner.
     #[inline]
-    pub fn blame(&self, now: Time, chip: ChipId) -> Ledger {
+    pub fn charge(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
         let state = &self.chips[chip.0 as usize];
-        let mut blame = state.waited;
+        let mut worked_until = now;
+        ledger.add(&state.waited);
         if state.phase == Phase::ChannelWait {
-            blame.add_growth(&self.channel(chip).meter.read(now), &state.channel_reading);
+            self.channel(chip).meter.end_wait(now, ledger);
+            worked_until = state.waiting_since;
         }
-        blame.charge(Cause::OwnFlash, now.since(state.started) - blame.total());
-        blame
+        ledger.charge_between(Cause::OwnFlash, state.started, worked_until);
     }
 
     fn channel(&self, chip: ChipId) -> &Channel {
@@ -177,7 +177,7 @@ impl Array {
             state.phase = Phase::ChannelWait;
             state.waiting_since = now;
             if state.job.tracked {
-                state.channel_reading = channel.meter.read(now);
+                channel.meter.begin_wait(now, &mut state.waited);
             }
             channel.waiting.push_back(chip.0);
         } else {
@@ -198,8 +198,9 @@ impl Array {
             return;
         };
         let state = &mut self.chips[next as usize];
+        state.started += now.since(state.waiting_since);
         if state.job.tracked {
-            state.waited.add_growth(&channel.meter.read(now), &state.channel_reading);
+            channel.meter.end_wait(now, &mut state.waited);
             debug_assert_eq!(state.waited.total(), now.since(state.waiting_since));
         }
         channel.meter.set_owner(now, Some(state.job.cause));

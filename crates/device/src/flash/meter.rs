@@ -4,9 +4,9 @@ use flashkeel_engine::{Cause, Ledger, Time};
 
 /// Who has owned the time of those who wait for a resource, since ever.
 ///
-/// A waiter reads the meter when it starts to wait and again when it stops;
-/// the growth between the two readings is its wait, split by owner, whatever
-/// happened in between and however many wait.
+/// A waiter's ledger is less the reading when its wait begins, and more the
+/// reading when it ends: the growth between the two is its wait, split by
+/// owner, whatever happened in between and however many wait.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
     total: Ledger,
@@ -18,6 +18,9 @@ impl Meter {
     /// From `now` on, time belongs to `owner`, or to nobody.
     #[inline]
     pub fn set_owner(&mut self, now: Time, owner: Option<Cause>) {
+        if owner == self.owner {
+            return;
+        }
         if let Some(cause) = self.owner {
             self.total.charge_between(cause, self.since, now);
         }
@@ -25,9 +28,20 @@ impl Meter {
         self.since = now;
     }
 
-    /// The reading at `now`.
+    /// Whoever has `ledger` begins to wait.
     #[inline]
-    pub fn read(&self, now: Time) -> Ledger {
+    pub fn begin_wait(&self, now: Time, ledger: &mut Ledger) {
+        ledger.subtract(&self.reading(now));
+    }
+
+    /// Whoever has `ledger` stops waiting: its wait is charged.
+    #[inline]
+    pub fn end_wait(&self, now: Time, ledger: &mut Ledger) {
+        ledger.add(&self.reading(now));
+    }
+
+    #[inline]
+    fn reading(&self, now: Time) -> Ledger {
         let mut total = self.total;
         if let Some(cause) = self.owner {
             total.charge_between(cause, self.since, now);

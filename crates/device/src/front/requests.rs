@@ -53,9 +53,6 @@ impl RequestState {
 pub(crate) struct Requests {
     list: Vec<RequestState>,
     free: Vec<u32>,
-    /// For each waiting request, the reading of the buffer's meter when it
-    /// began to wait.
-    pub readings: Vec<Ledger>,
 }
 
 impl Requests {
@@ -84,7 +81,6 @@ impl Requests {
             return index;
         }
         self.list.push(state);
-        self.readings.push(Ledger::ZERO);
         self.list.len() as u32 - 1
     }
 

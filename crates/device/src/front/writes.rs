@@ -269,7 +269,9 @@ impl Ssd {
     /// or at its front if it had been there already.
     fn wait_for_buffer(&mut self, now: Time, part: usize, index: u32, at_front: bool) {
         let buffer = &mut self.partitions[part].buffer;
-        let reading = buffer.begin_wait(now, &self.machine.dispatcher);
+        let request = &mut self.requests[index];
+        request.pass(now, Cause::BufferFull);
+        buffer.begin_wait(now, &mut request.ledger, &self.machine.dispatcher);
         let (first, last) = buffer.waiting_mut();
         self.requests[index].behind = NONE;
         if *first == NONE {
@@ -281,9 +283,6 @@ impl Ssd {
             self.requests[*last].behind = index;
             *last = index;
         }
-        let request = &mut self.requests[index];
-        request.pass(now, Cause::BufferFull);
-        self.requests.readings[index as usize] = reading;
     }
 
     /// Lets those who waited for the buffer go on, in order, while it can
@@ -306,11 +305,7 @@ impl Ssd {
                 }
                 return;
             }
-            let mut ledger = request.ledger;
-            let reading = self.requests.readings[index as usize];
-            buffer.end_wait(now, &reading, &mut ledger, &self.machine.dispatcher);
-            let request = &mut self.requests[index];
-            request.ledger = ledger;
+            buffer.end_wait(now, &mut request.ledger, &self.machine.dispatcher);
             let (first, last) = buffer.waiting_mut();
             *first = request.behind;
             if *first == NONE {
@@ -386,20 +381,17 @@ impl Ssd {
             self.complete(now, index);
             return;
         };
-        let reading = self.partitions[part].buffer.begin_wait(now, &self.machine.dispatcher);
-        self.requests.readings[index as usize] = reading;
-        self.requests[index].awaited_flush = Some(part as u16);
+        let request = &mut self.requests[index];
+        self.partitions[part].buffer.begin_wait(now, &mut request.ledger, &self.machine.dispatcher);
+        request.awaited_flush = Some(part as u16);
     }
 
     /// All that was written to a partition before a flush command is in flash.
     fn partition_flushed(&mut self, now: Time, part: usize, index: u32) {
-        let reading = self.requests.readings[index as usize];
         let request = &mut self.requests[index];
         if request.awaited_flush == Some(part as u16) {
-            let mut ledger = request.ledger;
             let buffer = &mut self.partitions[part].buffer;
-            buffer.end_wait(now, &reading, &mut ledger, &self.machine.dispatcher);
-            request.ledger = ledger;
+            buffer.end_wait(now, &mut request.ledger, &self.machine.dispatcher);
             request.mark = now;
             self.follow_flush(now, index);
         }

@@ -17,7 +17,7 @@ pub struct Dispatcher {
     arbiter: Box<dyn Arbiter>,
     pub(super) queues: Vec<ChipQueue>,
     /// Slots per chip.
-    depth: usize,
+    depth: u32,
     /// Operations pending for, in slots of, and running on each chip.
     loads: Vec<u32>,
     held: Held,
@@ -32,8 +32,8 @@ impl Dispatcher {
             operations: Operations::default(),
             array,
             arbiter,
-            queues: (0..chips).map(|_| ChipQueue::new(depth as usize)).collect(),
-            depth: depth as usize,
+            queues: (0..chips).map(|_| ChipQueue::new()).collect(),
+            depth,
             loads: vec![0; chips as usize],
             held: Held::new(chips as usize),
             held_cursor: 0,
@@ -47,40 +47,47 @@ impl Dispatcher {
         self.operations.leave_outside(now, id);
         let operation = &mut self.operations[id];
         operation.arrival = self.arrivals;
-        operation.stage = Stage::Pending;
+        operation.stage = Stage::Arriving;
         self.arrivals += 1;
         let (chip, task) = (operation.chip, operation.task);
-        let queue = &mut self.queues[chip.0 as usize];
-        if operation.tracked {
-            self.operations.readings[id.0 as usize] = queue.pending_meters[task as usize].read(now);
-        }
-        queue.push(&mut self.operations, id);
+        self.queues[chip.0 as usize].push(&mut self.operations, id);
         self.loads[chip.0 as usize] += 1;
         self.dispatch(now, chip, events);
+        let operation = &mut self.operations[id];
+        if operation.stage == Stage::Arriving {
+            operation.stage = Stage::Pending;
+            if operation.tracked {
+                let meter = &self.queues[chip.0 as usize].pending_meters[task as usize];
+                meter.begin_wait(now, self.operations.ledger_mut(id));
+            }
+        }
     }
 
     /// Runs a chip's due event; the operation that is done by it, if any. Its
     /// ledger is complete; the caller releases it.
     #[inline]
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Option<OperationId> {
-        let running = self.queues[chip.0 as usize].slots[0];
-        let tracked = self.operations[running].tracked;
         if !self.array.step(now, chip, events) {
             return None;
         }
-        if tracked {
-            let blame = self.array.blame(now, chip);
-            self.operations.ledger_mut(running).add(&blame);
-        }
-        self.operations[running].stage = Stage::Done;
         let queue = &mut self.queues[chip.0 as usize];
-        queue.slots.pop_front();
+        let done = queue.free_slot(&self.operations);
+        let operation = &mut self.operations[done];
+        operation.stage = Stage::Done;
+        let task = operation.task;
+        if operation.tracked {
+            self.array.charge(now, chip, self.operations.ledger_mut(done));
+        }
         self.loads[chip.0 as usize] -= 1;
-        match queue.slots.front() {
-            Some(&next) => self.start(now, next, events),
+        match queue.first_slot() {
+            Some(next) => {
+                if self.operations[next].tracked {
+                    queue.slot_meter.end_wait(now, self.operations.ledger_mut(next));
+                }
+                self.start(now, next, events);
+            }
             None => queue.slot_meter.set_owner(now, None),
         }
-        let task = self.operations[running].task;
         let was_open = self.arbiter.open_tasks();
         self.arbiter.completed(task);
         self.dispatch(now, chip, events);
@@ -88,7 +95,7 @@ impl Dispatcher {
         if was_open >> task as u32 & 1 == 0 {
             self.retry_held(now, events);
         }
-        Some(running)
+        Some(done)
     }
 
     /// The cause that those waiting for `chip` are told, if it is busy.
@@ -119,15 +126,12 @@ impl Dispatcher {
         let operation = &self.operations[id];
         let mut ledger = *self.operations.ledger(id);
         let queue = || &self.queues[operation.chip.0 as usize];
-        let reading = &self.operations.readings[id.0 as usize];
         match operation.stage {
             Stage::Outside(cause) => ledger.charge_between(cause, operation.mark, now),
-            Stage::Pending => {
-                ledger.add_growth(&queue().pending_meters[operation.task as usize].read(now), reading)
-            }
-            Stage::Slotted => ledger.add_growth(&queue().slot_meter.read(now), reading),
-            Stage::Running => ledger.add(&self.array.blame(now, operation.chip)),
-            Stage::Done => {}
+            Stage::Pending => queue().pending_meters[operation.task as usize].end_wait(now, &mut ledger),
+            Stage::Slotted => queue().slot_meter.end_wait(now, &mut ledger),
+            Stage::Running => self.array.charge(now, operation.chip, &mut ledger),
+            Stage::Arriving | Stage::Done => {}
         }
         ledger
     }
@@ -138,7 +142,7 @@ impl Dispatcher {
         loop {
             let queue = &self.queues[index];
             let waiting = queue.mask();
-            if waiting == 0 || queue.slots.len() == self.depth {
+            if waiting == 0 || queue.slots_used == self.depth {
                 self.held.set(index, 0);
                 break;
             }
@@ -156,7 +160,7 @@ impl Dispatcher {
         let queue = &mut self.queues[index];
         let mut mask = queue.mask();
         if mask != 0 {
-            let full = queue.slots.len() == self.depth;
+            let full = queue.slots_used == self.depth;
             let owner = if full { self.array.occupant(chip) } else { Some(Cause::SchedulerHold) };
             while mask != 0 {
                 queue.pending_meters[mask.trailing_zeros() as usize].set_owner(now, owner);
@@ -171,38 +175,33 @@ impl Dispatcher {
         let operation = &self.operations[id];
         let (task, chip, tracked) = (operation.task, operation.chip, operation.tracked);
         let queue = &mut self.queues[chip.0 as usize];
-        if tracked {
-            let pending = queue.pending_meters[task as usize].read(now);
-            let reading = self.operations.readings[id.0 as usize];
-            self.operations.ledger_mut(id).add_growth(&pending, &reading);
-            self.operations.readings[id.0 as usize] = queue.slot_meter.read(now);
+        if tracked && operation.stage == Stage::Pending {
+            queue.pending_meters[task as usize].end_wait(now, self.operations.ledger_mut(id));
+        }
+        queue.fill_slot(&mut self.operations, id);
+        if queue.slots_used == 1 {
+            return self.start(now, id, events);
         }
         self.operations[id].stage = Stage::Slotted;
-        queue.slots.push_back(id);
-        if queue.slots.len() == 1 {
-            self.start(now, id, events);
+        if tracked {
+            queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id));
         }
     }
 
+    /// Lets the chip begin with the operation in its first slot.
     #[inline]
     fn start(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
         let operation = &mut self.operations[id];
         operation.stage = Stage::Running;
-        let (chip, tracked) = (operation.chip, operation.tracked);
+        let chip = operation.chip;
         let job = Job {
             command: operation.purpose.command(),
             page: u32::from(operation.page_in_block),
             slots: u32::from(operation.slots),
             cause: operation.purpose.cause(),
-            tracked,
+            tracked: operation.tracked,
         };
-        let meter = &mut self.queues[chip.0 as usize].slot_meter;
-        if tracked {
-            let growth = meter.read(now);
-            let reading = self.operations.readings[id.0 as usize];
-            self.operations.ledger_mut(id).add_growth(&growth, &reading);
-        }
-        meter.set_owner(now, Some(job.cause));
+        self.queues[chip.0 as usize].slot_meter.set_owner(now, Some(job.cause));
         self.array.start(now, chip, job, events);
     }
 

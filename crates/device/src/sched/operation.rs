@@ -126,6 +126,8 @@ pub struct OperationId(pub u32);
 pub(super) enum Stage {
     /// Not yet in a request queue; the time since `mark` belongs to a cause.
     Outside(Cause),
+    /// Just put into its task's request queue: its wait has not begun.
+    Arriving,
     /// In its task's request queue.
     Pending,
     /// In a slot of its chip, behind others.
@@ -137,7 +139,7 @@ pub(super) enum Stage {
 }
 
 /// One flash operation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Operation {
     /// What it is for.
     pub purpose: Purpose,
@@ -171,7 +173,6 @@ pub struct Operations {
     list: Vec<Operation>,
     free: Vec<u32>,
     ledgers: Vec<Ledger>,
-    pub(super) readings: Vec<Ledger>,
 }
 
 impl Operations {
@@ -210,7 +211,6 @@ impl Operations {
         assert!(self.list.len() <= MAX_INDEX as usize, "more flash operations than events can name");
         self.list.push(operation);
         self.ledgers.push(Ledger::ZERO);
-        self.readings.push(Ledger::ZERO);
         OperationId(self.list.len() as u32 - 1)
     }
 

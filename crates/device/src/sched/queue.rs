@@ -1,7 +1,5 @@
 //! Request queues and slots of one chip.
 
-use std::collections::VecDeque;
-
 use flashkeel_engine::Span;
 
 use super::{OperationId, Operations, Task};
@@ -15,13 +13,37 @@ struct Fifo {
     tail: u32,
 }
 
+impl Fifo {
+    const EMPTY: Fifo = Fifo { head: NONE, tail: NONE };
+
+    #[inline]
+    fn push(&mut self, operations: &mut Operations, id: OperationId) {
+        if self.head == NONE {
+            self.head = id.0;
+        } else {
+            operations[OperationId(self.tail)].next = id.0;
+        }
+        self.tail = id.0;
+        operations[id].next = NONE;
+    }
+
+    /// Takes the first out of a queue that is not empty.
+    #[inline]
+    fn pop(&mut self, operations: &Operations) -> OperationId {
+        let id = OperationId(self.head);
+        self.head = operations[id].next;
+        id
+    }
+}
+
 /// What waits for one chip.
 #[derive(Clone, Debug)]
 pub struct ChipQueue {
     pending: [Fifo; Task::COUNT],
     mask: u32,
     /// Operations given to the chip's controller; the first is running.
-    pub(super) slots: VecDeque<OperationId>,
+    slots: Fifo,
+    pub(super) slots_used: u32,
     /// Blame of those in slots behind the running operation.
     pub(super) slot_meter: Meter,
     /// Blame of those still pending, by task.
@@ -29,11 +51,12 @@ pub struct ChipQueue {
 }
 
 impl ChipQueue {
-    pub(super) fn new(depth: usize) -> Self {
+    pub(super) fn new() -> Self {
         ChipQueue {
-            pending: [Fifo { head: NONE, tail: NONE }; Task::COUNT],
+            pending: [Fifo::EMPTY; Task::COUNT],
             mask: 0,
-            slots: VecDeque::with_capacity(depth),
+            slots: Fifo::EMPTY,
+            slots_used: 0,
             slot_meter: Meter::default(),
             pending_meters: std::array::from_fn(|_| Meter::default()),
         }
@@ -47,28 +70,46 @@ impl ChipQueue {
 
     #[inline]
     pub(super) fn push(&mut self, operations: &mut Operations, id: OperationId) {
-        let task = operations[id].task as usize;
-        let queue = &mut self.pending[task];
-        if queue.tail == NONE {
-            queue.head = id.0;
-        } else {
-            operations[OperationId(queue.tail)].next = id.0;
-        }
-        queue.tail = id.0;
-        operations[id].next = NONE;
-        self.mask |= 1 << task;
+        let task = operations[id].task;
+        self.pending[task as usize].push(operations, id);
+        self.mask |= 1 << task as u32;
     }
 
     #[inline]
     pub(super) fn pop(&mut self, operations: &Operations, task: Task) -> OperationId {
         let queue = &mut self.pending[task as usize];
-        let id = OperationId(queue.head);
-        queue.head = operations[id].next;
+        let id = queue.pop(operations);
         if queue.head == NONE {
-            queue.tail = NONE;
             self.mask &= !(1 << task as u32);
         }
         id
+    }
+
+    /// Puts an operation into a free slot.
+    #[inline]
+    pub(super) fn fill_slot(&mut self, operations: &mut Operations, id: OperationId) {
+        self.slots.push(operations, id);
+        self.slots_used += 1;
+    }
+
+    /// Takes the running operation out of its slot.
+    #[inline]
+    pub(super) fn free_slot(&mut self, operations: &Operations) -> OperationId {
+        self.slots_used -= 1;
+        self.slots.pop(operations)
+    }
+
+    /// The operations in slots, the running one first.
+    #[cfg(test)]
+    pub(super) fn slots(&self, operations: &Operations) -> impl Iterator<Item = OperationId> {
+        let next = |id: &OperationId| Some(OperationId(operations[*id].next));
+        std::iter::successors(self.first_slot(), next).take(self.slots_used as usize)
+    }
+
+    /// The operation in the first slot, if any.
+    #[inline]
+    pub(super) fn first_slot(&self) -> Option<OperationId> {
+        (self.slots_used > 0).then_some(OperationId(self.slots.head))
     }
 }
 

@@ -75,8 +75,8 @@ impl Bench {
 
     /// Operations of `task` in slots, over all chips.
     fn outstanding(&self, task: Task) -> usize {
-        let slots = self.dispatcher.queues.iter().flat_map(|queue| &queue.slots);
-        slots.filter(|&&id| self.dispatcher.operations[id].task == task).count()
+        let slots = self.dispatcher.queues.iter().flat_map(|queue| queue.slots(&self.dispatcher.operations));
+        slots.filter(|&id| self.dispatcher.operations[id].task == task).count()
     }
 
     fn control(&mut self, signals: Signals) {

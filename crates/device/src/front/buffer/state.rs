@@ -149,10 +149,8 @@ impl Buffer {
             self.flights.pop_front();
             self.first_ticket = self.first_ticket.wrapping_add(1);
         }
-        if self.watchers > 0
-            && let Some(lead) = self.flights.front()
-        {
-            self.lead_reading = dispatcher.ledger_at(now, lead.operation);
+        if self.watchers > 0 {
+            self.read_lead(now, dispatcher);
         }
     }
 
@@ -193,43 +191,45 @@ impl Buffer {
         self.occupancy.flushing > 0
     }
 
-    /// Somebody begins to wait: the reading to compare with later.
-    pub fn begin_wait(&mut self, now: Time, dispatcher: &Dispatcher) -> Ledger {
+    /// Whoever has `ledger` begins to wait.
+    pub fn begin_wait(&mut self, now: Time, ledger: &mut Ledger, dispatcher: &Dispatcher) {
         if self.watchers == 0 {
             self.since = now;
-            if let Some(lead) = self.flights.front() {
-                self.lead_reading = dispatcher.ledger_at(now, lead.operation);
-            }
+            self.read_lead(now, dispatcher);
         }
         self.watchers += 1;
         self.catch_up(now, dispatcher);
-        self.meter
+        ledger.subtract(&self.meter);
     }
 
-    /// Somebody stops waiting: adds the blame since its reading to `ledger`.
-    pub fn end_wait(&mut self, now: Time, reading: &Ledger, ledger: &mut Ledger, dispatcher: &Dispatcher) {
+    /// Whoever has `ledger` stops waiting: its wait is charged.
+    pub fn end_wait(&mut self, now: Time, ledger: &mut Ledger, dispatcher: &Dispatcher) {
         self.catch_up(now, dispatcher);
-        ledger.add_growth(&self.meter, reading);
+        ledger.add(&self.meter);
         self.watchers -= 1;
     }
 
-    /// Brings the meter up to `now`. Whoever waits for the buffer is told
-    /// what holds up the oldest program on its way: the cause that the
-    /// program itself waits for, or its own work, which for the one who waits
-    /// is another host write.
+    /// Reads the oldest program on its way, if any: what holds it up is what
+    /// holds up the buffer. Its own work is, for those who wait, another host
+    /// write.
+    #[inline]
+    fn read_lead(&mut self, now: Time, dispatcher: &Dispatcher) {
+        if let Some(lead) = self.flights.front() {
+            self.lead_reading = dispatcher.ledger_at(now, lead.operation);
+            self.lead_reading.reassign(Cause::OwnFlash, Cause::BehindHostWrite);
+        }
+    }
+
+    /// Brings the meter up to `now`.
     fn catch_up(&mut self, now: Time, dispatcher: &Dispatcher) {
         if self.watchers == 0 || now == self.since {
             return;
         }
         let before = self.meter.total();
-        if let Some(lead) = self.flights.front() {
-            let reading = dispatcher.ledger_at(now, lead.operation);
-            for (cause, ns) in reading.iter() {
-                let growth = Span(ns - self.lead_reading.ns(cause));
-                let cause = if cause == Cause::OwnFlash { Cause::BehindHostWrite } else { cause };
-                self.meter.charge(cause, growth);
-            }
-            self.lead_reading = reading;
+        if !self.flights.is_empty() {
+            self.meter.subtract(&self.lead_reading);
+            self.read_lead(now, dispatcher);
+            self.meter.add(&self.lead_reading);
         } else {
             self.meter.charge_between(Cause::BufferFull, self.since, now);
         }

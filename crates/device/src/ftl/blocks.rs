@@ -193,17 +193,17 @@ impl Blocks {
         self.closes += 1;
     }
 
-    /// A page of the block has become valid.
+    /// Pages of the block have become valid.
     #[inline]
-    pub fn gain(&mut self, block: BlockId) {
-        self.keys[block.0 as usize] += 1;
+    pub fn gain(&mut self, block: BlockId, pages: u32) {
+        self.keys[block.0 as usize] += pages;
     }
 
-    /// A page of the block has become invalid.
+    /// Pages of the block have become invalid.
     #[inline]
-    pub fn lose(&mut self, block: BlockId) {
-        debug_assert!(self.valid(block) > 0);
-        self.keys[block.0 as usize] -= 1;
+    pub fn lose(&mut self, block: BlockId, pages: u32) {
+        debug_assert!(self.valid(block) >= pages);
+        self.keys[block.0 as usize] -= pages;
     }
 
     /// A full block has been chosen to be emptied.

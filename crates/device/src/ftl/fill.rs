@@ -9,8 +9,8 @@ use flashkeel_engine::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ftl, Writer};
-use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use super::{Ftl, Map, Writer};
+use crate::address::{BlockId, Home, Lpn, Ppn};
 
 /// What the device has been through before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,18 +67,13 @@ const CONVERGED_WITHIN: f64 = 1.01;
 /// Pages whose map entries are fetched ahead of their use.
 const AHEAD: usize = 32;
 
-/// Pages of one domain about to be programmed together.
-#[derive(Clone, Default)]
-struct Forming {
-    lpns: Vec<u32>,
-    /// The home a moved page must still have, or [`NONE`] for new data.
-    from: Vec<u32>,
-}
-
 struct Untimed<'a> {
     ftl: &'a mut Ftl,
-    host: Vec<Forming>,
-    moved: Vec<Forming>,
+    /// By domain, logical pages of the host about to be programmed together.
+    /// None has a home.
+    forming: Vec<Vec<Lpn>>,
+    /// The same for pages of the block being emptied.
+    moving: Vec<Lpn>,
     programs: u64,
 }
 
@@ -96,8 +91,8 @@ impl Ftl {
             return ControlFlow::Continue(None);
         }
         let filled = ((f64::from(self.lpns) * config.fill) as u64).max(1);
-        let spread = vec![Forming::default(); self.domains as usize];
-        let mut untimed = Untimed { host: spread.clone(), moved: spread, programs: 0, ftl: self };
+        let forming = vec![Vec::new(); self.domains as usize];
+        let mut untimed = Untimed { forming, moving: Vec::new(), programs: 0, ftl: self };
         untimed.write_map_pages();
         let mut reported = 0;
         let mut report = |programs: u64, ftl: &Ftl| {
@@ -158,23 +153,25 @@ impl Untimed<'_> {
     }
 
     fn write_at_random(&mut self, count: u64, span: u64, random: &mut Stream) {
-        // The map entries of a batch are fetched before the first is used, so
-        // that their memory accesses overlap.
-        let mut batch = [0u32; AHEAD];
-        let mut left = count as usize;
-        while left > 0 {
-            let n = left.min(AHEAD);
-            for lpn in &mut batch[..n] {
-                *lpn = random.below(span) as u32;
-                self.ftl.map.prefetch(Lpn(*lpn));
+        // While one batch is written, the map entries of the next are fetched;
+        // before it is written, the validity of what they point at.
+        let (mut batch, mut next) = ([Lpn(0); AHEAD], [Lpn(0); AHEAD]);
+        let (mut ready, mut left) = (0, count as usize);
+        while ready > 0 || left > 0 {
+            let drawn = left.min(AHEAD);
+            for lpn in &mut next[..drawn] {
+                *lpn = Lpn(random.below(span) as u32);
+                self.ftl.map.prefetch(*lpn);
             }
-            for &lpn in &batch[..n] {
-                self.ftl.map.prefetch_validity(Lpn(lpn));
+            for &lpn in &batch[..ready] {
+                self.write(lpn);
             }
-            for &lpn in &batch[..n] {
-                self.write(Lpn(lpn));
+            for &lpn in &next[..drawn] {
+                self.ftl.map.prefetch_validity(lpn);
             }
-            left -= n;
+            std::mem::swap(&mut batch, &mut next);
+            ready = drawn;
+            left -= drawn;
         }
     }
 
@@ -185,34 +182,41 @@ impl Untimed<'_> {
         // flash page is full.
         self.ftl.move_home(lpn, Home::UNMAPPED);
         let domain = self.ftl.domain_of(lpn);
-        let forming = &mut self.host[domain as usize];
-        forming.lpns.push(lpn.0);
-        forming.from.push(NONE);
-        if forming.lpns.len() == self.ftl.slots_per_page as usize {
-            self.program(Writer::Host, domain);
+        let forming = &mut self.forming[domain as usize];
+        forming.push(lpn);
+        if forming.len() == self.ftl.slots_per_page as usize {
+            self.program_host(domain);
             self.collect(domain);
         }
     }
 
-    /// Programs what is forming in `domain`.
-    fn program(&mut self, writer: Writer, domain: u32) {
-        let forming = if writer == Writer::Host { &mut self.host } else { &mut self.moved };
-        let forming = &mut forming[domain as usize];
-        let keep = self.ftl.points.reserves().of(writer);
-        let place = self.ftl.points.allocate(writer, domain, keep, &mut self.ftl.blocks, |_| 0);
+    /// Programs what the host has written in `domain`.
+    fn program_host(&mut self, domain: u32) {
+        let mut forming = std::mem::take(&mut self.forming[domain as usize]);
+        // A page that was written twice since it began to form has a home by
+        // its first copy.
+        self.program(Writer::Host, domain, &forming, |map, lpn| map.home(lpn) == Home::UNMAPPED);
+        forming.clear();
+        self.forming[domain as usize] = forming;
+    }
+
+    /// Programs a flash page with `lpns`; those that are `current` are valid.
+    #[inline]
+    fn program(&mut self, writer: Writer, domain: u32, lpns: &[Lpn], current: impl Fn(&Map, Lpn) -> bool) {
+        let Ftl { points, blocks, map, pages_per_block, slots_per_page, .. } = &mut *self.ftl;
+        let keep = points.reserves().of(writer);
+        let place = points.allocate(writer, domain, keep, blocks, |_| 0);
         let place = place.expect("a validated device never runs out of free blocks here");
-        let mut ppn = Ppn((place.block.0 * self.ftl.pages_per_block + place.page) * self.ftl.slots_per_page);
-        for (&lpn, &from) in forming.lpns.iter().zip(&forming.from) {
-            // The same page may have been written again since it began to form.
-            if self.ftl.map.home(Lpn(lpn)).0 == from {
-                self.ftl.move_home(Lpn(lpn), Home(ppn.0));
-                self.ftl.map.set_valid(ppn, Lpn(lpn));
-                self.ftl.blocks.gain(place.block);
+        let first = (place.block.0 * *pages_per_block + place.page) * *slots_per_page;
+        let mut valid = 0u64;
+        for (slot, &lpn) in lpns.iter().enumerate() {
+            if current(map, lpn) {
+                map.settle(lpn, Ppn(first + slot as u32));
+                valid |= 1 << slot;
             }
-            ppn.0 += 1;
         }
-        forming.lpns.clear();
-        forming.from.clear();
+        map.set_valid_run(Ppn(first), valid);
+        blocks.gain(place.block, valid.count_ones());
         self.programmed(writer, place.chip, place.block);
         if self.ftl.stripes.is_parity(place.page + 1) {
             self.ftl.points.skip(writer, &mut self.ftl.blocks, place.block);
@@ -220,6 +224,7 @@ impl Untimed<'_> {
         }
     }
 
+    #[inline]
     fn programmed(&mut self, writer: Writer, chip: u32, block: BlockId) {
         let exhausted = self.ftl.points.is_exhausted(writer, chip, block);
         self.ftl.blocks.end_program(block, exhausted);
@@ -241,36 +246,38 @@ impl Untimed<'_> {
         self.ftl.blocks.choose(victim);
         let first = victim.0 * self.ftl.slots_per_block;
         let run = self.ftl.slots_per_page;
+        let mut moving = std::mem::take(&mut self.moving);
         for page in 0..self.ftl.pages_per_block {
             // The map entries of a later page are fetched while this one moves.
             let later = (page + AHEAD as u32 / run).min(self.ftl.pages_per_block - 1);
             self.ftl.map.prefetch_holders(Ppn(first + later * run), run);
             let start = first + page * run;
-            let mut valid = self.ftl.map.valid_run(Ppn(start), run);
+            let mut valid = self.ftl.map.take_valid_run(Ppn(start), run);
+            self.ftl.blocks.lose(victim, valid.count_ones());
             while valid != 0 {
-                let ppn = start + valid.trailing_zeros();
+                moving.push(self.ftl.map.holds(Ppn(start + valid.trailing_zeros())));
                 valid &= valid - 1;
-                let forming = &mut self.moved[domain as usize];
-                forming.lpns.push(self.ftl.map.holds(Ppn(ppn)).0);
-                forming.from.push(ppn);
-                if forming.lpns.len() == run as usize {
-                    self.program(Writer::Gc, domain);
+                if moving.len() == run as usize {
+                    self.program(Writer::Gc, domain, &moving, |_, _| true);
+                    moving.clear();
                 }
             }
         }
         // A victim is erased before the next is chosen, so its last pages go
         // out in a page of their own, partly empty.
-        if self.ftl.blocks.valid(victim) > 0 {
-            self.program(Writer::Gc, domain);
+        if !moving.is_empty() {
+            self.program(Writer::Gc, domain, &moving, |_, _| true);
+            moving.clear();
         }
+        self.moving = moving;
         self.ftl.blocks.free(victim);
     }
 
     /// Programs what is still forming.
     fn drain(&mut self) {
         for domain in 0..self.ftl.domains {
-            if !self.host[domain as usize].lpns.is_empty() {
-                self.program(Writer::Host, domain);
+            if !self.forming[domain as usize].is_empty() {
+                self.program_host(domain);
             }
         }
     }

@@ -73,6 +73,30 @@ impl Map {
         self.valid[ppn.0 as usize / 64] |= 1 << (ppn.0 % 64);
     }
 
+    /// Records that `lpn` lives in `ppn` and that `ppn` holds it. Validity
+    /// bits are the caller's, by the run.
+    #[inline]
+    pub fn settle(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.home[lpn.0 as usize] = ppn.0;
+        self.holds[ppn.0 as usize] = lpn.0;
+    }
+
+    /// Sets the validity bits in `valid`, lowest for `first`, of a run as in
+    /// [`valid_run`](Self::valid_run).
+    #[inline]
+    pub fn set_valid_run(&mut self, first: Ppn, valid: u64) {
+        self.valid[first.0 as usize / 64] |= valid << (first.0 % 64);
+    }
+
+    /// Clears the validity bits of a run as in [`valid_run`](Self::valid_run);
+    /// returns what they were.
+    #[inline]
+    pub fn take_valid_run(&mut self, first: Ppn, count: u32) -> u64 {
+        let valid = self.valid_run(first, count);
+        self.valid[first.0 as usize / 64] &= !(valid << (first.0 % 64));
+        valid
+    }
+
     /// Records that `ppn` is out of date.
     #[inline]
     pub fn set_invalid(&mut self, ppn: Ppn) {

@@ -171,7 +171,7 @@ impl Ftl {
         if former.0 < self.map.ppns() {
             let ppn = Ppn(former.0);
             self.map.set_invalid(ppn);
-            self.blocks.lose(self.block_of(ppn));
+            self.blocks.lose(self.block_of(ppn), 1);
         }
         former
     }

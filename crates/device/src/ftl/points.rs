@@ -123,24 +123,26 @@ impl Points {
         let order = &self.order[domain as usize];
         let points = &mut self.points[writer as usize];
         let cursor = &mut self.cursors[writer as usize][domain as usize];
-        let mut best = None;
-        let mut at = *cursor;
-        for _ in 0..order.len() {
-            let chip = order[at];
-            at = if at + 1 == order.len() { 0 } else { at + 1 };
-            if points[chip as usize].block == NONE && !(may_open && blocks.has_free(chip)) {
-                continue;
-            }
-            let load = load(chip);
-            if best.is_none_or(|(least, _, _)| load < least) {
-                best = Some((load, chip, at));
-                if load == 0 {
-                    break;
+        let mut best = (u32::MAX, 0);
+        'search: for (first, end) in [(*cursor, order.len()), (0, *cursor)] {
+            for (at, &chip) in (first..end).zip(&order[first..end]) {
+                if points[chip as usize].block == NONE && !(may_open && blocks.has_free(chip)) {
+                    continue;
+                }
+                let load = load(chip);
+                if load < best.0 {
+                    best = (load, at);
+                    if load == 0 {
+                        break 'search;
+                    }
                 }
             }
         }
-        let (_, chip, next) = best?;
-        *cursor = next;
+        if best.0 == u32::MAX {
+            return None;
+        }
+        let (chip, next) = (order[best.1], best.1 + 1);
+        *cursor = if next == order.len() { 0 } else { next };
         let point = &mut points[chip as usize];
         let opened = point.block == NONE;
         if opened {

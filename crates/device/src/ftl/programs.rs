@@ -163,7 +163,7 @@ impl Ftl {
             if is_newest {
                 self.move_home(entry.lpn, Home(ppn.0));
                 self.map.set_valid(ppn, entry.lpn);
-                self.blocks.gain(block);
+                self.blocks.gain(block, 1);
             }
             match writer {
                 Writer::Host => {

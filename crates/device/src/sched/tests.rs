@@ -259,7 +259,7 @@ fn debit_chooses_in_favour_of_the_smaller_debit() {
     let (_, timing) = timing();
     let settings = config(serde_json::json!({"policy": "debit", "gc_static": 0.25}));
     let mut operations = Operations::default();
-    let mut queue = ChipQueue::new(4);
+    let mut queue = ChipQueue::new();
     for (purpose, task) in [(Purpose::HostRead, Task::Host), (Purpose::GcRead, Task::Gc)] {
         let id = operations.create(Time::ZERO, purpose, task, 0, Cause::Controller);
         queue.push(&mut operations, id);

@@ -23,7 +23,7 @@ test: .venv/core.stamp
 	$(BIN)/python -m pytest
 
 lint: .venv/core.stamp
-	cargo fmt --all --check
+	rustfmt --check $(shell git ls-files "crates/*.rs")
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check python tests scripts
 	$(BIN)/ruff check python tests scripts

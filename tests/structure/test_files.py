@@ -29,7 +29,7 @@ def test_there_are_axes():
 
 @pytest.mark.parametrize("axis", AXES, ids=lambda path: path.parent.name)
 def test_every_policy_file_is_in_the_list_and_begins_with_its_name(axis):
-    policies = dict(re.findall(r'\w+\((\w+)::\w+\) = "([^"]+)"', code(axis)))
+    policies = dict(re.findall(r'\w+\(\w+\) in (\w+) = "([^"]+)"', code(axis)))
     files = {path.stem: path for path in axis.parent.glob("*.rs") if path != axis}
     others = {stem for stem, path in files.items() if name(path) in HELPERS}
     assert set(files) - others == set(policies)

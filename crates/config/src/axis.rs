@@ -38,8 +38,9 @@ pub fn axis_schema(axis: &str, description: &str, policies: Vec<(&str, &str, Sch
 
 /// Defines a policy axis from its list of policies.
 ///
-/// Each line `Variant(module::Settings) = "name"` is one policy: `Settings`
-/// derives serde and schemars traits with `deny_unknown_fields` and defaults
+/// Each line `Variant(Settings) in module = "name"` is one policy. It makes the
+/// module, whose file lies beside the list; without `in module` the settings
+/// are in scope already. `Settings` derives serde and schemars traits with `deny_unknown_fields` and defaults
 /// for every key, and implements the axis's trait (named after the colon). The
 /// axis then reads `key = "name"` or a table `{ policy = "name", … }`, `NAMES`
 /// lists it, and `policy()` gives the chosen settings as the trait, which is
@@ -49,12 +50,14 @@ macro_rules! axis {
     (
         $(#[doc = $doc:literal])*
         pub enum $Axis:ident as $label:literal: $Policy:path {
-            $( $(#[doc = $variant_doc:literal])* $Variant:ident($Settings:ty) = $name:literal ),+ $(,)?
+            $( $(#[doc = $variant_doc:literal])* $Variant:ident($Settings:ident) $(in $module:ident)? = $name:literal ),+ $(,)?
         }
     ) => {
+        $($(pub mod $module;)?)+
+
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
-        pub enum $Axis { $( $(#[doc = $variant_doc])* $Variant($Settings) ),+ }
+        pub enum $Axis { $( $(#[doc = $variant_doc])* $Variant($($module::)? $Settings) ),+ }
 
         impl $Axis {
             /// Every policy's name, in the order of the list.
@@ -87,7 +90,7 @@ macro_rules! axis {
                     fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> ::std::result::Result<$Axis, A::Error> {
                         let (policy, settings) = access.variant::<String>()?;
                         match policy.as_str() {
-                            $($name => settings.newtype_variant::<$Settings>().map($Axis::$Variant),)+
+                            $($name => settings.newtype_variant::<$($module::)? $Settings>().map($Axis::$Variant),)+
                             _ => Err(Error::custom($crate::no_such_policy($label, &policy, $Axis::NAMES))),
                         }
                     }
@@ -126,7 +129,7 @@ macro_rules! axis {
             fn json_schema(
                 generator: &mut $crate::macro_support::schemars::SchemaGenerator,
             ) -> $crate::macro_support::schemars::Schema {
-                $crate::axis_schema($label, concat!($($doc, "\n"),*), vec![$(($name, concat!($($variant_doc, "\n"),*), <$Settings as $crate::macro_support::schemars::JsonSchema>::json_schema(generator))),+])
+                $crate::axis_schema($label, concat!($($doc, "\n"),*), vec![$(($name, concat!($($variant_doc, "\n"),*), <$($module::)? $Settings as $crate::macro_support::schemars::JsonSchema>::json_schema(generator))),+])
             }
         }
     };

@@ -3,11 +3,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod back;
-mod fore;
-mod none;
 mod state;
-mod stripe;
 
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
@@ -24,13 +20,13 @@ flashkeel_config::axis! {
     /// When a write is acknowledged.
     pub enum BufferKind as "buffer kind": BufferPolicy {
         /// When it is in flash.
-        None(none::None) = "none",
+        None(None) in none = "none",
         /// When it is in the buffer, which is flushed in the background.
-        Back(back::Back) = "back",
+        Back(Back) in back = "back",
         /// When it is in the buffer; the write that fills it waits for the flush.
-        Fore(fore::Fore) = "fore",
+        Fore(Fore) in fore = "fore",
         /// When it is in the buffer, which is flushed in groups of pages.
-        Stripe(stripe::Stripe) = "stripe",
+        Stripe(Stripe) in stripe = "stripe",
     }
 }
 

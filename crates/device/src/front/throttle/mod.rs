@@ -2,18 +2,15 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod none;
-mod static_cap;
-
 use flashkeel_engine::{Span, Time};
 
 flashkeel_config::axis! {
     /// How long a write is held before it is worked on.
     pub enum ThrottleConfig as "throttle": Build {
         /// Not at all.
-        None(none::None) = "none",
+        None(None) in none = "none",
         /// As long as a fixed throughput is exceeded.
-        StaticCap(static_cap::StaticCap) = "static-cap",
+        StaticCap(StaticCap) in static_cap = "static-cap",
     }
 }
 

@@ -2,9 +2,6 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod none;
-mod periodic;
-
 use flashkeel_engine::Time;
 
 flashkeel_config::axis! {
@@ -12,9 +9,9 @@ flashkeel_config::axis! {
     /// may when the host would otherwise run out of free blocks.
     pub enum WindowConfig as "window": Build {
         /// At any time.
-        None(none::None) = "none",
+        None(None) in none = "none",
         /// In the second part of a fixed period.
-        Periodic(periodic::Periodic) = "periodic",
+        Periodic(Periodic) in periodic = "periodic",
     }
 }
 

@@ -2,18 +2,15 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod dynamic;
-mod striped;
-
 use crate::address::Lpn;
 
 flashkeel_config::axis! {
     /// Which chips a logical page may be written to.
     pub enum AllocationConfig as "allocation": Allocation {
         /// Any chip: the least loaded one with room.
-        Dynamic(dynamic::Dynamic) = "dynamic",
+        Dynamic(Dynamic) in dynamic = "dynamic",
         /// The chip fixed by the logical address, page by page.
-        Striped(striped::Striped) = "striped",
+        Striped(Striped) in striped = "striped",
     }
 }
 

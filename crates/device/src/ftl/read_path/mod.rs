@@ -2,18 +2,15 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod plain;
-mod reconstruct;
-
 use flashkeel_engine::Cause;
 
 flashkeel_config::axis! {
     /// From where a page of the host is read.
     pub enum ReadPathConfig as "read path": ReadPath {
         /// From its own chip, whenever that is free.
-        Plain(plain::Plain) = "plain",
+        Plain(Plain) in plain = "plain",
         /// From the rest of its stripe while its chip does background work.
-        Reconstruct(reconstruct::Reconstruct) = "reconstruct",
+        Reconstruct(Reconstruct) in reconstruct = "reconstruct",
     }
 }
 

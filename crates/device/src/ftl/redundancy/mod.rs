@@ -2,8 +2,6 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod none;
-mod physical;
 mod stripes;
 
 pub(crate) use stripes::Stripes;
@@ -12,9 +10,9 @@ flashkeel_config::axis! {
     /// Which flash pages protect each other.
     pub enum RedundancyConfig as "redundancy": Redundancy {
         /// None do.
-        None(none::None) = "none",
+        None(None) in none = "none",
         /// Pages programmed one after another, by a parity page behind them.
-        Physical(physical::Physical) = "physical",
+        Physical(Physical) in physical = "physical",
     }
 }
 

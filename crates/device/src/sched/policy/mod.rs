@@ -2,11 +2,6 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod debit;
-mod fair;
-mod fifo;
-mod priority;
-
 use flashkeel_engine::{Span, Stream};
 
 use super::Task;
@@ -17,13 +12,13 @@ flashkeel_config::axis! {
     /// What arbitrates the flash among tasks.
     pub enum SchedulerConfig as "scheduler": Build {
         /// One queue for all tasks, in order of arrival.
-        Fifo(fifo::Fifo) = "fifo",
+        Fifo(Fifo) in fifo = "fifo",
         /// Fixed priority: map, host, garbage collection.
-        Priority(priority::Priority) = "priority",
+        Priority(Priority) in priority = "priority",
         /// Weighted fair queueing: virtual time per task per chip.
-        Fair(fair::Fair) = "fair",
+        Fair(Fair) in fair = "fair",
         /// Debit scheduling with shares set by feedback.
-        Debit(debit::Debit) = "debit",
+        Debit(Debit) in debit = "debit",
     }
 }
 

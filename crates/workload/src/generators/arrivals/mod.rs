@@ -6,10 +6,6 @@ use flashkeel_engine::Stream;
 use super::refuse;
 use crate::WorkloadError;
 
-pub mod bursts;
-pub mod constant;
-pub mod poisson;
-
 /// What every arrival process has in common.
 pub trait Arrive {
     /// Begins at time 0.
@@ -29,11 +25,11 @@ axis! {
     /// When the requests of a generator arrive.
     pub enum ArrivalProcess as "arrival process": Arrive {
         /// Independently of each other, at a mean rate.
-        Poisson(poisson::Poisson) = "poisson",
+        Poisson(Poisson) in poisson = "poisson",
         /// At equal gaps.
-        Constant(constant::Constant) = "constant",
+        Constant(Constant) in constant = "constant",
         /// In bursts with silence between them.
-        Bursts(bursts::Bursts) = "bursts",
+        Bursts(Bursts) in bursts = "bursts",
     }
 }
 

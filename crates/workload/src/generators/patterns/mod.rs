@@ -5,11 +5,6 @@ use flashkeel_engine::Stream;
 
 use crate::WorkloadError;
 
-pub mod hot_cold;
-pub mod sequential;
-pub mod uniform;
-pub mod zipf;
-
 /// What every access pattern has in common.
 pub trait Locate {
     /// Begins to draw from `slots` places.
@@ -30,13 +25,13 @@ axis! {
     /// Where the requests of a generator go.
     pub enum Pattern as "access pattern": Locate {
         /// Everywhere alike.
-        Uniform(uniform::Uniform) = "uniform",
+        Uniform(Uniform) in uniform = "uniform",
         /// Few places much, most places little.
-        Zipf(zipf::Zipf) = "zipf",
+        Zipf(Zipf) in zipf = "zipf",
         /// One after the other.
-        Sequential(sequential::Sequential) = "sequential",
+        Sequential(Sequential) in sequential = "sequential",
         /// A small part often, the rest seldom.
-        HotCold(hot_cold::HotCold) = "hot-cold",
+        HotCold(HotCold) in hot_cold = "hot-cold",
     }
 }
 

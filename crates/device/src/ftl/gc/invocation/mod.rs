@@ -2,16 +2,13 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod foreground;
-mod task;
-
 flashkeel_config::axis! {
     /// When garbage collection runs.
     pub enum InvocationConfig as "invocation": Invocation {
         /// As a task beside the host's, from the start to the stop threshold.
-        Task(task::Task) = "task",
+        Task(Task) in task = "task",
         /// In the foreground of a flush, which waits until it has finished.
-        Foreground(foreground::Foreground) = "foreground",
+        Foreground(Foreground) in foreground = "foreground",
     }
 }
 

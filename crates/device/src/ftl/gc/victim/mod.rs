@@ -2,24 +2,19 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod cost_benefit;
-mod d_choices;
-mod fifo;
-mod greedy;
-
 use flashkeel_engine::Stream;
 
 flashkeel_config::axis! {
     /// Which block garbage collection empties next.
     pub enum VictimConfig as "victim policy": Build {
         /// The block with the fewest valid pages.
-        Greedy(greedy::Greedy) = "greedy",
+        Greedy(Greedy) in greedy = "greedy",
         /// The block with the best ratio of benefit to cost, by age and validity.
-        CostBenefit(cost_benefit::CostBenefit) = "cost-benefit",
+        CostBenefit(CostBenefit) in cost_benefit = "cost-benefit",
         /// The block that has been full longest.
-        Fifo(fifo::Fifo) = "fifo",
+        Fifo(Fifo) in fifo = "fifo",
         /// The best of d blocks drawn at random.
-        DChoices(d_choices::DChoices) = "d-choices",
+        DChoices(DChoices) in d_choices = "d-choices",
     }
 }
 

@@ -123,7 +123,11 @@ impl Ssd {
     /// # Errors
     /// What writing returns.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
-        assert!(self.requests.len() == 0, "only a device at rest is saved");
+        let buffered =
+            |partition: &Partition| partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing;
+        let at_rest =
+            self.requests.len() == 0 && self.partitions.iter().all(|partition| buffered(partition) == 0);
+        assert!(at_rest, "only a device at rest is saved");
         self.partitions.iter().try_for_each(|partition| partition.ftl.save(out))
     }
 

@@ -23,7 +23,8 @@ use victim::Victim;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GcConfig {
-    /// Free blocks of a partition below which collection starts.
+    /// Free blocks of a partition below which collection starts; at least what
+    /// moving data needs.
     pub start_below: u32,
     /// Free blocks of a partition above which collection stops.
     pub stop_above: u32,

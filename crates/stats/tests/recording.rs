@@ -158,5 +158,5 @@ fn settings_are_checked() {
     assert_eq!(parse(r#"{"series_window": "1s"}"#).unwrap().series_window, Span::from_secs(1));
     assert!(parse(r#"{"series_window": "0s"}"#).unwrap_err().contains("longer than 0"));
     assert!(parse(r#"{"windows": "1s"}"#).unwrap_err().contains("unknown field `windows`"));
-    assert!(parse(r#"{"series_window": 100}"#).unwrap_err().contains("expected a string"));
+    assert!(parse(r#"{"series_window": 100}"#).unwrap_err().contains("expected a duration such as"));
 }

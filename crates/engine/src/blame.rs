@@ -84,10 +84,18 @@ impl Ledger {
     /// The empty ledger.
     pub const ZERO: Ledger = Ledger([0; ENTRIES]);
 
-    /// Charges `span` to `cause`.
+    /// Charges `span` to `cause`, modulo 2^64.
     #[inline]
     pub fn charge(&mut self, cause: Cause, span: Span) {
-        self.0[cause as usize] += span.0;
+        let entry = &mut self.0[cause as usize];
+        *entry = entry.wrapping_add(span.0);
+    }
+
+    /// Takes `span` off `cause`, modulo 2^64.
+    #[inline]
+    pub fn discharge(&mut self, cause: Cause, span: Span) {
+        let entry = &mut self.0[cause as usize];
+        *entry = entry.wrapping_sub(span.0);
     }
 
     /// Charges the time from `from` to `to` to `cause`.

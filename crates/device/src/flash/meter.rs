@@ -31,21 +31,18 @@ impl Meter {
     /// Whoever has `ledger` begins to wait.
     #[inline]
     pub fn begin_wait(&self, now: Time, ledger: &mut Ledger) {
-        ledger.subtract(&self.reading(now));
+        ledger.subtract(&self.total);
+        if let Some(cause) = self.owner {
+            ledger.discharge(cause, now.since(self.since));
+        }
     }
 
     /// Whoever has `ledger` stops waiting: its wait is charged.
     #[inline]
     pub fn end_wait(&self, now: Time, ledger: &mut Ledger) {
-        ledger.add(&self.reading(now));
-    }
-
-    #[inline]
-    fn reading(&self, now: Time) -> Ledger {
-        let mut total = self.total;
+        ledger.add(&self.total);
         if let Some(cause) = self.owner {
-            total.charge_between(cause, self.since, now);
+            ledger.charge(cause, now.since(self.since));
         }
-        total
     }
 }

@@ -345,6 +345,7 @@ impl Ssd {
             |all, one| Signals {
                 gc_active: all.gc_active | one.gc_active,
                 free_block_shortfall: all.free_block_shortfall.max(one.free_block_shortfall),
+                host_stalled: all.host_stalled | one.host_stalled,
             },
         )
     }

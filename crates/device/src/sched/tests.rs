@@ -162,7 +162,7 @@ fn fair_saves_nothing_up_for_a_task_that_was_away() {
 fn debit_never_exceeds_its_limits_and_reaches_them() {
     // 16 slots: collection may have 4 outstanding, the host 12, the map 4.
     let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.25, "map": 0.25}), 4);
-    bench.control(Signals { gc_active: true, free_block_shortfall: 0 });
+    bench.control(Signals { gc_active: true, free_block_shortfall: 0, host_stalled: false });
     let limits = [(Task::Host, 12), (Task::Map, 4), (Task::Gc, 4)];
     let mut stream = Stream::new(4, "test workload");
     for _ in 0..2_000 {
@@ -201,7 +201,7 @@ fn debit_leaves_the_host_everything_while_collection_rests() {
 fn a_task_at_its_limit_is_held_by_the_scheduler() {
     // The host's limit is a single operation over four idle chips.
     let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 1.0}), 4);
-    bench.control(Signals { gc_active: true, free_block_shortfall: 0 });
+    bench.control(Signals { gc_active: true, free_block_shortfall: 0, host_stalled: false });
     for chip in 0..3 {
         bench.queue(chip, Purpose::HostRead, Task::Host);
     }
@@ -228,7 +228,7 @@ fn shares_follow_the_feedback_equation() {
     let script = [40, 120, 300, 300, 700, 90, 0, 0, 10];
     let mut seen = Vec::new();
     for error in script.into_iter().chain([0; 30]) {
-        bench.control(Signals { gc_active: true, free_block_shortfall: error });
+        bench.control(Signals { gc_active: true, free_block_shortfall: error, host_stalled: false });
         share = (0.001 * f64::from(error) + 0.9 * share).clamp(0.05, 0.5);
         assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [ppm(1.0 - share), 125_000, ppm(share)]);
         assert!(!bench.dispatcher.arbiter().is_settled(), "collection is active");
@@ -242,8 +242,8 @@ fn shares_settle_when_collection_rests() {
     for least in [0.0, 0.02] {
         let settings = serde_json::json!({"policy": "debit", "gc_p": 0.01, "gc_i": 0.9, "gc_min": least});
         let mut bench = Bench::new(settings, 4);
-        bench.control(Signals { gc_active: true, free_block_shortfall: 50 });
-        let rest = Signals { gc_active: false, free_block_shortfall: 0 };
+        bench.control(Signals { gc_active: true, free_block_shortfall: 50, host_stalled: false });
+        let rest = Signals { gc_active: false, free_block_shortfall: 0, host_stalled: false };
         let periods = (0..1_000).take_while(|_| {
             bench.control(rest);
             !bench.dispatcher.arbiter().is_settled()
@@ -252,6 +252,14 @@ fn shares_settle_when_collection_rests() {
         assert!((1..200).contains(&periods), "{periods} periods");
         assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [1_000_000, 250_000, 0]);
     }
+}
+
+#[test]
+fn collection_has_its_largest_share_while_the_host_is_stalled() {
+    let settings = serde_json::json!({"policy": "debit", "gc_max": 0.75});
+    let mut bench = Bench::new(settings, 4);
+    bench.control(Signals { gc_active: true, free_block_shortfall: 0, host_stalled: true });
+    assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [250_000, 250_000, 750_000]);
 }
 
 #[test]
@@ -269,7 +277,7 @@ fn debit_chooses_in_favour_of_the_smaller_debit() {
     // Of 16 slots the host has 12 and collection 4.
     for (host, gc) in [(0, 0), (6, 0), (11, 1), (0, 3), (9, 1)] {
         let mut arbiter = settings.policy().build(4, 4, Stream::new(3, "scheduler"));
-        arbiter.control(&Signals { gc_active: true, free_block_shortfall: 0 });
+        arbiter.control(&Signals { gc_active: true, free_block_shortfall: 0, host_stalled: false });
         for (task, count) in [(Task::Host, host), (Task::Gc, gc)] {
             for _ in 0..count {
                 assert_eq!(arbiter.pick(ChipId(0), &pending(bit(task))), task);

@@ -115,6 +115,13 @@ impl BufferConfig {
                         nothing would flush a stream of writes"
                 .into());
         }
+        if self.kind.policy().waits_for_own_flush() && has(Trigger::Page) {
+            return Err(
+                "buffer.flush has \"page\" with kind \"fore\": every write that fills a flash page would \
+                        wait for a flush; use [\"full\"]"
+                    .into(),
+            );
+        }
         if self.kind.policy().acknowledges_in_flash() {
             if self.rewrite == Rewrite::Coalesce {
                 return Err(

@@ -60,6 +60,7 @@ impl Ftl {
         Signals {
             gc_active: self.gc.domains.iter().any(|domain| domain.active || domain.jobs > 0),
             free_block_shortfall: active.map(shortfall).max().unwrap_or(0),
+            host_stalled: self.stalled_host.iter().any(|stalled| !stalled.is_empty()),
         }
     }
 

@@ -180,6 +180,8 @@ impl Arbiter for DebitArbiter {
         // S[t] = P e[t] + I S[t-1] (eq. 1).
         let share = gc_p * f64::from(signals.free_block_shortfall) + gc_i * self.gc_share;
         let share = if !signals.gc_active && share < gc_min + SETTLED_WITHIN { gc_min } else { share };
+        // The host's share is of no use to writes that wait for a free block.
+        let share = if signals.host_stalled { gc_max } else { share };
         self.gc_share = gc_static.unwrap_or(share.clamp(gc_min, gc_max));
         self.apply_shares();
     }

@@ -50,6 +50,8 @@ pub struct Signals {
     /// Free blocks missing to the threshold that starts garbage collection
     /// (AutoSSD, eq. 2).
     pub free_block_shortfall: u32,
+    /// Whether writes of the host wait for a free block.
+    pub host_stalled: bool,
 }
 
 /// Every task's bit.

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 
 use flashkeel_engine::{
-    Cause, Completion, EventQueue, Leaf, Operation, Request, Status, Stream, Submit, Time,
+    Cause, Completion, EventQueue, Lba, Leaf, Operation, Request, Status, Stream, Submit, Time,
 };
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn};
@@ -445,7 +445,7 @@ impl Leaf for Ssd {
         assert!(index <= MAX_INDEX, "more requests than events can name");
         if request.operation != Operation::Flush {
             let (part, local) = self.locate(self.requests[index].next);
-            self.partitions[part].ftl.map.prefetch(local);
+            self.partitions[part].ftl.map.prefetch_validity(local);
         }
         match &mut self.link {
             Some(link) if request.operation == Operation::Write => {
@@ -456,6 +456,12 @@ impl Leaf for Ssd {
             _ => self.start(now, index),
         }
         Submit::Accepted
+    }
+
+    #[inline]
+    fn expect(&self, lba: Lba) {
+        let (part, local) = self.locate(lba.0 / LOGICAL_PAGE_SECTORS);
+        self.partitions[part].ftl.map.prefetch(local);
     }
 
     #[inline]

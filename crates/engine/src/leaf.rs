@@ -1,6 +1,6 @@
 //! A leaf: something that serves requests by itself, such as an SSD.
 
-use crate::{Completion, Request, Time};
+use crate::{Completion, Lba, Request, Time};
 
 /// The answer to a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,10 @@ pub trait Leaf {
     /// Offers a request at `now`. Every event due before `now` must have been
     /// run by [`advance`](Leaf::advance) first.
     fn submit(&mut self, now: Time, request: &Request) -> Submit;
+
+    /// A request for `lba` is likely to come soon: a chance to fetch what it
+    /// will need into the processor's caches. Changes nothing else.
+    fn expect(&self, _lba: Lba) {}
 
     /// When something will next happen by itself, if anything will.
     fn next_event(&self) -> Option<Time>;
@@ -44,6 +48,10 @@ pub trait Leaf {
 impl<L: Leaf + ?Sized> Leaf for Box<L> {
     fn submit(&mut self, now: Time, request: &Request) -> Submit {
         (**self).submit(now, request)
+    }
+
+    fn expect(&self, lba: Lba) {
+        (**self).expect(lba)
     }
 
     fn next_event(&self) -> Option<Time> {

@@ -11,6 +11,9 @@ use crate::flight::Flights;
 
 /// Arrivals taken from the source at a time.
 const BATCH: usize = 1024;
+/// How many arrivals ahead the leaf is told of one: long enough for memory to
+/// answer, short enough for the answer to stay in the cache.
+const AHEAD: usize = 8;
 
 /// Why a run ended early.
 #[derive(Debug)]
@@ -83,6 +86,9 @@ pub fn drive<L: Measured>(
         }
         previous_arrival = arrival.time;
         queue.at += 1;
+        if let Some(soon) = queue.batch.get(queue.at + AHEAD) {
+            driver.leaf.expect(soon.lba);
+        }
         if queue.at == queue.batch.len() && progress(fraction(workload, queue.source, now)).is_break() {
             return Err(DriveError::Interrupted);
         }

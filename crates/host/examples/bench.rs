@@ -43,8 +43,7 @@ fn main() {
         return count_instructions(read_fraction, requests.parse().expect("a number of requests"));
     }
     let mut figures = Map::new();
-    let mut config = DeviceConfig::default();
-    config.map_cache = MapCacheSize::All;
+    let config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
     let layout = config.validate().expect("the default device is valid");
 
     let mut ssd = Ssd::new(&layout, 1);
@@ -150,8 +149,7 @@ fn random_accesses_per_s(len: usize) -> f64 {
 
 /// What valgrind runs: `requests` on a small device in its steady state.
 fn count_instructions(read_fraction: f64, requests: u64) {
-    let mut config = DeviceConfig::default();
-    config.map_cache = MapCacheSize::All;
+    let mut config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
     config.geometry.blocks_per_plane = 16;
     config.geometry.pages_per_block = 64;
     config.logical_capacity = Bytes(380 << 20);

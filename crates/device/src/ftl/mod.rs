@@ -3,6 +3,7 @@
 
 pub mod allocation;
 mod blocks;
+mod divisor;
 mod entries;
 mod fill;
 pub mod gc;
@@ -19,6 +20,7 @@ use std::collections::VecDeque;
 
 pub use allocation::AllocationConfig;
 pub use blocks::{BlockState, Blocks};
+use divisor::Divisor;
 pub(crate) use entries::{Entries, Entry, Lane};
 pub(crate) use fill::expected_pages;
 pub use fill::{Pattern, PreconditionConfig, SteadyState};
@@ -43,6 +45,8 @@ pub(crate) struct Ftl {
     slots_per_page: u32,
     pages_per_block: u32,
     slots_per_block: u32,
+    /// Divides by `slots_per_block`.
+    by_block: Divisor,
     /// Logical pages of the host; map pages are numbered after them.
     lpns: u32,
     allocation: AllocationConfig,
@@ -81,6 +85,7 @@ impl Ftl {
             slots_per_page: geometry.slots_per_page,
             pages_per_block,
             slots_per_block: pages_per_block * geometry.slots_per_page,
+            by_block: Divisor::new(pages_per_block * geometry.slots_per_page),
             lpns: partition.lpns,
             allocation: layout.allocation.clone(),
             domains,
@@ -122,7 +127,7 @@ impl Ftl {
     /// The block of a physical page.
     #[inline]
     pub fn block_of(&self, ppn: Ppn) -> BlockId {
-        BlockId(ppn.0 / self.slots_per_block)
+        BlockId(self.by_block.divide(ppn.0))
     }
 
     /// Mapping units of a block that can hold data.

@@ -22,7 +22,7 @@ pub struct Physical {
 impl Redundancy for Physical {
     fn width(&self, chips: u32) -> Result<u32, String> {
         let width = self.pages.unwrap_or(chips);
-        if width < 2 || !width.is_power_of_two() || chips % width != 0 {
+        if width < 2 || !width.is_power_of_two() || !chips.is_multiple_of(width) {
             return Err(format!(
                 "redundancy.pages is {width}; a stripe has a power of two of pages, at least 2, that divides the \
                  {chips} chips"

@@ -154,12 +154,6 @@ impl Ledger {
         }
     }
 
-    /// Moves what is charged to `from` to `to`.
-    pub fn rename(&mut self, from: Cause, to: Cause) {
-        let ns = std::mem::take(&mut self.0[from as usize]);
-        self.0[to as usize] += ns;
-    }
-
     /// Whether garbage collection delayed this request at all.
     #[inline]
     pub fn has_gc(&self) -> bool {

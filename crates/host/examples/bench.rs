@@ -11,8 +11,8 @@
 //! the buffer; reads with as many outstanding as the chips have slots.
 //!
 //! With `valgrind` installed, instructions per request are counted too, on a
-//! small device: `instructions N` (requests) is how this program is called for
-//! that.
+//! small device: `instructions write N` (or `read N`, N requests) is how this
+//! program is called for that.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;

@@ -116,7 +116,7 @@ impl Ssd {
             // The operation that finished last carries the blame since submission.
             request.ledger = *self.machine.dispatcher.operations.ledger(id);
             if operation.purpose == Purpose::Rebuild {
-                request.ledger.rename(Cause::OwnFlash, Cause::Reconstruction);
+                request.ledger.reassign(Cause::OwnFlash, Cause::Reconstruction);
             }
             request.mark = now;
             self.complete(now, operation.owner);

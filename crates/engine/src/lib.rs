@@ -7,6 +7,7 @@
 pub mod blame;
 pub mod events;
 pub mod leaf;
+pub mod predictor;
 pub mod random;
 pub mod request;
 pub mod stack;
@@ -17,6 +18,7 @@ pub mod units;
 pub use blame::{Cause, Ledger};
 pub use events::EventQueue;
 pub use leaf::{Leaf, Submit};
+pub use predictor::{Prediction, Predictor};
 pub use random::Stream;
 pub use request::{Completion, Lba, Operation, Request, RequestId, SECTOR_BYTES, Status};
 pub use stack::Stack;

@@ -1,0 +1,32 @@
+//! The seam between a host policy and whatever predicts a device.
+
+use crate::{Completion, Request, Span, Time};
+
+/// What is expected of a request before it is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// Expected latency, from submission to completion.
+    pub latency: Span,
+    /// Whether that is above the predictor's threshold for such a request.
+    pub is_slow: bool,
+}
+
+/// Predicts the latency of requests to one device.
+///
+/// Whoever submits to the device tells of every submission and of every
+/// completion, in order; all a predictor knows of the device comes that way.
+/// Times never decrease. Addresses are the device's own.
+pub trait Predictor: Send {
+    /// What `request` would take if it were submitted at `now`, right behind
+    /// the requests `ahead` (oldest first), none of which is submitted yet.
+    ///
+    /// A question, not a promise: it may be asked again for the same request,
+    /// and asking changes no later answer.
+    fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction;
+
+    /// The device has been given `request` at `now`.
+    fn submitted(&mut self, now: Time, request: &Request);
+
+    /// A request told of by [`submitted`](Predictor::submitted) has completed.
+    fn observe(&mut self, now: Time, completion: &Completion);
+}

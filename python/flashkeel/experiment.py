@@ -114,7 +114,7 @@ class Experiment:
                 "experiment": self.name,
                 "title": plans[0]["config"]["title"],
                 "identity": identity(plans, seeds),
-                "runs": [_pool(runs[i : i + seeds]) for i in range(0, len(runs), seeds)],
+                "runs": [pool(runs[i : i + seeds]) for i in range(0, len(runs), seeds)],
             },
             files,
         )
@@ -134,7 +134,7 @@ def _tasks(plans: Sequence[dict[str, Any]], seeds: int, cache_dir: str | None) -
     ]
 
 
-def _pool(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def pool(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return one run object for the runs of one plan with different seeds."""
     if len(runs) == 1:
         return runs[0]

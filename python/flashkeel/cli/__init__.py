@@ -13,6 +13,7 @@ from flashkeel._core import InputError
 from flashkeel.cli.catalogue import list_, show
 from flashkeel.cli.compare import compare
 from flashkeel.cli.explain import explain
+from flashkeel.cli.reproduce import reproduce
 from flashkeel.cli.run import run
 from flashkeel.cli.trace import trace
 
@@ -27,7 +28,7 @@ def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first."""
 
 
-for _command in (run, compare, explain, trace, list_, show):
+for _command in (run, compare, explain, trace, reproduce, list_, show):
     app.add_command(_command)
 
 

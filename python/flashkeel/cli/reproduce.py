@@ -1,0 +1,77 @@
+"""``flashkeel reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from flashkeel import reproduce as reproduction
+from flashkeel.cli.common import console
+from flashkeel.progress import Bars
+from flashkeel.reproduce import report, works
+
+
+@click.command()
+@click.argument("ids", metavar="[ID]…", nargs=-1)
+@click.option(
+    "--quick", is_flag=True, help="Shorter windows, smaller devices, one seed: a first look."
+)
+@click.option("--list", "only_list", is_flag=True, help="List figures and claims; run nothing.")
+@click.option("--seed", type=click.IntRange(0, 2**63), default=1, metavar="N", help="First seed.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Processes; the results are the same for any number.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Save verdicts and pictures there.",
+)
+@click.option(
+    "--traces",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Recorded traces to use instead of synthetic ones, named after their profiles.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def reproduce(
+    ids: tuple[str, ...],
+    quick: bool,
+    only_list: bool,
+    seed: int,
+    jobs: int,
+    out: Path | None,
+    traces: Path | None,
+    form: str,
+) -> None:
+    """Measure what published works claim: a work, a figure, a claim, or everything."""
+    studies = works.select(ids)
+    if only_list:
+        for study in studies:
+            click.echo(f"{study.id}: {study.title}")
+            for claim in study.claims:
+                click.echo(f"  {study.id}/{claim.name}: {claim.claim}")
+        return
+    with Bars(["reproduce"]) as bars:
+        session = reproduction.Session(
+            quick=quick,
+            seed=seed,
+            jobs=jobs,
+            traces=traces,
+            progress=lambda phase, fraction: bars.update(0, phase, fraction),
+        )
+        verdicts = reproduction.reproduce(ids, session)
+    written = report.save(verdicts, out) if out is not None else []
+    if form == "json":
+        click.echo(report.to_json(verdicts))
+        return
+    console().print(report.table(verdicts))
+    for path in written:
+        click.echo(f"Wrote {path}")

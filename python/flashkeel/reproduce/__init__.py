@@ -1,0 +1,44 @@
+"""Reproduction of published works: their claims as experiments with stated rules.
+
+>>> from flashkeel import reproduce
+>>> for verdict in reproduce.reproduce(["autossd/fig4a"], reproduce.Session(quick=True)):
+...     print(verdict.id, verdict.finding.holds)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flashkeel.reproduce import works
+from flashkeel.reproduce.claims import Verdict
+from flashkeel.reproduce.session import Progress, Session
+
+__all__ = ["Session", "Verdict", "reproduce"]
+
+
+def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
+    """Run the figures that `ids` name, all if none, and return a verdict a claim.
+
+    An id is a work (``autossd``), a figure (``autossd/fig5``) or a claim
+    (``autossd/fig5/p99.9-mean``). One that is unknown raises InputError.
+    """
+    studies = works.select(ids)
+    verdicts = []
+    outer = session.progress
+    for index, study in enumerate(studies):
+        if outer is not None:
+            session.progress = _part(outer, study.id, index, len(studies))
+        outcome = study.measure(session)
+        verdicts += [
+            Verdict(study, claim, outcome.findings[claim.name], outcome) for claim in study.claims
+        ]
+    session.progress = outer
+    wanted = [v for v in verdicts if not ids or any(works.within(v.id, i) for i in ids)]
+    return wanted
+
+
+def _part(whole: Progress, name: str, index: int, count: int) -> Progress:
+    def report(phase: str, fraction: float) -> None:
+        whole(f"{name}: {phase}", (index + fraction) / count)
+
+    return report

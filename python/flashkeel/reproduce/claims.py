@@ -1,0 +1,137 @@
+"""Claims of published works, and what was found of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from flashkeel.comparison import FEW
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+    from flashkeel.reproduce.session import Session
+    from flashkeel.run import Run
+
+Basis = Literal["trace", "synthetic", "device"]
+"""What a finding rests on: recorded requests, generated ones, or the device alone."""
+
+Value = float | str | Sequence[float] | Mapping[str, float | None] | None
+"""A number, or numbers by name; None where there is none."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a work says, and when it counts as found here too."""
+
+    name: str
+    """Last part of its id."""
+    claim: str
+    """What the work says, in a sentence."""
+    rule: str
+    """When it holds: an ordering, a sign, a bound, or a factor with its tolerance."""
+    paper: Value
+    """The work's own number."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured for a claim."""
+
+    measured: Value
+    holds: bool | None
+    """Whether the rule is met; None where the samples do not allow a verdict."""
+    reason: str = ""
+    """Why it does not hold, or cannot be judged, or under which limits it does."""
+    interval: tuple[float, float] | None = None
+    """95 % interval of a single measured number, where one is known."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one figure."""
+
+    findings: Mapping[str, Finding]
+    """One for each claim, by name."""
+    basis: Basis
+    conditions: str
+    """What was run: device, workload, length; one sentence."""
+    picture: Callable[[], Picture] | None = None
+    """Draws it as the work does."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure or table of a work as an experiment."""
+
+    id: str
+    """Work and figure, as ``autossd/fig5``."""
+    title: str
+    claims: tuple[Claim, ...]
+    measure: Callable[[Session], Outcome]
+    """Runs what is needed and judges every claim."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim beside what was found of it."""
+
+    study: Study
+    claim: Claim
+    finding: Finding
+    outcome: Outcome
+
+    @property
+    def id(self) -> str:
+        """Id of the claim, as ``autossd/fig5/p99.9-mean``."""
+        return f"{self.study.id}/{self.claim.name}"
+
+
+def few(run: Run, latency_class: str, percentile: float) -> bool:
+    """Return whether fewer than ten samples lie beyond a percentile."""
+    return run.beyond(latency_class, percentile) < FEW
+
+
+def too_few(beyond: int) -> str:
+    """Return the reason to give where samples are missing."""
+    return f"{beyond} samples lie beyond the percentile, {FEW} are needed"
+
+
+def reduction(a: float, b: float) -> float:
+    """Return by how many percent `b` is below `a`; negative where it is above."""
+    return 100 * (1 - b / a)
+
+
+def reduction_interval(
+    a: tuple[float, float, float], b: tuple[float, float, float]
+) -> tuple[float, float]:
+    """Return the 95 % interval of ``reduction(a, b)``.
+
+    Each argument is a value and the bounds of its own 95 % interval. The method
+    of variance estimates recovery (Zou and Donner, Statistics in Medicine 27,
+    2008) on logarithms.
+    """
+    (a0, a_low, a_high), (b0, b_low, b_high) = (tuple(map(math.log, each)) for each in (a, b))
+    below = math.hypot(b0 - b_low, a_high - a0)
+    above = math.hypot(b_high - b0, a0 - a_low)
+    return (
+        100 * (1 - math.exp(b0 - a0 + above)),
+        100 * (1 - math.exp(b0 - a0 - below)),
+    )
+
+
+def with_interval(
+    run: Run, latency_class: str, percentile: float
+) -> tuple[float, float, float] | None:
+    """Return a percentile in ns and the bounds of its 95 % interval, where there is one."""
+    value = run.percentile(latency_class, percentile)
+    bounds = run.interval(latency_class, percentile)
+    return None if value is None or bounds is None else (value, *bounds)
+
+
+def rises(values: Sequence[float], tolerance: float = 0.0) -> bool:
+    """Return whether no value is below its predecessor by more than the fraction `tolerance`."""
+    return all(b >= a * (1 - tolerance) for a, b in pairwise(values))

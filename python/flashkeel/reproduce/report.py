@@ -1,0 +1,120 @@
+"""What came of a reproduction: table, JSON and pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from flashkeel import units
+from flashkeel.reproduce.claims import Value, Verdict
+
+VERDICTS = "verdicts.json"
+_HOLDS = {True: "[green]holds[/]", False: "[red]does not[/]", None: "[yellow]unknown[/]"}
+
+
+def to_json(verdicts: Sequence[Verdict]) -> str:
+    """Return one object a claim."""
+    return json.dumps(
+        [_object(verdict) for verdict in verdicts], indent=2, ensure_ascii=False, allow_nan=False
+    )
+
+
+def _object(verdict: Verdict) -> dict[str, Any]:
+    claim, finding = verdict.claim, verdict.finding
+    return {
+        "id": verdict.id,
+        "claim": claim.claim,
+        "rule": claim.rule,
+        "paper": claim.paper,
+        "measured": finding.measured,
+        "ci95": finding.interval,
+        "holds": finding.holds,
+        "reason": finding.reason,
+        "basis": verdict.outcome.basis,
+        "conditions": verdict.outcome.conditions,
+    }
+
+
+def table(verdicts: Sequence[Verdict]) -> Group:
+    """Return one table a figure, one row a claim."""
+    parts: list[RenderableType] = []
+    for _, group in groupby(verdicts, key=lambda verdict: verdict.study.id):
+        rows = list(group)
+        study, outcome = rows[0].study, rows[0].outcome
+        found = Table(box=box.SIMPLE_HEAD)
+        for name, ratio in (("claim", 3), ("rule", 3), ("paper", 2), ("measured", 2)):
+            found.add_column(name, ratio=ratio)
+        found.add_column("", no_wrap=True)
+        for row in rows:
+            found.add_row(
+                f"[bold]{escape(row.claim.name)}[/] {escape(row.claim.claim)}",
+                escape(row.claim.rule),
+                escape(_value(row.claim.paper)),
+                escape(_measured(row)),
+                _HOLDS[row.finding.holds],
+            )
+            if row.finding.reason:
+                found.add_row(Text(f"→ {row.finding.reason}", style="dim"))
+        parts += [
+            Text(f"{study.id}: {study.title} ({outcome.basis})", style="bold"),
+            Text(outcome.conditions, style="dim"),
+            found,
+        ]
+    counts = {True: 0, False: 0, None: 0}
+    for verdict in verdicts:
+        counts[verdict.finding.holds] += 1
+    parts.append(
+        f"{len(verdicts)} claims: {counts[True]} hold, {counts[False]} do not, "
+        f"{counts[None]} cannot be judged"
+    )
+    return Group(*parts)
+
+
+def _measured(verdict: Verdict) -> str:
+    text = _value(verdict.finding.measured)
+    if verdict.finding.interval is not None:
+        low, high = verdict.finding.interval
+        text += f"\n[{_number(low)} … {_number(high)}]"
+    return text
+
+
+def _value(value: Value) -> str:
+    match value:
+        case None:
+            return units.MISSING
+        case str():
+            return value
+        case int() | float():
+            return _number(value)
+        case Mapping():
+            return "\n".join(f"{name} {_value(number)}" for name, number in value.items())
+    return ", ".join(map(_number, value))
+
+
+def _number(value: float) -> str:
+    return units.significant(value)
+
+
+def save(verdicts: Sequence[Verdict], directory: Path) -> list[Path]:
+    """Write verdicts.json and one picture a figure to `directory`; return the files."""
+    import matplotlib
+
+    directory.mkdir(parents=True, exist_ok=True)
+    written = [directory / VERDICTS]
+    written[0].write_text(to_json(verdicts) + "\n", encoding="utf-8")
+    drawn = {v.study.id: v.outcome.picture for v in verdicts if v.outcome.picture is not None}
+    for name, draw in drawn.items():
+        path = directory / f"{name.replace('/', '-')}.png"
+        with matplotlib.rc_context({"font.size": 9}):
+            draw().savefig(path, dpi=130)
+        written.append(path)
+    return written

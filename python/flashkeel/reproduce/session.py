@@ -1,0 +1,123 @@
+"""Runs for the figures: pooled over seeds, shared among figures, in several processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flashkeel import cache
+from flashkeel.arrow import TableFiles
+from flashkeel.comparison import FEW
+from flashkeel.execution import Task, execute
+from flashkeel.experiment import Experiment, pool
+from flashkeel.reproduce.claims import Basis
+from flashkeel.run import Run
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and the fraction of it that is done."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One configuration to run."""
+
+    name: str
+    keys: Mapping[str, Any]
+    """Keys of an experiment document, as ``{"device.preset": "autossd"}``."""
+    judged: tuple[str, float] | None = None
+    """Class and percentile that need ten samples beyond; seeds are added until it has."""
+    most_seeds: int = 8
+
+
+@dataclass
+class Session:
+    """What all figures of one ``flashkeel reproduce`` share."""
+
+    quick: bool = False
+    """Shorter windows and one seed each, for a first look."""
+    seed: int = 1
+    """First seed of every run."""
+    jobs: int = 1
+    traces: Path | None = None
+    """Folder of recorded traces, used instead of synthetic ones."""
+    progress: Progress | None = None
+    _runs: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    _files: TableFiles = field(default_factory=TableFiles.temporary)
+
+    def run(self, cases: Sequence[Case]) -> dict[str, Run]:
+        """Run the cases, each with as many seeds as it needs, and return them by name.
+
+        A configuration that another figure has run with the same seed is not
+        run again. The results do not depend on `jobs`.
+        """
+        plans = {case.name: _plan(case) for case in cases}
+        seeds = {case.name: 1 for case in cases}
+        while True:
+            self._execute(
+                [(plans[name], self.seed + i) for name, n in seeds.items() for i in range(n)]
+            )
+            runs = {name: self._pooled(plan, seeds[name]) for name, plan in plans.items()}
+            wanted = {case.name: self._seeds(case, runs[case.name]) for case in cases}
+            if all(wanted[name] <= seeds[name] for name in seeds):
+                return runs
+            seeds = wanted
+
+    def _seeds(self, case: Case, run: Run) -> int:
+        done = len(run.seeds)
+        if self.quick or case.judged is None or run.beyond(*case.judged) >= FEW:
+            return done
+        latency_class, percentile = case.judged
+        samples = run.samples(latency_class)
+        if not samples:
+            return done
+        # A request more than the quotient says, because counts are rounded down.
+        needed = (FEW + 1) / (1 - percentile / 100)
+        return min(case.most_seeds, max(done + 1, math.ceil(done * needed / samples)))
+
+    def _execute(self, wanted: Sequence[tuple[dict[str, Any], int]]) -> None:
+        missing = dict.fromkeys((plan["name"], seed) for plan, seed in wanted)
+        by_name = {plan["name"]: json.dumps(plan) for plan, _ in wanted}
+        directory = str(cache.directory())
+        tasks = [
+            Task(index, name, by_name[name], seed, directory)
+            for index, (name, seed) in enumerate(key for key in missing if key not in self._runs)
+        ]
+        if not tasks:
+            return
+        fractions = [0.0] * len(tasks)
+
+        def report(index: int, phase: str, fraction: float) -> None:
+            fractions[index] = max(fractions[index], fraction if phase == "replay" else 0.0)
+            if phase == "done":
+                fractions[index] = 1.0
+            if self.progress is not None:
+                done = sum(fraction == 1.0 for fraction in fractions)
+                self.progress(f"run {done + 1} of {len(tasks)}", sum(fractions) / len(tasks))
+
+        for task, data in zip(tasks, execute(tasks, self.jobs, self._files, report), strict=True):
+            self._runs[task.name, task.seed] = data
+
+    def _pooled(self, plan: dict[str, Any], seeds: int) -> Run:
+        runs = [self._runs[plan["name"], self.seed + i] for i in range(seeds)]
+        return Run(pool(runs), self._files)
+
+
+def basis(runs: Mapping[str, Run]) -> Basis:
+    """Return what findings from `runs` rest on."""
+    return "synthetic" if any(run.synthetic for run in runs.values()) else "trace"
+
+
+def _plan(case: Case) -> dict[str, Any]:
+    experiment = Experiment("", case.name)
+    for key, value in case.keys.items():
+        experiment.set(key, value)
+    (plan,) = experiment.plans()
+    # Seeds are the session's; a name made of the rest lets figures share runs.
+    plan["config"]["seed"] = 0
+    text = json.dumps(plan["config"], sort_keys=True)
+    return plan | {"name": hashlib.sha256(text.encode()).hexdigest()[:16]}

@@ -1,0 +1,59 @@
+"""flashkeel reproduce."""
+
+import json
+
+import pytest
+from flashkeel.reproduce import works
+
+KEYS = {"id", "claim", "rule", "paper", "measured", "holds", "reason", "basis"}
+
+
+def test_json_has_the_promised_shape(cli, toy):
+    outcome = cli("reproduce", "toy", "--quick", "--format", "json")
+    assert (outcome.status, outcome.err) == (0, "")
+    mean, never = json.loads(outcome.out)
+    assert mean.keys() >= KEYS
+    assert (mean["id"], mean["paper"], mean["basis"]) == ("toy/fig1/mean", -10.0, "synthetic")
+    assert mean["measured"].keys() == {"fifo", "priority"}
+    assert mean["holds"] is (mean["measured"]["priority"] < mean["measured"]["fifo"])
+    assert (never["holds"], never["reason"]) == (None, "no samples")
+
+
+def test_a_claim_can_be_asked_for_alone(cli, toy):
+    outcome = cli("reproduce", "toy/fig1/never", "--quick", "--format", "json")
+    assert [verdict["id"] for verdict in json.loads(outcome.out)] == ["toy/fig1/never"]
+
+
+def test_table_says_what_holds_and_why_not(cli, toy):
+    outcome = cli("reproduce", "toy/fig1", "--quick")
+    assert outcome.status == 0
+    for words in ("toy/fig1: A toy (synthetic)", "unknown", "→ no samples", "2 claims"):
+        assert words in outcome.out
+
+
+def test_out_keeps_verdicts(cli, toy, tmp_path):
+    outcome = cli("reproduce", "toy", "--quick", "--out", tmp_path / "out")
+    assert f"Wrote {tmp_path / 'out' / 'verdicts.json'}" in outcome.out
+    assert len(json.loads((tmp_path / "out/verdicts.json").read_text())) == 2
+
+
+def test_an_unknown_id_is_refused_with_a_suggestion(cli):
+    outcome = cli("reproduce", "autosd/fig1")
+    assert outcome.status == 2
+    assert "did you mean 'autossd/fig1'?" in outcome.err
+
+
+def test_list_names_everything(cli):
+    outcome = cli("reproduce", "--list")
+    assert outcome.status == 0
+    for study in works.STUDIES:
+        assert f"{study.id}: " in outcome.out
+        for claim in study.claims:
+            assert f"{study.id}/{claim.name}: " in outcome.out
+
+
+@pytest.mark.parametrize("study", works.STUDIES, ids=lambda study: study.id)
+def test_claims_are_complete_and_named_once(study):
+    names = [claim.name for claim in study.claims]
+    assert names and len(set(names)) == len(names)
+    assert all(claim.claim and claim.rule for claim in study.claims)

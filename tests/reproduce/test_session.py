@@ -1,0 +1,47 @@
+"""Runs for figures: pooling, sharing, workers."""
+
+from flashkeel.reproduce import Session
+from flashkeel.reproduce.series import columns
+from reproduce.conftest import tiny
+
+
+def test_seeds_are_added_until_ten_samples_lie_beyond():
+    run = Session().run([tiny("a", ("read", 99.9), 16)])["a"]
+    assert run.beyond("read", 99.9) >= 10
+    # A thousand reads a seed, one of them beyond.
+    assert 10 <= len(run.seeds) <= 12
+
+
+def test_no_more_seeds_than_the_case_allows():
+    run = Session().run([tiny("a", ("read", 99.9), most_seeds=3)])["a"]
+    assert run.seeds == [1, 2, 3]
+
+
+def test_quick_takes_one_seed():
+    run = Session(quick=True, seed=5).run([tiny("a", ("read", 99.9))])["a"]
+    assert run.seeds == [5]
+
+
+def test_equal_configurations_run_once():
+    executed = []
+    session = Session(progress=lambda phase, fraction: executed.append(phase))
+    first = session.run([tiny("a"), tiny("same")])
+    assert first["a"].data["digest"] == first["same"].data["digest"]
+    assert set(executed) == {"run 1 of 1", "run 2 of 1"}
+    executed.clear()
+    session.run([tiny("b")])
+    assert not executed
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    cases = [tiny("a", ("read", 99.9), 2), tiny("b", device__scheduler="fifo")]
+    alone, together = (Session(jobs=jobs).run(cases) for jobs in (1, 2))
+    for name in ("a", "b"):
+        assert alone[name].data["digest"] == together[name].data["digest"]
+
+
+def test_time_series_come_as_lists():
+    found = columns(Session().run([tiny("a")])["a"])
+    assert found.window_s == 0.1
+    assert sum(found["reads"]) + sum(found["writes"]) == 2000
+    assert found.start_s[1] == 0.1

@@ -1,7 +1,7 @@
 //! The SSD as a leaf: partitions over one flash array, driven by events.
 
-use std::io::{self, Read, Write};
-use std::ops::ControlFlow;
+mod initial;
+mod inspect;
 
 use flashkeel_engine::{
     Cause, Completion, EventQueue, Lba, Leaf, Operation, Request, Status, Stream, Submit, Time,
@@ -9,14 +9,14 @@ use flashkeel_engine::{
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn};
 use crate::config::Layout;
-use crate::counters::{Counters, Report};
+use crate::counters::Counters;
 use crate::flash::Array;
 use crate::front::throttle::Throttle;
 use crate::front::window::Window;
 use crate::front::{Buffer, Direction, Link, Requests};
-use crate::ftl::{Ftl, SteadyState, expected_pages};
+use crate::ftl::Ftl;
 use crate::machine::{Event, MAX_INDEX, Machine};
-use crate::sched::{Dispatcher, OperationId, Purpose, Signals, Task};
+use crate::sched::{Dispatcher, OperationId, Purpose, Signals};
 
 /// A partition: an SSD within the SSD, with chips, map, buffer and garbage
 /// collection of its own.
@@ -86,130 +86,6 @@ impl Ssd {
     /// Capacity in 512-byte sectors.
     pub fn sectors(&self) -> u64 {
         self.layout.sectors()
-    }
-
-    /// Brings a fresh device to its configured initial state, without timing;
-    /// `None` where that is to leave it fresh. `progress` is told the fraction
-    /// done, an estimate; where it breaks off the device is of no use any more.
-    pub fn precondition(
-        &mut self,
-        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
-    ) -> ControlFlow<(), Option<SteadyState>> {
-        let config = self.layout.precondition.clone();
-        let expected = expected_pages(&config, self.layout.lpns, self.layout.geometry.slots());
-        let mut pages = 0;
-        let mut sum: Option<SteadyState> = None;
-        for partition in &mut self.partitions {
-            let mut told = |written: u64| {
-                pages += written;
-                progress((pages as f64 / expected).min(0.99))
-            };
-            let Some(state) = partition.ftl.precondition(&config, &mut self.random, &mut told)? else {
-                return ControlFlow::Continue(None);
-            };
-            partition.ftl.rest(&self.layout, self.seed);
-            // Partitions are of one size: their mean counts.
-            let share = 1.0 / (1 << self.layout.partition_bits.len()) as f64;
-            let sum = sum.get_or_insert(SteadyState { host_pages: 0, write_amplification: 0.0 });
-            sum.host_pages += state.host_pages;
-            sum.write_amplification += state.write_amplification * share;
-        }
-        progress(1.0)?;
-        ControlFlow::Continue(sum)
-    }
-
-    /// Writes the state of a device at rest, as preconditioning left it.
-    ///
-    /// # Errors
-    /// What writing returns.
-    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
-        let buffered =
-            |partition: &Partition| partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing;
-        let at_rest =
-            self.requests.len() == 0 && self.partitions.iter().all(|partition| buffered(partition) == 0);
-        assert!(at_rest, "only a device at rest is saved");
-        self.partitions.iter().try_for_each(|partition| partition.ftl.save(out))
-    }
-
-    /// Restores into a fresh device what [`save`](Self::save) wrote for the
-    /// same configuration.
-    ///
-    /// # Errors
-    /// If the input ends early or contradicts itself; the device is unusable then.
-    pub fn restore(&mut self, input: &mut dyn Read) -> io::Result<()> {
-        self.partitions.iter_mut().try_for_each(|partition| partition.ftl.restore(input))
-    }
-
-    /// What the device has done since its start or the last reset.
-    pub fn report(&self) -> Report {
-        self.machine.counters.report(self.layout.geometry.slots_per_page)
-    }
-
-    /// The counters behind [`report`](Self::report).
-    pub fn counters(&self) -> &Counters {
-        &self.machine.counters
-    }
-
-    /// Starts counting anew, as at the end of a warm-up.
-    pub fn reset_counters(&mut self) {
-        self.machine.counters = Counters::default();
-    }
-
-    /// Names of the gauges, in order.
-    pub fn gauge_names() -> Vec<String> {
-        let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device", "max_read_count"];
-        let shares = Task::ALL.iter().map(|task| format!("share_{}_ppm", task.label()));
-        names.into_iter().map(String::from).chain(shares).collect()
-    }
-
-    /// Reads the gauges into `values`, in the order of
-    /// [`gauge_names`](Self::gauge_names).
-    pub fn gauges(&self, values: &mut Vec<u64>) {
-        values.clear();
-        let sum = |each: fn(&Partition) -> u64| self.partitions.iter().map(each).sum::<u64>();
-        values.push(sum(|partition| u64::from(partition.ftl.free_blocks())));
-        values.push(u64::from(self.signals().gc_active));
-        values.push(sum(|partition| {
-            u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)
-        }));
-        values.push(self.requests.len() as u64);
-        let counts = self.partitions.iter().map(|partition| partition.ftl.blocks.max_read_count());
-        values.push(u64::from(counts.max().unwrap_or(0)));
-        values.extend(self.machine.dispatcher.arbiter().shares_ppm());
-    }
-
-    /// Erases of each block, partition by partition.
-    pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
-        self.partitions.iter().flat_map(|partition| {
-            (0..partition.ftl.blocks.len())
-                .map(|block| partition.ftl.blocks.erase_count(crate::address::BlockId(block)))
-        })
-    }
-
-    /// Mean room in open blocks and free blocks at this moment, in 4 KiB
-    /// pages: (free, open). For comparison with closed forms.
-    pub fn unwritten_pages(&self) -> (u64, u64) {
-        let sum =
-            |pages: fn(&Ftl) -> u64| self.partitions.iter().map(|partition| pages(&partition.ftl)).sum();
-        let (free, open) = (sum(Ftl::free_slots), sum(Ftl::open_slots));
-        (free, open)
-    }
-
-    /// Checks every conservation law at rest or in flight; slow, for tests.
-    ///
-    /// # Panics
-    /// If one is broken.
-    pub fn check(&self) {
-        for partition in &self.partitions {
-            partition.ftl.check();
-        }
-    }
-
-    /// Bytes of memory held per mapped 4 KiB page in the tables that grow with
-    /// capacity.
-    pub fn bytes_per_page(&self) -> f64 {
-        let bytes: usize = self.partitions.iter().map(|partition| partition.ftl.table_bytes()).sum();
-        bytes as f64 / self.layout.lpns as f64
     }
 
     /// The partition and the page within it of a logical page of the device.

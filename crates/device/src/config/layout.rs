@@ -1,0 +1,65 @@
+//! A validated device in plain numbers.
+
+use flashkeel_engine::units::Rate;
+
+use crate::address::LOGICAL_PAGE_SECTORS;
+use crate::flash::{Geometry, Timing};
+use crate::front::{BufferConfig, ThrottleConfig, WindowConfig};
+use crate::ftl::{AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, Reserves};
+use crate::machine::ControllerConfig;
+use crate::sched::SchedulerConfig;
+
+/// What one partition consists of.
+#[derive(Clone, Debug)]
+pub(crate) struct PartitionLayout {
+    pub chips: u32,
+    /// Logical pages of the host.
+    pub lpns: u32,
+    pub map_pages: u32,
+    pub cached_map_pages: u32,
+    /// Flash pages of a stripe; 1 without redundancy.
+    pub stripe_width: u32,
+    /// Allocation domains.
+    pub domains: u32,
+    /// Most blocks (of all chips of a stripe) emptied at the same time.
+    pub gc_jobs: u32,
+    /// Thresholds in free blocks of a domain.
+    pub gc_start_below: u32,
+    pub gc_stop_above: u32,
+    pub reserves: Reserves,
+    /// Pages of the write buffer.
+    pub buffer_pages: u32,
+}
+
+/// A validated device in plain numbers.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub(crate) geometry: Geometry,
+    pub(crate) timing: Timing,
+    pub(crate) controller: ControllerConfig,
+    pub(crate) allocation: AllocationConfig,
+    pub(crate) throttle: ThrottleConfig,
+    pub(crate) window: WindowConfig,
+    pub(crate) buffer: BufferConfig,
+    pub(crate) read_path: ReadPathConfig,
+    pub(crate) gc: GcConfig,
+    pub(crate) scheduler: SchedulerConfig,
+    pub(crate) host_link: Option<Rate>,
+    pub(crate) precondition: PreconditionConfig,
+    /// Bits of the logical page number that select the partition.
+    pub(crate) partition_bits: Vec<u32>,
+    pub(crate) partition: PartitionLayout,
+    pub(crate) lpns: u64,
+}
+
+impl Layout {
+    /// Capacity that the host can address, in 512-byte sectors.
+    pub fn sectors(&self) -> u64 {
+        self.lpns * LOGICAL_PAGE_SECTORS
+    }
+
+    /// The flash array's shape.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+}

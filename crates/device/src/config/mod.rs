@@ -1,0 +1,128 @@
+//! The device's configuration, and the layout it resolves to.
+
+mod layout;
+mod validate;
+
+use flashkeel_engine::Span;
+use flashkeel_engine::units::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use layout::Layout;
+pub(crate) use layout::PartitionLayout;
+
+use crate::flash::{GeometryConfig, TimingConfig};
+use crate::front::{BufferConfig, ThrottleConfig, WindowConfig};
+use crate::ftl::{AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig};
+use crate::machine::ControllerConfig;
+use crate::sched::SchedulerConfig;
+
+/// One SSD. Every key has a default; the defaults are the AutoSSD device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeviceConfig {
+    /// Shape of the flash array.
+    pub geometry: GeometryConfig,
+    /// Operation times and channel rate.
+    pub timing: TimingConfig,
+    /// Capacity that the host can address; the rest is over-provisioning.
+    pub logical_capacity: Bytes,
+    /// Processing delays and queue limits of the controller.
+    pub controller: ControllerConfig,
+    /// Memory for map pages: `"all"`, or a size.
+    pub map_cache: MapCacheSize,
+    /// Where a logical page may be placed.
+    pub allocation: AllocationConfig,
+    /// How long a write is held at the front door.
+    pub throttle: ThrottleConfig,
+    /// When background work may run.
+    pub window: WindowConfig,
+    /// The write buffer.
+    pub buffer: BufferConfig,
+    /// Which flash pages protect each other.
+    pub redundancy: RedundancyConfig,
+    /// From where a page of the host is read.
+    pub read_path: ReadPathConfig,
+    /// Garbage collection.
+    pub gc: GcConfig,
+    /// What arbitrates the flash among tasks.
+    pub scheduler: SchedulerConfig,
+    /// Bandwidth of the host link, in each direction; unlimited if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_link: Option<Rate>,
+    /// LBA bits (of 512-byte sectors) that select a partition with chips, map,
+    /// buffer and garbage collection of its own; empty for one partition.
+    pub partition_bits: Vec<u32>,
+    /// The state the device starts in.
+    pub precondition: PreconditionConfig,
+}
+
+impl Default for DeviceConfig {
+    /// AutoSSD, Table 1 and §4.2.
+    fn default() -> Self {
+        DeviceConfig {
+            geometry: GeometryConfig::default(),
+            timing: TimingConfig::default(),
+            logical_capacity: Bytes(200 << 30),
+            controller: ControllerConfig::default(),
+            map_cache: MapCacheSize::Size(Bytes(128 << 20)),
+            allocation: AllocationConfig::default(),
+            throttle: ThrottleConfig::default(),
+            window: WindowConfig::default(),
+            buffer: BufferConfig::default(),
+            redundancy: RedundancyConfig::default(),
+            read_path: ReadPathConfig::default(),
+            gc: GcConfig::default(),
+            scheduler: SchedulerConfig::default(),
+            host_link: None,
+            partition_bits: Vec::new(),
+            precondition: PreconditionConfig::default(),
+        }
+    }
+}
+
+/// Memory for map pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MapCacheSize {
+    /// The whole map is in memory and causes no traffic.
+    All,
+    /// Map pages are loaded on demand into a cache of this size.
+    Size(Bytes),
+}
+
+impl Serialize for MapCacheSize {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            MapCacheSize::All => serializer.serialize_str("all"),
+            MapCacheSize::Size(size) => size.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for MapCacheSize {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "all" {
+            return Ok(MapCacheSize::All);
+        }
+        let size =
+            Bytes::parse(&text).map_err(|why| serde::de::Error::custom(format!("{why}, or \"all\"")))?;
+        Ok(MapCacheSize::Size(size))
+    }
+}
+
+impl JsonSchema for MapCacheSize {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "MapCacheSize".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let size = generator.subschema_for::<Bytes>();
+        schemars::json_schema!({ "anyOf": [{ "const": "all" }, size] })
+    }
+}
+
+/// Longest delay that makes sense anywhere in a device.
+pub(crate) const LONGEST: Span = Span::from_secs(3600);
+/// Slowest bus that makes sense.
+pub(crate) const SLOWEST: Rate = Rate(1_000_000);

@@ -1,0 +1,61 @@
+//! The state a device starts in: preconditioned, or restored.
+
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+
+use super::{Partition, Ssd};
+use crate::ftl::{SteadyState, expected_pages};
+
+impl Ssd {
+    /// Brings a fresh device to its configured initial state, without timing;
+    /// `None` where that is to leave it fresh. `progress` is told the fraction
+    /// done, an estimate; where it breaks off the device is of no use any more.
+    pub fn precondition(
+        &mut self,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Option<SteadyState>> {
+        let config = self.layout.precondition.clone();
+        let expected = expected_pages(&config, self.layout.lpns, self.layout.geometry.slots());
+        let mut pages = 0;
+        let mut sum: Option<SteadyState> = None;
+        for partition in &mut self.partitions {
+            let mut told = |written: u64| {
+                pages += written;
+                progress((pages as f64 / expected).min(0.99))
+            };
+            let Some(state) = partition.ftl.precondition(&config, &mut self.random, &mut told)? else {
+                return ControlFlow::Continue(None);
+            };
+            partition.ftl.rest(&self.layout, self.seed);
+            // Partitions are of one size: their mean counts.
+            let share = 1.0 / (1 << self.layout.partition_bits.len()) as f64;
+            let sum = sum.get_or_insert(SteadyState { host_pages: 0, write_amplification: 0.0 });
+            sum.host_pages += state.host_pages;
+            sum.write_amplification += state.write_amplification * share;
+        }
+        progress(1.0)?;
+        ControlFlow::Continue(sum)
+    }
+
+    /// Writes the state of a device at rest, as preconditioning left it.
+    ///
+    /// # Errors
+    /// What writing returns.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        let buffered =
+            |partition: &Partition| partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing;
+        let at_rest =
+            self.requests.len() == 0 && self.partitions.iter().all(|partition| buffered(partition) == 0);
+        assert!(at_rest, "only a device at rest is saved");
+        self.partitions.iter().try_for_each(|partition| partition.ftl.save(out))
+    }
+
+    /// Restores into a fresh device what [`save`](Self::save) wrote for the
+    /// same configuration.
+    ///
+    /// # Errors
+    /// If the input ends early or contradicts itself; the device is unusable then.
+    pub fn restore(&mut self, input: &mut dyn Read) -> io::Result<()> {
+        self.partitions.iter_mut().try_for_each(|partition| partition.ftl.restore(input))
+    }
+}

@@ -1,0 +1,80 @@
+//! What a device tells of itself: counters, gauges, and its conservation laws.
+
+use super::{Partition, Ssd};
+use crate::address::BlockId;
+use crate::counters::{Counters, Report};
+use crate::ftl::Ftl;
+use crate::sched::Task;
+
+impl Ssd {
+    /// What the device has done since its start or the last reset.
+    pub fn report(&self) -> Report {
+        self.machine.counters.report(self.layout.geometry.slots_per_page)
+    }
+
+    /// The counters behind [`report`](Self::report).
+    pub fn counters(&self) -> &Counters {
+        &self.machine.counters
+    }
+
+    /// Starts counting anew, as at the end of a warm-up.
+    pub fn reset_counters(&mut self) {
+        self.machine.counters = Counters::default();
+    }
+
+    /// Names of the gauges, in order.
+    pub fn gauge_names() -> Vec<String> {
+        let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device", "max_read_count"];
+        let shares = Task::ALL.iter().map(|task| format!("share_{}_ppm", task.label()));
+        names.into_iter().map(String::from).chain(shares).collect()
+    }
+
+    /// Reads the gauges into `values`, in the order of
+    /// [`gauge_names`](Self::gauge_names).
+    pub fn gauges(&self, values: &mut Vec<u64>) {
+        values.clear();
+        let sum = |each: fn(&Partition) -> u64| self.partitions.iter().map(each).sum::<u64>();
+        values.push(sum(|partition| u64::from(partition.ftl.free_blocks())));
+        values.push(u64::from(self.signals().gc_active));
+        values.push(sum(|partition| {
+            u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)
+        }));
+        values.push(self.requests.len() as u64);
+        let counts = self.partitions.iter().map(|partition| partition.ftl.blocks.max_read_count());
+        values.push(u64::from(counts.max().unwrap_or(0)));
+        values.extend(self.machine.dispatcher.arbiter().shares_ppm());
+    }
+
+    /// Erases of each block, partition by partition.
+    pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
+        self.partitions.iter().flat_map(|partition| {
+            (0..partition.ftl.blocks.len()).map(|block| partition.ftl.blocks.erase_count(BlockId(block)))
+        })
+    }
+
+    /// Mean room in open blocks and free blocks at this moment, in 4 KiB
+    /// pages: (free, open). For comparison with closed forms.
+    pub fn unwritten_pages(&self) -> (u64, u64) {
+        let sum =
+            |pages: fn(&Ftl) -> u64| self.partitions.iter().map(|partition| pages(&partition.ftl)).sum();
+        let (free, open) = (sum(Ftl::free_slots), sum(Ftl::open_slots));
+        (free, open)
+    }
+
+    /// Checks every conservation law at rest or in flight; slow, for tests.
+    ///
+    /// # Panics
+    /// If one is broken.
+    pub fn check(&self) {
+        for partition in &self.partitions {
+            partition.ftl.check();
+        }
+    }
+
+    /// Bytes of memory held per mapped 4 KiB page in the tables that grow with
+    /// capacity.
+    pub fn bytes_per_page(&self) -> f64 {
+        let bytes: usize = self.partitions.iter().map(|partition| partition.ftl.table_bytes()).sum();
+        bytes as f64 / self.layout.lpns as f64
+    }
+}

@@ -45,6 +45,7 @@ _CAUSE_COLOURS = {
     "buffer_full": "#B8860B",
     "scheduler_hold": "#9E6EBD",
     "throttle": "#00897B",
+    "barrier": "#8073AC",
     "host_queue": "#542788",
 }
 _OTHER_COLOUR = "#f0f0f0"

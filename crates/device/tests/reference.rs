@@ -366,6 +366,7 @@ fn requests_outside_the_device_or_off_its_pages_are_refused() {
         let request = flashkeel_engine::Request {
             id: RequestId(1),
             operation: Operation::Read,
+            tenant: flashkeel_engine::TenantId(0),
             lba: flashkeel_engine::Lba(lba),
             sectors,
         };

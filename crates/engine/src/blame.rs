@@ -61,7 +61,10 @@ causes! {
     SchedulerHold = "scheduler_hold",
     /// Held at the device's front door by its throttle.
     Throttle = "throttle",
-    /// Waiting outside a device that was at its queue depth.
+    /// Held back by the host so that a flush keeps its place in the order.
+    Barrier = "barrier",
+    /// Waiting on the host: in its scheduler, or outside a device that was at
+    /// its queue depth.
     HostQueue = "host_queue",
 }
 

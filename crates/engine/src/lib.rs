@@ -20,7 +20,7 @@ pub use events::EventQueue;
 pub use leaf::{Leaf, Submit};
 pub use predictor::{Prediction, Predictor};
 pub use random::Stream;
-pub use request::{Completion, Lba, Operation, Request, RequestId, SECTOR_BYTES, Status};
+pub use request::{Completion, Lba, Operation, Request, RequestId, SECTOR_BYTES, Status, TenantId};
 pub use stack::Stack;
 pub use stage::{Outbox, Stage};
 pub use time::{Span, Time};

@@ -13,6 +13,10 @@ pub struct Lba(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
+/// Whose request it is: an index into the tenants of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TenantId(pub u16);
+
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -34,6 +38,8 @@ pub struct Request {
     pub id: RequestId,
     /// What is asked.
     pub operation: Operation,
+    /// Who asks; the first where there is only one.
+    pub tenant: TenantId,
     /// First sector; 0 for a flush.
     pub lba: Lba,
     /// Length in sectors; 0 for a flush only.

@@ -38,6 +38,16 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
         self.children.iter().map(|child| &child.leaf)
     }
 
+    /// The children, to change what is counted in them.
+    pub fn children_mut(&mut self) -> impl Iterator<Item = &mut L> {
+        self.children.iter_mut().map(|child| &mut child.leaf)
+    }
+
+    /// The stage, to change what is counted in it.
+    pub fn stage_mut(&mut self) -> &mut S {
+        &mut self.stage
+    }
+
     /// Carries requests down and completions up until nothing moves at `now`.
     fn settle(&mut self, now: Time) {
         loop {
@@ -75,7 +85,7 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
 
     fn next_event(&self) -> Option<Time> {
         let children = self.children.iter().filter_map(|child| child.leaf.next_event());
-        let ready = (!self.outbox.completions.is_empty()).then_some(Time::ZERO);
+        let ready = self.outbox.completions.first().map(|completion| completion.time);
         children.chain(self.stage.next_event()).chain(ready).min()
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{
     Completion, Lba, Leaf, Ledger, Operation, Outbox, Request, RequestId, Span, Stack, Stage, Status, Submit,
-    Time,
+    TenantId, Time,
 };
 
 /// Serves one request at a time, each in `service`; refuses more than `depth`.
@@ -124,7 +124,7 @@ impl Stage for Delay {
 }
 
 fn request(id: u64, operation: Operation) -> Request {
-    Request { id: RequestId(id), operation, lba: Lba(0), sectors: 8 }
+    Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(0), sectors: 8 }
 }
 
 /// Submits everything at its time; returns (request, end) in order of ending.

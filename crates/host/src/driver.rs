@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_engine::{Cause, Completion, Request, Submit, Time};
+use flashkeel_engine::{Cause, Completion, Request, Submit, TenantId, Time};
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::{Arrival, Pacing, Source, WorkloadConfig, WorkloadError};
 
@@ -139,7 +139,7 @@ impl<L: Measured> Driver<'_, L> {
     #[inline]
     fn submit(&mut self, now: Time, due: Time, arrival: &Arrival) -> Submit {
         let Arrival { operation, lba, sectors, .. } = *arrival;
-        let request = Request { id: self.flights.next_id(), operation, lba, sectors };
+        let request = Request { id: self.flights.next_id(), operation, tenant: TenantId(0), lba, sectors };
         let answer = self.leaf.submit(now, &request);
         if answer == Submit::Accepted {
             self.flights.take_off(request, due.min(now), now);

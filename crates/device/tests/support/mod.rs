@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 
 use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, Time};
+use flashkeel_engine::{
+    Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, TenantId, Time,
+};
 
 /// The controller's delays in devices made by [`exact`], in nanoseconds.
 pub const LOOKUP: u64 = 700;
@@ -73,7 +75,7 @@ pub fn policy<P: serde::de::DeserializeOwned>(value: impl Into<serde_json::Value
 
 /// A request of whole 4 KiB pages.
 pub fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request {
-    Request { id: RequestId(id), operation, lba: Lba(page * 8), sectors: pages * 8 }
+    Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(page * 8), sectors: pages * 8 }
 }
 
 /// Submits each request at its time, in nanoseconds; returns the completions

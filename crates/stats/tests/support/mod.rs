@@ -1,7 +1,9 @@
 //! Completions made up for tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Time};
+use flashkeel_engine::{
+    Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
+};
 use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 
 /// One request with its latency split among causes.
@@ -48,7 +50,13 @@ pub fn feed_one(recorder: &mut Recorder, id: RequestId, sample: &Sample, status:
     for &(cause, ns) in &sample.owners {
         ledger.charge(cause, Span(ns));
     }
-    let request = Request { id, operation: sample.operation, lba: Lba(id.0 * 8), sectors: sample.sectors };
+    let request = Request {
+        id,
+        operation: sample.operation,
+        tenant: TenantId(0),
+        lba: Lba(id.0 * 8),
+        sectors: sample.sectors,
+    };
     recorder.record(&request, sample.submitted, &Completion { id, time: sample.completed(), status, ledger });
 }
 

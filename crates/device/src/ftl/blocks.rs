@@ -34,6 +34,8 @@ pub struct Blocks {
     /// Position in the order in which blocks became full.
     closed: Vec<u32>,
     closes: u32,
+    /// How often full blocks have lost pages.
+    losses: u64,
     /// Programs allocated but not done.
     programs: Vec<u16>,
     /// Reads generated but not done; an erase waits for them.
@@ -57,6 +59,7 @@ impl Blocks {
             states: vec![BlockState::Free; count],
             closed: vec![0; count],
             closes: 0,
+            losses: 0,
             programs: vec![0; count],
             readers: vec![0; count],
             read_counts: vec![0; count],
@@ -155,6 +158,12 @@ impl Blocks {
         self.read_counts.iter().copied().max().unwrap_or(0)
     }
 
+    /// A number that changes whenever a page of a full block becomes invalid.
+    #[inline]
+    pub fn losses(&self) -> u64 {
+        self.losses
+    }
+
     /// Takes the chip's longest free block.
     pub fn open(&mut self, chip: u32) -> BlockId {
         let block = self.free[chip as usize].pop_front().expect("the chip has a free block");
@@ -203,7 +212,9 @@ impl Blocks {
     #[inline]
     pub fn lose(&mut self, block: BlockId, pages: u32) {
         debug_assert!(self.valid(block) >= pages);
-        self.keys[block.0 as usize] -= pages;
+        let key = &mut self.keys[block.0 as usize];
+        self.losses += u64::from(*key & NOT_CANDIDATE == 0);
+        *key -= pages;
     }
 
     /// A full block has been chosen to be emptied.

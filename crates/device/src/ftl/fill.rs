@@ -153,25 +153,24 @@ impl Untimed<'_> {
     }
 
     fn write_at_random(&mut self, count: u64, span: u64, random: &mut Stream) {
-        // While one batch is written, the map entries of the next are fetched;
-        // before it is written, the validity of what they point at.
-        let (mut batch, mut next) = ([Lpn(0); AHEAD], [Lpn(0); AHEAD]);
-        let (mut ready, mut left) = (0, count as usize);
-        while ready > 0 || left > 0 {
-            let drawn = left.min(AHEAD);
-            for lpn in &mut next[..drawn] {
-                *lpn = Lpn(random.below(span) as u32);
-                self.ftl.map.prefetch(*lpn);
+        // A page's map entry is fetched when it is drawn, the validity of what
+        // that points at some pages later, and both are at hand when it is
+        // written: one page of each at a time, so that memory is never idle.
+        let mut drawn = [Lpn(0); 2 * AHEAD];
+        let at = |index: u64| (index % (2 * AHEAD as u64)) as usize;
+        let ahead = AHEAD as u64;
+        for index in 0..count + 2 * ahead {
+            if let Some(ready) = index.checked_sub(2 * ahead) {
+                self.write(drawn[at(ready)]);
             }
-            for &lpn in &batch[..ready] {
-                self.write(lpn);
+            if index < count {
+                let lpn = Lpn(random.below(span) as u32);
+                self.ftl.map.prefetch(lpn);
+                drawn[at(index)] = lpn;
             }
-            for &lpn in &next[..drawn] {
-                self.ftl.map.prefetch_validity(lpn);
+            if (ahead..count + ahead).contains(&index) {
+                self.ftl.map.prefetch_validity(drawn[at(index - ahead)]);
             }
-            std::mem::swap(&mut batch, &mut next);
-            ready = drawn;
-            left -= drawn;
         }
     }
 

@@ -170,6 +170,7 @@ impl Ftl {
             valid: self.blocks.keys(range.clone()),
             closed: self.blocks.closed(range.clone()),
             closes: self.blocks.closes(),
+            losses: self.blocks.losses(),
             block_size,
             start: state.cursor,
         };

@@ -18,14 +18,35 @@ pub struct CostBenefit {}
 
 impl Build for CostBenefit {
     fn build(&self, _random: Stream) -> Box<dyn Victim> {
-        Box::new(Scorer)
+        Box::new(Scorer { losses: None, shortlist: Shortlist::default() })
     }
 }
 
 /// Blocks passed over together.
 const CHUNK: usize = 256;
+/// The shortlist takes the blocks that score better than the best of all but
+/// one in this many chunks.
+const LISTED_CHUNKS_DIVISOR: usize = 4;
 
-struct Scorer;
+/// Victims are often chosen many at a time, before the host invalidates
+/// another page. Then only ages change, all alike, and those that scored well
+/// go on doing so: from the second on, victims come from a shortlist. What is
+/// picked is the same with and without it.
+struct Scorer {
+    /// When the last victim was picked.
+    losses: Option<u64>,
+    shortlist: Shortlist,
+}
+
+/// The blocks that scored best, in order of their index.
+#[derive(Default)]
+struct Shortlist {
+    blocks: Vec<u32>,
+    /// No other block scored more than this.
+    rest: f32,
+    /// When that was.
+    closes: u32,
+}
 
 /// A block's benefit times its cost, and its cost.
 #[inline]
@@ -36,9 +57,16 @@ fn terms(valid: u32, closed: u32, candidates: &Candidates<'_>) -> (f32, f32) {
     ((size - used) * age, size + used)
 }
 
+/// Score of a block; negative where it may not be chosen.
+#[inline]
+fn score(valid: u32, closed: u32, candidates: &Candidates<'_>) -> f32 {
+    let (benefit, cost) = terms(valid, closed, candidates);
+    if valid <= candidates.block_size { benefit / cost } else { -1.0 }
+}
+
 /// Whether a block of the chunk may score more than `best`. Every block is
-/// looked at for every victim: without branches and divisions, in single
-/// precision, which the compiler vectorises.
+/// looked at: without branches and divisions, in single precision, which the
+/// compiler vectorises.
 #[inline]
 fn may_exceed(best: f32, valid: &[u32], closed: &[u32], candidates: &Candidates<'_>) -> bool {
     // Far more slack than rounding needs.
@@ -51,29 +79,125 @@ fn may_exceed(best: f32, valid: &[u32], closed: &[u32], candidates: &Candidates<
     exceeds.fold(0, |any, one| any | u32::from(one)) != 0
 }
 
+/// Largest score in the chunk from `start` on, and the scores.
+#[inline]
+fn scores(start: usize, candidates: &Candidates<'_>) -> (f32, [f32; CHUNK]) {
+    let mut scores = [-1.0; CHUNK];
+    let blocks = candidates.valid[start..].iter().zip(&candidates.closed[start..]);
+    for (place, (&valid, &closed)) in scores.iter_mut().zip(blocks) {
+        *place = score(valid, closed, candidates);
+    }
+    // Scores are 0 or more, so their bits order like integers, whose
+    // maximum vectorises.
+    let most = scores.iter().map(|score| score.to_bits() as i32).max().unwrap_or(-1);
+    (f32::from_bits(most as u32), scores)
+}
+
 impl Victim for Scorer {
     fn pick(&mut self, candidates: Candidates<'_>) -> Option<usize> {
-        let first = candidates.start / CHUNK * CHUNK;
-        let mut best = (-1.0, None);
-        for start in (first..candidates.valid.len()).step_by(CHUNK).chain((0..first).step_by(CHUNK)) {
-            let end = (start + CHUNK).min(candidates.valid.len());
-            let (valid, closed) = (&candidates.valid[start..end], &candidates.closed[start..end]);
-            if !may_exceed(best.0, valid, closed, &candidates) {
-                continue;
-            }
-            let mut scores = [-1.0; CHUNK];
-            for ((score, &valid), &closed) in scores.iter_mut().zip(valid).zip(closed) {
-                let (benefit, cost) = terms(valid, closed, &candidates);
-                *score = if valid <= candidates.block_size { benefit / cost } else { -1.0 };
-            }
-            // Scores are 0 or more, so their bits order like integers, whose
-            // maximum vectorises.
-            let most = scores.iter().map(|score| score.to_bits() as i32).max().unwrap_or(-1);
-            let most = f32::from_bits(most as u32);
+        if self.losses.replace(candidates.losses) != Some(candidates.losses) {
+            self.shortlist.blocks.clear();
+            return best_of_all(&candidates);
+        }
+        if let Some(best) = self.shortlist.best(&candidates) {
+            return Some(best);
+        }
+        self.shortlist.make(&candidates);
+        self.shortlist.best(&candidates).or_else(|| best_of_all(&candidates))
+    }
+}
+
+fn best_of_all(candidates: &Candidates<'_>) -> Option<usize> {
+    let first = candidates.start / CHUNK * CHUNK;
+    let mut best = (-1.0, None);
+    for start in (first..candidates.valid.len()).step_by(CHUNK).chain((0..first).step_by(CHUNK)) {
+        let end = (start + CHUNK).min(candidates.valid.len());
+        let (valid, closed) = (&candidates.valid[start..end], &candidates.closed[start..end]);
+        if may_exceed(best.0, valid, closed, candidates) {
+            let (most, scores) = scores(start, candidates);
             if most > best.0 {
                 best = (most, scores.iter().position(|&score| score == most).map(|at| start + at));
             }
         }
+    }
+    best.1
+}
+
+impl Shortlist {
+    fn make(&mut self, candidates: &Candidates<'_>) {
+        let starts = || (0..candidates.valid.len()).step_by(CHUNK);
+        let mut most: Vec<f32> = starts().map(|start| scores(start, candidates).0).collect();
+        let rank = most.len() - 1 - most.len() / LISTED_CHUNKS_DIVISOR;
+        self.rest = *most.select_nth_unstable_by(rank, f32::total_cmp).1;
+        self.closes = candidates.closes;
+        self.blocks.clear();
+        for start in starts() {
+            let (most, scores) = scores(start, candidates);
+            if most > self.rest {
+                let listed = (start..).zip(scores).filter(|&(_, score)| score > self.rest);
+                self.blocks.extend(listed.map(|(block, _)| block as u32));
+            }
+        }
+    }
+
+    /// The best block, if it surely is on the list. First of equals is the
+    /// one that comes first from the chunk of `candidates.start` on.
+    fn best(&self, candidates: &Candidates<'_>) -> Option<usize> {
+        let first = candidates.start / CHUNK * CHUNK;
+        let (before, after) =
+            self.blocks.split_at(self.blocks.partition_point(|&block| (block as usize) < first));
+        // Of a block that loses nothing, the score grows by at most 1 as its age
+        // grows by 1; a block that became full since began at 0.
+        let rest = self.rest + candidates.closes.wrapping_sub(self.closes) as f32;
+        let mut best = (rest * (1.0 + 1e-5), None);
+        for &block in after.iter().chain(before) {
+            let score =
+                score(candidates.valid[block as usize], candidates.closed[block as usize], candidates);
+            if score > best.0 {
+                best = (score, Some(block as usize));
+            }
+        }
         best.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Picks many victims in a row, as preconditioning does, from blocks that
+    /// fill up meanwhile; now and then a block loses pages.
+    #[test]
+    fn the_shortlist_changes_no_pick() {
+        const SIZE: u32 = 64;
+        let mut random = Stream::new(1, "shortlist");
+        for blocks in [1, 3, CHUNK, CHUNK + 1, 5 * CHUNK + 17] {
+            let mut scorer = CostBenefit {}.build(Stream::new(1, "unused"));
+            let mut valid: Vec<u32> = (0..blocks).map(|_| random.below(u64::from(SIZE) + 2) as u32).collect();
+            let mut closed: Vec<u32> = (0..blocks).map(|_| random.below(1000) as u32).collect();
+            let (mut closes, mut losses) = (1000, 0);
+            for _ in 0..400 {
+                let start = random.below(blocks as u64) as usize;
+                let candidates =
+                    Candidates { valid: &valid, closed: &closed, closes, losses, block_size: SIZE, start };
+                let picked = scorer.pick(candidates);
+                assert_eq!(picked, best_of_all(&candidates));
+                if let Some(picked) = picked {
+                    valid[picked] = SIZE + 1;
+                }
+                if random.below(2) == 0 {
+                    let filled = random.below(blocks as u64) as usize;
+                    if valid[filled] > SIZE {
+                        (valid[filled], closed[filled]) = (random.below(u64::from(SIZE)) as u32, closes);
+                        closes += 1;
+                    }
+                }
+                let loser = random.below(blocks as u64) as usize;
+                if random.below(50) == 0 && (1..=SIZE).contains(&valid[loser]) {
+                    valid[loser] -= 1;
+                    losses += 1;
+                }
+            }
+        }
     }
 }

@@ -48,6 +48,8 @@ pub struct Candidates<'a> {
     pub closed: &'a [u32],
     /// How many blocks have become full so far.
     pub closes: u32,
+    /// Changes whenever a block that may be chosen loses a valid page.
+    pub losses: u64,
     /// Valid pages of a block without garbage.
     pub block_size: u32,
     /// Where to start looking, so that ties spread over the chips.

@@ -44,7 +44,9 @@ _CAUSE_COLOURS = {
     "aggregation": "#E6C700",
     "buffer_full": "#B8860B",
     "scheduler_hold": "#9E6EBD",
+    "behind_fold": "#80B1D3",
     "throttle": "#00897B",
+    "wake_up": "#B3DE69",
     "barrier": "#8073AC",
     "host_queue": "#542788",
 }

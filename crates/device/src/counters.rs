@@ -45,7 +45,8 @@ impl Counters {
 
     /// Program operations of every purpose.
     pub fn programs(&self) -> u64 {
-        let programs = [Purpose::HostWrite, Purpose::MapWrite, Purpose::GcProgram, Purpose::ParityWrite];
+        let programs =
+            [Purpose::HostWrite, Purpose::MapWrite, Purpose::GcProgram, Purpose::ParityWrite, Purpose::Fold];
         programs.iter().map(|&purpose| self.operations(purpose)).sum()
     }
 

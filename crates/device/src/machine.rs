@@ -80,6 +80,8 @@ pub(crate) enum Event {
     Linked(u32),
     /// A window ends and the next begins.
     Window,
+    /// The host may have been silent for long enough for a partition to fold.
+    Fold(u32),
 }
 
 const KIND_SHIFT: u32 = 24;
@@ -99,6 +101,7 @@ impl Event {
             Event::Control => (5, 0),
             Event::Linked(request) => (6, request),
             Event::Window => (7, 0),
+            Event::Fold(partition) => (8, partition),
         };
         debug_assert!(index <= MAX_INDEX);
         kind << KIND_SHIFT | index
@@ -116,6 +119,7 @@ impl Event {
             5 => Event::Control,
             6 => Event::Linked(index),
             7 => Event::Window,
+            8 => Event::Fold(index),
             kind => unreachable!("no event of kind {kind}"),
         }
     }
@@ -187,6 +191,7 @@ mod tests {
             Event::Control,
             Event::Linked(9),
             Event::Window,
+            Event::Fold(4),
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }

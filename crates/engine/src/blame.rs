@@ -59,8 +59,12 @@ causes! {
     NoFreeBlock = "no_free_block",
     /// Held back by the scheduler although its chip had a free slot.
     SchedulerHold = "scheduler_hold",
+    /// Chip busy with folding of the SLC cache.
+    BehindFold = "behind_fold",
     /// Held at the device's front door by its throttle.
     Throttle = "throttle",
+    /// Waiting for a sleeping device to wake.
+    WakeUp = "wake_up",
     /// Held back by the host so that a flush keeps its place in the order.
     Barrier = "barrier",
     /// Waiting on the host: in its scheduler, or outside a device that was at

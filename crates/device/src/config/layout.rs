@@ -4,8 +4,8 @@ use flashkeel_engine::units::Rate;
 
 use crate::address::LOGICAL_PAGE_SECTORS;
 use crate::flash::{Geometry, Timing};
-use crate::front::{BufferConfig, ThrottleConfig, WindowConfig};
-use crate::ftl::{AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, Reserves};
+use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
+use crate::ftl::{AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, Reserves, SlcConfig};
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
 
@@ -41,6 +41,8 @@ pub struct Layout {
     pub(crate) throttle: ThrottleConfig,
     pub(crate) window: WindowConfig,
     pub(crate) buffer: BufferConfig,
+    pub(crate) slc_cache: SlcConfig,
+    pub(crate) power: PowerConfig,
     pub(crate) read_path: ReadPathConfig,
     pub(crate) gc: GcConfig,
     pub(crate) scheduler: SchedulerConfig,

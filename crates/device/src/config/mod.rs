@@ -12,8 +12,10 @@ pub use layout::Layout;
 pub(crate) use layout::PartitionLayout;
 
 use crate::flash::{GeometryConfig, TimingConfig};
-use crate::front::{BufferConfig, ThrottleConfig, WindowConfig};
-use crate::ftl::{AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig};
+use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
+use crate::ftl::{
+    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, SlcConfig,
+};
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
 
@@ -39,6 +41,10 @@ pub struct DeviceConfig {
     pub window: WindowConfig,
     /// The write buffer.
     pub buffer: BufferConfig,
+    /// Cells used with one bit each, as a cache for host writes.
+    pub slc_cache: SlcConfig,
+    /// What the device does when nobody asks anything of it.
+    pub power: PowerConfig,
     /// Which flash pages protect each other.
     pub redundancy: RedundancyConfig,
     /// From where a page of the host is read.
@@ -70,6 +76,8 @@ impl Default for DeviceConfig {
             throttle: ThrottleConfig::default(),
             window: WindowConfig::default(),
             buffer: BufferConfig::default(),
+            slc_cache: SlcConfig::default(),
+            power: PowerConfig::default(),
             redundancy: RedundancyConfig::default(),
             read_path: ReadPathConfig::default(),
             gc: GcConfig::default(),

@@ -14,7 +14,10 @@ impl DeviceConfig {
     /// A sentence naming the key (relative to the device) and its remedy.
     pub fn validate(&self) -> Result<Layout, String> {
         let geometry = Geometry::resolve(&self.geometry)?;
-        let timing = Timing::resolve(&self.timing, &geometry)?;
+        self.slc_cache.policy().validate()?;
+        self.power.policy().validate()?;
+        let slc_program = self.slc_cache.policy().settings().map(|fold| fold.program);
+        let timing = Timing::resolve(&self.timing, slc_program, &geometry)?;
         self.validate_controller(&geometry)?;
         self.scheduler.policy().validate()?;
         self.throttle.policy().validate()?;
@@ -47,6 +50,8 @@ impl DeviceConfig {
             throttle: self.throttle.clone(),
             window: self.window.clone(),
             buffer: self.buffer.clone(),
+            slc_cache: self.slc_cache.clone(),
+            power: self.power.clone(),
             read_path: self.read_path.clone(),
             gc: self.gc.clone(),
             scheduler: self.scheduler.clone(),

@@ -36,6 +36,8 @@ pub struct Job {
     pub cause: Cause,
     /// Whether somebody will ask for the operation's blame.
     pub tracked: bool,
+    /// Whether a program goes into cells used with one bit each.
+    pub slc: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,14 @@ impl Array {
     pub fn new(geometry: &Geometry, timing: Timing) -> Self {
         let idle = Chip {
             phase: Phase::Idle,
-            job: Job { command: Command::Erase, page: 0, slots: 0, cause: Cause::OwnFlash, tracked: false },
+            job: Job {
+                command: Command::Erase,
+                page: 0,
+                slots: 0,
+                cause: Cause::OwnFlash,
+                tracked: false,
+                slc: false,
+            },
             started: Time::ZERO,
             waiting_since: Time::ZERO,
             waited: Ledger::ZERO,
@@ -134,7 +143,7 @@ impl Array {
             }
             (Phase::Transfer, Command::Program) => {
                 state.phase = Phase::Cell;
-                events.push(now + self.timing.program(state.job.page), chip.0);
+                events.push(now + self.timing.program(state.job.page, state.job.slc), chip.0);
                 self.leave_channel(now, chip, events);
                 false
             }

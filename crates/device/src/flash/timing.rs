@@ -41,16 +41,22 @@ impl Default for TimingConfig {
 pub struct Timing {
     read: Vec<Span>,
     program: Vec<Span>,
+    slc_program: Span,
     erase: Span,
     transfer: Vec<Span>,
 }
 
 impl Timing {
-    /// Resolves a configuration for a geometry.
+    /// Resolves a configuration for a geometry, with the program time of the
+    /// SLC cache if there is one.
     ///
     /// # Errors
     /// A sentence naming the key when a list is empty or a time out of range.
-    pub fn resolve(config: &TimingConfig, geometry: &Geometry) -> Result<Timing, String> {
+    pub fn resolve(
+        config: &TimingConfig,
+        slc_program: Option<Span>,
+        geometry: &Geometry,
+    ) -> Result<Timing, String> {
         let per_page = |key: &str, times: &[Span]| {
             if times.is_empty() {
                 return Err(format!("timing.{key} is empty; give one time per page type"));
@@ -70,6 +76,7 @@ impl Timing {
         Ok(Timing {
             read: per_page("read", &config.read)?,
             program: per_page("program", &config.program)?,
+            slc_program: slc_program.unwrap_or(Span::ZERO),
             erase: config.erase,
             transfer: (0..=u64::from(geometry.slots_per_page)).map(transfer).collect(),
         })
@@ -81,10 +88,11 @@ impl Timing {
         self.read[page as usize]
     }
 
-    /// Program time of page number `page` in its block.
+    /// Program time of page number `page` in its block, or of any page of the
+    /// SLC cache.
     #[inline]
-    pub fn program(&self, page: u32) -> Span {
-        self.program[page as usize]
+    pub fn program(&self, page: u32, slc: bool) -> Span {
+        if slc { self.slc_program } else { self.program[page as usize] }
     }
 
     /// Erase time of a block.

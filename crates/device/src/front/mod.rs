@@ -2,6 +2,7 @@
 
 pub mod buffer;
 mod link;
+pub mod power;
 mod reads;
 mod requests;
 pub mod throttle;
@@ -11,6 +12,7 @@ mod writes;
 pub(crate) use buffer::Buffer;
 pub use buffer::BufferConfig;
 pub(crate) use link::{Direction, Link};
+pub use power::PowerConfig;
 pub(crate) use requests::Requests;
 pub use throttle::ThrottleConfig;
 pub use window::WindowConfig;

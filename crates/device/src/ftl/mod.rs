@@ -15,6 +15,7 @@ mod points;
 mod programs;
 pub mod read_path;
 pub mod redundancy;
+pub mod slc;
 
 use std::collections::VecDeque;
 
@@ -31,6 +32,7 @@ pub(crate) use points::{Points, Reserves, Writer};
 pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
 pub(crate) use redundancy::Stripes;
+pub use slc::SlcConfig;
 
 use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
 use crate::config::Layout;
@@ -63,6 +65,7 @@ pub(crate) struct Ftl {
     stalled_host: Vec<VecDeque<OperationId>>,
     stalled_map: Vec<VecDeque<OperationId>>,
     pub gc: gc::Gc,
+    slc: Option<slc::Slc>,
     /// Entries of the program that finished last.
     pub finished: Vec<Entry>,
 }
@@ -104,6 +107,12 @@ impl Ftl {
             stalled_host: vec![VecDeque::new(); domains as usize],
             stalled_map: vec![VecDeque::new(); domains as usize],
             gc: gc::Gc::new(layout, index, seed),
+            slc: slc::Slc::new(
+                &layout.slc_cache,
+                geometry,
+                partition.chips,
+                1 << layout.partition_bits.len(),
+            ),
             finished: Vec::new(),
         }
     }

@@ -108,6 +108,10 @@ impl Ftl {
             entry = self.entries.next(entry);
         }
         let task = machine.dispatcher.operations[id].task;
+        if writer == Writer::Host && self.slc.is_some() {
+            let slc = self.slc_take(now, machine.dispatcher.operations[id].chip, machine);
+            machine.dispatcher.operations[id].slc = slc;
+        }
         machine.enqueue(now, id);
         if self.stripes.is_parity(place.page + 1) {
             self.write_parity(now, writer, task, page + 1, machine);

@@ -200,6 +200,7 @@ impl Dispatcher {
             slots: u32::from(operation.slots),
             cause: operation.purpose.cause(),
             tracked: operation.tracked,
+            slc: operation.slc,
         };
         self.queues[chip.0 as usize].slot_meter.set_owner(now, Some(job.cause));
         self.array.start(now, chip, job, events);

@@ -58,11 +58,13 @@ pub enum Purpose {
     ParityWrite,
     /// Reading a page of a stripe to rebuild another.
     Rebuild,
+    /// Programming densely what the SLC cache holds.
+    Fold,
 }
 
 impl Purpose {
     /// Every purpose, in the order of counters.
-    pub const ALL: [Purpose; 9] = [
+    pub const ALL: [Purpose; 10] = [
         Purpose::HostRead,
         Purpose::HostWrite,
         Purpose::MapRead,
@@ -72,6 +74,7 @@ impl Purpose {
         Purpose::Erase,
         Purpose::ParityWrite,
         Purpose::Rebuild,
+        Purpose::Fold,
     ];
 
     /// The name used in results.
@@ -86,6 +89,7 @@ impl Purpose {
             Purpose::Erase => "erase",
             Purpose::ParityWrite => "parity_write",
             Purpose::Rebuild => "rebuild",
+            Purpose::Fold => "fold",
         }
     }
 
@@ -94,9 +98,11 @@ impl Purpose {
     pub const fn command(self) -> Command {
         match self {
             Purpose::HostRead | Purpose::MapRead | Purpose::GcRead | Purpose::Rebuild => Command::Read,
-            Purpose::HostWrite | Purpose::MapWrite | Purpose::GcProgram | Purpose::ParityWrite => {
-                Command::Program
-            }
+            Purpose::HostWrite
+            | Purpose::MapWrite
+            | Purpose::GcProgram
+            | Purpose::ParityWrite
+            | Purpose::Fold => Command::Program,
             Purpose::Erase => Command::Erase,
         }
     }
@@ -113,6 +119,7 @@ impl Purpose {
             Purpose::Erase => Cause::BehindErase,
             Purpose::ParityWrite => Cause::BehindParity,
             Purpose::Rebuild => Cause::Reconstruction,
+            Purpose::Fold => Cause::BehindFold,
         }
     }
 }
@@ -147,6 +154,8 @@ pub struct Operation {
     pub task: Task,
     /// Whether its blame is followed; only where a request may wait for it.
     pub tracked: bool,
+    /// Whether it programs into the SLC cache.
+    pub slc: bool,
     /// Partition that owns it.
     pub partition: u16,
     /// Mapping units transferred.
@@ -191,6 +200,7 @@ impl Operations {
             purpose,
             task,
             tracked: false,
+            slc: false,
             partition,
             slots: 0,
             page_in_block: 0,

@@ -145,7 +145,9 @@ impl Pending<'_> {
         let transfer = self.timing.transfer(u32::from(operation.slots));
         match operation.purpose.command() {
             Command::Read => self.timing.read(u32::from(operation.page_in_block)) + transfer,
-            Command::Program => self.timing.program(u32::from(operation.page_in_block)) + transfer,
+            Command::Program => {
+                self.timing.program(u32::from(operation.page_in_block), operation.slc) + transfer
+            }
             Command::Erase => self.timing.erase(),
         }
     }

@@ -23,7 +23,7 @@ fn timing() -> (Geometry, Timing) {
         ..Default::default()
     });
     let geometry = geometry.expect("a valid geometry");
-    let timing = Timing::resolve(&TimingConfig::default(), &geometry).expect("valid times");
+    let timing = Timing::resolve(&TimingConfig::default(), None, &geometry).expect("valid times");
     (geometry, timing)
 }
 

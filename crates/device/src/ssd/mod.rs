@@ -11,6 +11,7 @@ use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn};
 use crate::config::Layout;
 use crate::counters::Counters;
 use crate::flash::Array;
+use crate::front::power::Power;
 use crate::front::throttle::Throttle;
 use crate::front::window::Window;
 use crate::front::{Buffer, Direction, Link, Requests};
@@ -34,6 +35,11 @@ pub struct Ssd {
     link: Option<Link>,
     throttle: Option<Box<dyn Throttle>>,
     window: Option<Box<dyn Window>>,
+    power: Option<Box<dyn Power>>,
+    /// When the last request ended.
+    active_at: Time,
+    /// When the device has woken, or will have.
+    awake_at: Time,
     seed: u64,
     /// Draws what preconditioning needs.
     random: Stream,
@@ -74,6 +80,9 @@ impl Ssd {
             link: layout.host_link.map(Link::new),
             throttle: layout.throttle.policy().build(),
             window: layout.window.policy().build(),
+            power: layout.power.policy().build(Stream::new(seed, "power")),
+            active_at: Time::ZERO,
+            awake_at: Time::ZERO,
             seed,
             random: Stream::new(seed, "precondition"),
             completed: Vec::new(),
@@ -128,6 +137,11 @@ impl Ssd {
         let request = &mut self.requests[index];
         request.pass(now, Cause::Controller);
         let mut begin = now;
+        if begin < self.awake_at {
+            begin = self.awake_at;
+            request.owner = Cause::WakeUp;
+            request.pass(begin, Cause::Controller);
+        }
         if request.operation == Operation::Write
             && let Some(throttle) = &mut self.throttle
         {
@@ -151,6 +165,22 @@ impl Ssd {
             Operation::Write => self.continue_write(now, index, false),
             Operation::Trim => self.continue_trim(now, index),
             Operation::Flush => self.start_flush(now, index),
+        }
+    }
+
+    /// Since when the device has had no request; `now` if it has one.
+    #[inline]
+    fn quiet_since(&self, now: Time) -> Time {
+        if self.requests.len() == 0 { self.active_at } else { now }
+    }
+
+    /// A request has come in: wakes a sleeping device.
+    fn rouse(&mut self, now: Time) {
+        let idle = now.since(self.quiet_since(now));
+        if let Some(power) = &mut self.power
+            && self.requests.len() == 0
+        {
+            self.awake_at = now + power.wake(idle);
         }
     }
 
@@ -186,6 +216,7 @@ impl Ssd {
             ledger: request.ledger,
         });
         self.requests.release(index);
+        self.active_at = now;
     }
 
     fn linked(&mut self, now: Time, index: u32) {
@@ -202,6 +233,7 @@ impl Ssd {
         let machine = &mut self.machine;
         let Some(id) = machine.dispatcher.step(now, ChipId(chip), &mut machine.events) else { return };
         let operation = machine.dispatcher.operations[id];
+        let quiet_since = self.quiet_since(now);
         let ftl = &mut self.partitions[operation.partition as usize].ftl;
         match operation.purpose {
             Purpose::HostRead | Purpose::Rebuild => self.host_read_done(now, id, &operation),
@@ -211,6 +243,7 @@ impl Ssd {
             Purpose::GcRead => ftl.gc_read_done(now, &operation, &mut self.machine),
             Purpose::Erase => ftl.gc_erase_done(now, &operation, &mut self.machine),
             Purpose::ParityWrite => ftl.parity_done(now, &operation, &mut self.machine),
+            Purpose::Fold => ftl.slc_folded(now, &operation, quiet_since, &mut self.machine),
         }
         self.machine.dispatcher.operations.release(id);
     }
@@ -284,6 +317,10 @@ impl Ssd {
                 Event::Control => self.control(time),
                 Event::Linked(request) => self.linked(time, request),
                 Event::Window => self.next_window(time),
+                Event::Fold(partition) => {
+                    let quiet_since = self.quiet_since(time);
+                    self.partitions[partition as usize].ftl.slc_tick(time, quiet_since, &mut self.machine);
+                }
             }
             while let Some(request) = self.machine.woken.pop() {
                 self.resume(time, request);
@@ -317,6 +354,7 @@ impl Leaf for Ssd {
             return Submit::Accepted;
         }
         self.count(request);
+        self.rouse(now);
         let index = self.requests.admit(now, request);
         assert!(index <= MAX_INDEX, "more requests than events can name");
         if request.operation != Operation::Flush {

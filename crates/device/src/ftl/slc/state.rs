@@ -1,0 +1,126 @@
+//! What waits to be folded in one partition.
+
+use flashkeel_engine::{Cause, Span, Time};
+
+use super::SlcConfig;
+use crate::address::{ChipId, LOGICAL_PAGE_BYTES};
+use crate::flash::Geometry;
+use crate::ftl::Ftl;
+use crate::machine::{Event, Machine};
+use crate::sched::{Operation, Purpose, Task};
+
+/// The SLC cache of one partition; all counts in flash pages.
+pub(crate) struct Slc {
+    room: u32,
+    start_above: u32,
+    stop_below: u32,
+    idle_after: Span,
+    /// Pages waiting to be folded, or being folded.
+    used: u32,
+    /// Whether the cache was too full and has not been emptied far enough.
+    forced: bool,
+    /// Pages waiting on each chip.
+    waiting: Vec<u32>,
+    /// Whether the chip is folding.
+    folding: Vec<bool>,
+    /// Whether a look for silence is scheduled.
+    timing: bool,
+    /// Next page of a block to be programmed densely, for its page type.
+    page: u16,
+    pages_per_block: u16,
+}
+
+impl Slc {
+    /// Empty; `None` where the device has no cache.
+    pub fn new(config: &SlcConfig, geometry: &Geometry, chips: u32, partitions: u64) -> Option<Slc> {
+        let fold = config.policy().settings()?;
+        let bytes_per_page = u64::from(geometry.slots_per_page) * LOGICAL_PAGE_BYTES;
+        let room = (fold.size.0 / partitions / bytes_per_page).min(u64::from(u32::MAX)) as u32;
+        let part = |fraction: f64| (f64::from(room) * fraction) as u32;
+        Some(Slc {
+            room,
+            start_above: part(fold.start_above),
+            stop_below: part(fold.stop_below),
+            idle_after: fold.idle_after,
+            used: 0,
+            forced: false,
+            waiting: vec![0; chips as usize],
+            folding: vec![false; chips as usize],
+            timing: false,
+            page: 0,
+            pages_per_block: geometry.pages_per_block as u16,
+        })
+    }
+
+    /// Whether another page may be programmed fast.
+    fn has_room(&self) -> bool {
+        self.used < self.room
+    }
+}
+
+impl Ftl {
+    /// Takes a host program that is about to be queued for `chip` into the
+    /// cache, if there is room.
+    #[inline]
+    pub(in crate::ftl) fn slc_take(&mut self, now: Time, chip: ChipId, machine: &mut Machine) -> bool {
+        let Some(slc) = self.slc.as_mut().filter(|slc| slc.has_room()) else { return false };
+        slc.used += 1;
+        slc.waiting[(chip.0 - self.stripes.member(0, 0).0) as usize] += 1;
+        slc.forced |= slc.used > slc.start_above;
+        if !slc.timing {
+            slc.timing = true;
+            machine.schedule(now + slc.idle_after, Event::Fold(u32::from(self.index)));
+        }
+        if slc.forced {
+            self.slc_fold(now, machine);
+        }
+        true
+    }
+
+    /// Looks whether the host has been silent since `quiet_since`.
+    pub fn slc_tick(&mut self, now: Time, quiet_since: Time, machine: &mut Machine) {
+        let slc = self.slc.as_mut().expect("only a cache schedules this");
+        slc.timing = slc.used > 0;
+        if !slc.timing {
+            return;
+        }
+        let due = quiet_since + slc.idle_after;
+        let next = if due <= now { now + slc.idle_after } else { due };
+        machine.schedule(next, Event::Fold(u32::from(self.index)));
+        if due <= now {
+            self.slc_fold(now, machine);
+        }
+    }
+
+    /// Starts folding on every chip that has something to fold and is not at it.
+    fn slc_fold(&mut self, now: Time, machine: &mut Machine) {
+        let slc = self.slc.as_mut().expect("only a cache folds");
+        for chip in 0..slc.waiting.len() {
+            if slc.waiting[chip] == 0 || slc.folding[chip] {
+                continue;
+            }
+            slc.waiting[chip] -= 1;
+            slc.folding[chip] = true;
+            slc.page = (slc.page + 1) % slc.pages_per_block;
+            let operations = &mut machine.dispatcher.operations;
+            let id = operations.create(now, Purpose::Fold, Task::Gc, self.index, Cause::Controller);
+            let operation = &mut operations[id];
+            operation.chip = ChipId(self.stripes.member(0, 0).0 + chip as u32);
+            operation.page_in_block = slc.page;
+            operation.owner = chip as u32;
+            machine.enqueue(now, id);
+        }
+    }
+
+    /// A page has been folded; goes on if the host has been silent since
+    /// `quiet_since`, or must be served by a cache less full.
+    pub fn slc_folded(&mut self, now: Time, operation: &Operation, quiet_since: Time, machine: &mut Machine) {
+        let slc = self.slc.as_mut().expect("only a cache folds");
+        slc.folding[operation.owner as usize] = false;
+        slc.used -= 1;
+        slc.forced &= slc.used > slc.stop_below;
+        if slc.forced || quiet_since + slc.idle_after <= now {
+            self.slc_fold(now, machine);
+        }
+    }
+}

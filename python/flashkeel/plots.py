@@ -38,6 +38,8 @@ _CAUSE_COLOURS = {
     "behind_erase": "#A63603",
     "no_free_block": "#67000D",
     "behind_map": "#7FC97F",
+    "nvm": "#2166AC",
+    "behind_nvm": "#92C5DE",
     "behind_parity": "#C994C7",
     "reconstruction": "#DD1C77",
     "map_load": "#1B7837",

@@ -12,6 +12,7 @@ CRATES = {
     "stats": {"engine"},
     "workload": {"config", "engine"},
     "device": {"config", "engine"},
+    "nvm": {"engine"},
     "host": {"device", "engine", "stats", "workload"},
     "experiment": {"config", "device", "host", "stats", "workload"},
     "python": {"experiment", "stats"},

@@ -126,6 +126,7 @@ impl Event {
 }
 
 /// The shared lower half of the device.
+#[derive(Clone)]
 pub(crate) struct Machine {
     pub events: EventQueue,
     pub dispatcher: Dispatcher,

@@ -4,7 +4,7 @@ mod support;
 
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Completion, Operation, Request, Stream};
+use flashkeel_engine::{Completion, Leaf, Operation, Request, Stream, Submit, Time};
 use support::*;
 
 /// Random reads, writes and trims of a few pages.
@@ -79,6 +79,26 @@ fn a_restored_device_behaves_as_the_one_that_was_saved() {
         assert_eq!(run(&mut saved), run(&mut restored));
         assert_eq!(saved.counters(), restored.counters());
         assert!(saved.erase_counts().eq(restored.erase_counts()));
+    }
+}
+
+#[test]
+fn a_copy_in_flight_goes_its_own_way_and_the_same_way() {
+    for config in devices() {
+        let mut ssd = ready(&config, 5);
+        let pages = ssd.sectors() / 8;
+        let mut done = Vec::new();
+        for request in mixed(pages, 200, 3) {
+            assert_eq!(ssd.submit(Time(0), &request), Submit::Accepted);
+        }
+        ssd.advance(Time(1_000_000), &mut done);
+        let mut copy = ssd.clone();
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        settle(&mut copy, &mut first);
+        // What the copy has done is not seen here.
+        settle(&mut ssd, &mut second);
+        assert_eq!(done.len() + second.len(), 200);
+        assert_eq!(first, second);
     }
 }
 

@@ -45,6 +45,10 @@ causes! {
     BehindErase = "behind_erase",
     /// Chip or channel busy with a read or program of a map page.
     BehindMap = "behind_map",
+    /// An NVM device working for this very request.
+    Nvm = "nvm",
+    /// NVM device busy with other requests.
+    BehindNvm = "behind_nvm",
     /// Chip or channel busy with parity.
     BehindParity = "behind_parity",
     /// Rebuilding a page from the rest of its stripe, or waiting behind that.

@@ -49,7 +49,7 @@ impl RequestState {
 }
 
 /// The pool of requests in the device.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Requests {
     list: Vec<RequestState>,
     free: Vec<u32>,

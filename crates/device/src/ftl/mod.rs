@@ -39,6 +39,7 @@ use crate::config::Layout;
 use crate::sched::{Operation, OperationId};
 
 /// The translation layer of one partition.
+#[derive(Clone)]
 pub(crate) struct Ftl {
     /// Partition number.
     index: u16,

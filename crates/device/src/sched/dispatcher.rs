@@ -10,6 +10,7 @@ use crate::address::ChipId;
 use crate::flash::{Array, Job};
 
 /// The scheduling subsystem: request queues, slots, and the policy over them.
+#[derive(Clone)]
 pub struct Dispatcher {
     /// Every operation of the device.
     pub operations: Operations,

@@ -4,6 +4,7 @@ use super::Task;
 
 /// Which chips have a free slot and something pending that the policy does
 /// not let go, and whose it is.
+#[derive(Clone)]
 pub(super) struct Held {
     /// Bit set of the tasks held at each chip; empty for other chips.
     tasks: Vec<u32>,

@@ -177,7 +177,7 @@ pub struct Operation {
 }
 
 /// The pool of operations; grows when needed and then stays.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Operations {
     list: Vec<Operation>,
     free: Vec<u32>,

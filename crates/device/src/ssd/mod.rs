@@ -21,12 +21,15 @@ use crate::sched::{Dispatcher, OperationId, Purpose, Signals};
 
 /// A partition: an SSD within the SSD, with chips, map, buffer and garbage
 /// collection of its own.
+#[derive(Clone)]
 pub(crate) struct Partition {
     pub ftl: Ftl,
     pub buffer: Buffer,
 }
 
-/// One simulated SSD.
+/// One simulated SSD. A clone is another in the same state, which may be asked
+/// what would happen if.
+#[derive(Clone)]
 pub struct Ssd {
     pub(crate) layout: Layout,
     pub(crate) machine: Machine,

@@ -29,6 +29,7 @@ struct Flight {
 }
 
 /// The write buffer of one partition.
+#[derive(Clone)]
 pub(crate) struct Buffer {
     pub policy: BufferConfig,
     pub triggers: Triggers,

@@ -2,6 +2,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+use dyn_clone::DynClone;
 use flashkeel_engine::{Span, Time};
 
 flashkeel_config::axis! {
@@ -35,8 +36,10 @@ pub trait Build {
 }
 
 /// A throttle.
-pub trait Throttle: Send {
+pub trait Throttle: DynClone + Send {
     /// How long a write of `bytes` that arrives at `now` is held. Called once
     /// per write, in order of arrival.
     fn delay(&mut self, now: Time, bytes: u64) -> Span;
 }
+
+dyn_clone::clone_trait_object!(Throttle);

@@ -38,6 +38,7 @@ impl Build for StaticCap {
     }
 }
 
+#[derive(Clone)]
 struct Cap {
     rate: Rate,
     /// How far ahead of time the rate may be used up.

@@ -2,6 +2,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+use dyn_clone::DynClone;
 use flashkeel_engine::Time;
 
 flashkeel_config::axis! {
@@ -36,8 +37,10 @@ pub trait Build {
 }
 
 /// A schedule of windows.
-pub trait Window: Send {
+pub trait Window: DynClone + Send {
     /// Whether background work may run from `now` on, and until when that is
     /// so. Called at the start and then at each time it has named.
     fn background(&mut self, now: Time) -> (bool, Time);
 }
+
+dyn_clone::clone_trait_object!(Window);

@@ -41,6 +41,7 @@ impl Build for Periodic {
     }
 }
 
+#[derive(Clone)]
 struct Schedule {
     /// Length of the window with background work, and of the one without.
     lengths: [Span; 2],

@@ -53,6 +53,7 @@ impl Default for GcConfig {
 }
 
 /// Collection within one allocation domain.
+#[derive(Clone)]
 pub(crate) struct Domain {
     /// Between the start and the stop threshold.
     pub active: bool,
@@ -78,6 +79,7 @@ impl Domain {
 }
 
 /// The garbage collection task of one partition.
+#[derive(Clone)]
 pub(crate) struct Gc {
     /// Thresholds of each domain.
     pub start_below: u32,

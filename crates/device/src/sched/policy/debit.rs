@@ -96,6 +96,7 @@ const SHORTEST_PERIOD: Span = Span::from_us(1);
 /// At rest a share decays until it is this close to its least value.
 const SETTLED_WITHIN: f64 = 1e-6;
 
+#[derive(Clone)]
 struct DebitArbiter {
     settings: Debit,
     random: Stream,

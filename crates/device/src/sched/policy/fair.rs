@@ -54,6 +54,7 @@ struct Progress {
     now: u64,
 }
 
+#[derive(Clone)]
 struct FairArbiter {
     weights: [u32; Task::COUNT],
     chips: Vec<Progress>,

@@ -19,6 +19,7 @@ impl Build for Fifo {
     }
 }
 
+#[derive(Clone)]
 struct FifoArbiter;
 
 impl Arbiter for FifoArbiter {

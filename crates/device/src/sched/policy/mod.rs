@@ -2,6 +2,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+use dyn_clone::DynClone;
 use flashkeel_engine::{Span, Stream};
 
 use super::Task;
@@ -58,7 +59,7 @@ pub struct Signals {
 pub const ALL_TASKS: u32 = (1 << Task::COUNT) - 1;
 
 /// A scheduling policy.
-pub trait Arbiter: Send {
+pub trait Arbiter: DynClone + Send {
     /// Bit set of the tasks that may issue at all now. A policy that closes a
     /// task on purpose is not work-conserving.
     fn open_tasks(&self) -> u32 {
@@ -93,3 +94,5 @@ pub trait Arbiter: Send {
         [0; Task::COUNT]
     }
 }
+
+dyn_clone::clone_trait_object!(Arbiter);

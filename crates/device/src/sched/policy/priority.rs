@@ -24,6 +24,7 @@ impl Build for Priority {
 /// The tasks in order of falling priority.
 const RANKS: [Task; Task::COUNT] = [Task::Map, Task::Host, Task::Gc];
 
+#[derive(Clone)]
 struct PriorityArbiter;
 
 impl Arbiter for PriorityArbiter {

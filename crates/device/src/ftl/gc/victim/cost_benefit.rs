@@ -32,6 +32,7 @@ const LISTED_CHUNKS_DIVISOR: usize = 4;
 /// another page. Then only ages change, all alike, and those that scored well
 /// go on doing so: from the second on, victims come from a shortlist. What is
 /// picked is the same with and without it.
+#[derive(Clone)]
 struct Scorer {
     /// When the last victim was picked.
     losses: Option<u64>,
@@ -39,7 +40,7 @@ struct Scorer {
 }
 
 /// The blocks that scored best, in order of their index.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Shortlist {
     blocks: Vec<u32>,
     /// No other block scored more than this.

@@ -34,6 +34,7 @@ impl Build for DChoices {
     }
 }
 
+#[derive(Clone)]
 struct Chooser {
     d: u32,
     random: Stream,

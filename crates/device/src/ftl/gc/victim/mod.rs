@@ -2,6 +2,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+use dyn_clone::DynClone;
 use flashkeel_engine::Stream;
 
 flashkeel_config::axis! {
@@ -78,7 +79,9 @@ impl Candidates<'_> {
 }
 
 /// A victim policy.
-pub trait Victim: Send {
+pub trait Victim: DynClone + Send {
     /// The index of the block to empty, if any may be chosen.
     fn pick(&mut self, candidates: Candidates<'_>) -> Option<usize>;
 }
+
+dyn_clone::clone_trait_object!(Victim);

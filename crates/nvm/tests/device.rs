@@ -1,0 +1,149 @@
+//! The NVM device against its specification and against closed forms.
+
+use flashkeel_engine::{
+    Cause, Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Submit, TenantId, Time,
+    units::{Bytes, Rate},
+};
+use flashkeel_nvm::{LatencyConfig, Nvm, NvmConfig};
+
+/// The P4800X's numbers, as its preset has them.
+fn p4800x() -> NvmConfig {
+    let us = Span::from_us;
+    let latency = |min, p50, p99, p99_999| LatencyConfig { min, p50, p99, p99_999 };
+    NvmConfig {
+        capacity: Bytes(375_000_000_000),
+        read_latency: latency(us(8), us(9), us(10), us(37)),
+        write_latency: latency(us(9), us(10), us(12), us(100)),
+        bandwidth: flashkeel_nvm::Bandwidth { read: Rate(2_400_000_000), write: Rate(2_000_000_000) },
+        units: 7,
+        queue_depth: 1024,
+        endurance: flashkeel_nvm::Endurance { drive_writes_per_day: 30.0, years: 5.0 },
+    }
+}
+
+/// The same without chance: 10 us a request.
+fn steady(units: u32) -> NvmConfig {
+    let ten = Span::from_us(10);
+    let latency = LatencyConfig { min: ten, p50: ten, p99: ten, p99_999: ten };
+    NvmConfig { read_latency: latency.clone(), write_latency: latency, units, ..p4800x() }
+}
+
+fn device(config: &NvmConfig) -> Nvm {
+    Nvm::new(&config.validate().expect("a valid device"), 1)
+}
+
+fn request(id: u64, operation: Operation, sectors: u32) -> Request {
+    Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(id % 1000 * 8), sectors }
+}
+
+/// Keeps `depth` requests in flight; returns the latencies in ns and the time
+/// it took. Every ledger must sum to its latency.
+fn closed_loop(
+    config: &NvmConfig,
+    operation: Operation,
+    sectors: u32,
+    depth: u64,
+    count: u64,
+) -> (Vec<u64>, Time) {
+    let mut nvm = device(config);
+    let mut begun = Vec::new();
+    let mut latencies = Vec::new();
+    let mut done = Vec::new();
+    let mut now = Time::ZERO;
+    while (latencies.len() as u64) < count {
+        while (begun.len() as u64) < count && ((begun.len() - latencies.len()) as u64) < depth {
+            let id = begun.len() as u64;
+            assert_eq!(nvm.submit(now, &request(id, operation, sectors)), Submit::Accepted);
+            begun.push(now);
+        }
+        now = nvm.advance_to_completion(Time::MAX, &mut done).expect("something is in flight");
+        for Completion { id, time, status, ledger } in done.drain(..) {
+            let latency = time.since(begun[id.0 as usize]);
+            assert_eq!((status, ledger.total()), (Status::Ok, latency));
+            latencies.push(latency.0);
+        }
+    }
+    (latencies, now)
+}
+
+#[test]
+fn an_idle_device_has_the_latencies_of_its_data_sheet() {
+    let (mut read, _) = closed_loop(&p4800x(), Operation::Read, 8, 1, 400_000);
+    read.sort_unstable();
+    let at = |share: f64| read[(share * read.len() as f64) as usize];
+    assert!((8_000..8_010).contains(&read[0]));
+    assert!(at(0.5).abs_diff(9_000) < 20, "{}", at(0.5));
+    assert!(at(0.99).abs_diff(10_000) < 20, "{}", at(0.99));
+    assert!((30_000..=37_000).contains(&at(0.99998)), "{}", at(0.99998));
+    assert!(*read.last().unwrap() <= 37_000);
+}
+
+#[test]
+fn many_requests_are_limited_by_bandwidth() {
+    for (operation, bytes_per_s) in [(Operation::Read, 2.4e9), (Operation::Write, 2.0e9)] {
+        for sectors in [8, 128] {
+            let (latencies, end) = closed_loop(&p4800x(), operation, sectors, 16, 100_000);
+            let reached = latencies.len() as f64 * f64::from(sectors) * 512.0 / end.as_secs_f64();
+            assert!((reached / bytes_per_s - 1.0).abs() < 0.01, "{operation:?} {sectors}: {reached}");
+        }
+    }
+}
+
+#[test]
+fn units_limit_what_is_worked_on_at_once() {
+    // One unit: a write of 10 us holds it until its data move, which takes 2.048 us.
+    let (_, end) = closed_loop(&steady(1), Operation::Write, 8, 4, 1000);
+    assert_eq!(end.0, 1000 * (10_000 - 2_048) + 2_048);
+}
+
+#[test]
+fn waiting_is_charged_to_those_ahead() {
+    let mut nvm = device(&steady(1));
+    for id in 0..2 {
+        assert_eq!(nvm.submit(Time::ZERO, &request(id, Operation::Write, 8)), Submit::Accepted);
+    }
+    let mut done = Vec::new();
+    nvm.advance(Time(1_000_000), &mut done);
+    assert_eq!(done[1].time, Time(2 * (10_000 - 2_048) + 2_048));
+    assert_eq!(done[1].ledger.ns(Cause::BehindNvm), 10_000 - 2_048);
+    assert_eq!(done[1].ledger.ns(Cause::Nvm), 10_000);
+    assert_eq!(nvm.report().bytes_written, 8192);
+    // 30 drive writes a day for 5 years.
+    assert_eq!(nvm.report().endurance_bytes, 375e9 * 30.0 * 365.0 * 5.0);
+}
+
+#[test]
+fn a_full_queue_is_busy_and_ranges_outside_are_refused() {
+    let mut nvm = device(&NvmConfig { queue_depth: 1, capacity: Bytes(8192), ..steady(1) });
+    let mut outside = request(0, Operation::Read, 8);
+    outside.lba = Lba(9);
+    assert_eq!(nvm.submit(Time::ZERO, &outside), Submit::Accepted);
+    let mut done = Vec::new();
+    assert_eq!(nvm.advance_to_completion(Time::MAX, &mut done), Some(Time::ZERO));
+    assert_eq!(done[0].status, Status::Invalid);
+    assert_eq!(nvm.submit(Time(5), &request(1, Operation::Read, 8)), Submit::Accepted);
+    assert_eq!(nvm.submit(Time(5), &request(2, Operation::Read, 8)), Submit::Busy);
+}
+
+#[test]
+fn impossible_devices_are_refused_by_key() {
+    let slow =
+        NvmConfig { bandwidth: flashkeel_nvm::Bandwidth { read: Rate(1), write: Rate(1) }, ..p4800x() };
+    let narrow = NvmConfig {
+        bandwidth: flashkeel_nvm::Bandwidth { read: Rate(100_000_000), write: Rate(2_000_000_000) },
+        ..p4800x()
+    };
+    let mut falling = p4800x();
+    falling.write_latency.p50 = Span::from_us(20);
+    for (config, expected) in [
+        (NvmConfig { capacity: Bytes(100), ..p4800x() }, "capacity is 100B"),
+        (NvmConfig { units: 0, ..p4800x() }, "units is 0"),
+        (NvmConfig { queue_depth: 0, ..p4800x() }, "queue_depth is 0"),
+        (slow, "bandwidth.read is 1B/s"),
+        (narrow, "read_latency.min is 8us, but the bandwidth alone"),
+        (falling, "write_latency: 20us stands before 12us"),
+    ] {
+        let message = config.validate().unwrap_err();
+        assert!(message.starts_with(expected), "{message}");
+    }
+}

@@ -45,6 +45,7 @@ impl Build for IdleSleep {
     }
 }
 
+#[derive(Clone)]
 struct Sleeper {
     settings: IdleSleep,
     random: Stream,

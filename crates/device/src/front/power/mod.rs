@@ -2,6 +2,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+use dyn_clone::DynClone;
 use flashkeel_engine::{Span, Stream};
 
 flashkeel_config::axis! {
@@ -35,8 +36,10 @@ pub trait Build {
 }
 
 /// A power policy.
-pub trait Power: Send {
+pub trait Power: DynClone + Send {
     /// How long the device takes to wake after it has had no request for
     /// `idle`. Called for every request that finds no other.
     fn wake(&mut self, idle: Span) -> Span;
 }
+
+dyn_clone::clone_trait_object!(Power);

@@ -10,6 +10,7 @@ use crate::machine::{Event, Machine};
 use crate::sched::{Operation, Purpose, Task};
 
 /// The SLC cache of one partition; all counts in flash pages.
+#[derive(Clone)]
 pub(crate) struct Slc {
     room: u32,
     start_above: u32,

@@ -1,0 +1,123 @@
+"""Figure 4c: 4 KiB random requests, 1:9 read to write, against fixed shares of GC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flashkeel.reproduce import series
+from flashkeel.reproduce.autossd.device import described, device
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, rises, too_few
+from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHARES = (20, 30, 40, 50, 60, 70, 80)
+_P3, _P6 = 99.9, 99.9999
+
+_ERASES = Claim(
+    "erases",
+    "the larger the share of GC, the more blocks it erases while it is active",
+    "erases per second with GC active are at least 10 % more at 80 % than at 20 %, "
+    "and fall by at most 3 % from any share to the next",
+    None,
+)
+_P3_RISES = Claim(
+    "p99.9",
+    "the larger the share of GC, the worse p99.9 of reads",
+    "p99.9 rises from 30 % on with every larger share, and is worse at 80 % than at 20 %",
+    None,
+)
+_P6_FALLS = Claim(
+    "p99.9999",
+    "too small a share of GC makes p99.9999 worse",
+    "p99.9999 is at least 20 % above the least of all shares at 20 %",
+    None,
+)
+
+
+def _measure(session: Session) -> Outcome:
+    warm_up, seconds = (2, 12) if session.quick else (20, 1020)
+    cases = [
+        Case(
+            f"{share}",
+            {
+                **device(session),
+                "device.scheduler.gc_static": share / 100,
+                "workload.duration": f"{seconds}s",
+                "workload.warm_up": f"{warm_up}s",
+                "workload.source": {
+                    "policy": "synthetic",
+                    "read_fraction": 0.1,
+                    "arrivals": {"policy": "poisson", "iops": 20_000},
+                },
+            },
+            judged=("small_read", _P6),
+            most_seeds=6,
+        )
+        for share in _SHARES
+    ]
+    runs = session.run(cases)
+    erases = {name: _erases_per_s(run) for name, run in runs.items()}
+    p3 = {name: (run.percentile("small_read", _P3) or 0) / 1e6 for name, run in runs.items()}
+    p6 = {name: (run.percentile("small_read", _P6) or 0) / 1e6 for name, run in runs.items()}
+    rate = list(erases.values())
+    tail = list(p3.values())
+    sparse = min(run.beyond("small_read", _P6) for run in runs.values())
+    enough = not any(few(run, "small_read", _P6) for run in runs.values())
+    return Outcome(
+        {
+            "erases": Finding(
+                _labelled(erases, "erases/s"), rate[-1] >= 1.1 * rate[0] and rises(rate, 0.03)
+            ),
+            "p99.9": Finding(_labelled(p3, "ms"), rises(tail[1:]) and tail[-1] > tail[0]),
+            "p99.9999": Finding(
+                _labelled(p6, "ms"),
+                p6["20"] >= 1.2 * min(p6.values()) if enough else None,
+                "" if enough else too_few(sparse),
+            ),
+        },
+        basis(runs),
+        f"{described(session)}; 4 KiB random, 10 % reads, 20,000 a second",
+        partial(_draw, erases, p3, p6),
+    )
+
+
+def _labelled(values: Mapping[str, float], unit: str) -> dict[str, float]:
+    return {f"{share} % ({unit})": value for share, value in values.items()}
+
+
+def _erases_per_s(run: Run) -> float:
+    """Erases per second with GC active; the first seed's, whose series is at hand."""
+    columns = series.columns(run)
+    active = sum(columns["gc_active"]) / len(columns["gc_active"])
+    return float(run.data["erases"] / (run.data["simulated_s"] * max(active, 1e-9)))
+
+
+def _draw(erases: Mapping[str, float], p3: Mapping[str, float], p6: Mapping[str, float]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    axes = figure.subplots()
+    names = [f"{share} %" for share in erases]
+    right = axes.twinx()
+    right.bar(names, list(erases.values()), color="#d0d0d0", width=0.6)
+    right.set_ylabel("erases per second of GC (bars)")
+    axes.plot(names, list(p6.values()), marker="s", label="p99.9999")
+    axes.plot(names, list(p3.values()), marker="o", label="p99.9")
+    axes.set_zorder(right.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.set_yscale("log")
+    axes.set_title("4 KiB random, 1:9 read/write, 20 K IOPS")
+    axes.set_xlabel("share of GC")
+    axes.set_ylabel("response time of reads (ms)")
+    axes.legend(frameon=False)
+    return figure
+
+
+STUDY = Study(
+    "autossd/fig4c", "Reads against a fixed share of GC", (_ERASES, _P3_RISES, _P6_FALLS), _measure
+)

@@ -108,7 +108,7 @@ fn note(path: &Path, message: &str) {
 fn key(config: &DeviceConfig, seed: u64) -> [u8; HASH] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("FLASHKEEL_SOURCE_HASH").as_bytes());
-    hasher.update(&seed.to_le_bytes());
+    hasher.update(&config.precondition.seed_in(seed).to_le_bytes());
     let mut value = serde_json::to_value(config).expect("a configuration is plain data");
     if let Some(keys) = value.as_object_mut() {
         keys.retain(|name, _| !TIMED_ONLY.contains(&name.as_str()));

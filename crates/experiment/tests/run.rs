@@ -108,6 +108,16 @@ fn variants_share_a_steady_state_unless_they_change_it() {
 }
 
 #[test]
+fn runs_with_different_seeds_can_start_from_one_state() {
+    let cache = folder("one_state");
+    let plan = &plans(&[("device.precondition.seed", "9")])[0];
+    let digests: Vec<_> = (1..=2).map(|seed| digest(plan, seed, Some(&cache))).collect();
+    assert_eq!(files(&cache).len(), 1);
+    assert_eq!(digests, [digest(plan, 1, None), digest(plan, 2, None)]);
+    assert_ne!(digests[0], digests[1]);
+}
+
+#[test]
 fn every_kind_of_device_is_restored_exactly() {
     let cache = folder("every_kind");
     let victims = ["greedy", "cost-benefit", "fifo", "d-choices"].map(|victim| ("device.gc.victim", victim));

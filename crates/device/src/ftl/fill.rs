@@ -36,12 +36,23 @@ pub struct PreconditionConfig {
     pub fill: f64,
     /// Every written block starts with a random read count below this.
     pub read_counts_below: u32,
+    /// Seed of this state, if runs with different seeds are to start from the
+    /// same one; the run's own if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 impl Default for PreconditionConfig {
     /// AutoSSD, "Workload and Test Settings"; counts end at its scrubbing threshold.
     fn default() -> Self {
-        PreconditionConfig { pattern: Pattern::Random, fill: 1.0, read_counts_below: 100_000 }
+        PreconditionConfig { pattern: Pattern::Random, fill: 1.0, read_counts_below: 100_000, seed: None }
+    }
+}
+
+impl PreconditionConfig {
+    /// The seed that preconditioning draws from in a run with `seed`.
+    pub fn seed_in(&self, seed: u64) -> u64 {
+        self.seed.unwrap_or(seed)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 
+use flashkeel_engine::Stream;
+
 use super::{Partition, Ssd};
 use crate::ftl::{SteadyState, expected_pages};
 
@@ -16,6 +18,8 @@ impl Ssd {
     ) -> ControlFlow<(), Option<SteadyState>> {
         let config = self.layout.precondition.clone();
         let expected = expected_pages(&config, self.layout.lpns, self.layout.geometry.slots());
+        let seed = config.seed_in(self.seed);
+        let mut random = Stream::new(seed, "precondition");
         let mut pages = 0;
         let mut sum: Option<SteadyState> = None;
         for partition in &mut self.partitions {
@@ -23,7 +27,8 @@ impl Ssd {
                 pages += written;
                 progress((pages as f64 / expected).min(0.99))
             };
-            let Some(state) = partition.ftl.precondition(&config, &mut self.random, &mut told)? else {
+            partition.ftl.rest(&self.layout, seed);
+            let Some(state) = partition.ftl.precondition(&config, &mut random, &mut told)? else {
                 return ControlFlow::Continue(None);
             };
             partition.ftl.rest(&self.layout, self.seed);

@@ -44,8 +44,6 @@ pub struct Ssd {
     /// When the device has woken, or will have.
     awake_at: Time,
     seed: u64,
-    /// Draws what preconditioning needs.
-    random: Stream,
     completed: Vec<Completion>,
 }
 
@@ -87,7 +85,6 @@ impl Ssd {
             active_at: Time::ZERO,
             awake_at: Time::ZERO,
             seed,
-            random: Stream::new(seed, "precondition"),
             completed: Vec::new(),
             layout: layout.clone(),
         };

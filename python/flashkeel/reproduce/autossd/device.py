@@ -33,6 +33,8 @@ def scaled(parts: int) -> dict[str, Any]:
     """
     return {
         "device.preset": "autossd",
+        # Runs of several seeds differ in their requests, not in their steady state.
+        "device.precondition.seed": 1,
         "device.geometry.blocks_per_plane": 1024 // parts,
         "device.logical_capacity": f"{200 * 1024 // parts}MiB",
         "device.map_cache": f"{128 * 1024 // parts}KiB",

@@ -80,8 +80,8 @@ def _measure(session: Session) -> Outcome:
 
 def _utilisation(run: Run) -> float:
     reads = run.data["device"]["flash_operations"]
-    operations = reads["host_read"] + reads["map_read"]
-    return float(operations) * _READ_S / (run.data["simulated_s"] * _CHIPS)
+    busy_s: float = (reads["host_read"] + reads["map_read"]) * _READ_S
+    return busy_s / (float(run.data["simulated_s"]) * _CHIPS)
 
 
 def _draw(

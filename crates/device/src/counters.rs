@@ -50,12 +50,18 @@ impl Counters {
         programs.iter().map(|&purpose| self.operations(purpose)).sum()
     }
 
+    /// All bytes programmed per byte the host wrote, for flash pages of
+    /// `slots_per_page` units; none if it wrote none.
+    pub fn write_amplification(&self, slots_per_page: u32) -> Option<f64> {
+        let programmed = self.programs() * u64::from(slots_per_page);
+        (self.host_pages_written > 0).then(|| programmed as f64 / self.host_pages_written as f64)
+    }
+
     /// A report for a device whose flash page holds `slots_per_page` units.
     pub fn report(&self, slots_per_page: u32) -> Report {
         let programmed = self.programs() * u64::from(slots_per_page);
-        let ratio = programmed as f64 / self.host_pages_written as f64;
         Report {
-            waf: (self.host_pages_written > 0).then_some(ratio),
+            waf: self.write_amplification(slots_per_page),
             erases: self.operations(Purpose::Erase),
             programmed_bytes: programmed * crate::address::LOGICAL_PAGE_BYTES,
             host_bytes_written: self.host_pages_written * crate::address::LOGICAL_PAGE_BYTES,

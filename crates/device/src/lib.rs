@@ -19,8 +19,10 @@ mod ssd;
 
 pub use config::{DeviceConfig, Layout, MapCacheSize};
 pub use counters::{Counters, Report};
-pub use flash::{Geometry, GeometryConfig, TimingConfig};
+pub use flash::wear::Law;
+pub use flash::{Endurance, Geometry, GeometryConfig, TimingConfig, WearConfig};
 pub use front::buffer::BufferKind;
+pub use front::throttle::{PAGE_BYTES, Passed, Stretch, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, VictimConfig};

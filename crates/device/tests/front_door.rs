@@ -16,9 +16,9 @@ fn with(mut config: DeviceConfig, axis: &str, policy: serde_json::Value) -> Devi
 
 #[test]
 fn a_static_cap_is_the_throughput_of_a_stream_of_writes() {
-    let cap = serde_json::json!({ "policy": "static-cap", "rate": "4096KB/s", "burst": "4KiB" });
+    let cap = serde_json::json!({ "policy": "static-cap", "rate": "4096KB/s", "period": "1ms" });
     let mut ssd = ready(&with(tiny(), "throttle", cap), 1);
-    // One 4 KiB page per millisecond; the first goes through on the burst.
+    // One 4 KiB page per millisecond; the first uses up the first period.
     let writes = 1_000;
     let completions = closed_loop(&mut ssd, 8, random_pages(Operation::Write, 1_024, writes, 1));
     let last = completions.iter().map(|completion| completion.time.0).max().expect("completions");
@@ -32,7 +32,7 @@ fn a_static_cap_is_the_throughput_of_a_stream_of_writes() {
 
 #[test]
 fn reads_are_never_throttled() {
-    let cap = serde_json::json!({ "policy": "static-cap", "rate": "1KB/s", "burst": "4KiB" });
+    let cap = serde_json::json!({ "policy": "static-cap", "rate": "1KB/s" });
     let mut ssd = ready(&with(tiny(), "throttle", cap), 1);
     let completions = closed_loop(&mut ssd, 4, random_pages(Operation::Read, 1_024, 200, 1));
     assert!(completions.iter().all(|completion| completion.ledger.ns(Cause::Throttle) == 0));

@@ -3,7 +3,7 @@
 use flashkeel_engine::units::Rate;
 
 use crate::address::LOGICAL_PAGE_SECTORS;
-use crate::flash::{Geometry, Timing};
+use crate::flash::{Geometry, Timing, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, Reserves, SlcConfig};
 use crate::machine::ControllerConfig;
@@ -36,6 +36,7 @@ pub(crate) struct PartitionLayout {
 pub struct Layout {
     pub(crate) geometry: Geometry,
     pub(crate) timing: Timing,
+    pub(crate) wear: WearConfig,
     pub(crate) controller: ControllerConfig,
     pub(crate) allocation: AllocationConfig,
     pub(crate) throttle: ThrottleConfig,

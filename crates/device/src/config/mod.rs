@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use layout::Layout;
 pub(crate) use layout::PartitionLayout;
 
-use crate::flash::{GeometryConfig, TimingConfig};
+use crate::flash::{GeometryConfig, TimingConfig, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{
     AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, SlcConfig,
@@ -27,6 +27,8 @@ pub struct DeviceConfig {
     pub geometry: GeometryConfig,
     /// Operation times and channel rate.
     pub timing: TimingConfig,
+    /// What a cycle of programming and erasing costs a block.
+    pub wear: WearConfig,
     /// Capacity that the host can address; the rest is over-provisioning.
     pub logical_capacity: Bytes,
     /// Processing delays and queue limits of the controller.
@@ -69,6 +71,7 @@ impl Default for DeviceConfig {
         DeviceConfig {
             geometry: GeometryConfig::default(),
             timing: TimingConfig::default(),
+            wear: WearConfig::default(),
             logical_capacity: Bytes(200 << 30),
             controller: ControllerConfig::default(),
             map_cache: MapCacheSize::Size(Bytes(128 << 20)),

@@ -20,7 +20,15 @@ impl DeviceConfig {
         let timing = Timing::resolve(&self.timing, slc_program, &geometry)?;
         self.validate_controller(&geometry)?;
         self.scheduler.policy().validate()?;
+        self.wear.policy().validate()?;
         self.throttle.policy().validate()?;
+        if self.throttle.policy().needs_wear() && self.wear.policy().rated_cycles().is_none() {
+            return Err(format!(
+                "throttle is {:?}, which has to know the rated cycles; wear is {:?}",
+                self.throttle.name(),
+                self.wear.name()
+            ));
+        }
         self.window.policy().validate()?;
         self.gc.victim.policy().validate()?;
         let partition_bits = self.partition_page_bits()?;
@@ -45,6 +53,7 @@ impl DeviceConfig {
         Ok(Layout {
             geometry,
             timing,
+            wear: self.wear.clone(),
             controller: self.controller.clone(),
             allocation: self.allocation.clone(),
             throttle: self.throttle.clone(),

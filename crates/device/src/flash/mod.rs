@@ -1,11 +1,16 @@
-//! What NAND does: geometry, timing, and chips contending for channels.
+//! What NAND does: geometry, timing, chips contending for channels, and wear.
 
 mod array;
+mod endurance;
 mod geometry;
 mod meter;
 mod timing;
+pub mod wear;
 
 pub use array::{Array, Command, Job};
+pub(crate) use endurance::BlockWear;
+pub use endurance::Endurance;
 pub use geometry::{Geometry, GeometryConfig};
 pub use meter::Meter;
 pub use timing::{Timing, TimingConfig};
+pub use wear::WearConfig;

@@ -36,6 +36,7 @@ pub use slc::SlcConfig;
 
 use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
 use crate::config::Layout;
+use crate::flash::BlockWear;
 use crate::sched::{Operation, OperationId};
 
 /// The translation layer of one partition.
@@ -56,6 +57,8 @@ pub(crate) struct Ftl {
     domains: u32,
     pub map: Map,
     pub blocks: Blocks,
+    /// Effective wear of the blocks, where it is accounted.
+    pub wear: Option<BlockWear>,
     pub entries: Entries,
     points: Points,
     /// `None` when the whole map is in memory.
@@ -95,6 +98,11 @@ impl Ftl {
             domains,
             map: Map::new(all_lpns, ppns),
             blocks: Blocks::new(stripes.groups(), geometry.blocks_per_chip, domains),
+            wear: layout
+                .wear
+                .policy()
+                .build()
+                .map(|law| BlockWear::new(law, stripes.groups() * geometry.blocks_per_chip)),
             entries: Entries::default(),
             points: Points::new(
                 stripes.groups(),

@@ -1,9 +1,12 @@
 //! What a device tells of itself: counters, gauges, and its conservation laws.
 
 use super::{Partition, Ssd};
-use crate::address::BlockId;
+use crate::address::{BlockId, LOGICAL_PAGE_BYTES};
+use crate::config::Layout;
 use crate::counters::{Counters, Report};
+use crate::flash::Endurance;
 use crate::ftl::Ftl;
+use crate::machine::Machine;
 use crate::sched::Task;
 
 impl Ssd {
@@ -52,6 +55,19 @@ impl Ssd {
         })
     }
 
+    /// Effective wear of each block in rated cycles, partition by partition;
+    /// empty where the device does not account for wear.
+    pub fn worn(&self) -> impl Iterator<Item = f64> + '_ {
+        let wear = self.partitions.iter().filter_map(|partition| partition.ftl.wear.as_ref());
+        wear.flat_map(|wear| wear.worn().iter().copied())
+    }
+
+    /// What has been used of the flash's endurance since the run began; all
+    /// zeros where the device does not account for wear.
+    pub fn endurance(&self) -> Endurance {
+        endurance(&self.layout, &self.machine, &self.partitions)
+    }
+
     /// Mean room in open blocks and free blocks at this moment, in 4 KiB
     /// pages: (free, open). For comparison with closed forms.
     pub fn unwritten_pages(&self) -> (u64, u64) {
@@ -77,4 +93,20 @@ impl Ssd {
         let bytes: usize = self.partitions.iter().map(|partition| partition.ftl.table_bytes()).sum();
         bytes as f64 / self.layout.lpns as f64
     }
+}
+
+/// What has been used of the endurance of a device in these parts.
+pub(super) fn endurance(layout: &Layout, machine: &Machine, partitions: &[Partition]) -> Endurance {
+    let Some(rated) = layout.wear.policy().rated_cycles() else { return Endurance::default() };
+    let written = machine.counters.write_amplification(layout.geometry.slots_per_page);
+    let mut endurance = Endurance {
+        rated_cycles: f64::from(rated),
+        flash_bytes: (layout.geometry.slots() * LOGICAL_PAGE_BYTES) as f64,
+        write_amplification: written.unwrap_or(1.0).max(1.0),
+        ..Endurance::default()
+    };
+    for wear in partitions.iter().filter_map(|partition| partition.ftl.wear.as_ref()) {
+        wear.add_to(&mut endurance, partitions.len());
+    }
+    endurance
 }

@@ -18,6 +18,7 @@ use crate::front::{Buffer, Direction, Link, Requests};
 use crate::ftl::Ftl;
 use crate::machine::{Event, MAX_INDEX, Machine};
 use crate::sched::{Dispatcher, OperationId, Purpose, Signals};
+use inspect::endurance;
 
 /// A partition: an SSD within the SSD, with chips, map, buffer and garbage
 /// collection of its own.
@@ -145,6 +146,9 @@ impl Ssd {
         if request.operation == Operation::Write
             && let Some(throttle) = &mut self.throttle
         {
+            if now >= throttle.review_due() {
+                throttle.review(now, &endurance(&self.layout, &self.machine, &self.partitions));
+            }
             begin += throttle.delay(now, request.bytes());
             request.owner = Cause::Throttle;
             request.pass(begin, Cause::Controller);

@@ -2,16 +2,25 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+pub(crate) mod epochs;
+
 use dyn_clone::DynClone;
 use flashkeel_engine::{Span, Time};
+
+use crate::flash::Endurance;
 
 flashkeel_config::axis! {
     /// How long a write is held before it is worked on.
     pub enum ThrottleConfig as "throttle": Build {
         /// Not at all.
         None(None) in none = "none",
-        /// As long as a fixed throughput is exceeded.
+        /// Until the next period once a period's share is used up.
         StaticCap(StaticCap) in static_cap = "static-cap",
+        /// Evenly, so that the rated cycles last the required lifetime.
+        Dynamic(Dynamic) in dynamic = "dynamic",
+        /// Evenly, so that the rated cycles and what idle blocks recover last
+        /// the required lifetime.
+        Ready(Ready) in ready = "ready",
     }
 }
 
@@ -25,6 +34,11 @@ impl Default for ThrottleConfig {
 pub trait Build {
     /// The policy, at rest; `None` where it never holds anything.
     fn build(&self) -> Option<Box<dyn Throttle>>;
+
+    /// Whether the policy has to know what has been used of the endurance.
+    fn needs_wear(&self) -> bool {
+        false
+    }
 
     /// Checks the settings.
     ///
@@ -40,6 +54,62 @@ pub trait Throttle: DynClone + Send {
     /// How long a write of `bytes` that arrives at `now` is held. Called once
     /// per write, in order of arrival.
     fn delay(&mut self, now: Time, bytes: u64) -> Span;
+
+    /// When it wants to be told what has been used of the endurance.
+    fn review_due(&self) -> Time {
+        Time::MAX
+    }
+
+    /// Learns at `now`, not before [`review_due`](Self::review_due), what has
+    /// been used of the endurance.
+    fn review(&mut self, _now: Time, _endurance: &Endurance) {}
+
+    /// What becomes of a long stretch of page writes that follow each other at
+    /// equal gaps: the same as calling [`delay`](Self::delay) for each of them,
+    /// up to rounding to whole periods.
+    ///
+    /// `tell` gets the numbers of pages that are held equally long, and for how
+    /// long in nanoseconds.
+    fn stretch(&mut self, stretch: &Stretch, tell: &mut dyn FnMut(f64, f64)) -> Passed;
+}
+
+/// Writes of one page each, every one begun `gap_ns` after the one before it
+/// has left the throttle.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// When it begins.
+    pub from: Time,
+    /// When it ends, unless the pages end first.
+    pub until: Time,
+    /// Nanoseconds between the release of a page and the next one's arrival.
+    pub gap_ns: f64,
+    /// Number of pages.
+    pub pages: f64,
+}
+
+/// What has passed a throttle in a stretch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passed {
+    /// Number of pages written.
+    pub pages: f64,
+    /// When the stretch ended.
+    pub until: Time,
+}
+
+/// Unit of throttling: the same delay applies to each page of a write (READY:
+/// "a page write (page size is 8 KB)").
+pub const PAGE_BYTES: u64 = 8 << 10;
+
+impl Stretch {
+    /// What passes if a page takes `each_ns`.
+    pub(crate) fn pass(&self, each_ns: f64) -> Passed {
+        let fit = self.until.since(self.from).0 as f64 / each_ns;
+        if fit <= self.pages {
+            Passed { pages: fit, until: self.until }
+        } else {
+            Passed { pages: self.pages, until: self.from + Span((self.pages * each_ns) as u64) }
+        }
+    }
 }
 
 dyn_clone::clone_trait_object!(Throttle);

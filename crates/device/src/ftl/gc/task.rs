@@ -399,6 +399,9 @@ impl Ftl {
         job.progress = Progress::Unused;
         let (block, domain) = (job.block, job.domain);
         self.blocks.free(block);
+        if let Some(wear) = &mut self.wear {
+            wear.erased(now, block.0);
+        }
         let state = &mut self.gc.domains[domain as usize];
         state.jobs -= 1;
         state.starved = false;

@@ -1,0 +1,92 @@
+//! What a throttle by epochs is to reach: settings, and an epoch's capacity.
+
+use flashkeel_engine::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::predictor::MINUTE;
+use crate::flash::Endurance;
+
+/// What is to be reached, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plan {
+    /// How long the device has to last, counted from the start of the run.
+    pub lifetime: Span,
+    /// Lengths of an epoch to choose from by the traffic, each whole minutes,
+    /// at most 2h; the first is used until there is enough to judge by.
+    pub epochs: Vec<Span>,
+    /// Length of the regulator's periods.
+    pub period: Span,
+    /// Share of an epoch's capacity that may be used ahead of its time before
+    /// writes are held as hard as the capacity demands, 0 to 1.
+    pub spare: f64,
+}
+
+impl Default for Plan {
+    /// READY: "Experimental Setting" for the lifetime, "Cyclical Behaviors of
+    /// Enterprise Workloads" for the epochs; period and spare from a review of
+    /// the paper.
+    fn default() -> Self {
+        Plan {
+            lifetime: Span::from_secs(5 * 365 * 86_400),
+            epochs: [30, 1, 60, 120].map(|minutes| Span(minutes * MINUTE)).to_vec(),
+            period: Span::from_secs(1),
+            spare: 0.1,
+        }
+    }
+}
+
+impl Plan {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.epochs.is_empty() {
+            return Err("throttle.epochs is empty; give at least one length".into());
+        }
+        for &epoch in &self.epochs {
+            if epoch == Span::ZERO || !epoch.0.is_multiple_of(MINUTE) || epoch.0 > 120 * MINUTE {
+                return Err(format!(
+                    "throttle.epochs: an epoch of {epoch}; it must be whole minutes, at most 2h"
+                ));
+            }
+            if epoch > self.lifetime {
+                return Err(format!(
+                    "throttle.lifetime is {}; it must be at least an epoch, {epoch}",
+                    self.lifetime
+                ));
+            }
+            if self.period == Span::ZERO || self.period > epoch {
+                return Err(format!(
+                    "throttle.period is {}; it must be above 0ns and at most an epoch, {epoch}",
+                    self.period
+                ));
+            }
+        }
+        if !(0.0..=1.0).contains(&self.spare) {
+            return Err(format!("throttle.spare is {}; it must lie between 0 and 1", self.spare));
+        }
+        Ok(())
+    }
+
+    /// Bytes that the host may write in an epoch that begins at `now`: what is
+    /// left of the endurance, divided by what is left of the lifetime. Never
+    /// nothing, so that writes never stop: the spare's share of the mean pace
+    /// at least, and the whole of it once the device has outlived what the
+    /// throttle knows of its endurance.
+    pub fn capacity(&self, now: Time, epoch: Span, endurance: &Endurance, knows_recovery: bool) -> f64 {
+        let (used, cost) =
+            if knows_recovery { (endurance.wear, endurance.cost) } else { (endurance.cycles, 1.0) };
+        let bytes_per_cycle = endurance.flash_bytes / endurance.write_amplification;
+        let epoch = epoch.0 as f64;
+        let pace = endurance.rated_cycles * bytes_per_cycle * epoch / self.lifetime.0 as f64;
+        let left = (endurance.rated_cycles - used) / cost;
+        if left <= 0.0 {
+            return pace;
+        }
+        let epochs = self.lifetime.0.saturating_sub(now.0) as f64 / epoch;
+        (left * bytes_per_cycle / epochs.max(1.0)).max(self.spare * pace)
+    }
+}

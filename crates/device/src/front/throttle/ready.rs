@@ -1,0 +1,29 @@
+//! `ready`: the same delay on every page write, as low as the required lifetime
+//! allows when the wear that idle blocks recover is counted (S. Lee, T. Kim,
+//! K. Kim and J. Kim, "Lifetime Management of Flash-Based SSDs Using
+//! Recovery-Aware Dynamic Throttling", FAST 2012).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::epochs::{Epochs, Plan};
+use super::{Build, Throttle};
+
+/// Settings of `ready`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Ready(pub Plan);
+
+impl Build for Ready {
+    fn build(&self) -> Option<Box<dyn Throttle>> {
+        Some(Box::new(Epochs::new(&self.0, true)))
+    }
+
+    fn needs_wear(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        self.0.validate()
+    }
+}

@@ -16,6 +16,7 @@ use proptest::prelude::*;
 const MSR: &str = "100,hm,1,Read,0,4096,0\n200,hm,1,Write,4096,4096,0\n300,hm,1,Read,8192,4096,0\n";
 const MQSIM: &str = "100 0 0 8 1\n200 0 8 8 0\n300 0 16 8 1\n";
 const FIO: &str = "fio version 3 iolog\n0 f open\n1 f read 0 4096\n2 f write 4096 4096\n";
+const ETW: &str = "BeginHeader\n DiskRead, TimeStamp, DiskNum, ByteOffset, IOSize\nEndHeader\n DiskRead, 10, 0, 0x0, 0x1000\n DiskRead, 20, 0, 0x1000, 0x1000\n";
 const BLKPARSE: &str = "8,0 3 1 0.000000000 697 Q R 0 + 8 [a]\n8,0 3 2 0.000000100 697 Q W 8 + 8 [a]\n";
 
 fn refused(name: &str, contents: impl AsRef<[u8]>) -> String {
@@ -401,6 +402,73 @@ fn generators_that_make_no_sense() {
     refuse(limited(Synthetic { arrivals: rate, ..endless() }), "workload.source.arrivals.iops: ");
 }
 
+#[test]
+fn each_error_of_etw_names_line_and_field() {
+    for (from, to, expected) in [
+        (
+            "0x0,",
+            "0xg,",
+            ":4: field 4 (ByteOffset): \"0xg\" is not a whole number, such as 0x1000, of 64 bits",
+        ),
+        (
+            "0x0, 0x1000",
+            "0x0, 0x",
+            ":4: field 5 (IOSize): \"0x\" is not a whole number, such as 0x1000, of 64 bits",
+        ),
+        (
+            "0x0,",
+            "0xfffffffffffffffff,",
+            ":4: field 4 (ByteOffset): \"0xfffffffffffffffff\" is not a whole number, such as 0x1000, of 64 bits",
+        ),
+        (
+            "0x0,",
+            "0xffffffffffffffff,",
+            ":4: field 4 (ByteOffset): offset and size lie beyond any 64-bit address",
+        ),
+        ("20,", "-20,", ":5: field 2 (TimeStamp): \"-20\" is not a whole number"),
+        ("20,", "99999999999999999,", ":5: field 2 (TimeStamp): too large for a time in nanoseconds"),
+        ("20, 0,", "20, C:,", ":5: field 3 (DiskNum): \"C:\" is not a whole number"),
+        (
+            "20,",
+            "5,",
+            ":5: the time goes back by 5us; reorder = \"5us\" or more puts requests in order within such a window",
+        ),
+        (
+            "0x1000, 0x1000",
+            "0x1000, 0",
+            ":5: a request of no length; zero_length = \"skip\" leaves such requests out",
+        ),
+        (
+            "0x1000, 0x1000",
+            "0x1000",
+            ":5: expected at least 5 fields separated by commas, found 4: \" DiskRead, 20, 0, 0x1000\"",
+        ),
+        (
+            "DiskRead, 20",
+            "DiskRaed, 20",
+            ":5: field 1 (event): \"DiskRaed\" is not in the header; did you mean \"DiskRead\"?",
+        ),
+        ("DiskRead, 20", "DiskWrite, 20", ":5: the header does not say what the columns of DiskWrite are"),
+        (
+            " ByteOffset,",
+            "",
+            ":2: the header's DiskRead has no column ByteOffset; does EndHeader stand before the events?",
+        ),
+        (
+            "EndHeader",
+            "EndHeadre",
+            ":4: the header's DiskRead has no column TimeStamp; does EndHeader stand before the events?",
+        ),
+    ] {
+        assert_eq!(refused("t.csv", ETW.replacen(from, to, 1)), format!("t.csv{expected}"));
+    }
+    assert_eq!(refused("t.csv", "BeginHeader\n P-Start, TimeStamp\n"), "t.csv: its header has no EndHeader");
+    assert_eq!(
+        refused("t.csv", "BeginHeader\nEndHeader\n P-Start, 1\n"),
+        "t.csv: no request in it (3 lines or records of other kinds)"
+    );
+}
+
 /// A valid trace of each format, for mutation.
 fn valid(index: usize) -> Vec<u8> {
     match index {
@@ -410,6 +478,7 @@ fn valid(index: usize) -> Vec<u8> {
         3 => BLKPARSE.into(),
         4 => (0..4).flat_map(|n| vscsi(0x2a, 4096, n, n)).collect(),
         5 => gzip(MSR.as_bytes()),
+        6 => ETW.into(),
         _ => zstd(MQSIM.as_bytes()),
     }
 }
@@ -449,7 +518,7 @@ proptest! {
 
     #[test]
     fn mutated_traces_do_not_panic(
-        index in 0..7usize,
+        index in 0..8usize,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 1..4),
     ) {
         let mut bytes = valid(index);

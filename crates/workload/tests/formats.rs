@@ -81,6 +81,62 @@ fn an_assumed_tick_is_noted() {
     assert_eq!(notes(&trace), Vec::<String>::new());
 }
 
+/// Columns as in Microsoft's production server traces, but for the order of
+/// those of a write and a second name of the offset's case.
+const ETW: &str = "\
+BeginHeader
+             DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri,  VolSnap,         FileObject, FileName
+            DiskWrite,  TimeStamp,     Process Name ( PID),    DiskNum,         byteoffset,       IOSize, ElapsedTime
+            DiskFlush,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,  ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri
+         DiskReadInit,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr
+          DiskSpinDown,  TimeStamp
+              P-Start,  TimeStamp,     Process Name ( PID)
+EndHeader
+OS Version: 6.0.6001, Trace Size: 12KB
+         DiskReadInit,       1000,           sql.exe (  12),       4020, 0xfffffade6b0a2010
+             DiskRead,       1183,           sql.exe (  12),       4020, 0xfffffade6b0a2010, 0x0000001000, 0x00002000,         183,        3, 0x060043,         183,       0,  Unknown, 0xfffffade72165e40, \"Disk3:\\a, b.dat\"
+            DiskWrite,       1200,           sql.exe (  12),          3,             0X1A00,         4096,          17
+         DiskSpinDown,       1300
+            DiskFlush,       1500,           sql.exe (  12),       4020, 0xfffffade6b0a2010,          10,        5, 0x060043,          10,       0
+              P-Start,       1600,           sql.exe (  12)
+
+             DiskRead,       9999,           sql.exe (  12),       4020, 0xfffffade6b0a2010, 0x00FF000000, 0x00000200,           1,        5, 0x060043,           1,       0,  Unknown, 0xfffffade72165e40, Unknown
+";
+
+#[test]
+fn etw_finds_its_columns_in_the_header() {
+    let path = file("dtrs.csv", ETW);
+    let found = info(&Trace::new(&path)).unwrap();
+    assert_eq!(found.format.as_str(), "etw");
+    let devices: Vec<_> =
+        found.devices.iter().map(|device| (device.name.as_str(), device.requests)).collect();
+    assert_eq!(devices, [("3", 2), ("5", 2)]);
+    assert!(found.notes[0].contains("completed"), "{:?}", found.notes);
+    let mut trace = unaligned(path);
+    trace.devices = flashkeel_workload::trace::DeviceSpaces::Merge;
+    let expected = [read(0, 8, 16), write(17_000, 13, 8), flush(317_000), read(8_816_000, 32_640 << 8, 1)];
+    let (got, counts) = replay(trace.clone()).unwrap();
+    assert_eq!((got.as_slice(), counts.read, counts.not_io), (&expected[..], 4, 13));
+    trace.device = Some("3".into());
+    let (got, counts) = replay(trace.clone()).unwrap();
+    assert_eq!((got.as_slice(), counts.other_device), (&expected[..2], 2));
+    for packed in [gzip(ETW.as_bytes()), zstd(ETW.as_bytes())] {
+        trace.path = file("dtrs.csv", packed);
+        assert_eq!(arrivals(trace.clone()), expected[..2]);
+    }
+}
+
+#[test]
+fn etw_without_a_header_has_the_published_columns() {
+    let reads = ETW.lines().filter(|line| line.trim_start().starts_with("DiskRead,")).skip(1);
+    let path = file("part.csv", reads.map(|line| format!("{line}\r\n")).collect::<String>());
+    let found = info(&Trace::new(&path)).unwrap();
+    assert_eq!((found.format.as_str(), found.reads), ("etw", 2));
+    assert!(found.notes[1].contains("has no header"), "{:?}", found.notes);
+    let trace = Trace { device: Some("5".into()), ..unaligned(path) };
+    assert_eq!(arrivals(trace), [read(0, 32_640 << 8, 1)]);
+}
+
 const BLKPARSE: &str = "\
 259,2    0        1     0.000000000  4020  Q   R 282624 + 8 [java]
 259,2    0        2     0.000001581  4020  G   R 282624 + 8 [java]

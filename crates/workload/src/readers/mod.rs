@@ -14,6 +14,7 @@ use crate::{Counts, Place, WorkloadError};
 
 mod blkparse;
 mod devices;
+mod etw;
 mod fio_iolog;
 mod mqsim;
 mod msr;
@@ -23,8 +24,15 @@ mod vscsi;
 pub(crate) use devices::Devices;
 
 /// Every trace format, in the order in which they are listed and tried.
-static FORMATS: &[Format] =
-    &[msr::FORMAT, vscsi::FORMAT, ssdsim::FORMAT, mqsim::FORMAT, blkparse::FORMAT, fio_iolog::FORMAT];
+static FORMATS: &[Format] = &[
+    msr::FORMAT,
+    vscsi::FORMAT,
+    ssdsim::FORMAT,
+    mqsim::FORMAT,
+    blkparse::FORMAT,
+    fio_iolog::FORMAT,
+    etw::FORMAT,
+];
 
 /// Lines at the beginning of a file that detection looks at.
 const DETECTION_LINES: usize = 20;

@@ -35,12 +35,19 @@ class RunResult:
 def version() -> str:
     """Return the simulator's version."""
 
-def resolve(document: str, name: str, sets: list[tuple[str, str]], seed: int | None = None) -> str:
+def resolve(
+    document: str,
+    name: str,
+    sets: list[tuple[str, str]],
+    seed: int | None = None,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
     """Return the runs of a TOML document, a list of plans with ``name`` and ``config``.
 
     `name` is what errors call the document; where it is a path, relative paths
     in the document start at its folder. `sets` are keys and values set over the
     document, as ``--set KEY=VALUE`` gives them. `seed` replaces the document's.
+    `progress` is called as by :func:`run` while a trace is read.
     """
 
 def run(
@@ -67,20 +74,39 @@ def explain(result_json: str, run_name: str, class_: str, above: str) -> str:
 def merge(runs: list[str]) -> str:
     """Pool the runs of one plan with different seeds into one run object."""
 
-def trace_info(path: str, options_json: str) -> str:
-    """Describe a trace; `options_json` holds keys of the trace source."""
+def trace_info(
+    path: str,
+    options_json: str,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
+    """Describe a trace; `options_json` holds keys of the trace source.
 
-def trace_convert(path: str, options_json: str, out_path: str, out_format: str) -> str:
+    `progress` is called as by :func:`run`, here and below.
+    """
+
+def trace_convert(
+    path: str,
+    options_json: str,
+    out_path: str,
+    out_format: str,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
     """Write a trace in another format and return the counts of what became of it."""
 
-def trace_synth(config_json: str, out_path: str, out_format: str, seed: int) -> str:
+def trace_synth(
+    config_json: str,
+    out_path: str,
+    out_format: str,
+    seed: int,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
     """Write the workload of a plan's ``config`` as a trace and return the counts."""
 
-def list_names(kind: Literal["presets", "policies", "experiments"]) -> str:
+def list_names(kind: Literal["presets", "policies", "profiles", "experiments"]) -> str:
     """Return a list of names, or for policies the axes, each with its policies."""
 
 def show(name: str) -> str:
-    """Return the TOML document of a built-in experiment or preset."""
+    """Return the TOML document of a built-in experiment or preset, or one that uses a profile."""
 
 def schema() -> str:
     """Return the JSON Schema of an experiment document."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Experiment:
         self.document = document
         self.name = name
         self._sets: list[tuple[str, str]] = []
+        # Resolving may read a whole trace, so it is done once.
+        self._resolved: dict[int | None, list[dict[str, Any]]] = {}
 
     @staticmethod
     def from_toml(source: str | Path) -> Experiment:
@@ -49,6 +51,15 @@ class Experiment:
         return Experiment(_core.show(name), name)
 
     @staticmethod
+    def with_profile(name: str) -> Experiment:
+        """Return an experiment on the default device under the profile called `name`.
+
+        ``flashkeel list profiles`` names them.
+        """
+        source = f'policy = "profile"\nname = {json.dumps(name)}\n'
+        return Experiment(f"[workload.source]\n{source}", f"profile {name}")
+
+    @staticmethod
     def find(name: str) -> Experiment:
         """Return the built-in experiment called `name`, else the one in the file `name`."""
         known: list[str] = json.loads(_core.list_names("experiments"))
@@ -68,16 +79,23 @@ class Experiment:
         numbers, booleans, lists and mappings become their TOML equals.
         """
         self._sets.append((key, value if isinstance(value, str) else _toml(value)))
+        self._resolved.clear()
         return self
 
-    def plans(self, seed: int | None = None) -> list[dict[str, Any]]:
-        """Return the resolved runs; bad input raises InputError."""
+    def plans(
+        self, seed: int | None = None, progress: Callable[[str, float], object] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the resolved runs; bad input raises InputError.
+
+        `progress` is called with what is being done and the fraction done
+        while a trace is read.
+        """
         if seed is not None and not 0 <= seed < 2**64:
             raise InputError(f"seed {seed} is not between 0 and {2**64 - 1}")
-        plans: list[dict[str, Any]] = json.loads(
-            _core.resolve(self.document, self.name, self._sets, seed)
-        )
-        return plans
+        if seed not in self._resolved:
+            text = _core.resolve(self.document, self.name, self._sets, seed, progress)
+            self._resolved[seed] = json.loads(text)
+        return self._resolved[seed]
 
     def run(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from flashkeel.plots import workload_kind
 from flashkeel.result import Result
 from flashkeel.run import Run
 
@@ -25,6 +26,7 @@ def render(result: Result) -> str:
 def _job(run: Run) -> dict[str, Any]:
     return {
         "jobname": run.name,
+        "desc": workload_kind([run]),
         "groupid": 0,
         "error": 0,
         "elapsed": round(run.data["simulated_s"]),

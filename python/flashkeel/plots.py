@@ -86,7 +86,12 @@ def tails(result: Result) -> Figure:
 
 def workload_kind(runs: Sequence[Run]) -> str:
     """Return what to call the input of `runs`, so that no generated one passes for a trace."""
-    return "synthetic workload" if any(run.synthetic for run in runs) else "recorded trace"
+    if not any(run.synthetic for run in runs):
+        return "recorded trace"
+    profiles = {run.profile for run in runs}
+    if len(profiles) == 1 and (profile := profiles.pop()):
+        return f"synthetic profile {profile}"
+    return "synthetic workload"
 
 
 def common_class(runs: Sequence[Run]) -> str:

@@ -47,7 +47,13 @@ class Run:
     @property
     def synthetic(self) -> bool:
         """Whether the workload was generated rather than recorded."""
-        return bool(self.data["synthetic"])
+        return bool(self.data["basis"] == "synthetic")
+
+    @property
+    def profile(self) -> str | None:
+        """Name of the profile the workload was made from; `None` where it was not."""
+        source = self.data["config"]["workload"]["source"]
+        return str(source["name"]) if source["policy"] == "profile" else None
 
     def samples(self, latency_class: str) -> int:
         """Return the number of requests measured in `latency_class`."""

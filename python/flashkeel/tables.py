@@ -73,6 +73,26 @@ def runs(all_runs: Sequence[Run]) -> Group:
     return _titled(title, table)
 
 
+def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
+    """Return one row: a trace in the terms of published tables, as ``trace info`` gives them."""
+    columns = {
+        "writes M": "writes_millions",
+        "reads M": "reads_millions",
+        "write KB": "write_kb",
+        "read KB": "read_kb",
+        "inter-arrival ms": "inter_arrival_mean_ms",
+        "median ms": "inter_arrival_median_ms",
+        "writes %": "write_percent",
+        "random %": "random_percent",
+    }
+    table = _table("hours", *columns)
+    values = (terms[key] for key in ("hours", *columns.values()))
+    cells = (units.MISSING if value is None else units.significant(value) for value in values)
+    table.add_row(*cells)
+    kind = "synthetic workload" if basis == "synthetic" else "recorded trace"
+    return _titled(f"{name} ({kind})", table, "1 KB is 1024 bytes")
+
+
 def notes(all_runs: Sequence[Run]) -> list[str]:
     """Return what readers of the results must know, each once."""
     found = dict.fromkeys(note for run in all_runs for note in run.data["notes"])
@@ -145,13 +165,14 @@ def largest_causes(explanations: Iterable[Explanation]) -> Group:
     return _titled(title, table)
 
 
-def explanation(found: Explanation) -> Group:
-    """Return one row a cause, with a bar."""
+def explanation(found: Explanation, kind: str) -> Group:
+    """Return one row a cause, with a bar; `kind` is what to call the run's input."""
     words = found.latency_class.replace("_", " ")
     plural = "" if found.count == 1 else "s"
     title = (
         f"{found.run}: {found.count:,} {words}{plural} above {percentiles.label(found.above)} "
-        f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}"
+        f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}; "
+        f"{kind}"
     )
     table = _table("cause", "share", "mean", "requests")
     table.add_column("")
@@ -170,7 +191,8 @@ def explanation(found: Explanation) -> Group:
 
 def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
     """Return one row a class and percentile: A, B, B - A and its 95 % interval."""
-    title = f"A {a.name} against B {b.name}"
+    kinds = dict.fromkeys(workload_kind([run]) for run in (a, b))
+    title = f"A {a.name} against B {b.name} ({' against '.join(kinds)})"
     table = _table("class", "", "A", "B", "B − A", "95 % interval", "verdict")
     previous = ""
     for row in found:

@@ -24,8 +24,12 @@ USAGE = [
     ("list", "things"),
     ("show", "autosdd"),
     ("trace", "info", "no/such.csv"),
-    ("trace", "synth", "demo", "out.csv", "--to", "msr", "--run", "nope"),
-    ("trace", "synth", "demo", "no/such/out.csv", "--to", "msr"),
+    ("trace", "synth", "demo", "-o", "out.csv", "--format", "msr", "--run", "nope"),
+    ("trace", "synth", "demo", "-o", "no/such/out.csv", "--format", "msr"),
+    ("trace", "synth", "rad-as", "-o", "out.csv", "--format", "etw"),
+    ("trace", "synth", "rad-as", "-o", "out.csv"),
+    ("trace", "synth", "rad-sa", "-o", "out.csv", "--format", "msr"),
+    ("trace", "synth", "rad-as", "-o", "a.csv", "--format", "msr", "--set", "workload.requests=0"),
 ]
 
 

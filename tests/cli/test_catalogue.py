@@ -1,6 +1,8 @@
 """flashkeel list and show."""
 
+import re
 import tomllib
+from pathlib import Path
 
 
 def test_experiments_are_names_one_a_line(cli):
@@ -17,6 +19,17 @@ def test_every_listed_preset_shows_as_toml(cli):
 def test_policies_follow_what_they_decide(cli):
     lines = cli("list", "policies").out.splitlines()
     assert {f"scheduler {name}" for name in ("fifo", "priority", "fair", "debit")} <= set(lines)
+
+
+def test_profiles_are_named_shown_and_documented(cli):
+    names = cli("list", "profiles").out.split()
+    assert {"rad-as", "lm-tbe", "tpce", "rw-mixed", "dapps", "tpcc"} <= set(names)
+    page = Path(__file__).parents[2] / "docs/workloads.md"
+    documented = set(re.findall(r"^\| `([a-z-]+)` \|", page.read_text(), re.MULTILINE))
+    for name in names:
+        source = tomllib.loads(cli("show", name).out)["workload"]["source"]
+        assert source == {"policy": "profile", "name": name}
+        assert name in documented
 
 
 def test_version(cli):

@@ -25,6 +25,15 @@ def test_explain_json_adds_up(cli, saved):
         assert abs(sum(share["share"] for share in one["shares"]) - 1) < 1e-9
 
 
+def test_synthetic_input_is_named(cli, saved):
+    assert "synthetic workload" in cli("explain", saved).out
+    (found, _) = json.loads(cli("explain", saved, "--format", "json").out)
+    assert found["basis"] == "synthetic"
+    assert "(synthetic workload)" in cli("compare", saved, saved).out
+    (found, _) = json.loads(cli("compare", saved, saved, "--format", "json").out)
+    assert (found["a_basis"], found["b_basis"]) == ("synthetic", "synthetic")
+
+
 def test_explain_reads_the_file_as_well(cli, saved):
     assert cli("explain", saved).out == cli("explain", saved / "result.json").out
 

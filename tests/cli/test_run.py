@@ -51,7 +51,7 @@ def test_json_carries_what_reproduces_it(printed):
     for run in printed["runs"]:
         assert run["seed"] == run["config"]["seed"] == 7
         assert run["version"] == printed["version"]
-        assert run["synthetic"] is True
+        assert run["basis"] == "synthetic"
 
 
 def test_table_has_runs_tails_causes_and_plot(cli, small_toml):

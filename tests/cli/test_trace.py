@@ -73,7 +73,73 @@ def test_what_cannot_be_converted_names_the_target(cli, tmp_path):
 
 def test_synth_writes_the_workload(cli, small_toml, tmp_path):
     out = tmp_path / "small.csv"
-    done = cli("trace", "synth", small_toml, out, "--to", "msr", "--set", "workload.requests=50")
+    done = cli(
+        "trace", "synth", small_toml, "-o", out, "--format", "msr", "--set", "workload.requests=50"
+    )
     assert (done.status, done.err) == (0, "")
     found = json.loads(cli("trace", "info", out, "--format", "json").out)
     assert found["requests"] == 50
+
+
+def test_info_is_in_the_terms_of_published_tables(cli, msr):
+    terms = json.loads(cli("trace", "info", msr, "--format", "json").out)["terms"]
+    assert terms == {
+        "hours": 3e6 / 3.6e12,
+        "writes_millions": 2e-6,
+        "reads_millions": 1e-6,
+        "write_kb": 6.0,
+        "read_kb": 4.0,
+        "inter_arrival_mean_ms": 1.5,
+        "inter_arrival_median_ms": pytest.approx(1.0, rel=1e-3),
+        "write_percent": pytest.approx(200 / 3),
+        "random_percent": pytest.approx(200 / 3),
+    }
+    words = cli("trace", "info", msr).out
+    assert f"{msr} (recorded trace)" in words
+    assert "inter-arrival ms" in words
+
+
+def test_etw_is_read(cli, tmp_path):
+    path = tmp_path / "dtrs.csv"
+    path.write_text(
+        "BeginHeader\n  DiskRead, TimeStamp, DiskNum, ByteOffset, IOSize\nEndHeader\n"
+        "  DiskRead, 10, 3, 0x1000, 0x2000\n  DiskReadInit, 11\n  DiskRead, 30, 3, 0x3000, 0x1000\n"
+    )
+    found = json.loads(cli("trace", "info", path, "--format", "json").out)
+    assert (found["format"], found["reads"], found["not_io"]) == ("etw", 2, 4)
+    path.write_text(path.read_text().replace("0x3000", "3000h"))
+    outcome = cli("trace", "info", path)
+    assert outcome.status == 2
+    assert "dtrs.csv:6: field 4 (ByteOffset)" in outcome.err
+
+
+@pytest.mark.parametrize("form", ["msr", "fio"])
+def test_profile_becomes_a_trace_that_says_it_is_synthetic(cli, tmp_path, form):
+    out = tmp_path / "rad-as"
+    options = ("--format", form, "--set", "workload.requests=49153", "--seed", "3")
+    done = cli("trace", "synth", "rad-as", "-o", out, *options)
+    assert (done.status, done.err) == (0, "")
+    assert "profile rad-as is synthetic" in done.out
+    found = json.loads(cli("trace", "info", out, "--format", "json").out)
+    assert (found["basis"], found["requests"]) == ("synthetic", 49153)
+    terms = found["terms"]
+    # AutoSSD's table 2.
+    assert terms["write_kb"] == pytest.approx(9.9, rel=0.02)
+    assert terms["inter_arrival_mean_ms"] == pytest.approx(24.9, rel=0.02)
+    assert terms["inter_arrival_median_ms"] == pytest.approx(0.8, rel=0.02)
+    assert "synthetic workload" in cli("trace", "info", out).out
+
+
+def test_progress_is_told_while_a_trace_is_read(cli, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr("flashkeel.progress.Bars.update", lambda _, *report: told.append(report))
+    out = tmp_path / "web.csv"
+    cli("trace", "synth", "web", "-o", out, "--format", "msr", "--set", "workload.requests=40000")
+    assert {phase for _, phase, _ in told} == {"write"}
+    told.clear()
+    cli("trace", "info", out)
+    assert {phase for _, phase, _ in told} == {"read"}
+    told.clear()
+    cli("trace", "convert", out, tmp_path / "web.fio", "--to", "fio")
+    assert {phase for _, phase, _ in told} == {"convert"}
+    assert all(0 <= fraction <= 1 for _, _, fraction in told)

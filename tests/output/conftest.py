@@ -42,7 +42,8 @@ def known_run():
             "gc_blocked_fraction": 0.0123,
             "small_read": reads,
             "read": reads,
-            "synthetic": False,
+            "basis": "trace",
+            "config": {"workload": {"source": {"policy": "trace"}}},
             "notes": [],
             "workload": dict.fromkeys(COUNTERS, 0),
         }

@@ -19,8 +19,16 @@ def test_run_table_has_human_units(known_run):
 
 def test_generated_input_is_called_synthetic(known_run):
     assert "recorded trace" in text(tables.runs([known_run()]))
-    mixed = [known_run(), known_run("other", synthetic=True)]
+    mixed = [known_run(), known_run("other", basis="synthetic")]
     assert "synthetic workload" in text(tables.runs(mixed))
+
+
+def test_a_profile_is_named(known_run):
+    source = {"policy": "profile", "name": "rad-as"}
+    run = known_run(basis="synthetic", config={"workload": {"source": source}})
+    assert "synthetic profile rad-as" in text(tables.runs([run]))
+    other = known_run("other", basis="synthetic")
+    assert "synthetic workload" in text(tables.runs([run, other]))
 
 
 def test_tail_marks_percentiles_with_few_samples_beyond(known_run):

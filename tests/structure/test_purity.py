@@ -22,7 +22,7 @@ ALLOWED = {
     ("crates/experiment/src/cache.rs", "a clock"): "finds the file unused for longest",
     ("crates/experiment/src/cache.rs", "the environment"): "the folder of its test",
     ("crates/experiment/src/run.rs", "a clock"): "reports wall time beside the result",
-    ("crates/python/src/run.rs", "a clock"): "limits progress reports",
+    ("crates/python/src/progress.rs", "a clock"): "limits progress reports",
 }
 """Who may use what, and why."""
 

@@ -1,7 +1,8 @@
-//! What is built in: experiments, presets, policies.
+//! What is built in: experiments, presets, policies, profiles.
 
 use flashkeel_config::{Axis, axes, did_you_mean};
 use flashkeel_device::PRESETS;
+use flashkeel_workload::profiles;
 
 use crate::{Error, schema};
 
@@ -9,17 +10,18 @@ use crate::{Error, schema};
 pub const EXPERIMENTS: &[(&str, &str)] = &[("demo", include_str!("../experiments/demo.toml"))];
 
 /// Kinds of things that [`list`] knows.
-const KINDS: &[&str] = &["presets", "policies", "experiments"];
+const KINDS: &[&str] = &["presets", "policies", "profiles", "experiments"];
 
 /// The names of one kind; a policy is named with its axis, `scheduler fifo`.
 ///
 /// # Errors
-/// If `kind` is none of `presets`, `policies`, `experiments`.
+/// If `kind` is none of `presets`, `policies`, `profiles`, `experiments`.
 pub fn list(kind: &str) -> Result<Vec<String>, Error> {
     let names = |entries: &[(&str, &str)]| entries.iter().map(|(name, _)| name.to_string()).collect();
     match kind {
         "presets" => Ok(names(PRESETS)),
         "experiments" => Ok(names(EXPERIMENTS)),
+        "profiles" => Ok(profiles::all().map(|profile| profile.name.to_owned()).collect()),
         "policies" => {
             let names =
                 |axis: Axis| axis.policies.into_iter().map(move |policy| format!("{} {policy}", axis.axis));
@@ -35,19 +37,25 @@ pub fn list(kind: &str) -> Result<Vec<String>, Error> {
     }
 }
 
-/// The TOML document of a built-in experiment or of a preset.
+/// The TOML document of a built-in experiment, of a preset, or of an experiment
+/// that uses a profile.
 ///
 /// # Errors
 /// If nothing has that name.
-pub fn show(name: &str) -> Result<&'static str, Error> {
+pub fn show(name: &str) -> Result<String, Error> {
+    if let Some(profile) = profiles::all().find(|profile| profile.name == name) {
+        return Ok(profile.document());
+    }
     let entries = || EXPERIMENTS.iter().chain(PRESETS);
     match entries().find(|(known, _)| *known == name) {
-        Some((_, text)) => Ok(text),
+        Some((_, text)) => Ok((*text).to_owned()),
         None => {
-            let names = entries().map(|(name, _)| *name);
+            let names = entries().map(|(name, _)| *name).chain(profiles::all().map(|profile| profile.name));
             let hint = did_you_mean(name, names.clone());
             let names = names.collect::<Vec<_>>().join(", ");
-            Err(Error::Input(format!("no experiment or preset is named {name:?}; there are {names}{hint}")))
+            Err(Error::Input(format!(
+                "no experiment, preset or profile is named {name:?}; there are {names}{hint}"
+            )))
         }
     }
 }

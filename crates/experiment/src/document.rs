@@ -1,11 +1,11 @@
 //! From a document to plans: layers, variants, validation.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean};
 use flashkeel_device::{DeviceConfig, PRESETS};
 use flashkeel_stats::MeasureConfig;
-use flashkeel_workload::{WorkloadConfig, WorkloadError};
+use flashkeel_workload::{Stopped, Watch, WorkloadConfig, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -80,6 +80,21 @@ pub fn resolve(
     sets: &[(String, String)],
     seed: Option<u64>,
 ) -> Result<Vec<RunPlan>, Error> {
+    resolve_watched(document, name, sets, seed, &mut |_| ControlFlow::Continue(()))
+}
+
+/// Resolves a document as [`resolve`] does; `watch` is told how much has been
+/// read of a trace.
+///
+/// # Errors
+/// As for [`resolve`], or that `watch` breaks off.
+pub fn resolve_watched(
+    document: &str,
+    name: &str,
+    sets: &[(String, String)],
+    seed: Option<u64>,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<RunPlan>, Error> {
     let mut file = Node::parse(document, name)?;
     anchor_paths(&mut file, Path::new(name).parent());
     let overrides =
@@ -89,7 +104,7 @@ pub fn resolve(
         let (plan, tree) = plan(&file, set, &overrides, variant, seed)?;
         // Opening a trace may read all of it, so what was opened is not opened again.
         let is_same = |earlier: &RunPlan| earlier.config.workload == plan.config.workload;
-        validate(&plan.config, &tree, plans.iter().any(is_same))?;
+        validate(&plan.config, &tree, plans.iter().any(is_same), watch)?;
         if plans.iter().any(|earlier| earlier.name == plan.name) {
             let message = format!("two runs are named {:?}", plan.name);
             return Err(file.error_at(&format!("runs.{}.name", plans.len()), message).into());
@@ -198,7 +213,12 @@ fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
 }
 
 /// Checks what types alone cannot say.
-fn validate(config: &Experiment, tree: &Node, is_workload_known: bool) -> Result<(), Error> {
+fn validate(
+    config: &Experiment,
+    tree: &Node,
+    is_workload_known: bool,
+    watch: &mut Watch<'_>,
+) -> Result<(), Error> {
     let layout = config.device.validate().map_err(|message| {
         // A message that begins with a key is placed where that key is written.
         match message.split_once([':', ' ']) {
@@ -211,8 +231,11 @@ fn validate(config: &Experiment, tree: &Node, is_workload_known: bool) -> Result
     if is_workload_known {
         return Ok(());
     }
-    let opened = config.workload.open(layout.sectors(), config.seed);
-    opened.map(drop).map_err(|error| workload_error(error, tree))
+    let opened = config.workload.open_watched(layout.sectors(), config.seed, watch);
+    opened.map(drop).map_err(|stopped| match stopped {
+        Stopped::Wrong(error) => workload_error(error, tree),
+        Stopped::Interrupted => Error::Interrupted,
+    })
 }
 
 /// An error about a key of the workload is placed where that key is written.

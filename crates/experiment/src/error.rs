@@ -3,7 +3,7 @@
 use std::fmt;
 
 use flashkeel_config::ConfigError;
-use flashkeel_workload::WorkloadError;
+use flashkeel_workload::{Stopped, WorkloadError};
 
 /// Why an experiment did not give a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,15 @@ impl std::error::Error for Error {}
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         Error::Input(error.to_string())
+    }
+}
+
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Wrong(error) => error.into(),
+            Stopped::Interrupted => Error::Interrupted,
+        }
     }
 }
 

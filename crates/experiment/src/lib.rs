@@ -15,12 +15,14 @@ mod schema;
 mod trace;
 
 pub use catalog::{EXPERIMENTS, list, show};
-pub use document::{Experiment, RunPlan, Variant, resolve};
+pub use document::{Experiment, RunPlan, Variant, resolve, resolve_watched};
 pub use error::Error;
 pub use outcome::{RunOutcome, explain, merge};
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
 pub use trace::{trace_convert, trace_info, trace_synth};
+
+pub use flashkeel_workload::Watch;
 
 /// The version every result carries.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

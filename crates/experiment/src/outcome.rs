@@ -1,7 +1,7 @@
 //! The result of a run: written, read back, pooled and questioned.
 
 use flashkeel_stats::{Class, Explanation, Summary, parse_percentile};
-use flashkeel_workload::Counts;
+use flashkeel_workload::{Basis, Counts};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,8 +25,8 @@ pub struct RunOutcome {
     pub waf: Option<f64>,
     /// Blocks erased.
     pub erases: u64,
-    /// Whether the workload was generated rather than recorded.
-    pub synthetic: bool,
+    /// Whether the workload was recorded or synthesised.
+    pub basis: Basis,
     /// Assumptions and omissions that whoever reads the result must know.
     pub notes: Vec<String>,
     /// Version of the simulator.
@@ -47,7 +47,9 @@ impl RunOutcome {
         self.summary.merge(&other.summary);
         self.wall_s += other.wall_s;
         self.erases += other.erases;
-        self.synthetic |= other.synthetic;
+        if other.basis == Basis::Synthetic {
+            self.basis = Basis::Synthetic;
+        }
         for note in other.notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);

@@ -36,7 +36,8 @@ pub fn run(
     let mut config = plan.config.clone();
     config.seed = seed;
     let mut ssd = steady_state(&config.device, seed, cache_dir, progress)?;
-    let mut source = config.workload.open(ssd.sectors(), seed)?;
+    let mut source =
+        config.workload.open_watched(ssd.sectors(), seed, &mut |fraction| progress("scan", fraction))?;
     let gauges = Ssd::gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
     let recorder = Recorder::new(&config.measure, config.workload.warm_up, &gauges);
@@ -54,7 +55,7 @@ pub fn run(
         wall_s,
         waf: report.waf,
         erases: report.erases,
-        synthetic: source.is_synthetic(),
+        basis: source.basis(),
         notes: source.notes().to_vec(),
         version: VERSION.into(),
         preset: plan.preset.clone(),

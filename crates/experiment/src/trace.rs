@@ -3,40 +3,58 @@
 use std::path::Path;
 
 use flashkeel_config::{Node, Origin};
-use flashkeel_workload::{Trace, TraceInfo, WriterName, Written};
+use flashkeel_workload::{Trace, TraceInfo, Watch, WriterName, Written};
 use serde_json::Value;
 
 use crate::{Error, Experiment};
 
 /// Reads a trace to its end and describes it. `options` is a JSON object with
-/// keys of the trace source, such as `format`.
+/// keys of the trace source, such as `format`; `watch` is told how much has been
+/// read.
 ///
 /// # Errors
-/// What is wrong with an option, or the first thing wrong with the trace.
-pub fn trace_info(path: &Path, options: &str) -> Result<TraceInfo, Error> {
-    Ok(flashkeel_workload::info(&trace(path, options)?)?)
+/// What is wrong with an option, the first thing wrong with the trace, or that
+/// `watch` breaks off.
+pub fn trace_info(path: &Path, options: &str, watch: &mut Watch<'_>) -> Result<TraceInfo, Error> {
+    Ok(flashkeel_workload::info(&trace(path, options)?, watch)?)
 }
 
-/// Writes a trace to `out` in another format; options as for [`trace_info`].
+/// Writes a trace to `out` in another format; options and `watch` as for
+/// [`trace_info`].
 ///
 /// # Errors
-/// What is wrong with an option or the trace, or that `out` cannot be written.
-pub fn trace_convert(path: &Path, options: &str, out: &Path, format: &str) -> Result<Written, Error> {
+/// What is wrong with an option or the trace, that `out` cannot be written, or
+/// that `watch` breaks off.
+pub fn trace_convert(
+    path: &Path,
+    options: &str,
+    out: &Path,
+    format: &str,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Error> {
     let format = WriterName::parse(format).map_err(Error::Input)?;
-    Ok(flashkeel_workload::convert(&trace(path, options)?, format, out)?)
+    Ok(flashkeel_workload::convert(&trace(path, options)?, format, out, watch)?)
 }
 
-/// Writes the workload of a resolved experiment, given as JSON, as a trace.
+/// Writes the workload of a resolved experiment, given as JSON, as a trace;
+/// `watch` as for [`trace_info`].
 ///
 /// # Errors
-/// If the workload is wrong or never ends, or `out` cannot be written.
-pub fn trace_synth(experiment: &str, out: &Path, format: &str, seed: u64) -> Result<Written, Error> {
+/// If the workload is wrong or never ends, `out` cannot be written, or `watch`
+/// breaks off.
+pub fn trace_synth(
+    experiment: &str,
+    out: &Path,
+    format: &str,
+    seed: u64,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Error> {
     let format = WriterName::parse(format).map_err(Error::Input)?;
     let experiment: Experiment = serde_json::from_str(experiment)
         .map_err(|error| Error::Input(format!("not a resolved experiment: {error}")))?;
     let layout = experiment.device.validate().map_err(Error::Input)?;
-    let mut source = experiment.workload.open(layout.sectors(), seed)?;
-    Ok(flashkeel_workload::save(source.as_mut(), format, out)?)
+    let mut source = experiment.workload.open_watched(layout.sectors(), seed, watch)?;
+    Ok(flashkeel_workload::save(source.as_mut(), format, out, watch)?)
 }
 
 /// A trace source from a path and options.

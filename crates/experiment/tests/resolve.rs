@@ -75,7 +75,7 @@ fn an_override_can_choose_another_preset() {
 
 #[test]
 fn a_plan_survives_json() {
-    for plan in plans(show("demo").unwrap(), &[]) {
+    for plan in plans(&show("demo").unwrap(), &[]) {
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<RunPlan>(&text).unwrap(), plan);
     }
@@ -86,7 +86,7 @@ fn the_built_in_experiments_resolve() {
     for (name, document) in EXPERIMENTS {
         assert!(!resolve(document, name, &[], None).unwrap().is_empty());
     }
-    let names: Vec<_> = plans(show("demo").unwrap(), &[]).into_iter().map(|plan| plan.name).collect();
+    let names: Vec<_> = plans(&show("demo").unwrap(), &[]).into_iter().map(|plan| plan.name).collect();
     assert_eq!(names, ["fifo", "priority", "fair", "debit"]);
 }
 

@@ -216,11 +216,11 @@ fn a_result_has_the_promised_shape() {
         "config",
         "device",
         "workload",
-        "synthetic",
+        "basis",
     ] {
         assert!(!result[key].is_null(), "{key}");
     }
-    assert_eq!((&result["requests"], &result["synthetic"]), (&json!(20000), &json!(true)));
+    assert_eq!((&result["requests"], &result["basis"]), (&json!(20000), &json!("synthetic")));
     assert_eq!(result["config"]["seed"], json!(1));
     let blame: u64 = result["blame_ns"].as_object().unwrap().values().map(|ns| ns.as_u64().unwrap()).sum();
     let log = finished.requests.unwrap();

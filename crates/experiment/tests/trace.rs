@@ -1,13 +1,19 @@
 //! Traces by themselves: options, generation, conversion.
 
-use std::{fs, path::Path};
+use std::{fs, ops::ControlFlow, path::Path};
 
-use flashkeel_experiment::{resolve, trace_convert, trace_info, trace_synth};
+use flashkeel_experiment::{
+    Error, list, resolve, resolve_watched, show, trace_convert, trace_info, trace_synth,
+};
+
+fn go_on(_: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
 
 #[test]
 fn options_are_checked_like_any_configuration() {
     let path = Path::new("none.csv");
-    let refusal = |options: &str| trace_info(path, options).unwrap_err().to_string();
+    let refusal = |options: &str| trace_info(path, options, &mut go_on).unwrap_err().to_string();
     assert_eq!(refusal(r#"{"formt": "msr"}"#), "--set formt: unknown key; did you mean \"format\"?");
     assert!(refusal(r#"{"window.from": "5"}"#).starts_with("--set window.from: \"5\" has no unit"));
     assert_eq!(refusal("3"), "trace options: not a table");
@@ -21,17 +27,47 @@ fn a_generated_workload_becomes_a_trace_and_another() {
     let config = serde_json::to_string(&plan.config).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (first, second) = (folder.join("synth.msr"), folder.join("synth.fio"));
-    let written = trace_synth(&config, &first, "msr", 1).unwrap();
+    let written = trace_synth(&config, &first, "msr", 1, &mut go_on).unwrap();
     assert_eq!(written.requests, 500);
     let formats = [("fio", &second)];
     for (format, out) in formats {
-        let written = trace_convert(&first, "{}", out, format).unwrap();
+        let written = trace_convert(&first, "{}", out, format, &mut go_on).unwrap();
         assert_eq!(written.requests, 500);
     }
-    assert_eq!(trace_info(&second, "{}").unwrap().requests, 500);
-    let error = trace_convert(&first, "{}", &second, "msrr").unwrap_err().to_string();
+    assert_eq!(trace_info(&second, "{}", &mut go_on).unwrap().requests, 500);
+    let error = trace_convert(&first, "{}", &second, "msrr", &mut go_on).unwrap_err().to_string();
     assert!(error.ends_with("did you mean \"msr\"?"), "{error}");
     for file in [first, second] {
         fs::remove_file(file).unwrap();
     }
+}
+
+#[test]
+fn every_listed_profile_shows_as_an_experiment_that_uses_it() {
+    let names = list("profiles").unwrap();
+    assert_eq!(names.len(), 20);
+    for name in names {
+        let document = show(&name).unwrap();
+        let plan = &resolve(&document, &name, &[], None).unwrap()[0];
+        let source = serde_json::to_value(&plan.config.workload.source).unwrap();
+        assert_eq!((&source["policy"], &source["name"]), (&"profile".into(), &name.as_str().into()));
+    }
+}
+
+#[test]
+fn a_scan_before_a_run_is_watched() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("long.mqsim");
+    let lines: String = (0..40_000).map(|n| format!("{} 0 {} 8 1\n", n * 1000, n % 1000 * 8)).collect();
+    fs::write(&path, lines).unwrap();
+    let document = format!("[workload.source]\npolicy = \"trace\"\npath = {:?}", path);
+    let mut told = Vec::new();
+    resolve_watched(&document, "test", &[], None, &mut |fraction| {
+        told.push(fraction);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(!told.is_empty() && told.is_sorted(), "{told:?}");
+    let stopped = resolve_watched(&document, "test", &[], None, &mut |_| ControlFlow::Break(()));
+    assert_eq!(stopped.unwrap_err(), Error::Interrupted);
+    fs::remove_file(path).unwrap();
 }

@@ -6,7 +6,7 @@ use flashkeel_experiment as experiment;
 use pyo3::prelude::*;
 use serde_json::to_string;
 
-use crate::errors::exception;
+use crate::{errors::exception, progress::watched};
 
 fn json<T: serde::Serialize>(value: T) -> String {
     to_string(&value).expect("results are plain data")
@@ -20,15 +20,19 @@ pub fn version() -> &'static str {
 
 /// Resolve a TOML document into a JSON list of run plans.
 #[pyfunction]
-#[pyo3(signature = (document, name, sets, seed=None))]
+#[pyo3(signature = (document, name, sets, seed=None, progress=None))]
 pub fn resolve(
     py: Python<'_>,
     document: &str,
     name: &str,
     sets: Vec<(String, String)>,
     seed: Option<u64>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    py.detach(|| experiment::resolve(document, name, &sets, seed)).map(json).map_err(exception)
+    watched(py, progress, |reporter| {
+        experiment::resolve_watched(document, name, &sets, seed, &mut |done| reporter.report("scan", done))
+    })
+    .map(json)
 }
 
 /// Say who owns the latency above a percentile, as JSON.
@@ -46,47 +50,66 @@ pub fn merge(runs: Vec<String>) -> PyResult<String> {
 
 /// Describe a trace, as JSON.
 #[pyfunction]
-pub fn trace_info(py: Python<'_>, path: PathBuf, options_json: &str) -> PyResult<String> {
-    py.detach(|| experiment::trace_info(&path, options_json)).map(json).map_err(exception)
+#[pyo3(signature = (path, options_json, progress=None))]
+pub fn trace_info(
+    py: Python<'_>,
+    path: PathBuf,
+    options_json: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    watched(py, progress, |reporter| {
+        experiment::trace_info(&path, options_json, &mut |done| reporter.report("read", done))
+    })
+    .map(json)
 }
 
 /// Convert a trace to another format; give the counts as JSON.
 #[pyfunction]
+#[pyo3(signature = (path, options_json, out_path, out_format, progress=None))]
 pub fn trace_convert(
     py: Python<'_>,
     path: PathBuf,
     options_json: &str,
     out_path: PathBuf,
     out_format: &str,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    py.detach(|| experiment::trace_convert(&path, options_json, &out_path, out_format))
-        .map(json)
-        .map_err(exception)
+    watched(py, progress, |reporter| {
+        experiment::trace_convert(&path, options_json, &out_path, out_format, &mut |done| {
+            reporter.report("convert", done)
+        })
+    })
+    .map(json)
 }
 
 /// Write the workload of a resolved experiment as a trace; give the counts as JSON.
 #[pyfunction]
+#[pyo3(signature = (config_json, out_path, out_format, seed, progress=None))]
 pub fn trace_synth(
     py: Python<'_>,
     config_json: &str,
     out_path: PathBuf,
     out_format: &str,
     seed: u64,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    py.detach(|| experiment::trace_synth(config_json, &out_path, out_format, seed))
-        .map(json)
-        .map_err(exception)
+    watched(py, progress, |reporter| {
+        experiment::trace_synth(config_json, &out_path, out_format, seed, &mut |done| {
+            reporter.report("write", done)
+        })
+    })
+    .map(json)
 }
 
-/// List `presets`, `policies` or `experiments`, as JSON.
+/// List `presets`, `policies`, `profiles` or `experiments`, as JSON.
 #[pyfunction]
 pub fn list_names(kind: &str) -> PyResult<String> {
     experiment::list(kind).map(json).map_err(exception)
 }
 
-/// The TOML document of a built-in experiment or preset.
+/// The TOML document of a built-in experiment, preset or profile.
 #[pyfunction]
-pub fn show(name: &str) -> PyResult<&'static str> {
+pub fn show(name: &str) -> PyResult<String> {
     experiment::show(name).map_err(exception)
 }
 

@@ -5,6 +5,7 @@
 
 mod errors;
 mod functions;
+mod progress;
 mod run;
 mod table;
 

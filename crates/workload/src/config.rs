@@ -1,5 +1,7 @@
 //! The `[workload]` table of an experiment.
 
+use std::ops::ControlFlow;
+
 use flashkeel_config::axis;
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
@@ -7,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::generators::Synthetic;
+use crate::profiles::Profile;
 use crate::trace::Trace;
-use crate::{Pacing, Source, WorkloadError};
+use crate::{Pacing, Source, Stopped, Watch, WorkloadError};
 
 /// Devices map, read and write units of this size.
 const LOGICAL_BLOCK_BYTES: u64 = 4096;
@@ -32,11 +35,13 @@ pub struct Context {
 
 /// What every kind of source has in common.
 pub trait Open {
-    /// Opens the source.
+    /// Opens the source. `watch` is told how much has been read of an input
+    /// that has to be read beforehand.
     ///
     /// # Errors
-    /// If its settings contradict each other or its input cannot be read.
-    fn open(&self, context: &Context) -> Result<Box<dyn Source>, WorkloadError>;
+    /// If its settings contradict each other, its input cannot be read, or
+    /// `watch` breaks off.
+    fn open(&self, context: &Context, watch: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped>;
 
     /// Whether the source ends by itself.
     fn is_finite(&self) -> bool;
@@ -49,6 +54,8 @@ axis! {
         Trace(Trace) = "trace",
         /// A generator.
         Synthetic(Synthetic) = "synthetic",
+        /// A workload made from what is published of a trace.
+        Profile(Profile) = "profile",
     }
 }
 
@@ -81,6 +88,39 @@ impl WorkloadConfig {
     /// # Errors
     /// If settings contradict each other or the input cannot be read.
     pub fn open(&self, device_sectors: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+        self.open_watched(device_sectors, seed, &mut |_| ControlFlow::Continue(())).map_err(|stopped| {
+            match stopped {
+                Stopped::Wrong(error) => error,
+                Stopped::Interrupted => unreachable!("nobody interrupts"),
+            }
+        })
+    }
+
+    /// Opens the source as [`open`](Self::open) does; `watch` is told how much
+    /// has been read of a trace that is read once beforehand.
+    ///
+    /// # Errors
+    /// If settings contradict each other, the input cannot be read, or `watch`
+    /// breaks off.
+    pub fn open_watched(
+        &self,
+        device_sectors: u64,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<Box<dyn Source>, Stopped> {
+        self.validate(device_sectors)?;
+        let context = Context {
+            device_sectors,
+            seed,
+            requests: self.requests,
+            duration: self.duration.filter(|_| self.pacing.policy().is_open()),
+            is_timed: self.pacing.policy().is_timed(),
+            block: Bytes(LOGICAL_BLOCK_BYTES),
+        };
+        self.source.policy().open(&context, watch)
+    }
+
+    fn validate(&self, device_sectors: u64) -> Result<(), WorkloadError> {
         if let Pacing::Closed(closed) = &self.pacing
             && closed.depth == 0
         {
@@ -101,17 +141,9 @@ impl WorkloadConfig {
         if device_sectors == 0 {
             return Err(WorkloadError::key("workload", "the device has no capacity"));
         }
-        let source = self.source.policy();
-        if self.requests.is_none() && self.duration.is_none() && !source.is_finite() {
+        if self.requests.is_none() && self.duration.is_none() && !self.source.policy().is_finite() {
             return Err(WorkloadError::key("workload", "a generator has no end; set requests or duration"));
         }
-        source.open(&Context {
-            device_sectors,
-            seed,
-            requests: self.requests,
-            duration: self.duration.filter(|_| self.pacing.policy().is_open()),
-            is_timed: self.pacing.policy().is_timed(),
-            block: Bytes(LOGICAL_BLOCK_BYTES),
-        })
+        Ok(())
     }
 }

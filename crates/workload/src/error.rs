@@ -1,6 +1,7 @@
 //! The one error of this crate: what is wrong, and where.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 /// Where in an input something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,3 +57,60 @@ impl fmt::Display for WorkloadError {
 }
 
 impl std::error::Error for WorkloadError {}
+
+/// Told the fraction that is done of something that lasts; may stop it.
+pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
+
+/// Why something that lasts ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The input is wrong.
+    Wrong(WorkloadError),
+    /// Whoever watched asked for it.
+    Interrupted,
+}
+
+impl From<WorkloadError> for Stopped {
+    fn from(error: WorkloadError) -> Self {
+        Stopped::Wrong(error)
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Wrong(error) => error.fmt(f),
+            Stopped::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// Asks now and then whether to go on.
+pub(crate) struct Pulse<'w, 'a> {
+    watch: &'w mut Watch<'a>,
+    steps: u32,
+}
+
+impl<'w, 'a> Pulse<'w, 'a> {
+    /// Steps between two questions: far under a tenth of a second.
+    const EVERY: u32 = 1 << 14;
+
+    pub(crate) fn new(watch: &'w mut Watch<'a>) -> Self {
+        Pulse { watch, steps: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn step(&mut self, fraction: impl FnOnce() -> f64) -> Result<(), Stopped> {
+        self.steps += 1;
+        if self.steps < Self::EVERY {
+            return Ok(());
+        }
+        self.steps = 0;
+        match (self.watch)(fraction()) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stopped::Interrupted),
+        }
+    }
+}

@@ -6,9 +6,10 @@ use flashkeel_engine::Operation;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::error::Pulse;
 use crate::readers::{FormatName, Record};
 use crate::trace::Ordered;
-use crate::{Compression, Counts, Trace, WorkloadError};
+use crate::{Basis, Compression, Counts, Stopped, Trace, Watch, WorkloadError};
 
 const PAGE_BYTES: u64 = 4096;
 /// Pages covered by one entry of the footprint: 2 MiB.
@@ -22,6 +23,10 @@ pub struct TraceInfo {
     pub format: FormatName,
     /// How the file is compressed.
     pub compression: Compression,
+    /// Whether it was recorded, or says of itself that it was synthesised.
+    pub basis: Basis,
+    /// The trace in the terms of published tables.
+    pub terms: Terms,
     /// Requests: reads, writes, trims and flushes.
     pub requests: u64,
     /// Reads.
@@ -64,15 +69,40 @@ pub struct TraceInfo {
     pub write_footprint_bytes: u64,
     /// Highest byte address of any device, not included.
     pub max_address_bytes: u64,
-    /// Share of reads and writes that begin where the one before them on the
-    /// same device ended.
+    /// Share of reads and writes that begin where the read or write before
+    /// them on the same device ended.
     pub sequential_fraction: Option<f64>,
-    /// Share of reads and writes that do not.
+    /// Share of reads and writes that do not; profiles mean the same by it.
     pub random_fraction: Option<f64>,
     /// The devices of the trace.
     pub devices: Vec<DeviceInfo>,
     /// Assumptions made, such as the unit of time.
     pub notes: Vec<String>,
+}
+
+/// A trace in the terms in which papers describe theirs: those of AutoSSD's
+/// table 2 and SSDcheck's table II.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Terms {
+    /// Hours from the first to the last request.
+    pub hours: f64,
+    /// Millions of writes.
+    pub writes_millions: f64,
+    /// Millions of reads.
+    pub reads_millions: f64,
+    /// Mean size of a write in KB of 1024 bytes.
+    pub write_kb: Option<f64>,
+    /// Mean size of a read in KB of 1024 bytes.
+    pub read_kb: Option<f64>,
+    /// Mean time between requests in ms.
+    pub inter_arrival_mean_ms: Option<f64>,
+    /// Median time between requests in ms.
+    pub inter_arrival_median_ms: Option<f64>,
+    /// Percentage of writes among reads and writes.
+    pub write_percent: Option<f64>,
+    /// Percentage of reads and writes that do not begin where the one before
+    /// them on the same device ended.
+    pub random_percent: Option<f64>,
 }
 
 /// Requests of one size class.
@@ -113,26 +143,30 @@ pub struct DeviceInfo {
 
 /// Reads a trace from beginning to end and says what is in it. Of the settings
 /// only those that say how the file is read matter: format, time unit, action,
-/// reorder window and requests of no length.
+/// reorder window and requests of no length. `watch` is told how much has been
+/// read.
 ///
 /// # Errors
-/// The first thing that is wrong with the file.
-pub fn info(trace: &Trace) -> Result<TraceInfo, WorkloadError> {
+/// The first thing that is wrong with the file, or that `watch` breaks off.
+pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> {
     let opened = trace.open_file()?;
     let (format, compression, file) = (opened.format, opened.compression, opened.file.clone());
+    let (progress, mut pulse) = (opened.progress.clone(), Pulse::new(watch));
     let mut input = Ordered::new(opened, trace.reorder, trace.zero_length);
     let mut counts = Counts::default();
     let mut tally = Tally::new();
     while let Some(record) = input.next(&mut counts)? {
         tally.add(&record);
+        pulse.step(|| progress.fraction())?;
     }
     if tally.requests() == 0 {
         let message = format!(
             "no request in it ({} lines or records of other kinds, {} requests of no length)",
             counts.not_io, counts.zero_length
         );
-        return Err(WorkloadError::file(&file, message));
+        return Err(WorkloadError::file(&file, message).into());
     }
+    let basis = input.reader().devices().basis();
     let devices = tally
         .devices
         .iter()
@@ -143,7 +177,7 @@ pub fn info(trace: &Trace) -> Result<TraceInfo, WorkloadError> {
             max_address_bytes: device.max_address_bytes,
         })
         .collect();
-    Ok(tally.finish(format, compression, &counts, devices, input.reader().notes()))
+    Ok(tally.finish((format, compression, basis), &counts, devices, input.reader().notes()))
 }
 
 /// Counts kept while a trace is read.
@@ -246,8 +280,7 @@ impl Tally {
 
     fn finish(
         self,
-        format: FormatName,
-        compression: Compression,
+        (format, compression, basis): (FormatName, Compression, Basis),
         counts: &Counts,
         devices: Vec<DeviceInfo>,
         notes: Vec<String>,
@@ -261,9 +294,29 @@ impl Tally {
         let footprint = |pages: fn(&Device) -> &Pages| {
             self.devices.iter().map(|device| pages(device).count * PAGE_BYTES).sum()
         };
+        let inter_arrival_ns = (requests > 1).then(|| InterArrival {
+            mean: span_ns as f64 / (requests - 1) as f64,
+            median: self.gaps.value_at_quantile(0.5),
+            p99: self.gaps.value_at_quantile(0.99),
+            max: self.gaps.max(),
+        });
+        let percent = |part: u64| share(part, data).map(|share| share * 100.0);
+        let mean_kb = |sum: Sum| share(sum.bytes, sum.requests).map(|bytes| bytes / 1024.0);
         TraceInfo {
             format,
             compression,
+            basis,
+            terms: Terms {
+                hours: span_ns as f64 / 3.6e12,
+                writes_millions: writes.requests as f64 / 1e6,
+                reads_millions: reads.requests as f64 / 1e6,
+                write_kb: mean_kb(writes),
+                read_kb: mean_kb(reads),
+                inter_arrival_mean_ms: inter_arrival_ns.as_ref().map(|gaps| gaps.mean / 1e6),
+                inter_arrival_median_ms: inter_arrival_ns.as_ref().map(|gaps| gaps.median as f64 / 1e6),
+                write_percent: percent(writes.requests),
+                random_percent: percent(data - self.sequential),
+            },
             requests,
             reads: reads.requests,
             writes: writes.requests,
@@ -283,12 +336,7 @@ impl Tally {
                 .collect(),
             span_ns,
             mean_iops: (span_ns > 0).then(|| (requests - 1) as f64 * 1e9 / span_ns as f64),
-            inter_arrival_ns: (requests > 1).then(|| InterArrival {
-                mean: span_ns as f64 / (requests - 1) as f64,
-                median: self.gaps.value_at_quantile(0.5),
-                p99: self.gaps.value_at_quantile(0.99),
-                max: self.gaps.max(),
-            }),
+            inter_arrival_ns,
             footprint_bytes: footprint(|device| &device.touched),
             write_footprint_bytes: footprint(|device| &device.written),
             max_address_bytes: devices.iter().map(|device| device.max_address_bytes).max().unwrap_or(0),

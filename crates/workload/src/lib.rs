@@ -9,7 +9,8 @@
 //!
 //! To add a trace format: one file in `readers/` and one line in its list. To
 //! add an access pattern or an arrival process: one file in
-//! `generators/patterns/` or `generators/arrivals/` and one line.
+//! `generators/patterns/` or `generators/arrivals/` and one line. To add a
+//! profile: a constant in its paper's file in `profiles/`.
 
 mod config;
 mod error;
@@ -17,6 +18,7 @@ pub mod generators;
 mod info;
 mod input;
 pub mod pacing;
+pub mod profiles;
 mod readers;
 mod source;
 mod text;
@@ -24,11 +26,11 @@ pub mod trace;
 mod writers;
 
 pub use config::{Context, Open, SourceConfig, WorkloadConfig};
-pub use error::{Place, WorkloadError};
-pub use info::{DeviceInfo, InterArrival, SizeClass, TraceInfo, info};
+pub use error::{Place, Stopped, Watch, WorkloadError};
+pub use info::{DeviceInfo, InterArrival, SizeClass, Terms, TraceInfo, info};
 pub use input::Compression;
 pub use pacing::Pacing;
 pub use readers::FormatName;
-pub use source::{Arrival, Counts, Source};
+pub use source::{Arrival, Basis, Counts, Source};
 pub use trace::Trace;
 pub use writers::{WriterName, Written, convert, save};

@@ -35,11 +35,22 @@ pub trait Source {
     /// Fraction of the input that has been taken; `None` where it has no end.
     fn progress(&self) -> Option<f64>;
 
-    /// Whether the arrivals are generated rather than recorded.
-    fn is_synthetic(&self) -> bool;
+    /// Whether the arrivals are recorded or synthesised. Of a trace that says
+    /// so of itself this is known once something has been taken.
+    fn basis(&self) -> Basis;
 
     /// Assumptions that every result must show, such as an assumed time unit.
     fn notes(&self) -> &[String];
+}
+
+/// What a workload rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// A recorded trace.
+    Trace,
+    /// Requests made by a generator or from a profile.
+    Synthetic,
 }
 
 /// What became of the requests of an input. A request is counted in `read`

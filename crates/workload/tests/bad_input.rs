@@ -10,7 +10,7 @@ use flashkeel_workload::generators::patterns::{hot_cold::HotCold, zipf::Zipf};
 use flashkeel_workload::generators::{ArrivalProcess, BlockSize, Pattern, Synthetic};
 use flashkeel_workload::pacing::Closed;
 use flashkeel_workload::trace::Window;
-use flashkeel_workload::{FormatName, Pacing, Place, SourceConfig, Trace, WorkloadConfig, info};
+use flashkeel_workload::{FormatName, Pacing, Place, SourceConfig, Trace, WorkloadConfig};
 use proptest::prelude::*;
 
 const MSR: &str = "100,hm,1,Read,0,4096,0\n200,hm,1,Write,4096,4096,0\n300,hm,1,Read,8192,4096,0\n";

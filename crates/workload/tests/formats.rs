@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use flashkeel_engine::{Lba, Operation, Span, Time};
 use flashkeel_workload::{
-    Arrival, Compression, Counts, FormatName, Source, Trace, WorkloadError, WriterName, info, save,
+    Arrival, Basis, Compression, Counts, FormatName, Source, Trace, WorkloadError, WriterName, save,
 };
 use proptest::prelude::*;
 
@@ -240,8 +240,8 @@ impl Source for Given {
         None
     }
 
-    fn is_synthetic(&self) -> bool {
-        true
+    fn basis(&self) -> Basis {
+        Basis::Synthetic
     }
 
     fn notes(&self) -> &[String] {
@@ -269,9 +269,13 @@ fn any_arrivals(operations: u8) -> impl Strategy<Value = Vec<Arrival>> {
 
 fn round_trip(format: &str, arrivals: &[Arrival]) {
     let path = file("out", "");
-    let written =
-        save(&mut Given(arrivals.to_vec(), Counts::default()), WriterName::parse(format).unwrap(), &path)
-            .unwrap();
+    let written = save(
+        &mut Given(arrivals.to_vec(), Counts::default()),
+        WriterName::parse(format).unwrap(),
+        &path,
+        &mut go_on,
+    )
+    .unwrap();
     assert_eq!((written.requests, written.times_rounded), (arrivals.len() as u64, 0));
     assert_eq!(info(&Trace::new(&path)).unwrap().format.as_str(), format);
     assert_eq!(replay(unaligned(path.clone())).unwrap().0, arrivals);
@@ -294,7 +298,7 @@ fn what_a_format_cannot_express_is_refused_and_nothing_is_left() {
     let path = file("out", "");
     std::fs::remove_file(&path).unwrap();
     let mut source = Given(vec![read(0, 0, 8), trim(1, 0, 8)], Counts::default());
-    let error = save(&mut source, WriterName::parse("msr").unwrap(), &path).unwrap_err();
+    let error = save(&mut source, WriterName::parse("msr").unwrap(), &path, &mut go_on).unwrap_err();
     assert_eq!(strip(&error.to_string(), &path), "out: msr cannot express a trim; fio can");
     assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 0);
 }
@@ -304,7 +308,7 @@ fn rounded_times_are_counted() {
     let path = file("out", "");
     let odd = Arrival { time: Time(1050), operation: Operation::Read, lba: Lba(0), sectors: 8 };
     let mut source = Given(vec![read(0, 0, 8), odd], Counts::default());
-    let written = save(&mut source, WriterName::parse("msr").unwrap(), &path).unwrap();
+    let written = save(&mut source, WriterName::parse("msr").unwrap(), &path, &mut go_on).unwrap();
     assert_eq!(written.times_rounded, 1);
     assert_eq!(arrivals(unaligned(path))[1].time, Time(1000));
 }

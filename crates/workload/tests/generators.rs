@@ -10,7 +10,7 @@ use flashkeel_workload::generators::arrivals::{bursts::Bursts, constant::Constan
 use flashkeel_workload::generators::patterns::{hot_cold::HotCold, sequential::Sequential, zipf::Zipf};
 use flashkeel_workload::generators::{ArrivalProcess, BlockSize, Pattern, Synthetic};
 use flashkeel_workload::pacing::Closed;
-use flashkeel_workload::{Arrival, Pacing, SourceConfig, WorkloadConfig};
+use flashkeel_workload::{Arrival, Basis, Pacing, SourceConfig, WorkloadConfig};
 
 fn generate(synthetic: Synthetic, requests: u64, device_sectors: u64, seed: u64) -> Vec<Arrival> {
     let workload = WorkloadConfig {
@@ -22,7 +22,7 @@ fn generate(synthetic: Synthetic, requests: u64, device_sectors: u64, seed: u64)
         ..workload(SourceConfig::Synthetic(synthetic))
     };
     let mut source = workload.open(device_sectors, seed).unwrap();
-    assert!(source.is_synthetic());
+    assert_eq!(source.basis(), Basis::Synthetic);
     let mut batch = Vec::new();
     source.fill(&mut batch, usize::MAX).unwrap();
     assert_eq!(source.counts().delivered, batch.len() as u64);

@@ -8,7 +8,7 @@ use flashkeel_engine::{Span, Time};
 use flashkeel_workload::pacing::{Closed, Think};
 use flashkeel_workload::trace::{DeviceSpaces, Fold, Window, ZeroLength};
 use flashkeel_workload::{
-    Arrival, Compression, Pacing, SourceConfig, Trace, WorkloadConfig, WriterName, convert, info,
+    Arrival, Compression, Pacing, SourceConfig, Trace, WorkloadConfig, WriterName, convert,
 };
 
 /// Three devices' requests, 1 ms apart.
@@ -189,7 +189,7 @@ fn a_conversion_keeps_sectors_and_its_options() {
     let out = path.with_extension("csv");
     let mut from = Trace::new(&path);
     from.intensity = 0.5;
-    let written = convert(&from, WriterName::parse("msr").unwrap(), &out).unwrap();
+    let written = convert(&from, WriterName::parse("msr").unwrap(), &out, &mut go_on).unwrap();
     assert_eq!((written.requests, written.counts.aligned), (2, 0));
     assert_eq!(replay(unaligned(out)).unwrap().0, [read(0, 3, 5), write(2000, 9, 1)]);
 }
@@ -199,11 +199,11 @@ fn a_conversion_is_compressed_where_its_name_says_so() {
     let path = file("c.mqsim", "0 0 8 8 1\n1000 0 16 8 0\n");
     let msr = WriterName::parse("msr").unwrap();
     let packed = path.with_extension("csv.gz");
-    convert(&Trace::new(&path), msr, &packed).unwrap();
+    convert(&Trace::new(&path), msr, &packed, &mut go_on).unwrap();
     assert_eq!(info(&Trace::new(&packed)).unwrap().compression, Compression::Gzip);
     assert_eq!(replay(Trace::new(&packed)).unwrap().0, replay(Trace::new(&path)).unwrap().0);
     let zstd = path.with_extension("zst");
-    let refusal = convert(&Trace::new(&path), msr, &zstd).unwrap_err().to_string();
+    let refusal = convert(&Trace::new(&path), msr, &zstd, &mut go_on).unwrap_err().to_string();
     assert!(refusal.contains("c.zst: traces are written plain, or with gzip"), "{refusal}");
     assert!(!zstd.exists());
 }

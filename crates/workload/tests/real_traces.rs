@@ -4,9 +4,9 @@ mod common;
 
 use std::path::PathBuf;
 
-use common::replay;
+use common::{info, replay};
 use flashkeel_workload::trace::Fold;
-use flashkeel_workload::{Trace, TraceInfo, info};
+use flashkeel_workload::{Trace, TraceInfo};
 
 /// A trace from `FLASHKEEL_TRACES`, or from `shared/traces` beside the
 /// repository.

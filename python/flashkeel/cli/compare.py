@@ -53,4 +53,5 @@ def _as_json(a: Run, b: Run) -> dict[str, object]:
         asdict(row) | {"difference_ns": row.difference_ns, "verdict": row.verdict}
         for row in comparison.compare(a, b)
     ]
-    return {"a": a.name, "b": b.name, "percentiles": rows}
+    basis = {side: run.data["basis"] for side, run in (("a_basis", a), ("b_basis", b))}
+    return {"a": a.name, "b": b.name, **basis, "percentiles": rows}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from flashkeel import tables
+from flashkeel import plots, tables
 from flashkeel.cli.common import console, load_runs
 from flashkeel.run import LATENCY_CLASSES
 
@@ -31,10 +31,11 @@ def explain(result: str, above: str, latency_class: str | None, form: str) -> No
 
     RESULT is a directory or file of `run --out`, or one of its runs as DIR:RUN.
     """
-    found = [run.explain(above, latency_class) for run in load_runs(result)]
+    found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]
     if form == "json":
-        click.echo(json.dumps([asdict(one) for one in found], indent=2, ensure_ascii=False))
+        rows = [asdict(one) | {"basis": run.data["basis"]} for run, one in found]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     screen = console()
-    for one in found:
-        screen.print(tables.explanation(one))
+    for run, one in found:
+        screen.print(tables.explanation(one, plots.workload_kind([run])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -68,7 +69,8 @@ def run(
     chosen = Experiment.find(experiment)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
-    plans = chosen.plans(seed)
+    with Bars([chosen.name]) as bars:
+        plans = chosen.plans(seed, partial(bars.update, 0))
     if out is not None:
         storage.check(out, identity(plans, seeds), overwrite)
     names = [

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from flashkeel import _core, units
+from flashkeel import _core, tables, units
 from flashkeel._core import InputError
-from flashkeel.cli.common import split_assignment
+from flashkeel.cli.common import console, split_assignment
 from flashkeel.experiment import Experiment
+from flashkeel.progress import Bars
 
 _SETTINGS = click.option(
     "--set",
@@ -36,10 +39,12 @@ def trace() -> None:
 )
 def info(file: str, sets: tuple[str, ...], form: str) -> None:
     """Say what a trace holds, or what is wrong with it first."""
-    found = json.loads(_core.trace_info(file, _settings(sets)))
+    with Bars([file]) as bars:
+        found = json.loads(_core.trace_info(file, _settings(sets), partial(bars.update, 0)))
     if form == "json":
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
+    console().print(tables.trace_terms(file, found.pop("basis"), found.pop("terms")))
     for line in _lines(found):
         click.echo(line)
 
@@ -51,36 +56,68 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
 @_SETTINGS
 def convert(source: str, target: Path, form: str, sets: tuple[str, ...]) -> None:
     """Write a trace in another format; with gzip where TARGET ends in .gz."""
-    _print_written(_core.trace_convert(source, _settings(sets), str(target), form))
+    with Bars([source]) as bars:
+        written = _core.trace_convert(
+            source, _settings(sets), str(target), form, partial(bars.update, 0)
+        )
+    _print_written(written)
 
 
 @trace.command()
-@click.argument("experiment", metavar="EXPERIMENT.toml|NAME")
-@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--to", "form", required=True, metavar="FORMAT", help="Format to write.")
-@click.option("--run", "name", metavar="NAME", help="Run whose workload it is; else the first.")
+@click.argument("name", metavar="PROFILE|EXPERIMENT.toml|NAME")
+@click.option(
+    "-o",
+    "--out",
+    "target",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write.",
+)
+@click.option("--format", "form", required=True, metavar="FORMAT", help="Format to write.")
+@click.option("--run", "run_name", metavar="NAME", help="Run whose workload it is; else the first.")
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
 )
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Seed.")
 def synth(
-    experiment: str,
+    name: str,
     target: Path,
     form: str,
-    name: str | None,
+    run_name: str | None,
     sets: tuple[str, ...],
     seed: int | None,
 ) -> None:
-    """Write the workload an experiment generates; with gzip where TARGET ends in .gz."""
-    chosen = Experiment.find(experiment)
+    """Write a profile, or the workload an experiment generates, as a trace.
+
+    With gzip where FILE ends in .gz. `flashkeel list profiles` names the
+    profiles; `--set workload.requests=N` or `workload.duration=TIME` cuts one.
+    """
+    profiles = json.loads(_core.list_names("profiles"))
+    chosen = Experiment.with_profile(name) if name in profiles else _experiment(name, profiles)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
-    plans = chosen.plans(seed)
-    config = next((plan["config"] for plan in plans if name in (None, plan["name"])), None)
-    if config is None:
-        known = ", ".join(plan["name"] for plan in plans)
-        raise InputError(f"--run {name}: no such run; the experiment has {known}")
-    _print_written(_core.trace_synth(json.dumps(config), str(target), form, config["seed"]))
+    with Bars([name]) as bars:
+        progress = partial(bars.update, 0)
+        plans = chosen.plans(seed, progress)
+        config = next((plan["config"] for plan in plans if run_name in (None, plan["name"])), None)
+        if config is None:
+            known = ", ".join(plan["name"] for plan in plans)
+            raise InputError(f"--run {run_name}: no such run; the experiment has {known}")
+        written = _core.trace_synth(json.dumps(config), str(target), form, config["seed"], progress)
+    _print_written(written)
+
+
+def _experiment(name: str, profiles: list[str]) -> Experiment:
+    try:
+        return Experiment.find(name)
+    except InputError as error:
+        if Path(name).suffix:
+            raise
+        near = difflib.get_close_matches(name, profiles, 1)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        message = f"{error}; the profiles are {', '.join(profiles)}{hint}"
+        raise InputError(message) from error
 
 
 def _settings(sets: tuple[str, ...]) -> str:

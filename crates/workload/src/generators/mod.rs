@@ -6,7 +6,7 @@ use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Arrival, Context, Counts, Open, Source, WorkloadError};
+use crate::{Arrival, Basis, Context, Counts, Open, Source, Stopped, Watch, WorkloadError};
 
 pub mod arrivals;
 pub mod block_size;
@@ -78,16 +78,16 @@ fn threshold(probability: f64) -> u64 {
 }
 
 impl Open for Synthetic {
-    fn open(&self, context: &Context) -> Result<Box<dyn Source>, WorkloadError> {
+    fn open(&self, context: &Context, _: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped> {
         let read = fraction("read_fraction", self.read_fraction)?;
         let trim = fraction("trim_fraction", self.trim_fraction)?;
         if read + trim > 1.0 {
-            return Err(refuse("trim_fraction", "reads and trims together are more than all requests"));
+            return Err(refuse("trim_fraction", "reads and trims together are more than all requests").into());
         }
         let sizes = block_size::Sizes::new(&self.block_sizes, context.block)?;
         let align = self.align.unwrap_or(sizes.smallest());
         if align.0 == 0 || !align.0.is_multiple_of(context.block.0) {
-            return Err(refuse("align", format!("{align} is not a multiple of {}", context.block)));
+            return Err(refuse("align", format!("{align} is not a multiple of {}", context.block)).into());
         }
         let align_sectors = align.0 / SECTOR_BYTES;
         let (first, region_sectors) = self.region(context.device_sectors, align_sectors)?;
@@ -101,7 +101,8 @@ impl Open for Synthetic {
                     sizes.largest(),
                     Bytes(region_sectors * SECTOR_BYTES)
                 ),
-            ));
+            )
+            .into());
         }
         let clock = match (&self.arrivals, context.is_timed) {
             (Some(process), true) => Some(process.policy().clock()?),
@@ -110,10 +111,13 @@ impl Open for Synthetic {
                 return Err(refuse(
                     "arrivals",
                     "needed to know when requests arrive, unless pacing is closed",
-                ));
+                )
+                .into());
             }
             (Some(_), false) => {
-                return Err(refuse("arrivals", "closed pacing decides when requests arrive; leave it out"));
+                return Err(
+                    refuse("arrivals", "closed pacing decides when requests arrive; leave it out").into()
+                );
             }
         };
         let stream = |name: &str| Stream::new(context.seed, &format!("workload/{name}"));
@@ -232,8 +236,8 @@ impl Source for Generator {
         None
     }
 
-    fn is_synthetic(&self) -> bool {
-        true
+    fn basis(&self) -> Basis {
+        Basis::Synthetic
     }
 
     fn notes(&self) -> &[String] {

@@ -1,5 +1,10 @@
 //! The devices a trace names, numbered in the order they are met.
 
+use crate::Basis;
+
+/// What a synthesised trace calls its host or file.
+pub(crate) const SYNTHETIC: &str = "synthetic";
+
 /// Most devices one trace may have.
 const LIMIT: usize = 4096;
 
@@ -47,6 +52,16 @@ impl Devices {
     /// Every name, in order.
     pub(crate) fn names(&self) -> Vec<String> {
         (0..self.names.len() as u32).map(|index| self.name(index)).collect()
+    }
+
+    /// Whether the devices met so far are of a trace that says it was
+    /// synthesised.
+    pub(crate) fn basis(&self) -> Basis {
+        let is_synthetic = |name: &[u8]| {
+            let rest = name.strip_prefix(SYNTHETIC.as_bytes());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
+        };
+        if self.names.iter().any(|name| is_synthetic(name)) { Basis::Synthetic } else { Basis::Trace }
     }
 
     /// Whether device `index` has this name.

@@ -85,8 +85,7 @@ struct Etw {
 
 impl Reader for Etw {
     fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
-        loop {
-            let Some((item, line)) = self.input.line()? else { break };
+        while let Some((item, line)) = self.input.line()? {
             let refuse = |message| WorkloadError::at(&self.file, Place::Line(item), message);
             let event = name(line);
             if self.is_in_header || event == BEGIN {

@@ -21,7 +21,7 @@ mod msr;
 mod ssdsim;
 mod vscsi;
 
-pub(crate) use devices::Devices;
+pub(crate) use devices::{Devices, SYNTHETIC};
 
 /// Every trace format, in the order in which they are listed and tried.
 static FORMATS: &[Format] = &[

@@ -11,7 +11,7 @@ use serde::{
 };
 
 use crate::readers::{self, FormatName, Opened, ReaderOptions};
-use crate::{Arrival, Context, Counts, Open, Source, WorkloadError};
+use crate::{Arrival, Basis, Context, Counts, Open, Source, Stopped, Watch, WorkloadError};
 
 mod order;
 mod pass;
@@ -174,11 +174,11 @@ impl Trace {
 }
 
 impl Open for Trace {
-    fn open(&self, context: &Context) -> Result<Box<dyn Source>, WorkloadError> {
+    fn open(&self, context: &Context, watch: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped> {
         let shape = Shape::new(self, context)?;
         let pass = Pass::open(self, &shape)?;
         let notes = pass.notes();
-        let placement = Placement::find(self, &shape, context)?;
+        let placement = Placement::find(self, &shape, context, watch)?;
         Ok(Box::new(TraceSource {
             trace: self.clone(),
             shape,
@@ -263,8 +263,8 @@ impl Source for TraceSource {
         Some(passes / f64::from(self.trace.repeat))
     }
 
-    fn is_synthetic(&self) -> bool {
-        false
+    fn basis(&self) -> Basis {
+        self.pass.basis()
     }
 
     fn notes(&self) -> &[String] {

@@ -5,7 +5,7 @@ use flashkeel_engine::{Operation, SECTOR_BYTES};
 
 use super::{Ordered, Trace};
 use crate::input::Progress;
-use crate::{Context, Counts, Place, WorkloadError};
+use crate::{Basis, Context, Counts, Place, WorkloadError};
 
 /// Intensity is held in millionths, so that times stay integers.
 const INTENSITY_UNIT: u64 = 1_000_000;
@@ -124,6 +124,10 @@ impl Pass {
 
     pub(super) fn notes(&self) -> Vec<String> {
         self.input.reader().notes()
+    }
+
+    pub(super) fn basis(&self) -> Basis {
+        self.input.reader().devices().basis()
     }
 
     pub(super) fn device_name(&self, device: u32) -> String {

@@ -4,7 +4,8 @@ use flashkeel_engine::SECTOR_BYTES;
 
 use super::pass::{ALIGN_LIMIT_BYTES, Pass, Selected, Shape};
 use super::{DeviceSpaces, Fold, Trace};
-use crate::{Context, Counts, WorkloadError};
+use crate::error::Pulse;
+use crate::{Context, Counts, Stopped, Watch, WorkloadError};
 
 const LAYOUT_SECTORS: u64 = ALIGN_LIMIT_BYTES / SECTOR_BYTES;
 
@@ -25,14 +26,19 @@ struct Extent {
 impl Placement {
     /// Lays the devices out. Where they are separate this reads the trace once,
     /// as far as it will be delivered.
-    pub(super) fn find(trace: &Trace, shape: &Shape, context: &Context) -> Result<Placement, WorkloadError> {
+    pub(super) fn find(
+        trace: &Trace,
+        shape: &Shape,
+        context: &Context,
+        watch: &mut Watch<'_>,
+    ) -> Result<Placement, Stopped> {
         let mut placement =
             Placement { bases: Vec::new(), device_sectors: context.device_sectors, fold: trace.fold };
         if trace.devices == DeviceSpaces::Merge || trace.device.is_some() {
             return Ok(placement);
         }
         let mut pass = Pass::open(trace, shape)?;
-        let extents = extents(&mut pass, shape, context)?;
+        let extents = extents(&mut pass, shape, context, watch)?;
         let mut base = 0u64;
         for (device, extent) in (0..).zip(&extents) {
             placement.bases.push(base);
@@ -52,7 +58,8 @@ impl Placement {
                         },
                         u128::from(context.device_sectors) * 512,
                     ),
-                ));
+                )
+                .into());
             }
             base = end.div_ceil(LAYOUT_SECTORS).saturating_mul(LAYOUT_SECTORS);
         }
@@ -91,7 +98,13 @@ const REMEDY: &str = "fold = \"wrap\" folds addresses into the device";
 
 /// How far each device of the trace reaches among the requests that will be
 /// delivered.
-fn extents(pass: &mut Pass, shape: &Shape, context: &Context) -> Result<Vec<Extent>, WorkloadError> {
+fn extents(
+    pass: &mut Pass,
+    shape: &Shape,
+    context: &Context,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Extent>, Stopped> {
+    let mut pulse = Pulse::new(watch);
     let mut extents: Vec<Extent> = Vec::new();
     let mut counts = Counts::default();
     let mut requests_left = context.requests.unwrap_or(u64::MAX);
@@ -99,6 +112,7 @@ fn extents(pass: &mut Pass, shape: &Shape, context: &Context) -> Result<Vec<Exte
         && let Some(selected) = pass.next(&mut counts)?
         && shape.duration_ns.is_none_or(|end| selected.time_ns < end)
     {
+        pulse.step(|| pass.progress())?;
         requests_left -= 1;
         let device = selected.device as usize;
         if extents.len() <= device {

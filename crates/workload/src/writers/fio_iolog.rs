@@ -1,4 +1,4 @@
-//! fio I/O log of version 3: timestamps in µs, one file named `flashkeel`.
+//! fio I/O log of version 3: timestamps in µs, one file.
 
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
@@ -8,8 +8,9 @@ pub(super) const WRITER: Writer = Writer {
     name: "fio",
     tick_ns: 1000,
     operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::Flush],
-    header: "fio version 3 iolog\n0 flashkeel add\n0 flashkeel open\n",
-    line: |out, ticks, arrival| {
+    is_named: true,
+    header: |out, name| write!(out, "fio version 3 iolog\n0 {name} add\n0 {name} open\n"),
+    line: |out, name, ticks, arrival| {
         let action = match arrival.operation {
             Operation::Read => "read",
             Operation::Write => "write",
@@ -17,6 +18,6 @@ pub(super) const WRITER: Writer = Writer {
             Operation::Flush => "sync",
         };
         let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
-        writeln!(out, "{ticks} flashkeel {action} {offset} {bytes}")
+        writeln!(out, "{ticks} {name} {action} {offset} {bytes}")
     },
 };

@@ -13,7 +13,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::input::reason;
-use crate::{Arrival, Context, Open, Source, Trace, WorkloadError};
+use crate::readers::SYNTHETIC;
+use crate::{Arrival, Basis, Context, Open, Source, Stopped, Trace, Watch, WorkloadError};
 
 mod fio_iolog;
 mod mqsim;
@@ -23,6 +24,8 @@ mod msr;
 static WRITERS: &[Writer] = &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER];
 
 const BATCH: usize = 4096;
+/// Host or file of requests that were recorded.
+const RECORDED: &str = "flashkeel";
 
 /// A trace format that can be written.
 struct Writer {
@@ -32,10 +35,12 @@ struct Writer {
     tick_ns: u64,
     /// Operations it can express.
     operations: &'static [Operation],
-    /// Lines before the first request.
-    header: &'static str,
-    /// Writes one request, its time given in ticks.
-    line: fn(out: &mut dyn Write, ticks: u64, arrival: &Arrival) -> std::io::Result<()>,
+    /// Whether a file says whose requests they are.
+    is_named: bool,
+    /// Writes what stands before the first request.
+    header: fn(out: &mut dyn Write, name: &str) -> io::Result<()>,
+    /// Writes one request of the host or file `name`, its time given in ticks.
+    line: fn(out: &mut dyn Write, name: &str, ticks: u64, arrival: &Arrival) -> io::Result<()>,
 }
 
 /// The name of a trace format that can be written.
@@ -97,6 +102,8 @@ pub struct Written {
     pub requests: u64,
     /// Requests whose time had to be rounded down to the format's tick.
     pub times_rounded: u64,
+    /// Whether they were recorded.
+    pub basis: Basis,
     /// What became of the requests of the input.
     pub counts: crate::Counts,
     /// Assumptions made about the input.
@@ -105,12 +112,19 @@ pub struct Written {
 
 /// Writes a trace to `out` in another format, its devices laid one after the
 /// other unless its settings say otherwise; with gzip where the name of `out`
-/// ends in `.gz`.
+/// ends in `.gz`. `watch` is told how much is done: the trace is read twice, to
+/// lay out its devices and to convert it.
 ///
 /// # Errors
 /// If the trace is wrong or holds an operation that the format cannot express,
-/// or `out` cannot be written; nothing is left at `out` then.
-pub fn convert(trace: &Trace, format: WriterName, out: &Path) -> Result<Written, WorkloadError> {
+/// `out` cannot be written, or `watch` breaks off; nothing is left at `out`
+/// then.
+pub fn convert(
+    trace: &Trace,
+    format: WriterName,
+    out: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Stopped> {
     let context = Context {
         device_sectors: u64::MAX / 512,
         seed: 0,
@@ -119,21 +133,28 @@ pub fn convert(trace: &Trace, format: WriterName, out: &Path) -> Result<Written,
         is_timed: true,
         block: Bytes(512),
     };
-    save(&mut *trace.open(&context)?, format, out)
+    let mut source = trace.open(&context, watch)?;
+    save(&mut *source, format, out, watch)
 }
 
 /// Writes every arrival of a source to `out`, with gzip where its name ends in
-/// `.gz`.
+/// `.gz`. Where the format has a name of a host or file, it says whether they
+/// are synthetic.
 ///
 /// # Errors
 /// As for [`convert`].
-pub fn save(source: &mut dyn Source, format: WriterName, out: &Path) -> Result<Written, WorkloadError> {
+pub fn save(
+    source: &mut dyn Source,
+    format: WriterName,
+    out: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Stopped> {
     let writer = WRITERS.iter().find(|writer| writer.name == format.0).expect("names come from the list");
     // Written beside its place and moved there, so that no reader sees a part.
     let mut beside = out.as_os_str().to_owned();
     beside.push(".partial");
     let beside = Path::new(&beside);
-    let written = write_all(writer, source, out, beside);
+    let written = write_all(writer, source, out, beside, watch);
     if written.is_err() {
         // It may not have come to exist.
         let _ = std::fs::remove_file(beside);
@@ -147,7 +168,8 @@ fn write_all(
     source: &mut dyn Source,
     out: &Path,
     beside: &Path,
-) -> Result<Written, WorkloadError> {
+    watch: &mut Watch<'_>,
+) -> Result<Written, Stopped> {
     let name = out.display().to_string();
     let cannot =
         |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
@@ -156,52 +178,64 @@ fn write_all(
         return Err(WorkloadError::file(
             &name,
             "traces are written plain, or with gzip where the name ends in .gz",
-        ));
+        )
+        .into());
     }
     let mut file = BufWriter::new(File::create(beside).map_err(cannot)?);
     let times_rounded = if has_extension("gz") {
         let mut packed = GzEncoder::new(&mut file, flate2::Compression::default());
-        let times_rounded = write_lines(writer, source, &name, &mut packed)?;
+        let times_rounded = write_lines(writer, source, &name, &mut packed, watch)?;
         packed.finish().map_err(cannot)?;
         times_rounded
     } else {
-        write_lines(writer, source, &name, &mut file)?
+        write_lines(writer, source, &name, &mut file, watch)?
     };
     file.flush().map_err(cannot)?;
     std::fs::rename(beside, out).map_err(cannot)?;
-    let counts = source.counts().clone();
-    Ok(Written { requests: counts.delivered, times_rounded, counts, notes: source.notes().to_vec() })
+    let (counts, basis) = (source.counts().clone(), source.basis());
+    let mut notes = source.notes().to_vec();
+    if basis == Basis::Synthetic && !writer.is_named {
+        notes.push(format!("{} has no place to say that a trace is synthetic", writer.name));
+    }
+    Ok(Written { requests: counts.delivered, times_rounded, basis, counts, notes })
 }
 
 /// Writes every arrival; returns how many times had to be rounded.
 fn write_lines(
     writer: &Writer,
     source: &mut dyn Source,
-    name: &str,
+    file: &str,
     out: &mut dyn Write,
-) -> Result<u64, WorkloadError> {
-    let cannot = |error: io::Error| WorkloadError::file(name, format!("cannot write it: {}", reason(&error)));
-    out.write_all(writer.header.as_bytes()).map_err(cannot)?;
+    watch: &mut Watch<'_>,
+) -> Result<u64, Stopped> {
+    let cannot = |error: io::Error| WorkloadError::file(file, format!("cannot write it: {}", reason(&error)));
     let mut batch = Vec::with_capacity(BATCH);
     let mut times_rounded = 0;
+    source.fill(&mut batch, BATCH)?;
+    let name = if source.basis() == Basis::Synthetic { SYNTHETIC } else { RECORDED };
+    (writer.header)(out, name).map_err(cannot)?;
     loop {
-        source.fill(&mut batch, BATCH)?;
         if batch.is_empty() {
             return Ok(times_rounded);
         }
         for arrival in &batch {
             if !writer.operations.contains(&arrival.operation) {
                 return Err(WorkloadError::file(
-                    name,
+                    file,
                     format!(
                         "{} cannot express a {}; fio can",
                         writer.name,
                         format!("{:?}", arrival.operation).to_lowercase()
                     ),
-                ));
+                )
+                .into());
             }
             times_rounded += u64::from(arrival.time.0 % writer.tick_ns != 0);
-            (writer.line)(out, arrival.time.0 / writer.tick_ns, arrival).map_err(cannot)?;
+            (writer.line)(out, name, arrival.time.0 / writer.tick_ns, arrival).map_err(cannot)?;
         }
+        if watch(source.progress().unwrap_or(0.0)).is_break() {
+            return Err(Stopped::Interrupted);
+        }
+        source.fill(&mut batch, BATCH)?;
     }
 }

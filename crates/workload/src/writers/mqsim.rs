@@ -8,8 +8,9 @@ pub(super) const WRITER: Writer = Writer {
     name: "mqsim",
     tick_ns: 1,
     operations: &[Operation::Read, Operation::Write],
-    header: "",
-    line: |out, ticks, arrival| {
+    is_named: false,
+    header: |_, _| Ok(()),
+    line: |out, _, ticks, arrival| {
         let operation = u8::from(arrival.operation == Operation::Read);
         writeln!(out, "{ticks} 0 {} {} {operation}", arrival.lba.0, arrival.sectors)
     },

@@ -1,13 +1,15 @@
 //! What several test files share.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Lba, Operation, Time};
 use flashkeel_workload::{
-    Arrival, Context, Counts, Open, Source, SourceConfig, Trace, WorkloadConfig, WorkloadError,
+    Arrival, Context, Counts, Open, Source, SourceConfig, Stopped, Trace, TraceInfo, WorkloadConfig,
+    WorkloadError,
 };
 
 /// A device of 1 TiB.
@@ -50,10 +52,29 @@ pub fn open(workload: &WorkloadConfig, device_sectors: u64) -> Result<Box<dyn So
             let pacing = workload.pacing.policy();
             let (requests, is_timed) = (workload.requests, pacing.is_timed());
             let duration = workload.duration.filter(|_| pacing.is_open());
-            trace.open(&Context { device_sectors, seed: 1, requests, duration, is_timed, block })
+            let context = Context { device_sectors, seed: 1, requests, duration, is_timed, block };
+            trace.open(&context, &mut go_on).map_err(wrong)
         }
         _ => workload.open(device_sectors, 1),
     }
+}
+
+/// Watches without breaking off.
+pub fn go_on(_: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// The error of what nobody has broken off.
+pub fn wrong(stopped: Stopped) -> WorkloadError {
+    match stopped {
+        Stopped::Wrong(error) => error,
+        Stopped::Interrupted => panic!("nobody interrupts"),
+    }
+}
+
+/// What is in a trace.
+pub fn info(trace: &Trace) -> Result<TraceInfo, WorkloadError> {
+    flashkeel_workload::info(trace, &mut go_on).map_err(wrong)
 }
 
 /// Every arrival of a source, fetched in small batches.

@@ -44,14 +44,20 @@ fn gap_ns(iops: f64) -> Result<f64, WorkloadError> {
 
 /// Sums gaps with fractions of nanoseconds without losing digits over time.
 #[derive(Default)]
-struct Elapsed {
+pub(crate) struct Elapsed {
     ns: u64,
     fraction: f64,
 }
 
 impl Elapsed {
+    /// Whole nanoseconds so far.
     #[inline]
-    fn add(&mut self, gap_ns: f64) {
+    pub(crate) fn ns(&self) -> u64 {
+        self.ns
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, gap_ns: f64) {
         self.fraction += gap_ns;
         let whole = self.fraction as u64;
         self.fraction -= whole as f64;

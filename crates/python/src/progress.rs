@@ -1,0 +1,64 @@
+//! Progress of what lasts, passed on to Python.
+
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+use flashkeel_experiment::Error;
+use pyo3::prelude::*;
+
+use crate::errors::exception;
+
+/// Shortest time between two calls of the progress function, and between two
+/// looks for a signal.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+/// Does something that lasts with the interpreter's lock released. `progress` is
+/// called with what is being done and the fraction of it that is done.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut Reporter) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let mut reporter = Reporter { progress, last: None, phase: "", error: None };
+    let done = py.detach(|| work(&mut reporter));
+    match reporter.error {
+        Some(error) => Err(error),
+        None => done.map_err(exception),
+    }
+}
+
+/// Passes progress on to Python, not too often.
+pub struct Reporter {
+    progress: Option<Py<PyAny>>,
+    last: Option<Instant>,
+    phase: &'static str,
+    error: Option<PyErr>,
+}
+
+impl Reporter {
+    /// Tells how far it is, and whether to go on.
+    pub fn report(&mut self, phase: &'static str, fraction: f64) -> ControlFlow<()> {
+        let is_recent = self.last.is_some_and(|last| last.elapsed() < REPORT_EVERY);
+        if is_recent && phase == self.phase {
+            return ControlFlow::Continue(());
+        }
+        self.last = Some(Instant::now());
+        self.phase = phase;
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.progress {
+                Some(progress) => progress.call1(py, (phase, fraction)).map(drop),
+                None => Ok(()),
+            }
+        });
+        match told {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}

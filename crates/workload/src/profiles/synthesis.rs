@@ -1,0 +1,182 @@
+//! Makes the requests of a profile.
+//!
+//! Operation and randomness of each request are drawn with probabilities that
+//! lean against what has been made so far, sizes and gaps are dealt in decks:
+//! short stretches have the published figures too.
+
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Stream, Time};
+
+use super::gaps::Gaps;
+use super::sizes::Sizes;
+use super::{Characteristics, RANGE_BYTES};
+use crate::generators::arrivals::Elapsed;
+use crate::generators::patterns::{Draw, Locate, uniform::Uniform, zipf::Zipf};
+use crate::{Arrival, Basis, Context, Counts, Source, WorkloadError};
+
+const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES;
+/// Skew is between extents of this many pages, 1 MiB; within one, pages are
+/// alike. Our assumption.
+const EXTENT_PAGES: u64 = 256;
+
+/// A profile being synthesised.
+pub(super) struct Synthesis {
+    write: Share,
+    random: Share,
+    draws: Stream,
+    reads: Sizes,
+    writes: Sizes,
+    extents: Box<dyn Draw>,
+    pages: u64,
+    places: Stream,
+    gaps: Gaps,
+    elapsed: Elapsed,
+    /// Operation and end of the request before, once there is one.
+    run: Option<(Operation, u64)>,
+    length: u64,
+    requests_left: u64,
+    end_ns: u64,
+    counts: Counts,
+    notes: Vec<String>,
+}
+
+impl Synthesis {
+    pub(super) fn new(
+        profile: &Characteristics,
+        intensity: f64,
+        context: &Context,
+    ) -> Result<Synthesis, WorkloadError> {
+        let stream = |name: &str| Stream::new(context.seed, &format!("workload/profile/{name}"));
+        let mut notes = vec![profile.statement()];
+        let device_bytes = context.device_sectors.saturating_mul(SECTOR_BYTES);
+        if device_bytes < RANGE_BYTES {
+            notes.push(format!(
+                "profile {} lies all over the device's {} instead of {}",
+                profile.name,
+                Bytes(device_bytes),
+                Bytes(RANGE_BYTES)
+            ));
+        }
+        let extents = device_bytes.min(RANGE_BYTES) / (EXTENT_PAGES * 4096);
+        if extents == 0 {
+            let message =
+                format!("a profile needs a device of at least 1MiB; this one has {}", Bytes(device_bytes));
+            return Err(WorkloadError::key("workload.source", message));
+        }
+        let skew: &dyn Locate = match profile.zipf_theta {
+            0.0 => &Uniform {},
+            theta => &Zipf { theta },
+        };
+        let length = profile.requests().min(context.requests.unwrap_or(u64::MAX));
+        let gap_ns = |ms: f64| ms * 1e6 / intensity;
+        Ok(Synthesis {
+            write: Share::new(profile.write_fraction()),
+            random: Share::new(profile.random_percent / 100.0),
+            draws: stream("draws"),
+            reads: Sizes::new(profile.read_kb, stream("read sizes")),
+            writes: Sizes::new(profile.write_kb, stream("write sizes")),
+            extents: skew.draw(extents)?,
+            pages: extents * EXTENT_PAGES,
+            places: stream("places"),
+            gaps: Gaps::new(
+                gap_ns(profile.synthesised_mean_ms()),
+                gap_ns(profile.inter_arrival_median_ms),
+                stream("gaps"),
+            ),
+            elapsed: Elapsed::default(),
+            run: None,
+            length,
+            requests_left: length,
+            end_ns: context.duration.map_or(u64::MAX, |duration| duration.0),
+            counts: Counts::default(),
+            notes,
+        })
+    }
+
+    /// Operation, first page and sectors of the next request.
+    #[inline]
+    fn next(&mut self) -> (Operation, u64, u32) {
+        let wants_random = self.random.draw(&mut self.draws);
+        let operation = match self.run {
+            Some((operation, _)) if !wants_random => operation,
+            _ if self.write.draw(&mut self.draws) => Operation::Write,
+            _ => Operation::Read,
+        };
+        let sectors = match operation {
+            Operation::Write => self.writes.next(),
+            _ => self.reads.next(),
+        };
+        let pages = u64::from(sectors) / PAGE_SECTORS;
+        let follows = self.run.map(|(_, end)| end).filter(|end| !wants_random && end + pages <= self.pages);
+        let first = follows.unwrap_or_else(|| {
+            let extent = self.extents.next(&mut self.places, 1);
+            (extent * EXTENT_PAGES + self.places.below(EXTENT_PAGES)).min(self.pages - pages)
+        });
+        self.random.made(follows.is_none());
+        self.write.made(operation == Operation::Write);
+        self.run = Some((operation, first + pages));
+        (operation, first, sectors)
+    }
+}
+
+impl Source for Synthesis {
+    fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
+        batch.clear();
+        for _ in 0..self.requests_left.min(limit as u64) {
+            let time_ns = self.elapsed.ns();
+            if time_ns >= self.end_ns {
+                self.requests_left = 0;
+                break;
+            }
+            let (operation, page, sectors) = self.next();
+            self.elapsed.add(self.gaps.next());
+            self.requests_left -= 1;
+            self.counts.read += 1;
+            self.counts.deliver(operation);
+            batch.push(Arrival { time: Time(time_ns), operation, lba: Lba(page * PAGE_SECTORS), sectors });
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.counts.delivered as f64 / self.length as f64)
+    }
+
+    fn basis(&self) -> Basis {
+        Basis::Synthetic
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+/// A share of all requests that is kept closely.
+struct Share {
+    wanted: f64,
+    /// Requests missing of what is wanted.
+    missing: f64,
+}
+
+impl Share {
+    /// Requests missing that make one certain.
+    const PATIENCE: f64 = 64.0;
+
+    fn new(wanted: f64) -> Share {
+        Share { wanted, missing: 0.0 }
+    }
+
+    #[inline]
+    fn draw(&self, stream: &mut Stream) -> bool {
+        stream.chance(self.wanted + self.missing / Self::PATIENCE)
+    }
+
+    #[inline]
+    fn made(&mut self, is_one: bool) {
+        self.missing += self.wanted - f64::from(u8::from(is_one));
+    }
+}

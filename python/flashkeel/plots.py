@@ -41,6 +41,8 @@ _CAUSE_COLOURS = {
     "nvm": "#2166AC",
     "behind_nvm": "#92C5DE",
     "behind_parity": "#C994C7",
+    "behind_scrub": "#9E9AC8",
+    "behind_wear_levelling": "#6A51A3",
     "reconstruction": "#DD1C77",
     "map_load": "#1B7837",
     "aggregation": "#E6C700",

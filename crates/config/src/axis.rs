@@ -29,7 +29,8 @@ pub fn axis_schema(axis: &str, description: &str, policies: Vec<(&str, &str, Sch
         let object = table.as_object_mut().expect("a policy's settings are a table");
         let properties = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         properties[crate::merge::POLICY] = serde_json::json!({ "const": name });
-        object.insert("required".into(), serde_json::json!([crate::merge::POLICY]));
+        let required = object.entry("required").or_insert_with(|| Value::Array(Vec::new()));
+        required.as_array_mut().expect("a list of keys").push(crate::merge::POLICY.into());
         object.insert("description".into(), description.trim().into());
         options.push(table);
     }

@@ -22,7 +22,7 @@ pub struct Counters {
     pub coalesced_pages: u64,
     /// 4 KiB slots programmed with nothing in them.
     pub padding_pages: u64,
-    /// Valid 4 KiB pages that garbage collection moved.
+    /// Valid 4 KiB pages moved from one block to another.
     pub moved_pages: u64,
     /// Map look-ups that found their page cached, and that did not.
     pub map_hits: u64,
@@ -45,9 +45,17 @@ impl Counters {
 
     /// Program operations of every purpose.
     pub fn programs(&self) -> u64 {
-        let programs =
-            [Purpose::HostWrite, Purpose::MapWrite, Purpose::GcProgram, Purpose::ParityWrite, Purpose::Fold];
-        programs.iter().map(|&purpose| self.operations(purpose)).sum()
+        self.sum(Purpose::is_program)
+    }
+
+    /// Erase operations of every purpose.
+    pub fn erases(&self) -> u64 {
+        self.sum(Purpose::is_erase)
+    }
+
+    fn sum(&self, is_counted: fn(Purpose) -> bool) -> u64 {
+        let purposes = Purpose::ALL.into_iter().filter(|&purpose| is_counted(purpose));
+        purposes.map(|purpose| self.operations(purpose)).sum()
     }
 
     /// All bytes programmed per byte the host wrote, for flash pages of
@@ -62,7 +70,7 @@ impl Counters {
         let programmed = self.programs() * u64::from(slots_per_page);
         Report {
             waf: self.write_amplification(slots_per_page),
-            erases: self.operations(Purpose::Erase),
+            erases: self.erases(),
             programmed_bytes: programmed * crate::address::LOGICAL_PAGE_BYTES,
             host_bytes_written: self.host_pages_written * crate::address::LOGICAL_PAGE_BYTES,
             host_bytes_read: self.host_pages_read * crate::address::LOGICAL_PAGE_BYTES,
@@ -106,7 +114,7 @@ pub struct Report {
     pub coalesced_pages: u64,
     /// 4 KiB slots programmed with nothing in them.
     pub padding_pages: u64,
-    /// Valid 4 KiB pages moved by garbage collection.
+    /// Valid 4 KiB pages moved by garbage collection, scrubbing and wear levelling.
     pub moved_pages: u64,
     /// Map look-ups served by the map cache.
     pub map_hits: u64,

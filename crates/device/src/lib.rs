@@ -27,7 +27,7 @@ pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, VictimConfig};
 pub use ftl::{Pattern, PreconditionConfig, SteadyState};
-pub use ftl::{ReadPathConfig, RedundancyConfig, SlcConfig};
+pub use ftl::{ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig, WearLevellingConfig};
 pub use machine::{ControllerConfig, Delay};
 pub use prefetch::table;
 pub use presets::PRESETS;

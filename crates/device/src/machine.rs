@@ -70,8 +70,9 @@ pub(crate) enum Event {
     Request(u32),
     /// An operation's generation delay ends.
     Operation(u32),
-    /// A partition's garbage collection may generate its next operation.
-    Gc(u32),
+    /// A partition's task that relocates data may generate its next operation:
+    /// the partition, and which of these tasks.
+    Relocate(u32, u32),
     /// A partition's oldest buffered write may be due.
     BufferTimeout(u32),
     /// The scheduler's control period ends.
@@ -85,6 +86,8 @@ pub(crate) enum Event {
 }
 
 const KIND_SHIFT: u32 = 24;
+/// Bits that tell the tasks of one partition apart.
+const TASK_BITS: u32 = 4;
 /// Largest index an event can carry, and so the limit of every pool.
 pub(crate) const MAX_INDEX: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -96,7 +99,7 @@ impl Event {
             Event::Chip(chip) => (0, chip),
             Event::Request(request) => (1, request),
             Event::Operation(operation) => (2, operation),
-            Event::Gc(partition) => (3, partition),
+            Event::Relocate(partition, task) => (3, partition << TASK_BITS | task),
             Event::BufferTimeout(partition) => (4, partition),
             Event::Control => (5, 0),
             Event::Linked(request) => (6, request),
@@ -114,7 +117,7 @@ impl Event {
             0 => Event::Chip(index),
             1 => Event::Request(index),
             2 => Event::Operation(index),
-            3 => Event::Gc(index),
+            3 => Event::Relocate(index >> TASK_BITS, index & ((1 << TASK_BITS) - 1)),
             4 => Event::BufferTimeout(index),
             5 => Event::Control,
             6 => Event::Linked(index),
@@ -187,7 +190,7 @@ mod tests {
             Event::Chip(3),
             Event::Request(MAX_INDEX),
             Event::Operation(7),
-            Event::Gc(1),
+            Event::Relocate(63, 2),
             Event::BufferTimeout(2),
             Event::Control,
             Event::Linked(9),

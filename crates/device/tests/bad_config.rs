@@ -76,7 +76,7 @@ fn capacity_out_of_range() {
     });
     refused("logical_capacity is 4097B", |c| c.logical_capacity = Bytes(4097));
     refused("logical_capacity 1GiB exceeds the flash, 12MiB", |c| c.logical_capacity = Bytes(1 << 30));
-    refused("too little over-provisioning: the device has 96 blocks", |c| {
+    refused("logical_capacity: too little over-provisioning: the device has 96 blocks", |c| {
         c.logical_capacity = Bytes(12 << 20)
     });
     refused("each chip of a striped device has 24 blocks", |c| {
@@ -198,5 +198,45 @@ fn the_smallest_devices_run() {
             assert_eq!(done.len(), 500);
             ssd.check();
         }
+    }
+}
+
+#[test]
+fn scrubbing_and_wear_levelling_out_of_range() {
+    refused("scrub.stop_below (100001) is above scrub.start_above (100000)", |c| {
+        c.scrub.stop_below = 100_001
+    });
+    refused("scrub.stop_below is 0 and scrub.start_above 0", |c| {
+        (c.scrub.stop_below, c.scrub.start_above) = (0, 0)
+    });
+    refused("scrub.concurrent_blocks is 0; 1 to 4096", |c| c.scrub.concurrent_blocks = 0);
+    refused("scrub.pages_in_flight is 65537; 1 to 65536", |c| c.scrub.pages_in_flight = 65_537);
+    refused("wear_levelling.threshold is 0; 1 to 1000000", |c| c.wear_levelling.threshold = 0);
+    refused("wear_levelling.pages_in_flight is 0", |c| c.wear_levelling.pages_in_flight = 0);
+    refused("5 are scrubbed or levelled", |c| {
+        (c.scrub.enabled, c.wear_levelling.enabled) = (true, true);
+        c.logical_capacity = Bytes(11 << 20);
+    });
+}
+
+#[test]
+fn shares_and_weights_of_background_tasks_out_of_range() {
+    for (settings, message) in [
+        (
+            serde_json::json!({"policy": "debit", "scrub_max": 1.5}),
+            "scheduler.scrub_max is 1.5; a share lies",
+        ),
+        (
+            serde_json::json!({"policy": "debit", "wear_levelling_min": 0.2}),
+            "scheduler.wear_levelling_min (0.2)",
+        ),
+        (serde_json::json!({"policy": "debit", "scrub_i": 1.0}), "scheduler.scrub_i is 1"),
+        (
+            serde_json::json!({"policy": "debit", "wear_levelling_p": -1.0}),
+            "scheduler.wear_levelling_p is -1",
+        ),
+        (serde_json::json!({"policy": "fair", "scrub": 0}), "scheduler.scrub is 0; a weight lies"),
+    ] {
+        refused(message, |c| c.scheduler = policy(settings.clone()));
     }
 }

@@ -90,3 +90,40 @@ fn the_host_never_starves_behind_a_long_window() {
     assert_eq!(completions.len(), 5_000);
     ssd.check();
 }
+
+#[test]
+fn a_fore_write_waits_for_every_flush_it_causes() {
+    // Even pages lie in partition 0, odd ones in partition 1; each buffer takes 32.
+    let mut config = with(support::exact(), "partition_bits", serde_json::json!([3]));
+    config.buffer.kind = support::policy("fore");
+    config.buffer.flush = vec![support::policy("full")];
+    let mut ssd = ready(&config, 1);
+    // Reads keep the chips of partition 0 busy, so its flush ends last.
+    let mut requests: Vec<_> = (0..64).map(|id| request(id, Operation::Read, id * 8, 1)).collect();
+    requests.push(request(64, Operation::Write, 0, 64));
+    let mut buffered = None;
+    support::closed_loop_with(&mut ssd, 65, requests, |ssd, completion| {
+        if completion.id.0 == 64 {
+            let mut gauges = Vec::new();
+            ssd.gauges(&mut gauges);
+            let index = Ssd::gauge_names().iter().position(|name| name == "buffered_pages");
+            buffered = Some(gauges[index.expect("a gauge")]);
+        }
+    });
+    assert_eq!(buffered, Some(0), "pages not in flash when the write was acknowledged");
+    assert_eq!(ssd.counters().operations(Purpose::HostWrite), 16);
+}
+
+#[test]
+fn a_request_holds_its_reads_back_where_the_device_takes_very_many_requests() {
+    let mut config = support::exact();
+    config.controller.queue_depth = 1 << 20;
+    // 2^24 operations for 2^20 requests leave each 7, beside everything else.
+    let mut ssd = ready(&config, 1);
+    let done = support::timed(&mut ssd, &[(0, Operation::Read, 0, 1_024)]);
+    let (reads, chips) = (256, 4);
+    assert_eq!(ssd.counters().operations(Purpose::HostRead), reads);
+    let least = reads / chips * (support::READ + 4 * support::SLOT);
+    assert!((least..2 * least).contains(&done[0].time.0), "{} ns, at least {least}", done[0].time.0);
+    assert_eq!(done[0].ledger.total().as_ns(), done[0].time.0);
+}

@@ -58,6 +58,8 @@ prop_compose! {
             prop::sample::select(vec!["none", "none", "static-cap"]),
         ),
         slack in prop::sample::select(vec![1.0, 1.0, 0.9, 0.5]),
+        scrub in (prop::bool::ANY, 1..60u32, 0.1..1.0f64, 1..4u32, 1..4u32),
+        wear_levelling in (prop::bool::ANY, 1..6u32, 1..4u32),
         rain in prop::sample::select(vec![("none", "plain"), ("none", "plain"), ("physical", "plain"), ("physical", "reconstruct")]),
     ) -> Option<DeviceConfig> {
         let (channels, chips, planes, multi_plane, blocks, pages) = shape;
@@ -88,6 +90,15 @@ prop_compose! {
         config.gc.stop_above = gc.0 + gc.1;
         config.gc.concurrent_victims = gc.2;
         config.gc.pages_in_flight = gc.3;
+        config.scrub.enabled = scrub.0;
+        config.scrub.start_above = scrub.1;
+        config.scrub.stop_below = ((f64::from(scrub.1) * scrub.2) as u32).max(1);
+        config.scrub.concurrent_blocks = scrub.3;
+        config.scrub.pages_in_flight = scrub.4;
+        config.wear_levelling.enabled = wear_levelling.0;
+        config.wear_levelling.threshold = wear_levelling.1;
+        config.wear_levelling.pages_in_flight = wear_levelling.2;
+        config.precondition.read_counts_below = scrub.1;
         config.partition_bits = partitions;
         config.controller.slots_per_chip = others.0;
         config.host_link = others.1.then_some(Rate(1_000_000_000));

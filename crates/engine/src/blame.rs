@@ -51,6 +51,10 @@ causes! {
     BehindNvm = "behind_nvm",
     /// Chip or channel busy with parity.
     BehindParity = "behind_parity",
+    /// Chip or channel busy with read scrubbing.
+    BehindScrub = "behind_scrub",
+    /// Chip or channel busy with wear levelling.
+    BehindWearLevelling = "behind_wear_levelling",
     /// Rebuilding a page from the rest of its stripe, or waiting behind that.
     Reconstruction = "reconstruction",
     /// Waiting for the map page that translates the request.

@@ -228,6 +228,7 @@ fn validate(
             _ => tree.error_at("device", message),
         }
     })?;
+    crate::memory::check(&layout, tree)?;
     if is_workload_known {
         return Ok(());
     }

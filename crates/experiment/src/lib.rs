@@ -3,12 +3,14 @@
 //! A document becomes an [`Experiment`] (typed and validated), that becomes
 //! one [`RunPlan`] per variant, and a plan becomes a [`RunOutcome`]. This is
 //! the only crate of the simulator that touches the file system for anything
-//! but traces, or looks at a clock; no result depends on either.
+//! but traces, looks at a clock or asks how much memory there is; no result
+//! depends on any of these.
 
 mod cache;
 mod catalog;
 mod document;
 mod error;
+mod memory;
 mod outcome;
 mod run;
 mod schema;

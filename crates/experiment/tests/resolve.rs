@@ -182,7 +182,10 @@ fn impossible_devices_are_refused_at_the_key_at_fault() {
     }
     let full = format!("\n[device]\nlogical_capacity = \"256GiB\"\n{WORKLOAD}");
     let message = refusal(&full, &[]);
-    assert!(message.starts_with("exp.toml:2: device: too little over-provisioning: "), "{message}");
+    assert!(
+        message.starts_with("exp.toml:3: device.logical_capacity: too little over-provisioning: "),
+        "{message}"
+    );
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl<L: Measured> Driver<'_, L> {
         let request = Request { id: self.flights.next_id(), operation, tenant: TenantId(0), lba, sectors };
         let answer = self.leaf.submit(now, &request);
         if answer == Submit::Accepted {
-            self.flights.take_off(request, due.min(now), now);
+            self.flights.take_off(request, arrival.asked_sectors, due.min(now), now);
         }
         answer
     }
@@ -207,7 +207,7 @@ impl<L: Measured> Driver<'_, L> {
                 completion.ledger.charge_between(Cause::HostQueue, flight.arrived, flight.accepted);
             }
             self.latest = self.latest.max(completion.time);
-            self.recorder.record(&flight.request, flight.arrived, completion);
+            self.recorder.record(&flight.request, flight.asked_sectors, flight.arrived, completion);
         }
         self.completions.clear();
     }

@@ -18,6 +18,8 @@ pub(crate) struct Flights {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     pub request: Request,
+    /// Its length in sectors before it was aligned.
+    pub asked_sectors: u32,
     /// When the request arrived, which may be before the device took it.
     pub arrived: Time,
     /// When the device took it.
@@ -40,9 +42,9 @@ impl Flights {
 
     /// Notes a request under [`next_id`](Self::next_id).
     #[inline]
-    pub fn take_off(&mut self, request: Request, arrived: Time, accepted: Time) {
+    pub fn take_off(&mut self, request: Request, asked_sectors: u32, arrived: Time, accepted: Time) {
         debug_assert_eq!(request.id, self.next_id());
-        self.window.push_back(Flight { request, arrived, accepted, landed: false });
+        self.window.push_back(Flight { request, asked_sectors, arrived, accepted, landed: false });
         self.count += 1;
     }
 

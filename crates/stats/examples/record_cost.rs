@@ -46,7 +46,7 @@ fn main() {
             if completion.time >= recorder.next_window_end() {
                 recorder.close_windows(completion.time, &[1]);
             }
-            recorder.record(black_box(request), submitted, black_box(&completion));
+            recorder.record(black_box(request), request.sectors, submitted, black_box(&completion));
         }
     }
     let elapsed_ns = started.elapsed().as_nanos() as f64;

@@ -1,6 +1,6 @@
 //! The recorder: takes every completion of a run.
 
-use flashkeel_engine::{Completion, Request, Span, Status, Time};
+use flashkeel_engine::{Completion, Request, SECTOR_BYTES, Span, Status, Time};
 
 use crate::{
     BlameTable, Latencies, MeasureConfig, RequestLog, Series, SizeClass, Summary,
@@ -57,9 +57,17 @@ impl Recorder {
     }
 
     /// Takes one completion. The latency is the time from `submitted` to the
-    /// completion, and the completion's ledger must sum to it.
+    /// completion, and the completion's ledger must sum to it. `asked_sectors`
+    /// is the length by which the request is classed: what was asked for before
+    /// it was aligned to the device.
     #[inline]
-    pub fn record(&mut self, request: &Request, submitted: Time, completion: &Completion) {
+    pub fn record(
+        &mut self,
+        request: &Request,
+        asked_sectors: u32,
+        submitted: Time,
+        completion: &Completion,
+    ) {
         debug_assert_eq!(request.id, completion.id);
         self.hasher.absorb(completion.id.0);
         self.hasher.absorb(completion.time.0);
@@ -74,7 +82,7 @@ impl Recorder {
         }
         let latency = completion.time.since(submitted);
         let bytes = request.bytes();
-        let size = SizeClass::of(bytes);
+        let size = SizeClass::of(u64::from(asked_sectors) * SECTOR_BYTES);
         let group = Group::of(request.operation, size);
         self.totals.gc_blocked += u64::from(completion.ledger.has_gc());
         self.latencies.record(request.operation, size, latency, bytes);

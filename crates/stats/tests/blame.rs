@@ -109,5 +109,5 @@ fn a_ledger_that_does_not_add_up_is_caught() {
     let id = RequestId(0);
     let request = Request { id, operation: Operation::Read, tenant: TenantId(0), lba: Lba(0), sectors: 8 };
     let completion = Completion { id, time: Time(10), status: Status::Ok, ledger: Ledger::ZERO };
-    support::recorder().record(&request, Time::ZERO, &completion);
+    support::recorder().record(&request, 8, Time::ZERO, &completion);
 }

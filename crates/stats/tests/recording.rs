@@ -2,7 +2,9 @@
 
 mod support;
 
-use flashkeel_engine::{Cause, Operation, RequestId, Span, Status, Time};
+use flashkeel_engine::{
+    Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
+};
 use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog, Series};
 use support::{Sample, feed, feed_one, read};
 
@@ -44,6 +46,21 @@ fn requests_that_end_in_an_error_are_counted_apart() {
     assert_eq!((summary.requests, summary.invalid_requests), (2, 1));
     assert_eq!(summary.read.count, 1);
     assert_eq!(summary.blame_ns.total(), 1_000);
+}
+
+#[test]
+fn a_read_is_small_by_what_was_asked_for() {
+    // 64 KiB off the device's pages: aligned, it is 68 KiB long.
+    let id = RequestId(0);
+    let request = Request { id, operation: Operation::Read, tenant: TenantId(0), lba: Lba(0), sectors: 136 };
+    let mut ledger = Ledger::ZERO;
+    ledger.charge(Cause::OwnFlash, Span(1_000));
+    let completion = Completion { id, time: Time(1_000), status: Status::Ok, ledger };
+    let mut recorder = support::recorder();
+    recorder.record(&request, 128, Time::ZERO, &completion);
+    let summary = recorder.finish(Time(1_000), &[]).summary;
+    assert_eq!((summary.small_read.count, summary.read.count), (1, 1));
+    assert_eq!(summary.read.bytes, 136 * 512, "bytes are what was read");
 }
 
 fn series_of(config: &MeasureConfig, samples: &[Sample], end: Time) -> Series {

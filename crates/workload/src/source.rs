@@ -17,6 +17,9 @@ pub struct Arrival {
     pub lba: Lba,
     /// Length in sectors; 0 for a flush only.
     pub sectors: u32,
+    /// Length in sectors before it was rounded to the alignment, or cut: the
+    /// size by which the request is classed.
+    pub asked_sectors: u32,
 }
 
 /// A stream of arrivals with non-decreasing times, handed out in batches so

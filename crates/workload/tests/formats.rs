@@ -306,7 +306,8 @@ fn what_a_format_cannot_express_is_refused_and_nothing_is_left() {
 #[test]
 fn rounded_times_are_counted() {
     let path = file("out", "");
-    let odd = Arrival { time: Time(1050), operation: Operation::Read, lba: Lba(0), sectors: 8 };
+    let odd =
+        Arrival { time: Time(1050), operation: Operation::Read, lba: Lba(0), sectors: 8, asked_sectors: 8 };
     let mut source = Given(vec![read(0, 0, 8), odd], Counts::default());
     let written = save(&mut source, WriterName::parse("msr").unwrap(), &path, &mut go_on).unwrap();
     assert_eq!(written.times_rounded, 1);

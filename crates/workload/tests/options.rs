@@ -103,7 +103,7 @@ fn addresses_fold_when_asked() {
     let mut trace = unaligned(file("f.mqsim", "0 0 1996 8 1\n"));
     trace.fold = Fold::Wrap;
     let mut source = open(&workload(SourceConfig::Trace(trace)), 1000).unwrap();
-    assert_eq!(drain(&mut *source).unwrap(), [read(0, 996, 4)]);
+    assert_eq!(drain(&mut *source).unwrap(), [asked(8, read(0, 996, 4))]);
     assert_eq!((source.counts().folded, source.counts().clipped), (1, 1));
 }
 
@@ -113,11 +113,19 @@ fn ranges_round_outwards_and_trims_inwards() {
                 0 f trim 4000 9000\n0 f trim 100 4000\n0 f trim 4096 8192\n";
     let mut trace = Trace::new(file("a.log", text));
     let (arrivals, counts) = replay(trace.clone()).unwrap();
-    assert_eq!(arrivals, [write(0, 0, 8), read(0, 0, 16), read(0, 16, 8), trim(0, 8, 16), trim(0, 8, 16)]);
+    let expected = [
+        asked(1, write(0, 0, 8)),
+        asked(1, read(0, 0, 16)),
+        read(0, 16, 8),
+        asked(18, trim(0, 8, 16)),
+        trim(0, 8, 16),
+    ];
+    assert_eq!(arrivals, expected);
     assert_eq!((counts.aligned, counts.trims_dropped), (3, 1));
     trace.align = Some(Bytes(16 << 10));
     let (arrivals, counts) = replay(trace).unwrap();
-    assert_eq!(arrivals, [write(0, 0, 32), read(0, 0, 32), read(0, 0, 32)]);
+    let expected = [asked(1, write(0, 0, 32)), asked(1, read(0, 0, 32)), asked(8, read(0, 0, 32))];
+    assert_eq!(arrivals, expected);
     assert_eq!((counts.aligned, counts.trims_dropped), (3, 3));
 }
 

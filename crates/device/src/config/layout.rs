@@ -5,7 +5,10 @@ use flashkeel_engine::units::Rate;
 use crate::address::LOGICAL_PAGE_SECTORS;
 use crate::flash::{Geometry, Timing, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
-use crate::ftl::{AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, Reserves, SlcConfig};
+use crate::ftl::{
+    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, Reserves, ScrubConfig, SlcConfig,
+    WearLevellingConfig,
+};
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
 
@@ -23,6 +26,8 @@ pub(crate) struct PartitionLayout {
     pub domains: u32,
     /// Most blocks (of all chips of a stripe) emptied at the same time.
     pub gc_jobs: u32,
+    /// Most blocks (of all chips of a stripe) scrubbed at the same time.
+    pub scrub_jobs: u32,
     /// Thresholds in free blocks of a domain.
     pub gc_start_below: u32,
     pub gc_stop_above: u32,
@@ -46,12 +51,16 @@ pub struct Layout {
     pub(crate) power: PowerConfig,
     pub(crate) read_path: ReadPathConfig,
     pub(crate) gc: GcConfig,
+    pub(crate) scrub: ScrubConfig,
+    pub(crate) wear_levelling: WearLevellingConfig,
     pub(crate) scheduler: SchedulerConfig,
     pub(crate) host_link: Option<Rate>,
     pub(crate) precondition: PreconditionConfig,
     /// Bits of the logical page number that select the partition.
     pub(crate) partition_bits: Vec<u32>,
     pub(crate) partition: PartitionLayout,
+    /// Most flash reads that one request has in the device at a time.
+    pub(crate) reads_per_request: u32,
     pub(crate) lpns: u64,
 }
 
@@ -59,6 +68,15 @@ impl Layout {
     /// Capacity that the host can address, in 512-byte sectors.
     pub fn sectors(&self) -> u64 {
         self.lpns * LOGICAL_PAGE_SECTORS
+    }
+
+    /// Bytes of memory that the device's tables will take: an estimate, from
+    /// those that grow with capacity.
+    pub fn memory_bytes(&self) -> u64 {
+        let mapped = self.lpns + (u64::from(self.partition.map_pages) << self.partition_bits.len());
+        let blocks = u64::from(self.geometry.chips() * self.geometry.blocks_per_chip);
+        // See `Map` and `Blocks`.
+        mapped * 4 + self.geometry.slots() * 33 / 8 + blocks * 27
     }
 
     /// The flash array's shape.

@@ -14,7 +14,8 @@ pub(crate) use layout::PartitionLayout;
 use crate::flash::{GeometryConfig, TimingConfig, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{
-    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, SlcConfig,
+    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig,
+    WearLevellingConfig,
 };
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
@@ -53,6 +54,10 @@ pub struct DeviceConfig {
     pub read_path: ReadPathConfig,
     /// Garbage collection.
     pub gc: GcConfig,
+    /// Read scrubbing.
+    pub scrub: ScrubConfig,
+    /// Wear levelling.
+    pub wear_levelling: WearLevellingConfig,
     /// What arbitrates the flash among tasks.
     pub scheduler: SchedulerConfig,
     /// Bandwidth of the host link, in each direction; unlimited if absent.
@@ -84,6 +89,8 @@ impl Default for DeviceConfig {
             redundancy: RedundancyConfig::default(),
             read_path: ReadPathConfig::default(),
             gc: GcConfig::default(),
+            scrub: ScrubConfig::default(),
+            wear_levelling: WearLevellingConfig::default(),
             scheduler: SchedulerConfig::default(),
             host_link: None,
             partition_bits: Vec::new(),

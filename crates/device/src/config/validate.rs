@@ -6,6 +6,7 @@ use super::{DeviceConfig, LONGEST, Layout, MapCacheSize, PartitionLayout, SLOWES
 use crate::address::LOGICAL_PAGE_BYTES;
 use crate::flash::{Geometry, Timing};
 use crate::ftl::{LPNS_PER_MAP_PAGE, Reserves};
+use crate::machine::MAX_INDEX;
 
 impl DeviceConfig {
     /// Checks the configuration as a whole and resolves it.
@@ -31,6 +32,8 @@ impl DeviceConfig {
         }
         self.window.policy().validate()?;
         self.gc.victim.policy().validate()?;
+        self.scrub.validate()?;
+        self.wear_levelling.validate()?;
         let partition_bits = self.partition_page_bits()?;
         let partitions = 1u64 << partition_bits.len();
         if u64::from(geometry.chips()) % partitions != 0 {
@@ -41,6 +44,17 @@ impl DeviceConfig {
         }
         let lpns = self.logical_pages(&geometry, &partition_bits)?;
         let partition = self.partition_layout(&geometry, lpns / partitions, partitions)?;
+        // The pool of operations holds those of every request, even of as many
+        // as the device accepts.
+        let reads_per_request = (MAX_INDEX / 2 / self.controller.queue_depth).min(1 << 16);
+        if partition.stripe_width > reads_per_request {
+            return Err(format!(
+                "controller.queue_depth is {}; at most {} with stripes of {} pages, each of which a read may need",
+                self.controller.queue_depth,
+                MAX_INDEX / 2 / partition.stripe_width,
+                partition.stripe_width
+            ));
+        }
         let fill = self.precondition.fill;
         if !(fill > 0.0 && fill <= 1.0) {
             return Err(format!("precondition.fill is {fill}; it must be above 0 and at most 1"));
@@ -63,11 +77,14 @@ impl DeviceConfig {
             power: self.power.clone(),
             read_path: self.read_path.clone(),
             gc: self.gc.clone(),
+            scrub: self.scrub.clone(),
+            wear_levelling: self.wear_levelling.clone(),
             scheduler: self.scheduler.clone(),
             host_link: self.host_link,
             precondition: self.precondition.clone(),
             partition_bits,
             partition,
+            reads_per_request,
             lpns,
         })
     }
@@ -214,6 +231,7 @@ impl DeviceConfig {
             stripe_width,
             domains,
             gc_jobs,
+            scrub_jobs: self.scrub.concurrent_blocks.div_ceil(stripe_width),
             gc_start_below: start,
             gc_stop_above: stop,
             reserves,
@@ -236,16 +254,21 @@ impl DeviceConfig {
         let slots = if width > 1 { rows * (width - 1) } else { rows };
         // A victim frees space only if it holds at least a flash page of garbage.
         let useful = slots.saturating_sub(u64::from(geometry.slots_per_page)).max(1);
-        let writers = if kept_in_flash { 3 } else { 2 };
-        let open = u64::from(groups / layout.domains * writers);
-        let needed = mapped.div_ceil(useful) + open + u64::from(layout.gc_stop_above) + 1;
+        let per_chip = 2 + u32::from(kept_in_flash) + u32::from(self.scrub.enabled);
+        // Wear levelling has one block open, whatever the chips.
+        let open = u64::from(groups / layout.domains * per_chip) + u64::from(self.wear_levelling.enabled);
+        // What is being scrubbed or levelled is of no use to garbage collection.
+        let scrubbed = if self.scrub.enabled { u64::from(layout.scrub_jobs) } else { 0 };
+        let moved = scrubbed + u64::from(self.wear_levelling.enabled);
+        let needed = mapped.div_ceil(useful) + open + moved + u64::from(layout.gc_stop_above) + 1;
         if blocks < needed {
             let where_ = if layout.domains > 1 { "each chip of a striped device" } else { "the device" };
             return Err(format!(
-                "too little over-provisioning: {where_} has {blocks} blocks, but the data fill {}, {open} are open \
-                 for writing, and garbage collection stops at {} free; lower logical_capacity ({}) or \
+                "logical_capacity: too little over-provisioning: {where_} has {blocks} blocks, but the data fill {}, {open} are open \
+                 for writing{}, and garbage collection stops at {} free; lower logical_capacity ({}) or \
                  gc.stop_above, or add blocks",
                 mapped.div_ceil(useful),
+                if moved > 0 { format!(", {moved} are scrubbed or levelled") } else { String::new() },
                 layout.gc_stop_above,
                 self.logical_capacity
             ));

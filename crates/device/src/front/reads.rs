@@ -34,6 +34,10 @@ impl Ssd {
                 self.requests[index].next += 1;
                 continue;
             };
+            if self.requests[index].outstanding >= self.layout.reads_per_request {
+                self.requests[index].held_back = true;
+                return;
+            }
             if generated {
                 let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
                 self.machine.schedule(now + delay, Event::Request(index));
@@ -112,14 +116,21 @@ impl Ssd {
         self.partitions[operation.partition as usize].ftl.read_done(now, operation, &mut self.machine);
         let request = &mut self.requests[operation.owner];
         request.outstanding -= 1;
-        if request.outstanding == 0 && request.issued {
-            // The operation that finished last carries the blame since submission.
-            request.ledger = *self.machine.dispatcher.operations.ledger(id);
-            if operation.purpose == Purpose::Rebuild {
-                request.ledger.reassign(Cause::OwnFlash, Cause::Reconstruction);
-            }
-            request.mark = now;
-            self.complete(now, operation.owner);
+        let is_over = request.outstanding == 0 && request.issued;
+        if !is_over && !request.held_back {
+            return;
         }
+        // The operation that finished last carries the blame since submission.
+        request.ledger = *self.machine.dispatcher.operations.ledger(id);
+        if operation.purpose == Purpose::Rebuild {
+            request.ledger.reassign(Cause::OwnFlash, Cause::Reconstruction);
+        }
+        request.mark = now;
+        if is_over {
+            return self.complete(now, operation.owner);
+        }
+        request.held_back = false;
+        let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
+        self.machine.schedule(now + delay, Event::Request(operation.owner));
     }
 }

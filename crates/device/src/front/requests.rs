@@ -20,9 +20,11 @@ pub(crate) struct RequestState {
     pub outstanding: u32,
     /// Every page has been worked on.
     pub issued: bool,
-    /// The partition whose flush it has to wait for, because it caused or
-    /// commanded it.
-    pub awaited_flush: Option<u16>,
+    /// Bit set of the partitions whose flush it has to wait for, because it
+    /// caused or commanded it.
+    pub awaited_flushes: u64,
+    /// It generates no further read before one of those on their way is done.
+    pub held_back: bool,
     /// The request behind it in a queue of waiting requests.
     pub behind: u32,
     /// Who owns the time since `mark`.
@@ -70,7 +72,8 @@ impl Requests {
             translated: u64::MAX,
             outstanding: 0,
             issued: false,
-            awaited_flush: None,
+            awaited_flushes: 0,
+            held_back: false,
             behind: NONE,
             owner: Cause::Controller,
             mark: now,

@@ -51,11 +51,15 @@ impl Ssd {
         if request.outstanding > 0 {
             return;
         }
-        if let Some(part) = request.awaited_flush
-            && self.partitions[part as usize].buffer.is_flushing()
-        {
-            self.wait_for_buffer(now, part as usize, index, false);
-            return;
+        // One partition after another: they flush at the same time.
+        while self.requests[index].awaited_flushes != 0 {
+            let awaited = &mut self.requests[index].awaited_flushes;
+            let part = awaited.trailing_zeros() as usize;
+            *awaited &= *awaited - 1;
+            if self.partitions[part].buffer.is_flushing() {
+                self.wait_for_buffer(now, part, index, false);
+                return;
+            }
         }
         self.complete(now, index);
     }
@@ -93,7 +97,7 @@ impl Ssd {
         let caused = self.trigger_flushes(now, part, domain, len);
         let waits = self.partitions[part].buffer.kind().waits_for_own_flush();
         if caused && waits {
-            self.requests[index].awaited_flush = Some(part as u16);
+            self.requests[index].awaited_flushes |= 1 << part;
         }
     }
 
@@ -317,7 +321,7 @@ impl Ssd {
                 request.owner = Cause::Controller;
                 self.continue_read(now, index);
             } else if request.issued {
-                self.complete(now, index);
+                self.finish_write(now, index);
             } else {
                 self.continue_write(now, index, true);
             }
@@ -383,13 +387,13 @@ impl Ssd {
         };
         let request = &mut self.requests[index];
         self.partitions[part].buffer.begin_wait(now, &mut request.ledger, &self.machine.dispatcher);
-        request.awaited_flush = Some(part as u16);
+        request.awaited_flushes = 1 << part;
     }
 
     /// All that was written to a partition before a flush command is in flash.
     fn partition_flushed(&mut self, now: Time, part: usize, index: u32) {
         let request = &mut self.requests[index];
-        if request.awaited_flush == Some(part as u16) {
+        if request.awaited_flushes == 1 << part {
             let buffer = &mut self.partitions[part].buffer;
             buffer.end_wait(now, &mut request.ledger, &self.machine.dispatcher);
             request.mark = now;

@@ -153,6 +153,33 @@ impl Blocks {
         self.erase_counts[block.0 as usize]
     }
 
+    /// Fewest and most erases of any block of a domain.
+    pub fn erase_range(&self, domain: u32) -> (u32, u32) {
+        let counts = &self.erase_counts[self.domain_range(domain)];
+        counts.iter().fold((u32::MAX, 0), |(least, most), &count| (least.min(count), most.max(count)))
+    }
+
+    /// The full block of a domain that has been erased least often.
+    pub fn least_worn_full(&self, domain: u32) -> Option<BlockId> {
+        self.in_state(domain, BlockState::Full).min_by_key(|&block| self.erase_count(block))
+    }
+
+    /// The free block of a domain that has been erased most often.
+    pub fn most_worn_free(&self, domain: u32) -> Option<BlockId> {
+        self.in_state(domain, BlockState::Free).max_by_key(|&block| self.erase_count(block))
+    }
+
+    fn in_state(&self, domain: u32, state: BlockState) -> impl Iterator<Item = BlockId> + '_ {
+        let blocks = self.domain_range(domain).filter(move |&block| self.states[block] == state);
+        blocks.map(|block| BlockId(block as u32))
+    }
+
+    /// Flash reads of a block since its last erase.
+    #[inline]
+    pub fn read_count(&self, block: BlockId) -> u32 {
+        self.read_counts[block.0 as usize]
+    }
+
     /// Most flash reads of any block since its last erase.
     pub fn max_read_count(&self) -> u32 {
         self.read_counts.iter().copied().max().unwrap_or(0)
@@ -164,6 +191,17 @@ impl Blocks {
         self.losses
     }
 
+    /// The full block that has been read most often since its last erase.
+    pub fn most_read(&self) -> Option<BlockId> {
+        let full = (0..self.len()).map(BlockId).filter(|&block| self.state(block) == BlockState::Full);
+        full.max_by_key(|&block| self.read_count(block))
+    }
+
+    /// Blocks with at least `reads` flash reads since their last erase.
+    pub fn read_at_least(&self, reads: u32) -> u32 {
+        self.read_counts.iter().filter(|&&count| count >= reads).count() as u32
+    }
+
     /// Takes the chip's longest free block.
     pub fn open(&mut self, chip: u32) -> BlockId {
         let block = self.free[chip as usize].pop_front().expect("the chip has a free block");
@@ -171,6 +209,15 @@ impl Blocks {
         self.states[block as usize] = BlockState::Open;
         self.free_by_domain[(chip / self.chips_per_domain) as usize] -= 1;
         BlockId(block)
+    }
+
+    /// Takes a free block out of turn.
+    pub fn take(&mut self, block: BlockId) {
+        debug_assert_eq!(self.state(block), BlockState::Free);
+        let (chip, domain) = (self.chip(block) as usize, self.domain(block) as usize);
+        self.free[chip].retain(|&other| other != block.0);
+        self.states[block.0 as usize] = BlockState::Open;
+        self.free_by_domain[domain] -= 1;
     }
 
     /// A page of an open block has been allocated and will be programmed.

@@ -80,7 +80,7 @@ impl Ftl {
             if error.kind() == io::ErrorKind::InvalidData { damaged("block states") } else { error }
         })?;
         let count = read_words(input, 1)?[0] as usize;
-        if !count.is_multiple_of(4) || count > 3 * 4 * self.blocks.len() as usize {
+        if !count.is_multiple_of(4) || count > Writer::ALL.len() * 4 * self.blocks.len() as usize {
             return Err(damaged("write points"));
         }
         for point in read_words(input, count)?.chunks_exact(4) {

@@ -99,7 +99,7 @@ impl Ftl {
         while let Some(waiter) = self.cache.as_mut().and_then(|cache| cache.next_waiter(page)) {
             match waiter {
                 Waiter::Request(request) => machine.woken.push(request),
-                Waiter::Job(job) => self.gc_copy_done(now, job, machine),
+                Waiter::Job(job) => self.copy_done(now, job, machine),
             }
         }
         self.evict(now, machine);

@@ -15,7 +15,10 @@ mod points;
 mod programs;
 pub mod read_path;
 pub mod redundancy;
+mod relocation;
+mod scrub;
 pub mod slc;
+mod wear_levelling;
 
 use std::collections::VecDeque;
 
@@ -32,12 +35,18 @@ pub(crate) use points::{Points, Reserves, Writer};
 pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
 pub(crate) use redundancy::Stripes;
+pub(crate) use relocation::Mover;
+use relocation::Relocation;
+use scrub::Scrub;
+pub use scrub::ScrubConfig;
 pub use slc::SlcConfig;
+use wear_levelling::WearLevelling;
+pub use wear_levelling::WearLevellingConfig;
 
 use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
 use crate::config::Layout;
 use crate::flash::BlockWear;
-use crate::sched::{Operation, OperationId};
+use crate::sched::{Operation, OperationId, Signals, Task};
 
 /// The translation layer of one partition.
 #[derive(Clone)]
@@ -70,6 +79,9 @@ pub(crate) struct Ftl {
     stalled_map: Vec<VecDeque<OperationId>>,
     pub gc: gc::Gc,
     slc: Option<slc::Slc>,
+    scrub: Scrub,
+    wear_levelling: WearLevelling,
+    relocation: Relocation,
     /// Entries of the program that finished last.
     pub finished: Vec<Entry>,
 }
@@ -122,6 +134,17 @@ impl Ftl {
                 partition.chips,
                 1 << layout.partition_bits.len(),
             ),
+            scrub: Scrub::new(layout),
+            wear_levelling: WearLevelling::new(layout),
+            relocation: Relocation::new(
+                domains,
+                geometry.slots_per_page,
+                [
+                    layout.gc.pages_in_flight,
+                    layout.scrub.pages_in_flight,
+                    layout.wear_levelling.pages_in_flight,
+                ],
+            ),
             finished: Vec::new(),
         }
     }
@@ -131,6 +154,18 @@ impl Ftl {
     pub fn rest(&mut self, layout: &Layout, seed: u64) {
         self.gc = gc::Gc::new(layout, self.index, seed);
         self.points.rest();
+    }
+
+    /// What the share controller wants to know.
+    pub fn signals(&self) -> Signals {
+        let mut signals = Signals {
+            host_stalled: self.stalled_host.iter().any(|stalled| !stalled.is_empty()),
+            ..Signals::default()
+        };
+        signals.set(Task::Gc, self.gc_is_active(), self.gc_shortfall());
+        signals.set(Task::Scrub, self.scrub_is_active(), self.scrub_excess());
+        signals.set(Task::WearLevelling, self.wear_levelling_is_active(), self.wear_levelling_excess());
+        signals
     }
 
     /// The domain in which a logical page stays.

@@ -15,17 +15,24 @@ pub enum Writer {
     Map,
     /// Data moved by garbage collection.
     Gc,
+    /// Data moved by read scrubbing.
+    Scrub,
+    /// Data moved by wear levelling, into blocks of its choice.
+    WearLevelling,
 }
 
 impl Writer {
-    const COUNT: usize = 3;
+    const COUNT: usize = 5;
     /// Every writer.
-    pub const ALL: [Writer; Writer::COUNT] = [Writer::Host, Writer::Map, Writer::Gc];
+    pub const ALL: [Writer; Writer::COUNT] =
+        [Writer::Host, Writer::Map, Writer::Gc, Writer::Scrub, Writer::WearLevelling];
 }
 
 /// Free blocks of a domain that each writer must leave to those after it:
 /// garbage collection needs room to move data into, and map pages come before
-/// host data because garbage collection may need them.
+/// host data because garbage collection may need them. Scrubbing and wear
+/// levelling gain no space in the end, so they leave what the host leaves: they
+/// may have to wait for garbage collection, which never waits for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Reserves {
     /// Blocks the host leaves: as many as garbage collection empties at the
@@ -41,7 +48,7 @@ impl Reserves {
     /// What `writer` leaves at least.
     pub fn of(&self, writer: Writer) -> u32 {
         match writer {
-            Writer::Host => self.host,
+            Writer::Host | Writer::Scrub | Writer::WearLevelling => self.host,
             Writer::Map => self.map,
             Writer::Gc => 0,
         }
@@ -195,7 +202,7 @@ impl Points {
         self.cursors.iter_mut().for_each(|cursors| cursors.fill(0));
     }
 
-    /// Opens a block again at its next page, when a device is restored.
+    /// Opens a block that is taken already, at its next page.
     pub fn reopen(&mut self, writer: Writer, chip: u32, block: BlockId, next_page: u32) {
         self.points[writer as usize][chip as usize] = Point { block: block.0, next_page };
     }

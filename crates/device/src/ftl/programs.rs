@@ -3,7 +3,7 @@
 
 use flashkeel_engine::{Cause, Time};
 
-use super::{Ftl, Lane, Waiter, Writer};
+use super::{Ftl, Lane, Mover, Waiter, Writer};
 use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::machine::Machine;
 use crate::sched::{Operation, OperationId, Purpose, Task};
@@ -12,7 +12,19 @@ const fn writer_of(purpose: Purpose) -> Writer {
     match purpose {
         Purpose::HostWrite => Writer::Host,
         Purpose::MapWrite => Writer::Map,
+        Purpose::ScrubProgram => Writer::Scrub,
+        Purpose::WearLevellingProgram => Writer::WearLevelling,
         _ => Writer::Gc,
+    }
+}
+
+const fn task_of(writer: Writer) -> Task {
+    match writer {
+        Writer::Host => Task::Host,
+        Writer::Map => Task::Map,
+        Writer::Gc => Task::Gc,
+        Writer::Scrub => Task::Scrub,
+        Writer::WearLevelling => Task::WearLevelling,
     }
 }
 
@@ -28,11 +40,7 @@ impl Ftl {
         domain: u32,
         machine: &mut Machine,
     ) -> OperationId {
-        let task = match writer_of(purpose) {
-            Writer::Host => Task::Host,
-            Writer::Map => Task::Map,
-            Writer::Gc => Task::Gc,
-        };
+        let task = task_of(writer_of(purpose));
         machine.counters.padding_pages += u64::from(self.slots_per_page - count);
         let entries = self.entries.take(lane, count);
         let id = machine.dispatcher.operations.create(now, purpose, task, self.index, Cause::Controller);
@@ -91,8 +99,11 @@ impl Ftl {
         let (writer, domain) = (writer_of(operation.purpose), operation.target);
         let (stripes, dispatcher) = (self.stripes, &machine.dispatcher);
         let load = |group| dispatcher.load(stripes.member(group, 0));
+        let opened = writer == Writer::WearLevelling && self.open_worn_block(domain);
         let keep = match writer {
             Writer::Map => self.gc_claim(domain),
+            // Its block is open already, or there is none for it.
+            Writer::WearLevelling => u32::MAX,
             _ => self.points.reserves().of(writer),
         };
         let Some(place) = self.points.allocate(writer, domain, keep, &mut self.blocks, load) else {
@@ -119,7 +130,7 @@ impl Ftl {
         if writer == Writer::Host {
             self.gc.domains[domain as usize].fruitless = 0;
         }
-        if place.opened {
+        if place.opened || opened {
             self.gc_check(now, domain, machine);
         }
         true
@@ -148,6 +159,7 @@ impl Ftl {
         let chip = self.blocks.chip(block);
         if self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block)) {
             self.gc_found(now, self.blocks.domain(block), machine);
+            self.scrub_check(now, block, machine);
         }
     }
 
@@ -175,16 +187,17 @@ impl Ftl {
                     self.change_map(now, entry.lpn, None, Task::Map, machine);
                 }
                 Writer::Map => self.map_page_written(entry.lpn),
-                Writer::Gc => {
-                    self.gc.moving -= 1;
+                Writer::Gc | Writer::Scrub | Writer::WearLevelling => {
+                    let mover = self.relocation.jobs[entry.owner as usize].mover;
+                    self.relocation[mover].moving -= 1;
                     machine.counters.moved_pages += u64::from(is_newest);
                     let waiter = Waiter::Job(entry.owner);
                     let is_data = entry.lpn.0 < self.lpns;
                     if !is_newest
                         || !is_data
-                        || self.change_map(now, entry.lpn, Some(waiter), Task::Gc, machine)
+                        || self.change_map(now, entry.lpn, Some(waiter), task_of(writer), machine)
                     {
-                        self.gc_copy_done(now, entry.owner, machine);
+                        self.copy_done(now, entry.owner, machine);
                     }
                 }
             }
@@ -194,7 +207,9 @@ impl Ftl {
         match writer {
             Writer::Host => {}
             Writer::Map => self.evict(now, machine),
-            Writer::Gc => self.gc_wake(now, machine),
+            Writer::Gc => self.wake(now, Mover::Gc, machine),
+            Writer::Scrub => self.wake(now, Mover::Scrub, machine),
+            Writer::WearLevelling => self.wake(now, Mover::WearLevelling, machine),
         }
     }
 
@@ -203,7 +218,8 @@ impl Ftl {
     pub fn read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
         if self.blocks.end_read(block) && self.blocks.state(block) == super::BlockState::Victim {
-            self.gc_readers_gone(now, block, machine);
+            self.readers_gone(now, block, machine);
         }
+        self.scrub_check(now, block, machine);
     }
 }

@@ -34,6 +34,10 @@ tasks! {
     Map = "map",
     /// Garbage collection, and the map pages it needs.
     Gc = "gc",
+    /// Read scrubbing, and the map pages it needs.
+    Scrub = "scrub",
+    /// Wear levelling, and the map pages it needs.
+    WearLevelling = "wear_levelling",
 }
 
 /// What a flash operation is for.
@@ -60,11 +64,23 @@ pub enum Purpose {
     Rebuild,
     /// Programming densely what the SLC cache holds.
     Fold,
+    /// Reading valid data of a block that has been read too often.
+    ScrubRead,
+    /// Programming it elsewhere.
+    ScrubProgram,
+    /// Erasing that block.
+    ScrubErase,
+    /// Reading valid data of a block that is worn little.
+    WearLevellingRead,
+    /// Programming it into a block that is worn much.
+    WearLevellingProgram,
+    /// Erasing the block that is worn little.
+    WearLevellingErase,
 }
 
 impl Purpose {
     /// Every purpose, in the order of counters.
-    pub const ALL: [Purpose; 10] = [
+    pub const ALL: [Purpose; 16] = [
         Purpose::HostRead,
         Purpose::HostWrite,
         Purpose::MapRead,
@@ -75,6 +91,12 @@ impl Purpose {
         Purpose::ParityWrite,
         Purpose::Rebuild,
         Purpose::Fold,
+        Purpose::ScrubRead,
+        Purpose::ScrubProgram,
+        Purpose::ScrubErase,
+        Purpose::WearLevellingRead,
+        Purpose::WearLevellingProgram,
+        Purpose::WearLevellingErase,
     ];
 
     /// The name used in results.
@@ -90,6 +112,12 @@ impl Purpose {
             Purpose::ParityWrite => "parity_write",
             Purpose::Rebuild => "rebuild",
             Purpose::Fold => "fold",
+            Purpose::ScrubRead => "scrub_read",
+            Purpose::ScrubProgram => "scrub_program",
+            Purpose::ScrubErase => "scrub_erase",
+            Purpose::WearLevellingRead => "wear_levelling_read",
+            Purpose::WearLevellingProgram => "wear_levelling_program",
+            Purpose::WearLevellingErase => "wear_levelling_erase",
         }
     }
 
@@ -97,14 +125,31 @@ impl Purpose {
     #[inline]
     pub const fn command(self) -> Command {
         match self {
-            Purpose::HostRead | Purpose::MapRead | Purpose::GcRead | Purpose::Rebuild => Command::Read,
+            Purpose::HostRead
+            | Purpose::MapRead
+            | Purpose::GcRead
+            | Purpose::Rebuild
+            | Purpose::ScrubRead
+            | Purpose::WearLevellingRead => Command::Read,
             Purpose::HostWrite
             | Purpose::MapWrite
             | Purpose::GcProgram
             | Purpose::ParityWrite
-            | Purpose::Fold => Command::Program,
-            Purpose::Erase => Command::Erase,
+            | Purpose::Fold
+            | Purpose::ScrubProgram
+            | Purpose::WearLevellingProgram => Command::Program,
+            Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => Command::Erase,
         }
+    }
+
+    /// Whether it programs flash.
+    pub fn is_program(self) -> bool {
+        self.command() == Command::Program
+    }
+
+    /// Whether it erases flash.
+    pub fn is_erase(self) -> bool {
+        self.command() == Command::Erase
     }
 
     /// What those who wait behind it are told.
@@ -120,6 +165,10 @@ impl Purpose {
             Purpose::ParityWrite => Cause::BehindParity,
             Purpose::Rebuild => Cause::Reconstruction,
             Purpose::Fold => Cause::BehindFold,
+            Purpose::ScrubRead | Purpose::ScrubProgram | Purpose::ScrubErase => Cause::BehindScrub,
+            Purpose::WearLevellingRead | Purpose::WearLevellingProgram | Purpose::WearLevellingErase => {
+                Cause::BehindWearLevelling
+            }
         }
     }
 }

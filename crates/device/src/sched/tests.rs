@@ -84,6 +84,13 @@ impl Bench {
     }
 }
 
+/// These tasks at work, so far from their targets.
+fn at_work(tasks: &[(Task, u32)]) -> Signals {
+    let mut signals = Signals::default();
+    tasks.iter().for_each(|&(task, error)| signals.set(task, true, error));
+    signals
+}
+
 /// One chip, whose only slot is taken by operation 0 while the others come.
 fn contest(policy: &str) -> Vec<u32> {
     let mut bench = Bench::new(policy.into(), 1);
@@ -93,17 +100,20 @@ fn contest(policy: &str) -> Vec<u32> {
     bench.queue(0, Purpose::MapRead, Task::Map);
     bench.queue(0, Purpose::GcProgram, Task::Gc);
     bench.queue(0, Purpose::HostWrite, Task::Host);
+    bench.queue(0, Purpose::WearLevellingRead, Task::WearLevelling);
+    bench.queue(0, Purpose::ScrubRead, Task::Scrub);
+    bench.queue(0, Purpose::GcRead, Task::Gc);
     bench.order()
 }
 
 #[test]
 fn fifo_serves_in_order_of_arrival() {
-    assert_eq!(contest("fifo"), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(contest("fifo"), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 #[test]
-fn priority_serves_map_then_host_then_collection() {
-    assert_eq!(contest("priority"), [0, 3, 2, 5, 1, 4]);
+fn priority_serves_map_host_collection_scrubbing_wear_levelling() {
+    assert_eq!(contest("priority"), [0, 3, 2, 5, 1, 4, 8, 7, 6]);
 }
 
 #[test]
@@ -162,7 +172,7 @@ fn fair_saves_nothing_up_for_a_task_that_was_away() {
 fn debit_never_exceeds_its_limits_and_reaches_them() {
     // 16 slots: collection may have 4 outstanding, the host 12, the map 4.
     let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.25, "map": 0.25}), 4);
-    bench.control(Signals { gc_active: true, free_block_shortfall: 0, host_stalled: false });
+    bench.control(at_work(&[(Task::Gc, 0)]));
     let limits = [(Task::Host, 12), (Task::Map, 4), (Task::Gc, 4)];
     let mut stream = Stream::new(4, "test workload");
     for _ in 0..2_000 {
@@ -184,7 +194,7 @@ fn debit_never_exceeds_its_limits_and_reaches_them() {
             break;
         }
     }
-    assert_eq!(most, [12, 4, 4]);
+    assert_eq!(most, [12, 4, 4, 0, 0]);
     assert_eq!(bench.created, 2_000);
 }
 
@@ -201,7 +211,7 @@ fn debit_leaves_the_host_everything_while_collection_rests() {
 fn a_task_at_its_limit_is_held_by_the_scheduler() {
     // The host's limit is a single operation over four idle chips.
     let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 1.0}), 4);
-    bench.control(Signals { gc_active: true, free_block_shortfall: 0, host_stalled: false });
+    bench.control(at_work(&[(Task::Gc, 0)]));
     for chip in 0..3 {
         bench.queue(chip, Purpose::HostRead, Task::Host);
     }
@@ -223,14 +233,14 @@ fn shares_follow_the_feedback_equation() {
     let mut bench = Bench::new(settings, 4);
     let ppm = |share: f64| (share * 1e6) as u64;
     // A task starts with a small share, which counts once it is active.
-    assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [1_000_000, 125_000, 0]);
+    assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [1_000_000, 125_000, 0, 0, 0]);
     let mut share = 0.05f64;
     let script = [40, 120, 300, 300, 700, 90, 0, 0, 10];
     let mut seen = Vec::new();
     for error in script.into_iter().chain([0; 30]) {
-        bench.control(Signals { gc_active: true, free_block_shortfall: error, host_stalled: false });
+        bench.control(at_work(&[(Task::Gc, error)]));
         share = (0.001 * f64::from(error) + 0.9 * share).clamp(0.05, 0.5);
-        assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [ppm(1.0 - share), 125_000, ppm(share)]);
+        assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [ppm(1.0 - share), 125_000, ppm(share), 0, 0]);
         assert!(!bench.dispatcher.arbiter().is_settled(), "collection is active");
         seen.push(share);
     }
@@ -242,15 +252,15 @@ fn shares_settle_when_collection_rests() {
     for least in [0.0, 0.02] {
         let settings = serde_json::json!({"policy": "debit", "gc_p": 0.01, "gc_i": 0.9, "gc_min": least});
         let mut bench = Bench::new(settings, 4);
-        bench.control(Signals { gc_active: true, free_block_shortfall: 50, host_stalled: false });
-        let rest = Signals { gc_active: false, free_block_shortfall: 0, host_stalled: false };
+        bench.control(at_work(&[(Task::Gc, 50)]));
+        let rest = Signals::default();
         let periods = (0..1_000).take_while(|_| {
             bench.control(rest);
             !bench.dispatcher.arbiter().is_settled()
         });
         let periods = periods.count();
         assert!((1..200).contains(&periods), "{periods} periods");
-        assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [1_000_000, 250_000, 0]);
+        assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [1_000_000, 250_000, 0, 0, 0]);
     }
 }
 
@@ -258,8 +268,53 @@ fn shares_settle_when_collection_rests() {
 fn collection_has_its_largest_share_while_the_host_is_stalled() {
     let settings = serde_json::json!({"policy": "debit", "gc_max": 0.75});
     let mut bench = Bench::new(settings, 4);
-    bench.control(Signals { gc_active: true, free_block_shortfall: 0, host_stalled: true });
-    assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [250_000, 250_000, 750_000]);
+    bench.control(Signals { host_stalled: true, ..at_work(&[(Task::Gc, 0)]) });
+    assert_eq!(bench.dispatcher.arbiter().shares_ppm(), [250_000, 250_000, 750_000, 0, 0]);
+}
+
+#[test]
+fn each_background_task_has_a_share_of_its_own() {
+    let settings = serde_json::json!({
+        "policy": "debit", "gc_min": 0.25,
+        "scrub_p": 0.001, "scrub_i": 0.5, "scrub_min": 0.0, "scrub_max": 0.25,
+        "wear_levelling_p": 0.01, "wear_levelling_i": 0.0, "wear_levelling_min": 0.0,
+        "wear_levelling_max": 0.125,
+    });
+    let mut bench = Bench::new(settings, 4);
+    let shares = |bench: &Bench| bench.dispatcher.arbiter().shares_ppm();
+    let mut at = |tasks: &[(Task, u32)]| {
+        bench.control(at_work(tasks));
+        shares(&bench)
+    };
+    assert_eq!(at(&[(Task::Scrub, 100)]), [900_000, 250_000, 0, 100_000, 0]);
+    assert_eq!(at(&[(Task::Scrub, 100)]), [850_000, 250_000, 0, 150_000, 0]);
+    assert_eq!(at(&[(Task::Scrub, 9_000)]), [750_000, 250_000, 0, 250_000, 0]);
+    assert_eq!(at(&[(Task::WearLevelling, 5)]), [950_000, 250_000, 0, 0, 50_000]);
+    let all = [(Task::Gc, 0), (Task::Scrub, 9_000), (Task::WearLevelling, 90)];
+    assert_eq!(at(&all), [375_000, 250_000, 250_000, 250_000, 125_000]);
+}
+
+#[test]
+fn an_active_task_may_always_have_one_operation_outstanding() {
+    let settings = serde_json::json!({
+        "policy": "debit", "gc_min": 0.0, "gc_max": 1.0, "gc_p": 1.0,
+        "scrub_min": 0.0, "wear_levelling_min": 0.0,
+    });
+    let mut bench = Bench::new(settings, 4);
+    bench.control(at_work(&[(Task::Gc, 100), (Task::Scrub, 0), (Task::WearLevelling, 0)]));
+    let tasks = [
+        (Task::Host, Purpose::HostRead, 1),
+        (Task::Gc, Purpose::GcRead, 16),
+        (Task::Scrub, Purpose::ScrubRead, 1),
+        (Task::WearLevelling, Purpose::WearLevellingRead, 1),
+    ];
+    for (task, purpose, limit) in tasks {
+        let mut alone = Bench { created: 0, ..bench };
+        (0..64).for_each(|index| alone.queue(index % 4, purpose, task));
+        assert_eq!(alone.outstanding(task), limit, "{task:?}");
+        alone.order();
+        bench = alone;
+    }
 }
 
 #[test]
@@ -277,7 +332,7 @@ fn debit_chooses_in_favour_of_the_smaller_debit() {
     // Of 16 slots the host has 12 and collection 4.
     for (host, gc) in [(0, 0), (6, 0), (11, 1), (0, 3), (9, 1)] {
         let mut arbiter = settings.policy().build(4, 4, Stream::new(3, "scheduler"));
-        arbiter.control(&Signals { gc_active: true, free_block_shortfall: 0, host_stalled: false });
+        arbiter.control(&at_work(&[(Task::Gc, 0)]));
         for (task, count) in [(Task::Host, host), (Task::Gc, gc)] {
             for _ in 0..count {
                 assert_eq!(arbiter.pick(ChipId(0), &pending(bit(task))), task);

@@ -27,7 +27,17 @@ impl Ssd {
 
     /// Names of the gauges, in order.
     pub fn gauge_names() -> Vec<String> {
-        let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device", "max_read_count"];
+        let names = [
+            "free_blocks",
+            "gc_active",
+            "buffered_pages",
+            "requests_in_device",
+            "max_read_count",
+            "scrub_active",
+            "scrub_blocks_due",
+            "wear_levelling_active",
+            "erase_count_spread",
+        ];
         let shares = Task::ALL.iter().map(|task| format!("share_{}_ppm", task.label()));
         names.into_iter().map(String::from).chain(shares).collect()
     }
@@ -38,13 +48,20 @@ impl Ssd {
         values.clear();
         let sum = |each: fn(&Partition) -> u64| self.partitions.iter().map(each).sum::<u64>();
         values.push(sum(|partition| u64::from(partition.ftl.free_blocks())));
-        values.push(u64::from(self.signals().gc_active));
+        let signals = self.signals();
+        let is_active = |task| u64::from(signals.is_active(task));
+        values.push(is_active(Task::Gc));
         values.push(sum(|partition| {
             u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)
         }));
         values.push(self.requests.len() as u64);
         let counts = self.partitions.iter().map(|partition| partition.ftl.blocks.max_read_count());
-        values.push(u64::from(counts.max().unwrap_or(0)));
+        values.push(u64::from(counts.max().unwrap_or(0) / self.layout.partition.stripe_width));
+        values.push(is_active(Task::Scrub));
+        values.push(sum(|partition| u64::from(partition.ftl.scrub_blocks_due())));
+        values.push(is_active(Task::WearLevelling));
+        let spreads = self.partitions.iter().map(|partition| partition.ftl.erase_count_spread());
+        values.push(u64::from(spreads.max().unwrap_or(0)));
         values.extend(self.machine.dispatcher.arbiter().shares_ppm());
     }
 

@@ -15,7 +15,7 @@ use crate::front::power::Power;
 use crate::front::throttle::Throttle;
 use crate::front::window::Window;
 use crate::front::{Buffer, Direction, Link, Requests};
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, Mover};
 use crate::machine::{Event, MAX_INDEX, Machine};
 use crate::sched::{Dispatcher, OperationId, Purpose, Signals};
 use inspect::endurance;
@@ -243,9 +243,16 @@ impl Ssd {
             Purpose::HostRead | Purpose::Rebuild => self.host_read_done(now, id, &operation),
             Purpose::HostWrite => self.host_write_done(now, id, &operation),
             Purpose::MapRead => ftl.map_read_done(now, &operation, &mut self.machine),
-            Purpose::MapWrite | Purpose::GcProgram => ftl.program_done(now, &operation, &mut self.machine),
-            Purpose::GcRead => ftl.gc_read_done(now, &operation, &mut self.machine),
-            Purpose::Erase => ftl.gc_erase_done(now, &operation, &mut self.machine),
+            Purpose::MapWrite
+            | Purpose::GcProgram
+            | Purpose::ScrubProgram
+            | Purpose::WearLevellingProgram => ftl.program_done(now, &operation, &mut self.machine),
+            Purpose::GcRead | Purpose::ScrubRead | Purpose::WearLevellingRead => {
+                ftl.relocation_read_done(now, &operation, &mut self.machine)
+            }
+            Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => {
+                ftl.erase_done(now, &operation, &mut self.machine)
+            }
             Purpose::ParityWrite => ftl.parity_done(now, &operation, &mut self.machine),
             Purpose::Fold => ftl.slc_folded(now, &operation, quiet_since, &mut self.machine),
         }
@@ -253,14 +260,8 @@ impl Ssd {
     }
 
     fn signals(&self) -> Signals {
-        self.partitions.iter().map(|partition| partition.ftl.signals()).fold(
-            Signals::default(),
-            |all, one| Signals {
-                gc_active: all.gc_active | one.gc_active,
-                free_block_shortfall: all.free_block_shortfall.max(one.free_block_shortfall),
-                host_stalled: all.host_stalled | one.host_stalled,
-            },
-        )
+        let each = self.partitions.iter().map(|partition| partition.ftl.signals());
+        each.fold(Signals::default(), Signals::with)
     }
 
     /// Lets the scheduler adjust itself, as long as there is anything to adjust to.
@@ -269,7 +270,7 @@ impl Ssd {
         let Machine { dispatcher, events, .. } = &mut self.machine;
         dispatcher.control(now, &signals, events);
         self.machine.controlling = false;
-        if signals.gc_active || !self.machine.dispatcher.arbiter().is_settled() {
+        if signals.active != 0 || !self.machine.dispatcher.arbiter().is_settled() {
             self.machine.wake_control(now);
         }
     }
@@ -281,7 +282,7 @@ impl Ssd {
         self.machine.background_allowed = allowed;
         self.machine.schedule(until, Event::Window);
         for partition in &mut self.partitions {
-            partition.ftl.gc_wake(now, &mut self.machine);
+            partition.ftl.wake_all(now, &mut self.machine);
         }
     }
 
@@ -314,8 +315,9 @@ impl Ssd {
                     self.resume(time, request);
                 }
                 Event::Operation(operation) => self.operation_generated(time, OperationId(operation)),
-                Event::Gc(partition) => {
-                    self.partitions[partition as usize].ftl.gc_tick(time, &mut self.machine)
+                Event::Relocate(partition, mover) => {
+                    let ftl = &mut self.partitions[partition as usize].ftl;
+                    ftl.relocate(time, Mover::ALL[mover as usize], &mut self.machine);
                 }
                 Event::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
                 Event::Control => self.control(time),

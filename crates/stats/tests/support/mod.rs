@@ -57,7 +57,8 @@ pub fn feed_one(recorder: &mut Recorder, id: RequestId, sample: &Sample, status:
         lba: Lba(id.0 * 8),
         sectors: sample.sectors,
     };
-    recorder.record(&request, sample.submitted, &Completion { id, time: sample.completed(), status, ledger });
+    let completion = Completion { id, time: sample.completed(), status, ledger };
+    recorder.record(&request, sample.sectors, sample.submitted, &completion);
 }
 
 pub fn summarise(samples: &[Sample], simulated: Span) -> Summary {

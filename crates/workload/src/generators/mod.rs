@@ -223,7 +223,7 @@ impl Source for Generator {
             self.counts.read += 1;
             self.counts.deliver(operation);
             self.requests_left -= 1;
-            batch.push(Arrival { time: Time(time_ns), operation, lba, sectors });
+            batch.push(Arrival { time: Time(time_ns), operation, lba, sectors, asked_sectors: sectors });
         }
         Ok(())
     }

@@ -249,6 +249,7 @@ impl Source for TraceSource {
                 operation: selected.operation,
                 lba: Lba(lba),
                 sectors,
+                asked_sectors: selected.asked_sectors,
             });
         }
         Ok(())

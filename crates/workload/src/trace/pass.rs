@@ -84,6 +84,8 @@ pub(super) struct Selected {
     /// First sector on its device.
     pub lba: u64,
     pub sectors: u32,
+    /// Sectors it touched before it was aligned.
+    pub asked_sectors: u32,
 }
 
 /// One pass through a trace.
@@ -170,6 +172,7 @@ impl Pass {
                 lba,
                 // A request is at most 1 TiB long, aligned or not: see `Ordered`.
                 sectors: sectors as u32,
+                asked_sectors: record.bytes.div_ceil(SECTOR_BYTES) as u32,
             }));
         }
         Ok(None)

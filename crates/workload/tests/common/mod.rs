@@ -120,7 +120,13 @@ pub fn strip(message: &str, path: &std::path::Path) -> String {
 }
 
 pub fn read(time_ns: u64, lba: u64, sectors: u32) -> Arrival {
-    Arrival { time: Time(time_ns), operation: Operation::Read, lba: Lba(lba), sectors }
+    Arrival {
+        time: Time(time_ns),
+        operation: Operation::Read,
+        lba: Lba(lba),
+        sectors,
+        asked_sectors: sectors,
+    }
 }
 
 pub fn write(time_ns: u64, lba: u64, sectors: u32) -> Arrival {
@@ -133,6 +139,11 @@ pub fn trim(time_ns: u64, lba: u64, sectors: u32) -> Arrival {
 
 pub fn flush(time_ns: u64) -> Arrival {
     Arrival { operation: Operation::Flush, ..read(time_ns, 0, 0) }
+}
+
+/// An arrival of which only so many sectors were asked for.
+pub fn asked(asked_sectors: u32, arrival: Arrival) -> Arrival {
+    Arrival { asked_sectors, ..arrival }
 }
 
 /// A vSCSI record of 32 bytes.

@@ -1,11 +1,8 @@
 //! Garbage collection.
 
 pub mod invocation;
-mod job;
 mod task;
 pub mod victim;
-
-use std::collections::VecDeque;
 
 use flashkeel_engine::Stream;
 use schemars::JsonSchema;
@@ -14,9 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use invocation::InvocationConfig;
 pub use victim::VictimConfig;
 
-use super::Lane;
 use crate::config::Layout;
-use job::Job;
 use victim::Victim;
 
 /// When, how fast and whereby garbage is collected.
@@ -53,12 +48,10 @@ impl Default for GcConfig {
 }
 
 /// Collection within one allocation domain.
-#[derive(Clone)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Domain {
     /// Between the start and the stop threshold.
     pub active: bool,
-    /// Blocks being emptied.
-    pub jobs: u32,
     /// Where the next search for a victim begins, so that ties spread.
     pub cursor: usize,
     /// Victims since the host could last write.
@@ -66,19 +59,9 @@ pub(crate) struct Domain {
     /// No victim was found or none had room; not tried again before a block
     /// is erased or becomes full.
     pub starved: bool,
-    /// Valid pages read and not yet programmed.
-    pub staged: Lane,
 }
 
-impl Domain {
-    /// Whether another block is to be emptied, of `most` at a time.
-    #[inline]
-    pub fn wants_victim(&self, most: u32) -> bool {
-        self.active && self.jobs < most && !self.starved
-    }
-}
-
-/// The garbage collection task of one partition.
+/// The garbage collection task of one partition: when it collects what.
 #[derive(Clone)]
 pub(crate) struct Gc {
     /// Thresholds of each domain.
@@ -90,21 +73,8 @@ pub(crate) struct Gc {
     /// emptied in vain, so that space is always gained.
     pub last_resort: Box<dyn Victim>,
     pub domains: Vec<Domain>,
-    pub jobs: Vec<Job>,
-    /// Most jobs of one domain.
+    /// Most blocks of one domain emptied at the same time.
     max_jobs: u32,
-    /// Most 4 KiB pages being moved.
-    max_moving: u32,
-    /// 4 KiB pages being moved: from the generation of their read on.
-    pub moving: u32,
-    /// Jobs with pages that have not been looked at.
-    unread_jobs: u32,
-    /// Jobs whose block is empty and may be erased.
-    erasable: VecDeque<u32>,
-    /// Whether the generation of the next operation is scheduled.
-    ticking: bool,
-    /// The job whose turn it is to read.
-    turn: usize,
 }
 
 impl Gc {
@@ -112,32 +82,14 @@ impl Gc {
     pub fn new(layout: &Layout, index: u16, seed: u64) -> Self {
         let random = Stream::new(seed, &format!("gc/{index}"));
         let config = &layout.gc;
-        let domains = layout.partition.domains;
-        let pages = config.pages_in_flight.max(domains + 4);
         Gc {
             start_below: layout.partition.gc_start_below,
             stop_above: layout.partition.gc_stop_above,
             invocation: config.invocation.clone(),
             victim: config.victim.policy().build(random.clone()),
             last_resort: VictimConfig::Greedy(Default::default()).policy().build(random),
-            domains: (0..domains)
-                .map(|_| Domain {
-                    active: false,
-                    jobs: 0,
-                    cursor: 0,
-                    fruitless: 0,
-                    starved: false,
-                    staged: Lane::EMPTY,
-                })
-                .collect(),
-            jobs: Vec::new(),
+            domains: vec![Domain::default(); layout.partition.domains as usize],
             max_jobs: layout.partition.gc_jobs,
-            max_moving: pages * layout.geometry.slots_per_page,
-            moving: 0,
-            unread_jobs: 0,
-            erasable: VecDeque::new(),
-            ticking: false,
-            turn: 0,
         }
     }
 }

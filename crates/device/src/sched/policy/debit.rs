@@ -28,7 +28,23 @@ pub struct Debit {
     /// A fixed share for garbage collection instead of the feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gc_static: Option<f64>,
-    /// Share of map traffic; the host has what garbage collection leaves.
+    /// P for read scrubbing: share per read above its start threshold.
+    pub scrub_p: f64,
+    /// I for read scrubbing.
+    pub scrub_i: f64,
+    /// Smallest share of read scrubbing while it is active.
+    pub scrub_min: f64,
+    /// Largest share of read scrubbing.
+    pub scrub_max: f64,
+    /// P for wear levelling: share per erase above its threshold.
+    pub wear_levelling_p: f64,
+    /// I for wear levelling.
+    pub wear_levelling_i: f64,
+    /// Smallest share of wear levelling while it is active.
+    pub wear_levelling_min: f64,
+    /// Largest share of wear levelling.
+    pub wear_levelling_max: f64,
+    /// Share of map traffic; the host has what the background tasks leave.
     pub map: f64,
 }
 
@@ -42,6 +58,14 @@ impl Default for Debit {
             gc_min: 0.02,
             gc_max: 0.8,
             gc_static: None,
+            scrub_p: 1e-8,
+            scrub_i: 0.999,
+            scrub_min: 0.02,
+            scrub_max: 0.2,
+            wear_levelling_p: 1e-5,
+            wear_levelling_i: 0.999,
+            wear_levelling_min: 0.02,
+            wear_levelling_max: 0.1,
             map: 0.25,
         }
     }
@@ -53,8 +77,7 @@ impl Build for Debit {
             settings: self.clone(),
             random,
             slots: chips * depth,
-            gc_share: self.gc_static.unwrap_or(self.gc_min),
-            gc_active: false,
+            shares: self.loops().map(|feedback| Share { value: feedback.at_rest(), feedback, active: false }),
             debit: [0; Task::COUNT],
             limit: [0; Task::COUNT],
             open: 0,
@@ -68,18 +91,21 @@ impl Build for Debit {
             0.0..=1.0 => Ok(()),
             _ => Err(format!("scheduler.{key} is {value}; a share lies between 0 and 1")),
         };
-        share("gc_min", self.gc_min)?;
-        share("gc_max", self.gc_max)?;
         share("map", self.map)?;
         share("gc_static", self.gc_static.unwrap_or(0.0))?;
-        if self.gc_min > self.gc_max {
-            return Err(format!("scheduler.gc_min ({}) is above gc_max ({})", self.gc_min, self.gc_max));
-        }
-        if !(0.0..1.0).contains(&self.gc_i) {
-            return Err(format!("scheduler.gc_i is {}; it must be at least 0 and below 1", self.gc_i));
-        }
-        if !(self.gc_p >= 0.0 && self.gc_p.is_finite()) {
-            return Err(format!("scheduler.gc_p is {}; it must not be negative", self.gc_p));
+        for Feedback { task, p, i, min, max, .. } in self.loops() {
+            let name = task.label();
+            share(&format!("{name}_min"), min)?;
+            share(&format!("{name}_max"), max)?;
+            if min > max {
+                return Err(format!("scheduler.{name}_min ({min}) is above {name}_max ({max})"));
+            }
+            if !(0.0..1.0).contains(&i) {
+                return Err(format!("scheduler.{name}_i is {i}; it must be at least 0 and below 1"));
+            }
+            if !(p >= 0.0 && p.is_finite()) {
+                return Err(format!("scheduler.{name}_p is {p}; it must not be negative"));
+            }
         }
         if !(SHORTEST_PERIOD..=LONGEST).contains(&self.period) {
             return Err(format!(
@@ -96,14 +122,77 @@ const SHORTEST_PERIOD: Span = Span::from_us(1);
 /// At rest a share decays until it is this close to its least value.
 const SETTLED_WITHIN: f64 = 1e-6;
 
+/// How the share of one task follows its error.
+#[derive(Clone, Copy, Debug)]
+struct Feedback {
+    task: Task,
+    p: f64,
+    i: f64,
+    min: f64,
+    max: f64,
+    fixed: Option<f64>,
+}
+
+impl Debit {
+    /// The feedback of each background task.
+    fn loops(&self) -> [Feedback; 3] {
+        let &Debit { gc_p, gc_i, gc_min, gc_max, gc_static, .. } = self;
+        let &Debit { scrub_p, scrub_i, scrub_min, scrub_max, .. } = self;
+        let &Debit { wear_levelling_p, wear_levelling_i, wear_levelling_min, wear_levelling_max, .. } = self;
+        let feedback = |task, p, i, min, max| Feedback { task, p, i, min, max, fixed: None };
+        [
+            Feedback { fixed: gc_static, ..feedback(Task::Gc, gc_p, gc_i, gc_min, gc_max) },
+            feedback(Task::Scrub, scrub_p, scrub_i, scrub_min, scrub_max),
+            feedback(
+                Task::WearLevelling,
+                wear_levelling_p,
+                wear_levelling_i,
+                wear_levelling_min,
+                wear_levelling_max,
+            ),
+        ]
+    }
+}
+
+impl Feedback {
+    /// The share where the error has been zero for long.
+    fn at_rest(&self) -> f64 {
+        self.fixed.unwrap_or(self.min)
+    }
+
+    /// S[t] = P e[t] + I S[t-1] (eq. 1), from the former share to the next.
+    fn next(&self, former: f64, signals: &Signals) -> f64 {
+        let share = self.p * f64::from(signals.error[self.task as usize]) + self.i * former;
+        let at_rest = !signals.is_active(self.task) && share < self.min + SETTLED_WITHIN;
+        let share = if at_rest { self.min } else { share };
+        // The host's share is of no use to writes that wait for a free block.
+        let share = if signals.host_stalled && self.task == Task::Gc { self.max } else { share };
+        self.fixed.unwrap_or(share.clamp(self.min, self.max))
+    }
+}
+
+/// The share of one background task.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    feedback: Feedback,
+    value: f64,
+    active: bool,
+}
+
+impl Share {
+    /// What it takes from the host now.
+    fn taken(&self) -> f64 {
+        if self.active { self.value } else { 0.0 }
+    }
+}
+
 #[derive(Clone)]
 struct DebitArbiter {
     settings: Debit,
     random: Stream,
     /// Slots of all chips: the total that shares divide.
     slots: u32,
-    gc_share: f64,
-    gc_active: bool,
+    shares: [Share; 3],
     /// Outstanding operations of each task.
     debit: [u32; Task::COUNT],
     /// Most operations each task may have outstanding.
@@ -115,13 +204,19 @@ struct DebitArbiter {
 impl DebitArbiter {
     fn apply_shares(&mut self) {
         let limit = |share: f64| ((share * f64::from(self.slots)) as u32).max(1);
-        let gc_share = if self.gc_active { self.gc_share } else { 0.0 };
-        self.limit[Task::Gc as usize] = limit(self.gc_share);
+        for share in &self.shares {
+            self.limit[share.feedback.task as usize] = limit(share.value);
+        }
         self.limit[Task::Map as usize] = limit(self.settings.map);
-        self.limit[Task::Host as usize] = limit(1.0 - gc_share);
+        self.limit[Task::Host as usize] = limit(self.host_share());
         for task in 0..Task::COUNT {
             self.refresh(task);
         }
+    }
+
+    /// What the background tasks leave.
+    fn host_share(&self) -> f64 {
+        self.shares.iter().fold(1.0, |left, share| left - share.taken()).max(0.0)
     }
 
     #[inline]
@@ -176,28 +271,25 @@ impl Arbiter for DebitArbiter {
     }
 
     fn control(&mut self, signals: &Signals) {
-        let Debit { gc_p, gc_i, gc_min, gc_max, gc_static, .. } = self.settings;
-        self.gc_active = signals.gc_active;
-        // S[t] = P e[t] + I S[t-1] (eq. 1).
-        let share = gc_p * f64::from(signals.free_block_shortfall) + gc_i * self.gc_share;
-        let share = if !signals.gc_active && share < gc_min + SETTLED_WITHIN { gc_min } else { share };
-        // The host's share is of no use to writes that wait for a free block.
-        let share = if signals.host_stalled { gc_max } else { share };
-        self.gc_share = gc_static.unwrap_or(share.clamp(gc_min, gc_max));
+        for share in &mut self.shares {
+            share.active = signals.is_active(share.feedback.task);
+            share.value = share.feedback.next(share.value, signals);
+        }
         self.apply_shares();
     }
 
     fn is_settled(&self) -> bool {
-        !self.gc_active && (self.settings.gc_static.is_some() || self.gc_share <= self.settings.gc_min)
+        self.shares.iter().all(|share| !share.active && share.value <= share.feedback.at_rest())
     }
 
     fn shares_ppm(&self) -> [u64; Task::COUNT] {
         let ppm = |share: f64| (share * 1e6) as u64;
-        let gc = if self.gc_active { self.gc_share } else { 0.0 };
         let mut shares = [0; Task::COUNT];
-        shares[Task::Gc as usize] = ppm(gc);
+        for share in &self.shares {
+            shares[share.feedback.task as usize] = ppm(share.taken());
+        }
         shares[Task::Map as usize] = ppm(self.settings.map);
-        shares[Task::Host as usize] = ppm(1.0 - gc);
+        shares[Task::Host as usize] = ppm(self.host_share());
         shares
     }
 }

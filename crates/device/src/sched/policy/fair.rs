@@ -19,30 +19,45 @@ pub struct Fair {
     pub map: u32,
     /// Weight of garbage collection.
     pub gc: u32,
+    /// Weight of read scrubbing.
+    pub scrub: u32,
+    /// Weight of wear levelling.
+    pub wear_levelling: u32,
 }
 
 impl Default for Fair {
     fn default() -> Self {
-        Fair { host: 1, map: 1, gc: 1 }
+        Fair { host: 1, map: 1, gc: 1, scrub: 1, wear_levelling: 1 }
     }
 }
 
 impl Build for Fair {
     fn build(&self, chips: u32, _depth: u32, _random: Stream) -> Box<dyn Arbiter> {
-        let mut weights = [0; Task::COUNT];
-        weights[Task::Host as usize] = self.host;
-        weights[Task::Map as usize] = self.map;
-        weights[Task::Gc as usize] = self.gc;
+        let weights = self.weights().map(|(_, weight)| weight);
         Box::new(FairArbiter { weights, chips: vec![Progress::default(); chips as usize] })
     }
 
     fn validate(&self) -> Result<(), String> {
-        for (key, weight) in [("host", self.host), ("map", self.map), ("gc", self.gc)] {
+        for (task, weight) in self.weights() {
             if weight == 0 || weight > 1000 {
+                let key = task.label();
                 return Err(format!("scheduler.{key} is {weight}; a weight lies between 1 and 1000"));
             }
         }
         Ok(())
+    }
+}
+
+impl Fair {
+    /// Each task's weight, in the order of tasks.
+    fn weights(&self) -> [(Task, u32); Task::COUNT] {
+        [
+            (Task::Host, self.host),
+            (Task::Map, self.map),
+            (Task::Gc, self.gc),
+            (Task::Scrub, self.scrub),
+            (Task::WearLevelling, self.wear_levelling),
+        ]
     }
 }
 

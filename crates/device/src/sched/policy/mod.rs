@@ -14,7 +14,7 @@ flashkeel_config::axis! {
     pub enum SchedulerConfig as "scheduler": Build {
         /// One queue for all tasks, in order of arrival.
         Fifo(Fifo) in fifo = "fifo",
-        /// Fixed priority: map, host, garbage collection.
+        /// Fixed priority: map, host, garbage collection, scrubbing, wear levelling.
         Priority(Priority) in priority = "priority",
         /// Weighted fair queueing: virtual time per task per chip.
         Fair(Fair) in fair = "fair",
@@ -46,13 +46,38 @@ pub trait Build {
 /// The state of the FTL that a share controller reacts to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signals {
-    /// Whether garbage collection is at work.
-    pub gc_active: bool,
-    /// Free blocks missing to the threshold that starts garbage collection
-    /// (AutoSSD, eq. 2).
-    pub free_block_shortfall: u32,
+    /// Bit set of the background tasks at work.
+    pub active: u32,
+    /// How far each background task is from its target (AutoSSD, eq. 2): free
+    /// blocks missing to the threshold that starts garbage collection; reads of
+    /// the most read block above the one that starts scrubbing; erases by which
+    /// the spread of wear is above the one that starts wear levelling.
+    pub error: [u32; Task::COUNT],
     /// Whether writes of the host wait for a free block.
     pub host_stalled: bool,
+}
+
+impl Signals {
+    /// Says whether `task` is at work, and how far it is from its target.
+    pub fn set(&mut self, task: Task, active: bool, error: u32) {
+        self.active |= u32::from(active) << task as u32;
+        self.error[task as usize] = error;
+    }
+
+    /// Whether `task` is at work.
+    pub fn is_active(&self, task: Task) -> bool {
+        self.active >> task as u32 & 1 == 1
+    }
+
+    /// The signals of two partitions in one: the larger error counts.
+    pub fn with(mut self, other: Signals) -> Signals {
+        self.active |= other.active;
+        for (error, more) in self.error.iter_mut().zip(other.error) {
+            *error = more.max(*error);
+        }
+        self.host_stalled |= other.host_stalled;
+        self
+    }
 }
 
 /// Every task's bit.

@@ -10,7 +10,8 @@ use super::{Arbiter, Build, Pending};
 use crate::address::ChipId;
 use crate::sched::Task;
 
-/// Settings of `priority`: none; tasks rank map, host, garbage collection.
+/// Settings of `priority`: none; tasks rank map, host, garbage collection,
+/// scrubbing, wear levelling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Priority {}
@@ -22,7 +23,7 @@ impl Build for Priority {
 }
 
 /// The tasks in order of falling priority.
-const RANKS: [Task; Task::COUNT] = [Task::Map, Task::Host, Task::Gc];
+const RANKS: [Task; Task::COUNT] = [Task::Map, Task::Host, Task::Gc, Task::Scrub, Task::WearLevelling];
 
 #[derive(Clone)]
 struct PriorityArbiter;

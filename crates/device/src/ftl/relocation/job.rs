@@ -1,5 +1,6 @@
 //! One block being emptied.
 
+use super::Mover;
 use crate::address::BlockId;
 
 /// How far the emptying of a block has come.
@@ -15,9 +16,10 @@ pub(crate) enum Progress {
     Erasing,
 }
 
-/// A job of garbage collection.
+/// A block being emptied, and by whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
+    pub mover: Mover,
     pub progress: Progress,
     pub block: BlockId,
     pub domain: u32,
@@ -32,6 +34,11 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// A job that has not looked at any page.
+    pub fn new(mover: Mover, block: BlockId, domain: u32) -> Self {
+        Job { mover, progress: Progress::Moving, block, domain, next_page: 0, reads: 0, erases: 0, copies: 0 }
+    }
+
     /// Whether every valid page has been moved.
     pub fn is_emptied(&self, pages_per_block: u32) -> bool {
         self.next_page == pages_per_block && self.reads == 0 && self.copies == 0

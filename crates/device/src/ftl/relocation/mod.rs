@@ -1,0 +1,163 @@
+//! Relocation: emptying blocks and erasing them.
+//!
+//! Garbage collection, read scrubbing and wear levelling are tasks of their
+//! own; they differ in when they start and which block they choose. How its
+//! data is moved is the same for all and stands here.
+
+mod job;
+mod room;
+mod steps;
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+pub(crate) use job::{Job, Progress};
+
+use super::{Lane, Writer};
+use crate::sched::{Purpose, Task};
+
+/// A task that relocates data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Mover {
+    /// Garbage collection.
+    Gc,
+    /// Read scrubbing.
+    Scrub,
+    /// Wear levelling.
+    WearLevelling,
+}
+
+impl Mover {
+    /// Every mover.
+    pub const ALL: [Mover; 3] = [Mover::Gc, Mover::Scrub, Mover::WearLevelling];
+    /// Number of movers.
+    pub const COUNT: usize = Mover::ALL.len();
+
+    /// Whose request queue its operations go through.
+    pub const fn task(self) -> Task {
+        match self {
+            Mover::Gc => Task::Gc,
+            Mover::Scrub => Task::Scrub,
+            Mover::WearLevelling => Task::WearLevelling,
+        }
+    }
+
+    /// The write points that its data goes to.
+    pub const fn writer(self) -> Writer {
+        match self {
+            Mover::Gc => Writer::Gc,
+            Mover::Scrub => Writer::Scrub,
+            Mover::WearLevelling => Writer::WearLevelling,
+        }
+    }
+
+    const fn read(self) -> Purpose {
+        match self {
+            Mover::Gc => Purpose::GcRead,
+            Mover::Scrub => Purpose::ScrubRead,
+            Mover::WearLevelling => Purpose::WearLevellingRead,
+        }
+    }
+
+    const fn program(self) -> Purpose {
+        match self {
+            Mover::Gc => Purpose::GcProgram,
+            Mover::Scrub => Purpose::ScrubProgram,
+            Mover::WearLevelling => Purpose::WearLevellingProgram,
+        }
+    }
+
+    const fn erase(self) -> Purpose {
+        match self {
+            Mover::Gc => Purpose::Erase,
+            Mover::Scrub => Purpose::ScrubErase,
+            Mover::WearLevelling => Purpose::WearLevellingErase,
+        }
+    }
+}
+
+/// What a mover is doing in one allocation domain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DomainMoves {
+    /// Blocks being emptied.
+    pub jobs: u32,
+    /// Valid pages read and not yet programmed.
+    pub staged: Lane,
+}
+
+/// What one mover is doing.
+#[derive(Clone, Debug)]
+pub(crate) struct Moves {
+    pub domains: Vec<DomainMoves>,
+    /// Most 4 KiB pages being moved.
+    max_moving: u32,
+    /// 4 KiB pages being moved: from the generation of their read on.
+    pub moving: u32,
+    /// Jobs with pages that have not been looked at.
+    unread_jobs: u32,
+    /// Jobs whose block is empty and may be erased.
+    erasable: VecDeque<u32>,
+    /// Whether the generation of the next operation is scheduled.
+    ticking: bool,
+    /// The job whose turn it is to read.
+    turn: usize,
+}
+
+impl Moves {
+    /// At rest, with room for `max_moving` 4 KiB pages in the controller.
+    fn new(domains: u32, max_moving: u32) -> Self {
+        Moves {
+            domains: vec![DomainMoves { jobs: 0, staged: Lane::EMPTY }; domains as usize],
+            max_moving,
+            moving: 0,
+            unread_jobs: 0,
+            erasable: VecDeque::new(),
+            ticking: false,
+            turn: 0,
+        }
+    }
+
+    /// Blocks being emptied.
+    pub fn jobs(&self) -> u32 {
+        self.domains.iter().map(|domain| domain.jobs).sum()
+    }
+}
+
+/// The relocation of one partition: what each mover is doing, and the blocks
+/// being emptied.
+#[derive(Clone, Debug)]
+pub(crate) struct Relocation {
+    movers: [Moves; Mover::COUNT],
+    pub jobs: Vec<Job>,
+}
+
+impl Relocation {
+    /// At rest. `pages_in_flight` counts the flash pages that each mover may
+    /// hold in the controller.
+    pub fn new(domains: u32, slots_per_page: u32, pages_in_flight: [u32; Mover::COUNT]) -> Self {
+        // Each domain may hold part of a page that the others must not wait for.
+        let moves = |pages: u32| Moves::new(domains, pages.max(domains + 4) * slots_per_page);
+        Relocation { movers: pages_in_flight.map(moves), jobs: Vec::new() }
+    }
+
+    /// Blocks being emptied in `domain`.
+    pub fn jobs_of(&self, mover: Mover, domain: u32) -> u32 {
+        self[mover].domains[domain as usize].jobs
+    }
+}
+
+impl Index<Mover> for Relocation {
+    type Output = Moves;
+    #[inline]
+    fn index(&self, mover: Mover) -> &Moves {
+        &self.movers[mover as usize]
+    }
+}
+
+impl IndexMut<Mover> for Relocation {
+    #[inline]
+    fn index_mut(&mut self, mover: Mover) -> &mut Moves {
+        &mut self.movers[mover as usize]
+    }
+}

@@ -1,0 +1,304 @@
+//! The steps of relocation: one operation generated after another, each after
+//! a delay, and reactions to their completion. Erases come first, because they
+//! free space, then programs, because they free memory, then reads.
+
+use flashkeel_engine::{Cause, Time};
+
+use super::{Job, Mover, Progress};
+use crate::address::{BlockId, Home, NONE, Ppn};
+use crate::ftl::{Entry, Ftl};
+use crate::machine::{Event, Machine};
+use crate::sched::Operation;
+
+impl Ftl {
+    /// Makes sure that the mover's next operation is generated, if there is one.
+    #[inline]
+    pub fn wake(&mut self, now: Time, mover: Mover, machine: &mut Machine) {
+        if !self.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover, machine) {
+            self.relocation[mover].ticking = true;
+            let delay = machine.controller.background_generation.draw(&mut machine.random);
+            machine.schedule(now + delay, Event::Relocate(u32::from(self.index), mover as u32));
+        }
+    }
+
+    /// Lets every mover go on, as after a block has become free.
+    pub fn wake_all(&mut self, now: Time, machine: &mut Machine) {
+        for mover in Mover::ALL {
+            self.wake(now, mover, machine);
+        }
+    }
+
+    /// Whether the present window lets the mover run, or the host needs it to
+    /// run whatever the window.
+    #[inline]
+    fn may_run(&self, mover: Mover, machine: &Machine) -> bool {
+        machine.background_allowed || (mover == Mover::Gc && self.gc_is_urgent())
+    }
+
+    /// Whether an operation could be generated, or a victim chosen, now.
+    #[inline]
+    fn has_work(&self, mover: Mover) -> bool {
+        let moves = &self.relocation[mover];
+        if !moves.erasable.is_empty() {
+            return true;
+        }
+        let may_read = moves.moving + self.slots_per_page <= moves.max_moving && moves.unread_jobs > 0;
+        let mut staged = 0;
+        for domain in &moves.domains {
+            staged += domain.staged.len;
+            if domain.staged.len >= self.slots_per_page {
+                return true;
+            }
+        }
+        // With nothing else on its way, a part of a page goes out alone.
+        may_read || (staged > 0 && staged == moves.moving) || self.wants_victim(mover)
+    }
+
+    fn wants_victim(&self, mover: Mover) -> bool {
+        match mover {
+            Mover::Gc => self.gc_wants_victim(),
+            Mover::Scrub => self.scrub_wants_victim(),
+            Mover::WearLevelling => self.wear_levelling_wants_victim(),
+        }
+    }
+
+    /// Generates the mover's next operation, if there is one.
+    pub fn relocate(&mut self, now: Time, mover: Mover, machine: &mut Machine) {
+        self.relocation[mover].ticking = false;
+        if !self.may_run(mover, machine) {
+            return;
+        }
+        match mover {
+            Mover::Gc => self.gc_start_jobs(now, machine),
+            Mover::Scrub => self.scrub_start_jobs(now, machine),
+            Mover::WearLevelling => self.wear_levelling_start_job(now, machine),
+        }
+        // Part of a page is programmed only if nothing more will come to fill it.
+        let generated = self.erase_next(now, mover, machine)
+            || self.program_next(now, mover, machine, false)
+            || self.read_next(now, mover, machine)
+            || self.program_next(now, mover, machine, true);
+        if generated {
+            self.wake(now, mover, machine);
+        }
+    }
+
+    /// Begins to empty a full block.
+    pub(in crate::ftl) fn start_job(
+        &mut self,
+        now: Time,
+        mover: Mover,
+        domain: u32,
+        block: BlockId,
+        machine: &mut Machine,
+    ) {
+        self.blocks.choose(block);
+        let jobs = &mut self.relocation.jobs;
+        let unused = jobs.iter().position(|job| job.progress == Progress::Unused);
+        let index = unused.unwrap_or(jobs.len());
+        let job = Job::new(mover, block, domain);
+        if unused.is_some() {
+            jobs[index] = job;
+        } else {
+            jobs.push(job);
+        }
+        let moves = &mut self.relocation[mover];
+        moves.domains[domain as usize].jobs += 1;
+        moves.unread_jobs += 1;
+        if self.blocks.valid(block) == 0 {
+            self.relocation.jobs[index].next_page = self.pages_per_block;
+            self.relocation[mover].unread_jobs -= 1;
+            self.check_job(now, index as u32, machine);
+        }
+    }
+
+    /// Erases an emptied block, on one chip of its group after the other, so
+    /// that the other chips can stand in for the one that is busy.
+    fn erase_next(&mut self, now: Time, mover: Mover, machine: &mut Machine) -> bool {
+        let Some(index) = self.relocation[mover].erasable.pop_front() else { return false };
+        let job = &mut self.relocation.jobs[index as usize];
+        let block = job.block;
+        let operations = &mut machine.dispatcher.operations;
+        let id = operations.create(now, mover.erase(), mover.task(), self.index, Cause::Controller);
+        let operation = &mut operations[id];
+        operation.chip = self.stripes.member(self.blocks.chip(block), job.erases);
+        operation.target = block.0;
+        operation.owner = index;
+        job.erases += 1;
+        machine.enqueue(now, id);
+        true
+    }
+
+    /// Programs a page of moved data; part of a page only if nothing that is
+    /// on its way can fill it.
+    fn program_next(&mut self, now: Time, mover: Mover, machine: &mut Machine, partial: bool) -> bool {
+        for domain in 0..self.domains {
+            let staged = self.relocation[mover].domains[domain as usize].staged.len;
+            let count = staged.min(self.slots_per_page);
+            let enough =
+                count == self.slots_per_page || (partial && count > 0 && !self.expects_data(mover, domain));
+            if !enough || !self.may_program(mover, domain) {
+                continue;
+            }
+            let mut lane = self.relocation[mover].domains[domain as usize].staged;
+            let id = self.form(now, &mut lane, count, mover.program(), domain, machine);
+            self.relocation[mover].domains[domain as usize].staged = lane;
+            let placed = self.try_place(now, id, machine);
+            assert!(placed, "{mover:?} has an open block or may open one");
+            return true;
+        }
+        false
+    }
+
+    /// Whether a page of moved data can be placed in `domain`.
+    fn may_program(&self, mover: Mover, domain: u32) -> bool {
+        let may_open = match mover {
+            Mover::Gc => self.blocks.free_in(domain) > 0,
+            Mover::Scrub | Mover::WearLevelling => self.has_spare_block(domain),
+        };
+        may_open || self.points.room(mover.writer(), domain) > 0
+    }
+
+    /// Whether more valid pages of `domain` will be staged.
+    fn expects_data(&self, mover: Mover, domain: u32) -> bool {
+        self.relocation.jobs.iter().any(|job| {
+            job.progress == Progress::Moving
+                && job.mover == mover
+                && job.domain == domain
+                && (job.reads > 0 || job.next_page < self.pages_per_block)
+        })
+    }
+
+    /// Generates the next read, taking turns among the blocks being emptied.
+    fn read_next(&mut self, now: Time, mover: Mover, machine: &mut Machine) -> bool {
+        let jobs = self.relocation.jobs.len();
+        for step in 0..jobs {
+            let moves = &self.relocation[mover];
+            if moves.moving + self.slots_per_page > moves.max_moving {
+                return false;
+            }
+            let index = (moves.turn + step) % jobs;
+            let job = &self.relocation.jobs[index];
+            if job.mover != mover || job.progress != Progress::Moving {
+                continue;
+            }
+            let block = job.block;
+            let Some((page, valid)) = self.next_page(index) else {
+                self.check_job(now, index as u32, machine);
+                continue;
+            };
+            self.relocation.jobs[index].reads += 1;
+            let moves = &mut self.relocation[mover];
+            moves.turn = index + 1;
+            moves.moving += valid;
+            self.blocks.begin_read(block);
+            let operations = &mut machine.dispatcher.operations;
+            let id = operations.create(now, mover.read(), mover.task(), self.index, Cause::Controller);
+            let operation = &mut operations[id];
+            self.aim(operation, block.0 * self.pages_per_block + page);
+            operation.slots = valid as u16;
+            operation.owner = index as u32;
+            machine.enqueue(now, id);
+            return true;
+        }
+        false
+    }
+
+    /// The job's next page with valid data, and how many 4 KiB pages are.
+    fn next_page(&mut self, index: usize) -> Option<(u32, u32)> {
+        while self.relocation.jobs[index].next_page < self.pages_per_block {
+            let job = &mut self.relocation.jobs[index];
+            let page = job.next_page;
+            job.next_page += 1;
+            let first = Ppn((job.block.0 * self.pages_per_block + page) * self.slots_per_page);
+            let valid = self.map.valid_run(first, self.slots_per_page).count_ones();
+            if job.next_page == self.pages_per_block {
+                let mover = job.mover;
+                self.relocation[mover].unread_jobs -= 1;
+            }
+            if valid > 0 {
+                self.map.prefetch_held(first);
+                return Some((page, valid));
+            }
+        }
+        None
+    }
+
+    /// A page of a block being emptied has been read: what is still valid is
+    /// staged.
+    pub fn relocation_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let index = operation.owner;
+        let first = Ppn(operation.target * self.slots_per_page);
+        let job = &mut self.relocation.jobs[index as usize];
+        job.reads -= 1;
+        let (mover, domain) = (job.mover, job.domain as usize);
+        let mut valid = self.map.valid_run(first, self.slots_per_page);
+        job.copies += valid.count_ones();
+        let moves = &mut self.relocation[mover];
+        moves.moving = moves.moving - u32::from(operation.slots) + valid.count_ones();
+        while valid != 0 {
+            let ppn = Ppn(first.0 + valid.trailing_zeros());
+            valid &= valid - 1;
+            let entry = Entry::new(self.map.holds(ppn), Home(ppn.0), index, 0, now);
+            self.entries.push(&mut moves.domains[domain].staged, entry, None);
+        }
+        self.read_done(now, operation, machine);
+        self.check_job(now, index, machine);
+        self.wake(now, mover, machine);
+    }
+
+    /// One moved page has its new home settled, map included.
+    pub(in crate::ftl) fn copy_done(&mut self, now: Time, job: u32, machine: &mut Machine) {
+        self.relocation.jobs[job as usize].copies -= 1;
+        self.check_job(now, job, machine);
+    }
+
+    /// The last read of a block on its way is done.
+    pub(in crate::ftl) fn readers_gone(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
+        let waits = |job: &Job| job.block == block && job.progress == Progress::AwaitingReaders;
+        if let Some(index) = self.relocation.jobs.iter().position(waits) {
+            self.make_erasable(now, index as u32, machine);
+        }
+    }
+
+    fn check_job(&mut self, now: Time, index: u32, machine: &mut Machine) {
+        let job = &mut self.relocation.jobs[index as usize];
+        if job.progress != Progress::Moving || !job.is_emptied(self.pages_per_block) {
+            return;
+        }
+        debug_assert_eq!(self.blocks.valid(job.block), 0, "an emptied block holds valid pages");
+        if self.blocks.is_read(job.block) {
+            job.progress = Progress::AwaitingReaders;
+        } else {
+            self.make_erasable(now, index, machine);
+        }
+    }
+
+    fn make_erasable(&mut self, now: Time, index: u32, machine: &mut Machine) {
+        let job = &mut self.relocation.jobs[index as usize];
+        job.progress = Progress::Erasing;
+        let mover = job.mover;
+        self.relocation[mover].erasable.push_back(index);
+        self.wake(now, mover, machine);
+    }
+
+    /// A block has been erased.
+    pub fn erase_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        debug_assert_ne!(operation.owner, NONE);
+        let job = &mut self.relocation.jobs[operation.owner as usize];
+        if job.erases < self.stripes.width() {
+            return self.make_erasable(now, operation.owner, machine);
+        }
+        job.progress = Progress::Unused;
+        let (mover, block, domain) = (job.mover, job.block, job.domain);
+        self.blocks.free(block);
+        if let Some(wear) = &mut self.wear {
+            wear.erased(now, block.0);
+        }
+        self.relocation[mover].domains[domain as usize].jobs -= 1;
+        self.gc_gained(domain);
+        self.wear_levelling_check(now, domain, block, machine);
+        self.retry_stalled(now, domain, machine);
+        self.wake_all(now, machine);
+    }
+}

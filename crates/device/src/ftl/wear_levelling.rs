@@ -1,0 +1,169 @@
+//! Static wear levelling: where blocks have been erased much less often than
+//! others, the data that sits on them moves to the most worn free block, and
+//! they go back into use.
+
+use flashkeel_engine::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Ftl, Mover, Writer};
+use crate::address::BlockId;
+use crate::config::Layout;
+use crate::machine::Machine;
+
+/// When wear is levelled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WearLevellingConfig {
+    /// Whether wear is levelled at all.
+    pub enabled: bool,
+    /// Erases by which a free block may be ahead of the least worn full one
+    /// before they change places.
+    pub threshold: u32,
+    /// Flash pages held in the controller while they are moved.
+    pub pages_in_flight: u32,
+}
+
+impl Default for WearLevellingConfig {
+    /// Values of ours.
+    fn default() -> Self {
+        WearLevellingConfig { enabled: false, threshold: 100, pages_in_flight: 16 }
+    }
+}
+
+impl WearLevellingConfig {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    pub fn validate(&self) -> Result<(), String> {
+        if !(1..=1_000_000).contains(&self.threshold) {
+            return Err(format!("wear_levelling.threshold is {}; 1 to 1000000", self.threshold));
+        }
+        if !(1..=1 << 16).contains(&self.pages_in_flight) {
+            return Err(format!("wear_levelling.pages_in_flight is {}; 1 to 65536", self.pages_in_flight));
+        }
+        Ok(())
+    }
+}
+
+/// Wear levelling in one allocation domain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Domain {
+    /// A full block is to change places with a free one.
+    due: bool,
+    /// No block has been erased less often.
+    least_erased: u32,
+}
+
+/// The wear levelling task of one partition.
+#[derive(Clone, Debug)]
+pub(crate) struct WearLevelling {
+    threshold: u32,
+    domains: Vec<Domain>,
+}
+
+impl WearLevelling {
+    /// At rest.
+    pub fn new(layout: &Layout) -> Self {
+        let config = &layout.wear_levelling;
+        WearLevelling {
+            // Wear has no threshold where it is not levelled.
+            threshold: if config.enabled { config.threshold } else { u32::MAX },
+            domains: vec![Domain::default(); layout.partition.domains as usize],
+        }
+    }
+}
+
+impl Ftl {
+    /// `block` of `domain` has been erased: it may be worn too much for what
+    /// the host writes.
+    #[inline]
+    pub(super) fn wear_levelling_check(
+        &mut self,
+        now: Time,
+        domain: u32,
+        block: BlockId,
+        machine: &mut Machine,
+    ) {
+        let erases = self.blocks.erase_count(block);
+        let state = &mut self.wear_levelling.domains[domain as usize];
+        if erases.saturating_sub(state.least_erased) <= self.wear_levelling.threshold {
+            return;
+        }
+        state.least_erased = self.blocks.erase_range(domain).0;
+        if !state.due && self.worn_pair(domain).is_some() {
+            self.wear_levelling.domains[domain as usize].due = true;
+            machine.wake_control(now);
+        }
+    }
+
+    /// The least worn full block of `domain`, where the most worn free one is
+    /// ahead of it by more than the threshold.
+    fn worn_pair(&self, domain: u32) -> Option<BlockId> {
+        let (coldest, most_worn) =
+            (self.blocks.least_worn_full(domain)?, self.blocks.most_worn_free(domain)?);
+        let erases = |block| self.blocks.erase_count(block);
+        let ahead = erases(most_worn).saturating_sub(erases(coldest));
+        (ahead > self.wear_levelling.threshold).then_some(coldest)
+    }
+
+    /// Whether wear levelling is at work.
+    pub fn wear_levelling_is_active(&self) -> bool {
+        self.wear_levelling.domains.iter().any(|domain| domain.due)
+            || self.relocation[Mover::WearLevelling].jobs() > 0
+    }
+
+    /// Erases by which the most worn block is ahead of the least worn one of
+    /// the same domain.
+    pub fn erase_count_spread(&self) -> u32 {
+        (0..self.domains).map(|domain| self.spread_in(domain)).max().unwrap_or(0)
+    }
+
+    fn spread_in(&self, domain: u32) -> u32 {
+        let (least, most) = self.blocks.erase_range(domain);
+        most - least
+    }
+
+    /// Erases by which that is above the threshold, in the worst domain at work.
+    pub(super) fn wear_levelling_excess(&self) -> u32 {
+        let due = (0..self.domains).filter(|&domain| self.wear_levelling.domains[domain as usize].due);
+        let spread = due.map(|domain| self.spread_in(domain)).max().unwrap_or(0);
+        spread.saturating_sub(self.wear_levelling.threshold)
+    }
+
+    #[inline]
+    pub(super) fn wear_levelling_wants_victim(&self) -> bool {
+        self.wear_levelling.domains.iter().any(|domain| domain.due)
+            && self.relocation[Mover::WearLevelling].jobs() == 0
+    }
+
+    /// Chooses a full block to change places, if there is room for its pages.
+    pub(super) fn wear_levelling_start_job(&mut self, now: Time, machine: &mut Machine) {
+        for domain in 0..self.domains {
+            if self.relocation[Mover::WearLevelling].jobs() > 0 {
+                return;
+            }
+            if !self.wear_levelling.domains[domain as usize].due || !self.has_spare_block(domain) {
+                continue;
+            }
+            match self.worn_pair(domain) {
+                Some(block) => self.start_job(now, Mover::WearLevelling, domain, block, machine),
+                None => self.wear_levelling.domains[domain as usize].due = false,
+            }
+        }
+    }
+
+    /// Opens the most worn free block of `domain` for the data that wear
+    /// levelling moves, if there is none open; whether it did.
+    pub(super) fn open_worn_block(&mut self, domain: u32) -> bool {
+        let writer = Writer::WearLevelling;
+        if self.points.room(writer, domain) > 0 || !self.has_spare_block(domain) {
+            return false;
+        }
+        let Some(block) = self.blocks.most_worn_free(domain) else { return false };
+        self.blocks.take(block);
+        self.points.reopen(writer, self.blocks.chip(block), block, 0);
+        true
+    }
+}

@@ -133,7 +133,8 @@ impl Source for Synthesis {
             self.requests_left -= 1;
             self.counts.read += 1;
             self.counts.deliver(operation);
-            batch.push(Arrival { time: Time(time_ns), operation, lba: Lba(page * PAGE_SECTORS), sectors });
+            let lba = Lba(page * PAGE_SECTORS);
+            batch.push(Arrival { time: Time(time_ns), operation, lba, sectors, asked_sectors: sectors });
         }
         Ok(())
     }

@@ -126,3 +126,33 @@ def test_error_in_a_worker_process_keeps_its_type():
 
 def test_version_is_one():
     assert flashkeel.__version__.count(".") == 2
+
+
+def test_a_profile_says_in_every_result_what_it_rests_on():
+    experiment = Experiment.from_toml(SMALL).set("workload.requests", 3000)
+    experiment.set("workload.source", {"policy": "profile", "name": "rad-as", "intensity": 2.0})
+    for run in experiment.run(seeds=2):
+        assert (run.synthetic, run.profile, run.data["basis"]) == (True, "rad-as", "synthetic")
+        notes = "\n".join(run.data["notes"])
+        assert "profile rad-as is synthetic, no recorded trace: after AutoSSD" in notes
+        assert "lies all over the device's" in notes
+        # Two seeds of 3000 requests, 24.9 ms apart, twice as fast.
+        assert run.data["simulated_s"] == pytest.approx(2 * 3000 * 0.0249 / 2, rel=0.3)
+
+
+def test_an_experiment_on_the_default_device_has_room_for_a_profile():
+    experiment = Experiment.with_profile("lm-tbe").set("workload.requests", 10)
+    (plan,) = experiment.plans()
+    assert plan["config"]["workload"]["source"]["name"] == "lm-tbe"
+
+
+def test_a_trace_is_scanned_once_and_its_progress_told(tmp_path, monkeypatch):
+    lines = (f"{n * 1000} 0 {n % 1000 * 8} 8 1\n" for n in range(40_000))
+    (tmp_path / "t.mqsim").write_text("".join(lines))
+    experiment = Experiment.from_toml(SMALL)
+    experiment.set("workload.source", {"policy": "trace", "path": str(tmp_path / "t.mqsim")})
+    told = []
+    plans = experiment.plans(progress=lambda *report: told.append(report))
+    assert {phase for phase, _ in told} == {"scan"}
+    monkeypatch.setattr("flashkeel._core.resolve", None)
+    assert experiment.plans() == plans

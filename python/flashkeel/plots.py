@@ -44,6 +44,7 @@ _CAUSE_COLOURS = {
     "behind_scrub": "#9E9AC8",
     "behind_wear_levelling": "#6A51A3",
     "reconstruction": "#DD1C77",
+    "suspension": "#7A0177",
     "map_load": "#1B7837",
     "aggregation": "#E6C700",
     "buffer_full": "#B8860B",

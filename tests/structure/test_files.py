@@ -9,7 +9,9 @@ MOST_LINES = 500
 
 HELPERS = {
     "crates/device/src/front/buffer/state.rs": "what every buffer policy works on",
-    "crates/device/src/ftl/redundancy/stripes.rs": "how every policy's stripes lie on chips",
+    "crates/device/src/front/buffer/stripe_queue.rs": "which stripes have buffered pages",
+    "crates/device/src/ftl/redundancy/stripes.rs": "how physical stripes lie on chips",
+    "crates/device/src/ftl/redundancy/static_stripes.rs": "how logical stripes lie on chips",
     "crates/device/src/ftl/slc/state.rs": "what waits to be folded",
 }
 """Files in the folder of an axis that are no policies, and what they are."""

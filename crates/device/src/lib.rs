@@ -20,7 +20,7 @@ mod ssd;
 pub use config::{DeviceConfig, Layout, MapCacheSize};
 pub use counters::{Counters, Report};
 pub use flash::wear::Law;
-pub use flash::{Endurance, Geometry, GeometryConfig, TimingConfig, WearConfig};
+pub use flash::{Endurance, Geometry, GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
 pub use front::buffer::BufferKind;
 pub use front::throttle::{PAGE_BYTES, Passed, Stretch, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};

@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd};
+use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd, SuspensionConfig};
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{Completion, Leaf, Operation, RequestId, Span, Status, Submit, Time};
 use proptest::prelude::*;
@@ -60,7 +60,19 @@ prop_compose! {
         slack in prop::sample::select(vec![1.0, 1.0, 0.9, 0.5]),
         scrub in (prop::bool::ANY, 1..60u32, 0.1..1.0f64, 1..4u32, 1..4u32),
         wear_levelling in (prop::bool::ANY, 1..6u32, 1..4u32),
-        rain in prop::sample::select(vec![("none", "plain"), ("none", "plain"), ("physical", "plain"), ("physical", "reconstruct")]),
+        rain in prop::sample::select(vec![
+            ("none", "plain"),
+            ("none", "plain"),
+            ("physical", "plain"),
+            ("physical", "reconstruct"),
+            ("physical", "gc-tolerant"),
+            ("logical", "plain"),
+            ("logical", "reconstruct"),
+            ("logical", "gc-tolerant"),
+            ("logical", "gc-tolerant"),
+        ]),
+        update in prop::sample::select(vec!["cheaper", "gc-tolerant"]),
+        suspension in prop::sample::select(vec![None, None, Some(1), Some(4)]),
     ) -> Option<DeviceConfig> {
         let (channels, chips, planes, multi_plane, blocks, pages) = shape;
         let (kind, rewrite, flush, size) = buffer;
@@ -77,6 +89,7 @@ prop_compose! {
             MapCacheSize::Size(Bytes((pages * 4096) << partitions.len()))
         });
         config.allocation = policy(allocation);
+        config.suspension = suspension.map(|limit| SuspensionConfig { limit, ..Default::default() });
         config.redundancy = policy(rain.0);
         config.read_path = policy(rain.1);
         config.buffer.kind = policy(kind);
@@ -105,6 +118,17 @@ prop_compose! {
         config.precondition.pattern = policy::<Pattern>(others.2);
         config.window = policy(front_door.0);
         config.throttle = policy(front_door.1);
+        if rain.0 == "logical" {
+            // What logical stripes need beside them.
+            config.redundancy = policy(serde_json::json!({ "policy": "logical", "update": update }));
+            config.geometry.channels *= 2;
+            config.allocation = policy("striped");
+            config.map_cache = MapCacheSize::All;
+            config.buffer.rewrite = policy("coalesce");
+            if kind == "none" {
+                config.buffer.kind = policy("back");
+            }
+        }
         tightest(config, slack)
     }
 }

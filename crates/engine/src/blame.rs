@@ -57,6 +57,8 @@ causes! {
     BehindWearLevelling = "behind_wear_levelling",
     /// Rebuilding a page from the rest of its stripe, or waiting behind that.
     Reconstruction = "reconstruction",
+    /// Own program or erase suspended, or a chip suspending or resuming one.
+    Suspension = "suspension",
     /// Waiting for the map page that translates the request.
     MapLoad = "map_load",
     /// Waiting for other writes to fill the flash page.

@@ -3,11 +3,11 @@
 use flashkeel_engine::units::Rate;
 
 use crate::address::LOGICAL_PAGE_SECTORS;
-use crate::flash::{Geometry, Timing, WearConfig};
+use crate::flash::{Geometry, SuspensionConfig, Timing, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{
-    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, Reserves, ScrubConfig, SlcConfig,
-    WearLevellingConfig,
+    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, Reserves, ScrubConfig,
+    SlcConfig, StaticStripes, WearLevellingConfig,
 };
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
@@ -22,6 +22,8 @@ pub(crate) struct PartitionLayout {
     pub cached_map_pages: u32,
     /// Flash pages of a stripe; 1 without redundancy.
     pub stripe_width: u32,
+    /// Logical stripes, if any.
+    pub static_stripes: Option<StaticStripes>,
     /// Allocation domains.
     pub domains: u32,
     /// Most blocks (of all chips of a stripe) emptied at the same time.
@@ -42,6 +44,7 @@ pub struct Layout {
     pub(crate) geometry: Geometry,
     pub(crate) timing: Timing,
     pub(crate) wear: WearConfig,
+    pub(crate) suspension: Option<SuspensionConfig>,
     pub(crate) controller: ControllerConfig,
     pub(crate) allocation: AllocationConfig,
     pub(crate) throttle: ThrottleConfig,
@@ -49,6 +52,7 @@ pub struct Layout {
     pub(crate) buffer: BufferConfig,
     pub(crate) slc_cache: SlcConfig,
     pub(crate) power: PowerConfig,
+    pub(crate) redundancy: RedundancyConfig,
     pub(crate) read_path: ReadPathConfig,
     pub(crate) gc: GcConfig,
     pub(crate) scrub: ScrubConfig,

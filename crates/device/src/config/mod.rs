@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use layout::Layout;
 pub(crate) use layout::PartitionLayout;
 
-use crate::flash::{GeometryConfig, TimingConfig, WearConfig};
+use crate::flash::{GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{
     AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig,
@@ -30,6 +30,10 @@ pub struct DeviceConfig {
     pub timing: TimingConfig,
     /// What a cycle of programming and erasing costs a block.
     pub wear: WearConfig,
+    /// Suspension of programs and erases for reads; absent if the flash cannot
+    /// do that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<SuspensionConfig>,
     /// Capacity that the host can address; the rest is over-provisioning.
     pub logical_capacity: Bytes,
     /// Processing delays and queue limits of the controller.
@@ -77,6 +81,7 @@ impl Default for DeviceConfig {
             geometry: GeometryConfig::default(),
             timing: TimingConfig::default(),
             wear: WearConfig::default(),
+            suspension: None,
             logical_capacity: Bytes(200 << 30),
             controller: ControllerConfig::default(),
             map_cache: MapCacheSize::Size(Bytes(128 << 20)),

@@ -4,8 +4,9 @@ use flashkeel_engine::units::Bytes;
 
 use super::{DeviceConfig, LONGEST, Layout, MapCacheSize, PartitionLayout, SLOWEST};
 use crate::address::LOGICAL_PAGE_BYTES;
-use crate::flash::{Geometry, Timing};
-use crate::ftl::{LPNS_PER_MAP_PAGE, Reserves};
+use crate::flash::{Geometry, SuspensionConfig, Timing};
+use crate::front::buffer::Rewrite;
+use crate::ftl::{LPNS_PER_MAP_PAGE, Reserves, StaticStripes};
 use crate::machine::MAX_INDEX;
 
 impl DeviceConfig {
@@ -19,6 +20,7 @@ impl DeviceConfig {
         self.power.policy().validate()?;
         let slc_program = self.slc_cache.policy().settings().map(|fold| fold.program);
         let timing = Timing::resolve(&self.timing, slc_program, &geometry)?;
+        self.suspension.iter().try_for_each(SuspensionConfig::validate)?;
         self.validate_controller(&geometry)?;
         self.scheduler.policy().validate()?;
         self.wear.policy().validate()?;
@@ -68,6 +70,7 @@ impl DeviceConfig {
             geometry,
             timing,
             wear: self.wear.clone(),
+            suspension: self.suspension.clone(),
             controller: self.controller.clone(),
             allocation: self.allocation.clone(),
             throttle: self.throttle.clone(),
@@ -75,6 +78,7 @@ impl DeviceConfig {
             buffer: self.buffer.clone(),
             slc_cache: self.slc_cache.clone(),
             power: self.power.clone(),
+            redundancy: self.redundancy.clone(),
             read_path: self.read_path.clone(),
             gc: self.gc.clone(),
             scrub: self.scrub.clone(),
@@ -191,7 +195,8 @@ impl DeviceConfig {
             }
         };
         let stripe_width = self.redundancy.policy().width(chips)?;
-        if stripe_width == 1 && self.read_path.policy().needs_redundancy() {
+        let static_stripes = self.static_stripes(geometry, chips, lpns as u32, map_pages)?;
+        if stripe_width == 1 && static_stripes.is_none() && self.read_path.policy().needs_redundancy() {
             return Err(format!(
                 "read_path is {:?}, which needs redundancy to rebuild pages from; redundancy is {:?}",
                 self.read_path.name(),
@@ -229,6 +234,7 @@ impl DeviceConfig {
             map_pages,
             cached_map_pages,
             stripe_width,
+            static_stripes,
             domains,
             gc_jobs,
             scrub_jobs: self.scrub.concurrent_blocks.div_ceil(stripe_width),
@@ -241,12 +247,58 @@ impl DeviceConfig {
         Ok(layout)
     }
 
+    /// The logical stripes of a partition, if it has any.
+    fn static_stripes(
+        &self,
+        geometry: &Geometry,
+        chips: u32,
+        lpns: u32,
+        map_pages: u32,
+    ) -> Result<Option<StaticStripes>, String> {
+        let whole_channels = chips.is_multiple_of(geometry.chips_per_channel);
+        let channels = if whole_channels { chips / geometry.chips_per_channel } else { 1 };
+        let Some(width) = self.redundancy.policy().logical_width(channels)? else { return Ok(None) };
+        let needs = |key: &str, wanted: &str, why: &str| {
+            Err(format!("redundancy is \"logical\", which needs {key} = {wanted}: {why}"))
+        };
+        if self.allocation.name() != "striped" {
+            return needs("allocation", "\"striped\"", "the members of a stripe stay on chips of their own");
+        }
+        if self.map_cache != MapCacheSize::All {
+            return needs("map_cache", "\"all\"", "map pages in flash would be in no stripe");
+        }
+        if self.buffer.rewrite != Rewrite::Coalesce {
+            return needs(
+                "buffer.rewrite",
+                "\"coalesce\"",
+                "a stripe is flushed with one version of each page",
+            );
+        }
+        if self.buffer.kind.policy().acknowledges_in_flash() {
+            return needs(
+                "buffer.kind",
+                "\"back\", \"fore\" or \"stripe\"",
+                "stripes are flushed from a buffer",
+            );
+        }
+        let data = (width - 1) * geometry.slots_per_page;
+        if data > 128 {
+            return Err(format!(
+                "redundancy.pages is {width}: a stripe has {data} mapping units of 4KiB; at most 128 beside its parity"
+            ));
+        }
+        Ok(Some(StaticStripes::new(width, chips, geometry.slots_per_page, lpns, lpns + map_pages)))
+    }
+
     /// Refuses a device whose garbage collection could not gain space.
     fn check_room(&self, geometry: &Geometry, layout: &PartitionLayout) -> Result<(), String> {
         let kept_in_flash = layout.cached_map_pages < layout.map_pages;
         let mapped = layout.lpns + if kept_in_flash { layout.map_pages } else { 0 };
         // Striped domains may differ by a flash page in what they hold.
-        let mapped = u64::from(mapped.div_ceil(layout.domains)) + u64::from(geometry.slots_per_page);
+        let mapped = match &layout.static_stripes {
+            Some(stripes) => u64::from(stripes.lpns_per_chip()),
+            None => u64::from(mapped.div_ceil(layout.domains)) + u64::from(geometry.slots_per_page),
+        };
         let width = u64::from(layout.stripe_width);
         let groups = layout.chips / layout.stripe_width;
         let blocks = u64::from(groups / layout.domains * geometry.blocks_per_chip);

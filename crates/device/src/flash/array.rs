@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use flashkeel_engine::{Cause, EventQueue, Ledger, Time};
+use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
 
-use super::{Geometry, Meter, Timing};
+use super::{Geometry, Meter, SuspensionConfig, Timing};
 use crate::address::ChipId;
 
 /// What a chip is told to do.
@@ -21,6 +21,14 @@ pub enum Command {
     Program,
     /// Erase a block.
     Erase,
+}
+
+impl Command {
+    /// Whether a chip can break it off for reads.
+    #[inline]
+    pub fn is_suspendable(self) -> bool {
+        matches!(self, Command::Program | Command::Erase)
+    }
 }
 
 /// One operation as the array sees it.
@@ -40,24 +48,53 @@ pub struct Job {
     pub slc: bool,
 }
 
+/// What became of a chip at its event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing that others need to know.
+    Working,
+    /// Its operation is done; the chip is idle.
+    Done,
+    /// Its operation is suspended; the chip is idle.
+    Suspended,
+    /// Its suspended operation goes on.
+    Resumed,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
     Cell,
     ChannelWait,
     Transfer,
+    Suspending,
+    Resuming,
 }
 
 #[derive(Clone, Debug)]
 struct Chip {
     phase: Phase,
     job: Job,
-    /// When it started, put off by its waits for the channel so far.
+    /// When the present phase ends; any other event of the chip is stale.
+    until: Time,
+    /// When it started, put off by its waits for the channel and suspensions
+    /// so far.
     started: Time,
     /// When the present wait for the channel began.
     waiting_since: Time,
-    /// Blame gathered while waiting for the channel.
+    /// Blame gathered while waiting for the channel and while suspended.
     waited: Ledger,
+}
+
+/// An operation that has been broken off.
+#[derive(Clone, Debug)]
+struct Paused {
+    job: Job,
+    started: Time,
+    waited: Ledger,
+    since: Time,
+    /// Array time that it still needs.
+    left: Span,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -71,32 +108,39 @@ struct Channel {
 #[derive(Clone, Debug)]
 pub struct Array {
     timing: Timing,
+    suspension: Option<SuspensionConfig>,
     chips_per_channel: u32,
     chips: Vec<Chip>,
+    /// What is broken off on each chip.
+    paused: Vec<Option<Box<Paused>>>,
     channels: Vec<Channel>,
 }
 
 impl Array {
     /// An idle array.
-    pub fn new(geometry: &Geometry, timing: Timing) -> Self {
+    pub fn new(geometry: &Geometry, timing: Timing, suspension: Option<SuspensionConfig>) -> Self {
+        let job = Job {
+            command: Command::Erase,
+            page: 0,
+            slots: 0,
+            cause: Cause::OwnFlash,
+            tracked: false,
+            slc: false,
+        };
         let idle = Chip {
             phase: Phase::Idle,
-            job: Job {
-                command: Command::Erase,
-                page: 0,
-                slots: 0,
-                cause: Cause::OwnFlash,
-                tracked: false,
-                slc: false,
-            },
+            job,
+            until: Time::ZERO,
             started: Time::ZERO,
             waiting_since: Time::ZERO,
             waited: Ledger::ZERO,
         };
         Array {
             timing,
+            suspension,
             chips_per_channel: geometry.chips_per_channel,
             chips: vec![idle; geometry.chips() as usize],
+            paused: vec![None; geometry.chips() as usize],
             channels: vec![Channel::default(); geometry.channels as usize],
         }
     }
@@ -106,11 +150,29 @@ impl Array {
         &self.timing
     }
 
+    /// How often an operation may be suspended, where any may be.
+    #[inline]
+    pub fn suspension_limit(&self) -> Option<u32> {
+        self.suspension.as_ref().map(|suspension| suspension.limit)
+    }
+
     /// The cause that those waiting for `chip` are told, if it is busy.
     #[inline]
     pub fn occupant(&self, chip: ChipId) -> Option<Cause> {
         let chip = &self.chips[chip.0 as usize];
-        (chip.phase != Phase::Idle).then_some(chip.job.cause)
+        match chip.phase {
+            Phase::Idle => None,
+            Phase::Suspending | Phase::Resuming => Some(Cause::Suspension),
+            _ => Some(chip.job.cause),
+        }
+    }
+
+    /// How long a busy chip has worked on its operation.
+    #[inline]
+    pub fn worked(&self, now: Time, chip: ChipId) -> Span {
+        let chip = &self.chips[chip.0 as usize];
+        let until = if chip.phase == Phase::ChannelWait { chip.waiting_since } else { now };
+        until.since(chip.started)
     }
 
     /// Starts `job` on an idle chip. Events of the chip carry its number.
@@ -123,45 +185,105 @@ impl Array {
         if job.tracked {
             state.waited = Ledger::ZERO;
         }
-        state.phase = Phase::Cell;
-        match job.command {
-            Command::Read => events.push(now + self.timing.read(job.page), chip.0),
-            Command::Erase => events.push(now + self.timing.erase(), chip.0),
-            Command::Program => self.want_channel(now, chip, events),
-        }
+        let span = match job.command {
+            Command::Read => self.timing.read(job.page),
+            Command::Erase => self.timing.erase(),
+            Command::Program => return self.want_channel(now, chip, events),
+        };
+        state.enter(Phase::Cell, now + span);
+        events.push(state.until, chip.0);
     }
 
-    /// Runs the chip's due event. True when its operation is done; the chip
-    /// is idle then.
+    /// Runs the chip's event, if it is due.
     #[inline]
-    pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> bool {
+    pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Step {
         let state = &mut self.chips[chip.0 as usize];
+        if state.until != now || matches!(state.phase, Phase::Idle | Phase::ChannelWait) {
+            // The end of a phase that was broken off.
+            return Step::Working;
+        }
         match (state.phase, state.job.command) {
             (Phase::Cell, Command::Read) => {
                 self.want_channel(now, chip, events);
-                false
+                Step::Working
             }
             (Phase::Transfer, Command::Program) => {
-                state.phase = Phase::Cell;
-                events.push(now + self.timing.program(state.job.page, state.job.slc), chip.0);
+                state.enter(Phase::Cell, now + self.timing.program(state.job.page, state.job.slc));
+                events.push(state.until, chip.0);
                 self.leave_channel(now, chip, events);
-                false
+                Step::Working
             }
             (Phase::Transfer, Command::Read) => {
                 state.phase = Phase::Idle;
                 self.leave_channel(now, chip, events);
-                true
+                Step::Done
             }
             (Phase::Cell, Command::Program | Command::Erase) => {
                 state.phase = Phase::Idle;
-                true
+                Step::Done
+            }
+            (Phase::Suspending, _) => {
+                state.phase = Phase::Idle;
+                Step::Suspended
+            }
+            (Phase::Resuming, _) => {
+                self.go_on(now, chip, events);
+                Step::Resumed
             }
             (phase, command) => unreachable!("no event is due in {phase:?} of {command:?}"),
         }
     }
 
+    /// Whether the chip's operation can be suspended, and would last longer
+    /// than that takes.
+    #[inline]
+    pub fn can_suspend(&self, now: Time, chip: ChipId) -> bool {
+        let state = &self.chips[chip.0 as usize];
+        let Some(suspension) = &self.suspension else { return false };
+        state.phase == Phase::Cell
+            && state.job.command.is_suspendable()
+            && state.until.since(now) > suspension.latency
+    }
+
+    /// Breaks the chip's operation off, where [`can_suspend`](Self::can_suspend).
+    pub fn suspend(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        let suspension = self.suspension.as_ref().expect("the chip can suspend");
+        let state = &mut self.chips[chip.0 as usize];
+        let (job, started, waited) = (state.job, state.started, state.waited);
+        let paused = Paused { job, started, waited, since: now, left: state.until.since(now) };
+        match &mut self.paused[chip.0 as usize] {
+            Some(place) => **place = paused,
+            place => *place = Some(Box::new(paused)),
+        }
+        state.enter(Phase::Suspending, now + suspension.latency);
+        events.push(state.until, chip.0);
+    }
+
+    /// Takes the operation that was broken off up again on an idle chip.
+    pub fn resume(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        let suspension = self.suspension.as_ref().expect("something is suspended");
+        let state = &mut self.chips[chip.0 as usize];
+        debug_assert_eq!(state.phase, Phase::Idle);
+        state.enter(Phase::Resuming, now + suspension.resume);
+        events.push(state.until, chip.0);
+    }
+
+    fn go_on(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        let paused = self.paused[chip.0 as usize].as_ref().expect("something is suspended");
+        let state = &mut self.chips[chip.0 as usize];
+        let lost = now.since(paused.since);
+        state.job = paused.job;
+        state.started = paused.started + lost;
+        state.waited = paused.waited;
+        if state.job.tracked {
+            state.waited.charge(Cause::Suspension, lost);
+        }
+        state.enter(Phase::Cell, now + paused.left);
+        events.push(state.until, chip.0);
+    }
+
     /// Charges the time of the chip's tracked operation from its start to
-    /// `now`: its own work, and the waits for the channel by owner.
+    /// `now`: its own work, and its waits by owner.
     #[inline]
     pub fn charge(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
         let state = &self.chips[chip.0 as usize];
@@ -172,6 +294,15 @@ impl Array {
             worked_until = state.waiting_since;
         }
         ledger.charge_between(Cause::OwnFlash, state.started, worked_until);
+    }
+
+    /// The same for the chip's operation that is broken off, or being taken
+    /// up again.
+    pub fn charge_paused(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
+        let paused = self.paused[chip.0 as usize].as_ref().expect("something is suspended");
+        ledger.add(&paused.waited);
+        ledger.charge_between(Cause::OwnFlash, paused.started, paused.since);
+        ledger.charge_between(Cause::Suspension, paused.since, now);
     }
 
     fn channel(&self, chip: ChipId) -> &Channel {
@@ -191,9 +322,7 @@ impl Array {
             channel.waiting.push_back(chip.0);
         } else {
             channel.busy = true;
-            channel.meter.set_owner(now, Some(state.job.cause));
-            state.phase = Phase::Transfer;
-            events.push(now + self.timing.transfer(state.job.slots), chip.0);
+            state.take_channel(now, chip.0, &mut channel.meter, &self.timing, events);
         }
     }
 
@@ -212,8 +341,28 @@ impl Array {
             channel.meter.end_wait(now, &mut state.waited);
             debug_assert_eq!(state.waited.total(), now.since(state.waiting_since));
         }
-        channel.meter.set_owner(now, Some(state.job.cause));
-        state.phase = Phase::Transfer;
-        events.push(now + self.timing.transfer(state.job.slots), next);
+        state.take_channel(now, next, &mut channel.meter, &self.timing, events);
+    }
+}
+
+impl Chip {
+    #[inline]
+    fn enter(&mut self, phase: Phase, until: Time) {
+        self.phase = phase;
+        self.until = until;
+    }
+
+    #[inline]
+    fn take_channel(
+        &mut self,
+        now: Time,
+        chip: u32,
+        meter: &mut Meter,
+        timing: &Timing,
+        events: &mut EventQueue,
+    ) {
+        meter.set_owner(now, Some(self.job.cause));
+        self.enter(Phase::Transfer, now + timing.transfer(self.job.slots));
+        events.push(self.until, chip);
     }
 }

@@ -4,13 +4,15 @@ mod array;
 mod endurance;
 mod geometry;
 mod meter;
+mod suspension;
 mod timing;
 pub mod wear;
 
-pub use array::{Array, Command, Job};
+pub use array::{Array, Command, Job, Step};
 pub(crate) use endurance::BlockWear;
 pub use endurance::Endurance;
 pub use geometry::{Geometry, GeometryConfig};
 pub use meter::Meter;
+pub use suspension::SuspensionConfig;
 pub use timing::{Timing, TimingConfig};
 pub use wear::WearConfig;

@@ -2,7 +2,7 @@
 
 use flashkeel_engine::{Cause, Time};
 
-use crate::address::Ppn;
+use crate::address::{Lpn, Ppn};
 use crate::machine::Event;
 use crate::sched::{Operation, OperationId, Purpose, Task};
 use crate::ssd::Ssd;
@@ -27,8 +27,9 @@ impl Ssd {
                 self.requests[index].translated = lpn;
             }
             let partition = &mut self.partitions[part];
-            let Some(ppn) = partition.ftl.map.flash_home(local) else {
-                let buffered = partition.ftl.map.home(local) != crate::address::Home::UNMAPPED;
+            let trimmed = partition.ftl.is_trimmed(local);
+            let Some(ppn) = partition.ftl.map.flash_home(local).filter(|_| !trimmed) else {
+                let buffered = !trimmed && partition.ftl.map.home(local) != crate::address::Home::UNMAPPED;
                 self.machine.counters.buffered_pages_read += u64::from(buffered);
                 self.machine.counters.unmapped_pages_read += u64::from(!buffered);
                 self.requests[index].next += 1;
@@ -43,7 +44,7 @@ impl Ssd {
                 self.machine.schedule(now + delay, Event::Request(index));
                 return;
             }
-            self.generate_read(now, index, part, ppn);
+            self.generate_read(now, index, part, local, ppn);
             generated = true;
         }
         self.requests[index].issued = true;
@@ -55,7 +56,7 @@ impl Ssd {
 
     /// Reads the flash page of the request's next logical page, together with
     /// those after it that lie in the same flash page.
-    fn generate_read(&mut self, now: Time, index: u32, part: usize, ppn: Ppn) {
+    fn generate_read(&mut self, now: Time, index: u32, part: usize, lpn: Lpn, ppn: Ppn) {
         let slots_per_page = self.layout.geometry.slots_per_page;
         let page = ppn.0 / slots_per_page;
         let request = &self.requests[index];
@@ -67,7 +68,8 @@ impl Ssd {
             if other != part || home.is_none_or(|home| home.0 / slots_per_page != page) {
                 break;
             }
-            if !self.partitions[part].ftl.is_translated(local) {
+            let ftl = &mut self.partitions[part].ftl;
+            if !ftl.is_translated(local) || ftl.is_trimmed(local) {
                 break;
             }
             slots += 1;
@@ -77,27 +79,23 @@ impl Ssd {
         request.next = next;
         request.outstanding += 1;
         request.pass(now, Cause::Controller);
-        let ftl = &self.partitions[part].ftl;
-        if ftl.stripes.width() > 1 {
-            let policy = self.layout.read_path.policy();
-            let blocked = |page| policy.rebuilds(self.machine.dispatcher.occupant(ftl.chip_of(page)));
-            if blocked(page)
-                && let Some(mates) = ftl.stripe_mates(page).filter(|mates| !mates.clone().any(blocked))
-            {
-                // One read is counted already; the stripe takes one per mate.
-                self.requests[index].outstanding += ftl.stripes.width() - 2;
-                for mate in mates {
-                    self.issue_read(now, index, part, Purpose::Rebuild, mate, slots);
-                }
-                return;
-            }
+        if self.may_rebuild && self.rebuild(now, index, part, lpn.0..lpn.0 + u32::from(slots), ppn) {
+            return;
         }
         self.issue_read(now, index, part, Purpose::HostRead, page, slots);
     }
 
     /// Queues one flash read for a request.
     #[inline]
-    fn issue_read(&mut self, now: Time, index: u32, part: usize, purpose: Purpose, page: u32, slots: u16) {
+    pub(super) fn issue_read(
+        &mut self,
+        now: Time,
+        index: u32,
+        part: usize,
+        purpose: Purpose,
+        page: u32,
+        slots: u16,
+    ) {
         let ftl = &mut self.partitions[part].ftl;
         ftl.begin_read(page);
         let operations = &mut self.machine.dispatcher.operations;

@@ -16,6 +16,8 @@ pub(crate) struct RequestState {
     pub next: u64,
     /// The logical page whose map entry has been found in memory.
     pub translated: u64,
+    /// The partition and logical stripe of which a page is rebuilt.
+    pub rebuilt: Option<(u16, u32)>,
     /// Flash operations, or buffered pages, that must be done before the end.
     pub outstanding: u32,
     /// Every page has been worked on.
@@ -70,6 +72,7 @@ impl Requests {
             next: first,
             end: first + u64::from(request.sectors) / LOGICAL_PAGE_SECTORS,
             translated: u64::MAX,
+            rebuilt: None,
             outstanding: 0,
             issued: false,
             awaited_flushes: 0,

@@ -67,6 +67,11 @@ impl Ssd {
     /// Puts one page into the buffer and starts the flushes it triggers.
     #[inline]
     fn insert(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) {
+        if self.partitions[part].ftl.static_stripes.is_some() {
+            let caused = self.insert_in_stripe(now, part, lpn);
+            self.note_flush(part, index, caused);
+            return;
+        }
         let partition = &mut self.partitions[part];
         let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
         let first_entry = ftl.map.ppns();
@@ -88,16 +93,29 @@ impl Ssd {
         let id = ftl.entries.push(lane, entry, Some(first_entry));
         ftl.move_home(lpn, Home(first_entry + id));
         let len = lane.len;
+        self.expect_timeout(now, part);
+        let caused = self.trigger_flushes(now, part, domain, len);
+        self.note_flush(part, index, caused);
+    }
+
+    /// Notes for a request whether it has `caused` a flush that it has to wait
+    /// for.
+    #[inline]
+    fn note_flush(&mut self, part: usize, index: u32, caused: bool) {
+        if caused && self.partitions[part].buffer.kind().waits_for_own_flush() {
+            self.requests[index].awaited_flushes |= 1 << part;
+        }
+    }
+
+    /// Sees to it that the buffer is looked at when its oldest page is due.
+    #[inline]
+    pub(super) fn expect_timeout(&mut self, now: Time, part: usize) {
+        let buffer = &mut self.partitions[part].buffer;
         if let Some(timeout) = buffer.triggers.timeout
             && !buffer.timing
         {
             buffer.timing = true;
             self.machine.schedule(now + timeout, Event::BufferTimeout(part as u32));
-        }
-        let caused = self.trigger_flushes(now, part, domain, len);
-        let waits = self.partitions[part].buffer.kind().waits_for_own_flush();
-        if caused && waits {
-            self.requests[index].awaited_flushes |= 1 << part;
         }
     }
 
@@ -157,6 +175,9 @@ impl Ssd {
 
     /// Flushes everything pending.
     pub(crate) fn flush_all(&mut self, now: Time, part: usize) {
+        if self.partitions[part].ftl.static_stripes.is_some() {
+            return self.flush_stripes(now, part);
+        }
         let slots_per_page = self.layout.geometry.slots_per_page;
         for domain in 0..self.partitions[part].buffer.lanes.len() {
             loop {
@@ -185,7 +206,8 @@ impl Ssd {
     pub(crate) fn buffer_timeout(&mut self, now: Time, part: usize) {
         let timeout = self.partitions[part].buffer.triggers.timeout.expect("only a timeout schedules this");
         let slots_per_page = self.layout.geometry.slots_per_page;
-        let mut next: Option<Time> = None;
+        let has_stripes = self.partitions[part].ftl.static_stripes.is_some();
+        let mut next = if has_stripes { self.flush_old_stripes(now, part, timeout) } else { None };
         for domain in 0..self.partitions[part].buffer.lanes.len() {
             loop {
                 let partition = &self.partitions[part];
@@ -249,7 +271,11 @@ impl Ssd {
     }
 
     /// After room has come: pending flushes first, then those who wait.
-    fn retry_buffer(&mut self, now: Time, part: usize) {
+    pub(super) fn retry_buffer(&mut self, now: Time, part: usize) {
+        if self.partitions[part].ftl.static_stripes.is_some() {
+            self.retry_stripes(now, part);
+            return self.release_waiting(now, part);
+        }
         let buffer = &self.partitions[part].buffer;
         if let Some(group) = buffer.triggers.page {
             for domain in 0..buffer.lanes.len() {

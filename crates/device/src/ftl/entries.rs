@@ -15,6 +15,8 @@ pub struct Entry {
     /// The page's home when the entry was made. If it has another home by the
     /// time the program is done, the programmed copy is out of date.
     pub from: Home,
+    /// The page's copy in flash, as long as the parity of its stripe covers it.
+    pub behind: Home,
     /// The request to tell, or the garbage collection job it belongs to.
     pub owner: u32,
     /// Which flush of the host covers it.
@@ -57,7 +59,15 @@ impl Entries {
     /// Makes an entry at the end of `lane`. Its `from` is `None` where it is
     /// to be its own home among `first_home` and up (see [`Home`]).
     #[inline]
-    pub fn push(&mut self, lane: &mut Lane, mut entry: Entry, own_home: Option<u32>) -> EntryId {
+    pub fn push(&mut self, lane: &mut Lane, entry: Entry, own_home: Option<u32>) -> EntryId {
+        let id = self.add(entry, own_home);
+        self.append(lane, id);
+        id
+    }
+
+    /// Makes an entry in no list.
+    #[inline]
+    pub fn add(&mut self, mut entry: Entry, own_home: Option<u32>) -> EntryId {
         let id = self.free.pop().unwrap_or(self.list.len() as u32);
         if let Some(first) = own_home {
             entry.from = Home(first + id);
@@ -67,6 +77,12 @@ impl Entries {
         } else {
             self.list[id as usize] = entry;
         }
+        id
+    }
+
+    /// Puts an entry that is in no list at the end of `lane`.
+    #[inline]
+    pub fn append(&mut self, lane: &mut Lane, id: EntryId) {
         if lane.len == 0 {
             lane.head = id;
         } else {
@@ -74,7 +90,6 @@ impl Entries {
         }
         lane.tail = id;
         lane.len += 1;
-        id
     }
 
     /// Cuts the first `count` entries off `lane`; returns the first of them,
@@ -122,7 +137,7 @@ impl Entries {
 impl Entry {
     /// An entry of `lpn` made at `now`, in no list yet.
     pub fn new(lpn: Lpn, from: Home, owner: u32, epoch: u32, now: Time) -> Entry {
-        Entry { lpn, from, owner, epoch, entered: now, next: NONE, is_pending: true }
+        Entry { lpn, from, behind: Home::UNMAPPED, owner, epoch, entered: now, next: NONE, is_pending: true }
     }
 }
 
@@ -131,5 +146,12 @@ impl std::ops::Index<EntryId> for Entries {
     #[inline]
     fn index(&self, id: EntryId) -> &Entry {
         &self.list[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<EntryId> for Entries {
+    #[inline]
+    fn index_mut(&mut self, id: EntryId) -> &mut Entry {
+        &mut self.list[id as usize]
     }
 }

@@ -9,7 +9,7 @@ use flashkeel_engine::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ftl, Map, Writer};
+use super::{Ftl, Map, StaticStripes, Writer};
 use crate::address::{BlockId, Home, Lpn, Ppn};
 
 /// What the device has been through before the run.
@@ -115,6 +115,10 @@ impl Ftl {
         };
         for lpn in 0..filled {
             untimed.write(Lpn(lpn as u32));
+            let is_last = |stripes: &StaticStripes| stripes.is_last(Lpn(lpn as u32)) || lpn + 1 == filled;
+            if untimed.ftl.static_stripes.as_ref().is_some_and(is_last) {
+                untimed.write_parity_page(Lpn(lpn as u32));
+            }
             if lpn % (1 << 20) == 0 {
                 report(untimed.programs, untimed.ftl)?;
             }
@@ -175,6 +179,7 @@ impl Untimed<'_> {
         for index in 0..count + 2 * ahead {
             if let Some(ready) = index.checked_sub(2 * ahead) {
                 self.write(drawn[at(ready)]);
+                self.write_parity(drawn[at(ready)]);
             }
             if index < count {
                 let lpn = Lpn(random.below(span) as u32);
@@ -199,6 +204,24 @@ impl Untimed<'_> {
         if forming.len() == self.ftl.slots_per_page as usize {
             self.program_host(domain);
             self.collect(domain);
+        }
+    }
+
+    /// Writes the parity page of a stripe whose last page `lpn` is.
+    fn write_parity_page(&mut self, lpn: Lpn) {
+        let Some(stripes) = self.ftl.static_stripes else { return };
+        let stripe = stripes.stripe_of(lpn);
+        let slots = (lpn.0 + 1 - stripes.data(stripe).start).min(self.ftl.slots_per_page);
+        for slot in 0..slots {
+            self.write(stripes.parity(stripe, slot));
+        }
+    }
+
+    /// Writes the parity that covers `lpn`.
+    #[inline]
+    fn write_parity(&mut self, lpn: Lpn) {
+        if let Some(stripes) = self.ftl.static_stripes {
+            self.write(stripes.parity(stripes.stripe_of(lpn), stripes.slot_of(lpn)));
         }
     }
 

@@ -35,6 +35,10 @@ impl Ftl {
 
     /// Unmaps a trimmed page.
     pub fn trim(&mut self, now: Time, lpn: Lpn, machine: &mut Machine) {
+        if self.static_stripes.is_some() {
+            // Its stripe still holds it.
+            return self.set_trimmed(lpn, true);
+        }
         self.move_home(lpn, Home::UNMAPPED);
         self.change_map(now, lpn, None, Task::Map, machine);
     }

@@ -3,6 +3,7 @@
 
 pub mod allocation;
 mod blocks;
+mod copies;
 mod divisor;
 mod entries;
 mod fill;
@@ -18,6 +19,7 @@ pub mod redundancy;
 mod relocation;
 mod scrub;
 pub mod slc;
+mod updates;
 mod wear_levelling;
 
 use std::collections::VecDeque;
@@ -34,7 +36,7 @@ pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
 pub(crate) use points::{Points, Reserves, Writer};
 pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
-pub(crate) use redundancy::Stripes;
+pub(crate) use redundancy::{StaticStripes, Stripes, UpdateConfig};
 pub(crate) use relocation::Mover;
 use relocation::Relocation;
 use scrub::Scrub;
@@ -47,6 +49,7 @@ use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
 use crate::config::Layout;
 use crate::flash::BlockWear;
 use crate::sched::{Operation, OperationId, Signals, Task};
+use updates::Updates;
 
 /// The translation layer of one partition.
 #[derive(Clone)]
@@ -55,6 +58,12 @@ pub(crate) struct Ftl {
     index: u16,
     /// How blocks and pages lie on the device's chips.
     pub stripes: Stripes,
+    /// Logical stripes, if any, and how their parity is updated.
+    pub static_stripes: Option<StaticStripes>,
+    parity_update: UpdateConfig,
+    updates: Updates,
+    /// With logical stripes: pages that the host has trimmed, one bit each.
+    trimmed: Vec<u64>,
     slots_per_page: u32,
     pages_per_block: u32,
     slots_per_block: u32,
@@ -92,7 +101,9 @@ impl Ftl {
         let partition = &layout.partition;
         let geometry = &layout.geometry;
         let domains = partition.domains;
-        let all_lpns = partition.lpns + partition.map_pages;
+        let static_stripes = partition.static_stripes;
+        let all_lpns =
+            partition.lpns + partition.map_pages + static_stripes.map_or(0, |stripes| stripes.parity_lpns());
         let ppns = partition.chips * geometry.blocks_per_chip * geometry.slots_per_block();
         let stripes =
             Stripes::new(u32::from(index) * partition.chips, partition.chips, partition.stripe_width);
@@ -101,6 +112,10 @@ impl Ftl {
         Ftl {
             index,
             stripes,
+            static_stripes,
+            parity_update: layout.redundancy.policy().update(),
+            updates: Updates::default(),
+            trimmed: vec![0; static_stripes.map_or(0, |_| partition.lpns.div_ceil(64) as usize)],
             slots_per_page: geometry.slots_per_page,
             pages_per_block,
             slots_per_block: pages_per_block * geometry.slots_per_page,
@@ -171,6 +186,9 @@ impl Ftl {
     /// The domain in which a logical page stays.
     #[inline]
     pub fn domain_of(&self, lpn: Lpn) -> u32 {
+        if let Some(stripes) = &self.static_stripes {
+            return stripes.chip_of(lpn);
+        }
         match self.domains {
             1 => 0,
             domains => self.allocation.policy().domain_of(lpn, self.slots_per_page, domains),
@@ -256,17 +274,16 @@ impl Ftl {
             + self.cache.as_ref().map_or(0, MapCache::table_bytes)
     }
 
-    /// Checks that every valid page has exactly one home: each mapped logical
-    /// page is held, valid, by its physical page, and every block counts its
+    /// Checks that every valid page has exactly one home: each logical page in
+    /// flash is held, valid, by its physical page, and every block counts its
     /// valid pages right. Slow; for tests.
     ///
     /// # Panics
     /// If it is not so.
     pub fn check(&self) {
         let mut per_block = vec![0u32; self.blocks.len() as usize];
-        for (lpn, &home) in self.map.homes().iter().enumerate() {
-            if home < self.map.ppns() {
-                let ppn = Ppn(home);
+        for lpn in 0..self.map.lpns() as usize {
+            if let Some(ppn) = self.flash_copy(Lpn(lpn as u32)) {
                 assert_eq!(self.map.holds(ppn).0 as usize, lpn, "{ppn:?} holds another page than its own");
                 assert!(self.map.is_valid(ppn), "{ppn:?} is a home but not valid");
                 per_block[self.block_of(ppn).0 as usize] += 1;

@@ -4,13 +4,13 @@
 use flashkeel_engine::{Cause, Time};
 
 use super::{Ftl, Lane, Mover, Waiter, Writer};
-use crate::address::{BlockId, Home, NONE, Ppn};
+use crate::address::{BlockId, NONE, Ppn};
 use crate::machine::Machine;
 use crate::sched::{Operation, OperationId, Purpose, Task};
 
 const fn writer_of(purpose: Purpose) -> Writer {
     match purpose {
-        Purpose::HostWrite => Writer::Host,
+        Purpose::HostWrite | Purpose::ParityWrite => Writer::Host,
         Purpose::MapWrite => Writer::Map,
         Purpose::ScrubProgram => Writer::Scrub,
         Purpose::WearLevellingProgram => Writer::WearLevelling,
@@ -57,10 +57,10 @@ impl Ftl {
         let operation = &machine.dispatcher.operations[id];
         let (purpose, domain) = (operation.purpose, operation.target);
         let waiting = match purpose {
-            Purpose::HostWrite => !self.stalled_host[domain as usize].is_empty(),
+            Purpose::HostWrite | Purpose::ParityWrite => !self.stalled_host[domain as usize].is_empty(),
             _ => !self.stalled_map[domain as usize].is_empty(),
         };
-        let held = purpose == Purpose::HostWrite && self.gc_holds_host(now, domain, machine);
+        let held = writer_of(purpose) == Writer::Host && self.gc_holds_host(now, domain, machine);
         if held || waiting || !self.try_place(now, id, machine) {
             self.stall(now, id, purpose, domain, machine);
         }
@@ -68,7 +68,7 @@ impl Ftl {
 
     fn stall(&mut self, now: Time, id: OperationId, purpose: Purpose, domain: u32, machine: &mut Machine) {
         machine.dispatcher.operations.set_outside(now, id, Cause::NoFreeBlock);
-        if purpose == Purpose::HostWrite {
+        if writer_of(purpose) == Writer::Host {
             machine.counters.free_block_stalls += 1;
             self.stalled_host[domain as usize].push_back(id);
         } else {
@@ -155,7 +155,13 @@ impl Ftl {
         self.page_programmed(now, Writer::ALL[operation.owner as usize], block, machine);
     }
 
-    fn page_programmed(&mut self, now: Time, writer: Writer, block: BlockId, machine: &mut Machine) {
+    pub(super) fn page_programmed(
+        &mut self,
+        now: Time,
+        writer: Writer,
+        block: BlockId,
+        machine: &mut Machine,
+    ) {
         let chip = self.blocks.chip(block);
         if self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block)) {
             self.gc_found(now, self.blocks.domain(block), machine);
@@ -175,11 +181,14 @@ impl Ftl {
             let (entry, following) = self.entries.release(next);
             next = following;
             // Newer than any copy that garbage collection is making of it.
-            let is_newest = writer == Writer::Map || self.map.home(entry.lpn) == entry.from;
+            let is_newest = match writer {
+                Writer::Map => true,
+                // The parity covers it, whatever is in the buffer meanwhile.
+                Writer::Host if self.static_stripes.is_some() => true,
+                _ => self.is_current(entry.lpn, entry.from),
+            };
             if is_newest {
-                self.move_home(entry.lpn, Home(ppn.0));
-                self.map.set_valid(ppn, entry.lpn);
-                self.blocks.gain(block, 1);
+                self.install(entry.lpn, entry.from, ppn);
             }
             match writer {
                 Writer::Host => {

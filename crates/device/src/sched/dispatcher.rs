@@ -1,26 +1,30 @@
 //! Moves operations from request queues into slots and onto chips.
 
-use flashkeel_engine::{Cause, EventQueue, Ledger, Time};
+use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
 
 use super::held::Held;
 use super::operation::Stage;
 use super::queue::{ChipQueue, Pending};
-use super::{Arbiter, OperationId, Operations, Signals};
+use super::{Arbiter, OperationId, Operations, Purpose, Signals};
 use crate::address::ChipId;
-use crate::flash::{Array, Job};
+use crate::flash::{Array, Command, Job, Step, Timing};
 
 /// The scheduling subsystem: request queues, slots, and the policy over them.
 #[derive(Clone)]
 pub struct Dispatcher {
     /// Every operation of the device.
     pub operations: Operations,
-    array: Array,
-    arbiter: Box<dyn Arbiter>,
+    pub(super) array: Array,
+    pub(super) arbiter: Box<dyn Arbiter>,
     pub(super) queues: Vec<ChipQueue>,
     /// Slots per chip.
     depth: u32,
     /// Operations pending for, in slots of, and running on each chip.
     loads: Vec<u32>,
+    /// Background operations queued for, in slots of, and running on each chip.
+    background: Vec<Background>,
+    /// How often an operation may be overtaken, on chips that can suspend.
+    pub(super) overtakes: Option<u32>,
     held: Held,
     held_cursor: usize,
     arrivals: u64,
@@ -31,6 +35,8 @@ impl Dispatcher {
     pub fn new(array: Array, arbiter: Box<dyn Arbiter>, chips: u32, depth: u32) -> Self {
         Dispatcher {
             operations: Operations::default(),
+            overtakes: array.suspension_limit(),
+            background: vec![Background::default(); chips as usize],
             array,
             arbiter,
             queues: (0..chips).map(|_| ChipQueue::new()).collect(),
@@ -51,8 +57,15 @@ impl Dispatcher {
         operation.stage = Stage::Arriving;
         self.arrivals += 1;
         let (chip, task) = (operation.chip, operation.task);
-        self.queues[chip.0 as usize].push(&mut self.operations, id);
         self.loads[chip.0 as usize] += 1;
+        if task.is_background() {
+            let service = self.operations[id].service(self.array.timing());
+            self.background[chip.0 as usize].add(service, self.operations[id].purpose);
+        }
+        if self.overtakes.is_some() && self.may_overtake(id) {
+            return self.overtake(now, id, events);
+        }
+        self.queues[chip.0 as usize].push(&mut self.operations, id);
         self.dispatch(now, chip, events);
         let operation = &mut self.operations[id];
         if operation.stage == Stage::Arriving {
@@ -68,11 +81,26 @@ impl Dispatcher {
     /// ledger is complete; the caller releases it.
     #[inline]
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Option<OperationId> {
-        if !self.array.step(now, chip, events) {
-            return None;
+        match self.array.step(now, chip, events) {
+            Step::Working => {
+                if self.overtakes.is_some() {
+                    self.try_suspend(now, chip, events);
+                }
+                return None;
+            }
+            Step::Done => {}
+            turned @ (Step::Suspended | Step::Resumed) => {
+                self.turn(now, chip, turned, events);
+                return None;
+            }
         }
         let queue = &mut self.queues[chip.0 as usize];
-        let done = queue.free_slot(&self.operations);
+        let done = if queue.on_express {
+            queue.pop_express(&self.operations)
+        } else {
+            queue.overtaken = 0;
+            queue.free_slot(&self.operations)
+        };
         let operation = &mut self.operations[done];
         operation.stage = Stage::Done;
         let task = operation.task;
@@ -80,14 +108,14 @@ impl Dispatcher {
             self.array.charge(now, chip, self.operations.ledger_mut(done));
         }
         self.loads[chip.0 as usize] -= 1;
-        match queue.first_slot() {
-            Some(next) => {
-                if self.operations[next].tracked {
-                    queue.slot_meter.end_wait(now, self.operations.ledger_mut(next));
-                }
-                self.start(now, next, events);
-            }
-            None => queue.slot_meter.set_owner(now, None),
+        if task.is_background() {
+            let service = self.operations[done].service(self.array.timing());
+            self.background[chip.0 as usize].remove(service, self.operations[done].purpose);
+        }
+        if self.overtakes.is_some() {
+            self.go_on(now, chip, events);
+        } else {
+            self.start_next(now, chip, events);
         }
         let was_open = self.arbiter.open_tasks();
         self.arbiter.completed(task);
@@ -99,10 +127,60 @@ impl Dispatcher {
         Some(done)
     }
 
+    /// Starts the operation in the first slot of an idle chip, if there is one.
+    #[inline]
+    pub(super) fn start_next(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        let queue = &mut self.queues[chip.0 as usize];
+        match queue.first_slot() {
+            Some(next) => self.start_waiting(now, next, events),
+            None => queue.slot_meter.set_owner(now, None),
+        }
+    }
+
+    /// Lets a chip begin with an operation that has waited in a slot.
+    #[inline]
+    pub(super) fn start_waiting(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
+        if self.operations[id].tracked {
+            let queue = &self.queues[self.operations[id].chip.0 as usize];
+            queue.slot_meter.end_wait(now, self.operations.ledger_mut(id));
+        }
+        self.start(now, id, events);
+    }
+
     /// The cause that those waiting for `chip` are told, if it is busy.
     #[inline]
     pub fn occupant(&self, chip: ChipId) -> Option<Cause> {
         self.array.occupant(chip)
+    }
+
+    /// Whether background work is queued for, or running on, a chip.
+    #[inline]
+    pub fn collects(&self, chip: ChipId) -> bool {
+        self.background[chip.0 as usize].service > Span(0)
+    }
+
+    /// How long background work that is queued for, or running on, a chip will
+    /// occupy it, and the erase that follows a move of pages.
+    pub fn background_left(&self, now: Time, chip: ChipId) -> Span {
+        let background = &self.background[chip.0 as usize];
+        if background.service == Span(0) {
+            return Span(0);
+        }
+        let queue = &self.queues[chip.0 as usize];
+        let running = queue.first_slot().map(|first| &self.operations[first]);
+        let worked = match running.filter(|running| running.task.is_background()) {
+            Some(running) if running.stage == Stage::Running => {
+                self.array.worked(now, chip).min(running.service(self.array.timing()))
+            }
+            _ => Span(0),
+        };
+        let erase = if background.moves > 0 { self.array.timing().erase() } else { Span(0) };
+        Span(background.service.0 - worked.0 + erase.0)
+    }
+
+    /// The operation times in force.
+    pub fn timing(&self) -> &Timing {
+        self.array.timing()
     }
 
     /// Lets the policy adjust itself to the state of the FTL.
@@ -132,6 +210,7 @@ impl Dispatcher {
             Stage::Pending => queue().pending_meters[operation.task as usize].end_wait(now, &mut ledger),
             Stage::Slotted => queue().slot_meter.end_wait(now, &mut ledger),
             Stage::Running => self.array.charge(now, operation.chip, &mut ledger),
+            Stage::Suspended => self.array.charge_paused(now, operation.chip, &mut ledger),
             Stage::Arriving | Stage::Done => {}
         }
         ledger
@@ -157,8 +236,13 @@ impl Dispatcher {
             let id = self.queues[index].pop(&self.operations, task);
             self.issue(now, id, events);
         }
-        // Whoever still waits is told why from now on.
-        let queue = &mut self.queues[index];
+        self.tell_pending(now, chip);
+    }
+
+    /// Tells those who are still pending for a chip why they wait from now on.
+    #[inline]
+    pub(super) fn tell_pending(&mut self, now: Time, chip: ChipId) {
+        let queue = &mut self.queues[chip.0 as usize];
         let mut mask = queue.mask();
         if mask != 0 {
             let full = queue.slots_used == self.depth;
@@ -180,7 +264,7 @@ impl Dispatcher {
             queue.pending_meters[task as usize].end_wait(now, self.operations.ledger_mut(id));
         }
         queue.fill_slot(&mut self.operations, id);
-        if queue.slots_used == 1 {
+        if queue.slots_used == 1 && !queue.on_express {
             return self.start(now, id, events);
         }
         self.operations[id].stage = Stage::Slotted;
@@ -217,5 +301,26 @@ impl Dispatcher {
                 first = chip + 1;
             }
         }
+    }
+}
+
+/// Background work queued for, in slots of, and running on a chip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Background {
+    /// How long it occupies the chip, if its channel is free.
+    service: Span,
+    /// Operations that empty a block.
+    moves: u32,
+}
+
+impl Background {
+    fn add(&mut self, service: Span, purpose: Purpose) {
+        self.service += service;
+        self.moves += u32::from(purpose.command() != Command::Erase);
+    }
+
+    fn remove(&mut self, service: Span, purpose: Purpose) {
+        self.service = Span(self.service.0 - service.0);
+        self.moves -= u32::from(purpose.command() != Command::Erase);
     }
 }

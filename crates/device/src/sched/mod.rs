@@ -5,6 +5,7 @@
 //! request to a busy chip never blocks one to an idle chip.
 
 mod dispatcher;
+mod express;
 mod held;
 mod operation;
 pub mod policy;

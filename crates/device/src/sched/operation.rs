@@ -1,9 +1,9 @@
 //! Flash operations: what tasks put into their request queues.
 
-use flashkeel_engine::{Cause, Ledger, Time};
+use flashkeel_engine::{Cause, Ledger, Span, Time};
 
 use crate::address::{ChipId, NONE};
-use crate::flash::Command;
+use crate::flash::{Command, Timing};
 use crate::machine::MAX_INDEX;
 
 macro_rules! tasks {
@@ -25,6 +25,14 @@ macro_rules! tasks {
             }
         }
     };
+}
+
+impl Task {
+    /// Whether nobody waits for its operations at once.
+    #[inline]
+    pub const fn is_background(self) -> bool {
+        !matches!(self, Task::Host | Task::Map)
+    }
 }
 
 tasks! {
@@ -58,6 +66,8 @@ pub enum Purpose {
     GcProgram,
     /// Erasing a victim block.
     Erase,
+    /// Reading what the parity of a stripe is computed from.
+    ParityRead,
     /// Programming the parity of a stripe.
     ParityWrite,
     /// Reading a page of a stripe to rebuild another.
@@ -80,7 +90,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every purpose, in the order of counters.
-    pub const ALL: [Purpose; 16] = [
+    pub const ALL: [Purpose; 17] = [
         Purpose::HostRead,
         Purpose::HostWrite,
         Purpose::MapRead,
@@ -88,6 +98,7 @@ impl Purpose {
         Purpose::GcRead,
         Purpose::GcProgram,
         Purpose::Erase,
+        Purpose::ParityRead,
         Purpose::ParityWrite,
         Purpose::Rebuild,
         Purpose::Fold,
@@ -109,6 +120,7 @@ impl Purpose {
             Purpose::GcRead => "gc_read",
             Purpose::GcProgram => "gc_program",
             Purpose::Erase => "erase",
+            Purpose::ParityRead => "parity_read",
             Purpose::ParityWrite => "parity_write",
             Purpose::Rebuild => "rebuild",
             Purpose::Fold => "fold",
@@ -128,6 +140,7 @@ impl Purpose {
             Purpose::HostRead
             | Purpose::MapRead
             | Purpose::GcRead
+            | Purpose::ParityRead
             | Purpose::Rebuild
             | Purpose::ScrubRead
             | Purpose::WearLevellingRead => Command::Read,
@@ -162,7 +175,7 @@ impl Purpose {
             Purpose::GcRead => Cause::BehindGcRead,
             Purpose::GcProgram => Cause::BehindGcProgram,
             Purpose::Erase => Cause::BehindErase,
-            Purpose::ParityWrite => Cause::BehindParity,
+            Purpose::ParityRead | Purpose::ParityWrite => Cause::BehindParity,
             Purpose::Rebuild => Cause::Reconstruction,
             Purpose::Fold => Cause::BehindFold,
             Purpose::ScrubRead | Purpose::ScrubProgram | Purpose::ScrubErase => Cause::BehindScrub,
@@ -190,6 +203,8 @@ pub(super) enum Stage {
     Slotted,
     /// The chip is working on it.
     Running,
+    /// The chip has broken it off.
+    Suspended,
     /// Done; the ledger is complete.
     Done,
 }
@@ -219,10 +234,25 @@ pub struct Operation {
     pub owner: u32,
     /// First entry of the data it programs.
     pub entries: u32,
+    /// The stripe update it is part of, if any.
+    pub update: u32,
     pub(super) stage: Stage,
     pub(super) next: u32,
     pub(super) mark: Time,
     pub(super) arrival: u64,
+}
+
+impl Operation {
+    /// How long its chip will work on it if the channel is free.
+    #[inline]
+    pub fn service(&self, timing: &Timing) -> Span {
+        let (page, transfer) = (u32::from(self.page_in_block), timing.transfer(u32::from(self.slots)));
+        match self.purpose.command() {
+            Command::Read => timing.read(page) + transfer,
+            Command::Program => timing.program(page, self.slc) + transfer,
+            Command::Erase => timing.erase(),
+        }
+    }
 }
 
 /// The pool of operations; grows when needed and then stays.
@@ -257,6 +287,7 @@ impl Operations {
             target: NONE,
             owner: NONE,
             entries: NONE,
+            update: NONE,
             stage: Stage::Outside(cause),
             next: NONE,
             mark: now,

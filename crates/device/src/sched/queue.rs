@@ -44,6 +44,19 @@ pub struct ChipQueue {
     /// Operations given to the chip's controller; the first is running.
     slots: Fifo,
     pub(super) slots_used: u32,
+    /// Operations in slots and pending that a chip can suspend.
+    pub(super) suspendable: u32,
+    /// Reads that may overtake what is in slots.
+    express: Fifo,
+    pub(super) express_used: u32,
+    /// Reads that the chip still serves before it turns to its slots.
+    pub(super) batch: u32,
+    /// Whether the chip is working on a read that overtook.
+    pub(super) on_express: bool,
+    /// Whether the operation in the first slot is suspended.
+    pub(super) paused: bool,
+    /// How often the operation in the first slot has been overtaken.
+    pub(super) overtaken: u32,
     /// Blame of those in slots behind the running operation.
     pub(super) slot_meter: Meter,
     /// Blame of those still pending, by task.
@@ -57,6 +70,13 @@ impl ChipQueue {
             mask: 0,
             slots: Fifo::EMPTY,
             slots_used: 0,
+            suspendable: 0,
+            express: Fifo::EMPTY,
+            express_used: 0,
+            batch: 0,
+            on_express: false,
+            paused: false,
+            overtaken: 0,
             slot_meter: Meter::default(),
             pending_meters: std::array::from_fn(|_| Meter::default()),
         }
@@ -72,6 +92,20 @@ impl ChipQueue {
     pub(super) fn push(&mut self, operations: &mut Operations, id: OperationId) {
         let task = operations[id].task;
         self.pending[task as usize].push(operations, id);
+        self.mask |= 1 << task as u32;
+        self.suspendable += u32::from(operations[id].purpose.command().is_suspendable());
+    }
+
+    /// Puts an operation before the others of its task.
+    #[inline]
+    pub(super) fn push_front(&mut self, operations: &mut Operations, id: OperationId) {
+        let task = operations[id].task;
+        let queue = &mut self.pending[task as usize];
+        operations[id].next = queue.head;
+        if queue.head == NONE {
+            queue.tail = id.0;
+        }
+        queue.head = id.0;
         self.mask |= 1 << task as u32;
     }
 
@@ -96,7 +130,29 @@ impl ChipQueue {
     #[inline]
     pub(super) fn free_slot(&mut self, operations: &Operations) -> OperationId {
         self.slots_used -= 1;
-        self.slots.pop(operations)
+        let id = self.slots.pop(operations);
+        self.suspendable -= u32::from(operations[id].purpose.command().is_suspendable());
+        id
+    }
+
+    /// Puts a read behind those that overtake.
+    #[inline]
+    pub(super) fn push_express(&mut self, operations: &mut Operations, id: OperationId) {
+        self.express.push(operations, id);
+        self.express_used += 1;
+    }
+
+    /// Takes out the read that has overtaken and is done.
+    #[inline]
+    pub(super) fn pop_express(&mut self, operations: &Operations) -> OperationId {
+        self.express_used -= 1;
+        self.express.pop(operations)
+    }
+
+    /// The first of the reads that overtake, if any.
+    #[inline]
+    pub(super) fn first_express(&self) -> Option<OperationId> {
+        (self.express_used > 0).then_some(OperationId(self.express.head))
     }
 
     /// The operations in slots, the running one first.
@@ -140,15 +196,6 @@ impl Pending<'_> {
     /// channel is free.
     #[inline]
     pub fn service(&self, task: Task) -> Span {
-        use crate::flash::Command;
-        let operation = &self.operations[OperationId(self.queue.pending[task as usize].head)];
-        let transfer = self.timing.transfer(u32::from(operation.slots));
-        match operation.purpose.command() {
-            Command::Read => self.timing.read(u32::from(operation.page_in_block)) + transfer,
-            Command::Program => {
-                self.timing.program(u32::from(operation.page_in_block), operation.slc) + transfer
-            }
-            Command::Erase => self.timing.erase(),
-        }
+        self.operations[OperationId(self.queue.pending[task as usize].head)].service(self.timing)
     }
 }

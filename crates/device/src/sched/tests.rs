@@ -39,7 +39,7 @@ impl Bench {
     fn new(policy: serde_json::Value, depth: u32) -> Bench {
         let (geometry, timing) = timing();
         let arbiter = config(policy).policy().build(4, depth, Stream::new(1, "scheduler"));
-        let dispatcher = Dispatcher::new(Array::new(&geometry, timing), arbiter, 4, depth);
+        let dispatcher = Dispatcher::new(Array::new(&geometry, timing, None), arbiter, 4, depth);
         Bench { dispatcher, events: EventQueue::new(), now: Time::ZERO, created: 0 }
     }
 

@@ -7,7 +7,7 @@ use flashkeel_engine::{
     Cause, Completion, EventQueue, Lba, Leaf, Operation, Request, Status, Stream, Submit, Time,
 };
 
-use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn};
+use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
 use crate::config::Layout;
 use crate::counters::Counters;
 use crate::flash::Array;
@@ -46,6 +46,10 @@ pub struct Ssd {
     awake_at: Time,
     seed: u64,
     completed: Vec<Completion>,
+    /// Whether pages may be rebuilt instead of read.
+    pub(crate) may_rebuild: bool,
+    /// Flash pages that the page at hand is rebuilt from.
+    pub(crate) rebuild_reads: Vec<u32>,
 }
 
 impl Ssd {
@@ -54,7 +58,7 @@ impl Ssd {
         let geometry = &layout.geometry;
         let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
         let arbiter = layout.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
-        let array = Array::new(geometry, layout.timing.clone());
+        let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
         let partitions = (0..1u16 << layout.partition_bits.len())
             .map(|index| Partition {
                 ftl: Ftl::new(layout, index, seed),
@@ -62,6 +66,7 @@ impl Ssd {
                     &layout.buffer,
                     layout.partition.buffer_pages,
                     layout.partition.domains,
+                    layout.partition.static_stripes.map(|stripes| stripes.len()),
                     geometry.slots_per_page,
                 ),
             })
@@ -87,6 +92,8 @@ impl Ssd {
             awake_at: Time::ZERO,
             seed,
             completed: Vec::new(),
+            may_rebuild: layout.read_path.policy().needs_redundancy(),
+            rebuild_reads: Vec::new(),
             layout: layout.clone(),
         };
         ssd.next_window(Time::ZERO);
@@ -109,6 +116,16 @@ impl Ssd {
             local = (local >> (bit + 1) << bit) | (local & ((1 << bit) - 1));
         }
         (part as usize, Lpn(local as u32))
+    }
+
+    /// The logical page of the device of a page of a partition.
+    pub(crate) fn global(&self, part: usize, lpn: Lpn) -> u64 {
+        let mut global = u64::from(lpn.0);
+        for (index, &bit) in self.layout.partition_bits.iter().enumerate() {
+            let selected = part as u64 >> index & 1;
+            global = global >> bit << (bit + 1) | selected << bit | (global & ((1 << bit) - 1));
+        }
+        global
     }
 
     fn is_valid(&self, request: &Request) -> bool {
@@ -241,7 +258,12 @@ impl Ssd {
         let ftl = &mut self.partitions[operation.partition as usize].ftl;
         match operation.purpose {
             Purpose::HostRead | Purpose::Rebuild => self.host_read_done(now, id, &operation),
-            Purpose::HostWrite => self.host_write_done(now, id, &operation),
+            Purpose::HostWrite => {
+                self.host_write_done(now, id, &operation);
+                if operation.update != NONE {
+                    self.stripe_programmed(now, &operation);
+                }
+            }
             Purpose::MapRead => ftl.map_read_done(now, &operation, &mut self.machine),
             Purpose::MapWrite
             | Purpose::GcProgram
@@ -253,8 +275,15 @@ impl Ssd {
             Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => {
                 ftl.erase_done(now, &operation, &mut self.machine)
             }
-            Purpose::ParityWrite => ftl.parity_done(now, &operation, &mut self.machine),
             Purpose::Fold => ftl.slc_folded(now, &operation, quiet_since, &mut self.machine),
+            Purpose::ParityRead => ftl.parity_read_done(now, &operation, &mut self.machine),
+            Purpose::ParityWrite if operation.update == NONE => {
+                ftl.parity_done(now, &operation, &mut self.machine)
+            }
+            Purpose::ParityWrite => {
+                ftl.static_parity_done(now, &operation, &mut self.machine);
+                self.stripe_programmed(now, &operation);
+            }
         }
         self.machine.dispatcher.operations.release(id);
     }
@@ -290,7 +319,7 @@ impl Ssd {
     fn operation_generated(&mut self, now: Time, id: OperationId) {
         let operation = &self.machine.dispatcher.operations[id];
         match operation.purpose {
-            Purpose::HostWrite | Purpose::MapWrite => {
+            Purpose::HostWrite | Purpose::MapWrite | Purpose::ParityWrite => {
                 let part = operation.partition as usize;
                 self.partitions[part].ftl.place(now, id, &mut self.machine);
             }

@@ -4,6 +4,7 @@
 //! One file per policy. To add one: write the file, add its line to the list.
 
 mod state;
+mod stripe_queue;
 
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
@@ -11,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use state::Buffer;
+pub(crate) use stripe_queue::StripeQueue;
 
 use crate::address::LOGICAL_PAGE_BYTES;
 use crate::config::LONGEST;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{Cause, Ledger, Span, Time};
 
-use super::{BufferConfig, BufferPolicy, Occupancy, Rewrite, Trigger};
+use super::{BufferConfig, BufferPolicy, Occupancy, Rewrite, StripeQueue, Trigger};
 use crate::address::NONE;
 use crate::ftl::Lane;
 use crate::sched::{Dispatcher, OperationId};
@@ -35,6 +35,8 @@ pub(crate) struct Buffer {
     pub triggers: Triggers,
     /// Pages waiting for a flush, by allocation domain.
     pub lanes: Vec<Lane>,
+    /// The same by logical stripe, where there are any; lanes stay empty then.
+    pub stripes: Option<StripeQueue>,
     pub occupancy: Occupancy,
     /// Whether a timeout is scheduled.
     pub timing: bool,
@@ -62,7 +64,15 @@ struct Epoch {
 }
 
 impl Buffer {
-    pub fn new(config: &BufferConfig, size: u32, domains: u32, slots_per_page: u32) -> Self {
+    /// A buffer of `size` pages in front of `domains` allocation domains, or
+    /// of so many logical `stripes`.
+    pub fn new(
+        config: &BufferConfig,
+        size: u32,
+        domains: u32,
+        stripes: Option<u32>,
+        slots_per_page: u32,
+    ) -> Self {
         let has = |trigger| config.flush.contains(&trigger);
         let group = slots_per_page * config.kind.policy().pages_per_flush();
         Buffer {
@@ -75,6 +85,7 @@ impl Buffer {
             },
             policy: config.clone(),
             lanes: vec![Lane::EMPTY; domains as usize],
+            stripes: stripes.map(StripeQueue::new),
             occupancy: Occupancy { pending: 0, flushing: 0, size },
             timing: false,
             waiting: (NONE, NONE),
@@ -172,6 +183,11 @@ impl Buffer {
         self.epochs.pop_front();
         self.first_epoch = self.first_epoch.wrapping_add(1);
         Some(first.flush)
+    }
+
+    /// Whether any flush command waits for pages to reach flash.
+    pub fn awaits_flush(&self) -> bool {
+        self.epochs.len() > 1
     }
 
     /// Whether pages that a flush command waits for are not in flash yet.

@@ -1,10 +1,9 @@
 //! `plain`: a page is read from its own chip.
 
-use flashkeel_engine::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ReadPath;
+use super::{ChipState, ReadPath, Rebuild};
 
 /// Settings of `plain`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +15,11 @@ impl ReadPath for Plain {
         false
     }
 
-    fn rebuilds(&self, _occupant: Option<Cause>) -> bool {
+    fn avoids(&self, _chip: ChipState) -> bool {
+        false
+    }
+
+    fn rebuilds(&self, _chip: ChipState, _rebuild: Rebuild) -> bool {
         false
     }
 }

@@ -5,7 +5,7 @@ use flashkeel_engine::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ReadPath;
+use super::{ChipState, ReadPath, Rebuild};
 
 /// Settings of `reconstruct`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,11 +13,11 @@ use super::ReadPath;
 pub struct Reconstruct {}
 
 impl ReadPath for Reconstruct {
-    fn needs_redundancy(&self) -> bool {
-        true
+    fn avoids(&self, chip: ChipState) -> bool {
+        chip.occupant.is_some_and(Cause::is_gc)
     }
 
-    fn rebuilds(&self, occupant: Option<Cause>) -> bool {
-        occupant.is_some_and(Cause::is_gc)
+    fn rebuilds(&self, _chip: ChipState, rebuild: Rebuild) -> bool {
+        rebuild.is_clear
     }
 }

@@ -10,8 +10,4 @@ use super::Redundancy;
 #[serde(deny_unknown_fields, default)]
 pub struct None {}
 
-impl Redundancy for None {
-    fn width(&self, _chips: u32) -> Result<u32, String> {
-        Ok(1)
-    }
-}
+impl Redundancy for None {}

@@ -95,6 +95,12 @@ pub trait Arbiter: DynClone + Send {
     /// `chip`, and counts its first operation as issued.
     fn pick(&mut self, chip: ChipId, pending: &Pending<'_>) -> Task;
 
+    /// Whether a read of `waiting` may overtake or suspend an operation of
+    /// `running`, on chips that can do so.
+    fn lets_overtake(&self, _waiting: Task, _running: Task) -> bool {
+        true
+    }
+
     /// An operation of `task` has completed.
     fn completed(&mut self, _task: Task) {}
 

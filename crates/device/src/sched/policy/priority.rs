@@ -34,4 +34,9 @@ impl Arbiter for PriorityArbiter {
         let is_pending = |task: &Task| pending.mask >> *task as u32 & 1 == 1;
         RANKS.into_iter().find(is_pending).expect("something is pending")
     }
+
+    fn lets_overtake(&self, waiting: Task, running: Task) -> bool {
+        let rank = |task| RANKS.iter().position(|&ranked| ranked == task);
+        rank(waiting) <= rank(running)
+    }
 }

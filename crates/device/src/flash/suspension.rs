@@ -1,0 +1,48 @@
+//! Suspension: a program or an erase is broken off for reads, and taken up
+//! again.
+
+use flashkeel_engine::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::LONGEST;
+
+/// Suspending programs and erases for reads that arrive meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SuspensionConfig {
+    /// From the command to suspend until the chip can read.
+    pub latency: Span,
+    /// What taking the operation up again adds to it.
+    pub resume: Span,
+    /// How often one operation may be suspended, or overtaken while it waits
+    /// for the chip, by all reads there at that time.
+    pub limit: u32,
+}
+
+impl Default for SuspensionConfig {
+    /// Of the order that studies of suspension assume (Wu and He, "Reducing SSD
+    /// Read Latency via NAND Flash Program and Erase Suspension", FAST 2012);
+    /// the limit is ours.
+    fn default() -> Self {
+        SuspensionConfig { latency: Span::from_us(20), resume: Span::from_us(20), limit: 8 }
+    }
+}
+
+impl SuspensionConfig {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    pub fn validate(&self) -> Result<(), String> {
+        for (key, span) in [("latency", self.latency), ("resume", self.resume)] {
+            if span > LONGEST {
+                return Err(format!("suspension.{key} is {span}; at most {LONGEST}"));
+            }
+        }
+        if !(1..=1000).contains(&self.limit) {
+            return Err(format!("suspension.limit is {}; it must lie between 1 and 1000", self.limit));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! Reads of pages that are rebuilt from the rest of their stripe.
+
+use std::ops::Range;
+
+use flashkeel_engine::{Span, Time};
+
+use crate::address::{Lpn, Ppn};
+use crate::ftl::read_path::{ChipState, Rebuild};
+use crate::sched::Purpose;
+use crate::ssd::Ssd;
+
+impl Ssd {
+    /// Reads what `pages` of a request, which lie in one flash page at `ppn`,
+    /// are rebuilt from, if its chip is better avoided; whether it does.
+    pub(super) fn rebuild(
+        &mut self,
+        now: Time,
+        index: u32,
+        part: usize,
+        pages: Range<u32>,
+        ppn: Ppn,
+    ) -> bool {
+        let ftl = &self.partitions[part].ftl;
+        let page = ppn.0 / self.layout.geometry.slots_per_page;
+        let chip = self.chip_state(now, part, page);
+        if !self.layout.read_path.policy().avoids(chip) {
+            return false;
+        }
+        let mut reads = std::mem::take(&mut self.rebuild_reads);
+        reads.clear();
+        let found = match ftl.static_stripes {
+            Some(_) => self.logical_mates(now, index, part, &pages, &mut reads),
+            None => self.physical_mates(now, part, page, &mut reads),
+        };
+        let rebuilds = found.is_some_and(|others| {
+            let timing = self.machine.dispatcher.timing();
+            let each = timing.read(0) + timing.transfer(pages.len() as u32);
+            let extra_reads = reads.len() as u32;
+            let extra_time = Span(each.0 * u64::from(extra_reads));
+            let rebuild =
+                Rebuild { is_clear: !others.avoided, background: others.background, extra_reads, extra_time };
+            self.layout.read_path.policy().rebuilds(chip, rebuild)
+        });
+        if rebuilds {
+            // One read is counted already.
+            self.requests[index].outstanding += reads.len() as u32 - 1;
+            for &page in &reads {
+                self.issue_read(now, index, part, Purpose::Rebuild, page, pages.len() as u16);
+            }
+            self.note_rebuilt(index, part, pages.start);
+        }
+        self.rebuild_reads = reads;
+        rebuilds
+    }
+
+    fn chip_state(&self, now: Time, part: usize, page: u32) -> ChipState {
+        let chip = self.partitions[part].ftl.chip_of(page);
+        let dispatcher = &self.machine.dispatcher;
+        ChipState { occupant: dispatcher.occupant(chip), background: dispatcher.background_left(now, chip) }
+    }
+
+    /// The other pages of a physical stripe, if it is complete.
+    fn physical_mates(&self, now: Time, part: usize, page: u32, reads: &mut Vec<u32>) -> Option<Others> {
+        reads.extend(self.partitions[part].ftl.stripe_mates(page)?);
+        let mut others = Others::default();
+        for &mate in reads.iter() {
+            others.meet(self, now, part, mate);
+        }
+        Some(others)
+    }
+
+    /// The flash pages beside those of the request that the copies of `pages`
+    /// can be rebuilt from, if the stripe is not being updated and none of its
+    /// pages is rebuilt for the request already.
+    fn logical_mates(
+        &self,
+        now: Time,
+        index: u32,
+        part: usize,
+        pages: &Range<u32>,
+        reads: &mut Vec<u32>,
+    ) -> Option<Others> {
+        let ftl = &self.partitions[part].ftl;
+        let stripes = ftl.static_stripes?;
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        let stripe = stripes.stripe_of(Lpn(pages.start));
+        if self.stripe_queue(part).is_updating(stripe) || self.has_rebuilt(index, part, stripe) {
+            return None;
+        }
+        let slots = pages.start % slots_per_page..pages.start % slots_per_page + pages.len() as u32;
+        let own = pages.start - slots.start..pages.start - slots.start + slots_per_page;
+        let data = stripes.data(stripe).filter(|lpn| !own.contains(lpn));
+        let parity = slots.clone().map(|slot| stripes.parity(stripe, slot));
+        let mates = data.map(Lpn).filter(|&lpn| slots.contains(&stripes.slot_of(lpn)));
+        let mut others = Others::default();
+        for lpn in mates.chain(parity) {
+            let Some(ppn) = ftl.flash_copy(lpn) else { continue };
+            let page = ppn.0 / slots_per_page;
+            others.meet(self, now, part, page);
+            if !self.is_read_anyway(index, part, lpn) && !reads.contains(&page) {
+                reads.push(page);
+            }
+        }
+        Some(others)
+    }
+
+    /// Whether a request reads the flash copy of `lpn` for itself.
+    fn is_read_anyway(&self, index: u32, part: usize, lpn: Lpn) -> bool {
+        let ftl = &self.partitions[part].ftl;
+        let request = &self.requests[index];
+        lpn.0 < self.layout.partition.lpns
+            && (request.first..request.end).contains(&self.global(part, lpn))
+            && ftl.map.flash_home(lpn).is_some()
+            && !ftl.is_trimmed(lpn)
+    }
+
+    fn note_rebuilt(&mut self, index: u32, part: usize, page: u32) {
+        if let Some(stripes) = self.partitions[part].ftl.static_stripes {
+            self.requests[index].rebuilt = Some((part as u16, stripes.stripe_of(Lpn(page))));
+        }
+    }
+
+    /// Whether a page of a stripe is rebuilt for a request: then the others
+    /// must be read.
+    fn has_rebuilt(&self, index: u32, part: usize, stripe: u32) -> bool {
+        self.requests[index].rebuilt == Some((part as u16, stripe))
+    }
+}
+
+/// What is going on at the other chips of a stripe.
+#[derive(Default)]
+struct Others {
+    avoided: bool,
+    background: Span,
+}
+
+impl Others {
+    fn meet(&mut self, ssd: &Ssd, now: Time, part: usize, page: u32) {
+        let chip = ssd.chip_state(now, part, page);
+        self.avoided |= ssd.layout.read_path.policy().avoids(chip);
+        self.background = self.background.max(chip.background);
+    }
+}

@@ -1,0 +1,188 @@
+//! Writes to logical stripes: buffered pages are flushed stripe by stripe, each
+//! with its parity.
+
+use flashkeel_engine::{Span, Time};
+
+use crate::address::{Home, Lpn, NONE};
+use crate::front::buffer::StripeQueue;
+use crate::ftl::{Entry, Lane};
+use crate::sched::{Operation, Purpose};
+use crate::ssd::Ssd;
+
+impl Ssd {
+    /// Puts one page into the buffer and starts the flushes it triggers;
+    /// whether there were any.
+    pub(super) fn insert_in_stripe(&mut self, now: Time, part: usize, lpn: Lpn) -> bool {
+        let partition = &mut self.partitions[part];
+        let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
+        ftl.set_trimmed(lpn, false);
+        if let Some(entry) = ftl.buffered(ftl.map.home(lpn))
+            && ftl.entries.is_pending(entry)
+        {
+            self.machine.counters.coalesced_pages += 1;
+            return false;
+        }
+        let stripe = ftl.static_stripes.expect("a device with stripes").stripe_of(lpn);
+        let mut entry = Entry::new(lpn, Home::UNMAPPED, NONE, buffer.enter(), now);
+        entry.behind = ftl.flash_copy(lpn).map_or(Home::UNMAPPED, |ppn| Home(ppn.0));
+        let first_entry = ftl.map.ppns();
+        let id = ftl.entries.add(entry, Some(first_entry));
+        ftl.map.set_home(lpn, Home(first_entry + id));
+        let queue = buffer.stripes.as_mut().expect("a device with stripes");
+        queue.add(now, stripe);
+        self.expect_timeout(now, part);
+        self.trigger_stripes(now, part, stripe)
+    }
+
+    /// Starts the flushes that the state of the buffer calls for, after a
+    /// change of one stripe.
+    fn trigger_stripes(&mut self, now: Time, part: usize, stripe: u32) -> bool {
+        let buffer = &self.partitions[part].buffer;
+        let triggers = buffer.triggers;
+        let mut flushed = false;
+        if let Some(group) = triggers.page
+            && self.stripe_queue(part).is_due(stripe)
+            && self.pending_pages(part, stripe).count_ones() >= group
+        {
+            flushed = self.flush_stripe_if_allowed(now, part, stripe);
+            if !flushed {
+                self.stripe_queue_mut(part).ready.push_back(stripe);
+            }
+        }
+        flushed | self.flush_stripes_if_full(now, part)
+    }
+
+    /// Flushes what the buffer's level calls for.
+    fn flush_stripes_if_full(&mut self, now: Time, part: usize) -> bool {
+        let buffer = &self.partitions[part].buffer;
+        let (triggers, occupancy) = (buffer.triggers, buffer.occupancy);
+        let mut flushed = false;
+        if triggers.full && occupancy.pending >= occupancy.size && occupancy.flushing == 0 {
+            self.flush_stripes(now, part);
+            flushed = true;
+        }
+        if let Some(mark) = triggers.watermark {
+            while self.partitions[part].buffer.occupancy.pending > mark
+                && let Some((stripe, _)) = self.stripe_queue_mut(part).first()
+                && self.flush_stripe_if_allowed(now, part, stripe)
+            {
+                flushed = true;
+            }
+        }
+        flushed
+    }
+
+    /// Flushes every stripe that is not being updated.
+    pub(super) fn flush_stripes(&mut self, now: Time, part: usize) {
+        while let Some((stripe, _)) = self.stripe_queue_mut(part).first() {
+            self.flush_stripe(now, part, stripe);
+        }
+    }
+
+    /// Flushes stripes that have been there for long enough; when the next
+    /// will be, if there is one.
+    pub(super) fn flush_old_stripes(&mut self, now: Time, part: usize, timeout: Span) -> Option<Time> {
+        while let Some((stripe, since)) = self.stripe_queue_mut(part).first() {
+            if since + timeout > now {
+                return Some(since + timeout);
+            }
+            if !self.flush_stripe_if_allowed(now, part, stripe) {
+                // As much as may be in flight is: stripes follow as others land.
+                return Some(now + timeout);
+            }
+        }
+        None
+    }
+
+    /// After room has come: flushes that had to wait.
+    pub(super) fn retry_stripes(&mut self, now: Time, part: usize) {
+        while let Some(&stripe) = self.stripe_queue(part).ready.front() {
+            if self.stripe_queue(part).is_due(stripe) && !self.flush_stripe_if_allowed(now, part, stripe) {
+                break;
+            }
+            self.stripe_queue_mut(part).ready.pop_front();
+        }
+        self.flush_stripes_if_full(now, part);
+    }
+
+    /// The pages of a stripe that wait for a flush, one bit for each page of
+    /// the host in it.
+    fn pending_pages(&self, part: usize, stripe: u32) -> u128 {
+        let ftl = &self.partitions[part].ftl;
+        let stripes = ftl.static_stripes.expect("a device with stripes");
+        let mut pending = 0;
+        for (at, lpn) in stripes.data(stripe).enumerate() {
+            let entry = ftl.buffered(ftl.map.home(Lpn(lpn)));
+            pending |= u128::from(entry.is_some_and(|entry| ftl.entries.is_pending(entry))) << at;
+        }
+        pending
+    }
+
+    /// Flushes a stripe, if as much as that may be in flight.
+    fn flush_stripe_if_allowed(&mut self, now: Time, part: usize, stripe: u32) -> bool {
+        let occupancy = self.partitions[part].buffer.occupancy;
+        let pages = self.pending_pages(part, stripe).count_ones();
+        if occupancy.flushing > 0 && occupancy.flushing + pages > occupancy.size {
+            return false;
+        }
+        self.flush_stripe(now, part, stripe);
+        true
+    }
+
+    /// Flushes the pending pages of a stripe, flash page by flash page.
+    fn flush_stripe(&mut self, now: Time, part: usize, stripe: u32) {
+        let written = self.pending_pages(part, stripe);
+        self.stripe_queue_mut(part).begin_update(stripe);
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        let partition = &mut self.partitions[part];
+        let (ftl, machine) = (&mut partition.ftl, &mut self.machine);
+        let stripes = ftl.static_stripes.expect("a device with stripes");
+        let update = ftl.begin_update(stripe);
+        let first = stripes.data(stripe).start;
+        let mut left = written;
+        while left != 0 {
+            let unit = left.trailing_zeros() / slots_per_page;
+            let mut lane = Lane::EMPTY;
+            for at in unit * slots_per_page..(unit + 1) * slots_per_page {
+                if left >> at & 1 == 1 {
+                    let home = ftl.map.home(Lpn(first + at));
+                    let entry = ftl.buffered(home).expect("a pending page is buffered");
+                    ftl.entries.append(&mut lane, entry);
+                    left &= !(1 << at);
+                }
+            }
+            let (count, domain) = (lane.len, stripes.chip_of(Lpn(first + unit * slots_per_page)));
+            let id = ftl.form(now, &mut lane, count, Purpose::HostWrite, domain, machine);
+            let ticket = partition.buffer.take_off(now, id, count, &machine.dispatcher);
+            let operation = &mut machine.dispatcher.operations[id];
+            operation.tracked = true;
+            operation.owner = ticket;
+            ftl.add_to_update(update, id, machine);
+        }
+        ftl.start_update(now, update, written, machine);
+    }
+
+    /// A program of a stripe's update is done.
+    pub(crate) fn stripe_programmed(&mut self, now: Time, operation: &Operation) {
+        let part = operation.partition as usize;
+        let Some(stripe) = self.partitions[part].ftl.update_programmed(operation) else { return };
+        if self.stripe_queue_mut(part).end_update(now, stripe) {
+            self.expect_timeout(now, part);
+            if self.partitions[part].buffer.awaits_flush() {
+                // A flush command has passed this stripe over.
+                self.flush_stripe(now, part, stripe);
+            } else {
+                self.trigger_stripes(now, part, stripe);
+            }
+        }
+        self.retry_buffer(now, part);
+    }
+
+    pub(super) fn stripe_queue(&self, part: usize) -> &StripeQueue {
+        self.partitions[part].buffer.stripes.as_ref().expect("a device with stripes")
+    }
+
+    fn stripe_queue_mut(&mut self, part: usize) -> &mut StripeQueue {
+        self.partitions[part].buffer.stripes.as_mut().expect("a device with stripes")
+    }
+}

@@ -1,0 +1,80 @@
+//! Copies in flash: which one is a page's home, and which one its parity
+//! covers.
+//!
+//! Without logical stripes the copy of a page is garbage as soon as it is
+//! written again. With them it is part of its stripe until the parity is
+//! computed anew: it stays valid behind the buffered page that supersedes it.
+
+use super::Ftl;
+use crate::address::{Home, Lpn, Ppn};
+
+impl Ftl {
+    /// The copy of `lpn` in flash: its home, or behind its buffered home.
+    #[inline]
+    pub fn flash_copy(&self, lpn: Lpn) -> Option<Ppn> {
+        let home = self.map.home(lpn);
+        let copy = match self.buffered(home) {
+            Some(entry) => self.entries[entry].behind,
+            None => home,
+        };
+        (copy.0 < self.map.ppns()).then_some(Ppn(copy.0))
+    }
+
+    /// The buffer entry that a home names, if it names one.
+    #[inline]
+    pub fn buffered(&self, home: Home) -> Option<u32> {
+        (home != Home::UNMAPPED && home.0 >= self.map.ppns()).then(|| home.0 - self.map.ppns())
+    }
+
+    /// Whether the copy at `from` is still that of `lpn`.
+    #[inline]
+    pub(super) fn is_current(&self, lpn: Lpn, from: Home) -> bool {
+        let home = self.map.home(lpn);
+        home == from
+            || (self.static_stripes.is_some()
+                && self.buffered(home).is_some_and(|entry| self.entries[entry].behind == from))
+    }
+
+    /// Makes `ppn` the copy of `lpn` in flash; the former one becomes garbage.
+    /// It becomes the home unless a newer page is buffered before `from`.
+    #[inline]
+    pub(super) fn install(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
+        let home = self.map.home(lpn);
+        match self.buffered(home) {
+            Some(entry) if self.static_stripes.is_some() => {
+                let former = std::mem::replace(&mut self.entries[entry].behind, Home(ppn.0));
+                self.discard(former);
+                if home == from {
+                    self.map.set_home(lpn, Home(ppn.0));
+                }
+            }
+            _ => {
+                self.move_home(lpn, Home(ppn.0));
+            }
+        }
+        self.map.set_valid(ppn, lpn);
+        self.blocks.gain(self.block_of(ppn), 1);
+    }
+
+    /// A copy in flash, if `home` names one, is garbage from now on.
+    #[inline]
+    pub(super) fn discard(&mut self, home: Home) {
+        if home.0 < self.map.ppns() {
+            self.map.set_invalid(Ppn(home.0));
+            self.blocks.lose(self.block_of(Ppn(home.0)), 1);
+        }
+    }
+
+    /// Whether the host has trimmed a page that its stripe still holds.
+    #[inline]
+    pub fn is_trimmed(&self, lpn: Lpn) -> bool {
+        self.static_stripes.is_some() && self.trimmed[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    /// Notes whether the host has trimmed a page that its stripe holds.
+    #[inline]
+    pub fn set_trimmed(&mut self, lpn: Lpn, trimmed: bool) {
+        let word = &mut self.trimmed[lpn.0 as usize / 64];
+        *word = *word & !(1 << (lpn.0 % 64)) | u64::from(trimmed) << (lpn.0 % 64);
+    }
+}

@@ -1,0 +1,196 @@
+//! Stripe updates: pages of a logical stripe on their way into flash together
+//! with the parity that covers them.
+//!
+//! First what the parity is computed from is read, then data and parity are
+//! programmed. Until the last of them is in flash no other update of the
+//! stripe begins.
+
+use flashkeel_engine::{Cause, Time};
+
+use super::redundancy::update::Way;
+use super::{Entry, Ftl, Lane};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use crate::machine::Machine;
+use crate::sched::{Operation, OperationId, Purpose, Task};
+
+/// One update under way.
+#[derive(Clone, Debug)]
+struct Update {
+    stripe: u32,
+    /// Reads on their way.
+    reads: u32,
+    /// Programs, data and parity, that are not done.
+    programs: u32,
+    /// Those of them that wait for the reads.
+    formed: Vec<OperationId>,
+}
+
+/// The updates of one partition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Updates {
+    list: Vec<Update>,
+    free: Vec<u32>,
+    /// Flash pages to read for either way to compute the parity.
+    modify: Vec<u32>,
+    reconstruct: Vec<u32>,
+}
+
+impl Updates {
+    fn begin(&mut self, stripe: u32) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.list.push(Update { stripe, reads: 0, programs: 0, formed: Vec::new() });
+            self.list.len() as u32 - 1
+        });
+        let update = &mut self.list[index as usize];
+        (update.stripe, update.reads, update.programs) = (stripe, 0, 0);
+        update.formed.clear();
+        index
+    }
+}
+
+impl Ftl {
+    /// Begins an update of a stripe; its programs follow.
+    pub fn begin_update(&mut self, stripe: u32) -> u32 {
+        self.updates.begin(stripe)
+    }
+
+    /// Adds a formed program of data to an update.
+    pub fn add_to_update(&mut self, update: u32, id: OperationId, machine: &mut Machine) {
+        machine.dispatcher.operations[id].update = update;
+        let update = &mut self.updates.list[update as usize];
+        update.programs += 1;
+        update.formed.push(id);
+    }
+
+    /// Starts an update whose programs of data have been added. `written` has
+    /// a bit for each page of the host in the stripe that they contain, lowest
+    /// first.
+    pub fn start_update(&mut self, now: Time, index: u32, written: u128, machine: &mut Machine) {
+        let stripe = self.updates.list[index as usize].stripe;
+        self.form_parity(now, index, stripe, written, machine);
+        self.find_reads(stripe, written);
+        let way = |pages: &[u32]| Way {
+            reads: pages.len() as u32,
+            is_blocked: pages.iter().any(|&page| machine.dispatcher.collects(self.chip_of(page))),
+        };
+        let modifies =
+            self.parity_update.policy().modifies(way(&self.updates.modify), way(&self.updates.reconstruct));
+        let pages = if modifies { &mut self.updates.modify } else { &mut self.updates.reconstruct };
+        let pages = std::mem::take(pages);
+        self.updates.list[index as usize].reads = pages.len() as u32;
+        for &page in &pages {
+            self.begin_read(page);
+            let operations = &mut machine.dispatcher.operations;
+            let id = operations.create(now, Purpose::ParityRead, Task::Host, self.index, Cause::Controller);
+            let operation = &mut operations[id];
+            self.aim(operation, page);
+            operation.slots = self.slots_per_page as u16;
+            operation.update = index;
+            machine.generate(now, id);
+        }
+        if pages.is_empty() {
+            self.program_update(now, index, machine);
+        } else {
+            for &id in &self.updates.list[index as usize].formed {
+                machine.dispatcher.operations.set_outside(now, id, Cause::BehindParity);
+            }
+        }
+        *(if modifies { &mut self.updates.modify } else { &mut self.updates.reconstruct }) = pages;
+    }
+
+    /// Forms the program of the parity pages that cover what is written.
+    fn form_parity(&mut self, now: Time, index: u32, stripe: u32, written: u128, machine: &mut Machine) {
+        let stripes = self.static_stripes.expect("only stripes are updated");
+        let mut slots = 0u64;
+        let mut left = written;
+        while left != 0 {
+            slots |= 1 << (left.trailing_zeros() % self.slots_per_page);
+            left &= left - 1;
+        }
+        let mut lane = Lane::EMPTY;
+        let count = slots.count_ones();
+        while slots != 0 {
+            let lpn = stripes.parity(stripe, slots.trailing_zeros());
+            self.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
+            slots &= slots - 1;
+        }
+        let domain = stripes.chip_of(stripes.parity(stripe, 0));
+        let id = self.form(now, &mut lane, count, Purpose::ParityWrite, domain, machine);
+        self.add_to_update(index, id, machine);
+    }
+
+    /// Finds the flash pages to read for either way to compute the parity.
+    fn find_reads(&mut self, stripe: u32, written: u128) {
+        let stripes = self.static_stripes.expect("only stripes are updated");
+        let (mut modify, mut reconstruct) =
+            (std::mem::take(&mut self.updates.modify), std::mem::take(&mut self.updates.reconstruct));
+        modify.clear();
+        reconstruct.clear();
+        let mut slots = 0u64;
+        for at in 0..u128::BITS {
+            slots |= u64::from(written >> at & 1 == 1) << (at % self.slots_per_page);
+        }
+        let page_of = |lpn| self.flash_copy(lpn).map(|ppn| ppn.0 / self.slots_per_page);
+        let add = |pages: &mut Vec<u32>, lpn: Lpn| {
+            if let Some(page) = page_of(lpn).filter(|page| !pages.contains(page)) {
+                pages.push(page);
+            }
+        };
+        for (at, lpn) in stripes.data(stripe).enumerate() {
+            let lpn = Lpn(lpn);
+            if written >> at & 1 == 1 {
+                add(&mut modify, lpn);
+            } else if slots >> stripes.slot_of(lpn) & 1 == 1 {
+                add(&mut reconstruct, lpn);
+            }
+        }
+        for slot in (0..self.slots_per_page).filter(|slot| slots >> slot & 1 == 1) {
+            add(&mut modify, stripes.parity(stripe, slot));
+        }
+        (self.updates.modify, self.updates.reconstruct) = (modify, reconstruct);
+    }
+
+    /// What the parity is computed from is at hand: the programs go on.
+    fn program_update(&mut self, now: Time, index: u32, machine: &mut Machine) {
+        for &id in &self.updates.list[index as usize].formed {
+            machine.dispatcher.operations.set_outside(now, id, Cause::Controller);
+            machine.generate(now, id);
+        }
+    }
+
+    /// A read for the parity of a stripe is done.
+    pub fn parity_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        self.read_done(now, operation, machine);
+        let update = &mut self.updates.list[operation.update as usize];
+        update.reads -= 1;
+        if update.reads == 0 {
+            self.program_update(now, operation.update, machine);
+        }
+    }
+
+    /// The parity of a logical stripe has been programmed.
+    pub fn static_parity_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let block = BlockId(operation.target / self.pages_per_block);
+        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let mut next = operation.entries;
+        while next != NONE {
+            let (entry, following) = self.entries.release(next);
+            // Updates of a stripe follow each other: this is the newest parity.
+            self.install(entry.lpn, entry.from, ppn);
+            ppn.0 += 1;
+            next = following;
+        }
+        self.page_programmed(now, super::Writer::Host, block, machine);
+    }
+
+    /// A program of an update, data or parity, is done; the stripe, if it was
+    /// the last.
+    pub fn update_programmed(&mut self, operation: &Operation) -> Option<u32> {
+        let update = &mut self.updates.list[operation.update as usize];
+        update.programs -= 1;
+        (update.programs == 0).then(|| {
+            self.updates.free.push(operation.update);
+            update.stripe
+        })
+    }
+}

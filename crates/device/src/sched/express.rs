@@ -1,0 +1,114 @@
+//! Reads that overtake: on chips that can suspend, a read that arrives while
+//! programs or erases are queued for its chip goes before what is in
+//! the chip's slots, and suspends what is running. How often that may happen to one
+//! operation is limited, so that each ends however many reads come.
+
+use flashkeel_engine::{EventQueue, Time};
+
+use super::operation::Stage;
+use super::queue::Pending;
+use super::{Dispatcher, OperationId, Purpose};
+use crate::address::ChipId;
+use crate::flash::Step;
+
+impl Dispatcher {
+    /// Whether an arriving operation may go before what is queued for its chip.
+    pub(super) fn may_overtake(&self, id: OperationId) -> bool {
+        let operation = &self.operations[id];
+        let queue = &self.queues[operation.chip.0 as usize];
+        let is_read = matches!(operation.purpose, Purpose::HostRead | Purpose::Rebuild | Purpose::MapRead);
+        let first = queue.first_slot().map(|first| self.operations[first].task);
+        is_read
+            && queue.suspendable > 0
+            && first.is_some_and(|first| self.arbiter.lets_overtake(operation.task, first))
+            && self.arbiter.open_tasks() >> operation.task as u32 & 1 == 1
+    }
+
+    /// Lets an arriving read overtake. It counts as issued for the policy.
+    pub(super) fn overtake(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
+        let (chip, task, tracked) = {
+            let operation = &self.operations[id];
+            (operation.chip, operation.task, operation.tracked)
+        };
+        let queue = &mut self.queues[chip.0 as usize];
+        queue.push_front(&mut self.operations, id);
+        let mask = 1 << task as u32;
+        let pending = Pending { queue, operations: &self.operations, timing: self.array.timing(), mask };
+        self.arbiter.pick(chip, &pending);
+        let queue = &mut self.queues[chip.0 as usize];
+        queue.pop(&self.operations, task);
+        queue.push_express(&mut self.operations, id);
+        self.operations[id].stage = Stage::Slotted;
+        if tracked {
+            queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id));
+        }
+        self.try_suspend(now, chip, events);
+    }
+
+    /// Suspends what the chip is working on, where it can, if a read waits to overtake it.
+    pub(super) fn try_suspend(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        let limit = self.overtakes.unwrap_or(0);
+        let queue = &mut self.queues[chip.0 as usize];
+        let may = queue.express_used > 0 && !queue.on_express && !queue.paused && queue.overtaken < limit;
+        if !may || !self.array.can_suspend(now, chip) {
+            return;
+        }
+        self.array.suspend(now, chip, events);
+        queue.overtaken += 1;
+        queue.paused = true;
+        let first = queue.first_slot().expect("something is running");
+        self.operations[first].stage = Stage::Suspended;
+        self.tell_waiting(now, chip);
+    }
+
+    /// A chip has suspended its operation, or has taken it up again.
+    pub(super) fn turn(&mut self, now: Time, chip: ChipId, turned: Step, events: &mut EventQueue) {
+        let queue = &mut self.queues[chip.0 as usize];
+        if turned == Step::Suspended {
+            queue.batch = queue.express_used;
+            self.start_express(now, chip, events);
+        } else {
+            queue.paused = false;
+            let first = queue.first_slot().expect("something was suspended");
+            self.operations[first].stage = Stage::Running;
+            self.tell_waiting(now, chip);
+            self.try_suspend(now, chip, events);
+        }
+    }
+
+    /// A chip has become idle: reads that overtake come first, as often as its
+    /// next operation may be overtaken.
+    pub(super) fn go_on(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        let limit = self.overtakes.unwrap_or(0);
+        let queue = &mut self.queues[chip.0 as usize];
+        queue.on_express = false;
+        if queue.batch == 0 && queue.express_used > 0 && (queue.slots_used == 0 || queue.overtaken < limit) {
+            queue.batch = queue.express_used;
+            queue.overtaken += u32::from(queue.slots_used > 0);
+        }
+        if queue.batch > 0 {
+            return self.start_express(now, chip, events);
+        }
+        if queue.paused {
+            self.array.resume(now, chip, events);
+            return self.tell_waiting(now, chip);
+        }
+        self.start_next(now, chip, events);
+    }
+
+    fn start_express(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        let queue = &mut self.queues[chip.0 as usize];
+        queue.batch -= 1;
+        queue.on_express = true;
+        let first = queue.first_express().expect("a batch of reads that overtake");
+        self.start_waiting(now, first, events);
+        self.tell_pending(now, chip);
+    }
+
+    /// Tells those who wait for a chip that is suspending or resuming.
+    fn tell_waiting(&mut self, now: Time, chip: ChipId) {
+        let occupant = self.array.occupant(chip);
+        self.queues[chip.0 as usize].slot_meter.set_owner(now, occupant);
+        self.tell_pending(now, chip);
+    }
+}

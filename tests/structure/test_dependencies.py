@@ -13,6 +13,7 @@ CRATES = {
     "workload": {"config", "engine"},
     "device": {"config", "engine"},
     "nvm": {"engine"},
+    "ssdcheck": {"engine"},
     "host": {"device", "engine", "stats", "workload"},
     "experiment": {"config", "device", "host", "stats", "workload"},
     "python": {"experiment", "stats"},

@@ -1,0 +1,16 @@
+//! SSDcheck: learns from outside what decides a drive's latency, and predicts
+//! every request from that (Kim et al., MICRO 2018).
+//!
+//! [`probe`] runs diagnosis workloads against any leaf and gives a
+//! [`DeviceModel`] with the evidence for it. [`Engine`] predicts with the model
+//! and corrects itself from what it sees. Neither looks into the device.
+
+mod model;
+mod predict;
+mod probe;
+
+pub use model::{BufferType, DeviceModel, FlushTrigger, Latencies, Sleep, Thresholds, WriteBuffer};
+pub use predict::{Engine, Score};
+pub use probe::{
+    BitEvidence, BufferEvidence, CollectionEvidence, Evidence, ProbeError, Report, SleepEvidence, probe,
+};

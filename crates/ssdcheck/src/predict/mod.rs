@@ -1,0 +1,362 @@
+//! Prediction at run time: volume selector, prediction engine, latency
+//! monitor, calibrator (§III-C2).
+//!
+//! The paper's model says when a flush or a collection blocks a volume. What
+//! else a drive does (it sleeps, folds an SLC cache, writes its map) shows in
+//! *when* requests are slow: after a silence, while others are slow, at this or
+//! that time after a flush began. Two histories learn that, and take the model's
+//! word where they have seen nothing yet.
+
+mod collection;
+mod history;
+mod phase;
+mod score;
+mod silence;
+mod switch;
+mod volume;
+
+use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, RequestId, Span, Time};
+
+pub use score::Score;
+
+use crate::{BufferType, DeviceModel};
+use collection::Intervals;
+use history::{History, quarter_octaves};
+use phase::Phase;
+use silence::{DEBTS, PLACES, Silences};
+use switch::Switch;
+use volume::{Drive, Seen, Volume};
+
+/// Steps of the time since a flush began, and of the length of a silence.
+const STEPS: usize = 64;
+/// Steps of the time since a slow request ended.
+const SLOW_STEPS: usize = 6;
+/// Kinds of requests: reads and writes, either starting a flush that they wait
+/// for or not.
+const KINDS: usize = 4;
+/// Least and greatest probability from which on a request is called slow.
+const CALL: (f32, f32) = (0.08, 0.7);
+/// Part of the normal requests that may be called slow. The paper's drives have
+/// 1.0 to 0.3 % (§V-B).
+const FALSE_CALLS: f32 = 0.009;
+/// Requests over which the share of slow ones is taken.
+const SHARE_MEMORY: f32 = 512.0;
+const FALSE_MEMORY: f32 = 4_096.0;
+/// Steps of the probability after a false call and after a true one. Their ratio
+/// is that of false calls to true ones.
+const CALL_STEP: f32 = 0.005;
+const CALL_BACK: f32 = 0.006;
+/// One part of so many is a new time's share in a running mean.
+const GAIN: u64 = 16;
+
+/// Predicts the requests of one drive from its model, and corrects itself.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    model: DeviceModel,
+    drive: Drive,
+    volumes: Vec<Volume>,
+    /// Of each volume; empty where reads flush the buffer, which tells its state.
+    phases: Vec<Phase>,
+    intervals: Intervals,
+    /// By circumstances in the volume.
+    busy: History,
+    /// By the length of the silence before the request, and what was written
+    /// before it.
+    silence: History,
+    silences: Silences,
+    switch: Switch,
+    /// Probability from which on a request is called slow.
+    call: f32,
+    /// Shares of slow ones among writes and reads of late.
+    slow_share: [f32; 2],
+    /// Share of normal requests called slow of late.
+    false_share: f32,
+    /// Mean latency of slow reads and writes.
+    slow_ns: [u64; 2],
+    /// When a request was submitted or completed last.
+    active: Time,
+    ids: Vec<RequestId>,
+    flights: Vec<Flight>,
+}
+
+/// What was thought of a request when it was submitted.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    submitted: Time,
+    volume: u16,
+    is_read: bool,
+    pages: u32,
+    /// Start of the volume's last flush, seen from the request.
+    flush_start: Time,
+    /// The volume's count of pages before a write, at a read.
+    count: u32,
+    view: View,
+}
+
+/// How a request stands.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    busy: u32,
+    silence: u32,
+    /// Expected wait for flush and collection, in nanoseconds.
+    wait_ns: u64,
+    is_slow: bool,
+    /// Called slow for the silence before it.
+    is_waking: bool,
+}
+
+impl Engine {
+    /// An engine that knows no more than `model` says.
+    pub fn new(model: &DeviceModel) -> Self {
+        let latencies = &model.latencies_ns;
+        let flush_ns = if latencies.flush > 0 { latencies.flush } else { 1_000_000 };
+        let buffer = &model.write_buffer;
+        let drive = Drive {
+            buffer_pages: buffer.bytes.map_or(0, |bytes| (bytes / 4_096) as u32),
+            is_fore: buffer.kind == BufferType::Fore,
+            is_flushed_by_reads: buffer.is_flushed_by_reads(),
+            flush_ns,
+            read_flush_ns: flush_ns,
+            collection_ns: latencies.collection.max(2 * flush_ns),
+        };
+        let votes = if drive.buffer_pages > 0 && !drive.is_flushed_by_reads { model.volumes() } else { 0 };
+        let phases = vec![Phase::new(drive.buffer_pages); votes];
+        Engine {
+            drive,
+            volumes: vec![Volume::NEW; model.volumes()],
+            phases,
+            intervals: Intervals::new(),
+            busy: History::new(KINDS * 3 * SLOW_STEPS * STEPS),
+            silence: History::new(2 * DEBTS * PLACES * STEPS),
+            silences: Silences::default(),
+            switch: Switch::new(),
+            call: 0.4,
+            slow_share: [0.0; 2],
+            false_share: 0.0,
+            slow_ns: [2 * model.thresholds_ns.read, 2 * model.thresholds_ns.write],
+            active: Time::ZERO,
+            ids: Vec::new(),
+            flights: Vec::new(),
+            model: model.clone(),
+        }
+    }
+
+    /// Whether predictions are given out; otherwise every request is predicted
+    /// to be normal.
+    pub fn is_on(&self) -> bool {
+        self.switch.is_on
+    }
+
+    /// Whether a request that took `latency` was slow.
+    #[inline]
+    pub fn is_slow(&self, operation: Operation, latency: Span) -> bool {
+        let thresholds = &self.model.thresholds_ns;
+        latency.0 > if operation == Operation::Read { thresholds.read } else { thresholds.write }
+    }
+
+    /// Leads a volume through a request.
+    #[inline]
+    fn lead(&self, volume: &mut Volume, now: Time, request: &Request) {
+        let collects = |since| self.intervals.expects(since);
+        match request.operation {
+            Operation::Read => volume.read(now, &self.drive, collects),
+            Operation::Write => volume.write(now, request.sectors.div_ceil(8), &self.drive, collects),
+            Operation::Trim | Operation::Flush => {}
+        }
+    }
+
+    /// How `request` stands before `volume`.
+    #[inline]
+    fn view(&self, now: Time, volume: &Volume, request: &Request) -> View {
+        let is_read = request.operation == Operation::Read;
+        let until = |time: Time| time.0.saturating_sub(now.0);
+        let drive = &self.drive;
+        let fills = !is_read
+            && drive.buffer_pages > 0
+            && volume.pending + request.sectors.div_ceil(8) >= drive.buffer_pages;
+        let mut wait_ns = until(if is_read { volume.flush_end } else { volume.room_from });
+        let flushed_by_read = is_read && drive.is_flushed_by_reads && volume.pending > 0;
+        let own_flush = flushed_by_read || (fills && drive.is_fore);
+        if own_flush {
+            wait_ns += if is_read { drive.read_flush_ns } else { drive.flush_ns };
+        }
+        let base_ns = if is_read { self.model.latencies_ns.read } else { self.model.latencies_ns.write };
+        let kind = usize::from(is_read) + 2 * usize::from(own_flush);
+        let since_flush = if own_flush { 0 } else { now.0.saturating_sub(volume.flush_start.0) };
+        let since_slow = now.0.saturating_sub(volume.slow_end.0);
+        let slow_step = (quarter_octaves(since_slow, 4 * SLOW_STEPS) / 4).min(SLOW_STEPS - 1);
+        let busy = ((kind * 3 + volume.seen as usize) * SLOW_STEPS + slow_step) * STEPS
+            + quarter_octaves(since_flush, STEPS);
+        let quiet_ns = if self.ids.is_empty() { now.0.saturating_sub(self.active.0) } else { 0 };
+        let (silent_ns, debt, place) = self.silences.wake(now, quiet_ns, drive.buffer_pages);
+        let silence = ((usize::from(is_read) * DEBTS + debt) * PLACES + place) * STEPS
+            + quarter_octaves(silent_ns, STEPS);
+        let threshold_ns =
+            if is_read { self.model.thresholds_ns.read } else { self.model.thresholds_ns.write };
+        let prior = match base_ns + wait_ns > threshold_ns {
+            true => 0.8,
+            // Slow requests come together.
+            false if volume.seen == Seen::Slow && slow_step <= 2 => 0.35,
+            false => 0.02,
+        };
+        let asleep = self
+            .model
+            .sleep
+            .is_some_and(|sleep| quiet_ns >= sleep.after_ns && base_ns + sleep.wake_ns > threshold_ns);
+        // A silence explains what comes more often after it than otherwise.
+        let after_silence = self.silence.probability(silence, if asleep { 0.8 } else { 0.01 });
+        let share = self.slow_share[usize::from(is_read)];
+        let is_waking = after_silence > share + (1.0 - share) * self.call;
+        let is_slow = is_waking || self.busy.probability(busy, prior) > self.call;
+        View { busy: busy as u32, silence: silence as u32, wait_ns, is_slow, is_waking }
+    }
+
+    /// What the view comes to, for those who ask.
+    #[inline]
+    fn prediction(&self, view: &View, operation: Operation) -> Prediction {
+        let is_read = operation == Operation::Read;
+        let (base_ns, threshold_ns) = if is_read {
+            (self.model.latencies_ns.read, self.model.thresholds_ns.read)
+        } else {
+            (self.model.latencies_ns.write, self.model.thresholds_ns.write)
+        };
+        let expected_ns = base_ns + view.wait_ns;
+        if !(view.is_slow && self.switch.is_on) {
+            return Prediction { latency: Span(expected_ns.min(threshold_ns)), is_slow: false };
+        }
+        let latency =
+            if expected_ns > threshold_ns { expected_ns } else { self.slow_ns[usize::from(!is_read)] };
+        Prediction { latency: Span(latency), is_slow: true }
+    }
+
+    /// Moves the probability from which on a request is called slow, so that
+    /// false calls stay few beside true ones, and among normal requests.
+    #[inline]
+    fn adjust_call(&mut self, called: bool, is_slow: bool) {
+        if !is_slow {
+            self.false_share += (f32::from(u8::from(called)) - self.false_share) / FALSE_MEMORY;
+        }
+        if called {
+            let step = if !is_slow || self.false_share > FALSE_CALLS { CALL_STEP } else { -CALL_BACK };
+            self.call = (self.call + step).clamp(CALL.0, CALL.1);
+        }
+    }
+
+    /// Corrects the volume's model by what a request took: the calibrator.
+    fn calibrate(&mut self, flight: &Flight, now: Time, is_slow: bool) {
+        let drive = &mut self.drive;
+        let volume = &mut self.volumes[usize::from(flight.volume)];
+        let base_ns =
+            if flight.is_read { self.model.latencies_ns.read } else { self.model.latencies_ns.write };
+        if flight.is_read {
+            let is_newest = flight.flush_start == volume.flush_start;
+            if is_newest {
+                volume.seen = if is_slow { Seen::Slow } else { Seen::Normal };
+            }
+        }
+        if !is_slow || flight.view.is_waking {
+            return;
+        }
+        volume.slow_end = now;
+        let end = Time(now.0.saturating_sub(base_ns));
+        let lasted_ns = end.0.saturating_sub(flight.flush_start.0);
+        let expected = flight.view.wait_ns > 0;
+        if expected && lasted_ns < 2 * drive.flush_ns.max(drive.read_flush_ns) {
+            let mean = if drive.is_flushed_by_reads && flight.is_read {
+                &mut drive.read_flush_ns
+            } else {
+                &mut drive.flush_ns
+            };
+            *mean = (*mean * (GAIN - 1) + lasted_ns) / GAIN;
+        } else if lasted_ns < 2 * drive.collection_ns
+            && lasted_ns >= drive.collection_ns / 2
+            && volume.since_collection > 0
+        {
+            // Too long for a flush: garbage was collected.
+            drive.collection_ns = (drive.collection_ns * (GAIN - 1) + lasted_ns) / GAIN;
+            self.intervals.note(volume.since_collection);
+            volume.since_collection = 0;
+        }
+        let Some(phase) = self.phases.get_mut(usize::from(flight.volume)) else { return };
+        // A write that had to wait found the buffer full; the write that fills a
+        // fore buffer waits itself.
+        let pages = drive.buffer_pages;
+        let weight = if flight.is_read { 1 } else { 4 };
+        let own = if drive.is_fore && !flight.is_read { flight.pages } else { 0 };
+        if phase.vote((flight.count + own) % pages, weight) {
+            volume.pending = (volume.count + pages - phase.origin) % pages;
+        }
+        if !flight.is_read && !drive.is_fore {
+            volume.began(now, drive);
+        }
+    }
+}
+
+impl Predictor for Engine {
+    #[inline]
+    fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
+        let index = self.model.volume_of(request.lba.0);
+        let mut volume = self.volumes[index];
+        for other in ahead.iter().filter(|other| self.model.volume_of(other.lba.0) == index) {
+            self.lead(&mut volume, now, other);
+        }
+        let view = self.view(now, &volume, request);
+        self.prediction(&view, request.operation)
+    }
+
+    #[inline]
+    fn submitted(&mut self, now: Time, request: &Request) {
+        if !matches!(request.operation, Operation::Read | Operation::Write) {
+            return;
+        }
+        let index = self.model.volume_of(request.lba.0);
+        let mut volume = self.volumes[index];
+        let view = self.view(now, &volume, request);
+        let count = volume.count;
+        self.lead(&mut volume, now, request);
+        self.volumes[index] = volume;
+        if self.ids.is_empty() {
+            self.silences.end(now, now.0.saturating_sub(self.active.0), self.drive.buffer_pages);
+        }
+        if request.operation == Operation::Write {
+            self.silences.write(request.sectors.div_ceil(8));
+        }
+        self.active = now;
+        self.ids.push(request.id);
+        self.flights.push(Flight {
+            submitted: now,
+            volume: index as u16,
+            is_read: request.operation == Operation::Read,
+            pages: request.sectors.div_ceil(8),
+            flush_start: volume.flush_start,
+            count,
+            view,
+        });
+    }
+
+    fn observe(&mut self, now: Time, completion: &Completion) {
+        let Some(index) = self.ids.iter().position(|&id| id == completion.id) else { return };
+        self.ids.swap_remove(index);
+        let flight = self.flights.swap_remove(index);
+        self.active = now;
+        let latency = completion.time.since(flight.submitted);
+        let operation = if flight.is_read { Operation::Read } else { Operation::Write };
+        let is_slow = self.is_slow(operation, latency);
+        let view = flight.view;
+        let share = &mut self.slow_share[usize::from(flight.is_read)];
+        *share += (f32::from(u8::from(is_slow)) - *share) / SHARE_MEMORY;
+        self.silence.note(view.silence as usize, is_slow);
+        if !view.is_waking {
+            self.busy.note(view.busy as usize, is_slow);
+        }
+        if is_slow {
+            let mean = &mut self.slow_ns[usize::from(!flight.is_read)];
+            *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
+        }
+        self.adjust_call(view.is_slow, is_slow);
+        self.calibrate(&flight, completion.time, is_slow);
+        if self.switch.judge(view.is_slow, is_slow) {
+            self.intervals.reset();
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Allocation volumes: throughput falls where a fixed bit leaves part of the
+//! drive idle (§III-B1).
+
+use flashkeel_engine::Operation;
+use serde::Serialize;
+
+use super::runner::{ProbeError, Runner};
+
+/// Reads of each run.
+const READS: usize = 2_400;
+/// Reads outstanding, enough to keep the chips of every volume busy.
+const DEPTH: usize = 128;
+/// A bit selects a volume if fixing it leaves less of the throughput than
+/// this. Half of the drive gives a half; the rest is noise.
+const FALLEN: f64 = 0.75;
+/// Fewer pages than this tell nothing.
+const FEWEST: usize = 64;
+
+/// What fixing one bit does.
+#[derive(Clone, Debug, Serialize)]
+pub struct BitEvidence {
+    /// Bit of the 512-byte LBA.
+    pub bit: u32,
+    /// Throughput of random reads with the bit fixed at 0 and at 1, relative to
+    /// all bits free.
+    pub relative_throughput: [Option<f64>; 2],
+}
+
+/// The bits that select a volume, and the evidence.
+pub(super) fn measure(runner: &mut Runner<'_>) -> Result<(Vec<u32>, Vec<BitEvidence>), ProbeError> {
+    let all = runner.pool_where(|_| true);
+    let free = runner.throughput(Operation::Read, &all, 4 * READS, DEPTH)?;
+    let (mut found, mut evidence) = (Vec::new(), Vec::new());
+    for bit in runner.bits() {
+        let mut relative = [None; 2];
+        for (value, relative) in relative.iter_mut().enumerate() {
+            let pages = runner.pool_where(|lba| lba >> bit & 1 == value as u64);
+            if pages.len() >= FEWEST {
+                *relative = Some(runner.throughput(Operation::Read, &pages, READS, DEPTH)? / free);
+            }
+        }
+        if relative.iter().flatten().count() > 0 && relative.iter().flatten().all(|&part| part < FALLEN) {
+            found.push(bit);
+        }
+        evidence.push(BitEvidence { bit, relative_throughput: relative });
+    }
+    Ok((found, evidence))
+}

@@ -1,0 +1,112 @@
+//! Diagnosis: what a drive shows to whoever only reads and writes it.
+
+mod allocation;
+mod buffer;
+mod collection;
+mod runner;
+mod sleep;
+mod statistics;
+mod thresholds;
+
+use flashkeel_engine::Leaf;
+use serde::Serialize;
+
+pub use allocation::BitEvidence;
+pub use buffer::BufferEvidence;
+pub use collection::CollectionEvidence;
+pub use runner::ProbeError;
+pub use sleep::SleepEvidence;
+
+use crate::DeviceModel;
+use runner::Runner;
+
+/// What the findings rest on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evidence {
+    /// Throughput with each address bit held fixed, relative to free ones.
+    pub allocation: Vec<BitEvidence>,
+    /// Reads beside writes, and intervals between flushes.
+    pub buffer: BufferEvidence,
+    /// Intervals between collections, with each bit flipped.
+    pub collection: CollectionEvidence,
+    /// The first read after a silence.
+    pub sleep: Vec<SleepEvidence>,
+    /// Requests that were issued.
+    pub requests: u64,
+    /// Time that passed on the device, in nanoseconds.
+    pub duration_ns: u64,
+}
+
+/// A diagnosis.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// What was found.
+    #[serde(flatten)]
+    pub model: DeviceModel,
+    /// What that rests on.
+    pub evidence: Evidence,
+}
+
+/// Diagnoses a drive of `sectors` sectors. It is written to; what it held is
+/// lost. `seed` decides the addresses; `progress` is told the fraction done.
+///
+/// # Errors
+/// If the drive is too small to tell anything, or refuses requests.
+pub fn probe(
+    leaf: &mut dyn Leaf,
+    sectors: u64,
+    seed: u64,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Report, ProbeError> {
+    let mut runner = Runner::new(leaf, sectors, seed)?;
+    let mut undetermined = Vec::new();
+    runner.prepare()?;
+    progress(0.05);
+    let (mut thresholds, mut latencies) = thresholds::measure(&mut runner)?;
+    let (mut volume_bits, allocation) = allocation::measure(&mut runner)?;
+    progress(0.2);
+    let mut unfound = Vec::new();
+    let mut found = buffer::measure(&mut runner, &volume_bits, &thresholds, &latencies, &mut unfound)?;
+    progress(0.35);
+    let slow_write_ns = 4 * latencies.write + latencies.read;
+    let buffer_pages = found.buffer.bytes.map(|bytes| bytes / 4096);
+    let collection =
+        collection::measure(&mut runner, slow_write_ns, buffer_pages, &mut undetermined, &mut |part| {
+            progress(0.35 + 0.6 * part)
+        })?;
+    latencies.collection = collection.stall_ns;
+    let missed = collection.bits.iter().filter(|bit| !volume_bits.contains(bit));
+    let missed: Vec<u32> = missed.copied().collect();
+    if !missed.is_empty() {
+        // Where something outside the flash limits reads, fixing a bit costs no
+        // throughput. The buffers are those of the volumes found now.
+        volume_bits.extend(missed);
+        volume_bits.sort_unstable();
+        unfound.clear();
+        found = buffer::measure(&mut runner, &volume_bits, &thresholds, &latencies, &mut unfound)?;
+    }
+    thresholds.write = found.slow_write_ns.unwrap_or(thresholds.read);
+    latencies.flush = found.flush_ns;
+    undetermined.extend(unfound);
+    let (sleep, silences) = sleep::measure(&mut runner, &thresholds, &latencies)?;
+    progress(1.0);
+    let model = DeviceModel {
+        sectors,
+        volume_bits,
+        gc_volume_bits: collection.bits,
+        write_buffer: found.buffer,
+        thresholds_ns: thresholds,
+        latencies_ns: latencies,
+        sleep,
+        undetermined,
+    };
+    let evidence = Evidence {
+        allocation,
+        buffer: found.evidence,
+        collection: collection.evidence,
+        sleep: silences,
+        requests: runner.requests(),
+        duration_ns: runner.now().0,
+    };
+    Ok(Report { model, evidence })
+}

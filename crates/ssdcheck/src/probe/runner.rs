@@ -1,0 +1,280 @@
+//! Issues requests to the drive and tells how long they took.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use flashkeel_engine::{
+    Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Stream, Submit, TenantId, Time,
+};
+
+/// Sectors of the requests that a probe issues.
+const PAGE_SECTORS: u64 = 8;
+/// Pages that are written first and then read.
+const POOL: usize = 24_576;
+
+/// Why a drive could not be probed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeError {
+    /// It holds too little.
+    TooSmall,
+    /// It refused a 4 KiB request within its capacity.
+    Refused(Lba),
+    /// It took a request and never completed it.
+    Stuck,
+}
+
+impl fmt::Display for ProbeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProbeError::TooSmall => write!(f, "the device is too small to probe; at least 16 MiB"),
+            ProbeError::Refused(lba) => write!(f, "the device refused 4 KiB at LBA {}", lba.0),
+            ProbeError::Stuck => write!(f, "the device took a request and never completed it"),
+        }
+    }
+}
+
+/// The drive and the time on it.
+pub(super) struct Runner<'a> {
+    leaf: &'a mut dyn Leaf,
+    sectors: u64,
+    now: Time,
+    next_id: u64,
+    pub random: Stream,
+    /// Pages that hold data, as LBAs.
+    pool: Vec<u64>,
+    /// Submission time and address of requests from the oldest in flight on.
+    flights: VecDeque<(Time, Lba)>,
+    first: u64,
+    completions: Vec<Completion>,
+}
+
+/// One request that has completed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub id: u64,
+    pub submitted: Time,
+    pub time: Time,
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(leaf: &'a mut dyn Leaf, sectors: u64, seed: u64) -> Result<Self, ProbeError> {
+        if sectors < (16 << 20) / 512 {
+            return Err(ProbeError::TooSmall);
+        }
+        Ok(Runner {
+            leaf,
+            sectors: sectors / PAGE_SECTORS * PAGE_SECTORS,
+            now: Time::ZERO,
+            next_id: 0,
+            random: Stream::new(seed, "probe"),
+            pool: Vec::new(),
+            flights: VecDeque::new(),
+            first: 0,
+            completions: Vec::new(),
+        })
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.next_id
+    }
+
+    /// Bits of the LBA that a 4 KiB request can differ in, and of which each
+    /// value occurs in a good part of the drive.
+    pub fn bits(&self) -> std::ops::Range<u32> {
+        let top = 63 - self.sectors.leading_zeros();
+        let is_whole = self.sectors == 1 << top;
+        let top_part = self.sectors - (1 << top);
+        3..if is_whole || top_part < self.sectors / 16 { top } else { top + 1 }
+    }
+
+    /// Pages of the drive.
+    pub fn pages(&self) -> u64 {
+        self.sectors / PAGE_SECTORS
+    }
+
+    /// Whether the drive has the page at `lba`.
+    pub fn holds(&self, lba: u64) -> bool {
+        lba + PAGE_SECTORS <= self.sectors
+    }
+
+    /// A random page.
+    pub fn page(&mut self) -> u64 {
+        self.random.below(self.pages()) * PAGE_SECTORS
+    }
+
+    /// A random page whose `bits` are all 0.
+    pub fn page_within(&mut self, bits: &[u32]) -> u64 {
+        let mask = bits.iter().fold(0, |mask, bit| mask | 1u64 << bit);
+        self.page() & !mask
+    }
+
+    /// Pages of the pool for which `keep` holds.
+    pub fn pool_where(&self, keep: impl Fn(u64) -> bool) -> Vec<u64> {
+        self.pool.iter().copied().filter(|&lba| keep(lba)).collect()
+    }
+
+    /// Writes the pool, so that its reads come from flash, and lets the drive
+    /// come to rest.
+    pub fn prepare(&mut self) -> Result<(), ProbeError> {
+        let pages = self.pages() as usize;
+        self.pool = (0..POOL.min(pages / 2)).map(|_| self.page()).collect();
+        let pool = std::mem::take(&mut self.pool);
+        self.throughput(Operation::Write, &pool, pool.len(), 32)?;
+        self.pool = pool;
+        self.rest()
+    }
+
+    /// Lets the drive come to rest.
+    pub fn rest(&mut self) -> Result<(), ProbeError> {
+        self.wait(Span::from_secs(2))
+    }
+
+    /// Lets time pass; nothing may be in flight.
+    pub fn wait(&mut self, span: Span) -> Result<(), ProbeError> {
+        self.now += span;
+        self.leaf.advance(self.now, &mut self.completions);
+        if self.completions.is_empty() { Ok(()) } else { Err(ProbeError::Stuck) }
+    }
+
+    /// Submits 4 KiB at the present time, or later if the drive is busy.
+    pub fn submit(
+        &mut self,
+        operation: Operation,
+        lba: u64,
+        done: &mut Vec<Done>,
+    ) -> Result<u64, ProbeError> {
+        let id = self.next_id;
+        let request = Request {
+            id: RequestId(id),
+            operation,
+            tenant: TenantId(0),
+            lba: Lba(lba),
+            sectors: PAGE_SECTORS as u32,
+        };
+        while self.leaf.submit(self.now, &request) == Submit::Busy {
+            self.next(Time(u64::MAX), done)?;
+        }
+        self.next_id += 1;
+        self.flights.push_back((self.now, Lba(lba)));
+        Ok(id)
+    }
+
+    /// Runs the drive until something completes, at `limit` at the latest;
+    /// appends it to `done`.
+    pub fn next(&mut self, limit: Time, done: &mut Vec<Done>) -> Result<(), ProbeError> {
+        self.completions.clear();
+        match self.leaf.advance_to_completion(limit, &mut self.completions) {
+            Some(now) => self.now = now,
+            None if limit == Time(u64::MAX) => return Err(ProbeError::Stuck),
+            None => self.now = limit,
+        }
+        for completion in self.completions.drain(..) {
+            let (submitted, lba) = self.flights[(completion.id.0 - self.first) as usize];
+            if completion.status != Status::Ok {
+                return Err(ProbeError::Refused(lba));
+            }
+            done.push(Done { id: completion.id.0, submitted, time: completion.time });
+        }
+        Ok(())
+    }
+
+    /// Forgets requests once none is in flight.
+    fn forget(&mut self) {
+        self.flights.clear();
+        self.first = self.next_id;
+    }
+
+    /// Serves one request; returns its latency.
+    pub fn serve(&mut self, operation: Operation, lba: u64) -> Result<Span, ProbeError> {
+        self.forget();
+        let mut done = Vec::new();
+        self.submit(operation, lba, &mut done)?;
+        while done.is_empty() {
+            self.next(Time(u64::MAX), &mut done)?;
+        }
+        Ok(done[0].time.since(done[0].submitted))
+    }
+
+    /// Serves `count` requests to random pages of `pages`, `depth` at a time;
+    /// returns requests per second.
+    pub fn throughput(
+        &mut self,
+        operation: Operation,
+        pages: &[u64],
+        count: usize,
+        depth: usize,
+    ) -> Result<f64, ProbeError> {
+        self.forget();
+        let start = self.now;
+        let (mut done, mut issued, mut flying) = (Vec::new(), 0, 0);
+        while issued < count || flying > 0 {
+            while issued < count && flying < depth {
+                let lba = if operation == Operation::Write {
+                    pages[issued % pages.len()]
+                } else {
+                    pages[self.random.below(pages.len() as u64) as usize]
+                };
+                self.submit(operation, lba, &mut done)?;
+                issued += 1;
+                flying += 1;
+            }
+            if done.is_empty() {
+                self.next(Time(u64::MAX), &mut done)?;
+            }
+            flying -= done.len();
+            done.clear();
+        }
+        let elapsed = self.now.since(start);
+        Ok(count as f64 / elapsed.as_secs_f64().max(1e-9))
+    }
+
+    /// Serves a writer that waits `think` between its writes and a reader that
+    /// does not, each one request at a time. `see` is told every completed
+    /// request: whether it is a write, the writes submitted before it was, and
+    /// its times. Ends after `writes` writes.
+    pub fn beside(
+        &mut self,
+        writes: u64,
+        think: Span,
+        mut write_page: impl FnMut(&mut Stream) -> u64,
+        read_pages: &[u64],
+        mut see: impl FnMut(bool, u64, Time, Time),
+    ) -> Result<(), ProbeError> {
+        self.forget();
+        let (mut done, mut written, mut next_write) = (Vec::new(), 0, self.now);
+        let (mut writer, mut reader): (Option<(u64, u64)>, Option<(u64, u64)>) = (None, None);
+        while written < writes || writer.is_some() || reader.is_some() {
+            if writer.is_none() && written < writes && self.now >= next_write {
+                let lba = write_page(&mut self.random);
+                writer = Some((self.submit(Operation::Write, lba, &mut done)?, written));
+                written += 1;
+            }
+            if reader.is_none() && (written < writes || writer.is_some()) {
+                let lba = read_pages[self.random.below(read_pages.len() as u64) as usize];
+                reader = Some((self.submit(Operation::Read, lba, &mut done)?, written));
+            }
+            let idle_writer = writer.is_none() && written < writes;
+            let limit = if idle_writer { next_write } else { Time(u64::MAX) };
+            if done.is_empty() {
+                self.next(limit, &mut done)?;
+            }
+            for end in done.drain(..) {
+                if writer.is_some_and(|(id, _)| id == end.id) {
+                    let (_, before) = writer.take().expect("it has just been there");
+                    next_write = end.time + think;
+                    see(true, before, end.submitted, end.time);
+                } else if let Some((_, before)) = reader.take() {
+                    see(false, before, end.submitted, end.time);
+                }
+            }
+            if writer.is_none() && reader.is_none() {
+                self.forget();
+            }
+        }
+        Ok(())
+    }
+}

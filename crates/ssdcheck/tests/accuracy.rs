@@ -1,0 +1,129 @@
+//! Predictions on the seven drives under the seven workloads, and on a drive
+//! that cannot be predicted.
+
+mod support;
+
+use flashkeel_engine::{Completion, Leaf, Ledger, Predictor, Request, Span, Status, Stream, Submit, Time};
+use flashkeel_ssdcheck::{DeviceModel, Engine, Score, probe};
+use support::{DRIVES, Thinks, WORKLOADS, preset, ready, serve};
+
+/// The model of a drive, from another specimen of it.
+fn model(drive: &str) -> DeviceModel {
+    let mut ssd = ready(&preset(drive), 2);
+    let sectors = ssd.sectors();
+    probe(&mut ssd, sectors, 2, &mut |_| ()).expect("a drive that serves").model
+}
+
+/// Serves a workload with predictions.
+fn predicted(
+    leaf: &mut dyn Leaf,
+    now: Time,
+    engine: &mut Engine,
+    thinks: &mut Thinks,
+    count: u64,
+) -> (Time, Score) {
+    let (mut score, mut said) = (Score::default(), false);
+    let end = serve(leaf, now, thinks, count, &mut |at, request, completion| match completion {
+        None => {
+            said = engine.predict(at, &[], request).is_slow;
+            engine.submitted(at, request);
+        }
+        Some(completion) => {
+            score.count(said, engine.is_slow(request.operation, completion.time.since(at)));
+            engine.observe(completion.time, completion);
+        }
+    });
+    (end, score)
+}
+
+#[test]
+fn recalls_are_the_papers_and_better() {
+    /// Slow requests found, in percent (Fig. 11); of the normal ones, 99.
+    const PAPER: [f64; 7] = [80.0, 79.8, 72.3, 61.1, 48.4, 72.7, 73.7];
+    let mut mean = 0.0;
+    for (drive, paper) in DRIVES.into_iter().zip(PAPER) {
+        let model = model(drive);
+        let mut ssd = ready(&preset(drive), 1);
+        let (mut now, mut sums) = (Time::ZERO, [0.0; 3]);
+        for (_, writes) in WORKLOADS {
+            let mut engine = Engine::new(&model);
+            let mut thinks = Thinks::new(writes, ssd.sectors(), 7);
+            let (end, score) = predicted(&mut ssd, now, &mut engine, &mut thinks, 100_000);
+            now = end;
+            let parts = [score.slow_recall(), score.normal_recall(), score.precision()];
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                *sum += 100.0 * part.expect("requests of every class") / WORKLOADS.len() as f64;
+            }
+        }
+        let [slow, normal, precision] = sums;
+        println!(
+            "{drive}: slow {slow:.1} % (paper {paper} %), normal {normal:.2} %, precision {precision:.0} %"
+        );
+        assert!(slow >= paper, "{drive}: {slow:.1} % of slow requests, the paper {paper} %");
+        assert!(normal >= 99.0, "{drive}: {normal:.2} % of normal requests");
+        assert!(precision >= 50.0, "{drive}: {precision:.1} % of predictions came true");
+        mean += slow / DRIVES.len() as f64;
+    }
+    assert!(mean >= 85.0, "{mean:.1} % of slow requests in the mean");
+}
+
+/// A drive that is slow one time in a hundred, whatever is asked.
+struct Dice {
+    random: Stream,
+    flying: Option<Completion>,
+}
+
+impl Leaf for Dice {
+    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+        let latency = if self.random.chance(0.01) { Span::from_ms(2) } else { Span::from_us(50) };
+        let completion =
+            Completion { id: request.id, time: now + latency, status: Status::Ok, ledger: Ledger::ZERO };
+        self.flying = Some(completion);
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.flying.map(|completion| completion.time)
+    }
+
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        completions.extend(self.flying.take_if(|completion| completion.time <= now));
+    }
+}
+
+#[test]
+fn a_drive_that_the_model_does_not_fit_is_left_alone() {
+    let model = model("ssd-d");
+    let mut dice = Dice { random: Stream::new(1, "dice"), flying: None };
+    let mut engine = Engine::new(&model);
+    let mut thinks = Thinks::new(0.5, model.sectors, 1);
+    let (now, start) = predicted(&mut dice, Time::ZERO, &mut engine, &mut thinks, 20_000);
+    assert!(!engine.is_on(), "{start:?}");
+    // Off, it says what no prediction says; it may try again, and finds nothing.
+    let (_, rest) = predicted(&mut dice, now, &mut engine, &mut thinks, 200_000);
+    assert!(rest.normal_missed <= 200, "{rest:?}");
+}
+
+#[test]
+fn asking_changes_nothing() {
+    let model = model("ssd-e");
+    let serve_with = |asks: usize| {
+        let mut ssd = ready(&preset("ssd-e"), 1);
+        let mut engine = Engine::new(&model);
+        let mut thinks = Thinks::new(0.5, ssd.sectors(), 3);
+        let mut said = Vec::new();
+        serve(&mut ssd, Time::ZERO, &mut thinks, 20_000, &mut |at, request, completion| match completion {
+            None => {
+                for other in 1..asks {
+                    let ahead = [*request; 3];
+                    let _ = engine.predict(at, &ahead[..other.min(3)], request);
+                }
+                said.push(engine.predict(at, &[], request));
+                engine.submitted(at, request);
+            }
+            Some(completion) => engine.observe(completion.time, completion),
+        });
+        said
+    };
+    assert_eq!(serve_with(1), serve_with(4));
+}

@@ -1,0 +1,166 @@
+//! The probe finds the features of drives that it knows nothing of, and says
+//! what it cannot find.
+
+mod support;
+
+use flashkeel_device::DeviceConfig;
+use flashkeel_engine::Stream;
+use flashkeel_ssdcheck::{BufferType, FlushTrigger, Report, WriteBuffer, probe};
+use serde_json::{Value, json};
+use support::{DRIVES, preset, ready};
+
+const FULL: FlushTrigger = FlushTrigger::Full;
+const READ: FlushTrigger = FlushTrigger::ReadTrigger;
+
+fn diagnose(config: &DeviceConfig, seed: u64) -> Report {
+    let mut ssd = ready(config, seed);
+    let sectors = ssd.sectors();
+    probe(&mut ssd, sectors, seed, &mut |_| ()).expect("a drive that serves")
+}
+
+#[test]
+fn every_feature_of_the_seven_drives_is_found() {
+    // Table I.
+    let table = [
+        (vec![], 248, BufferType::Back, vec![FULL]),
+        (vec![], 248, BufferType::Back, vec![FULL]),
+        (vec![], 256, BufferType::Back, vec![FULL]),
+        (vec![17], 128, BufferType::Back, vec![FULL]),
+        (vec![17, 18], 128, BufferType::Back, vec![FULL]),
+        (vec![], 128, BufferType::Fore, vec![FULL, READ]),
+        (vec![], 128, BufferType::Fore, vec![FULL, READ]),
+    ];
+    for (drive, (bits, kib, kind, flush)) in DRIVES.into_iter().zip(table) {
+        let config = preset(drive);
+        let model = diagnose(&config, 1).model;
+        assert_eq!(model.volume_bits, bits, "{drive}");
+        assert_eq!(model.gc_volume_bits, bits, "{drive}");
+        assert_eq!(model.write_buffer.bytes, Some(kib << 10), "{drive}");
+        assert_eq!(model.write_buffer.kind, kind, "{drive}");
+        assert_eq!(model.write_buffer.flush, flush, "{drive}");
+        assert!((200_000..=300_000).contains(&model.thresholds_ns.read), "{drive}: {model:?}");
+        assert!(model.latencies_ns.collection > 3_500_000, "{drive}: collection takes an erase and more");
+        let sleep = model.sleep.expect("all seven sleep");
+        let after_ms = if matches!(drive, "ssd-f" | "ssd-g") {
+            1.5
+        } else if drive == "ssd-a" {
+            18.0
+        } else {
+            20.0
+        };
+        assert!((sleep.after_ns as f64 / 1e6 / after_ms - 1.0).abs() < 0.02, "{drive}: {sleep:?}");
+        assert_eq!(model.undetermined, Vec::<String>::new(), "{drive}");
+    }
+}
+
+/// A drive nobody has seen: its configuration, volume bits, buffer pages in
+/// each volume, and whether it is fore with read trigger.
+fn stranger(random: &mut Stream) -> (DeviceConfig, Vec<u32>, u64, bool) {
+    let volumes = random.below(4) as usize;
+    let mut bits: Vec<u32> = Vec::new();
+    while bits.len() < volumes {
+        let bit = random.between(3, 18) as u32;
+        if !bits.contains(&bit) {
+            bits.push(bit);
+        }
+    }
+    bits.sort_unstable();
+    let per_volume = 1u64 << random.between(1, 3);
+    let chips = per_volume << volumes;
+    // At most four chips share a channel, or it, not they, would limit the drive.
+    let channels = chips >> random.below(3).min(u64::from(chips.trailing_zeros()));
+    let slots = 2 << random.below(2);
+    // A flush programs a page or two on each chip.
+    let rounds = random.between(1, 2);
+    let buffer_pages = random.between(8, (per_volume * slots * rounds).max(9));
+    let is_fore = random.chance(0.4);
+    let program_us = random.between(400, 1_500);
+    let pages_per_block = 16 << random.below(2);
+    // Three tenths of the flash are over-provisioning, and what garbage collection keeps free.
+    let lpns: u64 = 65_536;
+    let blocks = (lpns * 14 / 10).div_ceil(chips * pages_per_block * slots) + 24;
+    let start = per_volume * 2 + 6;
+    let scheduler = ["fifo", "priority"][random.below(2) as usize];
+    let victim = ["greedy", "cost-benefit"][random.below(2) as usize];
+    let config = json!({
+        "logical_capacity": format!("{}KiB", lpns * 4),
+        "map_cache": "all",
+        "scheduler": scheduler,
+        "partition_bits": bits,
+        "geometry": {
+            "channels": channels, "chips_per_channel": chips / channels, "planes_per_chip": 1,
+            "blocks_per_plane": blocks, "pages_per_block": pages_per_block,
+            "page_size": format!("{}KiB", 4 * slots),
+        },
+        "timing": {
+            "read": [format!("{}us", random.between(40, 90))],
+            "program": [format!("{program_us}us"), format!("{}us", program_us * 3 / 2)],
+            "erase": format!("{}us", random.between(3_000, 6_000)),
+            "channel_rate": "800MB/s",
+        },
+        "buffer": {
+            "kind": if is_fore { "fore" } else { "back" },
+            "size": format!("{}KiB", (buffer_pages * 4) << volumes),
+            "flush": if is_fore { json!(["full", "read"]) } else { json!(["full"]) },
+        },
+        "gc": {
+            "start_below": start, "stop_above": start + per_volume,
+            "victim": victim,
+            "invocation": "foreground", "concurrent_victims": per_volume.min(4),
+        },
+    });
+    let config = serde_json::from_value(config).expect("a device");
+    (config, bits, buffer_pages, is_fore)
+}
+
+fn strangers_are_recognised(seeds: std::ops::Range<u64>) {
+    let mut failures = Vec::new();
+    for seed in seeds {
+        let (config, bits, pages, is_fore) = stranger(&mut Stream::new(seed, "stranger"));
+        let report = diagnose(&config, seed);
+        let model = &report.model;
+        let told = format!("seed {seed}: {model:?}\n{config:?}\n{:?}", report.evidence);
+        let (kind, flush) =
+            if is_fore { (BufferType::Fore, vec![FULL, READ]) } else { (BufferType::Back, vec![FULL]) };
+        let is_right = model.volume_bits == bits
+            && model.gc_volume_bits == bits
+            && model.write_buffer == WriteBuffer { bytes: Some(pages * 4096), kind, flush }
+            && model.sleep.is_none()
+            && model.undetermined.is_empty();
+        if !is_right {
+            failures.push(told);
+        }
+    }
+    assert!(failures.is_empty(), "{} failed\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn strangers_are_recognised_by_every_feature() {
+    strangers_are_recognised(0..4);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn sixty_strangers_are_recognised_by_every_feature() {
+    strangers_are_recognised(6..66);
+}
+
+/// What the paper's method cannot see is not made up.
+#[test]
+fn what_cannot_be_determined_is_said_and_nothing_made_up() {
+    let mut config: Value = serde_json::to_value(preset("ssd-d")).expect("plain data");
+    config["logical_capacity"] = json!("512MiB");
+    config["geometry"]["blocks_per_plane"] = json!(256);
+    config["power"] = json!("none");
+    config["slc_cache"] = json!("none");
+    // Pages leave for flash one by one, and one page is never written twice.
+    config["buffer"] =
+        json!({ "kind": "back", "size": "256KiB", "rewrite": "coalesce", "flush": ["page", "timeout"] });
+    let report = diagnose(&serde_json::from_value(config).expect("a device"), 1);
+    let model = &report.model;
+    assert_eq!(model.volume_bits, [17]);
+    assert_eq!(model.gc_volume_bits, Vec::<u32>::new());
+    assert_eq!((model.write_buffer.bytes, model.write_buffer.kind), (None, BufferType::Unknown));
+    assert!(model.undetermined.iter().any(|reason| reason.starts_with("write_buffer")), "{model:?}");
+    assert!(model.undetermined.iter().any(|reason| reason.starts_with("gc_volume_bits")), "{model:?}");
+}

@@ -130,7 +130,7 @@ impl DeviceModel {
         if self.thresholds_ns.read == 0 || self.thresholds_ns.write == 0 {
             return Err("thresholds_ns: a threshold is above 0".into());
         }
-        if self.write_buffer.bytes.is_some_and(|bytes| bytes < 4096 || bytes > 1 << 34) {
+        if self.write_buffer.bytes.is_some_and(|bytes| !(4_096..=1 << 34).contains(&bytes)) {
             return Err("write_buffer.bytes lies between 4 KiB and 16 GiB".into());
         }
         Ok(())

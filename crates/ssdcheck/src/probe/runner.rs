@@ -246,7 +246,8 @@ impl<'a> Runner<'a> {
     ) -> Result<(), ProbeError> {
         self.forget();
         let (mut done, mut written, mut next_write) = (Vec::new(), 0, self.now);
-        let (mut writer, mut reader): (Option<(u64, u64)>, Option<(u64, u64)>) = (None, None);
+        // Each one's request, and the writes submitted before it.
+        let (mut writer, mut reader) = (None::<(u64, u64)>, None::<(u64, u64)>);
         while written < writes || writer.is_some() || reader.is_some() {
             if writer.is_none() && written < writes && self.now >= next_write {
                 let lba = write_page(&mut self.random);

@@ -10,6 +10,7 @@ mod cache;
 mod catalog;
 mod document;
 mod error;
+mod lifetime;
 mod memory;
 mod outcome;
 mod run;
@@ -19,6 +20,10 @@ mod trace;
 pub use catalog::{EXPERIMENTS, list, show};
 pub use document::{Experiment, RunPlan, Variant, resolve, resolve_watched};
 pub use error::Error;
+pub use lifetime::{
+    Blocks, Drive, Endured, Guard, Lifetime, LifetimePlan, Method, Moment, Response, demand_names, lifetime,
+    write_profiles,
+};
 pub use outcome::{RunOutcome, explain, merge};
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};

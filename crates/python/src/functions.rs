@@ -101,6 +101,24 @@ pub fn trace_synth(
     .map(json)
 }
 
+/// Find how long a drive lasts, as JSON.
+#[pyfunction]
+pub fn lifetime(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {
+    py.detach(|| experiment::lifetime(plan_json, seed)).map(json).map_err(exception)
+}
+
+/// The built-in write profiles, as JSON.
+#[pyfunction]
+pub fn write_profiles() -> String {
+    json(experiment::write_profiles())
+}
+
+/// Names of the series of a write demand, as JSON.
+#[pyfunction]
+pub fn demand_names(path: PathBuf) -> PyResult<String> {
+    experiment::demand_names(&path).map(json).map_err(exception)
+}
+
 /// List `presets`, `policies`, `profiles` or `experiments`, as JSON.
 #[pyfunction]
 pub fn list_names(kind: &str) -> PyResult<String> {

@@ -17,8 +17,8 @@ mod _core {
     use crate::{
         errors::InputError,
         functions::{
-            explain, list_names, merge, reference, resolve, schema, show, trace_convert, trace_info,
-            trace_synth, version,
+            demand_names, explain, lifetime, list_names, merge, reference, resolve, schema, show,
+            trace_convert, trace_info, trace_synth, version, write_profiles,
         },
         run::{RunResult, run},
         table::Table,

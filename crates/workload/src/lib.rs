@@ -7,12 +7,15 @@
 //! in [`Counts`]; every input that cannot be understood is a [`WorkloadError`]
 //! that names the file, the place and the field.
 //!
+//! [`demand`] holds what lifetimes need of a workload: bytes written over time.
+//!
 //! To add a trace format: one file in `readers/` and one line in its list. To
 //! add an access pattern or an arrival process: one file in
 //! `generators/patterns/` or `generators/arrivals/` and one line. To add a
 //! profile: a constant in its paper's file in `profiles/`.
 
 mod config;
+pub mod demand;
 mod error;
 pub mod generators;
 mod info;
@@ -26,6 +29,7 @@ pub mod trace;
 mod writers;
 
 pub use config::{Context, Open, SourceConfig, WorkloadConfig};
+pub use demand::{Demand, Traffic};
 pub use error::{Place, Stopped, Watch, WorkloadError};
 pub use info::{DeviceInfo, InterArrival, SizeClass, Terms, TraceInfo, info};
 pub use input::Compression;

@@ -30,6 +30,8 @@ axis! {
         Constant(Constant) in constant = "constant",
         /// In bursts with silence between them.
         Bursts(Bursts) in bursts = "bursts",
+        /// As fast as a write demand asks.
+        ByDemand(ByDemand) in demand = "demand",
     }
 }
 

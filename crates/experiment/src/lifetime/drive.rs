@@ -1,0 +1,189 @@
+//! A drive as a buyer knows it, and the device that stands for it.
+
+use flashkeel_device::{
+    BufferConfig, DeviceConfig, Geometry, GeometryConfig, MapCacheSize, Pattern, ThrottleConfig, Trigger,
+    WearConfig,
+};
+use flashkeel_engine::Span;
+use flashkeel_engine::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::DAYS_PER_YEAR;
+
+/// A drive and its endurance, which is given in one of three ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drive {
+    /// Capacity that the host can address.
+    pub capacity: Bytes,
+    /// Flash beyond the capacity, as a share of it.
+    #[serde(default = "seven_percent")]
+    pub over_provisioning: f64,
+    /// Cycles that a block endures.
+    #[serde(default)]
+    pub rated_cycles: Option<u32>,
+    /// Bytes that the host may write in all ("TBW").
+    #[serde(default)]
+    pub tbw: Option<Bytes>,
+    /// Times its capacity that the host may write every day of the warranty
+    /// ("DWPD").
+    #[serde(default)]
+    pub dwpd: Option<f64>,
+    /// Warranty that `dwpd` refers to.
+    #[serde(default = "super::five_years")]
+    pub warranty: Span,
+}
+
+/// A gibibyte is 7 % more than a gigabyte: the spare area of a drive with as
+/// many gibibytes of flash as it has gigabytes for the host.
+fn seven_percent() -> f64 {
+    0.07
+}
+
+/// Largest capacity that is simulated as it is; larger drives are scaled down.
+/// Write amplification and the spread of wear depend on the spare share and the
+/// traffic, not on the capacity.
+const MODEL_BYTES: f64 = (256u64 << 20) as f64;
+/// Most bytes that a plain run writes: minutes of computing.
+const PLAIN_BYTES: f64 = 2e12;
+const FLASH_PAGE: u64 = 8 << 10;
+const CHIPS: u64 = 8;
+
+impl Drive {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and what is wrong.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.capacity.0 == 0 {
+            return Err("drive.capacity is zero; give the drive's size, such as \"128GB\"".into());
+        }
+        if self.capacity.0 < 32 << 20 {
+            return Err(format!("drive.capacity is {}; at least 32MiB", self.capacity));
+        }
+        if !(0.05..=4.0).contains(&self.over_provisioning) {
+            let share = self.over_provisioning;
+            return Err(format!("drive.over_provisioning is {share}; it must lie between 0.05 and 4"));
+        }
+        if self.warranty == Span::ZERO {
+            return Err("drive.warranty is zero; it is the time that dwpd refers to".into());
+        }
+        let given = [self.rated_cycles.is_some(), self.tbw.is_some(), self.dwpd.is_some()];
+        match given.iter().filter(|&&is_given| is_given).count() {
+            0 => {
+                return Err("the drive's endurance is missing; give one of rated_cycles, tbw and dwpd".into());
+            }
+            1 => {}
+            _ => {
+                return Err(
+                    "the drive's endurance is given twice; give one of rated_cycles, tbw and dwpd".into()
+                );
+            }
+        }
+        let zero = [
+            ("rated_cycles", self.rated_cycles == Some(0)),
+            ("tbw", self.tbw == Some(Bytes(0))),
+            ("dwpd", self.dwpd.is_some_and(|dwpd| dwpd.is_nan() || dwpd <= 0.0)),
+        ];
+        match zero.iter().find(|(_, is_zero)| *is_zero) {
+            Some((key, _)) => Err(format!("drive.{key} is not above zero; the drive would last no time")),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes of flash.
+    pub fn flash_bytes(&self) -> f64 {
+        self.capacity.0 as f64 * (1.0 + self.over_provisioning)
+    }
+
+    /// Cycles that a block endures, if every byte the host writes is
+    /// `write_amplification` bytes programmed.
+    ///
+    /// # Errors
+    /// A sentence, where the endurance is not even a cycle or too large.
+    pub fn cycles(&self, write_amplification: f64) -> Result<u32, String> {
+        let days = self.warranty.as_secs_f64() / 86_400.0;
+        let host_bytes = match (self.tbw, self.dwpd) {
+            (Some(tbw), _) => tbw.0 as f64,
+            (_, Some(dwpd)) => dwpd * self.capacity.0 as f64 * days,
+            _ => return Ok(self.rated_cycles.unwrap_or(0)),
+        };
+        let cycles = (host_bytes * write_amplification / self.flash_bytes()).round();
+        if !(1.0..=1e7).contains(&cycles) {
+            return Err(format!(
+                "the drive's endurance comes to {cycles} cycles of a block; between 1 and 10000000 make sense"
+            ));
+        }
+        Ok(cycles as u32)
+    }
+
+    /// Times its capacity that is written every day.
+    pub fn writes_per_day(&self, bytes_per_day: f64) -> f64 {
+        bytes_per_day / self.capacity.0 as f64
+    }
+
+    /// The share of the drive that is simulated.
+    pub(super) fn scale(&self) -> f64 {
+        (MODEL_BYTES / self.flash_bytes()).min(1.0)
+    }
+
+    /// A model of the drive: `scale` of it, with the same spare share.
+    pub(super) fn model(&self, scale: f64, wear: WearConfig) -> Result<DeviceConfig, String> {
+        self.scaled(scale, wear, ThrottleConfig::default())
+    }
+
+    /// The drive as it is, for a plain run.
+    pub(super) fn whole(&self, wear: WearConfig, throttle: ThrottleConfig) -> Result<DeviceConfig, String> {
+        let bytes = self.flash_bytes() * f64::from(wear.policy().rated_cycles().unwrap_or(0));
+        if self.flash_bytes() > 8.0 * MODEL_BYTES || bytes > PLAIN_BYTES {
+            return Err(format!(
+                "method is \"plain\", but the drive takes {:.0} GB before it is worn out; at most {:.0} GB, and \
+                 {:.0} GB of flash; use \"fast-forward\"",
+                bytes / 1e9,
+                PLAIN_BYTES / 1e9,
+                8.0 * MODEL_BYTES / 1e9
+            ));
+        }
+        self.scaled(1.0, wear, throttle)
+    }
+
+    /// The device of READY's setting: MLC with pages of 8 KiB, the times of
+    /// AutoSSD's, its map in memory and nothing padded.
+    fn scaled(&self, scale: f64, wear: WearConfig, throttle: ThrottleConfig) -> Result<DeviceConfig, String> {
+        let pages = self.flash_bytes() * scale / FLASH_PAGE as f64;
+        // Blocks as large as leaves a hundred and more on each chip.
+        let pages_per_block = (pages / CHIPS as f64 / 128.0).clamp(8.0, 256.0) as u64;
+        let blocks = (pages / (CHIPS * pages_per_block) as f64).round().max(1.0) as u32;
+        let geometry = GeometryConfig {
+            channels: 4,
+            chips_per_channel: CHIPS as u32 / 4,
+            planes_per_chip: 1,
+            blocks_per_plane: blocks,
+            pages_per_block: pages_per_block as u32,
+            page_size: Bytes(FLASH_PAGE),
+            multi_plane: false,
+        };
+        let flash = Geometry::resolve(&geometry)?.slots() as f64;
+        let logical = (flash / (1.0 + self.over_provisioning) / 2.0) as u64 * FLASH_PAGE;
+        let mut config = DeviceConfig {
+            geometry,
+            logical_capacity: Bytes(logical),
+            map_cache: MapCacheSize::All,
+            buffer: BufferConfig { flush: vec![Trigger::Page], size: Bytes(1 << 20), ..Default::default() },
+            wear,
+            throttle,
+            ..DeviceConfig::default()
+        };
+        config.gc.start_below = CHIPS as u32 + 4;
+        config.gc.stop_above = CHIPS as u32 + 8;
+        config.gc.concurrent_victims = 2;
+        config.precondition.pattern = Pattern::Random;
+        config.precondition.read_counts_below = 0;
+        Ok(config)
+    }
+
+    /// Years that `days` are.
+    pub(super) fn years(days: f64) -> f64 {
+        days / DAYS_PER_YEAR
+    }
+}

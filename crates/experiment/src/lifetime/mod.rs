@@ -1,0 +1,216 @@
+//! How long a drive lasts under a write demand, and what a throttle that makes
+//! it last costs.
+//!
+//! A scaled model of the drive is simulated write by write for as long as it
+//! takes to know its steady state: write amplification, service time, and how
+//! unevenly its blocks wear. From there whole stretches of a constant demand
+//! pass at once through the same throttle and the same law of wear, so that
+//! years take less than a second. Small drives can be simulated to their end
+//! instead ([`Method::Plain`]); tests compare the two.
+
+mod delays;
+mod drive;
+mod outcome;
+mod simulation;
+mod years;
+
+use std::path::Path;
+
+use flashkeel_config::{Node, Origin};
+use flashkeel_device::{
+    Dynamic, Rated, Ready, SelfRecovery, StaticCap, ThrottleConfig, ThrottlePlan, WearConfig,
+};
+use flashkeel_engine::Span;
+use flashkeel_engine::units::Rate;
+use flashkeel_workload::demand::profile::{PROFILES, WriteProfile};
+use flashkeel_workload::demand::series::Series;
+use flashkeel_workload::demand::{Demand, Traffic};
+use flashkeel_workload::generators::Pattern;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+pub use drive::Drive;
+pub use outcome::{Blocks, Endured, Lifetime, Moment, Response};
+use simulation::{Simulation, Steady};
+
+/// A drive, its traffic, and the throttle between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LifetimePlan {
+    /// The drive.
+    pub drive: Drive,
+    /// What is written to it.
+    pub traffic: Traffic,
+    /// Whether a recorded traffic is replaced by one drawn from its own days or
+    /// hours, another one for each seed.
+    #[serde(default)]
+    pub resample: bool,
+    /// Where single writes go; the whole drive alike if not given.
+    #[serde(default)]
+    pub pattern: Pattern,
+    /// Bytes programmed per byte written; measured on the model if not given.
+    #[serde(default)]
+    pub write_amplification: Option<f64>,
+    /// What makes the drive last.
+    #[serde(default)]
+    pub throttle: Guard,
+    /// How long it has to last.
+    #[serde(default = "five_years")]
+    pub target: Span,
+    /// What idle time gives back to a block; nothing if not given.
+    #[serde(default)]
+    pub recovery: Option<SelfRecovery>,
+    /// How the answer is found.
+    #[serde(default)]
+    pub method: Method,
+}
+
+/// What makes a drive last its required lifetime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guard {
+    /// Nothing.
+    #[default]
+    None,
+    /// A fixed throughput at which the rated cycles last.
+    StaticCap,
+    /// Delays by epochs, without knowledge of recovery.
+    Dynamic,
+    /// Delays by epochs, with knowledge of recovery.
+    Ready,
+}
+
+/// How a lifetime is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// A steady state from the simulation of a model, then whole stretches.
+    #[default]
+    FastForward,
+    /// The simulation of every write of the drive's life.
+    Plain,
+}
+
+/// Days of a year, here and in TBW and DWPD.
+pub(crate) const DAYS_PER_YEAR: f64 = 365.0;
+const DAY_S: u64 = 86_400;
+
+fn five_years() -> Span {
+    Span::from_secs(5 * 365 * DAY_S)
+}
+
+/// Finds the lifetime that a plan in JSON asks for, with a seed.
+///
+/// # Errors
+/// [`Error::Input`] for a wrong plan or input.
+pub fn lifetime(plan_json: &str, seed: u64) -> Result<Lifetime, Error> {
+    let value = serde_json::from_str(plan_json).map_err(|error| Error::Input(format!("plan: {error}")))?;
+    let plan: LifetimePlan = Node::from_json(value, &Origin::Default).read()?;
+    plan.run(seed)
+}
+
+/// The built-in write profiles.
+pub fn write_profiles() -> &'static [WriteProfile] {
+    PROFILES
+}
+
+/// Names of the series of a write demand, in order of appearance.
+///
+/// # Errors
+/// [`Error::Input`] if the file cannot be read or a line of it is wrong.
+pub fn demand_names(path: &Path) -> Result<Vec<String>, Error> {
+    Ok(Series::names(path)?)
+}
+
+impl LifetimePlan {
+    /// Finds the lifetime with a seed.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for wrong settings or input.
+    pub fn run(&self, seed: u64) -> Result<Lifetime, Error> {
+        let input = |message: String| Error::Input(message);
+        self.drive.validate().map_err(input)?;
+        if self.target == Span::ZERO {
+            return Err(input("target is zero; a required lifetime is longer than that".into()));
+        }
+        if let Some(factor) = self.write_amplification.filter(|factor| !(0.01..=1000.0).contains(factor)) {
+            return Err(input(format!("write_amplification is {factor}; it must lie between 0.01 and 1000")));
+        }
+        // Recovery is checked before a model is made with it.
+        self.wear(1.0).map_err(input)?;
+        let mut demand = self.traffic.policy().load(seed)?;
+        if self.resample {
+            demand = demand.resampled(seed);
+        }
+        if demand.bytes_per_day() <= 0.0 {
+            return Ok(Lifetime::without_writes(self, &demand, seed));
+        }
+        if self.method == Method::Plain {
+            return self.plain(&demand, seed);
+        }
+        let steady = self.steady_state(&demand, seed)?;
+        let factor = self.write_amplification.unwrap_or(steady.write_amplification);
+        let wear = self.wear(factor).map_err(input)?;
+        let throttle = self.throttle(factor, &wear, &demand);
+        throttle.policy().validate().map_err(input)?;
+        Ok(years::Years::new(self, &demand, &steady, factor, &wear, &throttle).run(seed))
+    }
+
+    /// Watches a model of the drive. Its blocks are cycled as much more often
+    /// as it is smaller; recovery sets in as much earlier.
+    fn steady_state(&self, demand: &Demand, seed: u64) -> Result<Steady, Error> {
+        let scale = self.drive.scale();
+        let wear = match &self.recovery {
+            None => WearConfig::Rated(Rated::default()),
+            Some(recovery) => {
+                let onset = Span(((recovery.onset.0 as f64 * scale) as u64).max(1));
+                WearConfig::SelfRecovery(SelfRecovery { onset, ..recovery.clone() })
+            }
+        };
+        let law = wear.policy().build().expect("a lifetime has a law of wear");
+        let model = self.drive.model(scale, wear).map_err(Error::Input)?;
+        let simulation = Simulation::new(&model, &self.pattern, seed)?;
+        Ok(simulation.steady_state(demand, self.pattern == Pattern::default(), law.as_ref()))
+    }
+
+    /// Simulates every write.
+    fn plain(&self, demand: &Demand, seed: u64) -> Result<Lifetime, Error> {
+        let input = |message: String| Error::Input(message);
+        let factor = match (self.write_amplification, self.throttle) {
+            (None, Guard::StaticCap) => {
+                return Err(input("write_amplification is missing; a plain run sets its cap by it".into()));
+            }
+            (given, _) => given.unwrap_or(1.0),
+        };
+        let wear = self.wear(factor).map_err(input)?;
+        let throttle = self.throttle(factor, &wear, demand);
+        let model = self.drive.whole(wear, throttle).map_err(input)?;
+        Ok(Simulation::new(&model, &self.pattern, seed)?.to_the_end(self, demand, seed))
+    }
+
+    /// The law of wear, with the rated cycles that the drive's endurance means.
+    fn wear(&self, write_amplification: f64) -> Result<WearConfig, String> {
+        let rated_cycles = self.drive.cycles(write_amplification)?;
+        let wear = match &self.recovery {
+            None => WearConfig::Rated(Rated { rated_cycles }),
+            Some(recovery) => WearConfig::SelfRecovery(SelfRecovery { rated_cycles, ..recovery.clone() }),
+        };
+        wear.policy().validate().map(|()| wear)
+    }
+
+    fn throttle(&self, write_amplification: f64, wear: &WearConfig, demand: &Demand) -> ThrottleConfig {
+        let cycles = f64::from(wear.policy().rated_cycles().unwrap_or(0));
+        let bytes = self.drive.flash_bytes() * cycles / write_amplification;
+        let rate = Rate((bytes / self.target.as_secs_f64()) as u64);
+        let mut plan = ThrottlePlan { lifetime: self.target, ..ThrottlePlan::default() };
+        // Demand is known by its intervals; within them all epochs are alike.
+        let longest = plan.epochs.iter().copied().max();
+        plan.epochs.retain(|&epoch| epoch >= demand.interval || Some(epoch) == longest);
+        match self.throttle {
+            Guard::None => ThrottleConfig::default(),
+            Guard::StaticCap => ThrottleConfig::StaticCap(StaticCap { rate, ..StaticCap::default() }),
+            Guard::Dynamic => ThrottleConfig::Dynamic(Dynamic(plan)),
+            Guard::Ready => ThrottleConfig::Ready(Ready(plan)),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A device written to one page at a time, each its gap after the completion of
+//! the one before it.
+
+use std::ops::ControlFlow;
+
+use flashkeel_device::{DeviceConfig, Law, PAGE_BYTES, Ssd};
+use flashkeel_engine::{
+    Cause, Completion, Lba, Leaf, Operation, Request, RequestId, SECTOR_BYTES, Span, Stream, Submit,
+    TenantId, Time,
+};
+use flashkeel_workload::demand::Demand;
+use flashkeel_workload::generators::Pattern;
+use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
+use flashkeel_workload::generators::patterns::Draw;
+
+use super::delays::Delays;
+use super::outcome::{Blocks, Endured, Lifetime};
+use super::years::Course;
+use super::{Drive, LifetimePlan};
+use crate::Error;
+
+/// What a short simulation has shown of a device.
+pub(super) struct Steady {
+    pub write_amplification: f64,
+    /// Response times of page writes, without a throttle's delays.
+    pub service: Delays,
+    /// Cycles of each block while it was watched.
+    pub cycles: Vec<f64>,
+    /// What cycles recovered, as a share of what they would have if all blocks
+    /// were idle equally long; 1 without recovery.
+    pub recovered: f64,
+}
+
+/// A device and the writes to it.
+pub(super) struct Simulation {
+    ssd: Ssd,
+    draw: Box<dyn Draw>,
+    places: Stream,
+    written: u64,
+    now: Time,
+    completions: Vec<Completion>,
+}
+
+/// Capacities written before a device is watched: after preconditioning, which
+/// has brought the steady state of a uniform traffic, and otherwise.
+const SETTLING: [u64; 2] = [1, 3];
+/// Pages written while it is watched.
+const WATCHED: u64 = 1 << 16;
+/// Time that can be simulated write by write: thirty years.
+const SIMULATED: Time = Time(30 * 365 * 86_400_000_000_000);
+/// Writes between two looks at what is left of the endurance.
+const LOOK: u64 = 64;
+
+impl Simulation {
+    pub fn new(config: &DeviceConfig, pattern: &Pattern, seed: u64) -> Result<Simulation, Error> {
+        let layout = config.validate().map_err(Error::Input)?;
+        let mut ssd = Ssd::new(&layout, seed);
+        let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
+        let pages = ssd.sectors() * SECTOR_BYTES / PAGE_BYTES;
+        Ok(Simulation {
+            draw: pattern.policy().draw(pages)?,
+            places: Stream::new(seed, "lifetime/place"),
+            ssd,
+            written: 0,
+            now: Time::ZERO,
+            completions: Vec::new(),
+        })
+    }
+
+    /// Writes a page `gap` after the last one; returns its response time and the
+    /// throttle's share of it.
+    fn write(&mut self, gap: Span) -> (f64, f64) {
+        self.now += gap;
+        self.ssd.advance(self.now, &mut self.completions);
+        let sectors = (PAGE_BYTES / SECTOR_BYTES) as u32;
+        let lba = Lba(self.draw.next(&mut self.places, 1) * u64::from(sectors));
+        let (id, tenant) = (RequestId(self.written), TenantId::default());
+        let request = Request { id, operation: Operation::Write, tenant, lba, sectors };
+        let answer = self.ssd.submit(self.now, &request);
+        assert_eq!(answer, Submit::Accepted, "one write at a time always fits");
+        let done = self.ssd.advance_to_completion(Time::MAX, &mut self.completions);
+        let done = done.expect("a device with a write inside completes it");
+        let held = self.completions[0].ledger.ns(Cause::Throttle);
+        self.completions.clear();
+        let response = done.since(self.now).0;
+        self.written += 1;
+        self.now = done;
+        (response as f64, held as f64)
+    }
+
+    /// Watches the device in its steady state, written to as fast as the demand
+    /// asks on average.
+    pub fn steady_state(mut self, demand: &Demand, is_uniform: bool, law: &dyn Law) -> Steady {
+        let day_ns = 86_400.0 * 1e9;
+        // Writes further apart than this find an idle device anyway.
+        let gap = Span((day_ns * PAGE_BYTES as f64 / demand.bytes_per_day()).min(1e9) as u64);
+        let pages = self.ssd.sectors() * SECTOR_BYTES / PAGE_BYTES;
+        for _ in 0..SETTLING[usize::from(!is_uniform)] * pages {
+            self.write(gap);
+        }
+        let before: Vec<u32> = self.ssd.erase_counts().collect();
+        let (from, worn) = (self.now, self.ssd.endurance());
+        self.ssd.reset_counters();
+        let mut service = Delays::default();
+        for _ in 0..WATCHED.max(2 * pages) {
+            let (response, held) = self.write(gap);
+            service.add(1.0, response - held);
+        }
+        let cycles = self.ssd.erase_counts().zip(before).map(|(after, before)| f64::from(after - before));
+        let endurance = self.ssd.endurance();
+        let passed = endurance.cycles - worn.cycles;
+        let recovered = 1.0 - (endurance.wear - worn.wear) / passed;
+        let alike = 1.0 - law.cost(Span((self.now.since(from).0 as f64 / passed) as u64));
+        Steady {
+            write_amplification: self.ssd.report().waf.unwrap_or(1.0),
+            service,
+            cycles: cycles.collect(),
+            recovered: if alike > 0.0 { recovered / alike } else { 1.0 },
+        }
+    }
+
+    /// Writes until the mean block is worn out.
+    pub fn to_the_end(mut self, plan: &LifetimePlan, demand: &Demand, seed: u64) -> Lifetime {
+        let mut clock = DemandClock::new(demand.clone(), PAGE_BYTES);
+        let mut unused = Stream::new(seed, "lifetime/arrivals");
+        let (mut service, mut held) = (Delays::default(), Delays::default());
+        let mut course = Course::default();
+        let mut recorded = 0;
+        let mut endurance = self.ssd.endurance();
+        let mut time = 0;
+        while endurance.wear < endurance.rated_cycles && time < SIMULATED.0 {
+            for _ in 0..LOOK {
+                time = clock.next(&mut unused);
+                if self.now.0 + (time - recorded) > SIMULATED.0 {
+                    break;
+                }
+                let (response, delay) = self.write(Span(time - recorded));
+                recorded = time;
+                service.add(1.0, response - delay);
+                held.add(1.0, delay);
+                course.add(1.0, delay);
+            }
+            endurance = self.ssd.endurance();
+            course.note(self.now, endurance.wear / endurance.rated_cycles);
+        }
+        let days = self.now.as_secs_f64() / 86_400.0;
+        let is_worn = endurance.wear >= endurance.rated_cycles;
+        let years = is_worn.then(|| Drive::years(days));
+        let written_per_day = held.pages() * PAGE_BYTES as f64 / days;
+        let mut notes = demand.notes.clone();
+        if !is_worn {
+            notes.push(format!("not worn out after {:.0} years", Drive::years(days)));
+        }
+        Lifetime {
+            seed,
+            years,
+            is_infinite: false,
+            endured: Endured {
+                rated_cycles: endurance.rated_cycles,
+                cycles: endurance.cycles,
+                write_amplification: endurance.write_amplification,
+                write_amplification_measured: Some(endurance.write_amplification),
+                demanded_per_day: demand.bytes_per_day(),
+                written_per_day,
+                drive_writes_per_day: plan.drive.writes_per_day(written_per_day),
+            },
+            blocks: Blocks::new(self.ssd.worn().collect(), endurance.cycles, years),
+            response: Some(super::years::response(&service, &held)),
+            course: course.moments,
+            day: Vec::new(),
+            is_synthetic: demand.is_synthetic,
+            notes,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Lifetimes: closed forms, whole lives that agree with fast-forwarded ones, what
+//! throttles guarantee, and bad input.
+
+use flashkeel_experiment::{Error, Lifetime, lifetime};
+use serde_json::{Value, json};
+
+fn run(plan: Value) -> Lifetime {
+    lifetime(&plan.to_string(), 1).expect("a good plan")
+}
+
+fn years(life: &Lifetime) -> f64 {
+    life.years.expect("worn out one day")
+}
+
+/// A drive of READY's setting: 3000 cycles and so much flash.
+fn drive(flash_gb: f64) -> Value {
+    json!({ "capacity": format!("{}MB", (flash_gb * 1e3 / 1.07) as u64), "rated_cycles": 3000 })
+}
+
+fn profile(name: &str, flash_gb: f64, waf: f64, throttle: &str) -> Value {
+    json!({
+        "drive": drive(flash_gb),
+        "traffic": { "policy": "profile", "name": name },
+        "write_amplification": waf,
+        "throttle": throttle,
+        "recovery": {},
+    })
+}
+
+#[test]
+fn without_throttle_and_recovery_a_life_is_capacity_times_cycles_over_traffic() {
+    let mut plan = profile("exchange", 128.0, 2.24, "none");
+    plan.as_object_mut().unwrap().remove("recovery");
+    let life = run(plan.clone());
+    assert!((years(&life) - 0.95).abs() < 0.01, "{:?}", life.years);
+    assert!((life.endured.cycles / 3_000.0 - 1.0).abs() < 1e-4);
+    // The same endurance in other words.
+    let bytes = 128e9 * 3_000.0 / 2.24;
+    for (key, value) in [
+        ("tbw", json!(format!("{}GB", (bytes / 1e9) as u64))),
+        ("dwpd", json!(bytes / (128e9 / 1.07) / 1_825.0)),
+    ] {
+        let drive = plan["drive"].as_object_mut().unwrap();
+        drive.retain(|key, _| key == "capacity");
+        drive.insert(key.into(), value);
+        let other = run(plan.clone());
+        assert!((years(&other) / years(&life) - 1.0).abs() < 1e-3, "{key}: {:?}", other.years);
+    }
+}
+
+#[test]
+fn ready_keeps_five_years_and_holds_writes_less_than_a_cap() {
+    let [none, cap, dynamic, ready] =
+        ["none", "static-cap", "dynamic", "ready"].map(|guard| run(profile("exchange", 128.0, 2.24, guard)));
+    assert!(years(&none) < 2.0, "{:?}", none.years);
+    assert!((4.95..5.1).contains(&years(&ready)), "{:?}", ready.years);
+    assert!(years(&cap) > 6.0 && years(&dynamic) > 6.0, "{:?} {:?}", cap.years, dynamic.years);
+    let mean = |life: &Lifetime| life.response.as_ref().expect("writes").mean_ns;
+    assert!(mean(&none) < mean(&ready) && mean(&ready) < mean(&dynamic));
+    assert!(mean(&ready) < mean(&cap));
+}
+
+/// A demand that swings over an hour, about 0.45 GB of it, in windows of 2 min.
+fn hour() -> std::path::PathBuf {
+    let path = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hour.csv");
+    let window = |n: u32| (15e6 * (1.0 + 0.6 * (f64::from(n) / 5.0).sin())) as u64;
+    let lines: String = (0..30).map(|n| format!("{n},{}\n", window(n))).collect();
+    std::fs::write(&path, format!("window,write_bytes\n{lines}")).expect("a writable folder");
+    path
+}
+
+/// A small drive whose whole life can be simulated: 160 cycles in some days.
+fn small(throttle: &str, method: &str) -> Value {
+    json!({
+        "drive": { "capacity": "32MiB", "over_provisioning": 0.25, "rated_cycles": 160 },
+        "traffic": { "policy": "series", "path": hour(), "interval": "2min" },
+        "throttle": throttle,
+        "target": "2d",
+        "recovery": { "onset": "1min" },
+        "method": method,
+    })
+}
+
+#[test]
+fn fast_forward_agrees_with_the_simulation_of_every_write() {
+    for throttle in ["none", "dynamic", "ready"] {
+        let (plain, fast) = (run(small(throttle, "plain")), run(small(throttle, "fast-forward")));
+        let off = years(&fast) / years(&plain) - 1.0;
+        let mean = |life: &Lifetime| life.response.as_ref().expect("writes").mean_ns;
+        let slower = mean(&fast) / mean(&plain) - 1.0;
+        println!("{throttle}: lifetime {off:+.4}, response {slower:+.4}");
+        assert!(off.abs() < 0.01, "{throttle}: {:?} and {:?} years", plain.years, fast.years);
+        assert!(slower.abs() < 0.03, "{throttle}: {:?} and {:?}", plain.response, fast.response);
+    }
+}
+
+#[test]
+fn five_years_take_no_time() {
+    let start = std::time::Instant::now();
+    let life = run(profile("msnfs", 128.0, 2.26, "ready"));
+    assert!(years(&life) > 4.9);
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_seed_reproduces_a_life() {
+    let text = |seed| {
+        serde_json::to_string(&lifetime(&profile("map", 128.0, 1.68, "ready").to_string(), seed).unwrap())
+    };
+    assert_eq!(text(1).unwrap(), text(1).unwrap());
+    assert_ne!(text(1).unwrap(), text(2).unwrap());
+}
+
+#[test]
+fn without_writes_a_drive_lasts_for_ever() {
+    let life = run(json!({ "drive": drive(32.0), "traffic": { "policy": "constant", "per_day": "0B" } }));
+    assert!(life.is_infinite && life.years.is_none());
+    assert!(life.notes.iter().any(|note| note.contains("for ever")), "{:?}", life.notes);
+}
+
+#[test]
+fn few_writes_outlast_everybody() {
+    let life = run(json!({ "drive": drive(32.0), "traffic": { "policy": "constant", "per_day": "1KB" } }));
+    assert!(!life.is_infinite && life.years.is_none());
+    assert!(life.notes.iter().any(|note| note.contains("not worn out after 500 years")), "{:?}", life.notes);
+}
+
+#[test]
+fn bad_plans_are_refused() {
+    let traffic = json!({ "policy": "constant", "per_day": "10GB" });
+    let refused = |plan: Value| match lifetime(&plan.to_string(), 1) {
+        Err(Error::Input(message)) => message,
+        other => panic!("{plan}: {other:?}"),
+    };
+    for (drive, part) in [
+        (json!({ "capacity": "0B", "rated_cycles": 10 }), "drive.capacity is zero"),
+        (json!({ "capacity": "1MB", "rated_cycles": 10 }), "at least 32MiB"),
+        (json!({ "capacity": "1GB" }), "give one of rated_cycles, tbw and dwpd"),
+        (json!({ "capacity": "1GB", "rated_cycles": 10, "dwpd": 1.0 }), "given twice"),
+        (json!({ "capacity": "1GB", "rated_cycles": 0 }), "drive.rated_cycles is not above zero"),
+        (json!({ "capacity": "1GB", "dwpd": -1.0 }), "drive.dwpd is not above zero"),
+        (json!({ "capacity": "1GB", "tbw": "1KB" }), "cycles of a block"),
+        (json!({ "capacity": "1GB", "dwpd": 1.0, "over_provisioning": -0.1 }), "over_provisioning"),
+        (json!({ "capacity": "1GB", "rated_cyles": 10 }), "did you mean \"rated_cycles\""),
+        (json!({ "rated_cycles": 10 }), "capacity"),
+    ] {
+        let message = refused(json!({ "drive": drive, "traffic": traffic }));
+        assert!(message.contains(part), "{message}");
+    }
+    let good = drive(32.0);
+    for (key, value, part) in [
+        ("target", json!("0s"), "target is zero"),
+        ("write_amplification", json!(0.0), "write_amplification"),
+        ("throttle", json!("redy"), "redy"),
+        ("recovery", json!({ "onset": "0s" }), "wear.onset"),
+        ("method", json!("plain"), "use \"fast-forward\""),
+    ] {
+        let mut plan = json!({ "drive": good, "traffic": traffic });
+        plan[key] = value;
+        let message = refused(plan);
+        assert!(message.contains(part), "{message}");
+    }
+}

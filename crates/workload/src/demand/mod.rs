@@ -1,0 +1,90 @@
+//! Write demand: how many bytes are written when, for work on lifetimes, where
+//! single requests no longer count.
+//!
+//! One file per kind of traffic. To add one: write the file, add its line to
+//! the list.
+
+use flashkeel_config::axis;
+use flashkeel_engine::{Span, Stream};
+
+use crate::WorkloadError;
+
+/// What every kind of traffic has in common.
+pub trait Load {
+    /// Its write demand. Where it is generated, `seed` decides the noise.
+    ///
+    /// # Errors
+    /// If the settings make no sense or the input cannot be read.
+    fn load(&self, seed: u64) -> Result<Demand, WorkloadError>;
+}
+
+axis! {
+    /// Where a write demand comes from.
+    pub enum Traffic as "traffic": Load {
+        /// The same volume, day and night.
+        Constant(Constant) in constant = "constant",
+        /// A generated series with the volume and regularity of a known trace.
+        Profile(Profile) in profile = "profile",
+        /// A recorded series of bytes written.
+        Series(Series) in series = "series",
+        /// The writes of a recorded trace.
+        Recorded(Recorded) in recorded = "trace",
+    }
+}
+
+/// Bytes written in intervals of equal length, repeated for ever.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Demand {
+    /// Length of an interval.
+    pub interval: Span,
+    /// Bytes written in each; at least one interval.
+    pub written: Vec<f64>,
+    /// Whether it is generated rather than recorded.
+    pub is_synthetic: bool,
+    /// What whoever reads a result must know.
+    pub notes: Vec<String>,
+}
+
+impl Demand {
+    /// Time after which it repeats.
+    pub fn length(&self) -> Span {
+        Span(self.interval.0 * self.written.len() as u64)
+    }
+
+    /// Mean bytes written in a day.
+    pub fn bytes_per_day(&self) -> f64 {
+        let day = Span::from_secs(86_400).0 as f64;
+        self.written.iter().sum::<f64>() * day / self.length().0 as f64
+    }
+
+    /// Share of the periods of `period` in which the demand differs from that
+    /// of the period before by less than `share` of it (READY, "Cyclical
+    /// Behaviors of Enterprise Workloads"). The period is taken in whole
+    /// intervals; none where there are fewer than two periods.
+    pub fn similarity(&self, period: Span, share: f64) -> Option<f64> {
+        let intervals = (period.0 / self.interval.0).max(1) as usize;
+        let periods: Vec<f64> =
+            self.written.chunks_exact(intervals).map(|period| period.iter().sum()).collect();
+        let similar = periods.windows(2).filter(|pair| (pair[1] - pair[0]).abs() < share * pair[0]).count();
+        (periods.len() > 1).then(|| similar as f64 / (periods.len() - 1) as f64)
+    }
+
+    /// Another demand that might have been seen as well: as many of its days
+    /// (of its hours, if it has less than two days), drawn with replacement.
+    /// The same demand where it has less than two of either.
+    #[must_use]
+    pub fn resampled(&self, seed: u64) -> Demand {
+        let blocks = [86_400, 3_600].map(|seconds| (Span::from_secs(seconds).0 / self.interval.0) as usize);
+        let Some(block) = blocks.into_iter().find(|&block| block > 0 && self.written.len() >= 2 * block)
+        else {
+            return self.clone();
+        };
+        let mut stream = Stream::new(seed, "demand/resample");
+        let whole = self.written.len() / block;
+        let drawn = (0..whole).flat_map(|_| {
+            let first = stream.below(whole as u64) as usize * block;
+            self.written[first..first + block].to_vec()
+        });
+        Demand { written: drawn.collect(), ..self.clone() }
+    }
+}

@@ -1,0 +1,177 @@
+//! `series`: a recorded series of bytes written.
+
+use std::path::{Path, PathBuf};
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Demand, Load};
+use crate::input::Input;
+use crate::text::{Field, quote};
+use crate::{Place, WorkloadError};
+
+/// A CSV file, plain or compressed, whose first line names its columns:
+/// `window`, numbers of successive windows of time, and `write_bytes`, the bytes
+/// written in each; if several series share the file, `workload`, the name of
+/// each. Other columns are not used. A window that is left out had no writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    /// The file.
+    pub path: PathBuf,
+    /// Name of the series, if the file has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// Length of a window; 30min if not given.
+    #[serde(default = "half_an_hour")]
+    pub interval: Span,
+}
+
+fn half_an_hour() -> Span {
+    Span::from_secs(1_800)
+}
+
+/// Longest series, in windows: a year by the minute.
+const MOST_WINDOWS: u64 = 366 * 1_440;
+
+impl Series {
+    /// Names of the series of a file, in order of appearance; empty where its
+    /// only one has no name.
+    ///
+    /// # Errors
+    /// If the file cannot be read or a line of it is wrong.
+    pub fn names(path: &Path) -> Result<Vec<String>, WorkloadError> {
+        let mut names: Vec<String> = Vec::new();
+        each_line(path, |name, _, _| {
+            if let Some(name) = name
+                && names.last().is_none_or(|last| last != name)
+                && !names.iter().any(|known| known == name)
+            {
+                names.push(name.to_owned());
+            }
+            Ok(())
+        })?;
+        Ok(names)
+    }
+}
+
+impl Load for Series {
+    fn load(&self, _seed: u64) -> Result<Demand, WorkloadError> {
+        if self.interval == Span::ZERO {
+            return Err(WorkloadError::key("traffic.interval", "a window lasts longer than 0ns"));
+        }
+        let file = self.path.display().to_string();
+        let names = Series::names(&self.path)?;
+        let wanted = match (&self.workload, names.as_slice()) {
+            (None, [] | [_]) => names.first().cloned(),
+            (None, _) => {
+                let message = format!("{} series share the file; say which by workload", names.len());
+                return Err(WorkloadError::file(&file, message));
+            }
+            (Some(name), _) if names.contains(name) => Some(name.clone()),
+            (Some(name), _) => {
+                let hint = did_you_mean(name, names.iter().map(String::as_str));
+                let message = format!("no series is named {name:?} among {}{hint}", names.len());
+                return Err(WorkloadError::file(&file, message));
+            }
+        };
+        let mut written = Vec::new();
+        let (mut first, mut missing) = (None, 0);
+        each_line(&self.path, |name, window, bytes| {
+            if name != wanted.as_deref() {
+                return Ok(());
+            }
+            let next = *first.get_or_insert(window) + written.len() as u64;
+            if window < next {
+                return Err(format!("window {window} comes again, or late: after {}", next - 1));
+            }
+            if window - first.unwrap_or(0) >= MOST_WINDOWS {
+                return Err(format!("window {window}; a series has at most {MOST_WINDOWS}"));
+            }
+            missing += window - next;
+            written.extend((next..window).map(|_| 0.0));
+            written.push(bytes as f64);
+            Ok(())
+        })?;
+        if written.is_empty() {
+            return Err(WorkloadError::file(&file, "it has no windows"));
+        }
+        let mut notes = Vec::new();
+        if missing > 0 {
+            notes.push(format!("{missing} windows are not in the series and count as without writes"));
+        }
+        Ok(Demand { interval: self.interval, written, is_synthetic: false, notes })
+    }
+}
+
+/// Hands name, window and bytes of each line to `see`.
+fn each_line(
+    path: &Path,
+    mut see: impl FnMut(Option<&str>, u64, u64) -> Result<(), String>,
+) -> Result<(), WorkloadError> {
+    let mut input = Input::open(path)?;
+    let file = input.file.clone();
+    let at = |line, message| WorkloadError::at(&file, Place::Line(line), message);
+    let mut columns: Option<Columns> = None;
+    while let Some((number, line)) = input.line()? {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        let Some(columns) = &columns else {
+            columns = Some(Columns::find(line).map_err(|message| at(number, message))?);
+            continue;
+        };
+        columns
+            .read(line)
+            .and_then(|(name, window, bytes)| see(name, window, bytes))
+            .map_err(|m| at(number, m))?;
+    }
+    Ok(())
+}
+
+/// Where the columns are.
+struct Columns {
+    count: usize,
+    workload: Option<usize>,
+    window: usize,
+    write_bytes: usize,
+}
+
+impl Columns {
+    fn find(header: &[u8]) -> Result<Columns, String> {
+        let names: Vec<&[u8]> = header.split(|&byte| byte == b',').collect();
+        let find = |wanted: &str| names.iter().position(|name| *name == wanted.as_bytes());
+        let need = |wanted: &str| {
+            find(wanted).ok_or_else(|| {
+                let texts: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
+                let hint = did_you_mean(wanted, texts.iter().map(AsRef::as_ref));
+                format!("the first line has to name a column {wanted:?}, but is {}{hint}", quote(header))
+            })
+        };
+        Ok(Columns {
+            count: names.len(),
+            workload: find("workload"),
+            window: need("window")?,
+            write_bytes: need("write_bytes")?,
+        })
+    }
+
+    fn read<'a>(&self, line: &'a [u8]) -> Result<(Option<&'a str>, u64, u64), String> {
+        let fields: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
+        if fields.len() != self.count {
+            return Err(format!("{} fields, where the first line names {}", fields.len(), self.count));
+        }
+        let name = match self.workload {
+            None => None,
+            Some(at) => Some(std::str::from_utf8(fields[at]).map_err(|_| {
+                Field::new(at + 1, "workload").refuse(format!("{} is not text", quote(fields[at])))
+            })?),
+        };
+        let window = Field::new(self.window + 1, "window").number(fields[self.window])?;
+        let bytes = Field::new(self.write_bytes + 1, "write_bytes").number(fields[self.write_bytes])?;
+        Ok((name, window, bytes))
+    }
+}

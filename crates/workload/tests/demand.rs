@@ -1,0 +1,178 @@
+//! Write demands: the profiles have the volume and regularity they promise,
+//! recorded ones are read whole, and what is wrong with a file is named.
+
+mod common;
+
+use common::*;
+use flashkeel_engine::{Span, Stream};
+use flashkeel_workload::demand::Load;
+use flashkeel_workload::demand::profile::{PROFILES, Profile};
+use flashkeel_workload::demand::series::Series;
+use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
+use flashkeel_workload::{Demand, Traffic, WorkloadError};
+use serde_json::json;
+
+fn load(traffic: serde_json::Value) -> Result<Demand, WorkloadError> {
+    serde_json::from_value::<Traffic>(traffic).expect("a traffic").policy().load(1)
+}
+
+fn profile(name: &str) -> Demand {
+    load(json!({ "policy": "profile", "name": name })).unwrap()
+}
+
+#[test]
+fn profiles_have_the_volume_of_their_traces() {
+    for known in PROFILES {
+        let demand = profile(known.name);
+        assert!(demand.is_synthetic && demand.notes[0].contains("synthetic"));
+        assert_eq!(demand.length(), Span::from_secs(u64::from(known.hours) * 3_600));
+        assert!((demand.bytes_per_day() / (known.gb_per_hour * 24e9) - 1.0).abs() < 1e-9);
+        // The lifetimes that the paper gives without throttling and recovery.
+        let days =
+            f64::from(known.capacity_gb) * 3_000e9 / (demand.bytes_per_day() * known.write_amplification);
+        let years = [1.15, 3.25, 0.95, 1.10, 1.07][PROFILES.iter().position(|p| p == known).unwrap()];
+        assert!((days / 365.0 - years).abs() < 0.006, "{}: {} years", known.name, days / 365.0);
+    }
+}
+
+#[test]
+fn profiles_are_as_regular_as_the_paper_shows() {
+    let half_hour = Span::from_secs(1_800);
+    let similar = |name, share| profile(name).similarity(half_hour, share).unwrap();
+    let proxy = similar("proxy", 0.2);
+    assert!((proxy - 0.98).abs() < 0.02, "proxy: {proxy}");
+    let exchange: Vec<Demand> =
+        (1..=20).map(|seed| Profile { name: "exchange".into() }.load(seed).unwrap()).collect();
+    let mean = exchange.iter().map(|d| d.similarity(half_hour, 0.3).unwrap()).sum::<f64>() / 20.0;
+    assert!((mean - 0.88).abs() < 0.03, "exchange: {mean}");
+    for name in ["proj", "map"] {
+        let share = similar(name, 0.3);
+        assert!(share < 0.5, "{name} is hard to predict, but {share} of its periods are similar");
+    }
+}
+
+#[test]
+fn an_unknown_profile_is_refused_with_a_suggestion() {
+    let error = load(json!({ "policy": "profile", "name": "exchnge" })).unwrap_err().to_string();
+    assert!(error.contains("did you mean \"exchange\""), "{error}");
+}
+
+#[test]
+fn a_constant_demand_is_its_volume() {
+    let demand = load(json!({ "policy": "constant", "per_day": "24GB" })).unwrap();
+    assert_eq!((demand.bytes_per_day(), demand.interval), (24e9, Span::from_secs(3_600)));
+}
+
+const TWO: &str = "workload,window,read_bytes,write_bytes\na,0,5,100\na,1,5,200\nb,7,0,10\nb,9,0,30\n";
+
+fn series(text: &str, workload: Option<&str>) -> Result<Demand, WorkloadError> {
+    let path = file("demand.csv", text);
+    load(json!({ "policy": "series", "path": path, "workload": workload, "interval": "1h" }))
+}
+
+#[test]
+fn series_are_read_by_name_and_gaps_count_as_silence() {
+    let path = file("demand.csv", TWO);
+    assert_eq!(Series::names(&path).unwrap(), ["a", "b"]);
+    assert_eq!(series(TWO, Some("a")).unwrap().written, [100.0, 200.0]);
+    let gap = series(TWO, Some("b")).unwrap();
+    assert_eq!(gap.written, [10.0, 0.0, 30.0]);
+    assert!(gap.notes[0].contains("1 windows"), "{:?}", gap.notes);
+    let single = series("window,write_bytes\r\n3,4\r\n", None).unwrap();
+    assert_eq!((single.written, single.interval), (vec![4.0], Span::from_secs(3_600)));
+}
+
+#[test]
+fn a_wrong_series_is_refused_with_its_place() {
+    let head = "workload,window,read_bytes,write_bytes\n";
+    for (text, workload, parts) in [
+        (TWO, None, vec!["2 series share the file", "workload"]),
+        (TWO, Some("aa"), vec!["no series is named \"aa\"", "did you mean \"a\""]),
+        ("workload,window,written\na,0,1\n", None, vec![":1:", "\"write_bytes\""]),
+        (&format!("{head}a,0,1\n"), None, vec![":2:", "3 fields", "4"]),
+        (&format!("{head}a,0,1,-4\n"), None, vec![":2:", "field 4 (write_bytes)", "negative"]),
+        (&format!("{head}a,x,1,4\n"), None, vec![":2:", "field 2 (window)", "not a whole number"]),
+        (&format!("{head}a,1,1,4\na,1,1,4\n"), None, vec![":3:", "window 1 comes again"]),
+        (&format!("{head}a,0,1,4\na,99999999,1,4\n"), None, vec![":3:", "at most"]),
+        (head, None, vec!["no windows"]),
+        ("", None, vec!["empty"]),
+    ] {
+        let error = series(text, workload).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+    let missing = load(json!({ "policy": "series", "path": "nowhere.csv" })).unwrap_err().to_string();
+    assert!(missing.contains("nowhere.csv"), "{missing}");
+}
+
+#[test]
+fn the_writes_of_a_trace_are_summed_by_the_minute() {
+    // MSR: time in 100 ns, host, disk, type, offset, size, response time.
+    let minute = 600_000_000u64;
+    let line = |at: u64, kind: &str, size: u64| format!("{at},h,0,{kind},0,{size},1\n");
+    let start = 128_166_372_003_061_629;
+    let text = [
+        line(start, "Write", 4_096),
+        line(start + minute / 2, "Read", 8_192),
+        line(start + minute, "Write", 8_192),
+        line(start + 3 * minute / 2, "Write", 4_096),
+    ];
+    let path = file("writes.csv", text.concat());
+    let demand = load(json!({ "policy": "trace", "trace": { "path": path, "format": "msr" } })).unwrap();
+    assert_eq!(demand.written, [4_096.0, 12_288.0]);
+    assert_eq!(demand.length(), Span::from_secs(90));
+    assert!(!demand.is_synthetic);
+}
+
+#[test]
+fn other_days_are_drawn_from_the_same_ones() {
+    let hours = (0..72).map(f64::from).collect();
+    let demand =
+        Demand { interval: Span::from_secs(3_600), written: hours, is_synthetic: false, notes: vec![] };
+    let drawn = demand.resampled(3);
+    assert_eq!(drawn.written.len(), 72);
+    for day in drawn.written.chunks(24) {
+        assert!(day[0] % 24.0 == 0.0 && day.windows(2).all(|pair| pair[1] == pair[0] + 1.0));
+    }
+    assert!((1..20).any(|seed| demand.resampled(seed).written != demand.written));
+}
+
+#[test]
+fn requests_follow_the_demand() {
+    let demand = Demand {
+        interval: Span::from_secs(60),
+        written: vec![6_000_000.0, 0.0, 600_000.0],
+        is_synthetic: true,
+        notes: vec![],
+    };
+    let mut clock = DemandClock::new(demand, 1_000);
+    let mut stream = Stream::new(1, "unused");
+    let mut minutes = [0u64; 6];
+    let mut last = 0;
+    for _ in 0..2 * 6_600 {
+        let now = clock.next(&mut stream);
+        assert!(now >= last);
+        last = now;
+        minutes[(now / 60_000_000_000) as usize] += 1;
+    }
+    assert_eq!(minutes, [6_000, 0, 600, 6_000, 0, 600]);
+}
+
+#[test]
+fn a_generator_can_follow_a_demand() {
+    use flashkeel_workload::generators::{ArrivalProcess, Synthetic};
+    let arrivals: ArrivalProcess = serde_json::from_value(json!({
+        "policy": "demand", "traffic": { "policy": "profile", "name": "exchange" },
+    }))
+    .unwrap();
+    let synthetic = Synthetic { arrivals: Some(arrivals), read_fraction: 0.0, ..Synthetic::default() };
+    let mut workload = workload(flashkeel_workload::SourceConfig::Synthetic(synthetic));
+    workload.duration = Some(Span::from_secs(600));
+    let mut source = workload.open(DEVICE_SECTORS, 1).unwrap();
+    let bytes = drain(source.as_mut()).unwrap().len() as f64 * 8_192.0;
+    let rate = bytes / 600.0 * 3_600.0 / 1e9;
+    assert!((5.0..30.0).contains(&rate), "{rate} GB/h at night");
+    let silent = json!({ "policy": "demand", "traffic": { "policy": "constant", "per_day": "0B" } });
+    let process: ArrivalProcess = serde_json::from_value(silent).unwrap();
+    let error = process.policy().clock().err().expect("no writes").to_string();
+    assert!(error.contains("no writes"), "{error}");
+}

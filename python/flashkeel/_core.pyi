@@ -102,6 +102,18 @@ def trace_synth(
 ) -> str:
     """Write the workload of a plan's ``config`` as a trace and return the counts."""
 
+def lifetime(plan_json: str, seed: int) -> str:
+    """Find how long a drive lasts under a write demand.
+
+    `plan_json` has the keys of a lifetime plan (``drive``, ``traffic``, ``throttle`` …).
+    """
+
+def write_profiles() -> str:
+    """Return the built-in write profiles, a list of objects."""
+
+def demand_names(path: str) -> str:
+    """Return the names of the series of a write demand, a list."""
+
 def list_names(kind: Literal["presets", "policies", "profiles", "experiments"]) -> str:
     """Return a list of names, or for policies the axes, each with its policies."""
 

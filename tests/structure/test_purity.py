@@ -21,7 +21,10 @@ ALLOWED = {
     ("crates/experiment/src/cache.rs", "files"): "keeps steady states; no result depends on it",
     ("crates/experiment/src/cache.rs", "a clock"): "finds the file unused for longest",
     ("crates/experiment/src/cache.rs", "the environment"): "the folder of its test",
-    ("crates/experiment/src/memory.rs", "files"): "asks how much memory there is; no result depends on it",
+    (
+        "crates/experiment/src/memory.rs",
+        "files",
+    ): "asks how much memory there is; no result depends on it",
     ("crates/experiment/src/run.rs", "a clock"): "reports wall time beside the result",
     ("crates/python/src/progress.rs", "a clock"): "limits progress reports",
 }

@@ -122,7 +122,7 @@ fn without_writes_a_drive_lasts_for_ever() {
 fn few_writes_outlast_everybody() {
     let life = run(json!({ "drive": drive(32.0), "traffic": { "policy": "constant", "per_day": "1KB" } }));
     assert!(!life.is_infinite && life.years.is_none());
-    assert!(life.notes.iter().any(|note| note.contains("not worn out after 500 years")), "{:?}", life.notes);
+    assert!(life.notes.iter().any(|note| note.contains("not worn out after 100 years")), "{:?}", life.notes);
 }
 
 #[test]

@@ -13,6 +13,7 @@ from flashkeel._core import InputError
 from flashkeel.cli.catalogue import list_, show
 from flashkeel.cli.compare import compare
 from flashkeel.cli.explain import explain
+from flashkeel.cli.plan import plan
 from flashkeel.cli.reproduce import reproduce
 from flashkeel.cli.run import run
 from flashkeel.cli.trace import trace
@@ -28,7 +29,7 @@ def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first."""
 
 
-for _command in (run, compare, explain, trace, reproduce, list_, show):
+for _command in (run, compare, explain, trace, plan, reproduce, list_, show):
     app.add_command(_command)
 
 

@@ -11,7 +11,7 @@ pub struct Lifetime {
     /// Seed of the noise and the simulation.
     pub seed: u64,
     /// Years until the mean block is worn out; none where it never is, or not
-    /// within a thousand years.
+    /// within a hundred years.
     pub years: Option<f64>,
     /// Whether nothing is ever written, so that the drive lasts for ever.
     pub is_infinite: bool,

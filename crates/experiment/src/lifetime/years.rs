@@ -12,8 +12,8 @@ use super::outcome::{Blocks, Endured, Lifetime, Moment, Response};
 use super::simulation::Steady;
 use super::{Drive, LifetimePlan};
 
-/// Nobody asks for longer: five hundred years, which the clock still holds.
-pub(super) const HORIZON: Time = Time(500 * 365 * DAY_NS);
+/// Nobody asks for longer than a hundred years.
+const HORIZON: Time = Time(100 * 365 * DAY_NS);
 const DAY_NS: u64 = 86_400_000_000_000;
 
 /// A drive's life without its single writes.

@@ -12,9 +12,14 @@ use flashkeel_engine::{Span, Time};
 use super::{PAGE_BYTES, Passed, Stretch, Throttle};
 use crate::flash::Endurance;
 use estimator::Estimator;
+use plan::Known;
 pub use plan::Plan;
-use predictor::{MINUTE, Predictor};
+use predictor::Predictor;
 use regulator::Regulator;
+
+/// What is unused is carried over for a day at most: the longest cycle that
+/// enterprise traffic is known for.
+const DAY_NS: u64 = 86_400_000_000_000;
 
 /// A throttle that works by epochs.
 #[derive(Clone)]
@@ -26,6 +31,10 @@ pub(crate) struct Epochs {
     regulator: Regulator,
     epoch_began: Time,
     epoch_ends: Time,
+    /// Bytes that this epoch may write by its own share of the endurance, and
+    /// those that it may write because epochs before it left them unused.
+    base: f64,
+    carried: f64,
     /// Bytes and pages written in this epoch.
     written: f64,
     pages: f64,
@@ -43,6 +52,8 @@ impl Epochs {
             regulator: Regulator::new(plan),
             epoch_began: Time::ZERO,
             epoch_ends: Time::ZERO,
+            base: 0.0,
+            carried: 0.0,
             written: 0.0,
             pages: 0.0,
             gate: Time::ZERO,
@@ -50,10 +61,9 @@ impl Epochs {
         }
     }
 
-    fn count(&mut self, now: Time, bytes: f64, pages: f64) {
+    fn count(&mut self, bytes: f64, pages: f64) {
         self.written += bytes;
         self.pages += pages;
-        self.predictor.count(now, bytes);
         self.regulator.count(bytes);
     }
 }
@@ -62,7 +72,8 @@ impl Throttle for Epochs {
     fn delay(&mut self, now: Time, bytes: u64) -> Span {
         self.regulator.roll(now);
         let pages = bytes.div_ceil(PAGE_BYTES);
-        self.count(now, bytes as f64, pages as f64);
+        self.predictor.count(now, bytes as f64);
+        self.count(bytes as f64, pages as f64);
         let each = self.estimator.delay_ns + self.regulator.extra_ns(self.estimator.delay_ns);
         self.gate = self.gate.max(now) + Span((each * pages as f64) as u64);
         self.gate.since(now)
@@ -73,17 +84,22 @@ impl Throttle for Epochs {
     }
 
     fn review(&mut self, now: Time, endurance: &Endurance) {
+        let known = Known::new(endurance, self.knows_recovery);
         let length = self.epoch_ends.since(self.epoch_began);
-        let capacity = |epoch: Span| self.plan.capacity(now, epoch, endurance, self.knows_recovery);
         if length > Span::ZERO {
-            let next = now < self.epoch_ends + length;
+            let epochs = now.since(self.epoch_began).0 / length.0;
+            let most = self.base * DAY_NS as f64 / length.0 as f64;
+            self.carried = (self.carried + self.base * epochs as f64 - self.written).min(most);
+            self.carried = self.carried.min(known.left_bytes).max(0.0);
             // Nothing was written in the epochs that have passed since.
-            let (written, pages) = if next { (self.written, self.pages) } else { (0.0, 0.0) };
-            self.estimator.adjust(length, written, capacity(length), pages);
+            let (written, pages) = if epochs == 1 { (self.written, self.pages) } else { (0.0, 0.0) };
+            let capacity = self.plan.capacity(now, length, &known, self.carried) + self.carried;
+            self.estimator.adjust(length, written, capacity, pages);
             self.predictor.close(self.written, now);
         }
         let epoch = self.predictor.epoch();
-        self.regulator.begin(now, epoch, capacity(epoch));
+        self.base = self.plan.capacity(now, epoch, &known, self.carried);
+        self.regulator.begin(now, epoch, self.base + self.carried);
         self.epoch_began = now;
         self.epoch_ends = now + epoch;
         (self.written, self.pages) = (0.0, 0.0);
@@ -96,13 +112,12 @@ impl Throttle for Epochs {
             self.regulator.roll(rest.from);
             let delay = self.estimator.delay_ns + self.regulator.extra_ns(self.estimator.delay_ns);
             let each = rest.gap_ns + delay;
-            // Demand is kept by the minute.
-            let minute = MINUTE - rest.from.0 % MINUTE;
-            let steady = self.regulator.steady_ns(each).min(minute as f64).max(1.0);
-            let passed =
-                Stretch { until: rest.until.min(rest.from + Span(steady as u64)), ..rest }.pass(each);
+            let steady = self.regulator.steady_ns(each).clamp(1.0, rest.until.since(rest.from).0 as f64);
+            let passed = Stretch { until: rest.from + Span(steady as u64), ..rest }.pass(each);
             tell(passed.pages, delay);
-            self.count(rest.from, passed.pages * PAGE_BYTES as f64, passed.pages);
+            let bytes = passed.pages * PAGE_BYTES as f64;
+            self.predictor.spread(rest.from, passed.until, bytes);
+            self.count(bytes, passed.pages);
             pages += passed.pages;
             rest.pages -= passed.pages;
             rest.from = passed.until;

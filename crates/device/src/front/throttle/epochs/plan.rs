@@ -72,21 +72,36 @@ impl Plan {
     }
 
     /// Bytes that the host may write in an epoch that begins at `now`: what is
-    /// left of the endurance, divided by what is left of the lifetime. Never
-    /// nothing, so that writes never stop: the spare's share of the mean pace
-    /// at least, and the whole of it once the device has outlived what the
-    /// throttle knows of its endurance.
-    pub fn capacity(&self, now: Time, epoch: Span, endurance: &Endurance, knows_recovery: bool) -> f64 {
-        let (used, cost) =
-            if knows_recovery { (endurance.wear, endurance.cost) } else { (endurance.cycles, 1.0) };
-        let bytes_per_cycle = endurance.flash_bytes / endurance.write_amplification;
+    /// left of the endurance but for `carried` bytes, divided by what is left of
+    /// the lifetime. Never nothing, so that writes never stop: the spare's share
+    /// of the mean pace at least, and the whole of it once the device has
+    /// outlived what the throttle knows of its endurance.
+    pub(super) fn capacity(&self, now: Time, epoch: Span, endurance: &Known, carried: f64) -> f64 {
         let epoch = epoch.0 as f64;
-        let pace = endurance.rated_cycles * bytes_per_cycle * epoch / self.lifetime.0 as f64;
-        let left = (endurance.rated_cycles - used) / cost;
-        if left <= 0.0 {
+        let pace = endurance.whole_bytes * epoch / self.lifetime.0 as f64;
+        if endurance.left_bytes <= 0.0 {
             return pace;
         }
         let epochs = self.lifetime.0.saturating_sub(now.0) as f64 / epoch;
-        (left * bytes_per_cycle / epochs.max(1.0)).max(self.spare * pace)
+        ((endurance.left_bytes - carried) / epochs.max(1.0)).max(self.spare * pace)
+    }
+}
+
+/// What a throttle knows of the endurance, in bytes that the host writes.
+pub(super) struct Known {
+    pub whole_bytes: f64,
+    pub left_bytes: f64,
+}
+
+impl Known {
+    /// With or without knowledge of recovery.
+    pub fn new(endurance: &Endurance, knows_recovery: bool) -> Self {
+        let (used, cost) =
+            if knows_recovery { (endurance.wear, endurance.cost) } else { (endurance.cycles, 1.0) };
+        let bytes_per_cycle = endurance.flash_bytes / endurance.write_amplification;
+        Known {
+            whole_bytes: endurance.rated_cycles * bytes_per_cycle,
+            left_bytes: (endurance.rated_cycles - used) / cost * bytes_per_cycle,
+        }
     }
 }

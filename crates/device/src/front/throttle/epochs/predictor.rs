@@ -55,6 +55,18 @@ impl Predictor {
         self.minutes[minute as usize % KEPT] += bytes;
     }
 
+    /// As [`count`](Self::count), for bytes written evenly over a stretch.
+    pub fn spread(&mut self, from: Time, until: Time, bytes: f64) {
+        let per_ns = bytes / until.since(from).0.max(1) as f64;
+        let mut begin = from.0;
+        while begin / MINUTE < until.0 / MINUTE {
+            let end = (begin / MINUTE + 1) * MINUTE;
+            self.count(Time(begin), per_ns * (end - begin) as f64);
+            begin = end;
+        }
+        self.count(Time(begin), per_ns * (until.0.max(from.0 + 1) - begin) as f64);
+    }
+
     /// An epoch ended at `now` in which `written` bytes were written.
     pub fn close(&mut self, written: f64, now: Time) {
         let is_wrong = (written - self.expected).abs() > WRONG * self.expected;

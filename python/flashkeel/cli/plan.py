@@ -1,0 +1,184 @@
+"""``flashkeel plan``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from rich import box
+from rich.table import Table
+
+from flashkeel import lifetime, plots_lifetime, units
+from flashkeel.cli.common import console
+from flashkeel.lifetime import Estimate, Guard, Plan
+from flashkeel.progress import Bars
+
+
+@click.group()
+def plan() -> None:
+    """Answer what a buyer asks of a drive."""
+
+
+@plan.command("lifetime")
+@click.option("--capacity", required=True, metavar="SIZE", help="Capacity, as 128GB.")
+@click.option("--rated-cycles", type=int, metavar="N", help="Cycles that a block endures.")
+@click.option("--tbw", metavar="SIZE", help="Bytes the drive is rated for, as 75TB.")
+@click.option("--dwpd", type=float, metavar="X", help="Drive writes per day, over five years.")
+@click.option(
+    "--over-provisioning",
+    type=float,
+    default=0.07,
+    show_default=True,
+    metavar="SHARE",
+    help="Flash beyond the capacity.",
+)
+@click.option("--profile", metavar="NAME", help="Traffic: proxy, proj, exchange, map, msnfs.")
+@click.option("--demand", metavar="FILE", help="Traffic: a CSV of bytes written by windows.")
+@click.option("--workload", metavar="NAME", help="Which series of --demand.")
+@click.option(
+    "--interval", default="30min", show_default=True, metavar="TIME", help="Window of --demand."
+)
+@click.option("--trace", metavar="FILE", help="Traffic: the writes of a recorded trace.")
+@click.option("--gb-per-day", type=float, metavar="X", help="Traffic: so much, evenly.")
+@click.option("--throttle", type=click.Choice(get_args(Guard)), default="ready", show_default=True)
+@click.option("--target-years", type=float, default=5.0, show_default=True, metavar="X")
+@click.option("--waf", type=float, metavar="X", help="Write amplification; else measured.")
+@click.option("--recovery", is_flag=True, help="Count what idle blocks recover (our constants).")
+@click.option(
+    "--pattern",
+    type=click.Choice(["uniform", "zipf", "hot-cold", "sequential"]),
+    default="uniform",
+    show_default=True,
+    help="Where writes go, for measuring write amplification.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")
+@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, metavar="K")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Picture, as .png.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def lifetime_(**options: Any) -> None:  # noqa: ANN401
+    """Say how long a drive lasts under a traffic, and what a throttle costs."""
+    chosen = _plan(options)
+    unthrottled = Plan(**{**vars(chosen), "throttle": "none"})
+    with Bars(["unthrottled", options["throttle"]]) as bars:
+        count, seed = options["seeds"], options["seed"]
+        free = unthrottled.estimate(count, seed, lambda f: bars.update(0, "replay", f))
+        held = free
+        if options["throttle"] != "none":
+            held = chosen.estimate(count, seed, lambda f: bars.update(1, "replay", f))
+    if options["out"] is not None:
+        plots_lifetime.save(free, held, options["out"])
+    if options["form"] == "json":
+        result = lifetime.to_object(free, held)
+        click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(free, held)
+        if options["out"] is not None:
+            click.echo(f"Picture: {options['out']}")
+
+
+def _plan(options: dict[str, Any]) -> Plan:
+    drive = {
+        key: options[key]
+        for key in ("capacity", "rated_cycles", "tbw", "dwpd", "over_provisioning")
+        if options[key] is not None
+    }
+    if options["target_years"] <= 0:
+        raise click.UsageError("--target-years: a required lifetime is longer than nothing")
+    traffic = _traffic(options)
+    return Plan(
+        drive=drive,
+        traffic=traffic,
+        throttle=options["throttle"],
+        target_years=options["target_years"],
+        write_amplification=options["waf"],
+        pattern={"policy": options["pattern"]},
+        recovery={} if options["recovery"] else None,
+        resample=traffic["policy"] in ("series", "trace"),
+    )
+
+
+def _traffic(options: dict[str, Any]) -> dict[str, Any]:
+    given = [
+        key for key in ("profile", "demand", "trace", "gb_per_day") if options[key] is not None
+    ]
+    if len(given) != 1:
+        raise click.UsageError(
+            "the traffic is "
+            + ("missing" if not given else "given twice")
+            + "; give one of --profile, --demand, --trace and --gb-per-day"
+        )
+    match given[0]:
+        case "profile":
+            return {"policy": "profile", "name": options["profile"]}
+        case "demand":
+            return {
+                "policy": "series",
+                "path": options["demand"],
+                "workload": options["workload"],
+                "interval": options["interval"],
+            }
+        case "trace":
+            return {"policy": "trace", "trace": {"path": options["trace"]}}
+    volume = options["gb_per_day"]
+    if not 0 <= volume < 1e9:
+        raise click.UsageError(f"--gb-per-day {volume:g}: from 0 to 1000000000")
+    return {"policy": "constant", "per_day": f"{round(volume * 1e9)}B"}
+
+
+def _print(free: Estimate, held: Estimate) -> None:
+    if held.is_infinite:
+        click.echo("Lifetime: infinite; the traffic has no writes.")
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("")
+    columns = [("unthrottled", free)] + ([] if held is free else [(held.plan.throttle, held)])
+    for name, _ in columns:
+        table.add_column(name, justify="right")
+    for label, value in (
+        ("lifetime, median (years)", lambda e: _years(e.years["median"])),
+        ("5 to 95 % of seeds", lambda e: " to ".join(_years(e.years[k]) for k in ("p5", "p95"))),
+        (
+            "first block worn out, not before",
+            lambda e: _years(e.mean("blocks", "first_worn_years")),
+        ),
+        ("most worn block over mean", lambda e: units.ratio(e.mean("blocks", "max_over_mean"))),
+        ("write amplification", lambda e: units.ratio(e.mean("endured", "write_amplification"))),
+        ("  measured on the model", _measured),
+        ("written a day (GB)", lambda e: _giga(e.mean("endured", "written_per_day"))),
+        ("drive writes per day", lambda e: units.ratio(e.mean("endured", "drive_writes_per_day"))),
+        ("mean response of a page write", lambda e: units.duration(e.mean("response", "mean_ns"))),
+        (
+            "delay by the throttle, mean",
+            lambda e: units.duration(e.mean("response", "delay_mean_ns")),
+        ),
+        ("  p99", lambda e: units.duration(e.delay_ns(99))),
+        ("  p99.9", lambda e: units.duration(e.delay_ns(999))),
+        ("  longest", lambda e: units.duration(e.mean("response", "delay_longest_ns"))),
+    ):
+        table.add_row(label, *(value(estimate) for _, estimate in columns))
+    console().print(table)
+    target = f"{held.plan.target_years:g} years"
+    if free.meets_target():
+        click.echo(f"The drive lasts {target} without a throttle.")
+    elif held.meets_target():
+        click.echo(f"The drive lasts {target} only if writes are held back.")
+    else:
+        click.echo(f"The drive does not last {target}.")
+    for note in held.notes:
+        click.echo(f"Note: {note}.")
+
+
+def _years(value: float | None) -> str:
+    return "endless" if value is None else f"{value:.2f}"
+
+
+def _giga(value: float | None) -> str:
+    return units.MISSING if value is None else units.significant(value / 1e9)
+
+
+def _measured(estimate: Estimate) -> str:
+    return units.ratio(estimate.mean("endured", "write_amplification_measured"))

@@ -1,0 +1,198 @@
+"""How long a drive lasts under a write demand, and what makes it last costs.
+
+>>> from flashkeel import lifetime
+>>> drive = {"capacity": "128GB", "rated_cycles": 3000}
+>>> plan = lifetime.Plan(drive, {"policy": "profile", "name": "exchange"}, throttle="ready")
+>>> print(plan.estimate(seeds=3).years)
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from flashkeel import _core
+
+Guard = Literal["none", "static-cap", "dynamic", "ready"]
+GUARDS: tuple[Guard, ...] = ("none", "static-cap", "dynamic", "ready")
+"""What makes a drive last: nothing, a fixed throughput, or delays by epochs."""
+
+YEAR_DAYS = 365.0
+_LEVELS = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A drive, its traffic and the throttle between them."""
+
+    drive: Mapping[str, Any]
+    """``capacity``, ``over_provisioning``, and one of ``rated_cycles``, ``tbw``, ``dwpd``."""
+    traffic: Mapping[str, Any]
+    """A demand: ``policy`` and its settings, as ``{"policy": "profile", "name": "proxy"}``."""
+    throttle: Guard = "none"
+    target_years: float = 5.0
+    """How long the drive has to last."""
+    write_amplification: float | None = None
+    """Bytes programmed per byte written; measured on a model where it is not given."""
+    pattern: Mapping[str, Any] = field(default_factory=lambda: {"policy": "uniform"})
+    """Where single writes go, an access pattern of the workload's generators."""
+    recovery: Mapping[str, Any] | None = None
+    """Settings of the law ``self-recovery``; None where idle time gives nothing back."""
+    resample: bool = False
+    """Whether recorded traffic is redrawn from its own days for each seed."""
+
+    def run(self, seed: int = 1) -> dict[str, Any]:
+        """Return one life with its course, as the core describes it."""
+        plan = {
+            "drive": dict(self.drive),
+            "traffic": dict(self.traffic),
+            "throttle": self.throttle,
+            "target": f"{round(self.target_years * YEAR_DAYS * 86_400)}s",
+            "write_amplification": self.write_amplification,
+            "pattern": dict(self.pattern),
+            "recovery": None if self.recovery is None else dict(self.recovery),
+            "resample": self.resample,
+        }
+        life: dict[str, Any] = json.loads(_core.lifetime(json.dumps(plan), seed))
+        return life
+
+    def estimate(
+        self, seeds: int = 5, seed: int = 1, progress: Callable[[float], None] | None = None
+    ) -> Estimate:
+        """Return the lives with several seeds."""
+        lives = []
+        for index in range(seeds):
+            lives.append(self.run(seed + index))
+            if progress is not None:
+                progress((index + 1) / seeds)
+        return Estimate(self, lives)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Lives of a plan with several seeds."""
+
+    plan: Plan
+    lives: Sequence[dict[str, Any]]
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether nothing is ever written."""
+        return all(life["is_infinite"] for life in self.lives)
+
+    @property
+    def years(self) -> dict[str, float | None]:
+        """Return the quantiles of the lifetime; None where it has no end to speak of."""
+        values = sorted(_or_endless(life["years"]) for life in self.lives)
+        p5, median, p95 = (_quantile(values, level) for level in _LEVELS)
+        return {"p5": _finite(p5), "median": _finite(median), "p95": _finite(p95)}
+
+    def meets_target(self) -> bool:
+        """Return whether the median life is as long as required, but for an epoch or two."""
+        median = self.years["median"]
+        return median is None or median >= 0.995 * self.plan.target_years
+
+    def mean(self, *path: str) -> float | None:
+        """Return the mean over seeds of a number in the lives; None where there is none."""
+        values = []
+        for life in self.lives:
+            value: Any = life
+            for key in path:
+                value = None if value is None else value[key]
+            if value is not None:
+                values.append(float(value))
+        return statistics.fmean(values) if values else None
+
+    def delay_ns(self, percentile: int) -> float | None:
+        """Return the throttle's delay at the 50th, 90th, 99th, 99.9th or 99.99th percentile."""
+        at = (50, 90, 99, 999, 9999).index(percentile)
+        held = [life["response"] for life in self.lives if life["response"] is not None]
+        return statistics.fmean(r["delay_quantiles_ns"][at] for r in held) if held else None
+
+    @property
+    def notes(self) -> list[str]:
+        """What whoever reads the result must know."""
+        return list(dict.fromkeys(note for life in self.lives for note in life["notes"]))
+
+
+def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
+    """Return what ``plan lifetime --format json`` prints.
+
+    `free` is the life without a throttle, `chosen` the one with it.
+    """
+    return {
+        "years": chosen.years,
+        "infinite": chosen.is_infinite,
+        "meets_target": chosen.meets_target(),
+        "target_years": chosen.plan.target_years,
+        "waf": chosen.mean("endured", "write_amplification"),
+        "waf_measured": chosen.mean("endured", "write_amplification_measured"),
+        "waf_assumed": chosen.plan.write_amplification,
+        "dwpd": chosen.mean("endured", "drive_writes_per_day"),
+        "rated_cycles": chosen.mean("endured", "rated_cycles"),
+        "gb_per_day": {
+            "demanded": _giga(chosen.mean("endured", "demanded_per_day")),
+            "written": _giga(chosen.mean("endured", "written_per_day")),
+        },
+        "blocks": {
+            "max_over_mean": chosen.mean("blocks", "max_over_mean"),
+            "first_worn_years": chosen.mean("blocks", "first_worn_years"),
+        },
+        "throttle": {
+            "policy": chosen.plan.throttle,
+            "needed": not free.meets_target(),
+            "years_without": free.years,
+            "delay_ns": {
+                "mean": chosen.mean("response", "delay_mean_ns"),
+                "50": chosen.delay_ns(50),
+                "99": chosen.delay_ns(99),
+                "99.9": chosen.delay_ns(999),
+                "longest": chosen.mean("response", "delay_longest_ns"),
+            },
+            "response_ns": {
+                "mean": chosen.mean("response", "mean_ns"),
+                "mean_without": free.mean("response", "mean_ns"),
+            },
+        },
+        "seeds": [life["seed"] for life in chosen.lives],
+        "synthetic": any(life["is_synthetic"] for life in chosen.lives),
+        "notes": chosen.notes,
+    }
+
+
+def write_profiles() -> list[dict[str, Any]]:
+    """Return the built-in write profiles: name, volume, write amplification, capacity."""
+    profiles: list[dict[str, Any]] = json.loads(_core.write_profiles())
+    return profiles
+
+
+def demand_names(path: Path) -> list[str]:
+    """Return the names of the series in a file of write demands."""
+    names: list[str] = json.loads(_core.demand_names(str(path)))
+    return names
+
+
+def _giga(value: float | None) -> float | None:
+    return None if value is None else value / 1e9
+
+
+def _or_endless(years: float | None) -> float:
+    return float("inf") if years is None else years
+
+
+def _finite(years: float) -> float | None:
+    return None if years == float("inf") else years
+
+
+def _quantile(values: Sequence[float], level: float) -> float:
+    """Return a quantile of sorted values, between neighbours in proportion."""
+    place = level * (len(values) - 1)
+    below = int(place)
+    part = place - below
+    if part == 0:
+        return values[below]
+    return values[below] * (1 - part) + values[below + 1] * part

@@ -1,0 +1,58 @@
+"""Pictures of lifetimes: wear and delays over the years."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flashkeel import units
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from flashkeel.lifetime import Estimate
+
+_FREE, _HELD, _LIMIT = "#D55E00", "#0072B2", "#4d4d4d"
+"""Okabe and Ito's colours, which people with colour blindness can tell apart."""
+
+
+def save(free: Estimate, held: Estimate, path: Path) -> None:
+    """Write the picture; its kind follows the file's name."""
+    figure = wear(free, held)
+    try:
+        figure.savefig(path, dpi=130)
+    except ValueError as error:
+        from flashkeel._core import InputError
+
+        raise InputError(f"{path}: {error}") from error
+
+
+def wear(free: Estimate, held: Estimate) -> Figure:
+    """Return the course of wear, and of the throttle's delays below it, over the years."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    kind = "synthetic" if any(life["is_synthetic"] for life in held.lives) else "recorded"
+    figure.suptitle(f"Wear over the years ({kind} demand)")
+    shown = [(free, _FREE, "unthrottled")]
+    if held is not free:
+        shown.append((held, _HELD, held.plan.throttle))
+    for estimate, colour, name in shown:
+        for index, life in enumerate(estimate.lives):
+            years = [0.0, *(moment["years"] for moment in life["course"])]
+            worn = [0.0, *(100 * moment["wear"] for moment in life["course"])]
+            label = name if index == 0 else None
+            top.plot(years, worn, color=colour, alpha=0.7, linewidth=1.2, label=label)
+            delays = [moment["delay_mean_ns"] for moment in life["course"]]
+            bottom.plot(years[1:], delays, color=colour, alpha=0.7, linewidth=1.2)
+    top.axhline(100, color=_LIMIT, linewidth=0.8)
+    for axes in (top, bottom):
+        axes.axvline(held.plan.target_years, color=_LIMIT, linewidth=0.8, linestyle=":")
+        axes.grid(alpha=0.3)
+    top.set_ylabel("mean wear (% of rated cycles)")
+    top.legend(frameon=False)
+    bottom.set_ylabel("mean delay of a page")
+    bottom.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    bottom.set_xlabel("years (dotted: required)")
+    return figure

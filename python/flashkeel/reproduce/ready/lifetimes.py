@@ -1,0 +1,89 @@
+"""Lifetime analysis: four throttles on five traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flashkeel.lifetime import GUARDS
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.reproduce.ready.lives import (
+    CONDITIONS,
+    LABELS,
+    PROFILES,
+    TARGET_YEARS,
+    all_lives,
+    years,
+)
+from flashkeel.reproduce.session import Session
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_UNTHROTTLED = Claim(
+    "unthrottled",
+    "without throttling only proj reaches five years",
+    "NT lasts at least 5 years on proj, less on the others",
+    None,
+)
+_CLOSE = Claim(
+    "ready-close",
+    "READY lasts close to five years on every trace",
+    "between 4.95 and 5.5 years on each",
+    TARGET_YEARS,
+)
+_LONG = Claim(
+    "others-long",
+    "ST and DT last much longer than five years, with endurance left unused",
+    "each at least 1.2 times 5 years on every trace",
+    None,
+)
+
+
+def _measure(session: Session) -> Outcome:
+    lives = all_lives(session)
+    found = {
+        LABELS[guard]: {name: years(lives[name][guard]) for name in PROFILES} for guard in GUARDS
+    }
+    free, ready = found["NT"], found["READY"]
+    long = {
+        f"{label} {name}": value for label in ("ST", "DT") for name, value in found[label].items()
+    }
+    reached = [name for name in PROFILES if free[name] >= TARGET_YEARS]
+    return Outcome(
+        {
+            "unthrottled": Finding(free, reached == ["proj"]),
+            "ready-close": Finding(ready, all(4.95 <= y <= 5.5 for y in ready.values())),
+            "others-long": Finding(long, all(y >= 1.2 * TARGET_YEARS for y in long.values())),
+        },
+        "synthetic",
+        CONDITIONS,
+        partial(_draw, found),
+    )
+
+
+def _draw(found: Mapping[str, Mapping[str, float]]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.2), layout="constrained")
+    axes = figure.subplots()
+    width = 0.2
+    for index, (label, values) in enumerate(found.items()):
+        places = [place + (index - 1.5) * width for place in range(len(PROFILES))]
+        axes.bar(places, [values[name] for name in PROFILES], width, label=label)
+    axes.axhline(TARGET_YEARS, color="black", linewidth=0.8, linestyle=":")
+    axes.set_xticks(range(len(PROFILES)), PROFILES)
+    axes.set_ylabel("lifetime (years)")
+    axes.set_title("Lifetime by throttle (synthetic demand; dotted: required)")
+    axes.legend(frameon=False, ncols=4)
+    axes.grid(alpha=0.3, axis="y")
+    return figure
+
+
+STUDY = Study(
+    "ready/lifetime",
+    "lifetime under four throttles",
+    (_UNTHROTTLED, _CLOSE, _LONG),
+    _measure,
+)

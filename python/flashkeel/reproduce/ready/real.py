@@ -1,0 +1,135 @@
+"""The guarantee under write demands that were recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from flashkeel import lifetime, units
+from flashkeel.lifetime import GUARDS, Estimate, Guard, Plan
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.reproduce.ready.lives import LABELS, TARGET_YEARS, in_parallel, years
+from flashkeel.reproduce.session import Session
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FILE = "cloudphysics_write_demand_30min.csv.gz"
+
+_MET = Claim(
+    "guarantee",
+    "READY makes a drive last five years under any traffic",
+    "at least 4.95 years under every recorded demand",
+    None,
+)
+_COST = Claim(
+    "cost",
+    "READY's guarantee costs less than a fixed cap's",
+    "over the demands that need throttling, the median of ST's mean delay over READY's is above 1",
+    None,
+)
+
+_CAPACITY_GB = 480
+_FACTOR = 2.0
+_EVERY_IN_A_HURRY = 8
+
+
+def _measure(session: Session) -> Outcome:
+    folder = session.traces or os.environ.get("FLASHKEEL_TRACES")
+    path = None if folder is None else Path(folder) / FILE
+    if path is None or not path.is_file():
+        reason = f"needs {FILE}: give its folder by --traces or FLASHKEEL_TRACES"
+        missing = Finding(None, None, reason)
+        return Outcome({"guarantee": missing, "cost": missing}, "trace", "not run")
+    names = lifetime.demand_names(path)
+    if session.quick:
+        names = names[::_EVERY_IN_A_HURRY]
+    keys = [(name, guard) for name in names for guard in GUARDS]
+    estimates = in_parallel(
+        [_plan(path, name, guard) for name, guard in keys], 1, session.seed, session.jobs
+    )
+    lives = dict(zip(keys, estimates, strict=True))
+    met = {
+        LABELS[guard]: sum(years(lives[name, guard]) >= 0.99 * TARGET_YEARS for name in names)
+        for guard in GUARDS
+    }
+    needy = [name for name in names if years(lives[name, "none"]) < TARGET_YEARS]
+    costs = {
+        name: _delay(lives[name, "static-cap"]) / _delay(lives[name, "ready"]) for name in needy
+    }
+    p99 = {
+        f"{LABELS[guard]} (ms)": median(_p99(lives[name, guard]) for name in needy) / 1e6
+        for guard in GUARDS
+        if needy
+    }
+    ratio = median(costs.values()) if costs else None
+    return Outcome(
+        {
+            "guarantee": Finding(
+                met, met["READY"] == len(names), f"of {len(names)} demands; {len(needy)} need it"
+            ),
+            "cost": Finding(
+                ratio,
+                None if ratio is None else ratio > 1,
+                "median over them of the delay's 99th percentile: "
+                + ", ".join(f"{name} {units.significant(value)}" for name, value in p99.items()),
+            ),
+        },
+        "trace",
+        f"{len(names)} recorded series of bytes written per 30 min (CloudPhysics), repeated; "
+        f"a drive of {_CAPACITY_GB} GB, 3,000 cycles, write amplification {_FACTOR:g} assumed; "
+        "recovery as in the other figures",
+        partial(_draw, lives, needy) if needy else None,
+    )
+
+
+def _plan(path: Path, name: str, guard: Guard) -> Plan:
+    return Plan(
+        drive={"capacity": f"{_CAPACITY_GB}GB", "rated_cycles": 3000},
+        traffic={"policy": "series", "path": str(path), "workload": name},
+        throttle=guard,
+        target_years=TARGET_YEARS,
+        write_amplification=_FACTOR,
+        recovery={},
+    )
+
+
+def _delay(estimate: Estimate) -> float:
+    return max(estimate.mean("response", "delay_mean_ns") or 0.0, 1.0)
+
+
+def _p99(estimate: Estimate) -> float:
+    return estimate.delay_ns(99) or 0.0
+
+
+def _draw(lives: Mapping[tuple[str, Guard], Estimate], needy: list[str]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3.4), layout="constrained")
+    axes = figure.subplots()
+    for guard in GUARDS:
+        xs = [years(lives[name, guard]) for name in needy]
+        ys = [_delay(lives[name, guard]) for name in needy]
+        axes.plot(xs, ys, "o", markersize=4, alpha=0.7, label=LABELS[guard])
+    axes.axvline(TARGET_YEARS, color="black", linewidth=0.8, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    axes.set_xlabel("lifetime (years; dotted: required)")
+    axes.set_ylabel("mean delay of a page")
+    axes.set_title("Recorded demands that outwear the drive unthrottled")
+    axes.legend(frameon=False)
+    axes.grid(alpha=0.3)
+    return figure
+
+
+STUDY = Study(
+    "ready/real",
+    "the guarantee under 53 recorded write demands",
+    (_MET, _COST),
+    _measure,
+)

@@ -1,0 +1,79 @@
+"""flashkeel plan lifetime."""
+
+import json
+
+import pytest
+
+DRIVE = ("--capacity", "1GB", "--rated-cycles", "300")
+FEW = ("--seeds", "2", "--target-years", "0.5")
+
+
+def plan(cli, *arguments):
+    return cli("plan", "lifetime", *arguments)
+
+
+def test_json_has_the_promised_shape(cli):
+    outcome = plan(cli, *DRIVE, *FEW, "--gb-per-day", "2", "--waf", "2", "--format", "json")
+    assert (outcome.status, outcome.err) == (0, "")
+    found = json.loads(outcome.out)
+    assert found.keys() >= {"years", "waf", "dwpd", "throttle"}
+    years = found["years"]
+    assert years["p5"] <= years["median"] <= years["p95"]
+    # 1.07 GB of flash, 300 cycles, half of what is programmed: 160.5 GB.
+    without = found["throttle"]["years_without"]["median"]
+    assert without == pytest.approx(160.5 / 2 / 365, rel=0.01)
+    assert years["median"] == pytest.approx(0.5, rel=0.01)
+    assert found["throttle"]["needed"] and found["meets_target"]
+    assert found["waf"] == 2 and found["waf_measured"] > 1
+    assert found["dwpd"] == pytest.approx(160.5 / (0.5 * 365), rel=0.02)
+    assert found["throttle"]["delay_ns"]["mean"] > 0
+
+
+def test_an_easy_traffic_needs_no_throttle(cli):
+    outcome = plan(cli, *DRIVE, *FEW, "--gb-per-day", "0.2", "--waf", "2")
+    assert outcome.status == 0
+    assert "lasts 0.5 years without a throttle" in outcome.out
+    assert "synthetic" in outcome.out
+
+
+def test_a_traffic_without_writes_lasts_for_ever(cli):
+    outcome = plan(cli, *DRIVE, "--seeds", "1", "--gb-per-day", "0")
+    assert (outcome.status, "infinite" in outcome.out) == (0, True)
+    outcome = plan(cli, *DRIVE, "--seeds", "1", "--gb-per-day", "0", "--format", "json")
+    found = json.loads(outcome.out)
+    assert found["infinite"] and found["years"]["median"] is None
+    assert any("for ever" in note for note in found["notes"])
+
+
+def test_a_recorded_demand_and_a_picture(cli, tmp_path):
+    demand = tmp_path / "demand.csv"
+    windows = "".join(f"vm,{n},{(n % 5) * 10**7}\n" for n in range(200))
+    demand.write_text(f"workload,window,write_bytes\n{windows}")
+    picture = tmp_path / "wear.png"
+    outcome = plan(
+        cli, *DRIVE, *FEW, "--demand", demand, "--workload", "vm", "--waf", "2", "--out", picture
+    )
+    assert outcome.status == 0, outcome.err
+    assert picture.stat().st_size > 1000
+    assert "synthetic" not in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--capacity", "0GB", "--rated-cycles", "3", "--gb-per-day", "1"), "capacity is zero"),
+        (("--capacity", "1GB", "--gb-per-day", "1"), "one of rated_cycles, tbw and dwpd"),
+        (("--capacity", "1GB", "--rated-cycles", "0", "--gb-per-day", "1"), "rated_cycles"),
+        ((*DRIVE,), "the traffic is missing"),
+        ((*DRIVE, "--gb-per-day", "1", "--profile", "map"), "given twice"),
+        ((*DRIVE, "--gb-per-day", "-1"), "--gb-per-day"),
+        ((*DRIVE, "--profile", "exchnge"), 'did you mean "exchange"'),
+        ((*DRIVE, "--gb-per-day", "1", "--target-years", "0"), "--target-years"),
+        ((*DRIVE, "--demand", "nowhere.csv"), "nowhere.csv"),
+        ((*DRIVE, "--gb-per-day", "1", "--waf", "0"), "write_amplification"),
+    ],
+)
+def test_bad_input_ends_with_status_2(cli, arguments, words):
+    outcome = plan(cli, *arguments)
+    assert outcome.status == 2
+    assert words in outcome.err

@@ -48,6 +48,9 @@ const MODEL_BYTES: f64 = (256u64 << 20) as f64;
 const PLAIN_BYTES: f64 = 2e12;
 const FLASH_PAGE: u64 = 8 << 10;
 const CHIPS: u64 = 8;
+/// Chips that one of the model's stands for, in drives from 32 GB on: it is as
+/// much faster.
+const CHIPS_OF_LARGE: u64 = 4;
 
 impl Drive {
     /// Checks the settings.
@@ -174,6 +177,11 @@ impl Drive {
             throttle,
             ..DeviceConfig::default()
         };
+        if self.flash_bytes() >= 32e9 {
+            let timing = &mut config.timing;
+            let times = timing.read.iter_mut().chain(&mut timing.program).chain([&mut timing.erase]);
+            times.for_each(|time| time.0 /= CHIPS_OF_LARGE);
+        }
         config.gc.start_below = CHIPS as u32 + 4;
         config.gc.stop_above = CHIPS as u32 + 8;
         config.gc.concurrent_victims = 2;

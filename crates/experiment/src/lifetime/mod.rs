@@ -185,7 +185,7 @@ impl LifetimePlan {
         let wear = self.wear(factor).map_err(input)?;
         let throttle = self.throttle(factor, &wear, demand);
         let model = self.drive.whole(wear, throttle).map_err(input)?;
-        Ok(Simulation::new(&model, &self.pattern, seed)?.to_the_end(self, demand, seed))
+        Ok(Simulation::new(&model, &self.pattern, seed)?.live(self, demand, seed))
     }
 
     /// The law of wear, with the rated cycles that the drive's endurance means.

@@ -120,7 +120,7 @@ impl Simulation {
     }
 
     /// Writes until the mean block is worn out.
-    pub fn to_the_end(mut self, plan: &LifetimePlan, demand: &Demand, seed: u64) -> Lifetime {
+    pub fn live(mut self, plan: &LifetimePlan, demand: &Demand, seed: u64) -> Lifetime {
         let mut clock = DemandClock::new(demand.clone(), PAGE_BYTES);
         let mut unused = Stream::new(seed, "lifetime/arrivals");
         let (mut service, mut held) = (Delays::default(), Delays::default());

@@ -35,7 +35,7 @@ _COST = Claim(
 
 _CAPACITY_GB = 480
 _FACTOR = 2.0
-_EVERY_IN_A_HURRY = 8
+_EVERY_IN_A_HURRY = 5
 
 
 def _measure(session: Session) -> Outcome:
@@ -89,7 +89,11 @@ def _measure(session: Session) -> Outcome:
 
 def _plan(path: Path, name: str, guard: Guard) -> Plan:
     return Plan(
-        drive={"capacity": f"{_CAPACITY_GB}GB", "rated_cycles": 3000},
+        drive={
+            "capacity": f"{_CAPACITY_GB}GB",
+            "over_provisioning": 0.28,
+            "rated_cycles": 3000,
+        },
         traffic={"policy": "series", "path": str(path), "workload": name},
         throttle=guard,
         target_years=TARGET_YEARS,

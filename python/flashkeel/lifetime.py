@@ -30,7 +30,8 @@ class Plan:
     """A drive, its traffic and the throttle between them."""
 
     drive: Mapping[str, Any]
-    """``capacity``, ``over_provisioning``, and one of ``rated_cycles``, ``tbw``, ``dwpd``."""
+    """``capacity``, one of ``rated_cycles``, ``tbw`` and ``dwpd``, and what else is known:
+    ``over_provisioning``, ``wear_levelling`` (erases apart at which blocks change places)."""
     traffic: Mapping[str, Any]
     """A demand: ``policy`` and its settings, as ``{"policy": "profile", "name": "proxy"}``."""
     throttle: Guard = "none"
@@ -44,6 +45,8 @@ class Plan:
     """Settings of the law ``self-recovery``; None where idle time gives nothing back."""
     resample: bool = False
     """Whether recorded traffic is redrawn from its own days for each seed."""
+    method: Literal["fast-forward", "plain"] = "fast-forward"
+    """Whether years are skipped, or every write of a small drive's life is simulated."""
 
     def run(self, seed: int = 1) -> dict[str, Any]:
         """Return one life with its course, as the core describes it."""
@@ -56,6 +59,7 @@ class Plan:
             "pattern": dict(self.pattern),
             "recovery": None if self.recovery is None else dict(self.recovery),
             "resample": self.resample,
+            "method": self.method,
         }
         life: dict[str, Any] = json.loads(_core.lifetime(json.dumps(plan), seed))
         return life

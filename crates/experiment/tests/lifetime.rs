@@ -103,6 +103,24 @@ fn fast_forward_agrees_with_the_simulation_of_every_write() {
 }
 
 #[test]
+fn levelling_lets_the_first_block_live_nearly_as_long_as_the_mean_one() {
+    let first_over_mean = |threshold: Option<u32>| {
+        let life = run(json!({
+            "drive": {
+                "capacity": "32MiB", "over_provisioning": 0.25, "rated_cycles": 150,
+                "wear_levelling": threshold,
+            },
+            "traffic": { "policy": "constant", "per_day": "200GB" },
+            "pattern": { "policy": "hot-cold", "hot_space": 0.5, "hot_accesses": 1.0 },
+            "method": "plain",
+        }));
+        life.blocks.expect("worn").first_worn_years.expect("one day") / life.years.expect("worn out")
+    };
+    let (without, with) = (first_over_mean(None), first_over_mean(Some(10)));
+    assert!(with > 0.93 && without < with - 0.05, "{without} of the mean's life, levelled {with}");
+}
+
+#[test]
 fn five_years_take_no_time() {
     let start = std::time::Instant::now();
     let life = run(profile("msnfs", 128.0, 2.26, "ready"));

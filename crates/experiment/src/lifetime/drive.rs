@@ -2,7 +2,7 @@
 
 use flashkeel_device::{
     BufferConfig, DeviceConfig, Geometry, GeometryConfig, MapCacheSize, Pattern, ThrottleConfig, Trigger,
-    WearConfig,
+    WearConfig, WearLevellingConfig,
 };
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
@@ -29,6 +29,10 @@ pub struct Drive {
     /// ("DWPD").
     #[serde(default)]
     pub dwpd: Option<f64>,
+    /// Erases by which blocks may be apart before static wear levelling lets
+    /// them change places; not levelled if not given.
+    #[serde(default)]
+    pub wear_levelling: Option<u32>,
     /// Warranty that `dwpd` refers to.
     #[serde(default = "super::five_years")]
     pub warranty: Span,
@@ -181,6 +185,9 @@ impl Drive {
             let timing = &mut config.timing;
             let times = timing.read.iter_mut().chain(&mut timing.program).chain([&mut timing.erase]);
             times.for_each(|time| time.0 /= CHIPS_OF_LARGE);
+        }
+        if let Some(threshold) = self.wear_levelling {
+            config.wear_levelling = WearLevellingConfig { enabled: true, threshold, ..Default::default() };
         }
         config.gc.start_below = CHIPS as u32 + 4;
         config.gc.stop_above = CHIPS as u32 + 8;

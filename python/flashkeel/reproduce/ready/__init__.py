@@ -1,5 +1,5 @@
 """READY: recovery-aware dynamic throttling (FAST 2012)."""
 
-from flashkeel.reproduce.ready import demand, lifetimes, real, response
+from flashkeel.reproduce.ready import demand, levelling, lifetimes, real, response
 
-STUDIES = (demand.STUDY, lifetimes.STUDY, response.STUDY, real.STUDY)
+STUDIES = (demand.STUDY, lifetimes.STUDY, response.STUDY, levelling.STUDY, real.STUDY)

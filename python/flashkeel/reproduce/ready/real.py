@@ -61,8 +61,8 @@ def _measure(session: Session) -> Outcome:
     costs = {
         name: _delay(lives[name, "static-cap"]) / _delay(lives[name, "ready"]) for name in needy
     }
-    p99 = {
-        f"{LABELS[guard]} (ms)": median(_p99(lives[name, guard]) for name in needy) / 1e6
+    tails = {
+        f"{LABELS[guard]} (ms)": median(_p999(lives[name, guard]) for name in needy) / 1e6
         for guard in GUARDS
         if needy
     }
@@ -75,8 +75,8 @@ def _measure(session: Session) -> Outcome:
             "cost": Finding(
                 ratio,
                 None if ratio is None else ratio > 1,
-                "median over them of the delay's 99th percentile: "
-                + ", ".join(f"{name} {units.significant(value)}" for name, value in p99.items()),
+                "median over them of the delay's 99.9th percentile: "
+                + ", ".join(f"{name} {units.significant(value)}" for name, value in tails.items()),
             ),
         },
         "trace",
@@ -106,8 +106,8 @@ def _delay(estimate: Estimate) -> float:
     return max(estimate.mean("response", "delay_mean_ns") or 0.0, 1.0)
 
 
-def _p99(estimate: Estimate) -> float:
-    return estimate.delay_ns(99) or 0.0
+def _p999(estimate: Estimate) -> float:
+    return estimate.delay_ns(999) or 0.0
 
 
 def _draw(lives: Mapping[tuple[str, Guard], Estimate], needy: list[str]) -> Figure:

@@ -24,6 +24,12 @@ pub struct Counters {
     pub padding_pages: u64,
     /// Valid 4 KiB pages moved from one block to another.
     pub moved_pages: u64,
+    /// Flash pages programmed by moves within a chip.
+    pub programmed_inside: u64,
+    /// Of the pages moved, those copied back without a check of their ECC.
+    pub unchecked_pages: u64,
+    /// Blocks that were collected although it was another chip's turn.
+    pub collections_out_of_turn: u64,
     /// Map look-ups that found their page cached, and that did not.
     pub map_hits: u64,
     /// See `map_hits`.
@@ -43,9 +49,9 @@ impl Counters {
         self.operations[purpose as usize]
     }
 
-    /// Program operations of every purpose.
+    /// Flash pages programmed for every purpose.
     pub fn programs(&self) -> u64 {
-        self.sum(Purpose::is_program)
+        self.sum(Purpose::is_program) + self.programmed_inside
     }
 
     /// Erase operations of every purpose.
@@ -81,6 +87,8 @@ impl Counters {
             coalesced_pages: self.coalesced_pages,
             padding_pages: self.padding_pages,
             moved_pages: self.moved_pages,
+            unchecked_pages: self.unchecked_pages,
+            collections_out_of_turn: self.collections_out_of_turn,
             map_hits: self.map_hits,
             map_misses: self.map_misses,
             free_block_stalls: self.free_block_stalls,
@@ -116,6 +124,10 @@ pub struct Report {
     pub padding_pages: u64,
     /// Valid 4 KiB pages moved by garbage collection, scrubbing and wear levelling.
     pub moved_pages: u64,
+    /// Of the pages moved, those copied back without a check of their ECC.
+    pub unchecked_pages: u64,
+    /// Blocks that were collected although it was another chip's turn.
+    pub collections_out_of_turn: u64,
     /// Map look-ups served by the map cache.
     pub map_hits: u64,
     /// Map look-ups that had to load a map page.

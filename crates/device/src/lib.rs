@@ -29,7 +29,7 @@ pub use front::throttle::{
 };
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
-pub use ftl::gc::{GcConfig, InvocationConfig, VictimConfig};
+pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
 pub use ftl::{Pattern, PreconditionConfig, SteadyState};
 pub use ftl::{ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig, WearLevellingConfig};
 pub use machine::{ControllerConfig, Delay};

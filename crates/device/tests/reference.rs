@@ -46,7 +46,7 @@ prop_compose! {
         policies in (
             prop::sample::select(vec!["dynamic", "striped"]),
             prop::sample::select(vec!["greedy", "cost-benefit", "fifo", "d-choices"]),
-            prop::sample::select(vec!["task", "foreground"]),
+            prop::sample::select(vec!["task", "foreground", "deferred"]),
             prop::sample::select(vec!["fifo", "priority", "fair", "debit"]),
         ),
         gc in (0..6u32, 0..4u32, 1..6u32, 1..8u32),
@@ -71,6 +71,11 @@ prop_compose! {
             ("logical", "gc-tolerant"),
             ("logical", "gc-tolerant"),
         ]),
+        collection in (
+            prop::sample::select(vec!["queued", "queued", "channel-blocking", "semi-preemptive", "plane-blocking", "none"]),
+            prop::sample::select(vec!["none", "plane-group"]),
+            0.0..1.0f64,
+        ),
         update in prop::sample::select(vec!["cheaper", "gc-tolerant"]),
         suspension in prop::sample::select(vec![None, None, Some(1), Some(4)]),
     ) -> Option<DeviceConfig> {
@@ -127,6 +132,23 @@ prop_compose! {
             config.buffer.rewrite = policy("coalesce");
             if kind == "none" {
                 config.buffer.kind = policy("back");
+            }
+        }
+        let (movement, rotation, force) = collection;
+        config.gc.movement = policy(movement);
+        config.gc.force_below = (f64::from(config.gc.start_below + 1) * force) as u32;
+        if rain.0 == "logical" {
+            config.gc.rotation = policy(rotation);
+        }
+        if !["queued", "none"].contains(&movement) {
+            // What moves within a chip need beside them.
+            config.allocation = policy("striped");
+            if rain.0 == "physical" {
+                config.redundancy = policy("none");
+                config.read_path = policy("plain");
+            }
+            if !multi_plane {
+                config.geometry.planes_per_chip = 1;
             }
         }
         tightest(config, slack)

@@ -41,6 +41,9 @@ causes! {
     BehindGcRead = "behind_gc_read",
     /// Chip or channel busy with a program of garbage collection.
     BehindGcProgram = "behind_gc_program",
+    /// Chip or channel busy with pages that garbage collection moves within
+    /// their chip.
+    BehindGcMove = "behind_gc_move",
     /// Chip busy with an erase.
     BehindErase = "behind_erase",
     /// Chip or channel busy with a read or program of a map page.
@@ -85,7 +88,14 @@ causes! {
 impl Cause {
     /// Whether garbage collection is behind this cause.
     pub const fn is_gc(self) -> bool {
-        matches!(self, Cause::BehindGcRead | Cause::BehindGcProgram | Cause::BehindErase | Cause::NoFreeBlock)
+        matches!(
+            self,
+            Cause::BehindGcRead
+                | Cause::BehindGcProgram
+                | Cause::BehindGcMove
+                | Cause::BehindErase
+                | Cause::NoFreeBlock
+        )
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) struct PartitionLayout {
     /// Thresholds in free blocks of a domain.
     pub gc_start_below: u32,
     pub gc_stop_above: u32,
+    pub gc_force_below: u32,
     pub reserves: Reserves,
     /// Pages of the write buffer.
     pub buffer_pages: u32,

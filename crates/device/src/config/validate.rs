@@ -6,8 +6,10 @@ use super::{DeviceConfig, LONGEST, Layout, MapCacheSize, PartitionLayout, SLOWES
 use crate::address::LOGICAL_PAGE_BYTES;
 use crate::flash::{Geometry, SuspensionConfig, Timing};
 use crate::front::buffer::Rewrite;
+use crate::ftl::gc::movement::Manner;
 use crate::ftl::{LPNS_PER_MAP_PAGE, Reserves, StaticStripes};
 use crate::machine::MAX_INDEX;
+use crate::sched::Purpose;
 
 impl DeviceConfig {
     /// Checks the configuration as a whole and resolves it.
@@ -219,15 +221,25 @@ impl DeviceConfig {
         if gc.pages_in_flight == 0 || gc.pages_in_flight > 1 << 16 {
             return Err(format!("gc.pages_in_flight is {}; 1 to 65536", gc.pages_in_flight));
         }
+        if gc.force_below > gc.start_below {
+            return Err(format!(
+                "gc.force_below ({}) is above gc.start_below ({}); collection is forced when it has given way for \
+                 too long",
+                gc.force_below, gc.start_below
+            ));
+        }
+        self.validate_movement(static_stripes.is_some(), stripe_width)?;
+        let moves_inside = matches!(gc.movement.policy().manner(), Manner::Inside(_));
         let groups_per_domain = groups / domains;
         let map_margin = if cached_map_pages < map_pages { groups_per_domain } else { 0 };
         // Thresholds and victims are counted in blocks of one chip.
-        let gc_jobs = gc.concurrent_victims.div_ceil(stripe_width);
+        let gc_jobs = if moves_inside { 1 } else { gc.concurrent_victims.div_ceil(stripe_width) };
         let reserves = Reserves { host: gc_jobs.min(groups_per_domain) + map_margin + 1, map: 1, map_margin };
         // Each domain keeps its part of the thresholds, and collection starts
         // before the host has to stop.
         let start = gc.start_below.div_ceil(domains * stripe_width).max(reserves.host + 1);
         let stop = gc.stop_above.div_ceil(domains * stripe_width).max(start);
+        let force = gc.force_below.div_ceil(domains * stripe_width).max(reserves.host + 1);
         let layout = PartitionLayout {
             chips,
             lpns: lpns as u32,
@@ -240,11 +252,40 @@ impl DeviceConfig {
             scrub_jobs: self.scrub.concurrent_blocks.div_ceil(stripe_width),
             gc_start_below: start,
             gc_stop_above: stop,
+            gc_force_below: force,
             reserves,
             buffer_pages,
         };
         self.check_room(geometry, &layout)?;
         Ok(layout)
+    }
+
+    /// Refuses movements and rotations that the device's layout has no use for.
+    fn validate_movement(&self, has_plane_groups: bool, stripe_width: u32) -> Result<(), String> {
+        let (gc, geometry) = (&self.gc, &self.geometry);
+        if gc.rotation.policy().is_exclusive() && !has_plane_groups {
+            return Err(format!(
+                "gc.rotation is {:?}, which goes round plane groups; redundancy = \"logical\" forms them",
+                gc.rotation.name()
+            ));
+        }
+        let Manner::Inside(inside) = gc.movement.policy().manner() else { return Ok(()) };
+        if self.allocation.name() != "striped" || stripe_width > 1 {
+            return Err(format!(
+                "gc.movement is {:?}, which moves pages within their chip; it needs allocation = \"striped\" and \
+                 redundancy \"none\" or \"logical\"",
+                gc.movement.name()
+            ));
+        }
+        if inside.purpose == Purpose::GcCopyback && geometry.planes_per_chip > 1 && !geometry.multi_plane {
+            return Err(format!(
+                "gc.movement is {:?}: a copyback stays in its plane, but blocks of {} planes share a chip; use \
+                 geometry.planes_per_chip = 1 or multi_plane = true",
+                gc.movement.name(),
+                geometry.planes_per_chip
+            ));
+        }
+        Ok(())
     }
 
     /// The logical stripes of a partition, if it has any.

@@ -2,7 +2,9 @@
 //!
 //! A read occupies its chip for the array read, the wait for the channel and
 //! the transfer; a program for the wait, the transfer and the array program;
-//! an erase for the erase alone (AutoSSD, §4.1 and Table 1).
+//! an erase for the erase alone (AutoSSD, §4.1 and Table 1). A move of pages
+//! within a chip occupies it, and the channel too unless pages are copied
+//! back, from its start to its end.
 
 use std::collections::VecDeque;
 
@@ -21,13 +23,18 @@ pub enum Command {
     Program,
     /// Erase a block.
     Erase,
+    /// Move pages within the chip through the controller, which holds the
+    /// channel all the while.
+    Move,
+    /// Move pages within the chip by copyback; the channel stays free.
+    Copyback,
 }
 
 impl Command {
     /// Whether a chip can break it off for reads.
     #[inline]
     pub fn is_suspendable(self) -> bool {
-        matches!(self, Command::Program | Command::Erase)
+        matches!(self, Command::Program | Command::Erase | Command::Copyback)
     }
 }
 
@@ -40,6 +47,8 @@ pub struct Job {
     pub page: u32,
     /// Mapping units to transfer.
     pub slots: u32,
+    /// How long a move takes; other commands have times of their own.
+    pub span: Span,
     /// What those who wait behind this operation are told.
     pub cause: Cause,
     /// Whether somebody will ask for the operation's blame.
@@ -123,6 +132,7 @@ impl Array {
             command: Command::Erase,
             page: 0,
             slots: 0,
+            span: Span(0),
             cause: Cause::OwnFlash,
             tracked: false,
             slc: false,
@@ -148,6 +158,11 @@ impl Array {
     /// The operation times in force.
     pub fn timing(&self) -> &Timing {
         &self.timing
+    }
+
+    /// Chips on each channel.
+    pub fn chips_per_channel(&self) -> u32 {
+        self.chips_per_channel
     }
 
     /// How often an operation may be suspended, where any may be.
@@ -188,7 +203,8 @@ impl Array {
         let span = match job.command {
             Command::Read => self.timing.read(job.page),
             Command::Erase => self.timing.erase(),
-            Command::Program => return self.want_channel(now, chip, events),
+            Command::Copyback => job.span,
+            Command::Program | Command::Move => return self.want_channel(now, chip, events),
         };
         state.enter(Phase::Cell, now + span);
         events.push(state.until, chip.0);
@@ -213,12 +229,12 @@ impl Array {
                 self.leave_channel(now, chip, events);
                 Step::Working
             }
-            (Phase::Transfer, Command::Read) => {
+            (Phase::Transfer, Command::Read | Command::Move) => {
                 state.phase = Phase::Idle;
                 self.leave_channel(now, chip, events);
                 Step::Done
             }
-            (Phase::Cell, Command::Program | Command::Erase) => {
+            (Phase::Cell, Command::Program | Command::Erase | Command::Copyback) => {
                 state.phase = Phase::Idle;
                 Step::Done
             }
@@ -362,7 +378,11 @@ impl Chip {
         events: &mut EventQueue,
     ) {
         meter.set_owner(now, Some(self.job.cause));
-        self.enter(Phase::Transfer, now + timing.transfer(self.job.slots));
+        let span = match self.job.command {
+            Command::Move => self.job.span,
+            _ => timing.transfer(self.job.slots),
+        };
+        self.enter(Phase::Transfer, now + span);
         events.push(self.until, chip);
     }
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::LONGEST;
 
-/// Suspending programs and erases for reads that arrive meanwhile.
+/// Suspending programs, erases and copybacks for reads that arrive meanwhile.
+/// Moves that hold the channel are not suspended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SuspensionConfig {

@@ -5,7 +5,7 @@ use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
 use super::held::Held;
 use super::operation::Stage;
 use super::queue::{ChipQueue, Pending};
-use super::{Arbiter, OperationId, Operations, Purpose, Signals};
+use super::{Arbiter, OperationId, Operations, Purpose, Signals, Task};
 use crate::address::ChipId;
 use crate::flash::{Array, Command, Job, Step, Timing};
 
@@ -23,6 +23,10 @@ pub struct Dispatcher {
     loads: Vec<u32>,
     /// Background operations queued for, in slots of, and running on each chip.
     background: Vec<Background>,
+    /// Operations of the host queued for, in slots of, and running on the
+    /// chips of each channel.
+    host_loads: Vec<u32>,
+    chips_per_channel: u32,
     /// How often an operation may be overtaken, on chips that can suspend.
     pub(super) overtakes: Option<u32>,
     held: Held,
@@ -36,6 +40,8 @@ impl Dispatcher {
         Dispatcher {
             operations: Operations::default(),
             overtakes: array.suspension_limit(),
+            chips_per_channel: array.chips_per_channel(),
+            host_loads: vec![0; (chips / array.chips_per_channel()) as usize],
             background: vec![Background::default(); chips as usize],
             array,
             arbiter,
@@ -58,6 +64,9 @@ impl Dispatcher {
         self.arrivals += 1;
         let (chip, task) = (operation.chip, operation.task);
         self.loads[chip.0 as usize] += 1;
+        if task == Task::Host {
+            self.host_loads[(chip.0 / self.chips_per_channel) as usize] += 1;
+        }
         if task.is_background() {
             let service = self.operations[id].service(self.array.timing());
             self.background[chip.0 as usize].add(service, self.operations[id].purpose);
@@ -108,6 +117,9 @@ impl Dispatcher {
             self.array.charge(now, chip, self.operations.ledger_mut(done));
         }
         self.loads[chip.0 as usize] -= 1;
+        if task == Task::Host {
+            self.host_loads[(chip.0 / self.chips_per_channel) as usize] -= 1;
+        }
         if task.is_background() {
             let service = self.operations[done].service(self.array.timing());
             self.background[chip.0 as usize].remove(service, self.operations[done].purpose);
@@ -181,6 +193,13 @@ impl Dispatcher {
     /// The operation times in force.
     pub fn timing(&self) -> &Timing {
         self.array.timing()
+    }
+
+    /// Operations of the host that are queued for, or running on, the chips
+    /// of a chip's channel.
+    #[inline]
+    pub fn host_load(&self, chip: ChipId) -> u32 {
+        self.host_loads[(chip.0 / self.chips_per_channel) as usize]
     }
 
     /// Lets the policy adjust itself to the state of the FTL.
@@ -283,6 +302,7 @@ impl Dispatcher {
             command: operation.purpose.command(),
             page: u32::from(operation.page_in_block),
             slots: u32::from(operation.slots),
+            span: operation.span,
             cause: operation.purpose.cause(),
             tracked: operation.tracked,
             slc: operation.slc,

@@ -1,5 +1,5 @@
 //! Reads that overtake: on chips that can suspend, a read that arrives while
-//! programs or erases are queued for its chip goes before what is in
+//! programs, erases or copybacks are queued for its chip goes before what is in
 //! the chip's slots, and suspends what is running. How often that may happen to one
 //! operation is limited, so that each ends however many reads come.
 

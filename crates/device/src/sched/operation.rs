@@ -64,6 +64,11 @@ pub enum Purpose {
     GcRead,
     /// Programming valid data elsewhere.
     GcProgram,
+    /// Moving valid data of a victim block within its chip, through the
+    /// controller.
+    GcMove,
+    /// Moving valid data of a victim block within its chip, by copyback.
+    GcCopyback,
     /// Erasing a victim block.
     Erase,
     /// Reading what the parity of a stripe is computed from.
@@ -90,13 +95,15 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every purpose, in the order of counters.
-    pub const ALL: [Purpose; 17] = [
+    pub const ALL: [Purpose; 19] = [
         Purpose::HostRead,
         Purpose::HostWrite,
         Purpose::MapRead,
         Purpose::MapWrite,
         Purpose::GcRead,
         Purpose::GcProgram,
+        Purpose::GcMove,
+        Purpose::GcCopyback,
         Purpose::Erase,
         Purpose::ParityRead,
         Purpose::ParityWrite,
@@ -119,6 +126,8 @@ impl Purpose {
             Purpose::MapWrite => "map_write",
             Purpose::GcRead => "gc_read",
             Purpose::GcProgram => "gc_program",
+            Purpose::GcMove => "gc_move",
+            Purpose::GcCopyback => "gc_copyback",
             Purpose::Erase => "erase",
             Purpose::ParityRead => "parity_read",
             Purpose::ParityWrite => "parity_write",
@@ -151,6 +160,8 @@ impl Purpose {
             | Purpose::Fold
             | Purpose::ScrubProgram
             | Purpose::WearLevellingProgram => Command::Program,
+            Purpose::GcMove => Command::Move,
+            Purpose::GcCopyback => Command::Copyback,
             Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => Command::Erase,
         }
     }
@@ -174,6 +185,7 @@ impl Purpose {
             Purpose::MapRead | Purpose::MapWrite => Cause::BehindMap,
             Purpose::GcRead => Cause::BehindGcRead,
             Purpose::GcProgram => Cause::BehindGcProgram,
+            Purpose::GcMove | Purpose::GcCopyback => Cause::BehindGcMove,
             Purpose::Erase => Cause::BehindErase,
             Purpose::ParityRead | Purpose::ParityWrite => Cause::BehindParity,
             Purpose::Rebuild => Cause::Reconstruction,
@@ -236,6 +248,8 @@ pub struct Operation {
     pub entries: u32,
     /// The stripe update it is part of, if any.
     pub update: u32,
+    /// How long it takes, for a move within a chip.
+    pub span: Span,
     pub(super) stage: Stage,
     pub(super) next: u32,
     pub(super) mark: Time,
@@ -246,11 +260,13 @@ impl Operation {
     /// How long its chip will work on it if the channel is free.
     #[inline]
     pub fn service(&self, timing: &Timing) -> Span {
-        let (page, transfer) = (u32::from(self.page_in_block), timing.transfer(u32::from(self.slots)));
+        let page = u32::from(self.page_in_block);
+        let transfer = || timing.transfer(u32::from(self.slots));
         match self.purpose.command() {
-            Command::Read => timing.read(page) + transfer,
-            Command::Program => timing.program(page, self.slc) + transfer,
+            Command::Read => timing.read(page) + transfer(),
+            Command::Program => timing.program(page, self.slc) + transfer(),
             Command::Erase => timing.erase(),
+            Command::Move | Command::Copyback => self.span,
         }
     }
 }
@@ -288,6 +304,7 @@ impl Operations {
             owner: NONE,
             entries: NONE,
             update: NONE,
+            span: Span(0),
             stage: Stage::Outside(cause),
             next: NONE,
             mark: now,

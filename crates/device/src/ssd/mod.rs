@@ -17,7 +17,7 @@ use crate::front::window::Window;
 use crate::front::{Buffer, Direction, Link, Requests};
 use crate::ftl::{Ftl, Mover};
 use crate::machine::{Event, MAX_INDEX, Machine};
-use crate::sched::{Dispatcher, OperationId, Purpose, Signals};
+use crate::sched::{Dispatcher, OperationId, Purpose, Signals, Task};
 use inspect::endurance;
 
 /// A partition: an SSD within the SSD, with chips, map, buffer and garbage
@@ -275,6 +275,7 @@ impl Ssd {
             Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => {
                 ftl.erase_done(now, &operation, &mut self.machine)
             }
+            Purpose::GcMove | Purpose::GcCopyback => ftl.move_done(now, &operation, &mut self.machine),
             Purpose::Fold => ftl.slc_folded(now, &operation, quiet_since, &mut self.machine),
             Purpose::ParityRead => ftl.parity_read_done(now, &operation, &mut self.machine),
             Purpose::ParityWrite if operation.update == NONE => {
@@ -283,6 +284,12 @@ impl Ssd {
             Purpose::ParityWrite => {
                 ftl.static_parity_done(now, &operation, &mut self.machine);
                 self.stripe_programmed(now, &operation);
+            }
+        }
+        if operation.task == Task::Host && self.machine.dispatcher.host_load(operation.chip) == 0 {
+            // Partitions may share a channel.
+            for partition in &mut self.partitions {
+                partition.ftl.gc_go_on(now, &mut self.machine);
             }
         }
         self.machine.dispatcher.operations.release(id);

@@ -1,6 +1,8 @@
 //! Garbage collection.
 
 pub mod invocation;
+pub mod movement;
+pub mod rotation;
 mod task;
 pub mod victim;
 
@@ -9,9 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use invocation::InvocationConfig;
+pub use movement::MovementConfig;
+pub use rotation::RotationConfig;
 pub use victim::VictimConfig;
 
 use crate::config::Layout;
+use movement::Manner;
 use victim::Victim;
 
 /// When, how fast and whereby garbage is collected.
@@ -23,10 +28,17 @@ pub struct GcConfig {
     pub start_below: u32,
     /// Free blocks of a partition above which collection stops.
     pub stop_above: u32,
+    /// Free blocks of a partition below which collection gives way neither to
+    /// the host nor to its turn, where it does above.
+    pub force_below: u32,
     /// Which block is emptied next.
     pub victim: VictimConfig,
     /// When collection runs.
     pub invocation: InvocationConfig,
+    /// How valid pages get to another block.
+    pub movement: MovementConfig,
+    /// Which chips may collect at the same time.
+    pub rotation: RotationConfig,
     /// Blocks emptied at the same time.
     pub concurrent_victims: u32,
     /// Flash pages held in the controller while they are moved.
@@ -39,8 +51,11 @@ impl Default for GcConfig {
         GcConfig {
             start_below: 128,
             stop_above: 256,
+            force_below: 0,
             victim: VictimConfig::default(),
             invocation: InvocationConfig::default(),
+            movement: MovementConfig::default(),
+            rotation: RotationConfig::default(),
             concurrent_victims: 16,
             pages_in_flight: 64,
         }
@@ -67,7 +82,14 @@ pub(crate) struct Gc {
     /// Thresholds of each domain.
     pub start_below: u32,
     pub stop_above: u32,
+    pub force_below: u32,
     pub invocation: InvocationConfig,
+    pub manner: Manner,
+    pub rotates: bool,
+    /// The member of each plane group whose turn it is.
+    pub turns: Vec<u32>,
+    /// Whether collection has given way to the host somewhere.
+    pub gave_way: bool,
     pub victim: Box<dyn Victim>,
     /// Takes over when free blocks run out, or when every block has been
     /// emptied in vain, so that space is always gained.
@@ -85,7 +107,12 @@ impl Gc {
         Gc {
             start_below: layout.partition.gc_start_below,
             stop_above: layout.partition.gc_stop_above,
+            force_below: layout.partition.gc_force_below,
             invocation: config.invocation.clone(),
+            manner: config.movement.policy().manner(),
+            rotates: config.rotation.policy().is_exclusive(),
+            turns: vec![0; layout.partition.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
+            gave_way: false,
             victim: config.victim.policy().build(random.clone()),
             last_resort: VictimConfig::Greedy(Default::default()).policy().build(random),
             domains: vec![Domain::default(); layout.partition.domains as usize],

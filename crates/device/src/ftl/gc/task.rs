@@ -94,16 +94,78 @@ impl Ftl {
     /// Chooses victims while collection is active and there is room to move
     /// their valid pages.
     pub(in crate::ftl) fn gc_start_jobs(&mut self, now: Time, machine: &mut Machine) {
+        if self.gc.rotates {
+            return self.gc_start_in_turn(now, machine);
+        }
         for domain in 0..self.domains {
-            while self.gc_wants_victim_in(domain) {
-                let victim = self.gc_pick_victim(domain).filter(|&block| self.gc_has_room(domain, block));
-                let Some(block) = victim else {
-                    self.gc.domains[domain as usize].starved = true;
-                    break;
-                };
-                self.gc.domains[domain as usize].fruitless += 1;
-                self.start_job(now, Mover::Gc, domain, block, machine);
+            while self.gc_start_job(now, domain, machine) {}
+        }
+    }
+
+    /// Chooses victims so that one chip of each plane group collects at a
+    /// time, those first whose turn it is; more where they are forced to.
+    fn gc_start_in_turn(&mut self, now: Time, machine: &mut Machine) {
+        let stripes = self.static_stripes.expect("chips of plane groups collect in turn");
+        for group in 0..stripes.groups() {
+            let mut members = (0..stripes.width()).map(|member| stripes.chip_at(group, member));
+            let mut is_idle = members.all(|chip| self.relocation.jobs_of(Mover::Gc, chip) == 0);
+            let turn = self.gc.turns[group as usize];
+            for step in 0..stripes.width() {
+                let member = (turn + step) % stripes.width();
+                let chip = stripes.chip_at(group, member);
+                if (is_idle || self.gc_is_forced(chip)) && self.gc_start_job(now, chip, machine) {
+                    machine.counters.collections_out_of_turn += u64::from(!is_idle);
+                    self.gc.turns[group as usize] = (member + 1) % stripes.width();
+                    is_idle = false;
+                }
             }
+        }
+    }
+
+    /// Chooses a victim in `domain`, if collection may begin with one there.
+    fn gc_start_job(&mut self, now: Time, domain: u32, machine: &mut Machine) -> bool {
+        let may = self.gc_wants_victim_in(domain)
+            && !(self.gc.invocation.policy().defers() && self.gc_gives_way(domain, machine));
+        if !may {
+            return false;
+        }
+        let victim = self.gc_pick_victim(domain).filter(|&block| self.gc_has_room(domain, block));
+        let Some(block) = victim else {
+            self.gc.domains[domain as usize].starved = true;
+            return false;
+        };
+        self.gc.domains[domain as usize].fruitless += 1;
+        self.start_job(now, Mover::Gc, domain, block, machine);
+        true
+    }
+
+    /// Whether so few blocks are free in `domain` that collection gives way to
+    /// nobody.
+    fn gc_is_forced(&self, domain: u32) -> bool {
+        self.blocks.free_in(domain) < self.gc.force_below || !self.stalled_host[domain as usize].is_empty()
+    }
+
+    /// Whether collection gives way to the host's work on a channel of
+    /// `domain`; it goes on when a channel has none.
+    pub(in crate::ftl) fn gc_gives_way(&mut self, domain: u32, machine: &Machine) -> bool {
+        if self.gc_is_forced(domain) {
+            return false;
+        }
+        let chips = self.stripes.groups() / self.domains;
+        let mut members = (domain * chips..(domain + 1) * chips)
+            .flat_map(|group| (0..self.stripes.width()).map(move |member| (group, member)));
+        let gives_way =
+            members.any(|(group, member)| machine.dispatcher.host_load(self.stripes.member(group, member)) > 0);
+        self.gc.gave_way |= gives_way;
+        gives_way
+    }
+
+    /// A channel has no more work of the host: collection that has given way
+    /// goes on.
+    pub fn gc_go_on(&mut self, now: Time, machine: &mut Machine) {
+        if self.gc.gave_way {
+            self.gc.gave_way = false;
+            self.wake(now, Mover::Gc, machine);
         }
     }
 

@@ -38,6 +38,22 @@ impl StaticStripes {
         }
     }
 
+    /// Chips of a plane group.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Plane groups.
+    pub fn groups(&self) -> u32 {
+        self.groups
+    }
+
+    /// The chip within the partition of a plane group's member.
+    #[inline]
+    pub fn chip_at(&self, group: u32, member: u32) -> u32 {
+        member * self.groups + group
+    }
+
     /// Number of stripes; the last may have less data than the others.
     pub fn len(&self) -> u32 {
         self.lpns.div_ceil((self.width - 1) * self.slots_per_page)
@@ -97,7 +113,7 @@ impl StaticStripes {
             (self.by_slot.divide(lpn.0 - self.first_parity), 0)
         };
         let member = (stripe / self.groups + place) % self.width;
-        member * self.groups + stripe % self.groups
+        self.chip_at(stripe % self.groups, member)
     }
 }
 

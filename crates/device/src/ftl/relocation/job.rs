@@ -25,6 +25,8 @@ pub(crate) struct Job {
     pub domain: u32,
     /// The first page not looked at yet.
     pub next_page: u32,
+    /// The first 4 KiB page of that not looked at yet.
+    pub next_slot: u32,
     /// Reads on their way.
     pub reads: u32,
     /// Erases begun: one for each chip of the block's group.
@@ -36,7 +38,7 @@ pub(crate) struct Job {
 impl Job {
     /// A job that has not looked at any page.
     pub fn new(mover: Mover, block: BlockId, domain: u32) -> Self {
-        Job { mover, progress: Progress::Moving, block, domain, next_page: 0, reads: 0, erases: 0, copies: 0 }
+        Job { mover, progress: Progress::Moving, block, domain, next_page: 0, next_slot: 0, reads: 0, erases: 0, copies: 0 }
     }
 
     /// Whether every valid page has been moved.

@@ -4,6 +4,7 @@
 //! own; they differ in when they start and which block they choose. How its
 //! data is moved is the same for all and stands here.
 
+mod inside;
 mod job;
 mod room;
 mod steps;

@@ -6,6 +6,7 @@ use flashkeel_engine::{Cause, Time};
 
 use super::{Job, Mover, Progress};
 use crate::address::{BlockId, Home, NONE, Ppn};
+use crate::ftl::gc::movement::Manner;
 use crate::ftl::{Entry, Ftl};
 use crate::machine::{Event, Machine};
 use crate::sched::Operation;
@@ -73,11 +74,20 @@ impl Ftl {
             Mover::Scrub => self.scrub_start_jobs(now, machine),
             Mover::WearLevelling => self.wear_levelling_start_job(now, machine),
         }
+        let manner = if mover == Mover::Gc { self.gc.manner } else { Manner::Queued };
+        if manner == Manner::Untimed {
+            self.move_untimed(now, machine);
+        }
         // Part of a page is programmed only if nothing more will come to fill it.
         let generated = self.erase_next(now, mover, machine)
-            || self.program_next(now, mover, machine, false)
-            || self.read_next(now, mover, machine)
-            || self.program_next(now, mover, machine, true);
+            || match manner {
+                Manner::Inside(inside) => self.move_next(now, inside, machine),
+                Manner::Queued | Manner::Untimed => {
+                    self.program_next(now, mover, machine, false)
+                        || self.read_next(now, mover, machine)
+                        || self.program_next(now, mover, machine, true)
+                }
+            };
         if generated {
             self.wake(now, mover, machine);
         }
@@ -116,6 +126,10 @@ impl Ftl {
     /// that the other chips can stand in for the one that is busy.
     fn erase_next(&mut self, now: Time, mover: Mover, machine: &mut Machine) -> bool {
         let Some(index) = self.relocation[mover].erasable.pop_front() else { return false };
+        if mover == Mover::Gc && self.gc.manner == Manner::Untimed {
+            self.erased(now, index, machine);
+            return true;
+        }
         let job = &mut self.relocation.jobs[index as usize];
         let block = job.block;
         let operations = &mut machine.dispatcher.operations;
@@ -249,8 +263,14 @@ impl Ftl {
 
     /// One moved page has its new home settled, map included.
     pub(in crate::ftl) fn copy_done(&mut self, now: Time, job: u32, machine: &mut Machine) {
-        self.relocation.jobs[job as usize].copies -= 1;
+        let state = &mut self.relocation.jobs[job as usize];
+        state.copies -= 1;
+        let settled = state.copies == 0 && state.mover == Mover::Gc;
         self.check_job(now, job, machine);
+        if settled && matches!(self.gc.manner, Manner::Inside(_)) {
+            // The next move of the block waits until all of this one's are.
+            self.wake(now, Mover::Gc, machine);
+        }
     }
 
     /// The last read of a block on its way is done.
@@ -261,7 +281,7 @@ impl Ftl {
         }
     }
 
-    fn check_job(&mut self, now: Time, index: u32, machine: &mut Machine) {
+    pub(super) fn check_job(&mut self, now: Time, index: u32, machine: &mut Machine) {
         let job = &mut self.relocation.jobs[index as usize];
         if job.progress != Progress::Moving || !job.is_emptied(self.pages_per_block) {
             return;
@@ -289,6 +309,12 @@ impl Ftl {
         if job.erases < self.stripes.width() {
             return self.make_erasable(now, operation.owner, machine);
         }
+        self.erased(now, operation.owner, machine);
+    }
+
+    /// The block of a job is erased on every chip of its group.
+    fn erased(&mut self, now: Time, index: u32, machine: &mut Machine) {
+        let job = &mut self.relocation.jobs[index as usize];
         job.progress = Progress::Unused;
         let (mover, block, domain) = (job.mover, job.block, job.domain);
         self.blocks.free(block);

@@ -7,6 +7,9 @@ flashkeel_config::axis! {
     pub enum InvocationConfig as "invocation": Invocation {
         /// As a task beside the host's, from the start to the stop threshold.
         Task(Task) in task = "task",
+        /// Like `task`, but giving way to the host as long as enough blocks are
+        /// free.
+        Deferred(Deferred) in deferred = "deferred",
         /// In the foreground of a flush, which waits until it has finished.
         Foreground(Foreground) in foreground = "foreground",
     }
@@ -27,4 +30,10 @@ pub trait Invocation {
     /// Whether host programs wait until garbage collection has reached its
     /// stop threshold.
     fn holds_host(&self) -> bool;
+
+    /// Whether garbage collection begins with a block only while the channel
+    /// has no work of the host, as long as enough blocks are free.
+    fn defers(&self) -> bool {
+        false
+    }
 }

@@ -1,0 +1,59 @@
+//! The movement axis: how valid pages of a block that garbage collection
+//! empties get to another block.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+use crate::sched::Purpose;
+
+flashkeel_config::axis! {
+    /// How valid pages of a block being collected get to another block.
+    pub enum MovementConfig as "movement": Movement {
+        /// Page by page through the request queues, to any chip of the domain.
+        Queued(Queued) in queued = "queued",
+        /// Block by block, holding chip and channel until the block is empty.
+        ChannelBlocking(ChannelBlocking) in channel_blocking = "channel-blocking",
+        /// Like `channel-blocking`, but giving way to the host between pages as
+        /// long as enough blocks are free.
+        SemiPreemptive(SemiPreemptive) in semi_preemptive = "semi-preemptive",
+        /// Block by block by copyback, which holds the chip and leaves the
+        /// channel free.
+        PlaneBlocking(PlaneBlocking) in plane_blocking = "plane-blocking",
+        /// Not at all: an ideal reference in which space appears by magic.
+        /// Collection takes no time, wears nothing and is not counted.
+        None(None) in none = "none",
+    }
+}
+
+impl Default for MovementConfig {
+    fn default() -> Self {
+        MovementConfig::Queued(queued::Queued::default())
+    }
+}
+
+/// How pages are moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// By reads and programs of their own.
+    Queued,
+    /// By operations that each move several pages within the chip.
+    Inside(Inside),
+    /// At once, without any flash operation.
+    Untimed,
+}
+
+/// A move within a chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// The operation.
+    pub purpose: Purpose,
+    /// Most flash pages programmed by one of them.
+    pub pages: u32,
+    /// Whether the next one waits while the channel has work of the host.
+    pub yields: bool,
+}
+
+/// A movement policy.
+pub trait Movement {
+    /// How pages are moved.
+    fn manner(&self) -> Manner;
+}

@@ -1,0 +1,17 @@
+//! `none`: chips collect regardless of each other.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Rotation;
+
+/// Settings of `none`: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct None {}
+
+impl Rotation for None {
+    fn is_exclusive(&self) -> bool {
+        false
+    }
+}

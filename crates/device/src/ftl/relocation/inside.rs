@@ -1,0 +1,207 @@
+//! Moves of garbage collection within a chip: one operation moves many pages,
+//! which settle together when it is done. And moves of the ideal device, which
+//! take no time.
+
+use flashkeel_engine::{Cause, Span, Time};
+
+use super::{Mover, Progress};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use crate::ftl::gc::movement::Inside;
+use crate::ftl::{Entry, Ftl, Lane, Waiter, Writer};
+use crate::machine::Machine;
+use crate::sched::{Operation, Purpose, Task};
+
+impl Ftl {
+    /// Generates the next move within a chip, taking turns among the blocks
+    /// being collected.
+    pub(super) fn move_next(&mut self, now: Time, inside: Inside, machine: &mut Machine) -> bool {
+        let jobs = self.relocation.jobs.len();
+        for step in 0..jobs {
+            let index = (self.relocation[Mover::Gc].turn + step) % jobs;
+            let job = &self.relocation.jobs[index];
+            if job.mover != Mover::Gc || job.progress != Progress::Moving || job.copies > 0 {
+                continue;
+            }
+            if inside.yields && self.gc_gives_way(job.domain, machine) {
+                continue;
+            }
+            if self.move_inside(now, index, inside, machine) {
+                self.relocation[Mover::Gc].turn = index + 1;
+                return true;
+            }
+            self.check_job(now, index as u32, machine);
+        }
+        false
+    }
+
+    /// Generates one move of the job's next valid pages, if there are any, into
+    /// the block that collection has open on the chip.
+    fn move_inside(&mut self, now: Time, index: usize, inside: Inside, machine: &mut Machine) -> bool {
+        let job = &self.relocation.jobs[index];
+        let (block, domain) = (job.block, job.domain);
+        let room = self.points.room(Writer::Gc, domain);
+        debug_assert!(room > 0 || self.blocks.free_in(domain) > 0, "collection has room for what it moves");
+        let most = inside.pages.min(if room == 0 { self.pages_per_block } else { room });
+        let mut lane = Lane::EMPTY;
+        let mut span = self.take_valid(now, index, most * self.slots_per_page, &mut lane, inside, machine);
+        let count = lane.len;
+        if count == 0 {
+            return false;
+        }
+        let programs = count.div_ceil(self.slots_per_page);
+        let mut target = NONE;
+        for _ in 0..programs {
+            let place = self.points.allocate(Writer::Gc, domain, 0, &mut self.blocks, |_| 0);
+            let place = place.expect("collection has an open block or a free one");
+            let page = place.block.0 * self.pages_per_block + place.page;
+            target = target.min(page);
+            debug_assert!(page - target < programs && place.chip == self.blocks.chip(block));
+            span += machine.dispatcher.timing().program(place.page, false);
+            if place.opened {
+                self.gc_check(now, domain, machine);
+            }
+        }
+        machine.counters.padding_pages += u64::from(programs * self.slots_per_page - count);
+        machine.counters.programmed_inside += u64::from(programs);
+        let entries = self.entries.take(&mut lane, count);
+        self.relocation.jobs[index].copies = count;
+        let operations = &mut machine.dispatcher.operations;
+        let id = operations.create(now, inside.purpose, Task::Gc, self.index, Cause::Controller);
+        let operation = &mut operations[id];
+        operation.chip = self.stripes.member(self.blocks.chip(block), 0);
+        operation.target = target;
+        operation.slots = programs as u16;
+        operation.owner = index as u32;
+        operation.entries = entries;
+        operation.span = span;
+        machine.enqueue(now, id);
+        true
+    }
+
+    /// Takes up to `left` valid pages of a job into `lane`; how long reading
+    /// and transferring them takes.
+    fn take_valid(
+        &mut self,
+        now: Time,
+        index: usize,
+        mut left: u32,
+        lane: &mut Lane,
+        inside: Inside,
+        machine: &Machine,
+    ) -> Span {
+        let timing = machine.dispatcher.timing();
+        let mut span = Span(0);
+        let job = &mut self.relocation.jobs[index];
+        while job.next_page < self.pages_per_block && left > 0 {
+            let first = Ppn((job.block.0 * self.pages_per_block + job.next_page) * self.slots_per_page);
+            let mut valid = self.map.valid_run(first, self.slots_per_page) >> job.next_slot << job.next_slot;
+            let mut taken = 0;
+            while valid != 0 && left > 0 {
+                let slot = valid.trailing_zeros();
+                let ppn = Ppn(first.0 + slot);
+                let entry = Entry::new(self.map.holds(ppn), Home(ppn.0), index as u32, 0, now);
+                self.entries.push(lane, entry, None);
+                valid &= valid - 1;
+                job.next_slot = slot + 1;
+                taken += 1;
+                left -= 1;
+            }
+            if taken > 0 {
+                span += timing.read(job.next_page);
+                if inside.purpose == Purpose::GcMove || taken < self.slots_per_page {
+                    span += timing.transfer(taken) + timing.transfer(taken);
+                }
+            }
+            if valid != 0 {
+                break;
+            }
+            job.next_slot = 0;
+            job.next_page += 1;
+            if job.next_page == self.pages_per_block {
+                self.relocation[Mover::Gc].unread_jobs -= 1;
+                break;
+            }
+        }
+        span
+    }
+
+    /// Pages have been moved within a chip.
+    pub fn move_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let job = operation.owner;
+        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let mut next = operation.entries;
+        let mut moved = 0;
+        while next != NONE {
+            let (entry, following) = self.entries.release(next);
+            next = following;
+            let is_current = self.is_current(entry.lpn, entry.from);
+            if is_current {
+                self.install(entry.lpn, entry.from, ppn);
+                moved += 1;
+            }
+            let changes_map = is_current && entry.lpn.0 < self.lpns;
+            if !changes_map || self.change_map(now, entry.lpn, Some(Waiter::Job(job)), Task::Gc, machine) {
+                self.copy_done(now, job, machine);
+            }
+            ppn.0 += 1;
+        }
+        machine.counters.moved_pages += moved;
+        machine.counters.unchecked_pages +=
+            if operation.purpose == Purpose::GcCopyback { moved } else { 0 };
+        let block = BlockId(operation.target / self.pages_per_block);
+        for _ in 0..operation.slots {
+            self.page_programmed(now, Writer::Gc, block, machine);
+        }
+    }
+
+    /// Moves all valid pages of every block being collected at once.
+    pub(super) fn move_untimed(&mut self, now: Time, machine: &mut Machine) {
+        for index in 0..self.relocation.jobs.len() {
+            let job = &mut self.relocation.jobs[index];
+            if job.mover != Mover::Gc
+                || job.progress != Progress::Moving
+                || job.next_page == self.pages_per_block
+            {
+                continue;
+            }
+            job.next_page = self.pages_per_block;
+            let (block, domain) = (job.block, job.domain);
+            self.relocation[Mover::Gc].unread_jobs -= 1;
+            let first = block.0 * self.slots_per_block;
+            let mut batch = [Ppn(0); MOST_SLOTS];
+            let mut filled = 0;
+            for ppn in (first..first + self.slots_per_block).map(Ppn) {
+                if self.map.is_valid(ppn) {
+                    batch[filled] = ppn;
+                    filled += 1;
+                    if filled == self.slots_per_page as usize {
+                        self.program_untimed(now, domain, &batch[..filled], machine);
+                        filled = 0;
+                    }
+                }
+            }
+            if filled > 0 {
+                self.program_untimed(now, domain, &batch[..filled], machine);
+            }
+            self.check_job(now, index as u32, machine);
+        }
+    }
+
+    fn program_untimed(&mut self, now: Time, domain: u32, batch: &[Ppn], machine: &mut Machine) {
+        let place = self.points.allocate(Writer::Gc, domain, 0, &mut self.blocks, |_| 0);
+        let place = place.expect("collection has an open block or a free one");
+        let first = (place.block.0 * self.pages_per_block + place.page) * self.slots_per_page;
+        for (slot, &from) in batch.iter().enumerate() {
+            let lpn: Lpn = self.map.holds(from);
+            self.install(lpn, Home(from.0), Ppn(first + slot as u32));
+        }
+        if self.stripes.is_parity(place.page + 1) {
+            self.points.skip(Writer::Gc, &mut self.blocks, place.block);
+            self.page_programmed(now, Writer::Gc, place.block, machine);
+        }
+        self.page_programmed(now, Writer::Gc, place.block, machine);
+    }
+}
+
+/// 4 KiB pages of the largest flash page.
+const MOST_SLOTS: usize = 64;

@@ -1,0 +1,211 @@
+//! Garbage collection by the axes of movement, rotation and invocation.
+
+mod support;
+
+use flashkeel_device::{DeviceConfig, Pattern, Purpose, Ssd};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Cause, Completion, Operation, Request, Stream};
+use serde_json::json;
+use support::*;
+
+/// Four channels of two chips with 4 KiB flash pages and striped allocation.
+fn striped(movement: &str) -> DeviceConfig {
+    let mut config = tiny();
+    config.geometry.channels = 4;
+    config.geometry.chips_per_channel = 2;
+    config.geometry.page_size = Bytes(4096);
+    config.geometry.blocks_per_plane = 64;
+    config.geometry.pages_per_block = 16;
+    config.logical_capacity = Bytes(4608 * 4096);
+    config.allocation = policy("striped");
+    config.buffer.rewrite = policy("coalesce");
+    config.buffer.flush = vec![policy("watermark")];
+    config.gc.victim = policy("greedy");
+    config.gc.concurrent_victims = 1;
+    config.gc.movement = policy(movement);
+    config.gc.start_below = 112;
+    config.gc.stop_above = 128;
+    config.gc.force_below = 48;
+    config.scheduler = policy("fifo");
+    config.precondition.pattern = Pattern::Random;
+    config
+}
+
+/// The same with plane groups of four chips.
+fn grouped(movement: &str, rotation: &str) -> DeviceConfig {
+    let mut config = striped(movement);
+    config.redundancy = policy("logical");
+    config.logical_capacity = Bytes(3456 * 4096);
+    config.gc.rotation = policy(rotation);
+    config
+}
+
+/// Reads and writes at random with `depth` requests in flight.
+fn mixed(config: &DeviceConfig, depth: usize, count: u64) -> (Ssd, Vec<Completion>) {
+    let mut ssd = ready(config, 1);
+    let mut random = Stream::new(1, "mixed");
+    let requests: Vec<Request> = (0..count)
+        .map(|id| {
+            let operation = if id % 2 == 0 { Operation::Read } else { Operation::Write };
+            request(id, operation, random.below(3_400), 1)
+        })
+        .collect();
+    let done = closed_loop(&mut ssd, depth, requests);
+    ssd.check();
+    (ssd, done)
+}
+
+/// Reads and writes at random in turn, one every `interval_ns`.
+fn paced(config: &DeviceConfig, interval_ns: u64, count: u64) -> (Ssd, Vec<Completion>) {
+    let mut ssd = ready(config, 1);
+    let mut random = Stream::new(1, "paced");
+    let requests: Vec<_> = (0..count)
+        .map(|id| {
+            let operation = if id % 2 == 0 { Operation::Read } else { Operation::Write };
+            (id * interval_ns, operation, random.below(3_400), 1)
+        })
+        .collect();
+    let done = timed(&mut ssd, &requests);
+    ssd.check();
+    (ssd, done)
+}
+
+/// Reads that garbage collection delayed.
+fn blocked_reads(done: &[Completion]) -> usize {
+    done.iter().filter(|completion| completion.id.0 % 2 == 0 && completion.ledger.has_gc()).count()
+}
+
+fn worst_read_ns(done: &[Completion], cause: Cause) -> u64 {
+    done.iter().filter(|c| c.id.0 % 2 == 0).map(|c| c.ledger.ns(cause)).max().expect("reads")
+}
+
+#[test]
+fn every_movement_gains_the_same_space() {
+    let amplification = |movement: &str| {
+        let (ssd, _) = mixed(&striped(movement), 4, 20_000);
+        assert!(ssd.counters().moved_pages > 0, "{movement}");
+        ssd.report().waf.expect("writes")
+    };
+    let queued = amplification("queued");
+    for movement in ["channel-blocking", "plane-blocking"] {
+        let waf = amplification(movement);
+        assert!((waf / queued - 1.0).abs() < 0.05, "{movement}: {waf}, queued {queued}");
+    }
+    // What waits longer holds more garbage when it is collected.
+    assert!(amplification("semi-preemptive") < queued);
+}
+
+#[test]
+fn a_block_is_moved_in_one_operation_or_page_by_page() {
+    for (movement, purpose) in [("channel-blocking", Purpose::GcMove), ("plane-blocking", Purpose::GcCopyback)] {
+        let (ssd, _) = mixed(&striped(movement), 4, 20_000);
+        let (moves, erases) = (ssd.counters().operations(purpose), ssd.counters().operations(Purpose::Erase));
+        assert!(moves <= 2 * erases + 16, "{movement}: {moves} moves for {erases} blocks");
+        assert_eq!(ssd.counters().operations(Purpose::GcRead), 0);
+    }
+    let (ssd, _) = mixed(&striped("semi-preemptive"), 4, 20_000);
+    // One flash page of 4 KiB each; garbage made meanwhile is moved in vain.
+    assert!(ssd.counters().operations(Purpose::GcMove) >= ssd.counters().moved_pages);
+}
+
+#[test]
+fn only_copybacks_leave_the_channel_free() {
+    let (_, done) = paced(&striped("channel-blocking"), 200_000, 20_000);
+    let behind_moves = |done: &[Completion]| {
+        done.iter().filter(|c| c.id.0 % 2 == 0 && c.ledger.ns(Cause::BehindGcMove) > 0).count()
+    };
+    let by_channel = behind_moves(&done);
+    let page = READ + 2 * SLOT + PROGRAM;
+    assert!(worst_read_ns(&done, Cause::BehindGcMove) > 2 * page, "moves of several pages");
+    let (ssd, done) = paced(&striped("plane-blocking"), 200_000, 20_000);
+    let by_plane = behind_moves(&done);
+    assert!(by_plane * 5 < by_channel * 4, "{by_plane} blocked by planes, {by_channel} by channels");
+    assert_eq!(ssd.counters().unchecked_pages, ssd.counters().moved_pages);
+}
+
+#[test]
+fn preemption_points_bound_the_wait_for_collection() {
+    let mut config = striped("semi-preemptive");
+    config.gc.force_below = 0;
+    let (_, done) = mixed(&config, 1, 20_000);
+    // One page on the read's own chip, and one on the other chip of its channel.
+    let most = 2 * (READ + 2 * SLOT + PROGRAM);
+    let worst = worst_read_ns(&done, Cause::BehindGcMove);
+    assert!(worst > 0 && worst <= most, "{worst} ns behind moves of {most} ns");
+}
+
+#[test]
+fn an_ideal_device_never_collects() {
+    let (ssd, done) = mixed(&striped("none"), 4, 40_000);
+    assert!(done.iter().all(|completion| !completion.ledger.has_gc()));
+    assert_eq!(ssd.counters().operations(Purpose::Erase), 0);
+    assert_eq!(ssd.report().waf, Some(ssd.counters().operations(Purpose::HostWrite) as f64 / 20_000.0));
+    let mut physical = rain_without_time();
+    physical.map_cache = flashkeel_device::MapCacheSize::Size(Bytes(8192));
+    mixed(&physical, 4, 20_000);
+}
+
+/// Physical stripes under ideal collection.
+fn rain_without_time() -> DeviceConfig {
+    let mut config = striped("none");
+    config.allocation = policy("dynamic");
+    config.redundancy = policy(json!({ "policy": "physical", "pages": 4 }));
+    config.logical_capacity = Bytes(3400 * 4096);
+    config
+}
+
+#[test]
+fn collection_gives_way_until_it_is_forced() {
+    let eager = striped("channel-blocking");
+    let mut deferred = eager.clone();
+    deferred.gc.invocation = policy("deferred");
+    let blocked = |config| blocked_reads(&paced(config, 300_000, 20_000).1);
+    let (eager, patient) = (blocked(&eager), blocked(&deferred));
+    assert!(patient < eager, "{patient} reads blocked by collection that gives way, {eager} by other");
+    // Without a pause it is forced, and the host goes on.
+    let (ssd, _) = mixed(&deferred, 64, 20_000);
+    assert!(ssd.counters().operations(Purpose::Erase) > 100);
+}
+
+#[test]
+fn chips_of_a_plane_group_collect_in_turn() {
+    let config = grouped("plane-blocking", "plane-group");
+    let (ssd, _) = paced(&config, 800_000, 10_000);
+    assert_eq!(ssd.counters().collections_out_of_turn, 0);
+    assert!(ssd.counters().operations(Purpose::Erase) > 100);
+    // A burst that turns cannot keep up with.
+    let mut ssd = ready(&config, 1);
+    closed_loop(&mut ssd, 256, random_pages(Operation::Write, 3_400, 20_000, 1));
+    ssd.check();
+    assert!(ssd.counters().collections_out_of_turn > 100);
+}
+
+#[test]
+fn all_techniques_together_leave_hardly_a_read_to_collection() {
+    let base = grouped("channel-blocking", "none");
+    let mut all = grouped("plane-blocking", "plane-group");
+    all.read_path = policy("gc-tolerant");
+    all.redundancy = policy(json!({ "policy": "logical", "update": "gc-tolerant" }));
+    let blocked = |config| blocked_reads(&paced(config, 400_000, 20_000).1);
+    let (base, all) = (blocked(&base), blocked(&all));
+    assert!(all * 20 < base, "reads blocked by collection: {base} in the base, {all} with all techniques");
+}
+
+#[test]
+fn impossible_collections_are_refused() {
+    let refused = |config: DeviceConfig| config.validate().expect_err("refused");
+    let mut config = striped("plane-blocking");
+    config.gc.force_below = 113;
+    assert!(refused(config).contains("gc.force_below"));
+    let mut config = striped("plane-blocking");
+    config.allocation = policy("dynamic");
+    assert!(refused(config).contains("gc.movement"));
+    let mut config = striped("plane-blocking");
+    config.geometry.planes_per_chip = 2;
+    assert!(refused(config.clone()).contains("planes"));
+    config.gc.movement = policy("channel-blocking");
+    config.validate().expect("pages go through the controller");
+    let mut config = striped("plane-blocking");
+    config.gc.rotation = policy("plane-group");
+    assert!(refused(config).contains("gc.rotation"));
+}

@@ -28,6 +28,8 @@ pub struct Counters {
     pub programmed_inside: u64,
     /// Of the pages moved, those copied back without a check of their ECC.
     pub unchecked_pages: u64,
+    /// Valid pages that were read afterwards, to check them.
+    pub checked_pages: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups that found their page cached, and that did not.
@@ -88,6 +90,7 @@ impl Counters {
             padding_pages: self.padding_pages,
             moved_pages: self.moved_pages,
             unchecked_pages: self.unchecked_pages,
+            checked_pages: self.checked_pages,
             collections_out_of_turn: self.collections_out_of_turn,
             map_hits: self.map_hits,
             map_misses: self.map_misses,
@@ -126,6 +129,8 @@ pub struct Report {
     pub moved_pages: u64,
     /// Of the pages moved, those copied back without a check of their ECC.
     pub unchecked_pages: u64,
+    /// Valid pages that were read afterwards, to check them.
+    pub checked_pages: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups served by the map cache.

@@ -83,6 +83,8 @@ pub(crate) enum Event {
     Window,
     /// The host may have been silent for long enough for a partition to fold.
     Fold(u32),
+    /// A partition may read the next page that was copied back.
+    EccCheck(u32),
 }
 
 const KIND_SHIFT: u32 = 24;
@@ -105,6 +107,7 @@ impl Event {
             Event::Linked(request) => (6, request),
             Event::Window => (7, 0),
             Event::Fold(partition) => (8, partition),
+            Event::EccCheck(partition) => (9, partition),
         };
         debug_assert!(index <= MAX_INDEX);
         kind << KIND_SHIFT | index
@@ -123,6 +126,7 @@ impl Event {
             6 => Event::Linked(index),
             7 => Event::Window,
             8 => Event::Fold(index),
+            9 => Event::EccCheck(index),
             kind => unreachable!("no event of kind {kind}"),
         }
     }

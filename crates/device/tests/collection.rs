@@ -97,7 +97,9 @@ fn every_movement_gains_the_same_space() {
 
 #[test]
 fn a_block_is_moved_in_one_operation_or_page_by_page() {
-    for (movement, purpose) in [("channel-blocking", Purpose::GcMove), ("plane-blocking", Purpose::GcCopyback)] {
+    for (movement, purpose) in
+        [("channel-blocking", Purpose::GcMove), ("plane-blocking", Purpose::GcCopyback)]
+    {
         let (ssd, _) = mixed(&striped(movement), 4, 20_000);
         let (moves, erases) = (ssd.counters().operations(purpose), ssd.counters().operations(Purpose::Erase));
         assert!(moves <= 2 * erases + 16, "{movement}: {moves} moves for {erases} blocks");
@@ -121,6 +123,22 @@ fn only_copybacks_leave_the_channel_free() {
     let by_plane = behind_moves(&done);
     assert!(by_plane * 5 < by_channel * 4, "{by_plane} blocked by planes, {by_channel} by channels");
     assert_eq!(ssd.counters().unchecked_pages, ssd.counters().moved_pages);
+}
+
+#[test]
+fn what_was_copied_back_is_checked_while_the_host_is_away() {
+    let mut config = striped("plane-blocking");
+    let checked = |config: &DeviceConfig| {
+        let (ssd, _) = paced(config, 400_000, 10_000);
+        let counters = ssd.counters();
+        assert!(counters.unchecked_pages > 1_000);
+        (counters.checked_pages, counters.operations(Purpose::CheckRead), counters.unchecked_pages)
+    };
+    let (pages, reads, copied) = checked(&config);
+    // Some are copied again, or overwritten, before their turn comes.
+    assert!(pages > copied / 2 && pages <= copied && reads <= copied, "{pages} of {copied} by {reads} reads");
+    config.gc.movement = policy(json!({ "policy": "plane-blocking", "check": false }));
+    assert_eq!(checked(&config).0, 0);
 }
 
 #[test]

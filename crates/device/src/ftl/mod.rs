@@ -5,6 +5,7 @@ pub mod allocation;
 mod blocks;
 mod copies;
 mod divisor;
+mod ecc_check;
 mod entries;
 mod fill;
 pub mod gc;
@@ -49,6 +50,7 @@ use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
 use crate::config::Layout;
 use crate::flash::BlockWear;
 use crate::sched::{Operation, OperationId, Signals, Task};
+use ecc_check::EccCheck;
 use updates::Updates;
 
 /// The translation layer of one partition.
@@ -62,6 +64,7 @@ pub(crate) struct Ftl {
     pub static_stripes: Option<StaticStripes>,
     parity_update: UpdateConfig,
     updates: Updates,
+    ecc_check: EccCheck,
     /// With logical stripes: pages that the host has trimmed, one bit each.
     trimmed: Vec<u64>,
     slots_per_page: u32,
@@ -115,6 +118,7 @@ impl Ftl {
             static_stripes,
             parity_update: layout.redundancy.policy().update(),
             updates: Updates::default(),
+            ecc_check: EccCheck::default(),
             trimmed: vec![0; static_stripes.map_or(0, |_| partition.lpns.div_ceil(64) as usize)],
             slots_per_page: geometry.slots_per_page,
             pages_per_block,

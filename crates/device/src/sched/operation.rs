@@ -69,6 +69,8 @@ pub enum Purpose {
     GcMove,
     /// Moving valid data of a victim block within its chip, by copyback.
     GcCopyback,
+    /// Reading what was copied back, to check it.
+    CheckRead,
     /// Erasing a victim block.
     Erase,
     /// Reading what the parity of a stripe is computed from.
@@ -95,7 +97,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every purpose, in the order of counters.
-    pub const ALL: [Purpose; 19] = [
+    pub const ALL: [Purpose; 20] = [
         Purpose::HostRead,
         Purpose::HostWrite,
         Purpose::MapRead,
@@ -104,6 +106,7 @@ impl Purpose {
         Purpose::GcProgram,
         Purpose::GcMove,
         Purpose::GcCopyback,
+        Purpose::CheckRead,
         Purpose::Erase,
         Purpose::ParityRead,
         Purpose::ParityWrite,
@@ -128,6 +131,7 @@ impl Purpose {
             Purpose::GcProgram => "gc_program",
             Purpose::GcMove => "gc_move",
             Purpose::GcCopyback => "gc_copyback",
+            Purpose::CheckRead => "check_read",
             Purpose::Erase => "erase",
             Purpose::ParityRead => "parity_read",
             Purpose::ParityWrite => "parity_write",
@@ -151,6 +155,7 @@ impl Purpose {
             | Purpose::GcRead
             | Purpose::ParityRead
             | Purpose::Rebuild
+            | Purpose::CheckRead
             | Purpose::ScrubRead
             | Purpose::WearLevellingRead => Command::Read,
             Purpose::HostWrite
@@ -190,7 +195,9 @@ impl Purpose {
             Purpose::ParityRead | Purpose::ParityWrite => Cause::BehindParity,
             Purpose::Rebuild => Cause::Reconstruction,
             Purpose::Fold => Cause::BehindFold,
-            Purpose::ScrubRead | Purpose::ScrubProgram | Purpose::ScrubErase => Cause::BehindScrub,
+            Purpose::ScrubRead | Purpose::ScrubProgram | Purpose::ScrubErase | Purpose::CheckRead => {
+                Cause::BehindScrub
+            }
             Purpose::WearLevellingRead | Purpose::WearLevellingProgram | Purpose::WearLevellingErase => {
                 Cause::BehindWearLevelling
             }

@@ -275,6 +275,7 @@ impl Ssd {
             Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => {
                 ftl.erase_done(now, &operation, &mut self.machine)
             }
+            Purpose::CheckRead => ftl.ecc_checked(now, &operation, &mut self.machine),
             Purpose::GcMove | Purpose::GcCopyback => ftl.move_done(now, &operation, &mut self.machine),
             Purpose::Fold => ftl.slc_folded(now, &operation, quiet_since, &mut self.machine),
             Purpose::ParityRead => ftl.parity_read_done(now, &operation, &mut self.machine),
@@ -289,7 +290,7 @@ impl Ssd {
         if operation.task == Task::Host && self.machine.dispatcher.host_load(operation.chip) == 0 {
             // Partitions may share a channel.
             for partition in &mut self.partitions {
-                partition.ftl.gc_go_on(now, &mut self.machine);
+                partition.ftl.go_on(now, &mut self.machine);
             }
         }
         self.machine.dispatcher.operations.release(id);
@@ -319,6 +320,7 @@ impl Ssd {
         self.machine.schedule(until, Event::Window);
         for partition in &mut self.partitions {
             partition.ftl.wake_all(now, &mut self.machine);
+            partition.ftl.go_on(now, &mut self.machine);
         }
     }
 
@@ -359,6 +361,9 @@ impl Ssd {
                 Event::Control => self.control(time),
                 Event::Linked(request) => self.linked(time, request),
                 Event::Window => self.next_window(time),
+                Event::EccCheck(partition) => {
+                    self.partitions[partition as usize].ftl.check_ecc(time, &mut self.machine)
+                }
                 Event::Fold(partition) => {
                     let quiet_since = self.quiet_since(time);
                     self.partitions[partition as usize].ftl.slc_tick(time, quiet_since, &mut self.machine);

@@ -154,15 +154,15 @@ impl Ftl {
         let chips = self.stripes.groups() / self.domains;
         let mut members = (domain * chips..(domain + 1) * chips)
             .flat_map(|group| (0..self.stripes.width()).map(move |member| (group, member)));
-        let gives_way =
-            members.any(|(group, member)| machine.dispatcher.host_load(self.stripes.member(group, member)) > 0);
+        let gives_way = members
+            .any(|(group, member)| machine.dispatcher.host_load(self.stripes.member(group, member)) > 0);
         self.gc.gave_way |= gives_way;
         gives_way
     }
 
-    /// A channel has no more work of the host: collection that has given way
-    /// goes on.
-    pub fn gc_go_on(&mut self, now: Time, machine: &mut Machine) {
+    /// A channel has no more work of the host: what has given way goes on.
+    pub fn go_on(&mut self, now: Time, machine: &mut Machine) {
+        self.ecc_check_retry(now, machine);
         if self.gc.gave_way {
             self.gc.gave_way = false;
             self.wake(now, Mover::Gc, machine);

@@ -7,7 +7,7 @@ use flashkeel_engine::{Cause, Span, Time};
 use super::{Mover, Progress};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::ftl::gc::movement::Inside;
-use crate::ftl::{Entry, Ftl, Lane, Waiter, Writer};
+use crate::ftl::{BlockState, Entry, Ftl, Lane, Waiter, Writer};
 use crate::machine::Machine;
 use crate::sched::{Operation, Purpose, Task};
 
@@ -146,11 +146,13 @@ impl Ftl {
             ppn.0 += 1;
         }
         machine.counters.moved_pages += moved;
-        machine.counters.unchecked_pages +=
-            if operation.purpose == Purpose::GcCopyback { moved } else { 0 };
+        machine.counters.unchecked_pages += if operation.purpose == Purpose::GcCopyback { moved } else { 0 };
         let block = BlockId(operation.target / self.pages_per_block);
         for _ in 0..operation.slots {
             self.page_programmed(now, Writer::Gc, block, machine);
+        }
+        if self.blocks.state(block) == BlockState::Full && self.gc.manner.is_checked() {
+            self.check_later(now, block, machine);
         }
     }
 

@@ -38,7 +38,17 @@ pub(crate) struct Job {
 impl Job {
     /// A job that has not looked at any page.
     pub fn new(mover: Mover, block: BlockId, domain: u32) -> Self {
-        Job { mover, progress: Progress::Moving, block, domain, next_page: 0, next_slot: 0, reads: 0, erases: 0, copies: 0 }
+        Job {
+            mover,
+            progress: Progress::Moving,
+            block,
+            domain,
+            next_page: 0,
+            next_slot: 0,
+            reads: 0,
+            erases: 0,
+            copies: 0,
+        }
     }
 
     /// Whether every valid page has been moved.

@@ -14,6 +14,6 @@ pub struct ChannelBlocking {}
 
 impl Movement for ChannelBlocking {
     fn manner(&self) -> Manner {
-        Manner::Inside(Inside { purpose: Purpose::GcMove, pages: u32::MAX, yields: false })
+        Manner::Inside(Inside { purpose: Purpose::GcMove, pages: u32::MAX, yields: false, check: false })
     }
 }

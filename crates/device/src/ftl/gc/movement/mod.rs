@@ -50,6 +50,16 @@ pub struct Inside {
     pub pages: u32,
     /// Whether the next one waits while the channel has work of the host.
     pub yields: bool,
+    /// Whether what has been moved is read afterwards, to check it.
+    pub check: bool,
+}
+
+impl Manner {
+    /// Whether what has been moved is read afterwards, to check it.
+    #[inline]
+    pub fn is_checked(self) -> bool {
+        matches!(self, Manner::Inside(Inside { check: true, .. }))
+    }
 }
 
 /// A movement policy.

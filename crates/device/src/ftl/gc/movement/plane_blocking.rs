@@ -10,13 +10,30 @@ use serde::{Deserialize, Serialize};
 use super::{Inside, Manner, Movement};
 use crate::sched::Purpose;
 
-/// Settings of `plane-blocking`: none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Settings of `plane-blocking`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct PlaneBlocking {}
+pub struct PlaneBlocking {
+    /// Whether pages that have been copied back are read once in the
+    /// background, while the channel has no work of the host, so that their ECC
+    /// is checked.
+    pub check: bool,
+}
+
+impl Default for PlaneBlocking {
+    /// ttFlash suggests the check.
+    fn default() -> Self {
+        PlaneBlocking { check: true }
+    }
+}
 
 impl Movement for PlaneBlocking {
     fn manner(&self) -> Manner {
-        Manner::Inside(Inside { purpose: Purpose::GcCopyback, pages: u32::MAX, yields: false })
+        Manner::Inside(Inside {
+            purpose: Purpose::GcCopyback,
+            pages: u32::MAX,
+            yields: false,
+            check: self.check,
+        })
     }
 }

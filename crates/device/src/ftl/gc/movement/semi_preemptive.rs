@@ -15,6 +15,6 @@ pub struct SemiPreemptive {}
 
 impl Movement for SemiPreemptive {
     fn manner(&self) -> Manner {
-        Manner::Inside(Inside { purpose: Purpose::GcMove, pages: 1, yields: true })
+        Manner::Inside(Inside { purpose: Purpose::GcMove, pages: 1, yields: true, check: false })
     }
 }

@@ -1,0 +1,98 @@
+//! The check of what has been copied back: pages that never passed the
+//! controller are read once in the background, so that their ECC is checked
+//! (ttFlash: "background scrubbing").
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::{Cause, Time};
+
+use super::{BlockState, Ftl};
+use crate::address::{BlockId, Ppn};
+use crate::machine::{Event, Machine};
+use crate::sched::{Operation, Purpose, Task};
+
+/// The check task of one partition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EccCheck {
+    /// Full blocks with pages to check, the oldest first.
+    due: VecDeque<BlockId>,
+    /// The page of the first of them to look at next.
+    next_page: u32,
+    /// Whether a read is on its way, or its generation is scheduled.
+    is_busy: bool,
+    /// Whether the next read waits until the channel has no work of the host.
+    gave_way: bool,
+}
+
+impl Ftl {
+    /// A block has become full of pages that were copied back.
+    pub(super) fn check_later(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
+        self.ecc_check.due.push_back(block);
+        self.ecc_check_go_on(now, machine);
+    }
+
+    /// Makes sure that the next read is generated, if there is one.
+    pub(super) fn ecc_check_go_on(&mut self, now: Time, machine: &mut Machine) {
+        if !self.ecc_check.is_busy && !self.ecc_check.due.is_empty() {
+            self.ecc_check.is_busy = true;
+            let delay = machine.controller.background_generation.draw(&mut machine.random);
+            machine.schedule(now + delay, Event::EccCheck(u32::from(self.index)));
+        }
+    }
+
+    /// A channel has no more work of the host.
+    pub(super) fn ecc_check_retry(&mut self, now: Time, machine: &mut Machine) {
+        if std::mem::take(&mut self.ecc_check.gave_way) {
+            self.ecc_check_go_on(now, machine);
+        }
+    }
+
+    /// Generates the next read, if the host leaves the channel to it.
+    pub fn check_ecc(&mut self, now: Time, machine: &mut Machine) {
+        self.ecc_check.is_busy = false;
+        let Some(page) = self.next_unchecked() else { return };
+        let chip = self.chip_of(page);
+        if machine.dispatcher.host_load(chip) > 0 || !machine.background_allowed {
+            self.ecc_check.gave_way = true;
+            return;
+        }
+        self.ecc_check.next_page += 1;
+        self.ecc_check.is_busy = true;
+        self.begin_read(page);
+        let operations = &mut machine.dispatcher.operations;
+        let id = operations.create(now, Purpose::CheckRead, Task::Scrub, self.index, Cause::Controller);
+        let operation = &mut operations[id];
+        self.aim(operation, page);
+        operation.slots = self.slots_per_page as u16;
+        machine.enqueue(now, id);
+    }
+
+    /// The next page to check: blocks that are being emptied, or have been
+    /// since, are passed over.
+    fn next_unchecked(&mut self) -> Option<u32> {
+        while let Some(&block) = self.ecc_check.due.front() {
+            while self.blocks.state(block) == BlockState::Full
+                && self.ecc_check.next_page < self.pages_per_block
+            {
+                let page = block.0 * self.pages_per_block + self.ecc_check.next_page;
+                if self.map.valid_run(Ppn(page * self.slots_per_page), self.slots_per_page) != 0 {
+                    return Some(page);
+                }
+                self.ecc_check.next_page += 1;
+            }
+            self.ecc_check.due.pop_front();
+            self.ecc_check.next_page = 0;
+        }
+        None
+    }
+
+    /// A page has been read and checked.
+    pub fn ecc_checked(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let first = Ppn(operation.target * self.slots_per_page);
+        let valid = self.map.valid_run(first, self.slots_per_page);
+        machine.counters.checked_pages += u64::from(valid.count_ones());
+        self.read_done(now, operation, machine);
+        self.ecc_check.is_busy = false;
+        self.ecc_check_go_on(now, machine);
+    }
+}

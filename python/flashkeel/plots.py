@@ -35,6 +35,7 @@ _CAUSE_COLOURS = {
     "behind_host_write": "#0072B2",
     "behind_gc_read": "#F5B78E",
     "behind_gc_program": "#E8752A",
+    "behind_gc_move": "#CC4C02",
     "behind_erase": "#A63603",
     "no_free_block": "#67000D",
     "behind_map": "#7FC97F",

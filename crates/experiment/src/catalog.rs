@@ -7,7 +7,10 @@ use flashkeel_workload::profiles;
 use crate::{Error, schema};
 
 /// The built-in experiments: name and TOML document.
-pub const EXPERIMENTS: &[(&str, &str)] = &[("demo", include_str!("../experiments/demo.toml"))];
+pub const EXPERIMENTS: &[(&str, &str)] = &[
+    ("demo", include_str!("../experiments/demo.toml")),
+    ("ttflash", include_str!("../experiments/ttflash.toml")),
+];
 
 /// Kinds of things that [`list`] knows.
 const KINDS: &[&str] = &["presets", "policies", "profiles", "experiments"];

@@ -17,6 +17,7 @@ from flashkeel.experiment import Experiment
 from flashkeel.explanation import Explanation
 from flashkeel.result import Result
 from flashkeel.run import Run
+from flashkeel.ssdcheck import Diagnosis, Drive, Prediction, Predictor, Request
 from flashkeel.storage import load
 
 # Errors that cross from a worker process are found again by this name.
@@ -26,9 +27,14 @@ __version__: str = _core.version()
 
 __all__ = [
     "Comparison",
+    "Diagnosis",
+    "Drive",
     "Experiment",
     "Explanation",
     "InputError",
+    "Prediction",
+    "Predictor",
+    "Request",
     "Result",
     "Run",
     "__version__",

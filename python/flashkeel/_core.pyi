@@ -125,3 +125,47 @@ def schema() -> str:
 
 def reference() -> str:
     """Return the configuration reference in Markdown."""
+
+def resolve_device(document: str, name: str, sets: list[tuple[str, str]]) -> str:
+    """Return the device of a document: its table ``device``, or all of it without one."""
+
+def probe(
+    device_json: str,
+    seed: int,
+    cache_dir: str | None = None,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
+    """Diagnose a simulated drive; return the device model with the key ``evidence`` beside."""
+
+def predict(
+    plan_json: str,
+    model_json: str,
+    model_name: str,
+    seed: int,
+    cache_dir: str | None = None,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
+    """Run one plan, predict each request, and say what became of the predictions.
+
+    `model_name` is what errors call the model.
+    """
+
+@final
+class Predictor:
+    """Predicts the requests of one drive; times are ns since any moment, and never decrease."""
+
+    def __new__(cls, model_json: str, model_name: str) -> Predictor:
+        """Take a device model; `model_name` is what errors call it."""
+
+    def predict(self, now_ns: int, operation: str, lba: int, sectors: int) -> tuple[int, bool]:
+        """Return the expected latency in ns, and whether that is slow."""
+
+    def submitted(self, now_ns: int, id: int, operation: str, lba: int, sectors: int) -> None:
+        """Tell of a request that the drive was given."""
+
+    def observe(self, now_ns: int, id: int) -> None:
+        """Tell of a request that has completed."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether predictions are given out; otherwise none is of a slow request."""

@@ -15,7 +15,7 @@ CRATES = {
     "nvm": {"engine"},
     "ssdcheck": {"engine"},
     "host": {"device", "engine", "stats", "workload"},
-    "experiment": {"config", "device", "engine", "host", "stats", "workload"},
+    "experiment": {"config", "device", "engine", "host", "ssdcheck", "stats", "workload"},
     "python": {"experiment", "stats"},
 }
 """Each crate, and exactly the crates of the project that it builds on."""

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean};
-use flashkeel_device::{DeviceConfig, PRESETS};
+use flashkeel_device::{DeviceConfig, Layout, PRESETS};
 use flashkeel_stats::MeasureConfig;
 use flashkeel_workload::{Stopped, Watch, WorkloadConfig, WorkloadError};
 use schemars::JsonSchema;
@@ -114,6 +114,26 @@ pub fn resolve_watched(
     Ok(plans)
 }
 
+/// Resolves the device of a document: its table `device`, or all of it where it
+/// has none. `sets` have paths as in an experiment, `device.…`.
+///
+/// # Errors
+/// [`Error::Input`] for anything wrong in the document or the overrides.
+pub fn resolve_device(document: &str, name: &str, sets: &[(String, String)]) -> Result<DeviceConfig, Error> {
+    let file = Node::parse(document, name)?;
+    let device = match file.get("device") {
+        Some(device) => device.clone(),
+        None => file,
+    };
+    let mut whole = device.nest("device")?;
+    whole.merge(Node::from_json(json!({ "workload": { "source": "synthetic" } }), &Origin::Default))?;
+    let overrides =
+        sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
+    let (plan, tree) = plan(&whole, Vec::new(), &overrides, "device".into(), None)?;
+    validate_device(&plan.config, &tree)?;
+    Ok(plan.config.device)
+}
+
 /// Every variant's name and layers.
 fn variants(file: &Node, overrides: &[Node]) -> Result<Vec<(String, Vec<Node>)>, ConfigError> {
     let mut whole = file.clone();
@@ -219,6 +239,19 @@ fn validate(
     is_workload_known: bool,
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
+    let layout = validate_device(config, tree)?;
+    if is_workload_known {
+        return Ok(());
+    }
+    let opened = config.workload.open_watched(layout.sectors(), config.seed, watch);
+    opened.map(drop).map_err(|stopped| match stopped {
+        Stopped::Wrong(error) => workload_error(error, tree),
+        Stopped::Interrupted => Error::Interrupted,
+    })
+}
+
+/// Checks the device, and that the machine can hold it.
+fn validate_device(config: &Experiment, tree: &Node) -> Result<Layout, Error> {
     let layout = config.device.validate().map_err(|message| {
         // A message that begins with a key is placed where that key is written.
         match message.split_once([':', ' ']) {
@@ -229,14 +262,7 @@ fn validate(
         }
     })?;
     crate::memory::check(&layout, tree)?;
-    if is_workload_known {
-        return Ok(());
-    }
-    let opened = config.workload.open_watched(layout.sectors(), config.seed, watch);
-    opened.map(drop).map_err(|stopped| match stopped {
-        Stopped::Wrong(error) => workload_error(error, tree),
-        Stopped::Interrupted => Error::Interrupted,
-    })
+    Ok(layout)
 }
 
 /// An error about a key of the workload is placed where that key is written.

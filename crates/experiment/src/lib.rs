@@ -13,18 +13,24 @@ mod error;
 mod lifetime;
 mod memory;
 mod outcome;
+mod predict;
+mod predictor;
+mod probe;
 mod run;
 mod schema;
 mod trace;
 
 pub use catalog::{EXPERIMENTS, list, show};
-pub use document::{Experiment, RunPlan, Variant, resolve, resolve_watched};
+pub use document::{Experiment, RunPlan, Variant, resolve, resolve_device, resolve_watched};
 pub use error::Error;
 pub use lifetime::{
     Blocks, Drive, Endured, Guard, Lifetime, LifetimePlan, Method, Moment, Response, demand_names, lifetime,
     write_profiles,
 };
 pub use outcome::{RunOutcome, explain, merge};
+pub use predict::{Predicted, predict};
+pub use predictor::{Predictor, parse_model};
+pub use probe::probe;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
 pub use trace::{trace_convert, trace_info, trace_synth};

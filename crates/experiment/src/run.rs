@@ -67,7 +67,7 @@ pub fn run(
 }
 
 /// A device ready to be measured.
-fn steady_state(
+pub(crate) fn steady_state(
     config: &DeviceConfig,
     seed: u64,
     cache_dir: Option<&Path>,

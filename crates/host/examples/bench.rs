@@ -20,9 +20,12 @@ use std::process::Command;
 use std::time::Instant;
 
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
-use flashkeel_engine::Stream;
 use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{
+    Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Stream, TenantId, Time,
+};
 use flashkeel_host::drive;
+use flashkeel_ssdcheck::{DeviceModel, Engine};
 use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 use flashkeel_workload::WorkloadConfig;
 use serde_json::{Map, Value, json};
@@ -86,6 +89,10 @@ fn main() {
 
     let bytes = ssd.bytes_per_page();
     println!("{:>28} {bytes:8.2} bytes", "bytes_per_page");
+    for (name, value) in prediction_ns() {
+        println!("{name:>28} {value:8.1} ns");
+        figures.insert(name.into(), json!({ "value": value, "unit": "ns", "limit_ratio": null }));
+    }
     figures.insert("bytes_per_page".into(), json!({ "value": bytes, "unit": "bytes", "limit_ratio": null }));
     for operation in ["write", "read"] {
         let Some(each) = instructions_per_request(operation) else { continue };
@@ -178,4 +185,46 @@ fn instructions_per_request(operation: &str) -> Option<f64> {
     };
     let (few, many) = (20_000, 60_000);
     Some((count(many)? - count(few)?) / (many - few) as f64)
+}
+
+/// Time of one prediction for a drive with four internal volumes, and of telling
+/// the predictor of a request and its completion.
+fn prediction_ns() -> [(&'static str, f64); 2] {
+    const REQUESTS: u64 = 2_000_000;
+    let model = json!({
+        "sectors": 1 << 23, "volume_bits": [17, 18], "gc_volume_bits": [17, 18],
+        "write_buffer": { "bytes": 131_072, "type": "back", "flush": ["full"] },
+        "thresholds_ns": { "read": 250_000, "write": 250_000 },
+        "latencies_ns": { "read": 80_000, "write": 8_000, "flush": 1_000_000, "collection": 9_000_000 },
+        "sleep": { "after_ns": 20_000_000, "wake_ns": 1_000_000 }, "undetermined": [],
+    });
+    let model: DeviceModel = serde_json::from_value(model).expect("a device model");
+    let mut engine = Engine::new(&model);
+    let mut random = Stream::new(1, "prediction");
+    let requests: Vec<Request> = (0..REQUESTS)
+        .map(|id| Request {
+            id: RequestId(id),
+            operation: if random.chance(0.5) { Operation::Read } else { Operation::Write },
+            tenant: TenantId(0),
+            lba: Lba(random.below(1 << 20) * 8),
+            sectors: 8,
+        })
+        .collect();
+    let each = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / REQUESTS as f64;
+    let start = Instant::now();
+    for request in &requests {
+        let now = Time(request.id.0 * 100_000);
+        engine.submitted(now, request);
+        let is_slow = request.id.0 % 97 < 3;
+        let time = Time(now.0 + if is_slow { 900_000 } else { 50_000 });
+        let completion = Completion { id: request.id, time, status: Status::Ok, ledger: Ledger::ZERO };
+        engine.observe(time, &completion);
+    }
+    let learning = each(start);
+    let start = Instant::now();
+    for request in &requests {
+        let now = Time((REQUESTS + request.id.0) * 100_000);
+        black_box(engine.predict(now, &[], request));
+    }
+    [("prediction_ns", each(start)), ("prediction_learning_ns", learning)]
 }

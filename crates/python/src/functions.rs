@@ -8,7 +8,7 @@ use serde_json::to_string;
 
 use crate::{errors::exception, progress::watched};
 
-fn json<T: serde::Serialize>(value: T) -> String {
+pub(crate) fn json<T: serde::Serialize>(value: T) -> String {
     to_string(&value).expect("results are plain data")
 }
 

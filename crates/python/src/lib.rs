@@ -7,6 +7,7 @@ mod errors;
 mod functions;
 mod progress;
 mod run;
+mod ssdcheck;
 mod table;
 
 use pyo3::prelude::*;
@@ -21,6 +22,7 @@ mod _core {
             trace_convert, trace_info, trace_synth, version, write_profiles,
         },
         run::{RunResult, run},
+        ssdcheck::{Predictor, predict, probe, resolve_device},
         table::Table,
     };
 }

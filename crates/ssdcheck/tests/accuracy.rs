@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+
 use flashkeel_engine::{Completion, Leaf, Ledger, Predictor, Request, Span, Status, Stream, Submit, Time};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Score, probe};
 use support::{DRIVES, Thinks, WORKLOADS, preset, ready, serve};
@@ -11,7 +13,7 @@ use support::{DRIVES, Thinks, WORKLOADS, preset, ready, serve};
 fn model(drive: &str) -> DeviceModel {
     let mut ssd = ready(&preset(drive), 2);
     let sectors = ssd.sectors();
-    probe(&mut ssd, sectors, 2, &mut |_| ()).expect("a drive that serves").model
+    probe(&mut ssd, sectors, 2, &mut |_| ControlFlow::Continue(())).expect("a drive that serves").model
 }
 
 /// Serves a workload with predictions.

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+
 use flashkeel_device::DeviceConfig;
 use flashkeel_engine::Stream;
 use flashkeel_ssdcheck::{BufferType, FlushTrigger, Report, WriteBuffer, probe};
@@ -15,7 +17,7 @@ const READ: FlushTrigger = FlushTrigger::ReadTrigger;
 fn diagnose(config: &DeviceConfig, seed: u64) -> Report {
     let mut ssd = ready(config, seed);
     let sectors = ssd.sectors();
-    probe(&mut ssd, sectors, seed, &mut |_| ()).expect("a drive that serves")
+    probe(&mut ssd, sectors, seed, &mut |_| ControlFlow::Continue(())).expect("a drive that serves")
 }
 
 #[test]

@@ -14,6 +14,7 @@ from flashkeel.cli.catalogue import list_, show
 from flashkeel.cli.compare import compare
 from flashkeel.cli.explain import explain
 from flashkeel.cli.plan import plan
+from flashkeel.cli.probe import predict, probe
 from flashkeel.cli.reproduce import reproduce
 from flashkeel.cli.run import run
 from flashkeel.cli.trace import trace
@@ -29,7 +30,7 @@ def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first."""
 
 
-for _command in (run, compare, explain, trace, plan, reproduce, list_, show):
+for _command in (run, compare, explain, trace, plan, probe, predict, reproduce, list_, show):
     app.add_command(_command)
 
 

@@ -79,7 +79,7 @@ pub(super) fn measure(
     slow_write_ns: u64,
     buffer_pages: Option<u64>,
     undetermined: &mut Vec<String>,
-    progress: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64) -> Result<(), ProbeError>,
 ) -> Result<Found, ProbeError> {
     let mut found = Found { bits: Vec::new(), stall_ns: 0, evidence: CollectionEvidence::default() };
     // Low enough for every bit to be flipped.
@@ -139,7 +139,7 @@ pub(super) fn measure(
             }
         }
         found.evidence.flip.push(FlipEvidence { bit, intervals: seen.intervals, p, p_own });
-        progress(f64::from(bit - bits.start + 1) / count);
+        progress(f64::from(bit - bits.start + 1) / count)?;
     }
     found.evidence.fixed = fixed;
     Ok(found)

@@ -8,6 +8,8 @@ mod sleep;
 mod statistics;
 mod thresholds;
 
+use std::ops::ControlFlow;
+
 use flashkeel_engine::Leaf;
 use serde::Serialize;
 
@@ -48,31 +50,37 @@ pub struct Report {
 }
 
 /// Diagnoses a drive of `sectors` sectors. It is written to; what it held is
-/// lost. `seed` decides the addresses; `progress` is told the fraction done.
+/// lost. `seed` decides the addresses; `progress` is told the fraction done, and
+/// may break off.
 ///
 /// # Errors
-/// If the drive is too small to tell anything, or refuses requests.
+/// If the drive is too small to tell anything, refuses requests, or `progress`
+/// breaks off.
 pub fn probe(
     leaf: &mut dyn Leaf,
     sectors: u64,
     seed: u64,
-    progress: &mut dyn FnMut(f64),
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Report, ProbeError> {
+    let mut told = |fraction| match progress(fraction) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(ProbeError::Interrupted),
+    };
     let mut runner = Runner::new(leaf, sectors, seed)?;
     let mut undetermined = Vec::new();
     runner.prepare()?;
-    progress(0.05);
+    told(0.05)?;
     let (mut thresholds, mut latencies) = thresholds::measure(&mut runner)?;
     let (mut volume_bits, allocation) = allocation::measure(&mut runner)?;
-    progress(0.2);
+    told(0.2)?;
     let mut unfound = Vec::new();
     let mut found = buffer::measure(&mut runner, &volume_bits, &thresholds, &latencies, &mut unfound)?;
-    progress(0.35);
+    told(0.35)?;
     let slow_write_ns = 4 * latencies.write + latencies.read;
     let buffer_pages = found.buffer.bytes.map(|bytes| bytes / 4096);
     let collection =
         collection::measure(&mut runner, slow_write_ns, buffer_pages, &mut undetermined, &mut |part| {
-            progress(0.35 + 0.6 * part)
+            told(0.35 + 0.6 * part)
         })?;
     latencies.collection = collection.stall_ns;
     let missed = collection.bits.iter().filter(|bit| !volume_bits.contains(bit));
@@ -89,7 +97,7 @@ pub fn probe(
     latencies.flush = found.flush_ns;
     undetermined.extend(unfound);
     let (sleep, silences) = sleep::measure(&mut runner, &thresholds, &latencies)?;
-    progress(1.0);
+    told(1.0)?;
     let model = DeviceModel {
         sectors,
         volume_bits,

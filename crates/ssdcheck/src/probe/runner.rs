@@ -21,6 +21,8 @@ pub enum ProbeError {
     Refused(Lba),
     /// It took a request and never completed it.
     Stuck,
+    /// Whoever watched broke off.
+    Interrupted,
 }
 
 impl fmt::Display for ProbeError {
@@ -28,6 +30,7 @@ impl fmt::Display for ProbeError {
         match self {
             ProbeError::TooSmall => write!(f, "the device is too small to probe; at least 16 MiB"),
             ProbeError::Refused(lba) => write!(f, "the device refused 4 KiB at LBA {}", lba.0),
+            ProbeError::Interrupted => write!(f, "interrupted"),
             ProbeError::Stuck => write!(f, "the device took a request and never completed it"),
         }
     }

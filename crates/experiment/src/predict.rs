@@ -1,0 +1,152 @@
+//! How well a model predicts a drive under a workload.
+
+use std::path::Path;
+
+use flashkeel_device::Ssd;
+use flashkeel_engine::{Completion, Lba, Leaf, Operation, Predictor as _, Request, RequestId, Submit, Time};
+use flashkeel_host::{Measured, drive};
+use flashkeel_ssdcheck::{DeviceModel, Engine, Score};
+use flashkeel_stats::Recorder;
+use flashkeel_workload::Basis;
+use serde::Serialize;
+
+use crate::run::{Progress, steady_state};
+use crate::{Error, RunPlan};
+
+/// What became of predictions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Predicted {
+    /// Requests judged: reads and writes after the warm-up.
+    pub requests: u64,
+    /// Part of them that was slow.
+    pub slow_fraction: f64,
+    /// Part of the slow ones that were predicted; absent if none was slow.
+    pub slow_recall: Option<f64>,
+    /// Part of the normal ones that were predicted.
+    pub normal_recall: Option<f64>,
+    /// Part of the predictions of a slow request that came true.
+    pub precision: Option<f64>,
+    /// The same in requests.
+    pub score: Score,
+    /// Whether the off-switch left prediction on.
+    pub is_on: bool,
+    /// What the workload is made from.
+    pub basis: Basis,
+}
+
+/// Runs a plan and predicts each request right before it is submitted.
+///
+/// # Errors
+/// [`Error::Input`] if the workload turns out to be wrong on the way,
+/// [`Error::Interrupted`] if `progress` stops the run.
+pub fn predict(
+    plan: &RunPlan,
+    model: &DeviceModel,
+    seed: u64,
+    cache_dir: Option<&Path>,
+    progress: &mut Progress<'_>,
+) -> Result<Predicted, Error> {
+    let ssd = steady_state(&plan.config.device, seed, cache_dir, progress)?;
+    if ssd.sectors() != model.sectors {
+        return Err(Error::Input(format!(
+            "the model is of a device of {} sectors, this one has {}",
+            model.sectors,
+            ssd.sectors()
+        )));
+    }
+    let workload = &plan.config.workload;
+    let mut source =
+        workload.open_watched(ssd.sectors(), seed, &mut |fraction| progress("scan", fraction))?;
+    let gauges = Ssd::gauge_names();
+    let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
+    let recorder = Recorder::new(&plan.config.measure, workload.warm_up, &gauges);
+    let mut judged = Judged { ssd, engine: Engine::new(model), score: Score::default(), flights: Vec::new() };
+    drive(&mut judged, source.as_mut(), workload, recorder, &mut |fraction| progress("replay", fraction))?;
+    let Judged { engine, score, .. } = judged;
+    let slow = score.slow_found + score.slow_missed;
+    let requests = slow + score.normal_found + score.normal_missed;
+    Ok(Predicted {
+        requests,
+        slow_fraction: slow as f64 / requests.max(1) as f64,
+        slow_recall: score.slow_recall(),
+        normal_recall: score.normal_recall(),
+        precision: score.precision(),
+        score,
+        is_on: engine.is_on(),
+        basis: source.basis(),
+    })
+}
+
+/// A drive whose requests are predicted, and the predictions judged.
+struct Judged {
+    ssd: Ssd,
+    engine: Engine,
+    score: Score,
+    flights: Vec<Flight>,
+}
+
+struct Flight {
+    id: RequestId,
+    operation: Operation,
+    submitted: Time,
+    predicted_slow: bool,
+}
+
+impl Judged {
+    fn judge(&mut self, completions: &[Completion]) {
+        for completion in completions {
+            let index = self.flights.iter().position(|flight| flight.id == completion.id);
+            let Some(index) = index else { continue };
+            let flight = self.flights.swap_remove(index);
+            let latency = completion.time.since(flight.submitted);
+            self.score.count(flight.predicted_slow, self.engine.is_slow(flight.operation, latency));
+            self.engine.observe(completion.time, completion);
+        }
+    }
+}
+
+impl Leaf for Judged {
+    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+        let predicted_slow = self.engine.predict(now, &[], request).is_slow;
+        let answer = self.ssd.submit(now, request);
+        if answer == Submit::Accepted && matches!(request.operation, Operation::Read | Operation::Write) {
+            self.engine.submitted(now, request);
+            let Request { id, operation, .. } = *request;
+            self.flights.push(Flight { id, operation, submitted: now, predicted_slow });
+        }
+        answer
+    }
+
+    fn expect(&self, lba: Lba) {
+        self.ssd.expect(lba);
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.ssd.next_event()
+    }
+
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        let seen = completions.len();
+        self.ssd.advance(now, completions);
+        self.judge(&completions[seen..]);
+    }
+}
+
+impl Measured for Judged {
+    fn gauge_names(&self) -> Vec<String> {
+        Ssd::gauge_names()
+    }
+
+    fn gauges(&self, values: &mut Vec<u64>) {
+        self.ssd.gauges(values);
+    }
+
+    fn start_measuring(&mut self) {
+        self.ssd.start_measuring();
+        self.score = Score::default();
+    }
+
+    fn final_counters(&self) -> Vec<u64> {
+        self.ssd.final_counters()
+    }
+}

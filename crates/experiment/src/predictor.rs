@@ -1,0 +1,112 @@
+//! The predictor in plain numbers, for callers outside the simulator.
+
+use flashkeel_engine::{
+    Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, TenantId, Time,
+};
+use flashkeel_ssdcheck::{DeviceModel, Engine};
+
+use crate::Error;
+
+/// Reads a device model file.
+///
+/// # Errors
+/// [`Error::Input`] naming what is wrong in it; `name` is what it is called.
+pub fn parse_model(text: &str, name: &str) -> Result<DeviceModel, Error> {
+    let refuse = |why: String| Error::Input(format!("{name}: not a device model: {why}"));
+    let model: DeviceModel = serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+    model.validate().map_err(refuse)?;
+    Ok(model)
+}
+
+/// Predicts the requests of one drive; times are nanoseconds since any moment.
+pub struct Predictor {
+    engine: Engine,
+    sectors: u64,
+    latest: Time,
+}
+
+impl Predictor {
+    /// A predictor that knows no more than `model` says.
+    pub fn new(model: &DeviceModel) -> Predictor {
+        Predictor { engine: Engine::new(model), sectors: model.sectors, latest: Time::ZERO }
+    }
+
+    /// Latency in nanoseconds, and whether it is above the threshold, of a
+    /// request if it were submitted now.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a request that the drive could not serve, or a time
+    /// before the latest one.
+    pub fn predict(
+        &mut self,
+        now_ns: u64,
+        operation: &str,
+        lba: u64,
+        sectors: u32,
+    ) -> Result<(u64, bool), Error> {
+        let request = self.request(0, operation, lba, sectors)?;
+        let now = self.advance(now_ns)?;
+        let prediction = self.engine.predict(now, &[], &request);
+        Ok((prediction.latency.0, prediction.is_slow))
+    }
+
+    /// The drive has been given request number `id`.
+    ///
+    /// # Errors
+    /// As for [`predict`](Self::predict).
+    pub fn submitted(
+        &mut self,
+        now_ns: u64,
+        id: u64,
+        operation: &str,
+        lba: u64,
+        sectors: u32,
+    ) -> Result<(), Error> {
+        let request = self.request(id, operation, lba, sectors)?;
+        let now = self.advance(now_ns)?;
+        self.engine.submitted(now, &request);
+        Ok(())
+    }
+
+    /// Request number `id` has completed.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a time before the latest one.
+    pub fn observe(&mut self, now_ns: u64, id: u64) -> Result<(), Error> {
+        let time = self.advance(now_ns)?;
+        let completion = Completion { id: RequestId(id), time, status: Status::Ok, ledger: Ledger::ZERO };
+        self.engine.observe(time, &completion);
+        Ok(())
+    }
+
+    /// Whether predictions are given out; otherwise none is of a slow request.
+    pub fn is_on(&self) -> bool {
+        self.engine.is_on()
+    }
+
+    fn advance(&mut self, now_ns: u64) -> Result<Time, Error> {
+        if now_ns < self.latest.0 {
+            return Err(Error::Input(format!("time {now_ns} ns is before {} ns", self.latest.0)));
+        }
+        self.latest = Time(now_ns);
+        Ok(self.latest)
+    }
+
+    fn request(&self, id: u64, operation: &str, lba: u64, sectors: u32) -> Result<Request, Error> {
+        let operation = match operation {
+            "read" => Operation::Read,
+            "write" => Operation::Write,
+            _ => {
+                return Err(Error::Input(format!("operation {operation:?}; one of \"read\", \"write\"")));
+            }
+        };
+        let is_inside = lba.checked_add(u64::from(sectors)).is_some_and(|end| end <= self.sectors);
+        if sectors == 0 || !is_inside {
+            return Err(Error::Input(format!(
+                "{sectors} sectors at LBA {lba} of a device of {} sectors",
+                self.sectors
+            )));
+        }
+        Ok(Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(lba), sectors })
+    }
+}

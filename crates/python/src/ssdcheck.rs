@@ -1,0 +1,95 @@
+//! Diagnosis and prediction.
+
+use std::path::PathBuf;
+
+use flashkeel_experiment::{self as experiment, RunPlan};
+use pyo3::prelude::*;
+
+use crate::{
+    errors::{InputError, exception},
+    functions::json,
+    progress::watched,
+};
+
+/// Resolve the device of a document into JSON.
+#[pyfunction]
+pub fn resolve_device(document: &str, name: &str, sets: Vec<(String, String)>) -> PyResult<String> {
+    experiment::resolve_device(document, name, &sets).map(json).map_err(exception)
+}
+
+/// Probe a simulated drive, given as JSON; give model and evidence as JSON.
+#[pyfunction]
+#[pyo3(signature = (device_json, seed, cache_dir=None, progress=None))]
+pub fn probe(
+    py: Python<'_>,
+    device_json: &str,
+    seed: u64,
+    cache_dir: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let device = serde_json::from_str(device_json)
+        .map_err(|error| InputError::new_err(format!("not a resolved device: {error}")))?;
+    watched(py, progress, |reporter| {
+        experiment::probe(&device, seed, cache_dir.as_deref(), &mut |phase, fraction| {
+            reporter.report(phase, fraction)
+        })
+    })
+    .map(json)
+}
+
+/// Run a plan with predictions from a model; say as JSON what became of them.
+#[pyfunction]
+#[pyo3(signature = (plan_json, model_json, model_name, seed, cache_dir=None, progress=None))]
+pub fn predict(
+    py: Python<'_>,
+    plan_json: &str,
+    model_json: &str,
+    model_name: &str,
+    seed: u64,
+    cache_dir: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let plan: RunPlan = serde_json::from_str(plan_json)
+        .map_err(|error| InputError::new_err(format!("not a run plan: {error}")))?;
+    let model = experiment::parse_model(model_json, model_name).map_err(exception)?;
+    watched(py, progress, |reporter| {
+        experiment::predict(&plan, &model, seed, cache_dir.as_deref(), &mut |phase, fraction| {
+            reporter.report(phase, fraction)
+        })
+    })
+    .map(json)
+}
+
+/// Predicts the requests of one drive.
+#[pyclass(module = "flashkeel._core")]
+pub struct Predictor(experiment::Predictor);
+
+#[pymethods]
+impl Predictor {
+    #[new]
+    fn new(model_json: &str, model_name: &str) -> PyResult<Predictor> {
+        let model = experiment::parse_model(model_json, model_name).map_err(exception)?;
+        Ok(Predictor(experiment::Predictor::new(&model)))
+    }
+
+    /// Latency in nanoseconds, and whether it is slow.
+    fn predict(&mut self, now_ns: u64, operation: &str, lba: u64, sectors: u32) -> PyResult<(u64, bool)> {
+        self.0.predict(now_ns, operation, lba, sectors).map_err(exception)
+    }
+
+    /// Tell of a request that the drive was given.
+    fn submitted(&mut self, now_ns: u64, id: u64, operation: &str, lba: u64, sectors: u32) -> PyResult<()> {
+        self.0.submitted(now_ns, id, operation, lba, sectors).map_err(exception)
+    }
+
+    /// Tell of a request that has completed.
+    fn observe(&mut self, now_ns: u64, id: u64) -> PyResult<()> {
+        self.0.observe(now_ns, id).map_err(exception)
+    }
+
+    /// Whether predictions are given out.
+    #[getter]
+    fn is_on(&self) -> bool {
+        self.0.is_on()
+    }
+}

@@ -1,0 +1,88 @@
+"""The picture of a diagnosis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashkeel import units
+from flashkeel.ssdcheck import Diagnosis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FILE = "probe.svg"
+"""What :func:`save` is meant to write."""
+
+_COLOUR, _OTHER = "#0072B2", "#D55E00"
+_SHOWN_FLUSHES = 8
+
+
+def save(found: Diagnosis, path: Path) -> None:
+    """Draw the evidence: throughput and p by bit, collection intervals, read spikes."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    evidence = found.evidence
+    if evidence is None:
+        raise ValueError("a model without evidence has no picture")
+    figure = Figure(figsize=(12, 8), layout="constrained")
+    ((top_left, top_right), (bottom_left, bottom_right)) = figure.subplots(2, 2)
+    figure.suptitle(f"{found.name}: what the probe saw")
+    _allocation(top_left, evidence)
+    _spikes(top_right, found.model, evidence)
+    _chances(bottom_left, evidence)
+    _intervals(bottom_right, found.model, evidence)
+    with matplotlib.rc_context({"svg.hashsalt": "flashkeel", "svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _allocation(axes: Axes, evidence: dict[str, Any]) -> None:
+    rows = evidence["allocation"]
+    for value, colour in ((0, _COLOUR), (1, _OTHER)):
+        points = [(row["bit"], row["relative_throughput"][value]) for row in rows]
+        known = [(bit, part) for bit, part in points if part is not None]
+        axes.plot(*zip(*known, strict=True), "o-", color=colour, label=f"bit fixed at {value}")
+    axes.set(xlabel="bit of the LBA", ylabel="throughput of reads, relative", ylim=(0, None))
+    axes.legend(frameon=False)
+
+
+def _spikes(axes: Axes, model: dict[str, Any], evidence: dict[str, Any]) -> None:
+    reads = evidence["buffer"]["reads"]
+    pages = (model["write_buffer"]["bytes"] or 0) // 4096
+    shown = [point for point in reads if not pages or point[0] <= pages * _SHOWN_FLUSHES]
+    axes.plot(
+        [writes for writes, _ in shown], [ns / 1000 for _, ns in shown], ".", color=_COLOUR, ms=3
+    )
+    axes.axhline(model["thresholds_ns"]["read"] / 1000, color=_OTHER, lw=1)
+    axes.set(xlabel="4 KiB writes before the read", ylabel="read latency, µs", yscale="log")
+    axes.set_title(f"write buffer: {units.size(model['write_buffer']['bytes'])}", fontsize="medium")
+
+
+def _chances(axes: Axes, evidence: dict[str, Any]) -> None:
+    flips = evidence["collection"]["flip"]
+    least = 1e-30
+    axes.plot(
+        [flip["bit"] for flip in flips],
+        [max(flip["p"], least) for flip in flips],
+        "o",
+        color=_COLOUR,
+    )
+    axes.set(xlabel="bit flipped", ylabel="p of one collection volume", yscale="log")
+
+
+def _intervals(axes: Axes, model: dict[str, Any], evidence: dict[str, Any]) -> None:
+    collection = evidence["collection"]
+    flips = {flip["bit"]: flip["intervals"] for flip in collection["flip"]}
+    lines = {"Fixed": collection["fixed"]}
+    lines |= {f"Flip {bit}": flips[bit] for bit in model["gc_volume_bits"] if bit in flips}
+    others = [bit for bit in flips if bit not in model["gc_volume_bits"]]
+    lines |= {f"Flip {bit}": flips[bit] for bit in others[:1]}
+    for name, values in lines.items():
+        ordered = sorted(values)
+        if ordered:
+            steps = [(index + 1) / len(ordered) for index in range(len(ordered))]
+            axes.step(ordered, steps, where="post", label=name)
+    axes.set(xlabel="writes between collections", ylabel="share of intervals")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)

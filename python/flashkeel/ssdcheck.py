@@ -1,0 +1,187 @@
+"""Black-box drives: diagnosed from outside, their requests predicted (SSDcheck)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from flashkeel import _core, cache
+from flashkeel._core import InputError
+from flashkeel.experiment import Experiment
+
+Progress = Callable[[str, float], object]
+
+WORKLOADS = (
+    "tpce",
+    "homes",
+    "web",
+    "exchange",
+    "live-maps-back-end",
+    "build-server",
+    "rw-mixed",
+)
+"""Profiles of Table II of the paper, and its 50/50 mix."""
+
+_SIMULATED = "sim:"
+
+
+class Drive:
+    """A simulated drive that is treated as a black box."""
+
+    def __init__(self, document: str, name: str, sets: Sequence[tuple[str, str]] = ()) -> None:
+        """Take a TOML `document` with a device, called `name` in errors."""
+        self.name = name
+        self._device = _core.resolve_device(document, name, list(sets))
+
+    @staticmethod
+    def find(target: str, sets: Sequence[tuple[str, str]] = ()) -> Drive:
+        """Return the drive ``sim:PRESET``, or the device of a TOML file.
+
+        `sets` are keys and values set over it, such as ``device.gc.victim``.
+        """
+        if target.startswith(_SIMULATED):
+            preset = target.removeprefix(_SIMULATED)
+            return Drive(f"[device]\npreset = {json.dumps(preset)}\n", target, sets)
+        path = Path(target)
+        if not path.exists():
+            raise InputError(
+                f"{target}: no such file; write sim:PRESET for a built-in device "
+                "(flashkeel list presets), or a TOML file with a table [device]"
+            )
+        try:
+            return Drive(path.read_text(encoding="utf-8"), str(path), sets)
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not a text file: {error.reason}") from error
+
+    def probe(
+        self, seed: int = 1, use_cache: bool = True, progress: Progress | None = None
+    ) -> Diagnosis:
+        """Diagnose the drive in its initial state; `seed` decides both."""
+        found = _core.probe(self._device, seed, _cache_dir(use_cache), progress)
+        return Diagnosis(self.name, json.loads(found))
+
+    def predict(
+        self,
+        model: Diagnosis,
+        workload: str,
+        requests: int = 200_000,
+        seed: int = 1,
+        use_cache: bool = True,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Run `workload` with predictions from `model`; return what became of them.
+
+        `workload` is a profile, each of whose requests comes its gap after its
+        predecessor's completion, or an experiment's TOML file. The dictionary
+        has ``requests``, ``slow_fraction``, ``slow_recall``, ``normal_recall``,
+        ``precision``, ``score`` (in requests) and ``is_on``.
+        """
+        if workload in json.loads(_core.list_names("profiles")):
+            experiment = Experiment.with_profile(workload)
+            experiment.set("workload.pacing", "think").set("workload.requests", requests)
+        else:
+            experiment = Experiment.find(workload)
+        plan = experiment.plans(seed, progress)[0]
+        plan["config"]["device"] = json.loads(self._device)
+        found: dict[str, Any] = json.loads(
+            _core.predict(
+                json.dumps(plan),
+                json.dumps(model.model),
+                model.name,
+                seed,
+                _cache_dir(use_cache),
+                progress,
+            )
+        )
+        return {"workload": workload} | found
+
+
+class Diagnosis:
+    """A device model, and what it rests on if it was just found."""
+
+    def __init__(self, name: str, found: dict[str, Any]) -> None:
+        """Take a model as ``probe --format json`` prints it, with or without evidence."""
+        self.name = name
+        self.model = {key: value for key, value in found.items() if key != "evidence"}
+        """The device model: plain data, as in the model file."""
+        self.evidence: dict[str, Any] | None = found.get("evidence")
+        """What the diagnosis saw; ``None`` in a model from a file."""
+
+    @staticmethod
+    def from_file(path: str | Path) -> Diagnosis:
+        """Read a device model file."""
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise InputError(f"{path}: not a device model: {error}") from error
+        if not isinstance(found, dict):
+            raise InputError(f"{path}: not a device model")
+        return Diagnosis(str(path), found)
+
+    def to_json(self) -> str:
+        """Return the text of a device model file."""
+        return json.dumps(self.model, indent=2)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to a drive."""
+
+    id: int
+    """Names it until it has completed."""
+    time_ns: int
+    """When it is, or would be, submitted."""
+    operation: Literal["read", "write"]
+    lba: int
+    """First 512-byte sector."""
+    sectors: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is expected of a request."""
+
+    latency_ns: int
+    is_slow: bool
+
+
+class Predictor:
+    """Predicts the requests of one drive, and learns from what they took.
+
+    >>> predictor = Predictor(Drive.find("sim:ssd-d").probe())
+    >>> predictor.predict(Request(0, 0, "read", lba=4096, sectors=8)).is_slow
+    False
+    """
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        """Begin with no more than the diagnosis says."""
+        self._core = _core.Predictor(json.dumps(diagnosis.model), diagnosis.name)
+
+    def predict(self, request: Request) -> Prediction:
+        """Predict a request as if it were submitted at its time; nothing changes."""
+        latency_ns, is_slow = self._core.predict(
+            request.time_ns, request.operation, request.lba, request.sectors
+        )
+        return Prediction(latency_ns, is_slow)
+
+    def submitted(self, request: Request) -> None:
+        """Tell of a request that the drive was given at its time."""
+        self._core.submitted(
+            request.time_ns, request.id, request.operation, request.lba, request.sectors
+        )
+
+    def observe(self, request_id: int, time_ns: int) -> None:
+        """Tell of a request that has completed."""
+        self._core.observe(time_ns, request_id)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether predictions are given out; otherwise none is of a slow request."""
+        return self._core.is_on
+
+
+def _cache_dir(use_cache: bool) -> str | None:
+    return str(cache.directory()) if use_cache else None

@@ -1,0 +1,57 @@
+"""The predictor as a library."""
+
+import flashkeel
+import pytest
+from flashkeel import Diagnosis, InputError, Predictor, Request
+
+MODEL = {
+    "sectors": 1 << 21,
+    "volume_bits": [17],
+    "gc_volume_bits": [17],
+    "write_buffer": {"bytes": 8 * 4096, "type": "back", "flush": ["full"]},
+    "thresholds_ns": {"read": 250_000, "write": 250_000},
+    "latencies_ns": {"read": 80_000, "write": 8_000, "flush": 1_000_000, "collection": 9_000_000},
+    "sleep": {"after_ns": 20_000_000, "wake_ns": 1_000_000},
+    "undetermined": [],
+}
+
+
+@pytest.fixture
+def predictor():
+    return Predictor(Diagnosis("test", MODEL))
+
+
+def write(predictor, number, time_ns, lba):
+    request = Request(number, time_ns, "write", lba, 8)
+    predictor.submitted(request)
+    predictor.observe(number, time_ns + 8_000)
+
+
+def test_a_full_buffer_makes_reads_of_its_volume_slow(predictor):
+    for number in range(8):
+        write(predictor, number, number * 20_000, number * 8)
+    own, other = (Request(9, 160_000, "read", lba, 8) for lba in (0, 1 << 17))
+    assert predictor.predict(own).is_slow
+    assert predictor.predict(own).latency_ns > 800_000
+    assert predictor.predict(other) == flashkeel.Prediction(80_000, False)
+    later = Request(9, 5_000_000, "read", 0, 8)
+    assert not predictor.predict(later).is_slow
+
+
+def test_a_drive_that_sleeps_is_slow_to_wake(predictor):
+    write(predictor, 0, 0, 0)
+    assert not predictor.predict(Request(1, 10_000_000, "read", 0, 8)).is_slow
+    assert predictor.predict(Request(1, 30_000_000, "read", 0, 8)).is_slow
+    assert predictor.is_on
+
+
+def test_bad_input(predictor):
+    with pytest.raises(InputError, match="sectors at LBA"):
+        predictor.predict(Request(0, 0, "read", 1 << 21, 8))
+    with pytest.raises(InputError, match="one of"):
+        predictor.predict(Request(0, 0, "erase", 0, 8))
+    predictor.predict(Request(0, 1000, "read", 0, 8))
+    with pytest.raises(InputError, match="before"):
+        predictor.predict(Request(0, 999, "read", 0, 8))
+    with pytest.raises(InputError, match="threshold"):
+        Predictor(Diagnosis("test", MODEL | {"thresholds_ns": {"read": 0, "write": 1}}))

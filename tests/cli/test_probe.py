@@ -1,0 +1,82 @@
+"""flashkeel probe and flashkeel predict."""
+
+import json
+
+import pytest
+
+DEVICE = """\
+[device]
+preset = "ssd-g"
+logical_capacity = "512MiB"
+
+[device.geometry]
+blocks_per_plane = 448
+"""
+
+
+@pytest.fixture
+def device(tmp_path):
+    path = tmp_path / "device.toml"
+    path.write_text(DEVICE)
+    return path
+
+
+def test_a_probe_finds_what_the_preset_has(cli, tmp_path):
+    found = json.loads(cli("probe", "sim:ssd-d", "--out", tmp_path / "d", "--format", "json").out)
+    assert found["volume_bits"] == found["gc_volume_bits"] == [17]
+    assert found["write_buffer"] == {"bytes": 131072, "type": "back", "flush": ["full"]}
+    assert set(found["thresholds_ns"]) == {"read", "write"}
+    assert found["undetermined"] == []
+    assert json.loads((tmp_path / "d/model.json").read_text()) == found
+    assert len(json.loads((tmp_path / "d/evidence.json").read_text())["allocation"]) > 10
+    assert (tmp_path / "d/probe.svg").read_text().startswith("<?xml")
+
+
+def test_a_probe_in_words(cli, device):
+    outcome = cli("probe", device)
+    assert outcome.status == 0
+    for words in ("128 KiB, type fore", "full, read", "sleeps after", "p one volume"):
+        assert words in outcome.out
+
+
+def test_predictions_from_a_saved_model(cli, device, tmp_path):
+    cli("probe", device, "--out", tmp_path / "out", "--seed", 5)
+    options = ("--workload", "rw-mixed", "--workload", "exchange", "--requests", 20000)
+    outcome = cli(
+        "predict", device, "--model", tmp_path / "out/model.json", *options, "--format", "json"
+    )
+    mixed, exchange = json.loads(outcome.out)["workloads"]
+    assert mixed["workload"] == "rw-mixed"
+    assert mixed["requests"] == 20000 == sum(mixed["score"].values())
+    assert mixed["slow_recall"] > 0.8
+    assert mixed["normal_recall"] > 0.95
+    assert exchange["is_on"]
+    table = cli("predict", device, "--model", tmp_path / "out/model.json", *options).out
+    assert "slow found" in table
+    assert "mean" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("probe", "ssd-d"), "write sim:PRESET"),
+        (("probe", "sim:ssd-x"), 'unknown preset "ssd-x"'),
+        (("probe", "sim:ssd-d", "--set", "device.gc.victm=fifo"), "victim"),
+        (("predict", "sim:ssd-d", "--workload", "tpcee"), "tpcee"),
+    ],
+)
+def test_bad_input(cli, arguments, words):
+    outcome = cli(*arguments)
+    assert outcome.status == 2
+    assert words in outcome.err
+
+
+def test_a_damaged_or_foreign_model_is_refused(cli, device, tmp_path):
+    model = tmp_path / "model.json"
+    model.write_text("{}")
+    outcome = cli("predict", device, "--model", model, "--workload", "web")
+    assert (outcome.status, "missing field" in outcome.err) == (2, True)
+    cli("probe", "sim:ssd-f", "--out", tmp_path / "f")
+    outcome = cli("predict", device, "--model", tmp_path / "f/model.json", "--workload", "web")
+    assert outcome.status == 2
+    assert "sectors" in outcome.err

@@ -88,6 +88,7 @@ struct Judged {
 struct Flight {
     id: RequestId,
     operation: Operation,
+    sectors: u32,
     submitted: Time,
     predicted_slow: bool,
 }
@@ -99,7 +100,8 @@ impl Judged {
             let Some(index) = index else { continue };
             let flight = self.flights.swap_remove(index);
             let latency = completion.time.since(flight.submitted);
-            self.score.count(flight.predicted_slow, self.engine.is_slow(flight.operation, latency));
+            self.score
+                .count(flight.predicted_slow, self.engine.is_slow(flight.operation, flight.sectors, latency));
             self.engine.observe(completion.time, completion);
         }
     }
@@ -111,8 +113,8 @@ impl Leaf for Judged {
         let answer = self.ssd.submit(now, request);
         if answer == Submit::Accepted && matches!(request.operation, Operation::Read | Operation::Write) {
             self.engine.submitted(now, request);
-            let Request { id, operation, .. } = *request;
-            self.flights.push(Flight { id, operation, submitted: now, predicted_slow });
+            let Request { id, operation, sectors, .. } = *request;
+            self.flights.push(Flight { id, operation, sectors, submitted: now, predicted_slow });
         }
         answer
     }

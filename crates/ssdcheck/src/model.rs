@@ -66,6 +66,12 @@ pub struct Latencies {
     pub read: u64,
     /// A 4 KiB write that nothing interferes with.
     pub write: u64,
+    /// What each further 4 KiB may add to a read without making it slow.
+    #[serde(default)]
+    pub read_page: u64,
+    /// The same of a write.
+    #[serde(default)]
+    pub write_page: u64,
     /// A flush of the whole buffer.
     pub flush: u64,
     /// A flush with garbage collection.
@@ -115,6 +121,21 @@ impl DeviceModel {
     /// Internal volumes.
     pub fn volumes(&self) -> usize {
         1 << self.volume_bits.len()
+    }
+
+    /// Latency above which a request of `sectors` sectors is slow, and what it
+    /// takes if nothing interferes, in nanoseconds.
+    #[inline]
+    pub fn expectation(&self, is_read: bool, sectors: u32) -> (u64, u64) {
+        let (thresholds, latencies) = (&self.thresholds_ns, &self.latencies_ns);
+        let further = u64::from(sectors.div_ceil(8).saturating_sub(1));
+        if is_read {
+            let more = further * latencies.read_page;
+            (thresholds.read + more, latencies.read + more)
+        } else {
+            let more = further * latencies.write_page;
+            (thresholds.write + more, latencies.write + more)
+        }
     }
 
     /// Checks a model that was read from a file.

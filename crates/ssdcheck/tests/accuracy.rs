@@ -31,7 +31,7 @@ fn predicted(
             engine.submitted(at, request);
         }
         Some(completion) => {
-            score.count(said, engine.is_slow(request.operation, completion.time.since(at)));
+            score.count(said, engine.is_slow(request.operation, request.sectors, completion.time.since(at)));
             engine.observe(completion.time, completion);
         }
     });

@@ -149,9 +149,8 @@ impl Engine {
 
     /// Whether a request that took `latency` was slow.
     #[inline]
-    pub fn is_slow(&self, operation: Operation, latency: Span) -> bool {
-        let thresholds = &self.model.thresholds_ns;
-        latency.0 > if operation == Operation::Read { thresholds.read } else { thresholds.write }
+    pub fn is_slow(&self, operation: Operation, sectors: u32, latency: Span) -> bool {
+        latency.0 > self.model.expectation(operation == Operation::Read, sectors).0
     }
 
     /// Leads a volume through a request.
@@ -180,7 +179,7 @@ impl Engine {
         if own_flush {
             wait_ns += if is_read { drive.read_flush_ns } else { drive.flush_ns };
         }
-        let base_ns = if is_read { self.model.latencies_ns.read } else { self.model.latencies_ns.write };
+        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
         let kind = usize::from(is_read) + 2 * usize::from(own_flush);
         let since_flush = if own_flush { 0 } else { now.0.saturating_sub(volume.flush_start.0) };
         let since_slow = now.0.saturating_sub(volume.slow_end.0);
@@ -191,8 +190,6 @@ impl Engine {
         let (silent_ns, debt, place) = self.silences.wake(now, quiet_ns, drive.buffer_pages);
         let silence = ((usize::from(is_read) * DEBTS + debt) * PLACES + place) * STEPS
             + quarter_octaves(silent_ns, STEPS);
-        let threshold_ns =
-            if is_read { self.model.thresholds_ns.read } else { self.model.thresholds_ns.write };
         let prior = match base_ns + wait_ns > threshold_ns {
             true => 0.8,
             // Slow requests come together.
@@ -213,13 +210,9 @@ impl Engine {
 
     /// What the view comes to, for those who ask.
     #[inline]
-    fn prediction(&self, view: &View, operation: Operation) -> Prediction {
-        let is_read = operation == Operation::Read;
-        let (base_ns, threshold_ns) = if is_read {
-            (self.model.latencies_ns.read, self.model.thresholds_ns.read)
-        } else {
-            (self.model.latencies_ns.write, self.model.thresholds_ns.write)
-        };
+    fn prediction(&self, view: &View, request: &Request) -> Prediction {
+        let is_read = request.operation == Operation::Read;
+        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
         let expected_ns = base_ns + view.wait_ns;
         if !(view.is_slow && self.switch.is_on) {
             return Prediction { latency: Span(expected_ns.min(threshold_ns)), is_slow: false };
@@ -246,8 +239,7 @@ impl Engine {
     fn calibrate(&mut self, flight: &Flight, now: Time, is_slow: bool) {
         let drive = &mut self.drive;
         let volume = &mut self.volumes[usize::from(flight.volume)];
-        let base_ns =
-            if flight.is_read { self.model.latencies_ns.read } else { self.model.latencies_ns.write };
+        let (_, base_ns) = self.model.expectation(flight.is_read, 8 * flight.pages);
         if flight.is_read {
             let is_newest = flight.flush_start == volume.flush_start;
             if is_newest {
@@ -301,7 +293,7 @@ impl Predictor for Engine {
             self.lead(&mut volume, now, other);
         }
         let view = self.view(now, &volume, request);
-        self.prediction(&view, request.operation)
+        self.prediction(&view, request)
     }
 
     #[inline]
@@ -341,7 +333,7 @@ impl Predictor for Engine {
         self.active = now;
         let latency = completion.time.since(flight.submitted);
         let operation = if flight.is_read { Operation::Read } else { Operation::Write };
-        let is_slow = self.is_slow(operation, latency);
+        let is_slow = self.is_slow(operation, 8 * flight.pages, latency);
         let view = flight.view;
         let share = &mut self.slow_share[usize::from(flight.is_read)];
         *share += (f32::from(u8::from(is_slow)) - *share) / SHARE_MEMORY;

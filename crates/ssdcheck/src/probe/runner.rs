@@ -43,6 +43,8 @@ pub(super) struct Runner<'a> {
     now: Time,
     next_id: u64,
     pub random: Stream,
+    /// Pages of each request.
+    pub request_pages: u64,
     /// Pages that hold data, as LBAs.
     pool: Vec<u64>,
     /// Submission time and address of requests from the oldest in flight on.
@@ -70,6 +72,7 @@ impl<'a> Runner<'a> {
             now: Time::ZERO,
             next_id: 0,
             random: Stream::new(seed, "probe"),
+            request_pages: 1,
             pool: Vec::new(),
             flights: VecDeque::new(),
             first: 0,
@@ -143,7 +146,7 @@ impl<'a> Runner<'a> {
         if self.completions.is_empty() { Ok(()) } else { Err(ProbeError::Stuck) }
     }
 
-    /// Submits 4 KiB at the present time, or later if the drive is busy.
+    /// Submits a request at the present time, or later if the drive is busy.
     pub fn submit(
         &mut self,
         operation: Operation,
@@ -156,7 +159,7 @@ impl<'a> Runner<'a> {
             operation,
             tenant: TenantId(0),
             lba: Lba(lba),
-            sectors: PAGE_SECTORS as u32,
+            sectors: (self.request_pages * PAGE_SECTORS) as u32,
         };
         while self.leaf.submit(self.now, &request) == Submit::Busy {
             self.next(Time(u64::MAX), done)?;

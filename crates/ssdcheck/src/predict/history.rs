@@ -24,11 +24,12 @@ impl History {
         History { entries: vec![Entry::default(); circumstances] }
     }
 
-    /// Probability of being slow, where `prior` is thought without history.
+    /// Whether the probability of being slow is above `call`, where `prior` is
+    /// thought without history.
     #[inline]
-    pub fn probability(&self, index: usize, prior: f32) -> f32 {
+    pub fn exceeds(&self, index: usize, prior: f32, call: f32) -> bool {
         let Entry { slow, all } = self.entries[index];
-        (f32::from(slow) + PRIOR * prior) / (f32::from(all) + PRIOR)
+        f32::from(slow) + PRIOR * prior > call * (f32::from(all) + PRIOR)
     }
 
     /// Notes an outcome.
@@ -63,12 +64,12 @@ mod tests {
     #[test]
     fn entries_learn_and_forget() {
         let mut history = History::new(2);
-        assert!((history.probability(0, 0.5) - 0.5).abs() < 1e-6);
+        assert!(history.exceeds(0, 0.5, 0.49) && !history.exceeds(0, 0.5, 0.51));
         (0..5_000).for_each(|_| history.note(0, true));
-        assert!(history.probability(0, 0.0) > 0.98);
+        assert!(history.exceeds(0, 0.0, 0.98));
         (0..3_000).for_each(|_| history.note(0, false));
-        assert!(history.probability(0, 0.0) < 0.1);
-        assert!((history.probability(1, 0.5) - 0.5).abs() < 1e-6, "others learn nothing");
+        assert!(!history.exceeds(0, 0.0, 0.1));
+        assert!(history.exceeds(1, 0.5, 0.49) && !history.exceeds(1, 0.5, 0.51), "others learn nothing");
     }
 
     #[test]

@@ -201,10 +201,10 @@ impl Engine {
             .sleep
             .is_some_and(|sleep| quiet_ns >= sleep.after_ns && base_ns + sleep.wake_ns > threshold_ns);
         // A silence explains what comes more often after it than otherwise.
-        let after_silence = self.silence.probability(silence, if asleep { 0.8 } else { 0.01 });
         let share = self.slow_share[usize::from(is_read)];
-        let is_waking = after_silence > share + (1.0 - share) * self.call;
-        let is_slow = is_waking || self.busy.probability(busy, prior) > self.call;
+        let call = share + (1.0 - share) * self.call;
+        let is_waking = self.silence.exceeds(silence, if asleep { 0.8 } else { 0.01 }, call);
+        let is_slow = is_waking || self.busy.exceeds(busy, prior, self.call);
         View { busy: busy as u32, silence: silence as u32, wait_ns, is_slow, is_waking }
     }
 

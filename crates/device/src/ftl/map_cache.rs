@@ -5,6 +5,7 @@
 //! only what a look-up costs.
 
 use crate::address::NONE;
+use crate::sched::OperationId;
 
 /// Index of a map page.
 pub type MapPage = u32;
@@ -40,6 +41,8 @@ struct Slot {
     newer: u32,
     older: u32,
     waiters: u32,
+    /// While it is being loaded, the operation that reads it.
+    loader: u32,
 }
 
 /// The cache of one partition.
@@ -64,6 +67,7 @@ impl MapCache {
             newer: NONE,
             older: NONE,
             waiters: NONE,
+            loader: NONE,
         };
         MapCache {
             slots: vec![absent; pages as usize],
@@ -106,6 +110,17 @@ impl MapCache {
             slot.state = State::Loading;
             false
         }
+    }
+
+    /// Notes which operation reads a page that is being loaded.
+    pub fn set_loader(&mut self, page: MapPage, operation: OperationId) {
+        self.slots[page as usize].loader = operation.0;
+    }
+
+    /// The operation that reads a page that is being loaded.
+    pub fn loader(&self, page: MapPage) -> OperationId {
+        debug_assert_eq!(self.slots[page as usize].state, State::Loading);
+        OperationId(self.slots[page as usize].loader)
     }
 
     /// Lets `waiter` wait for a page that is being loaded.

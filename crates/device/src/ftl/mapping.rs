@@ -73,6 +73,12 @@ impl Ftl {
             cache.wait(page, waiter);
         }
         if loading {
+            if let Some(Waiter::Request(_)) = waiter {
+                // What a background task has begun is now the host's: it must
+                // not wait for that task's turn.
+                let loader = cache.loader(page);
+                machine.dispatcher.promote(now, loader, Task::Map, &mut machine.events);
+            }
             return;
         }
         let Some(ppn) = home else {
@@ -88,6 +94,9 @@ impl Ftl {
         self.aim(operation, ppn.0 / self.slots_per_page);
         operation.slots = 1;
         operation.owner = page;
+        if let Some(cache) = &mut self.cache {
+            cache.set_loader(page, id);
+        }
         machine.generate(now, id);
     }
 

@@ -86,6 +86,22 @@ impl Dispatcher {
         }
     }
 
+    /// Makes an operation that nobody is charged for one of `task`, unless its
+    /// chip has it already.
+    pub fn promote(&mut self, now: Time, id: OperationId, task: Task, events: &mut EventQueue) {
+        let operation = &mut self.operations[id];
+        debug_assert!(!operation.tracked, "the wait of a tracked operation belongs to its task");
+        match operation.stage {
+            Stage::Outside(_) => operation.task = task,
+            Stage::Pending if operation.task != task => {
+                let chip = operation.chip;
+                self.queues[chip.0 as usize].transfer(&mut self.operations, id, task);
+                self.dispatch(now, chip, events);
+            }
+            _ => {}
+        }
+    }
+
     /// Runs a chip's due event; the operation that is done by it, if any. Its
     /// ledger is complete; the caller releases it.
     #[inline]

@@ -27,6 +27,51 @@ impl Fifo {
         operations[id].next = NONE;
     }
 
+    /// Puts an operation among the others by its arrival.
+    fn insert(&mut self, operations: &mut Operations, id: OperationId) {
+        let arrival = operations[id].arrival;
+        let before = self.last(operations, |other| operations[other].arrival < arrival);
+        let next = self.after(operations, before);
+        if next == NONE {
+            return self.push(operations, id);
+        }
+        operations[id].next = next;
+        match before {
+            None => self.head = id.0,
+            Some(before) => operations[before].next = id.0,
+        }
+    }
+
+    /// Takes an operation out of the queue that holds it.
+    fn remove(&mut self, operations: &mut Operations, id: OperationId) {
+        let before = self.last(operations, |other| other != id);
+        let next = operations[id].next;
+        match before {
+            None => self.head = next,
+            Some(before) => operations[before].next = next,
+        }
+        if self.tail == id.0 {
+            self.tail = before.map_or(NONE, |before| before.0);
+        }
+    }
+
+    /// The last of those at the beginning of the queue of which `holds` is true.
+    fn last(&self, operations: &Operations, holds: impl Fn(OperationId) -> bool) -> Option<OperationId> {
+        let mut last = None;
+        loop {
+            let next = self.after(operations, last);
+            if next == NONE || !holds(OperationId(next)) {
+                return last;
+            }
+            last = Some(OperationId(next));
+        }
+    }
+
+    /// What comes after an operation of the queue, or first.
+    fn after(&self, operations: &Operations, id: Option<OperationId>) -> u32 {
+        id.map_or(self.head, |id| operations[id].next)
+    }
+
     /// Takes the first out of a queue that is not empty.
     #[inline]
     fn pop(&mut self, operations: &Operations) -> OperationId {
@@ -117,6 +162,19 @@ impl ChipQueue {
             self.mask &= !(1 << task as u32);
         }
         id
+    }
+
+    /// Moves a pending operation to the queue of another task, where it waits
+    /// by its arrival.
+    pub(super) fn transfer(&mut self, operations: &mut Operations, id: OperationId, task: Task) {
+        let former = std::mem::replace(&mut operations[id].task, task);
+        let queue = &mut self.pending[former as usize];
+        queue.remove(operations, id);
+        if queue.head == NONE {
+            self.mask &= !(1 << former as u32);
+        }
+        self.pending[task as usize].insert(operations, id);
+        self.mask |= 1 << task as u32;
     }
 
     /// Puts an operation into a free slot.

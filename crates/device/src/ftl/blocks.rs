@@ -36,6 +36,8 @@ pub struct Blocks {
     closes: u32,
     /// How often full blocks have lost pages.
     losses: u64,
+    /// By domain, full blocks without a valid page.
+    dead: Vec<u32>,
     /// Programs allocated but not done.
     programs: Vec<u16>,
     /// Reads generated but not done; an erase waits for them.
@@ -60,6 +62,7 @@ impl Blocks {
             closed: vec![0; count],
             closes: 0,
             losses: 0,
+            dead: vec![0; domains as usize],
             programs: vec![0; count],
             readers: vec![0; count],
             read_counts: vec![0; count],
@@ -191,6 +194,12 @@ impl Blocks {
         self.losses
     }
 
+    /// Full blocks of a domain without a valid page.
+    #[inline]
+    pub fn dead_in(&self, domain: u32) -> u32 {
+        self.dead[domain as usize]
+    }
+
     /// The full block that has been read most often since its last erase.
     pub fn most_read(&self) -> Option<BlockId> {
         let full = (0..self.len()).map(BlockId).filter(|&block| self.state(block) == BlockState::Full);
@@ -247,11 +256,22 @@ impl Blocks {
         self.keys[index] &= !NOT_CANDIDATE;
         self.closed[index] = self.closes;
         self.closes += 1;
+        self.count_dead(block, 1);
+    }
+
+    /// Counts a block in or out if it is full and has no valid page.
+    #[inline]
+    fn count_dead(&mut self, block: BlockId, change: i32) {
+        if self.keys[block.0 as usize] == 0 {
+            let domain = self.domain(block) as usize;
+            self.dead[domain] = self.dead[domain].wrapping_add_signed(change);
+        }
     }
 
     /// Pages of the block have become valid.
     #[inline]
     pub fn gain(&mut self, block: BlockId, pages: u32) {
+        debug_assert_ne!(self.state(block), BlockState::Full);
         self.keys[block.0 as usize] += pages;
     }
 
@@ -260,14 +280,19 @@ impl Blocks {
     pub fn lose(&mut self, block: BlockId, pages: u32) {
         debug_assert!(self.valid(block) >= pages);
         let key = &mut self.keys[block.0 as usize];
-        self.losses += u64::from(*key & NOT_CANDIDATE == 0);
+        let full = *key & NOT_CANDIDATE == 0;
+        self.losses += u64::from(full);
         *key -= pages;
+        if full && pages > 0 {
+            self.count_dead(block, 1);
+        }
     }
 
     /// A full block has been chosen to be emptied.
     pub fn choose(&mut self, block: BlockId) {
         let index = block.0 as usize;
         debug_assert_eq!(self.states[index], BlockState::Full);
+        self.count_dead(block, -1);
         self.states[index] = BlockState::Victim;
         self.keys[index] |= NOT_CANDIDATE;
     }
@@ -342,6 +367,8 @@ impl Blocks {
             let candidate = self.states[block] == BlockState::Full;
             self.keys[block] = valid[block] | if candidate { 0 } else { NOT_CANDIDATE };
         }
+        self.dead.fill(0);
+        (0..self.len()).for_each(|block| self.count_dead(BlockId(block), 1));
         for table in [&mut self.closed, &mut self.read_counts, &mut self.erase_counts] {
             *table = read(blocks)?;
         }

@@ -179,6 +179,7 @@ impl Ftl {
             closed: self.blocks.closed(range.clone()),
             closes: self.blocks.closes(),
             losses: self.blocks.losses(),
+            dead: self.blocks.dead_in(domain),
             block_size,
             start: state.cursor,
         };

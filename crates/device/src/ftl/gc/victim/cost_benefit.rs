@@ -2,6 +2,10 @@
 //! is the valid fraction (Rosenblum and Ousterhout, "The design and
 //! implementation of a log-structured file system", §3.5).
 //!
+//! A block without valid pages comes before all others: it need not be read at
+//! all (§3.4), so that its space costs nothing, whatever its age. Map pages,
+//! which are written again and again, leave many of them.
+//!
 //! Age is counted in blocks that became full since, so that it needs no clock
 //! and does not depend on idle time.
 
@@ -96,6 +100,9 @@ fn scores(start: usize, candidates: &Candidates<'_>) -> (f32, [f32; CHUNK]) {
 
 impl Victim for Scorer {
     fn pick(&mut self, candidates: Candidates<'_>) -> Option<usize> {
+        if candidates.dead > 0 {
+            return candidates.least(|block| candidates.valid[block], 1);
+        }
         if self.losses.replace(candidates.losses) != Some(candidates.losses) {
             self.shortlist.blocks.clear();
             return best_of_all(&candidates);
@@ -174,13 +181,21 @@ mod tests {
         let mut random = Stream::new(1, "shortlist");
         for blocks in [1, 3, CHUNK, CHUNK + 1, 5 * CHUNK + 17] {
             let mut scorer = CostBenefit {}.build(Stream::new(1, "unused"));
-            let mut valid: Vec<u32> = (0..blocks).map(|_| random.below(u64::from(SIZE) + 2) as u32).collect();
+            let mut valid: Vec<u32> =
+                (0..blocks).map(|_| 1 + random.below(u64::from(SIZE) + 1) as u32).collect();
             let mut closed: Vec<u32> = (0..blocks).map(|_| random.below(1000) as u32).collect();
             let (mut closes, mut losses) = (1000, 0);
             for _ in 0..400 {
                 let start = random.below(blocks as u64) as usize;
-                let candidates =
-                    Candidates { valid: &valid, closed: &closed, closes, losses, block_size: SIZE, start };
+                let candidates = Candidates {
+                    valid: &valid,
+                    closed: &closed,
+                    closes,
+                    losses,
+                    dead: 0,
+                    block_size: SIZE,
+                    start,
+                };
                 let picked = scorer.pick(candidates);
                 assert_eq!(picked, best_of_all(&candidates));
                 if let Some(picked) = picked {
@@ -189,16 +204,36 @@ mod tests {
                 if random.below(2) == 0 {
                     let filled = random.below(blocks as u64) as usize;
                     if valid[filled] > SIZE {
-                        (valid[filled], closed[filled]) = (random.below(u64::from(SIZE)) as u32, closes);
+                        (valid[filled], closed[filled]) =
+                            (1 + random.below(u64::from(SIZE) - 1) as u32, closes);
                         closes += 1;
                     }
                 }
                 let loser = random.below(blocks as u64) as usize;
-                if random.below(50) == 0 && (1..=SIZE).contains(&valid[loser]) {
+                if random.below(50) == 0 && (2..=SIZE).contains(&valid[loser]) {
                     valid[loser] -= 1;
                     losses += 1;
                 }
             }
         }
+    }
+    #[test]
+    fn blocks_without_valid_pages_come_first() {
+        let (valid, closed) = ([10, 3, 0, 64, 0], [0, 1, 900, 3, 901]);
+        let mut scorer = CostBenefit {}.build(Stream::new(1, "unused"));
+        let mut pick = |dead, start| {
+            let (closes, losses) = (1000, 0);
+            scorer.pick(Candidates {
+                valid: &valid,
+                closed: &closed,
+                closes,
+                losses,
+                dead,
+                block_size: 64,
+                start,
+            })
+        };
+        assert_eq!(pick(2, 0), Some(2));
+        assert_eq!(pick(2, 3), Some(4));
     }
 }

@@ -51,6 +51,8 @@ pub struct Candidates<'a> {
     pub closes: u32,
     /// Changes whenever a block that may be chosen loses a valid page.
     pub losses: u64,
+    /// How many of the blocks that may be chosen have no valid page.
+    pub dead: u32,
     /// Valid pages of a block without garbage.
     pub block_size: u32,
     /// Where to start looking, so that ties spread over the chips.

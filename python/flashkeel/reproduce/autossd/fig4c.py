@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from flashkeel import units
 from flashkeel.reproduce import series
 from flashkeel.reproduce.autossd.device import described, device
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, rises, too_few
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _SHARES = (20, 30, 40, 50, 60, 70, 80)
 _P3, _P6 = 99.9, 99.9999
+_JUDGED_P6 = (20, 40, 80)
+"""Six nines take 100 million requests a share."""
 
 _ERASES = Claim(
     "erases",
@@ -34,13 +37,13 @@ _P3_RISES = Claim(
 _P6_FALLS = Claim(
     "p99.9999",
     "too small a share of GC makes p99.9999 worse",
-    "p99.9999 is at least 20 % above the least of all shares at 20 %",
+    "at 20 % p99.9999 is at least 20 % above that at 40 % or at 80 %",
     None,
 )
 
 
 def _measure(session: Session) -> Outcome:
-    warm_up, seconds = (2, 12) if session.quick else (20, 1020)
+    warm_up, seconds = (2, 12) if session.quick else (20, 1270)
     cases = [
         Case(
             f"{share}",
@@ -55,8 +58,7 @@ def _measure(session: Session) -> Outcome:
                     "arrivals": {"policy": "poisson", "iops": 20_000},
                 },
             },
-            judged=("small_read", _P6),
-            most_seeds=6,
+            judged=("small_read", _P6) if share in _JUDGED_P6 else None,
         )
         for share in _SHARES
     ]
@@ -66,17 +68,23 @@ def _measure(session: Session) -> Outcome:
     p6 = {name: (run.percentile("small_read", _P6) or 0) / 1e6 for name, run in runs.items()}
     rate = list(erases.values())
     tail = list(p3.values())
-    sparse = min(run.beyond("small_read", _P6) for run in runs.values())
-    enough = not any(few(run, "small_read", _P6) for run in runs.values())
+    judged = [runs[f"{share}"] for share in _JUDGED_P6]
+    sparse = min(run.beyond("small_read", _P6) for run in judged)
+    enough = not any(few(run, "small_read", _P6) for run in judged)
+    worse = p6["20"] >= 1.2 * min(p6["40"], p6["80"])
     return Outcome(
         {
             "erases": Finding(
                 _labelled(erases, "erases/s"), rate[-1] >= 1.1 * rate[0] and rises(rate, 0.03)
             ),
-            "p99.9": Finding(_labelled(p3, "ms"), rises(tail[1:]) and tail[-1] > tail[0]),
+            "p99.9": Finding(
+                _labelled(p3, "ms"),
+                rises(tail[1:]) and tail[-1] > tail[0],
+                f"at 20 % {_owner(runs['20'])}, at 80 % {_owner(runs['80'])}",
+            ),
             "p99.9999": Finding(
                 _labelled(p6, "ms"),
-                p6["20"] >= 1.2 * min(p6.values()) if enough else None,
+                worse if enough else None,
                 "" if enough else too_few(sparse),
             ),
         },
@@ -84,6 +92,11 @@ def _measure(session: Session) -> Outcome:
         f"{described(session)}; 4 KiB random, 10 % reads, 20,000 a second",
         partial(_draw, erases, p3, p6),
     )
+
+
+def _owner(run: Run) -> str:
+    largest = run.explain(_P3, "small_read").shares[0]
+    return f"{units.cause(largest.cause)} owns {units.share(largest.share)} above p99.9"
 
 
 def _labelled(values: Mapping[str, float], unit: str) -> dict[str, float]:

@@ -1,0 +1,224 @@
+"""Figures 5 and 10: the four systems under eight traces, at two intensities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from flashkeel.reproduce.autossd.device import SYSTEMS, described
+from flashkeel.reproduce.autossd.systems import CLASS, PROFILES, SIX_NINES, compared, length
+from flashkeel.reproduce.claims import (
+    Claim,
+    Finding,
+    Outcome,
+    few,
+    reduction,
+    reduction_interval,
+    with_interval,
+)
+from flashkeel.reproduce.session import Session, basis
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Runs = Mapping[tuple[str, str], Run]
+
+_METRICS: dict[str, float | None] = {"average": None, "p99.9": 99.9, "p99.9999": SIX_NINES}
+_MEASURED_AGAINST = "rain"
+_OURS = "autossd"
+_BURSTY = {"rad-as", "lm-tbe"}
+_FEWEST = 5
+"""Traces with samples enough that a claim about all of them needs."""
+
+
+@dataclass(frozen=True)
+class Reductions:
+    """What the paper prints of one metric, in percent against rain."""
+
+    metric: str
+    mean: float
+    best: float
+    best_trace: str
+
+
+def claims(printed: tuple[Reductions, ...]) -> tuple[Claim, ...]:
+    """Return two claims a metric: over all traces, and the best of them."""
+    found = []
+    for row in printed:
+        found += [
+            Claim(
+                f"{row.metric}-mean",
+                f"against rain the {_words(row.metric)} falls by {row.mean} % over the traces",
+                "the mean of the reductions is at least half of the paper's",
+                row.mean,
+            ),
+            Claim(
+                f"{row.metric}-best",
+                f"at most it falls by {row.best} %, under {row.best_trace}",
+                "the largest reduction is at least half of the paper's",
+                row.best,
+            ),
+        ]
+    return (*found, _VANILLA)
+
+
+_VANILLA = Claim(
+    "vanilla",
+    "without coordination vanilla suffers most in the long tail",
+    "of the four systems vanilla has the largest p99.9999 against rain's, on the mean of the "
+    "traces (geometric)",
+    None,
+)
+
+BURSTY = Claim(
+    "bursty",
+    "the gains at six nines are largest under bursty traces, RAD-AS and LM-TBE",
+    "one of the two has the largest reduction of p99.9999, and both are among the first four",
+    None,
+)
+
+
+def measure(session: Session, printed: tuple[Reductions, ...], intensity: float) -> Outcome:
+    """Run and judge everything but the claim about bursts."""
+    runs = compared(session, intensity)
+    findings: dict[str, Finding] = {}
+    for row in printed:
+        findings.update(_judge(row, runs))
+    findings["vanilla"] = _vanilla(runs)
+    if intensity == 1.0:
+        findings["bursty"] = _bursty(runs)
+    rate = "at the recorded times" if intensity == 1.0 else f"{intensity:g} times as fast"
+    return Outcome(
+        findings,
+        basis({f"{p} {s}": run for (p, s), run in runs.items()}),
+        f"{described(session)}; {length(session)}, {rate}; reads up to 64 KiB",
+        partial(_draw, runs, rate),
+    )
+
+
+def _words(metric: str) -> str:
+    return metric if metric == "average" else f"{metric} of small reads"
+
+
+def _value(run: Run, metric: str) -> float:
+    percentile = _METRICS[metric]
+    value = run.mean(CLASS) if percentile is None else run.percentile(CLASS, percentile)
+    if value is None:
+        raise RuntimeError(f"{run!r} has no small reads")
+    return float(value)
+
+
+def _judged(runs: Runs, metric: str) -> list[str]:
+    """Return the traces with samples enough for a metric under every system."""
+    percentile = _METRICS[metric]
+    if percentile is None:
+        return list(PROFILES)
+    return [
+        profile
+        for profile in PROFILES
+        if not any(few(runs[profile, system], CLASS, percentile) for system in SYSTEMS)
+    ]
+
+
+def _reductions(runs: Runs, metric: str, profiles: Sequence[str]) -> dict[str, float]:
+    return {
+        profile: reduction(
+            _value(runs[profile, _MEASURED_AGAINST], metric), _value(runs[profile, _OURS], metric)
+        )
+        for profile in profiles
+    }
+
+
+def _verdict(holds: bool, judged: Sequence[str]) -> bool | None:
+    return holds if len(judged) >= _FEWEST else None
+
+
+def _left_out(judged: Sequence[str]) -> str:
+    missing = [profile for profile in PROFILES if profile not in judged]
+    return f"too few samples: {', '.join(missing)}" if missing else ""
+
+
+def _judge(row: Reductions, runs: Runs) -> dict[str, Finding]:
+    judged = _judged(runs, row.metric)
+    shown = _reductions(runs, row.metric, PROFILES)
+    found = {profile: shown[profile] for profile in judged} or shown
+    mean, best = fmean(found.values()), max(found, key=found.__getitem__)
+    each = ", ".join(f"{profile} {value:.1f}" for profile, value in shown.items())
+    reasons = [f"reductions in %: {each}", _left_out(judged)]
+    return {
+        f"{row.metric}-mean": Finding(
+            mean, _verdict(mean >= row.mean / 2, judged), "; ".join(filter(None, reasons))
+        ),
+        f"{row.metric}-best": Finding(
+            found[best],
+            _verdict(found[best] >= row.best / 2, judged),
+            "; ".join(filter(None, [f"under {best}", _left_out(judged)])),
+            _interval(runs, row.metric, best),
+        ),
+    }
+
+
+def _interval(runs: Runs, metric: str, profile: str) -> tuple[float, float] | None:
+    percentile = _METRICS[metric]
+    if percentile is None:
+        return None
+    a = with_interval(runs[profile, _MEASURED_AGAINST], CLASS, percentile)
+    b = with_interval(runs[profile, _OURS], CLASS, percentile)
+    return None if a is None or b is None else reduction_interval(a, b)
+
+
+def _vanilla(runs: Runs) -> Finding:
+    judged = _judged(runs, "p99.9999")
+    ratios = {system: _ratio(runs, system, judged or PROFILES) for system in SYSTEMS}
+    holds = max(ratios, key=ratios.__getitem__) == "vanilla"
+    return Finding(ratios, _verdict(holds, judged), _left_out(judged))
+
+
+def _ratio(runs: Runs, system: str, profiles: Sequence[str]) -> float:
+    """Return a system's p99.9999 against rain's, on the geometric mean of traces."""
+    against = [_value(runs[p, _MEASURED_AGAINST], "p99.9999") for p in profiles]
+    values = [_value(runs[p, system], "p99.9999") for p in profiles]
+    return _geometric_mean([a / b for a, b in zip(values, against, strict=True)])
+
+
+def _bursty(runs: Runs) -> Finding:
+    judged = _judged(runs, "p99.9999")
+    found = _reductions(runs, "p99.9999", PROFILES)
+    order = sorted(found, key=found.__getitem__, reverse=True)
+    holds = order[0] in _BURSTY and set(order[:4]) >= _BURSTY
+    enough = set(judged) >= _BURSTY
+    return Finding({p: found[p] for p in order}, holds if enough else None, _left_out(judged))
+
+
+def _geometric_mean(values: list[float]) -> float:
+    return math.exp(fmean(math.log(value) for value in values))
+
+
+def _draw(runs: Runs, rate: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    names = [*PROFILES, "geo. mean"]
+    for axes, metric in zip(figure.subplots(3, 1, sharex=True), _METRICS, strict=True):
+        for index, system in enumerate(SYSTEMS):
+            ratios = [
+                _value(runs[p, system], metric) / _value(runs[p, _MEASURED_AGAINST], metric)
+                for p in PROFILES
+            ]
+            places = [at + (index - 1.5) * 0.2 for at in range(len(names))]
+            axes.bar(places, [*ratios, _geometric_mean(ratios)], width=0.2, label=system)
+        axes.axhline(1, color="black", linewidth=0.6)
+        axes.set_yscale("log")
+        axes.set_ylabel(f"{metric} / rain's")
+        axes.grid(axis="y", alpha=0.3)
+    axes.set_xticks(range(len(names)), names)
+    first = figure.axes[0]
+    first.legend(frameon=False, ncols=4, loc="upper left")
+    kind = "synthetic" if any(run.synthetic for run in runs.values()) else "recorded"
+    first.set_title(f"Small reads under {kind} traces, {rate}")
+    return figure

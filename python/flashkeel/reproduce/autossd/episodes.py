@@ -1,0 +1,195 @@
+"""Figures 6, 7 and 11: what small reads suffer while a background task is at work.
+
+The paper shows one window of 10 or 20 s. Here it is every time the task sets
+in: the window that follows, of the same length, for each system at its own
+times, and what is judged is the median over these windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import correlation, median
+from typing import TYPE_CHECKING
+
+from flashkeel.reproduce import pictures, series
+from flashkeel.reproduce.autossd.device import described
+from flashkeel.reproduce.autossd.systems import CLASS, case
+from flashkeel.reproduce.claims import Claim, Finding, Outcome
+from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SYSTEMS = ("rain", "qosfc", "autossd")
+_OURS = "autossd"
+_FEWEST = 3
+"""Windows of each system that a verdict needs."""
+_SERIES_HOURS = 1.8
+"""As long as a time series keeps windows of 100 ms: 65,536 of them."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A background task as the time series shows it."""
+
+    name: str
+    active: str
+    """Column that is 1 while it is at work."""
+    state: str
+    """Column of the state that its share follows, and what to call it."""
+    state_words: str
+    share: str
+    """Column of its share."""
+
+
+SCRUB = Task(
+    "read scrubbing", "scrub_active", "max_read_count", "highest read count", "share_scrub_ppm"
+)
+GC = Task("garbage collection", "gc_active", "free_blocks", "free blocks", "share_gc_ppm")
+
+
+def claims(task: Task, window_s: int, *, follows: bool) -> tuple[Claim, ...]:
+    """Return the claims about `task`; `follows` for the one about its share."""
+    bounded = Claim(
+        "bounded",
+        f"while {task.name} is at work rain and qosfc spike, autossd is bounded",
+        f"in the {window_s} s after {task.name} sets in, the largest mean of 100 ms is at most "
+        "half of that of rain and of qosfc (medians over all such windows)",
+        None,
+    )
+    share = Claim(
+        "follows",
+        "the share's ridges match the valleys of the free blocks",
+        "over the windows with GC at work, shares are larger where fewer blocks are free: "
+        "the correlation is below -0.3",
+        None,
+    )
+    return (bounded, share) if follows else (bounded,)
+
+
+def measure(
+    session: Session, profile: str, task: Task, window_s: int, intensity: float, follows: bool
+) -> Outcome:
+    """Run three systems under one trace and judge the windows after `task` sets in."""
+    cases = [_case(session, profile, system, intensity) for system in _SYSTEMS]
+    found = session.run(cases)
+    runs = {system: found[f"{profile} {system}"] for system in _SYSTEMS}
+    columns = {system: series.columns(run) for system, run in runs.items()}
+    starts = {system: _starts(table, task, window_s) for system, table in columns.items()}
+    peaks = {
+        system: [_peak_ms(table, at, window_s) for at in starts[system]]
+        for system, table in columns.items()
+    }
+    findings = {"bounded": _bounded(peaks, task)}
+    if follows:
+        findings["follows"] = _follows(columns[_OURS], task)
+    hours = runs[_OURS].data["simulated_s"] / 3600
+    return Outcome(
+        findings,
+        basis(runs),
+        f"{described(session)}; the first {hours:.1f} h of {profile}, {intensity:g} times as fast; "
+        f"windows: {', '.join(f'{s} {len(v)}' for s, v in peaks.items())}",
+        partial(_draw, runs, columns, starts, task, window_s),
+    )
+
+
+def _case(session: Session, profile: str, system: str, intensity: float) -> Case:
+    whole = case(session, profile, system, intensity)
+    if session.quick:
+        return whole
+    keys = {**whole.keys, "workload.duration": f"{_SERIES_HOURS * 3600:.0f}s"}
+    return Case(whole.name, keys)
+
+
+def _starts(table: series.Columns, task: Task, window_s: int) -> list[int]:
+    """Return the rows at which the task sets in, with a whole window of the series behind."""
+    active = table[task.active]
+    rows = round(window_s / table.window_s)
+    found: list[int] = []
+    for row in range(1, len(active) - rows):
+        if active[row] and not active[row - 1] and (not found or row >= found[-1] + rows):
+            found.append(row)
+    return found
+
+
+def _means_ms(table: series.Columns, at: int, window_s: int) -> list[float | None]:
+    rows = slice(at, at + round(window_s / table.window_s))
+    return [None if ns is None else ns / 1e6 for ns in table[f"{CLASS}_mean_ns"][rows]]
+
+
+def _peak_ms(table: series.Columns, at: int, window_s: int) -> float:
+    return max((ms for ms in _means_ms(table, at, window_s) if ms is not None), default=0.0)
+
+
+def _bounded(peaks: Mapping[str, Sequence[float]], task: Task) -> Finding:
+    fewest = min(map(len, peaks.values()))
+    medians = {
+        f"{system} (ms)": median(values) if values else None for system, values in peaks.items()
+    }
+    if fewest < _FEWEST:
+        reason = f"{task.name} set in {fewest} times in some system, {_FEWEST} are needed"
+        return Finding(medians, None, reason)
+    ours = median(peaks[_OURS])
+    holds = all(ours <= median(peaks[other]) / 2 for other in _SYSTEMS if other != _OURS)
+    return Finding(medians, holds)
+
+
+def _follows(table: series.Columns, task: Task) -> Finding:
+    rows = [row for row, active in enumerate(table[task.active]) if active]
+    if len(rows) < 100:
+        return Finding(None, None, f"{task.name} is at work in {len(rows)} windows of 100 ms only")
+    state = [table[task.state][row] for row in rows]
+    share = [table[task.share][row] for row in rows]
+    if len(set(share)) == 1:
+        return Finding(0.0, False, f"its share rests at its least, {share[0] / 1e4:g} %")
+    found = correlation(state, share)
+    return Finding(found, found < -0.3)
+
+
+def _draw(
+    runs: Mapping[str, Run],
+    columns: Mapping[str, series.Columns],
+    starts: Mapping[str, Sequence[int]],
+    task: Task,
+    window_s: int,
+) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.2), layout="constrained")
+    means, share, tail = figure.subplots(1, 3)
+    for system in _SYSTEMS:
+        if starts[system]:
+            table = columns[system]
+            points = _means_ms(table, starts[system][0], window_s)
+            seconds = [i * table.window_s for i in range(len(points))]
+            known = [(s, ms) for s, ms in zip(seconds, points, strict=True) if ms is not None]
+            means.plot([s for s, _ in known], [ms for _, ms in known], label=system, linewidth=0.8)
+    means.set_title(f"first {window_s} s of {task.name}")
+    means.set_xlabel("time (s)")
+    means.set_ylabel("mean of 100 ms (ms)")
+    means.legend(frameon=False)
+    _draw_share(share, columns[_OURS], starts[_OURS], task)
+    pictures.tails(tail, runs, CLASS)
+    tail.set_title("response times")
+    for axes in (means, share):
+        axes.grid(alpha=0.3)
+    return figure
+
+
+def _draw_share(axes: Axes, table: series.Columns, starts: Sequence[int], task: Task) -> None:
+    # From the first start to some cycles on, which shows the saw teeth.
+    first = starts[0] if starts else 0
+    last = min(len(table.start_s), starts[4] if len(starts) > 4 else first + 3000)
+    seconds = table.start_s[first:last]
+    axes.plot(seconds, table[task.state][first:last], color="#0072B2", linewidth=0.8)
+    axes.set_title("autossd")
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel(task.state_words, color="#0072B2")
+    right = axes.twinx()
+    share = [ppm / 1e4 for ppm in table[task.share][first:last]]
+    right.plot(seconds, share, color="#D55E00", linewidth=0.8)
+    right.set_ylabel("share (%)", color="#D55E00")

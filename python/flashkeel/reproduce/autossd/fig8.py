@@ -1,0 +1,102 @@
+"""Figure 8: what flash requests of the host wait for, under MSN-BEFS.
+
+The paper counts the wait of each flash request; the ledger counts that of each
+host request, along the flash request that ends last. The causes are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flashkeel import units
+from flashkeel.reproduce.autossd.device import SYSTEMS, described
+from flashkeel.reproduce.autossd.systems import case, length
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.reproduce.session import Session, basis
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PROFILE = "msn-befs"
+_GROUPS = {
+    "host": ("behind_host_read", "behind_host_write"),
+    "GC": ("behind_gc_read", "behind_gc_program", "behind_erase", "no_free_block"),
+    "map": ("behind_map", "map_load"),
+    "parity": ("behind_parity", "reconstruction"),
+    "scheduler": ("scheduler_hold",),
+}
+_NO_WAIT = ("own_flash", "controller", "host_link")
+
+_GC_LEAST = Claim(
+    "gc-least",
+    "autossd's reads wait least for garbage collection",
+    "mean wait behind GC of a small read: at most half of that of each other system",
+    None,
+)
+_RESERVES = Claim(
+    "reserves",
+    "autossd reserves: it alone holds requests back although their chip has room",
+    "the scheduler's part of the wait is above zero in autossd and zero in the others",
+    None,
+)
+
+
+def _measure(session: Session) -> Outcome:
+    found = session.run([case(session, _PROFILE, system) for system in SYSTEMS])
+    runs = {system: found[f"{_PROFILE} {system}"] for system in SYSTEMS}
+    waits = {system: _waits_us(run) for system, run in runs.items()}
+    gc = {system: wait["GC"] for system, wait in waits.items()}
+    held = {system: wait["scheduler"] for system, wait in waits.items()}
+    ours = gc.pop("autossd")
+    return Outcome(
+        {
+            "gc-least": Finding(
+                {"autossd (µs)": ours, **{f"{s} (µs)": wait for s, wait in gc.items()}},
+                all(ours <= wait / 2 for wait in gc.values()),
+            ),
+            "reserves": Finding(
+                {f"{s} (µs)": wait for s, wait in held.items()},
+                held["autossd"] > 0 and sum(held.values()) == held["autossd"],
+            ),
+        },
+        basis(runs),
+        f"{described(session)}; {length(session, [_PROFILE])}; mean wait of small reads",
+        partial(_draw, waits),
+    )
+
+
+def _waits_us(run: Run) -> dict[str, float]:
+    """Return the mean wait of a small read by group of causes, in µs."""
+    found = run.explain(0.0, "small_read")
+    by_cause = {share.cause: share.mean_ns / 1e3 for share in found.shares}
+    waits = {
+        group: sum(by_cause.pop(cause, 0.0) for cause in causes)
+        for group, causes in _GROUPS.items()
+    }
+    return waits | {"other": sum(us for cause, us in by_cause.items() if cause not in _NO_WAIT)}
+
+
+def _draw(waits: Mapping[str, Mapping[str, float]]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 2.8), layout="constrained")
+    axes = figure.subplots()
+    left = [0.0] * len(waits)
+    for group in next(iter(waits.values())):
+        widths = [wait[group] for wait in waits.values()]
+        axes.barh(list(waits), widths, left=left, label=group, height=0.6)
+        left = [start + width for start, width in zip(left, widths, strict=True)]
+    axes.invert_yaxis()
+    axes.xaxis.set_major_formatter(lambda us, _: units.duration(us * 1e3))
+    axes.set_title("What small reads wait for under MSN-BEFS")
+    axes.set_xlabel("mean wait of a small read")
+    axes.legend(frameon=False, ncols=2)
+    return figure
+
+
+STUDY = Study(
+    "autossd/fig8", "What reads wait for under MSN-BEFS", (_GC_LEAST, _RESERVES), _measure
+)

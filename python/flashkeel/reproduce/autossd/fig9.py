@@ -1,0 +1,101 @@
+"""Figure 9: static shares of garbage collection against the dynamic one, under MSN-BEFS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flashkeel.reproduce import pictures
+from flashkeel.reproduce.autossd.device import described
+from flashkeel.reproduce.autossd.systems import CLASS, SIX_NINES, case, length
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few
+from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PROFILE = "msn-befs"
+_STATIC = {"20 %": 0.20, "10 %": 0.10, "5 %": 0.05}
+_DYNAMIC = "dynamic"
+
+_BETTER = Claim(
+    "20-to-10",
+    "a share of 10 % is better than one of 20 %",
+    "mean and p99.9 of small reads are lower at 10 %",
+    None,
+)
+_COLLAPSE = Claim(
+    "5-collapses",
+    "5 % is better than 10 % up to a point, and worse in the long tail",
+    "p99.9999 at 5 % is above that at 10 %, while the mean is not",
+    None,
+)
+_DYNAMIC_BEST = Claim(
+    "dynamic-best",
+    "the dynamic share is better than every static one",
+    "p99.9 and p99.9999 of the dynamic share are at most 5 % above the best static one's",
+    None,
+)
+
+
+def _measure(session: Session) -> Outcome:
+    cases = [
+        _named(case(session, _PROFILE, "autossd", keys={"device.scheduler.gc_static": share}), name)
+        for name, share in _STATIC.items()
+    ]
+    cases.append(_named(case(session, _PROFILE, "autossd"), _DYNAMIC))
+    runs = session.run(cases)
+    mean = {name: (run.mean(CLASS) or 0.0) / 1e6 for name, run in runs.items()}
+    p3 = {name: (run.percentile(CLASS, 99.9) or 0) / 1e6 for name, run in runs.items()}
+    p6 = {name: (run.percentile(CLASS, SIX_NINES) or 0) / 1e6 for name, run in runs.items()}
+    sparse = [run.beyond(CLASS, SIX_NINES) for run in runs.values() if few(run, CLASS, SIX_NINES)]
+    reason = too_few(min(sparse)) if sparse else ""
+    collapses = p6["5 %"] > p6["10 %"] and mean["5 %"] <= mean["10 %"]
+    best = all(m[_DYNAMIC] <= 1.05 * min(m[name] for name in _STATIC) for m in (p3, p6))
+    return Outcome(
+        {
+            "20-to-10": Finding(
+                _labelled(p3, "p99.9"),
+                mean["10 %"] < mean["20 %"] and p3["10 %"] < p3["20 %"],
+            ),
+            "5-collapses": Finding(
+                _labelled(p6, "p99.9999"), None if sparse else collapses, reason
+            ),
+            "dynamic-best": Finding(
+                _labelled(p3, "p99.9") | _labelled(p6, "p99.9999"),
+                None if sparse else best,
+                reason,
+            ),
+        },
+        basis(runs),
+        f"{described(session)}; {length(session, [_PROFILE])}; reads up to 64 KiB",
+        partial(_draw, runs),
+    )
+
+
+def _named(one: Case, name: str) -> Case:
+    return Case(name, one.keys, one.judged, one.most_seeds)
+
+
+def _labelled(values: Mapping[str, float], what: str) -> dict[str, float]:
+    return {f"{what}, {name} (ms)": value for name, value in values.items()}
+
+
+def _draw(runs: Mapping[str, Run]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    pictures.tails(axes, runs, CLASS)
+    axes.set_title("Static and dynamic shares of GC under MSN-BEFS")
+    return figure
+
+
+STUDY = Study(
+    "autossd/fig9",
+    "Static shares against the dynamic one",
+    (_BETTER, _COLLAPSE, _DYNAMIC_BEST),
+    _measure,
+)

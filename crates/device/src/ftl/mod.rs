@@ -305,5 +305,12 @@ impl Ftl {
                 "{block:?} is free but valid"
             );
         }
+        for domain in 0..self.domains {
+            let full = self.blocks.domain_range(domain).map(|block| BlockId(block as u32));
+            let dead = full.filter(|&block| {
+                self.blocks.state(block) == BlockState::Full && self.blocks.valid(block) == 0
+            });
+            assert_eq!(self.blocks.dead_in(domain) as usize, dead.count(), "full blocks without valid pages");
+        }
     }
 }

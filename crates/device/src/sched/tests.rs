@@ -45,16 +45,21 @@ impl Bench {
 
     /// Queues an operation; operations are numbered from 0 on.
     fn queue(&mut self, chip: u32, purpose: Purpose, task: Task) {
+        self.add(chip, purpose, task);
+    }
+
+    fn add(&mut self, chip: u32, purpose: Purpose, task: Task) -> OperationId {
         let operations = &mut self.dispatcher.operations;
         let id = operations.create(self.now, purpose, task, 0, Cause::Controller);
         let operation = &mut operations[id];
         operation.chip = ChipId(chip);
         operation.slots = 1;
         operation.page_in_block = 0;
-        operation.tracked = true;
+        operation.tracked = task == Task::Host;
         operation.owner = self.created;
         self.created += 1;
         self.dispatcher.enqueue(self.now, id, &mut self.events);
+        id
     }
 
     /// Runs until an operation is done; its number, task and id.
@@ -114,6 +119,37 @@ fn fifo_serves_in_order_of_arrival() {
 #[test]
 fn priority_serves_map_host_collection_scrubbing_wear_levelling() {
     assert_eq!(contest("priority"), [0, 3, 2, 5, 1, 4, 8, 7, 6]);
+}
+
+#[test]
+fn a_promoted_operation_goes_with_its_new_task_in_order_of_arrival() {
+    for (policy, order) in [("priority", [0, 3, 4, 1, 2]), ("fifo", [0, 1, 2, 3, 4])] {
+        let mut bench = Bench::new(policy.into(), 1);
+        bench.queue(0, Purpose::HostRead, Task::Host);
+        bench.queue(0, Purpose::GcRead, Task::Gc);
+        bench.queue(0, Purpose::GcRead, Task::Gc);
+        let wanted = bench.add(0, Purpose::MapRead, Task::Gc);
+        bench.queue(0, Purpose::MapRead, Task::Map);
+        let running = bench.add(1, Purpose::MapRead, Task::Gc);
+        for id in [wanted, running, wanted] {
+            bench.dispatcher.promote(bench.now, id, Task::Map, &mut bench.events);
+        }
+        let mut served = bench.order();
+        served.retain(|&number| number != 5);
+        assert_eq!(served, order, "{policy}");
+    }
+}
+
+#[test]
+fn a_promoted_operation_leaves_the_limit_of_its_former_task() {
+    let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.0}), 4);
+    bench.queue(0, Purpose::Erase, Task::Gc);
+    bench.queue(1, Purpose::GcRead, Task::Gc);
+    let wanted = bench.add(1, Purpose::MapRead, Task::Gc);
+    assert_eq!(bench.outstanding(Task::Gc), 1);
+    bench.dispatcher.promote(bench.now, wanted, Task::Map, &mut bench.events);
+    assert_eq!((bench.outstanding(Task::Gc), bench.outstanding(Task::Map)), (1, 1));
+    assert_eq!(bench.order(), [2, 0, 1]);
 }
 
 #[test]

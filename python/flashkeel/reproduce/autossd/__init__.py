@@ -12,6 +12,7 @@ from flashkeel.reproduce.autossd import (
     fig9,
     fig10,
     fig11,
+    sensitivity,
 )
 
 STUDIES = (
@@ -26,4 +27,5 @@ STUDIES = (
     fig9.STUDY,
     fig10.STUDY,
     fig11.STUDY,
+    sensitivity.STUDY,
 )

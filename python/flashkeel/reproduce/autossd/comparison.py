@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
 from flashkeel.reproduce.autossd.device import SYSTEMS, described
@@ -183,7 +182,7 @@ def _ratio(runs: Runs, system: str, profiles: Sequence[str]) -> float:
     """Return a system's p99.9999 against rain's, on the geometric mean of traces."""
     against = [_value(runs[p, _MEASURED_AGAINST], "p99.9999") for p in profiles]
     values = [_value(runs[p, system], "p99.9999") for p in profiles]
-    return _geometric_mean([a / b for a, b in zip(values, against, strict=True)])
+    return geometric_mean([a / b for a, b in zip(values, against, strict=True)])
 
 
 def _bursty(runs: Runs) -> Finding:
@@ -193,10 +192,6 @@ def _bursty(runs: Runs) -> Finding:
     holds = order[0] in _BURSTY and set(order[:4]) >= _BURSTY
     enough = set(judged) >= _BURSTY
     return Finding({p: found[p] for p in order}, holds if enough else None, _left_out(judged))
-
-
-def _geometric_mean(values: list[float]) -> float:
-    return math.exp(fmean(math.log(value) for value in values))
 
 
 def _draw(runs: Runs, rate: str) -> Figure:
@@ -211,7 +206,7 @@ def _draw(runs: Runs, rate: str) -> Figure:
                 for p in PROFILES
             ]
             places = [at + (index - 1.5) * 0.2 for at in range(len(names))]
-            axes.bar(places, [*ratios, _geometric_mean(ratios)], width=0.2, label=system)
+            axes.bar(places, [*ratios, geometric_mean(ratios)], width=0.2, label=system)
         axes.axhline(1, color="black", linewidth=0.6)
         axes.set_yscale("log")
         axes.set_ylabel(f"{metric} / rain's")

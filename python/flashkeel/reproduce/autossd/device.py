@@ -33,7 +33,6 @@ def scaled(parts: int) -> dict[str, Any]:
     """
     return {
         "device.preset": "autossd",
-        "device.scrub.enabled": True,
         # Runs of several seeds differ in their requests, not in their steady state.
         "device.precondition.seed": 1,
         "device.geometry.blocks_per_plane": 1024 // parts,

@@ -36,10 +36,10 @@ _GC_LEAST = Claim(
     "mean wait behind GC of a small read: at most half of that of each other system",
     None,
 )
-_RESERVES = Claim(
-    "reserves",
-    "autossd reserves: it alone holds requests back although their chip has room",
-    "the scheduler's part of the wait is above zero in autossd and zero in the others",
+_LEAST = Claim(
+    "least",
+    "in all, autossd's reads wait least",
+    "mean wait of a small read: below that of each other system",
     None,
 )
 
@@ -49,7 +49,7 @@ def _measure(session: Session) -> Outcome:
     runs = {system: found[f"{_PROFILE} {system}"] for system in SYSTEMS}
     waits = {system: _waits_us(run) for system, run in runs.items()}
     gc = {system: wait["GC"] for system, wait in waits.items()}
-    held = {system: wait["scheduler"] for system, wait in waits.items()}
+    total = {system: sum(wait.values()) for system, wait in waits.items()}
     ours = gc.pop("autossd")
     return Outcome(
         {
@@ -57,9 +57,9 @@ def _measure(session: Session) -> Outcome:
                 {"autossd (µs)": ours, **{f"{s} (µs)": wait for s, wait in gc.items()}},
                 all(ours <= wait / 2 for wait in gc.values()),
             ),
-            "reserves": Finding(
-                {f"{s} (µs)": wait for s, wait in held.items()},
-                held["autossd"] > 0 and sum(held.values()) == held["autossd"],
+            "least": Finding(
+                {f"{s} (µs)": wait for s, wait in total.items()},
+                min(total, key=total.__getitem__) == "autossd",
             ),
         },
         basis(runs),
@@ -97,6 +97,4 @@ def _draw(waits: Mapping[str, Mapping[str, float]]) -> Figure:
     return figure
 
 
-STUDY = Study(
-    "autossd/fig8", "What reads wait for under MSN-BEFS", (_GC_LEAST, _RESERVES), _measure
-)
+STUDY = Study("autossd/fig8", "What reads wait for under MSN-BEFS", (_GC_LEAST, _LEAST), _measure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +15,9 @@ from flashkeel import lifetime, plots_lifetime, units
 from flashkeel.cli.common import console
 from flashkeel.lifetime import Estimate, Guard, Plan
 from flashkeel.progress import Bars
+
+_LEAST_TARGET = 2 / (24 * lifetime.YEAR_DAYS)
+_MOST_TARGET = 100.0
 
 
 @click.group()
@@ -37,9 +41,7 @@ def plan() -> None:
 @click.option("--profile", metavar="NAME", help="Traffic: proxy, proj, exchange, map, msnfs.")
 @click.option("--demand", metavar="FILE", help="Traffic: a CSV of bytes written by windows.")
 @click.option("--workload", metavar="NAME", help="Which series of --demand.")
-@click.option(
-    "--interval", default="30min", show_default=True, metavar="TIME", help="Window of --demand."
-)
+@click.option("--interval", metavar="TIME", help="Window of --demand; 30min if not given.")
 @click.option("--trace", metavar="FILE", help="Traffic: the writes of a recorded trace.")
 @click.option("--gb-per-day", type=float, metavar="X", help="Traffic: so much, evenly.")
 @click.option("--throttle", type=click.Choice(get_args(Guard)), default="ready", show_default=True)
@@ -86,8 +88,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         for key in ("capacity", "rated_cycles", "tbw", "dwpd", "over_provisioning")
         if options[key] is not None
     }
-    if options["target_years"] <= 0:
-        raise click.UsageError("--target-years: a required lifetime is longer than nothing")
+    _check_numbers(options)
     traffic = _traffic(options)
     return Plan(
         drive=drive,
@@ -101,6 +102,19 @@ def _plan(options: dict[str, Any]) -> Plan:
     )
 
 
+def _check_numbers(options: dict[str, Any]) -> None:
+    for key in ("dwpd", "over_provisioning", "waf", "gb_per_day", "target_years"):
+        value = options[key]
+        if value is not None and not math.isfinite(value):
+            raise click.UsageError(f"--{key.replace('_', '-')} {value}: give a number")
+    target = options["target_years"]
+    if not _LEAST_TARGET <= target <= _MOST_TARGET:
+        raise click.UsageError(
+            f"--target-years {target:g}: from {_LEAST_TARGET:.2g} (2 h, the longest epoch of a "
+            f"throttle) to {_MOST_TARGET:g} (nothing is simulated for longer)"
+        )
+
+
 def _traffic(options: dict[str, Any]) -> dict[str, Any]:
     given = [
         key for key in ("profile", "demand", "trace", "gb_per_day") if options[key] is not None
@@ -111,6 +125,9 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
             + ("missing" if not given else "given twice")
             + "; give one of --profile, --demand, --trace and --gb-per-day"
         )
+    for key in ("workload", "interval"):
+        if options[key] is not None and given != ["demand"]:
+            raise click.UsageError(f"--{key} describes --demand, which is not given")
     match given[0]:
         case "profile":
             return {"policy": "profile", "name": options["profile"]}
@@ -119,7 +136,7 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
                 "policy": "series",
                 "path": options["demand"],
                 "workload": options["workload"],
-                "interval": options["interval"],
+                "interval": options["interval"] or "30min",
             }
         case "trace":
             return {"policy": "trace", "trace": {"path": options["trace"]}}

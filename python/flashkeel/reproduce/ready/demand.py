@@ -6,19 +6,24 @@ from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.lives import CONDITIONS, PROFILES, plan, years
 from flashkeel.reproduce.session import Session
 
-_PAPER_YEARS = {"proxy": 1.15, "proj": 3.25, "exchange": 0.95, "map": 1.10, "msnfs": 1.07}
+# Derived from the paper's figures by its own formula; it does not print them.
+_DERIVED_YEARS = {"proxy": 1.15, "proj": 3.25, "exchange": 0.95, "map": 1.10, "msnfs": 1.07}
+# Derived too: proj must reach five years, and proxy must miss them.
+_DERIVED_WORTH = {"proj": 1.54, "proxy": 4.35}
 
 _PLAIN = Claim(
     "plain",
     "lifetime is capacity times cycles over daily traffic times write amplification",
-    "without throttling and recovery within 1 % of the formula on each trace",
-    _PAPER_YEARS,
+    "without throttling and recovery within 1 % of the formula on each trace; its years are "
+    "derived from the paper's volumes, amplification, capacities and cycles, not printed in it",
+    _DERIVED_YEARS,
 )
 _RECOVERY = Claim(
     "recovery",
     "recovery makes proj reach five years unthrottled, and proxy not",
-    "it is worth at least 1.54 times on proj and less than 4.35 times on proxy",
-    {"proj": 1.54, "proxy": 4.35},
+    "it is worth at least 1.54 times on proj and less than 4.35 times on proxy; both bounds are "
+    "derived from the paper's results, not printed in it",
+    _DERIVED_WORTH,
 )
 
 
@@ -31,12 +36,27 @@ def _measure(session: Session) -> Outcome:
         name: years(plan(name, "none").estimate(1, session.seed)) / plain[name]
         for name in ("proj", "proxy")
     }
-    # The paper's numbers are rounded to hundredths.
-    agree = all(abs(plain[n] - _PAPER_YEARS[n]) <= 0.01 * _PAPER_YEARS[n] for n in PROFILES)
+    # The derived years are rounded to hundredths.
+    agree = all(abs(plain[n] - _DERIVED_YEARS[n]) <= 0.01 * _DERIVED_YEARS[n] for n in PROFILES)
+    within = worth["proj"] >= _DERIVED_WORTH["proj"] and worth["proxy"] < _DERIVED_WORTH["proxy"]
     return Outcome(
         {
-            "plain": Finding(plain, agree),
-            "recovery": Finding(worth, worth["proj"] >= 1.54 and worth["proxy"] < 4.35),
+            # Neither can say more than that what went in was not lost on the way.
+            "plain": Finding(
+                plain,
+                None if agree else False,
+                "the years follow from the paper's own write amplification by the formula that "
+                "they are compared with"
+                if agree
+                else "the formula is not met",
+            ),
+            "recovery": Finding(
+                worth,
+                None if within else False,
+                "calibrated: the constants of recovery are ours and were chosen within the bounds"
+                if within
+                else "the constants of recovery are ours and miss the bounds",
+            ),
         },
         "synthetic",
         CONDITIONS,

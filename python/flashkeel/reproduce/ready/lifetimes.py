@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _UNTHROTTLED = Claim(
     "unthrottled",
     "without throttling only proj reaches five years",
-    "NT lasts at least 5 years on proj, less on the others",
+    "NT meets five years on proj, and misses them on the others",
     None,
 )
 _CLOSE = Claim(
     "ready-close",
     "READY lasts close to five years on every trace",
-    "between 4.95 and 5.5 years on each",
+    "it meets five years (p5 of the seeds, at most 0.5 % short), and lasts at most 5.5, on each",
     TARGET_YEARS,
 )
 _LONG = Claim(
@@ -50,11 +50,18 @@ def _measure(session: Session) -> Outcome:
     long = {
         f"{label} {name}": value for label in ("ST", "DT") for name, value in found[label].items()
     }
-    reached = [name for name in PROFILES if free[name] >= TARGET_YEARS]
+    reached = [name for name in PROFILES if lives[name]["none"].meets_target()]
+    kept = all(lives[name]["ready"].meets_target() for name in PROFILES)
     return Outcome(
         {
-            "unthrottled": Finding(free, reached == ["proj"]),
-            "ready-close": Finding(ready, all(4.95 <= y <= 5.5 for y in ready.values())),
+            "unthrottled": Finding(
+                free,
+                None if reached == ["proj"] else False,
+                "recovery was chosen so that proj lasts five years unthrottled: calibrated"
+                if reached == ["proj"]
+                else "",
+            ),
+            "ready-close": Finding(ready, kept and all(y <= 5.5 for y in ready.values())),
             "others-long": Finding(long, all(y >= 1.2 * TARGET_YEARS for y in long.values())),
         },
         "synthetic",

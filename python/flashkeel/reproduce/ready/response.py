@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
 from flashkeel import units
-from flashkeel.lifetime import GUARDS, Estimate, Guard
+from flashkeel.lifetime import GUARDS, Estimate, Guard, Plan
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.lives import (
     CONDITIONS,
     LABELS,
     PROFILES,
     all_lives,
+    in_parallel,
     response,
 )
 from flashkeel.reproduce.session import Session
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _BEST = Claim(
     "unthrottled-best",
     "without throttling response times are best",
-    "NT has the lowest mean response time of page writes on each trace, or as low",
+    "NT has the lowest mean response time of page writes on a small drive whose life is "
+    "simulated write by write under each throttle",
     None,
 )
 _ORDER = Claim(
@@ -37,20 +39,22 @@ _ORDER = Claim(
 _FACTOR = Claim(
     "factor",
     "READY's response time is 4.4 times better than ST's on average",
-    "ST's means, averaged over the traces, over READY's are at least 2.2, half of it",
+    "the geometric mean of ST's mean over READY's by trace is at least 2.2, half of it, over all "
+    "traces and over those on which READY holds writes",
     4.4,
 )
 _SWINGS = Claim(
     "cap-swings",
     "response times vary most under ST, which stops writes",
     "the standard deviation over the mean, of all pages, is larger under ST than under DT "
-    "and READY on each trace on which they hold writes",
+    "and READY on each trace; unknown where a throttle holds at most 1 % of the pages",
     None,
 )
 _HARD = Claim(
     "unpredictable",
     "READY and DT fluctuate most on proj and map, whose traffic is hard to predict",
-    "DT's variation is larger on both than on proxy, exchange and msnfs, and below ST's there",
+    "the variation of both is larger on proj and map than on proxy, exchange and msnfs, and below "
+    "ST's there; unknown where a throttle holds at most 1 % of the pages",
     None,
 )
 
@@ -58,40 +62,120 @@ _REGULAR = ("proxy", "exchange", "msnfs")
 _IRREGULAR = ("proj", "map")
 
 
+_LEAST_HELD = 0.01
+"""Share of the pages that a throttle holds, below which there is no variation to judge."""
+
+
 def _measure(session: Session) -> Outcome:
     lives = all_lives(session)
     means = _table(lives, "mean_ns")
     varied = _table(lives, "variation")
+    held = _table(lives, "held")
     ratios = {name: means["ST"][name] / means["READY"][name] for name in PROFILES}
-    # A throttle that holds nothing does not vary.
-    holding = [n for n in PROFILES if response(lives[n]["ready"], "held") > 0.01]
-    swings = all(
-        varied["ST"][name] > varied[label][name]
-        for label, names in (("DT", PROFILES), ("READY", holding))
-        for name in names
-    )
-    hard = min(varied["DT"][n] for n in _IRREGULAR) > max(varied["DT"][n] for n in _REGULAR)
-    hard &= all(varied["DT"][n] < varied["ST"][n] for n in _IRREGULAR)
-    best = all(means["NT"][n] <= 1.001 * min(m[n] for m in means.values()) for n in PROFILES)
     faster = all(means["READY"][n] < min(means["ST"][n], means["DT"][n]) for n in PROFILES)
-    factor = fmean(means["ST"].values()) / fmean(means["READY"].values())
+    small = _on_a_small_drive(session)
     return Outcome(
         {
-            "unthrottled-best": Finding(_milliseconds(means), best),
-            "ready-better": Finding(ratios, faster),
-            "factor": Finding(
-                factor,
-                factor >= 2.2,
-                "it depends on what recovery is worth, by constants of ours; by trace "
-                + ", ".join(f"{name} {units.significant(r)}" for name, r in ratios.items()),
+            "unthrottled-best": Finding(
+                _milliseconds({label: {"small drive": ns} for label, ns in small.items()}),
+                small["NT"] == min(small.values()),
+                "on the five traces it is so by construction, where all four share one measured "
+                "service time; a drive of 32 MiB under a constant demand is judged instead",
             ),
-            "cap-swings": Finding(_flat(varied), swings),
-            "unpredictable": Finding({n: varied["DT"][n] for n in PROFILES}, hard),
+            "ready-better": Finding(ratios, faster),
+            "factor": _factor(means, ratios, held["READY"]),
+            "cap-swings": _swings(varied, held),
+            "unpredictable": _unpredictable(varied, held),
         },
         "synthetic",
         CONDITIONS,
         partial(_draw, lives),
     )
+
+
+def _on_a_small_drive(session: Session) -> dict[str, float]:
+    """Return mean response times of whole lives that are simulated write by write."""
+    plans = [
+        Plan(
+            drive={"capacity": "32MiB", "over_provisioning": 0.25, "rated_cycles": 100},
+            traffic={"policy": "constant", "per_day": "10GB"},
+            throttle=guard,
+            target_years=1 / 365,
+            write_amplification=2.0,
+            method="plain",
+        )
+        for guard in GUARDS
+    ]
+    estimates = in_parallel(plans, 1, session.seed, session.jobs)
+    return {
+        LABELS[guard]: response(estimate, "mean_ns")
+        for guard, estimate in zip(GUARDS, estimates, strict=True)
+    }
+
+
+def _factor(
+    means: Mapping[str, Mapping[str, float]],
+    ratios: Mapping[str, float],
+    held: Mapping[str, float],
+) -> Finding:
+    holding = [ratios[name] for name in PROFILES if held[name] > _LEAST_HELD]
+    found = {
+        "geometric mean": geometric_mean(ratios.values()),
+        "where READY holds writes": geometric_mean(holding) if holding else None,
+        "mean of ST over mean of READY": fmean(means["ST"].values())
+        / fmean(means["READY"].values()),
+    }
+    judged = [value for value in list(found.values())[:2] if value is not None]
+    by_trace = ", ".join(f"{name} {units.significant(ratio)}" for name, ratio in ratios.items())
+    return Finding(
+        found,
+        min(judged) >= 2.2,
+        "it depends on what recovery is worth, by constants of ours; a trace on which READY holds "
+        f"nothing has ST's delay over a bare service time as its ratio; by trace {by_trace}",
+    )
+
+
+def _swings(
+    varied: Mapping[str, Mapping[str, float]], held: Mapping[str, Mapping[str, float]]
+) -> Finding:
+    pairs = [(label, name) for label in ("DT", "READY") for name in PROFILES]
+    judged, idle = _judged(pairs, held)
+    return _verdict(
+        _flat(varied), all(varied["ST"][name] > varied[label][name] for label, name in judged), idle
+    )
+
+
+def _unpredictable(
+    varied: Mapping[str, Mapping[str, float]], held: Mapping[str, Mapping[str, float]]
+) -> Finding:
+    judged, idle = _judged([(t, n) for t in ("DT", "READY") for n in PROFILES], held)
+    holds = True
+    for label in ("DT", "READY"):
+        regular = [varied[label][n] for t, n in judged if t == label and n in _REGULAR]
+        for name in _IRREGULAR:
+            if (label, name) in judged:
+                swing = varied[label][name]
+                holds &= swing > max(regular, default=0.0) and swing < varied["ST"][name]
+    return _verdict(
+        {f"{t} {n}": varied[t][n] for t in ("DT", "READY") for n in PROFILES}, holds, idle
+    )
+
+
+def _judged(
+    pairs: list[tuple[str, str]], held: Mapping[str, Mapping[str, float]]
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the pairs of throttle and trace with enough held, and the names of the others."""
+    judged = [(label, name) for label, name in pairs if held[label][name] > _LEAST_HELD]
+    return judged, [f"{label} on {name}" for label, name in pairs if (label, name) not in judged]
+
+
+def _verdict(found: Mapping[str, float], holds: bool, idle: list[str]) -> Finding:
+    """Return what the judged pairs say; unknown if they agree but some cannot be judged."""
+    if not idle:
+        return Finding(found, holds)
+    reason = f"holds at most 1 % of the pages: {', '.join(idle)}; the others "
+    reason += "agree with the rule" if holds else "do not agree with the rule"
+    return Finding(found, None if holds else False, reason)
 
 
 def _table(lives: Mapping[str, Mapping[Guard, Estimate]], key: str) -> dict[str, dict[str, float]]:

@@ -1,0 +1,53 @@
+"""Studies of READY: what is judged, and what is not."""
+
+import gzip
+
+from flashkeel.reproduce import Session
+from flashkeel.reproduce.ready import demand, real, response
+from flashkeel.reproduce.ready.lives import PROFILES
+
+EVEN = dict.fromkeys(PROFILES, 1.0)
+SWUNG = {"proxy": 0.1, "proj": 0.8, "exchange": 0.1, "map": 0.4, "msnfs": 0.1}
+VARIED = {"ST": dict.fromkeys(PROFILES, 9.0), "DT": SWUNG, "READY": SWUNG}
+HELD = {"DT": EVEN, "READY": EVEN}
+IDLE_ON_PROJ = {"DT": EVEN, "READY": EVEN | {"proj": 0.001}}
+
+
+def test_what_was_put_in_is_not_called_reproduced():
+    found = demand.STUDY.measure(Session(quick=True)).findings
+    assert found["plain"].holds is None and "formula" in found["plain"].reason
+    assert found["recovery"].holds is None and "calibrated" in found["recovery"].reason
+
+
+def test_the_factor_must_hold_where_writes_are_held_too():
+    means = {"ST": dict.fromkeys(PROFILES, 20.0), "READY": dict.fromkeys(PROFILES, 10.0)}
+    twice = dict.fromkeys(PROFILES, 2.0) | {"proj": 4000.0}
+    found = response._factor(means, twice, IDLE_ON_PROJ["READY"])
+    assert found.measured["geometric mean"] > 2.2
+    assert found.holds is False
+    assert response._factor(means, dict.fromkeys(PROFILES, 4.4), EVEN).holds is True
+
+
+def test_variation_is_judged_under_both_throttles():
+    for judge in (response._swings, response._unpredictable):
+        assert judge(VARIED, HELD).holds is True
+        assert judge(VARIED, IDLE_ON_PROJ).holds is None
+        assert "READY on proj" in judge(VARIED, IDLE_ON_PROJ).reason
+    ready_swings_on_proxy = VARIED | {"READY": SWUNG | {"proxy": 20.0}}
+    for judge in (response._swings, response._unpredictable):
+        assert judge(ready_swings_on_proxy, IDLE_ON_PROJ).holds is False
+
+
+def test_recorded_demands_are_judged_where_the_file_is_given(tmp_path):
+    rows = [f"w{n},{k},{(1 + k % 3) * 2 * 10**10}" for n in range(5) for k in range(96)]
+    text = "\n".join(["workload,window,write_bytes", *rows, ""])
+    (tmp_path / real.FILE).write_bytes(gzip.compress(text.encode()))
+    found = real.STUDY.measure(Session(quick=True, traces=tmp_path)).findings
+    assert found["guarantee"].measured["NT"] == 0
+    assert found["guarantee"].holds is True
+    assert found["cost"].holds is not None
+
+
+def test_without_the_file_recorded_demands_are_not_judged(tmp_path):
+    findings = real.STUDY.measure(Session(traces=tmp_path)).findings
+    assert all(found.holds is None and real.FILE in found.reason for found in findings.values())

@@ -175,14 +175,33 @@ fn bad_plans_are_refused() {
     let good = drive(32.0);
     for (key, value, part) in [
         ("target", json!("0s"), "target is zero"),
+        ("target", json!("1h"), "target is 1h"),
         ("write_amplification", json!(0.0), "write_amplification"),
         ("throttle", json!("redy"), "redy"),
         ("recovery", json!({ "onset": "0s" }), "wear.onset"),
         ("method", json!("plain"), "use \"fast-forward\""),
     ] {
-        let mut plan = json!({ "drive": good, "traffic": traffic });
+        let mut plan = json!({ "drive": good, "traffic": traffic, "throttle": "ready" });
         plan[key] = value;
         let message = refused(plan);
         assert!(message.contains(part), "{message}");
     }
+    // What tbw and dwpd are worth in cycles depends on the write amplification.
+    for endurance in ["tbw", "dwpd"] {
+        let mut drive = json!({ "capacity": "32MiB" });
+        drive[endurance] = if endurance == "tbw" { json!("5GB") } else { json!(0.1) };
+        let message = refused(json!({ "drive": drive, "traffic": traffic, "method": "plain" }));
+        assert!(message.contains("write_amplification is missing"), "{message}");
+    }
+}
+
+#[test]
+fn an_endurance_is_judged_at_its_write_amplification() {
+    // Less than half a cycle of what the host writes, but more of what is programmed.
+    let life = run(json!({
+        "drive": { "capacity": "64MiB", "tbw": "30MB" },
+        "traffic": { "policy": "constant", "per_day": "1GB" },
+        "write_amplification": 4.0,
+    }));
+    assert_eq!(life.endured.rated_cycles, 2.0);
 }

@@ -20,8 +20,8 @@ use flashkeel_config::{Node, Origin};
 use flashkeel_device::{
     Dynamic, Rated, Ready, SelfRecovery, StaticCap, ThrottleConfig, ThrottlePlan, WearConfig,
 };
-use flashkeel_engine::Span;
 use flashkeel_engine::units::Rate;
+use flashkeel_engine::{Span, Time};
 use flashkeel_workload::demand::profile::{PROFILES, WriteProfile};
 use flashkeel_workload::demand::series::Series;
 use flashkeel_workload::demand::{Demand, Traffic};
@@ -94,6 +94,11 @@ pub enum Method {
 /// Days of a year, here and in TBW and DWPD.
 pub(crate) const DAYS_PER_YEAR: f64 = 365.0;
 const DAY_S: u64 = 86_400;
+const DAY_NS: u64 = DAY_S * 1_000_000_000;
+/// Nobody asks for longer than a hundred years.
+const HORIZON: Time = Time(100 * 365 * DAY_NS);
+/// Longest epoch of the throttles' defaults.
+const LONGEST_EPOCH: Span = Span::from_secs(2 * 3_600);
 
 fn five_years() -> Span {
     Span::from_secs(5 * 365 * DAY_S)
@@ -133,11 +138,23 @@ impl LifetimePlan {
         if self.target == Span::ZERO {
             return Err(input("target is zero; a required lifetime is longer than that".into()));
         }
+        let plans_by_epochs = matches!(self.throttle, Guard::Dynamic | Guard::Ready);
+        if plans_by_epochs && self.target < LONGEST_EPOCH {
+            let target = self.target;
+            return Err(input(format!("target is {target}; dynamic and ready plan by epochs of up to 2h")));
+        }
         if let Some(factor) = self.write_amplification.filter(|factor| !(0.01..=1000.0).contains(factor)) {
             return Err(input(format!("write_amplification is {factor}; it must lie between 0.01 and 1000")));
         }
-        // Recovery is checked before a model is made with it.
-        self.wear(1.0).map_err(input)?;
+        // Checked before a model is made with them, as far as they are known: the
+        // cycles that tbw and dwpd mean depend on the write amplification.
+        match (self.write_amplification, &self.recovery) {
+            (Some(factor), _) => self.wear(factor).map(drop).map_err(input)?,
+            (None, Some(recovery)) => {
+                WearConfig::SelfRecovery(recovery.clone()).policy().validate().map_err(input)?;
+            }
+            (None, None) => {}
+        }
         let mut demand = self.traffic.policy().load(seed)?;
         if self.resample {
             demand = demand.resampled(seed);
@@ -176,11 +193,13 @@ impl LifetimePlan {
     /// Simulates every write.
     fn plain(&self, demand: &Demand, seed: u64) -> Result<Lifetime, Error> {
         let input = |message: String| Error::Input(message);
-        let factor = match (self.write_amplification, self.throttle) {
-            (None, Guard::StaticCap) => {
-                return Err(input("write_amplification is missing; a plain run sets its cap by it".into()));
-            }
-            (given, _) => given.unwrap_or(1.0),
+        let missing = |what| Err(input(format!("write_amplification is missing; a plain run {what} by it")));
+        let factor = match self.write_amplification {
+            Some(factor) => factor,
+            None if self.throttle == Guard::StaticCap => return missing("sets its cap"),
+            None if self.drive.rated_cycles.is_none() => return missing("turns tbw and dwpd into cycles"),
+            // Rated cycles are what they are, and the device counts what it programs.
+            None => 1.0,
         };
         let wear = self.wear(factor).map_err(input)?;
         let throttle = self.throttle(factor, &wear, demand);

@@ -63,7 +63,8 @@ pub struct Blocks {
     /// the mean.
     pub quantiles_over_mean: [f64; 5],
     /// Years until the first block is worn out. Where the life was not simulated
-    /// to its end this takes what was seen to go on, and is a lower bound.
+    /// to its end this takes what was seen to go on, and is a lower bound; none if
+    /// too few cycles were seen.
     pub first_worn_years: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ use flashkeel_workload::generators::patterns::Draw;
 use super::delays::Delays;
 use super::outcome::{Blocks, Endured, Lifetime};
 use super::years::Course;
-use super::{Drive, LifetimePlan};
+use super::{Drive, HORIZON, LifetimePlan};
 use crate::Error;
 
 /// What a short simulation has shown of a device.
@@ -46,8 +46,6 @@ pub(super) struct Simulation {
 const SETTLING: [u64; 2] = [1, 3];
 /// Pages written while it is watched.
 const WATCHED: u64 = 1 << 16;
-/// Time that can be simulated write by write: thirty years.
-const SIMULATED: Time = Time(30 * 365 * 86_400_000_000_000);
 /// Writes between two looks at what is left of the endurance.
 const LOOK: u64 = 64;
 
@@ -128,10 +126,10 @@ impl Simulation {
         let mut recorded = 0;
         let mut endurance = self.ssd.endurance();
         let mut time = 0;
-        while endurance.wear < endurance.rated_cycles && time < SIMULATED.0 {
+        while endurance.wear < endurance.rated_cycles && time < HORIZON.0 {
             for _ in 0..LOOK {
                 time = clock.next(&mut unused);
-                if self.now.0 + (time - recorded) > SIMULATED.0 {
+                if self.now.0 + (time - recorded) > HORIZON.0 {
                     break;
                 }
                 let (response, delay) = self.write(Span(time - recorded));

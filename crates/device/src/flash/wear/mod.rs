@@ -37,10 +37,15 @@ pub trait Build {
     /// # Errors
     /// A sentence naming the key and its range.
     fn validate(&self) -> Result<(), String> {
-        match self.rated_cycles() {
-            Some(0) => Err("wear.rated_cycles is 0; a block endures at least one cycle".into()),
-            _ => Ok(()),
-        }
+        endures(self.rated_cycles())
+    }
+}
+
+/// Refuses to wear out without a cycle.
+fn endures(rated_cycles: Option<u32>) -> Result<(), String> {
+    match rated_cycles {
+        Some(0) => Err("wear.rated_cycles is 0; a block endures at least one cycle".into()),
+        _ => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use flashkeel_engine::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Law};
+use super::{Build, Law, endures};
 
 /// Settings of `self-recovery`. The constants of READY, whose figure shows
 /// effective cycles over idle time, are not published. These are ours: with
@@ -49,9 +49,7 @@ impl Build for SelfRecovery {
     }
 
     fn validate(&self) -> Result<(), String> {
-        if self.rated_cycles == 0 {
-            return Err("wear.rated_cycles is 0; a block endures at least one cycle".into());
-        }
+        endures(Some(self.rated_cycles))?;
         if !(0.0..=10.0).contains(&self.gain_per_decade) {
             return Err(format!(
                 "wear.gain_per_decade is {}; it must lie between 0 and 10",

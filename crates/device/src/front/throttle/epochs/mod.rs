@@ -95,7 +95,7 @@ impl Throttle for Epochs {
             let (written, pages) = if epochs == 1 { (self.written, self.pages) } else { (0.0, 0.0) };
             let capacity = self.plan.capacity(now, length, &known, self.carried) + self.carried;
             self.estimator.adjust(length, written, capacity, pages);
-            self.predictor.close(self.written, now);
+            self.predictor.close(written, now);
         }
         let epoch = self.predictor.epoch();
         self.base = self.plan.capacity(now, epoch, &known, self.carried);
@@ -123,5 +123,31 @@ impl Throttle for Epochs {
             rest.from = passed.until;
         }
         Passed { pages, until: rest.from }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_an_idle_gap_the_last_epoch_is_one_without_writes() {
+        let plan = Plan { epochs: vec![Span::from_secs(1_800)], ..Plan::default() };
+        let endurance = Endurance {
+            rated_cycles: 100.0,
+            flash_bytes: 1e9,
+            cost: 1.0,
+            write_amplification: 1.0,
+            ..Endurance::default()
+        };
+        let expected_after = |epochs: u64| {
+            let mut throttle = Epochs::new(&plan, false);
+            throttle.review(Time::ZERO, &endurance);
+            throttle.delay(Time(1), 1 << 20);
+            throttle.review(Time(epochs * 1_800_000_000_000), &endurance);
+            throttle.predictor.expected
+        };
+        assert_eq!(expected_after(1), f64::from(1 << 20));
+        assert_eq!(expected_after(5), 0.0);
     }
 }

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::predictor::MINUTE;
 use crate::flash::Endurance;
 
+/// Share of the mean pace at which writes may always go on, however little of
+/// the endurance is left; ours, as the paper says only that writes never stop.
+const LEAST_PACE: f64 = 0.1;
+
 /// What is to be reached, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -73,8 +77,8 @@ impl Plan {
 
     /// Bytes that the host may write in an epoch that begins at `now`: what is
     /// left of the endurance but for `carried` bytes, divided by what is left of
-    /// the lifetime. Never nothing, so that writes never stop: the spare's share
-    /// of the mean pace at least, and the whole of it once the device has
+    /// the lifetime. Never nothing, so that writes never stop: a tenth of the mean
+    /// pace at least, and the whole of it once the device has
     /// outlived what the throttle knows of its endurance.
     pub(super) fn capacity(&self, now: Time, epoch: Span, endurance: &Known, carried: f64) -> f64 {
         let epoch = epoch.0 as f64;
@@ -83,7 +87,7 @@ impl Plan {
             return pace;
         }
         let epochs = self.lifetime.0.saturating_sub(now.0) as f64 / epoch;
-        ((endurance.left_bytes - carried) / epochs.max(1.0)).max(self.spare * pace)
+        ((endurance.left_bytes - carried) / epochs.max(1.0)).max(LEAST_PACE * pace)
     }
 }
 
@@ -103,5 +107,25 @@ impl Known {
             whole_bytes: endurance.rated_cycles * bytes_per_cycle,
             left_bytes: (endurance.rated_cycles - used) / cost * bytes_per_cycle,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::{Span, Time};
+
+    use super::{Known, Plan};
+
+    #[test]
+    fn writes_never_stop_even_without_a_spare() {
+        let plan = Plan { spare: 0.0, lifetime: Span::from_secs(36_000), ..Plan::default() };
+        let epoch = Span::from_secs(3_600);
+        let capacity = |left_bytes, carried| {
+            plan.capacity(Time::ZERO, epoch, &Known { whole_bytes: 1e6, left_bytes }, carried)
+        };
+        assert_eq!(capacity(1e6, 0.0), 1e5);
+        assert_eq!(capacity(1e3, 0.0), 1e4);
+        assert_eq!(capacity(1e3, 1e3), 1e4);
+        assert_eq!(capacity(0.0, 0.0), 1e5);
     }
 }

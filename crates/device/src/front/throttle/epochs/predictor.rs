@@ -22,7 +22,8 @@ pub(super) struct Predictor {
     minutes: Vec<f64>,
     /// The latest minute counted.
     latest: u64,
-    expected: f64,
+    /// Bytes that the next epoch is expected to write.
+    pub(super) expected: f64,
     wrong: u32,
     has_chosen: bool,
 }
@@ -69,6 +70,8 @@ impl Predictor {
 
     /// An epoch ended at `now` in which `written` bytes were written.
     pub fn close(&mut self, written: f64, now: Time) {
+        // Minutes that nothing was written in have not been counted.
+        self.count(Time(now.0 - 1), 0.0);
         let is_wrong = (written - self.expected).abs() > WRONG * self.expected;
         self.wrong = if is_wrong { self.wrong + 1 } else { 0 };
         self.expected = written;
@@ -103,5 +106,18 @@ impl Predictor {
             self.expected = f64::NAN;
         }
         (self.chosen, self.wrong, self.has_chosen) = (best, 0, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minutes_without_writes_are_not_those_of_the_day_before() {
+        let mut predictor = Predictor::new(&[Span(30 * MINUTE)]);
+        (0..60).for_each(|minute| predictor.count(Time(minute * MINUTE), 1e6));
+        predictor.close(0.0, Time((KEPT as u64 + 60) * MINUTE));
+        assert!(predictor.minutes.iter().all(|&bytes| bytes == 0.0));
     }
 }

@@ -51,12 +51,11 @@ const MODEL_BYTES: f64 = (256u64 << 20) as f64;
 /// Most bytes that a plain run writes: minutes of computing.
 const PLAIN_BYTES: f64 = 2e12;
 const FLASH_PAGE: u64 = 8 << 10;
-const CHANNELS: u32 = 4;
-/// Flash of a chip, 32 Gbit, and the fewest and most chips that are simulated;
-/// ours. Small drives keep so many that programs overlap, and more than the most
-/// change no response time of one write after the other.
+const CHIPS: u64 = 8;
+/// Flash of a real chip, 32 Gbit, and the most of them that one of the model's
+/// stands for; ours.
 const CHIP_BYTES: f64 = 4e9;
-const CHIPS: (f64, f64) = (8.0, 32.0);
+const MOST_CHIPS: f64 = 4.0;
 
 impl Drive {
     /// Checks the settings.
@@ -160,17 +159,15 @@ impl Drive {
     /// AutoSSD's, its map in memory and nothing padded.
     fn scaled(&self, scale: f64, wear: WearConfig, throttle: ThrottleConfig) -> Result<DeviceConfig, String> {
         let pages = self.flash_bytes() * scale / FLASH_PAGE as f64;
-        let chips_per_channel = (self.flash_bytes() / CHIP_BYTES).clamp(CHIPS.0, CHIPS.1) as u32 / CHANNELS;
-        let chips = CHANNELS * chips_per_channel;
         // Blocks as large as leaves a hundred and more on each chip.
-        let pages_per_block = (pages / f64::from(chips) / 128.0).clamp(8.0, 256.0) as u32;
-        let blocks = (pages / f64::from(chips * pages_per_block)).round().max(1.0) as u32;
+        let pages_per_block = (pages / CHIPS as f64 / 128.0).clamp(8.0, 256.0) as u64;
+        let blocks = (pages / (CHIPS * pages_per_block) as f64).round().max(1.0) as u32;
         let geometry = GeometryConfig {
-            channels: CHANNELS,
-            chips_per_channel,
+            channels: 4,
+            chips_per_channel: CHIPS as u32 / 4,
             planes_per_chip: 1,
             blocks_per_plane: blocks,
-            pages_per_block,
+            pages_per_block: pages_per_block as u32,
             page_size: Bytes(FLASH_PAGE),
             multi_plane: false,
         };
@@ -185,12 +182,17 @@ impl Drive {
             throttle,
             ..DeviceConfig::default()
         };
+        // So many chips work at once as one would that is as much faster.
+        let stands_for = (self.flash_bytes() / CHIP_BYTES / CHIPS as f64).clamp(1.0, MOST_CHIPS);
+        let timing = &mut config.timing;
+        let times = timing.read.iter_mut().chain(&mut timing.program).chain([&mut timing.erase]);
+        times.for_each(|time| time.0 = (time.0 as f64 / stands_for) as u64);
         if let Some(threshold) = self.wear_levelling {
             config.wear_levelling = WearLevellingConfig { enabled: true, threshold, ..Default::default() };
         }
-        config.gc.start_below = chips + chips / 2;
-        config.gc.stop_above = 2 * chips;
-        config.gc.concurrent_victims = chips / CHANNELS;
+        config.gc.start_below = CHIPS as u32 + 4;
+        config.gc.stop_above = CHIPS as u32 + 8;
+        config.gc.concurrent_victims = 2;
         config.precondition.pattern = Pattern::Random;
         config.precondition.read_counts_below = 0;
         Ok(config)

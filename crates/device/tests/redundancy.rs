@@ -36,6 +36,8 @@ fn every_stripe_gets_its_parity() {
         let expected = data / (u64::from(width) - 1);
         assert!(parity.abs_diff(expected) <= 8, "width {width}: {parity} parity pages for {data} of data");
         assert!(counters.operations(Purpose::Erase) > 100);
+        let waf = (data + parity) as f64 * 4.0 / 20_000.0;
+        assert_eq!(ssd.report().waf, Some(waf), "parity counts in the write amplification");
     }
 }
 
@@ -90,4 +92,21 @@ fn impossible_stripes_are_refused() {
     }
     let error = rain("none".into(), "reconstruct").validate().expect_err("nothing to rebuild from");
     assert!(error.contains("read_path") && error.contains("redundancy"), "{error}");
+}
+
+#[test]
+fn reads_blocked_by_scrubbing_are_rebuilt_too() {
+    let rebuilt = |read_path: &str| {
+        let mut config = rain(stripes_of(4), read_path);
+        config.precondition.pattern = flashkeel_device::Pattern::Sequential;
+        config.precondition.read_counts_below = 0;
+        (config.scrub.enabled, config.scrub.start_above, config.scrub.stop_below) = (true, 50, 1);
+        let mut ssd = ready(&config, 1);
+        let reads = closed_loop(&mut ssd, 2, random_pages(Operation::Read, 512, 20_000, 2));
+        assert!(ssd.counters().operations(Purpose::ScrubErase) > 0);
+        (ssd.counters().operations(Purpose::Rebuild), mean_ns(&reads, Cause::BehindScrub))
+    };
+    let ((none, behind), (many, less_behind)) = (rebuilt("plain"), rebuilt("reconstruct"));
+    assert!(none == 0 && many > 0, "{none} and {many} reads of other pages");
+    assert!(less_behind < behind / 2, "{less_behind} ns behind scrubbing instead of {behind} ns");
 }

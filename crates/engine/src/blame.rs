@@ -97,6 +97,11 @@ impl Cause {
                 | Cause::NoFreeBlock
         )
     }
+
+    /// Whether work that no request asked for is behind this cause.
+    pub const fn is_background(self) -> bool {
+        self.is_gc() || matches!(self, Cause::BehindScrub | Cause::BehindWearLevelling | Cause::BehindFold)
+    }
 }
 
 /// Entries of a ledger: the causes, and zeros up to whole vector registers, so

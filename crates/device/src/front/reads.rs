@@ -11,7 +11,6 @@ impl Ssd {
     /// Goes on with a read whose delay is over: generates its next flash
     /// operation, and schedules the one after it.
     pub(crate) fn continue_read(&mut self, now: Time, index: u32) {
-        let mut generated = false;
         loop {
             let request = &self.requests[index];
             let (lpn, end) = (request.next, request.end);
@@ -39,19 +38,25 @@ impl Ssd {
                 self.requests[index].held_back = true;
                 return;
             }
-            if generated {
-                let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
-                self.machine.schedule(now + delay, Event::Request(index));
+            if !self.requests[index].is_generated {
+                self.schedule_generation(now, index);
                 return;
             }
+            self.requests[index].is_generated = false;
             self.generate_read(now, index, part, local, ppn);
-            generated = true;
         }
         self.requests[index].issued = true;
         if self.requests[index].outstanding == 0 {
             self.requests[index].pass(now, Cause::Controller);
             self.complete(now, index);
         }
+    }
+
+    /// Lets the request go on when its next flash read is generated.
+    fn schedule_generation(&mut self, now: Time, index: u32) {
+        self.requests[index].is_generated = true;
+        let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
+        self.machine.schedule(now + delay, Event::Request(index));
     }
 
     /// Reads the flash page of the request's next logical page, together with
@@ -128,7 +133,6 @@ impl Ssd {
             return self.complete(now, operation.owner);
         }
         request.held_back = false;
-        let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
-        self.machine.schedule(now + delay, Event::Request(operation.owner));
+        self.schedule_generation(now, operation.owner);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct RequestState {
     /// Bit set of the partitions whose flush it has to wait for, because it
     /// caused or commanded it.
     pub awaited_flushes: u64,
+    /// The delay of generating its next flash read is over.
+    pub is_generated: bool,
     /// It generates no further read before one of those on their way is done.
     pub held_back: bool,
     /// The request behind it in a queue of waiting requests.
@@ -76,6 +78,7 @@ impl Requests {
             outstanding: 0,
             issued: false,
             awaited_flushes: 0,
+            is_generated: false,
             held_back: false,
             behind: NONE,
             owner: Cause::Controller,

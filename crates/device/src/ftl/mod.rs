@@ -182,8 +182,10 @@ impl Ftl {
             ..Signals::default()
         };
         signals.set(Task::Gc, self.gc_is_active(), self.gc_shortfall());
-        signals.set(Task::Scrub, self.scrub_is_active(), self.scrub_excess());
-        signals.set(Task::WearLevelling, self.wear_levelling_is_active(), self.wear_levelling_excess());
+        let is_at_work = |mover| self.relocation[mover].is_at_work();
+        signals.set(Task::Scrub, is_at_work(Mover::Scrub), self.scrub_excess());
+        let excess = self.wear_levelling_excess();
+        signals.set(Task::WearLevelling, is_at_work(Mover::WearLevelling), excess);
         signals
     }
 

@@ -216,9 +216,9 @@ impl Ftl {
         match writer {
             Writer::Host => {}
             Writer::Map => self.evict(now, machine),
-            Writer::Gc => self.wake(now, Mover::Gc, machine),
-            Writer::Scrub => self.wake(now, Mover::Scrub, machine),
-            Writer::WearLevelling => self.wake(now, Mover::WearLevelling, machine),
+            Writer::Gc => self.moved(now, Mover::Gc, machine),
+            Writer::Scrub => self.moved(now, Mover::Scrub, machine),
+            Writer::WearLevelling => self.moved(now, Mover::WearLevelling, machine),
         }
     }
 

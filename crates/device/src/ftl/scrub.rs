@@ -113,14 +113,8 @@ impl Ftl {
         // Others cannot be emptied now, or are being.
         if !self.scrub.active && self.blocks.state(block) == BlockState::Full {
             self.scrub.active = true;
-            machine.wake_control(now);
             self.wake(now, Mover::Scrub, machine);
         }
-    }
-
-    /// Whether scrubbing is at work.
-    pub fn scrub_is_active(&self) -> bool {
-        self.scrub.active || self.relocation[Mover::Scrub].jobs() > 0
     }
 
     /// Reads by which the most read block is above the start threshold

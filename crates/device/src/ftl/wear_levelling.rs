@@ -79,13 +79,7 @@ impl Ftl {
     /// `block` of `domain` has been erased: it may be worn too much for what
     /// the host writes.
     #[inline]
-    pub(super) fn wear_levelling_check(
-        &mut self,
-        now: Time,
-        domain: u32,
-        block: BlockId,
-        machine: &mut Machine,
-    ) {
+    pub(super) fn wear_levelling_check(&mut self, domain: u32, block: BlockId) {
         let erases = self.blocks.erase_count(block);
         let state = &mut self.wear_levelling.domains[domain as usize];
         if erases.saturating_sub(state.least_erased) <= self.wear_levelling.threshold {
@@ -94,7 +88,6 @@ impl Ftl {
         state.least_erased = self.blocks.erase_range(domain).0;
         if !state.due && self.worn_pair(domain).is_some() {
             self.wear_levelling.domains[domain as usize].due = true;
-            machine.wake_control(now);
         }
     }
 
@@ -106,12 +99,6 @@ impl Ftl {
         let erases = |block| self.blocks.erase_count(block);
         let ahead = erases(most_worn).saturating_sub(erases(coldest));
         (ahead > self.wear_levelling.threshold).then_some(coldest)
-    }
-
-    /// Whether wear levelling is at work.
-    pub fn wear_levelling_is_active(&self) -> bool {
-        self.wear_levelling.domains.iter().any(|domain| domain.due)
-            || self.relocation[Mover::WearLevelling].jobs() > 0
     }
 
     /// Erases by which the most worn block is ahead of the least worn one of

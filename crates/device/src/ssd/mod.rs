@@ -170,12 +170,23 @@ impl Ssd {
             request.owner = Cause::Throttle;
             request.pass(begin, Cause::Controller);
         }
+        let reads_flash = request.operation == Operation::Read && self.begins_in_flash(index);
+        self.requests[index].is_generated = reads_flash;
         let controller = &self.machine.controller;
         let mut delay = controller.lookup.draw(&mut self.machine.random);
-        if request.operation == Operation::Read {
+        if reads_flash {
             delay += controller.host_generation.draw(&mut self.machine.random);
         }
         self.machine.schedule(begin + delay, Event::Request(index));
+    }
+
+    /// Whether a read will need flash for its first page: a page in memory, or
+    /// never written, needs no operation.
+    #[inline]
+    fn begins_in_flash(&self, index: u32) -> bool {
+        let (part, local) = self.locate(self.requests[index].first);
+        let Partition { ftl, buffer } = &self.partitions[part];
+        buffer.triggers.read || ftl.map.flash_home(local).is_some()
     }
 
     /// Goes on with a request whose delay or map load is over.

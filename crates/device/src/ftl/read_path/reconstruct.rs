@@ -14,7 +14,7 @@ pub struct Reconstruct {}
 
 impl ReadPath for Reconstruct {
     fn avoids(&self, chip: ChipState) -> bool {
-        chip.occupant.is_some_and(Cause::is_gc)
+        chip.occupant.is_some_and(Cause::is_background)
     }
 
     fn rebuilds(&self, _chip: ChipState, rebuild: Rebuild) -> bool {

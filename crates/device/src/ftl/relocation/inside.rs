@@ -74,6 +74,7 @@ impl Ftl {
         operation.owner = index as u32;
         operation.entries = entries;
         operation.span = span;
+        self.relocation[Mover::Gc].outstanding += 1;
         machine.enqueue(now, id);
         true
     }
@@ -128,6 +129,7 @@ impl Ftl {
     /// Pages have been moved within a chip.
     pub fn move_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let job = operation.owner;
+        self.relocation[Mover::Gc].outstanding -= 1;
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         let mut next = operation.entries;
         let mut moved = 0;

@@ -95,6 +95,8 @@ pub(crate) struct Moves {
     max_moving: u32,
     /// 4 KiB pages being moved: from the generation of their read on.
     pub moving: u32,
+    /// Flash operations generated and not done.
+    pub outstanding: u32,
     /// Jobs with pages that have not been looked at.
     unread_jobs: u32,
     /// Jobs whose block is empty and may be erased.
@@ -112,11 +114,18 @@ impl Moves {
             domains: vec![DomainMoves { jobs: 0, staged: Lane::EMPTY }; domains as usize],
             max_moving,
             moving: 0,
+            outstanding: 0,
             unread_jobs: 0,
             erasable: VecDeque::new(),
             ticking: false,
             turn: 0,
         }
+    }
+
+    /// Whether anything is generated or on its way. Blocks may be half emptied
+    /// all the same: their data waits for a free block.
+    pub fn is_at_work(&self) -> bool {
+        self.ticking || self.outstanding > 0
     }
 
     /// Blocks being emptied.

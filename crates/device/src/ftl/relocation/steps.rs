@@ -17,6 +17,7 @@ impl Ftl {
     pub fn wake(&mut self, now: Time, mover: Mover, machine: &mut Machine) {
         if !self.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover, machine) {
             self.relocation[mover].ticking = true;
+            machine.wake_control(now);
             let delay = machine.controller.background_generation.draw(&mut machine.random);
             machine.schedule(now + delay, Event::Relocate(u32::from(self.index), mover as u32));
         }
@@ -139,6 +140,7 @@ impl Ftl {
         operation.target = block.0;
         operation.owner = index;
         job.erases += 1;
+        self.relocation[mover].outstanding += 1;
         machine.enqueue(now, id);
         true
     }
@@ -156,7 +158,9 @@ impl Ftl {
             }
             let mut lane = self.relocation[mover].domains[domain as usize].staged;
             let id = self.form(now, &mut lane, count, mover.program(), domain, machine);
-            self.relocation[mover].domains[domain as usize].staged = lane;
+            let moves = &mut self.relocation[mover];
+            moves.domains[domain as usize].staged = lane;
+            moves.outstanding += 1;
             let placed = self.try_place(now, id, machine);
             assert!(placed, "{mover:?} has an open block or may open one");
             return true;
@@ -205,6 +209,7 @@ impl Ftl {
             let moves = &mut self.relocation[mover];
             moves.turn = index + 1;
             moves.moving += valid;
+            moves.outstanding += 1;
             self.blocks.begin_read(block);
             let operations = &mut machine.dispatcher.operations;
             let id = operations.create(now, mover.read(), mover.task(), self.index, Cause::Controller);
@@ -249,6 +254,7 @@ impl Ftl {
         let mut valid = self.map.valid_run(first, self.slots_per_page);
         job.copies += valid.count_ones();
         let moves = &mut self.relocation[mover];
+        moves.outstanding -= 1;
         moves.moving = moves.moving - u32::from(operation.slots) + valid.count_ones();
         while valid != 0 {
             let ppn = Ppn(first.0 + valid.trailing_zeros());
@@ -258,6 +264,12 @@ impl Ftl {
         }
         self.read_done(now, operation, machine);
         self.check_job(now, index, machine);
+        self.wake(now, mover, machine);
+    }
+
+    /// A page of moved data has been programmed.
+    pub(in crate::ftl) fn moved(&mut self, now: Time, mover: Mover, machine: &mut Machine) {
+        self.relocation[mover].outstanding -= 1;
         self.wake(now, mover, machine);
     }
 
@@ -305,8 +317,9 @@ impl Ftl {
     /// A block has been erased.
     pub fn erase_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         debug_assert_ne!(operation.owner, NONE);
-        let job = &mut self.relocation.jobs[operation.owner as usize];
-        if job.erases < self.stripes.width() {
+        let Job { mover, erases, .. } = self.relocation.jobs[operation.owner as usize];
+        self.relocation[mover].outstanding -= 1;
+        if erases < self.stripes.width() {
             return self.make_erasable(now, operation.owner, machine);
         }
         self.erased(now, operation.owner, machine);
@@ -323,7 +336,7 @@ impl Ftl {
         }
         self.relocation[mover].domains[domain as usize].jobs -= 1;
         self.gc_gained(domain);
-        self.wear_levelling_check(now, domain, block, machine);
+        self.wear_levelling_check(domain, block);
         self.retry_stalled(now, domain, machine);
         self.wake_all(now, machine);
     }

@@ -38,7 +38,8 @@ pub struct DeviceConfig {
     pub logical_capacity: Bytes,
     /// Processing delays and queue limits of the controller.
     pub controller: ControllerConfig,
-    /// Memory for map pages: `"all"`, or a size.
+    /// Memory for map pages: `"all"`, or a size. Changed pages that leave it are
+    /// programmed together as they fill a flash page, and are kept until then.
     pub map_cache: MapCacheSize,
     /// Where a logical page may be placed.
     pub allocation: AllocationConfig,

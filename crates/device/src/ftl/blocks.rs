@@ -42,18 +42,20 @@ pub struct Blocks {
     programs: Vec<u16>,
     /// Reads generated but not done; an erase waits for them.
     readers: Vec<u32>,
-    /// Flash reads since the last erase.
+    /// Flash reads since the last erase, of each chip's part of each block.
     read_counts: Vec<u32>,
     erase_counts: Vec<u32>,
     free: Vec<VecDeque<u32>>,
     free_by_domain: Vec<u32>,
     per_chip: u32,
     chips_per_domain: u32,
+    /// Parts of a block: one on each chip of a stripe.
+    width: u32,
 }
 
 impl Blocks {
     /// All free, in `domains` domains of equal numbers of chips.
-    pub fn new(chips: u32, per_chip: u32, domains: u32) -> Self {
+    pub fn new(chips: u32, per_chip: u32, domains: u32, width: u32) -> Self {
         let count = (chips * per_chip) as usize;
         let chips_per_domain = chips / domains;
         Blocks {
@@ -65,12 +67,13 @@ impl Blocks {
             dead: vec![0; domains as usize],
             programs: vec![0; count],
             readers: vec![0; count],
-            read_counts: vec![0; count],
+            read_counts: vec![0; count * width as usize],
             erase_counts: vec![0; count],
             free: (0..chips).map(|chip| (chip * per_chip..(chip + 1) * per_chip).collect()).collect(),
             free_by_domain: vec![chips_per_domain * per_chip; domains as usize],
             per_chip,
             chips_per_domain,
+            width,
         }
     }
 
@@ -177,10 +180,16 @@ impl Blocks {
         blocks.map(|block| BlockId(block as u32))
     }
 
-    /// Flash reads of a block since its last erase.
+    /// The places of a block's parts in `read_counts`.
+    fn parts(&self, block: BlockId) -> std::ops::Range<usize> {
+        let (block, width) = (block.0 as usize, self.width as usize);
+        block * width..(block + 1) * width
+    }
+
+    /// Flash reads of a block since its last erase: of the part with the most.
     #[inline]
     pub fn read_count(&self, block: BlockId) -> u32 {
-        self.read_counts[block.0 as usize]
+        self.read_counts[self.parts(block)].iter().copied().max().unwrap_or(0)
     }
 
     /// Most flash reads of any block since its last erase.
@@ -206,7 +215,8 @@ impl Blocks {
         full.max_by_key(|&block| self.read_count(block))
     }
 
-    /// Blocks with at least `reads` flash reads since their last erase.
+    /// Blocks, counted chip by chip, with at least `reads` flash reads since
+    /// their last erase.
     pub fn read_at_least(&self, reads: u32) -> u32 {
         self.read_counts.iter().filter(|&&count| count >= reads).count() as u32
     }
@@ -303,10 +313,11 @@ impl Blocks {
         self.readers[block.0 as usize] += 1;
     }
 
-    /// A read of the block is done; true when none is left.
+    /// A read of one of the block's parts is done; true when none of the block
+    /// is left.
     #[inline]
-    pub fn end_read(&mut self, block: BlockId) -> bool {
-        self.read_counts[block.0 as usize] += 1;
+    pub fn end_read(&mut self, block: BlockId, part: u32) -> bool {
+        self.read_counts[(block.0 * self.width + part) as usize] += 1;
         self.readers[block.0 as usize] -= 1;
         self.readers[block.0 as usize] == 0
     }
@@ -323,7 +334,8 @@ impl Blocks {
         debug_assert_eq!(self.states[index], BlockState::Victim);
         debug_assert_eq!((self.valid(block), self.readers[index], self.programs[index]), (0, 0, 0));
         self.states[index] = BlockState::Free;
-        self.read_counts[index] = 0;
+        let parts = self.parts(block);
+        self.read_counts[parts].fill(0);
         self.erase_counts[index] += 1;
         let chip = self.chip(block);
         self.free[chip as usize].push_back(block.0);
@@ -370,7 +382,7 @@ impl Blocks {
         self.dead.fill(0);
         (0..self.len()).for_each(|block| self.count_dead(BlockId(block), 1));
         for table in [&mut self.closed, &mut self.read_counts, &mut self.erase_counts] {
-            *table = read(blocks)?;
+            *table = read(table.len())?;
         }
         self.closes = read(1)?[0];
         self.free_by_domain.fill(0);
@@ -389,14 +401,15 @@ impl Blocks {
 
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
-        self.keys.len() * (6 * 4 + 2 + 1)
+        self.keys.len() * (5 * 4 + 2 + 1) + self.read_counts.len() * 4
     }
 
     /// Gives every block in use a random read count below `limit`, as past
     /// reads would have left it (AutoSSD, "Workload and Test Settings").
     pub fn randomise_read_counts(&mut self, limit: u32, random: &mut Stream) {
-        for (count, state) in self.read_counts.iter_mut().zip(&self.states) {
-            *count = if *state == BlockState::Free { 0 } else { random.below(u64::from(limit)) as u32 };
+        let parts = self.read_counts.chunks_mut(self.width as usize);
+        for (counts, state) in parts.zip(&self.states).filter(|(_, state)| **state != BlockState::Free) {
+            counts.fill_with(|| random.below(u64::from(limit)) as u32);
         }
     }
 }

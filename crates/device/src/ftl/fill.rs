@@ -34,8 +34,7 @@ pub struct PreconditionConfig {
     pub pattern: Pattern,
     /// Fraction of the logical capacity that is written.
     pub fill: f64,
-    /// Every written block starts with a random read count below this; so does
-    /// the mean of a stripe's blocks, which are counted together.
+    /// Every written block starts with a random read count below this.
     pub read_counts_below: u32,
     /// Seed of this state, if runs with different seeds are to start from the
     /// same one; the run's own if absent.
@@ -141,8 +140,7 @@ impl Ftl {
             self.warm_map_cache(random);
         }
         if config.read_counts_below > 0 {
-            let width = self.stripes.width();
-            self.blocks.randomise_read_counts(config.read_counts_below.saturating_mul(width), random);
+            self.blocks.randomise_read_counts(config.read_counts_below, random);
         }
         let host_pages = filled + rounds.len() as u64 * (filled / ROUND_DIVISOR).max(1);
         let write_amplification = rounds.last().copied().unwrap_or(1.0);

@@ -128,7 +128,7 @@ impl Ftl {
             allocation: layout.allocation.clone(),
             domains,
             map: Map::new(all_lpns, ppns),
-            blocks: Blocks::new(stripes.groups(), geometry.blocks_per_chip, domains),
+            blocks: Blocks::new(stripes.groups(), geometry.blocks_per_chip, domains, stripes.width()),
             wear: layout
                 .wear
                 .policy()

@@ -226,7 +226,8 @@ impl Ftl {
     #[inline]
     pub fn read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
-        if self.blocks.end_read(block) && self.blocks.state(block) == super::BlockState::Victim {
+        let part = self.stripes.member_of(operation.target - block.0 * self.pages_per_block);
+        if self.blocks.end_read(block, part) && self.blocks.state(block) == super::BlockState::Victim {
             self.readers_gone(now, block, machine);
         }
         self.scrub_check(now, block, machine);

@@ -16,8 +16,8 @@ use crate::machine::Machine;
 pub struct ScrubConfig {
     /// Whether blocks are scrubbed at all.
     pub enabled: bool,
-    /// Reads of a block since its last erase above which scrubbing starts. A
-    /// stripe's blocks are counted together, as their mean.
+    /// Reads of a block since its last erase above which scrubbing starts. The
+    /// blocks of a stripe are scrubbed together.
     pub start_above: u32,
     /// Largest read count of any block below which scrubbing stops.
     pub stop_below: u32,
@@ -69,7 +69,7 @@ impl ScrubConfig {
     }
 }
 
-/// More reads than any block survives, times the widest stripe, fit 32 bits.
+/// More reads than any block survives.
 const MOST_READS: u32 = 1 << 24;
 
 /// The scrubbing task of one partition.
@@ -87,12 +87,11 @@ pub(crate) struct Scrub {
 impl Scrub {
     /// At rest.
     pub fn new(layout: &Layout) -> Self {
-        let (config, width) = (&layout.scrub, layout.partition.stripe_width);
+        let config = &layout.scrub;
         // Counts have no threshold where nothing is scrubbed.
-        let start_above = if config.enabled { config.start_above * width } else { u32::MAX };
         Scrub {
-            start_above,
-            stop_below: config.stop_below * width,
+            start_above: if config.enabled { config.start_above } else { u32::MAX },
+            stop_below: config.stop_below,
             max_jobs: layout.partition.scrub_jobs,
             active: false,
         }
@@ -123,7 +122,7 @@ impl Ftl {
         if !self.scrub.active {
             return 0;
         }
-        self.blocks.max_read_count().saturating_sub(self.scrub.start_above) / self.stripes.width()
+        self.blocks.max_read_count().saturating_sub(self.scrub.start_above)
     }
 
     /// Blocks, counted chip by chip, that scrubbing has to rewrite before it
@@ -132,7 +131,7 @@ impl Ftl {
         if !self.scrub.active {
             return 0;
         }
-        self.blocks.read_at_least(self.scrub.stop_below) * self.stripes.width()
+        self.blocks.read_at_least(self.scrub.stop_below)
     }
 
     #[inline]

@@ -56,7 +56,7 @@ impl Ssd {
         }));
         values.push(self.requests.len() as u64);
         let counts = self.partitions.iter().map(|partition| partition.ftl.blocks.max_read_count());
-        values.push(u64::from(counts.max().unwrap_or(0) / self.layout.partition.stripe_width));
+        values.push(u64::from(counts.max().unwrap_or(0)));
         values.push(is_active(Task::Scrub));
         values.push(sum(|partition| u64::from(partition.ftl.scrub_blocks_due())));
         values.push(is_active(Task::WearLevelling));

@@ -42,8 +42,13 @@ impl Stripes {
     /// chip's own block.
     #[inline]
     pub fn locate(&self, group: u32, page: u32) -> (ChipId, u32) {
-        let row = page >> self.width_shift;
-        (self.member(group, (page + row) & (self.width() - 1)), row)
+        (self.member(group, self.member_of(page)), page >> self.width_shift)
+    }
+
+    /// Which member of a group holds a page of its block.
+    #[inline]
+    pub fn member_of(&self, page: u32) -> u32 {
+        (page + (page >> self.width_shift)) & (self.width() - 1)
     }
 
     /// Whether a page of a block holds parity.

@@ -58,10 +58,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Says whether `task` is at work, and how far it is from its target.
+    /// Says whether `task` is at work, and how far it is from its target: a task
+    /// that cannot go on has no error that a share would correct.
     pub fn set(&mut self, task: Task, active: bool, error: u32) {
         self.active |= u32::from(active) << task as u32;
-        self.error[task as usize] = error;
+        self.error[task as usize] = if active { error } else { 0 };
     }
 
     /// Whether `task` is at work.

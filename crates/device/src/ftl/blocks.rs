@@ -408,7 +408,7 @@ impl Blocks {
     /// reads would have left it (AutoSSD, "Workload and Test Settings").
     pub fn randomise_read_counts(&mut self, limit: u32, random: &mut Stream) {
         let parts = self.read_counts.chunks_mut(self.width as usize);
-        for (counts, state) in parts.zip(&self.states).filter(|(_, state)| **state != BlockState::Free) {
+        for (counts, _) in parts.zip(&self.states).filter(|(_, state)| **state != BlockState::Free) {
             counts.fill_with(|| random.below(u64::from(limit)) as u32);
         }
     }

@@ -48,7 +48,7 @@ class Result:
         """Return the result as JSON, with blame tables and histograms if `detail`."""
         if detail:
             return json.dumps(self.document, ensure_ascii=False, allow_nan=False)
-        runs = [{k: v for k, v in run.items() if k != "detail"} for run in self.document["runs"]]
+        runs = [_without_detail(run) for run in self.document["runs"]]
         return json.dumps(
             self.document | {"runs": runs}, indent=2, ensure_ascii=False, allow_nan=False
         )
@@ -62,3 +62,10 @@ class Result:
         from flashkeel import storage
 
         storage.save(self, Path(directory), overwrite)
+
+
+def _without_detail(run: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in run.items() if key != "detail"}
+    if "tenants" in kept:
+        kept["tenants"] = [_without_detail(tenant) for tenant in kept["tenants"]]
+    return kept

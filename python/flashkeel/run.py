@@ -55,6 +55,12 @@ class Run:
         source = self.data["config"]["workload"]["source"]
         return str(source["name"]) if source["policy"] == "profile" else None
 
+    @property
+    def tenants(self) -> list[Run]:
+        """What each tenant of a stack got, as a run; its series and log are the whole run's."""
+        whole = {key: value for key, value in self.data.items() if key != "tenants"}
+        return [Run(whole | part, self._files) for part in self.data.get("tenants", [])]
+
     def samples(self, latency_class: str) -> int:
         """Return the number of requests measured in `latency_class`."""
         return int(self._distribution(latency_class)["count"])

@@ -73,6 +73,23 @@ def runs(all_runs: Sequence[Run]) -> Group:
     return _titled(title, table)
 
 
+def tenants(all_runs: Sequence[Run]) -> Group | None:
+    """Return one row a tenant: what it got; None where no run has tenants."""
+    table = _table("tenant", "reads/s", "mean", "p99.9", "writes/s", "mean", "p99.9")
+    for run in all_runs:
+        for tenant in run.tenants:
+            name = tenant.name if len(all_runs) == 1 else f"{run.name}: {tenant.name}"
+            cells = []
+            for latency_class in ("read", "write"):
+                cells += [
+                    units.count(tenant.data[latency_class]["iops"]),
+                    units.duration(tenant.mean(latency_class)),
+                    _tail(tenant, latency_class, 99.9),
+                ]
+            table.add_row(escape(name), *cells)
+    return _titled("Tenants", table) if table.row_count else None
+
+
 def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
     """Return one row: a trace in the terms of published tables, as ``trace info`` gives them."""
     columns = {

@@ -14,8 +14,8 @@ CRATES = {
     "device": {"config", "engine"},
     "nvm": {"engine"},
     "ssdcheck": {"engine"},
-    "host": {"device", "engine", "stats", "workload"},
-    "experiment": {"config", "device", "engine", "host", "ssdcheck", "stats", "workload"},
+    "host": {"config", "device", "engine", "nvm", "ssdcheck", "stats", "workload"},
+    "experiment": {"config", "device", "engine", "host", "nvm", "ssdcheck", "stats", "workload"},
     "python": {"experiment", "stats"},
 }
 """Each crate, and exactly the crates of the project that it builds on."""

@@ -15,7 +15,7 @@ pub struct Axis {
 
 /// Every policy axis that a schema reaches, sorted by name.
 pub fn axes(schema: &Value) -> Vec<Axis> {
-    let mut book = Book { root: schema, axes: BTreeMap::new(), text: String::new() };
+    let mut book = Book { root: schema, written: Vec::new(), axes: BTreeMap::new(), text: String::new() };
     book.table("", schema);
     book.finish_axes();
     let axis = |(name, schema): (&&str, &&Value)| Axis {
@@ -30,7 +30,7 @@ pub fn axes(schema: &Value) -> Vec<Axis> {
 ///
 /// `schema` is a JSON Schema as schemars generates it.
 pub fn reference(schema: &Value) -> String {
-    let mut book = Book { root: schema, axes: BTreeMap::new(), text: String::new() };
+    let mut book = Book { root: schema, written: Vec::new(), axes: BTreeMap::new(), text: String::new() };
     book.table("", schema);
     book.finish_axes();
     book.text
@@ -38,6 +38,8 @@ pub fn reference(schema: &Value) -> String {
 
 struct Book<'a> {
     root: &'a Value,
+    /// The tables of tables written so far, and where.
+    written: Vec<(&'a Value, String)>,
     axes: BTreeMap<&'a str, &'a Value>,
     text: String,
 }
@@ -63,6 +65,9 @@ impl<'a> Book<'a> {
             let _ = writeln!(self.text, "{description}\n");
         }
         let inner = self.rows(path, schema);
+        if !inner.is_empty() {
+            self.written.push((schema, path.to_owned()));
+        }
         for (path, schema) in inner {
             self.table(&path, schema);
         }
@@ -80,18 +85,28 @@ impl<'a> Book<'a> {
                 self.axes.insert(axis, target);
             }
             let element = self.resolve(&target["items"]);
-            if target["properties"].is_object() {
-                inner.push((path.clone(), target));
+            let table = if target["properties"].is_object() {
+                Some((path.clone(), target))
             } else if element["properties"].is_object() {
-                inner.push((format!("{path}.N"), element));
-            }
+                Some((format!("{path}.N"), element))
+            } else {
+                None
+            };
             let description = property["description"].as_str().or(target["description"].as_str());
+            let mut description = one_line(description.unwrap_or_default());
+            if let Some((path, table)) = table {
+                match self.written.iter().find(|(known, _)| std::ptr::eq(*known, table)) {
+                    Some((_, known)) => {
+                        let _ = write!(description, " Keys as of `{known}`.");
+                    }
+                    None => inner.push((path, table)),
+                }
+            }
             let _ = writeln!(
                 rows,
-                "| `{path}` | {} | {} | {} |",
+                "| `{path}` | {} | {} | {description} |",
                 self.type_of(property),
                 default_of(property, target),
-                one_line(description.unwrap_or_default())
             );
         }
         if rows.is_empty() {
@@ -122,7 +137,8 @@ impl<'a> Book<'a> {
     fn type_of(&self, property: &'a Value) -> String {
         let schema = self.resolve(property);
         if let Some(axis) = schema["x-axis"].as_str() {
-            return format!("[{axis}](#axis-{})", axis.replace(' ', "-"));
+            let anchor = axis.to_lowercase().replace(' ', "-").replace('/', "");
+            return format!("[{axis}](#axis-{anchor})");
         }
         let options = options(schema);
         if !options.is_empty() {

@@ -5,7 +5,7 @@ use crate::{Completion, Request, Span, Time};
 /// What is expected of a request before it is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// Expected latency, from submission to completion.
+    /// Expected latency, from the request's own submission to its completion.
     pub latency: Span,
     /// Whether that is above the predictor's threshold for such a request.
     pub is_slow: bool,
@@ -17,8 +17,9 @@ pub struct Prediction {
 /// completion, in order; all a predictor knows of the device comes that way.
 /// Times never decrease. Addresses are the device's own.
 pub trait Predictor: Send {
-    /// What `request` would take if it were submitted at `now`, right behind
-    /// the requests `ahead` (oldest first), none of which is submitted yet.
+    /// What `request` would take from its own submission if it were submitted
+    /// next: at `now`, or, where others are `ahead` (oldest first, none of them
+    /// submitted yet), behind those, as the device takes them.
     ///
     /// A question, not a promise: it may be asked again for the same request,
     /// and asking changes no later answer.

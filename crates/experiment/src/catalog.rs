@@ -21,9 +21,11 @@ const KINDS: &[&str] = &["presets", "policies", "profiles", "experiments"];
 /// # Errors
 /// If `kind` is none of `presets`, `policies`, `profiles`, `experiments`.
 pub fn list(kind: &str) -> Result<Vec<String>, Error> {
-    let names = |entries: &[(&str, &str)]| entries.iter().map(|(name, _)| name.to_string()).collect();
+    let names = |entries: &[(&str, &str)]| -> Vec<String> {
+        entries.iter().map(|(name, _)| name.to_string()).collect()
+    };
     match kind {
-        "presets" => Ok(names(PRESETS)),
+        "presets" => Ok([names(PRESETS), names(flashkeel_nvm::PRESETS)].concat()),
         "experiments" => Ok(names(EXPERIMENTS)),
         "profiles" => Ok(profiles::all().map(|profile| profile.name.to_owned()).collect()),
         "policies" => {
@@ -50,7 +52,7 @@ pub fn show(name: &str) -> Result<String, Error> {
     if let Some(profile) = profiles::all().find(|profile| profile.name == name) {
         return Ok(profile.document());
     }
-    let entries = || EXPERIMENTS.iter().chain(PRESETS);
+    let entries = || EXPERIMENTS.iter().chain(PRESETS).chain(flashkeel_nvm::PRESETS);
     match entries().find(|(known, _)| *known == name) {
         Some((_, text)) => Ok((*text).to_owned()),
         None => {

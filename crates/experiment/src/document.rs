@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean};
 use flashkeel_device::{DeviceConfig, Layout, PRESETS};
+use flashkeel_host::StackConfig;
 use flashkeel_stats::MeasureConfig;
 use flashkeel_workload::{Stopped, Watch, WorkloadConfig, WorkloadError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::Error;
+use crate::{Error, stack};
 
 /// An experiment: one device under one workload, and the variants to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,10 +23,14 @@ pub struct Experiment {
     /// Everything random follows from it.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// The SSD.
+    /// The SSD; with `stack.devices`, what the SSDs there are laid over.
     #[serde(default)]
     pub device: DeviceConfig,
-    /// What is asked of it.
+    /// What the host puts between the workload and the device, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackConfig>,
+    /// What is asked of it; with `stack.tenants`, what their workloads are laid
+    /// over.
     pub workload: WorkloadConfig,
     /// What is measured beyond what always is.
     #[serde(default)]
@@ -103,7 +108,10 @@ pub fn resolve_watched(
     for (variant, set) in variants(&file, &overrides)? {
         let (plan, tree) = plan(&file, set, &overrides, variant, seed)?;
         // Opening a trace may read all of it, so what was opened is not opened again.
-        let is_same = |earlier: &RunPlan| earlier.config.workload == plan.config.workload;
+        let is_same = |earlier: &RunPlan| {
+            let (known, new) = (&earlier.config, &plan.config);
+            known.workload == new.workload && known.stack.is_none() && new.stack.is_none()
+        };
         validate(&plan.config, &tree, plans.iter().any(is_same), watch)?;
         if plans.iter().any(|earlier| earlier.name == plan.name) {
             let message = format!("two runs are named {:?}", plan.name);
@@ -172,7 +180,7 @@ fn plan(
     let mut tree = defaults();
     let preset = layers.iter().rev().find_map(|layer| layer.get("device.preset"));
     if let Some(node) = preset {
-        tree.merge(preset_layer(node)?)?;
+        tree.merge(preset_layer(node, "device.preset", PRESETS)?.nest("device")?)?;
     }
     for layer in layers {
         tree.merge(layer.clone())?;
@@ -182,6 +190,7 @@ fn plan(
         device.remove("preset");
     }
     refuse_misspelt_preset(&tree)?;
+    stack::expand(&mut tree)?;
     let mut config: Experiment = tree.read()?;
     config.seed = seed.unwrap_or(config.seed);
     let preset = preset.and_then(Node::as_str).map(str::to_owned);
@@ -195,18 +204,23 @@ fn defaults() -> Node {
     Node::from_json(value, &Origin::Default)
 }
 
-fn preset_layer(node: &Node) -> Result<Node, ConfigError> {
-    let refuse = |message: String| ConfigError::new(Some(node.origin.clone()), "device.preset", message);
-    let names = || PRESETS.iter().map(|(name, _)| *name);
+/// The preset of `presets` that `node`, which was found at `key`, names.
+pub(crate) fn preset_layer(
+    node: &Node,
+    key: &str,
+    presets: &[(&'static str, &'static str)],
+) -> Result<Node, ConfigError> {
+    let refuse = |message: String| ConfigError::new(Some(node.origin.clone()), key, message);
+    let names = || presets.iter().map(|(name, _)| *name);
     let known = || names().collect::<Vec<_>>().join(", ");
     let Some(name) = node.as_str() else {
         return Err(refuse(format!("expected the name of a preset, one of {}", known())));
     };
-    let Some((_, text)) = PRESETS.iter().find(|(known, _)| *known == name) else {
+    let Some((_, text)) = presets.iter().find(|(known, _)| *known == name) else {
         let hint = did_you_mean(name, names());
         return Err(refuse(format!("unknown preset {name:?}, expected one of {}{hint}", known())));
     };
-    Node::parse(text, &format!("preset {name}"))?.nest("device")
+    Node::parse(text, &format!("preset {name}"))
 }
 
 /// A slip in `preset`, which the device itself does not know.
@@ -230,6 +244,13 @@ fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
         }
     };
     anchor(file.get_mut("workload.source.path"));
+    let tenants = match file.get("stack.tenants").map(|tenants| &tenants.kind) {
+        Some(Kind::Array(tenants)) => tenants.len(),
+        _ => 0,
+    };
+    for tenant in 0..tenants {
+        anchor(file.get_mut(&format!("stack.tenants.{tenant}.workload.source.path")));
+    }
 }
 
 /// Checks what types alone cannot say.
@@ -240,6 +261,9 @@ fn validate(
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
     let layout = validate_device(config, tree)?;
+    if let Some(stack) = &config.stack {
+        return stack::validate(stack, config, tree, watch);
+    }
     if is_workload_known {
         return Ok(());
     }
@@ -252,17 +276,20 @@ fn validate(
 
 /// Checks the device, and that the machine can hold it.
 fn validate_device(config: &Experiment, tree: &Node) -> Result<Layout, Error> {
-    let layout = config.device.validate().map_err(|message| {
-        // A message that begins with a key is placed where that key is written.
-        match message.split_once([':', ' ']) {
-            Some((key, rest)) if tree.get(&format!("device.{key}")).is_some() => {
-                tree.error_at(&format!("device.{key}"), rest.trim_start())
-            }
-            _ => tree.error_at("device", message),
-        }
-    })?;
+    let layout = config.device.validate().map_err(|message| misfit(tree, "device", message))?;
     crate::memory::check(&layout, tree)?;
     Ok(layout)
+}
+
+/// A message that begins with a key of `table` is placed where that key is
+/// written.
+pub(crate) fn misfit(tree: &Node, table: &str, message: String) -> ConfigError {
+    match message.split_once([':', ' ']) {
+        Some((key, rest)) if tree.get(&format!("{table}.{key}")).is_some() => {
+            tree.error_at(&format!("{table}.{key}"), rest.trim_start())
+        }
+        _ => tree.error_at(table, message),
+    }
 }
 
 /// An error about a key of the workload is placed where that key is written.

@@ -18,6 +18,7 @@ mod predictor;
 mod probe;
 mod run;
 mod schema;
+mod stack;
 mod trace;
 
 pub use catalog::{EXPERIMENTS, list, show};
@@ -27,7 +28,7 @@ pub use lifetime::{
     Blocks, Drive, Endured, Guard, Lifetime, LifetimePlan, Method, Moment, Response, demand_names, lifetime,
     write_profiles,
 };
-pub use outcome::{RunOutcome, explain, merge};
+pub use outcome::{RunOutcome, TenantOutcome, explain, merge};
 pub use predict::{Predicted, predict};
 pub use predictor::{Predictor, parse_model};
 pub use probe::probe;

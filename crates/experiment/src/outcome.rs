@@ -7,6 +7,20 @@ use serde_json::Value;
 
 use crate::{Error, Experiment};
 
+/// What one tenant of a stack got.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TenantOutcome {
+    /// The tenant's name.
+    pub name: String,
+    /// Latency, blame and digest of its requests alone.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Where its workload comes from.
+    pub basis: Basis,
+    /// What became of its workload's input.
+    pub workload: Counts,
+}
+
 /// The result of a run, or of the pooled runs of several seeds, as it is
 /// written to `result.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,8 +49,14 @@ pub struct RunOutcome {
     pub preset: Option<String>,
     /// What the device did, in whole operations and bytes.
     pub device: Value,
-    /// What became of the workload's input.
+    /// What became of the workload's input; of several tenants, of all.
     pub workload: Counts,
+    /// Each tenant's part, where a stack has tenants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantOutcome>,
+    /// What each device and tier of a stack did, by kind and number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<Value>,
     /// The resolved configuration.
     pub config: Experiment,
 }
@@ -55,16 +75,33 @@ impl RunOutcome {
                 self.notes.push(note);
             }
         }
-        add_counts(&mut self.device, &other.device);
-        self.waf = self.device["host_bytes_written"]
-            .as_f64()
-            .filter(|host| *host > 0.0)
-            .and_then(|host| Some(self.device["programmed_bytes"].as_f64()? / host));
-        self.device["waf"] = self.waf.into();
-        let mut counts = serde_json::to_value(&self.workload).expect("counts are plain data");
-        add_counts(&mut counts, &serde_json::to_value(&other.workload).expect("counts are plain data"));
-        self.workload = serde_json::from_value(counts).expect("a sum of counts is one");
+        self.waf = pool_reports(&mut self.device, &other.device);
+        self.workload = sum_of_counts(&self.workload, &other.workload);
+        for (mine, theirs) in self.tenants.iter_mut().zip(other.tenants) {
+            mine.summary.merge(&theirs.summary);
+            mine.workload = sum_of_counts(&mine.workload, &theirs.workload);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.stack, &other.stack) {
+            add_counts(mine, theirs);
+        }
     }
+}
+
+/// Adds an SSD's report to another's; returns the write amplification of both.
+pub(crate) fn pool_reports(report: &mut Value, other: &Value) -> Option<f64> {
+    add_counts(report, other);
+    let waf = report["host_bytes_written"]
+        .as_f64()
+        .filter(|host| *host > 0.0)
+        .and_then(|host| Some(report["programmed_bytes"].as_f64()? / host));
+    report["waf"] = waf.into();
+    waf
+}
+
+pub(crate) fn sum_of_counts(counts: &Counts, other: &Counts) -> Counts {
+    let mut sum = serde_json::to_value(counts).expect("counts are plain data");
+    add_counts(&mut sum, &serde_json::to_value(other).expect("counts are plain data"));
+    serde_json::from_value(sum).expect("a sum of counts is one")
 }
 
 /// Adds every whole number of `other` to its like.
@@ -72,7 +109,10 @@ fn add_counts(sum: &mut Value, other: &Value) {
     match (sum, other) {
         (Value::Object(sum), Value::Object(other)) => {
             for (key, value) in other {
-                add_counts(sum.entry(key.as_str()).or_insert(Value::from(0)), value);
+                match sum.get_mut(key) {
+                    Some(sum) => add_counts(sum, value),
+                    None => drop(sum.insert(key.clone(), value.clone())),
+                }
             }
         }
         (sum, other) => {

@@ -6,7 +6,7 @@ use flashkeel_device::{DeviceConfig, Pattern, Ssd};
 use flashkeel_host::{DriveError, drive};
 use flashkeel_stats::{Column, Measurement, Recorder, RequestLog};
 
-use crate::{Error, RunOutcome, RunPlan, VERSION, cache::Cache};
+use crate::{Error, RunOutcome, RunPlan, VERSION, cache::Cache, stack};
 
 /// Told what is being done and the fraction of it that is done; may stop it.
 pub type Progress<'a> = dyn FnMut(&'static str, f64) -> ControlFlow<()> + 'a;
@@ -33,6 +33,9 @@ pub fn run(
     cache_dir: Option<&Path>,
     progress: &mut Progress<'_>,
 ) -> Result<Finished, Error> {
+    if let Some(stack) = &plan.config.stack {
+        return stack::run(plan, stack, seed, cache_dir, progress);
+    }
     let mut config = plan.config.clone();
     config.seed = seed;
     let mut ssd = steady_state(&config.device, seed, cache_dir, progress)?;
@@ -61,6 +64,8 @@ pub fn run(
         preset: plan.preset.clone(),
         device: serde_json::to_value(&report).expect("a report is plain data"),
         workload: source.counts().clone(),
+        tenants: Vec::new(),
+        stack: None,
         config,
     };
     Ok(Finished { outcome, series: series.columns(), requests: log.map(RequestLog::into_columns) })

@@ -13,6 +13,18 @@ pub fn schema() -> Value {
         "enum": flashkeel_device::PRESETS.iter().map(|(name, _)| name).collect::<Vec<_>>(),
     });
     schema["$defs"]["DeviceConfig"]["properties"]["preset"] = preset;
+    schema["$defs"]["NvmConfig"]["properties"]["preset"] = json!({
+        "description": "Preset the NVM is based on; other keys are set over it.",
+        "type": "string",
+        "default": flashkeel_nvm::PRESETS[0].0,
+        "enum": flashkeel_nvm::PRESETS.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+    });
+    // Presets, and the experiment's own tables, make up for what is missing.
+    for (table, keys) in [("NvmConfig", None), ("TenantConfig", Some("workload"))] {
+        if let Some(required) = schema["$defs"][table]["required"].as_array_mut() {
+            required.retain(|key| keys.is_some_and(|left_out| key != left_out));
+        }
+    }
     schema
 }
 

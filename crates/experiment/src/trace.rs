@@ -52,6 +52,9 @@ pub fn trace_synth(
     let format = WriterName::parse(format).map_err(Error::Input)?;
     let experiment: Experiment = serde_json::from_str(experiment)
         .map_err(|error| Error::Input(format!("not a resolved experiment: {error}")))?;
+    if experiment.stack.is_some_and(|stack| !stack.tenants.is_empty()) {
+        return Err(Error::Input("each tenant of the stack has a workload; a trace holds only one".into()));
+    }
     let layout = experiment.device.validate().map_err(Error::Input)?;
     let mut source = experiment.workload.open_watched(layout.sectors(), seed, watch)?;
     Ok(flashkeel_workload::save(source.as_mut(), format, out, watch)?)

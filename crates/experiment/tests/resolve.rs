@@ -26,6 +26,11 @@ fn refusal(document: &str, pairs: &[(&str, &str)]) -> String {
     }
 }
 
+/// The presets of SSDs.
+fn ssds() -> Vec<String> {
+    flashkeel_device::PRESETS.iter().map(|(name, _)| name.to_string()).collect()
+}
+
 #[test]
 fn a_document_without_variants_is_one_run() {
     let found = plans(WORKLOAD, &[]);
@@ -67,7 +72,7 @@ fn a_setting_of_a_default_policy_needs_no_policy() {
 fn an_override_can_choose_another_preset() {
     let document = format!("device.preset = \"autossd\"\n{WORKLOAD}");
     assert_eq!(plans(&document, &[])[0].preset.as_deref(), Some("autossd"));
-    for preset in list("presets").unwrap() {
+    for preset in ssds() {
         let found = &plans(&document, &[("device.preset", &preset)])[0];
         assert_eq!(found.preset.as_ref(), Some(&preset));
     }
@@ -133,7 +138,7 @@ fn wrong_documents_are_refused_with_place_and_remedy() {
         ),
         ("", "seed = 1\nseed = 2", "exp.toml:7: column 1: duplicate key"),
     ] {
-        let expected = expected.replace("PRESETS", &list("presets").unwrap().join(", "));
+        let expected = expected.replace("PRESETS", &ssds().join(", "));
         assert_eq!(refusal(&format!("{prefix}{WORKLOAD}{suffix}"), &[]), expected, "{prefix}{suffix}");
     }
     assert_eq!(refusal("", &[]), "exp.toml:1: the key \"workload\" is missing");
@@ -204,5 +209,7 @@ fn a_path_in_a_document_starts_at_its_folder() {
 fn unknown_names_are_refused_with_a_suggestion() {
     assert!(show("dmeo").unwrap_err().to_string().ends_with("did you mean \"demo\"?"));
     assert!(list("preset").unwrap_err().to_string().ends_with("did you mean \"presets\"?"));
-    assert!(list("policies").unwrap().contains(&"scheduler debit".to_string()));
+    for policy in ["scheduler debit", "I/O scheduler pas", "volume manager va-lvm", "tier hybrid-pas"] {
+        assert!(list("policies").unwrap().contains(&policy.to_string()), "{policy}");
+    }
 }

@@ -4,13 +4,12 @@ use std::ops::ControlFlow;
 
 use flashkeel_engine::{Cause, Completion, Request, Submit, TenantId, Time};
 use flashkeel_stats::{Measurement, Recorder};
-use flashkeel_workload::{Arrival, Pacing, Source, WorkloadConfig, WorkloadError};
+use flashkeel_workload::{Source, WorkloadConfig, WorkloadError};
 
 use crate::Measured;
+use crate::feed::Feed;
 use crate::flight::Flights;
 
-/// Arrivals taken from the source at a time.
-const BATCH: usize = 1024;
 /// How many arrivals ahead the leaf is told of one: long enough for memory to
 /// answer, short enough for the answer to stay in the cache.
 const AHEAD: usize = 8;
@@ -30,6 +29,16 @@ impl From<WorkloadError> for DriveError {
     }
 }
 
+/// One of those who share the device: what it asks, and what is measured of it.
+pub struct Tenant<'a> {
+    /// Where its requests come from.
+    pub source: &'a mut dyn Source,
+    /// How they are paced and when they end.
+    pub workload: &'a WorkloadConfig,
+    /// Takes this tenant's completions; without gauges.
+    pub recorder: Recorder,
+}
+
 /// Feeds a workload to a leaf until the workload ends and everything has
 /// completed, and returns what `recorder` has measured.
 ///
@@ -44,105 +53,151 @@ pub fn drive<L: Measured>(
     recorder: Recorder,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Measurement, DriveError> {
-    let mut driver = Driver {
-        warm: (workload.warm_up.as_ns() > 0).then_some(Time::ZERO + workload.warm_up),
-        leaf,
-        recorder,
-        flights: Flights::default(),
-        completions: Vec::new(),
-        gauges: Vec::new(),
-        latest: Time::ZERO,
-    };
-    let mut queue = Queue { source, batch: Vec::new(), at: 0 };
-    let end = workload.duration.map(|duration| Time::ZERO + duration);
-    let mut now = Time::ZERO;
-    // The next arrival was refused by a busy device.
-    let mut blocked = false;
-    let mut previous_arrival = Time::ZERO;
-    loop {
-        let arrival = queue.peek()?;
-        let due = arrival.and_then(|arrival| match &workload.pacing {
-            Pacing::Open(_) => Some(arrival.time),
-            Pacing::Closed(closed) => (driver.flights.len() < closed.depth as usize).then_some(now),
-            Pacing::Think(_) => {
-                let gap = arrival.time.since(previous_arrival);
-                (driver.flights.len() == 0).then(|| driver.latest + gap)
-            }
-        });
-        let due = due.filter(|&due| end.is_none_or(|end| due < end || workload.pacing.policy().is_open()));
-        if due.is_none() && driver.flights.len() == 0 {
-            break;
-        }
-        let Some((due, arrival)) = due.zip(arrival).filter(|_| !blocked) else {
-            now = driver.advance_to_completion();
-            blocked = false;
-            continue;
-        };
-        now = due.max(now);
-        driver.advance(now);
-        if driver.submit(now, due, &arrival) == Submit::Busy {
-            blocked = true;
-            continue;
-        }
-        previous_arrival = arrival.time;
-        queue.at += 1;
-        if let Some(soon) = queue.batch.get(queue.at + AHEAD) {
-            driver.leaf.expect(soon.lba);
-        }
-        if queue.at == queue.batch.len() && progress(fraction(workload, queue.source, now)).is_break() {
-            return Err(DriveError::Interrupted);
-        }
-    }
-    Ok(driver.finish(now))
+    let mut driver = Driver::new(leaf, vec![Feed::new(source, workload, None)], recorder);
+    driver.run(progress)?;
+    Ok(driver.finish().0)
 }
 
-/// The fraction of the workload that is done: whatever will end it first is
-/// nearest to its end.
-fn fraction(workload: &WorkloadConfig, source: &dyn Source, now: Time) -> f64 {
-    let by_count = workload.requests.map(|requests| source.counts().delivered as f64 / requests as f64);
-    let by_time = workload.duration.map(|duration| now.as_secs_f64() / duration.as_secs_f64());
-    by_count.into_iter().chain(by_time).chain(source.progress()).fold(0.0, f64::max).min(1.0)
-}
-
-/// The arrivals to come.
-struct Queue<'a> {
-    source: &'a mut dyn Source,
-    batch: Vec<Arrival>,
-    at: usize,
-}
-
-impl Queue<'_> {
-    #[inline]
-    fn peek(&mut self) -> Result<Option<Arrival>, WorkloadError> {
-        if self.at == self.batch.len() {
-            self.source.fill(&mut self.batch, BATCH)?;
-            self.at = 0;
-        }
-        Ok(self.batch.get(self.at).copied())
-    }
-}
-
-struct Driver<'a, L> {
-    leaf: &'a mut L,
+/// Feeds several workloads to a leaf at the same time, as [`drive`] does one,
+/// and returns what `recorder` has measured of all, and each tenant's own of
+/// it. What is measured begins after the longest of the warm-ups.
+///
+/// # Errors
+/// If a workload is wrong, or `progress` breaks off.
+pub fn drive_tenants<L: Measured>(
+    leaf: &mut L,
+    tenants: Vec<Tenant<'_>>,
     recorder: Recorder,
-    flights: Flights,
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<(Measurement, Vec<Measurement>), DriveError> {
+    let feeds = tenants
+        .into_iter()
+        .map(|tenant| Feed::new(tenant.source, tenant.workload, Some(tenant.recorder)))
+        .collect();
+    let mut driver = Driver::new(leaf, feeds, recorder);
+    driver.run(progress)?;
+    Ok(driver.finish())
+}
+
+/// A request with the leaf.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    request: Request,
+    /// Its length in sectors before it was aligned.
+    asked_sectors: u32,
+    /// When the request arrived, which may be before the leaf took it.
+    arrived: Time,
+    /// When the leaf took it.
+    accepted: Time,
+}
+
+struct Driver<'a, 'l, L> {
+    leaf: &'l mut L,
+    feeds: Vec<Feed<'a>>,
+    recorder: Recorder,
+    flights: Flights<Flight>,
     completions: Vec<Completion>,
     gauges: Vec<u64>,
+    now: Time,
     /// The end of the warm-up, while it lasts.
     warm: Option<Time>,
     /// The latest completion.
     latest: Time,
 }
 
-impl<L: Measured> Driver<'_, L> {
-    /// Offers an arrival that was due at `due`.
+impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
+    fn new(leaf: &'l mut L, feeds: Vec<Feed<'a>>, recorder: Recorder) -> Self {
+        let warm_up = feeds.iter().map(|feed| feed.workload.warm_up).max().unwrap_or_default();
+        Driver {
+            warm: (warm_up.as_ns() > 0).then_some(Time::ZERO + warm_up),
+            leaf,
+            feeds,
+            recorder,
+            flights: Flights::default(),
+            completions: Vec::new(),
+            gauges: Vec::new(),
+            now: Time::ZERO,
+            latest: Time::ZERO,
+        }
+    }
+
+    fn run(&mut self, progress: &mut dyn FnMut(f64) -> ControlFlow<()>) -> Result<(), DriveError> {
+        // The next arrival was refused by a busy leaf.
+        let mut blocked = false;
+        loop {
+            let next = self.next_due()?;
+            if next.is_none() && self.flights.len() == 0 {
+                return Ok(());
+            }
+            let Some((due, tenant)) = next.filter(|_| !blocked) else {
+                self.now = self.advance_to_completion(Time::MAX).expect("what is in flight completes");
+                blocked = false;
+                continue;
+            };
+            // A completion on the way may let another tenant submit first.
+            if self.feeds.len() > 1
+                && let Some(now) = self.advance_to_completion(due.max(self.now))
+            {
+                self.now = now;
+                continue;
+            }
+            self.now = due.max(self.now);
+            self.advance(self.now);
+            if self.submit(due, tenant) == Submit::Busy {
+                blocked = true;
+                continue;
+            }
+            let feed = &mut self.feeds[tenant];
+            if let Some(soon) = feed.pass(AHEAD) {
+                self.leaf.expect(soon.lba);
+            }
+            if feed.is_drained() && progress(self.fraction()).is_break() {
+                return Err(DriveError::Interrupted);
+            }
+        }
+    }
+
+    /// When the next request is due and whose it is; at equal times the first
+    /// tenant's.
     #[inline]
-    fn submit(&mut self, now: Time, due: Time, arrival: &Arrival) -> Submit {
-        let Arrival { operation, lba, sectors, .. } = *arrival;
-        let request = Request { id: self.flights.next_id(), operation, tenant: TenantId(0), lba, sectors };
-        let answer = self.leaf.submit(now, &request);
+    fn next_due(&mut self) -> Result<Option<(Time, usize)>, WorkloadError> {
+        let mut next: Option<(Time, usize)> = None;
+        for (tenant, feed) in self.feeds.iter_mut().enumerate() {
+            if let Some(due) = feed.due(self.now)?
+                && next.is_none_or(|(first, _)| due < first)
+            {
+                next = Some((due, tenant));
+            }
+        }
+        Ok(next)
+    }
+
+    /// The fraction that is done of the workload with most left to do.
+    fn fraction(&self) -> f64 {
+        self.feeds.iter().map(|feed| feed.fraction(self.now)).fold(1.0, f64::min)
+    }
+
+    /// Offers the next arrival of a tenant, which was due at `due`.
+    #[inline]
+    fn submit(&mut self, due: Time, tenant: usize) -> Submit {
+        let feed = &mut self.feeds[tenant];
+        let arrival = feed.next();
+        let request = Request {
+            id: self.flights.next_id(),
+            operation: arrival.operation,
+            tenant: TenantId(tenant as u16),
+            lba: arrival.lba,
+            sectors: arrival.sectors,
+        };
+        let answer = self.leaf.submit(self.now, &request);
         if answer == Submit::Accepted {
-            self.flights.take_off(request, arrival.asked_sectors, due.min(now), now);
+            feed.in_flight += 1;
+            self.flights.take_off(Flight {
+                request,
+                asked_sectors: arrival.asked_sectors,
+                arrived: due.min(self.now),
+                accepted: self.now,
+            });
         }
         answer
     }
@@ -163,17 +218,20 @@ impl<L: Measured> Driver<'_, L> {
         self.record();
     }
 
-    /// Runs the leaf from event to event until something has completed;
-    /// returns when.
+    /// Runs the leaf from event to event, at most up to `limit`, until
+    /// something has completed; returns when.
     #[inline]
-    fn advance_to_completion(&mut self) -> Time {
+    fn advance_to_completion(&mut self, limit: Time) -> Option<Time> {
         loop {
             let stop = self.next_stop();
-            if let Some(now) = self.leaf.advance_to_completion(Time(stop.0 - 1), &mut self.completions) {
+            let bound = limit.min(Time(stop.0 - 1));
+            if let Some(now) = self.leaf.advance_to_completion(bound, &mut self.completions) {
                 self.record();
-                return now;
+                return Some(now);
             }
-            assert!(self.leaf.next_event().is_some(), "a request in flight has an event to come");
+            if stop > limit || self.leaf.next_event().is_none() {
+                return None;
+            }
             self.stop(stop);
         }
     }
@@ -207,16 +265,20 @@ impl<L: Measured> Driver<'_, L> {
                 completion.ledger.charge_between(Cause::HostQueue, flight.arrived, flight.accepted);
             }
             self.latest = self.latest.max(completion.time);
-            self.recorder.record(&flight.request, flight.asked_sectors, flight.arrived, completion);
+            let Flight { request, asked_sectors, arrived, .. } = flight;
+            self.recorder.record(&request, asked_sectors, arrived, completion);
+            self.feeds[usize::from(request.tenant.0)].record(&request, asked_sectors, arrived, completion);
         }
         self.completions.clear();
     }
 
-    fn finish(mut self, now: Time) -> Measurement {
+    fn finish(mut self) -> (Measurement, Vec<Measurement>) {
         for value in self.leaf.final_counters() {
             self.recorder.absorb(value);
         }
         self.leaf.gauges(&mut self.gauges);
-        self.recorder.finish(now.max(self.latest), &self.gauges)
+        let end = self.now.max(self.latest);
+        let tenants = self.feeds.into_iter().filter_map(|feed| feed.finish(end)).collect();
+        (self.recorder.finish(end, &self.gauges), tenants)
     }
 }

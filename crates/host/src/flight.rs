@@ -1,69 +1,69 @@
-//! Requests submitted and not completed.
+//! What is on its way and has not come back.
 
 use std::collections::VecDeque;
 
-use flashkeel_engine::{Request, RequestId, Time};
+use flashkeel_engine::RequestId;
 
-/// The requests in flight, by their rising numbers.
+/// Things in flight, by their rising numbers.
 ///
 /// A window over the numbers from the oldest in flight to the newest: dense,
 /// and as long as the spread between them.
-#[derive(Debug, Default)]
-pub(crate) struct Flights {
+#[derive(Debug)]
+pub(crate) struct Flights<T> {
     first: u64,
-    window: VecDeque<Flight>,
+    window: VecDeque<Option<T>>,
     count: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flight {
-    pub request: Request,
-    /// Its length in sectors before it was aligned.
-    pub asked_sectors: u32,
-    /// When the request arrived, which may be before the device took it.
-    pub arrived: Time,
-    /// When the device took it.
-    pub accepted: Time,
-    landed: bool,
+impl<T> Default for Flights<T> {
+    fn default() -> Self {
+        Flights { first: 0, window: VecDeque::new(), count: 0 }
+    }
 }
 
-impl Flights {
-    /// The number of the next request.
+impl<T> Flights<T> {
+    /// The number of the next one.
     #[inline]
     pub fn next_id(&self) -> RequestId {
         RequestId(self.first + self.window.len() as u64)
     }
 
-    /// Requests in flight.
+    /// How many are in flight.
     #[inline]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Notes a request under [`next_id`](Self::next_id).
+    /// Notes one under [`next_id`](Self::next_id), which it returns.
     #[inline]
-    pub fn take_off(&mut self, request: Request, asked_sectors: u32, arrived: Time, accepted: Time) {
-        debug_assert_eq!(request.id, self.next_id());
-        self.window.push_back(Flight { request, asked_sectors, arrived, accepted, landed: false });
+    pub fn take_off(&mut self, flight: T) -> RequestId {
+        let id = self.next_id();
+        self.window.push_back(Some(flight));
         self.count += 1;
+        id
     }
 
-    /// Takes a completed request out.
+    /// One that is in flight, to change.
+    #[inline]
+    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut T> {
+        let index = id.0.checked_sub(self.first)? as usize;
+        self.window.get_mut(index)?.as_mut()
+    }
+
+    /// Takes a completed one out.
     ///
     /// # Panics
     /// If it is not in flight: a request completes exactly once.
     #[inline]
-    pub fn land(&mut self, id: RequestId) -> Flight {
+    pub fn land(&mut self, id: RequestId) -> T {
         let index = id.0.checked_sub(self.first).map(|index| index as usize);
-        let flight = index.and_then(|index| self.window.get_mut(index)).filter(|flight| !flight.landed);
-        let flight = flight.expect("a request completes exactly once");
-        flight.landed = true;
-        let landed = *flight;
+        let place = index.and_then(|index| self.window.get_mut(index));
+        let flight = place.and_then(Option::take).expect("a request completes exactly once");
         self.count -= 1;
-        while self.window.front().is_some_and(|flight| flight.landed) {
+        while let Some(None) = self.window.front() {
             self.window.pop_front();
             self.first += 1;
         }
-        landed
+        flight
     }
 }

@@ -3,8 +3,18 @@
 //! statistics.
 
 mod driver;
+mod feed;
 mod flight;
 mod measured;
+mod parts;
+pub mod predictor;
+pub mod scheduler;
+pub mod stack;
+#[cfg(test)]
+mod tests;
+pub mod tier;
+pub mod volume;
 
-pub use driver::{DriveError, drive};
+pub use driver::{DriveError, Tenant, drive, drive_tenants};
 pub use measured::Measured;
+pub use stack::{HostStack, StackConfig};

@@ -96,6 +96,9 @@ def _print_tables(result: Result) -> None:
     latency_class = plots.common_class(result.runs)
     screen = console()
     screen.print(tables.runs(result.runs))
+    by_tenant = tables.tenants(result.runs)
+    if by_tenant is not None:
+        screen.print(by_tenant)
     screen.print(tables.tails(result.runs, latency_class))
     explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]
     screen.print(tables.largest_causes(explanations))

@@ -1,0 +1,205 @@
+//! Stacks: resolved from documents, refused with a place, and run.
+
+use std::ops::ControlFlow;
+
+use flashkeel_experiment::{Error, RunOutcome, RunPlan, merge, resolve, run};
+
+const DEVICE: &str = "\
+[device]
+logical_capacity = \"64MiB\"
+map_cache = \"all\"
+scheduler = \"fifo\"
+partition_bits = [14]
+gc = { start_below = 8, stop_above = 12, concurrent_victims = 4 }
+buffer = { size = \"256KiB\" }
+geometry = { channels = 2, chips_per_channel = 2, planes_per_chip = 1, blocks_per_plane = 64, pages_per_block = 32 }
+";
+
+const WORKLOAD: &str = "\
+[workload]
+duration = \"200ms\"
+warm_up = \"20ms\"
+[workload.source]
+policy = \"synthetic\"
+read_fraction = 0.5
+[workload.pacing]
+policy = \"closed\"
+depth = 4
+";
+
+const TENANTS: &str = "\
+[[stack.tenants]]
+name = \"reader\"
+weight = 300
+workload.source.read_fraction = 1.0
+[[stack.tenants]]
+name = \"writer\"
+workload.source.read_fraction = 0.0
+workload.pacing.depth = 16
+";
+
+fn plans(document: &str, sets: &[(&str, &str)]) -> Result<Vec<RunPlan>, Error> {
+    let sets: Vec<_> = sets.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
+    resolve(document, "exp.toml", &sets, None)
+}
+
+fn outcome(document: &str, sets: &[(&str, &str)], seed: u64) -> RunOutcome {
+    let plans = plans(document, sets).unwrap_or_else(|error| panic!("{error}"));
+    run(&plans[0], seed, None, &mut |_, _| ControlFlow::Continue(())).unwrap().outcome
+}
+
+fn tenants() -> String {
+    format!("{DEVICE}{WORKLOAD}[stack]\n{TENANTS}")
+}
+
+#[test]
+fn tenants_and_devices_are_laid_over_what_the_experiment_says() {
+    let document = format!(
+        "{}[[stack.devices]]\nssd.scheduler = \"debit\"\n[[stack.devices]]\nssd = {{ preset = \"ssd-d\" }}\n\
+         [[stack.devices]]\nnvm = {{ capacity = \"1GiB\" }}\n",
+        tenants()
+    );
+    let plan = &plans(&document, &[("stack.devices.1.ssd.map_cache", "8MiB")]).unwrap()[0];
+    let stack = plan.config.stack.as_ref().unwrap();
+    let device = &plan.config.device;
+    let [first, second, third] = &stack.devices[..] else { panic!("three devices") };
+    let first = first.ssd.as_ref().unwrap();
+    assert_eq!((first.scheduler.name(), &first.geometry), ("debit", &device.geometry));
+    assert_eq!(second.ssd.as_ref().unwrap().partition_bits, [17]);
+    assert_eq!(third.nvm.as_ref().unwrap().capacity.0, 1 << 30);
+    assert_eq!(third.nvm.as_ref().unwrap().endurance.drive_writes_per_day, 30.0);
+    let [reader, writer] = &stack.tenants[..] else { panic!("two tenants") };
+    assert_eq!((reader.weight, writer.weight), (300, 100));
+    assert_eq!(reader.workload.duration, plan.config.workload.duration);
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<RunPlan>(&text).unwrap(), *plan);
+}
+
+#[test]
+fn tenants_alone_make_a_workload() {
+    let document = format!(
+        "{DEVICE}[[stack.tenants]]\nname = \"a\"\nworkload = {{ requests = 10, source = \
+         {{ policy = \"synthetic\" }}, pacing = \"closed\" }}\n"
+    );
+    let plan = &plans(&document, &[]).unwrap()[0];
+    assert_eq!(plan.config.workload, plan.config.stack.as_ref().unwrap().tenants[0].workload);
+}
+
+#[test]
+fn wrong_stacks_are_refused_with_place_and_remedy() {
+    for (more, sets, expected) in [
+        ("", ("stack.schduler", "pas"), "--set stack.schduler: unknown key; did you mean \"scheduler\"?"),
+        (
+            "",
+            ("stack.scheduler", "paz"),
+            "--set stack.scheduler: unknown I/O scheduler \"paz\", expected one of none, deadline, fair, pas; \
+             did you mean \"pas\"?",
+        ),
+        ("", ("stack.depth", "0"), "--set stack.depth: is 0; a device gets at least 1 request at a time"),
+        ("", ("stack.depth", "100000"), "--set stack.depth: is 100000, but device 0 takes 65536 at most"),
+        (
+            "",
+            ("stack.volumes", "va-lvm"),
+            "--set stack: volumes.bits is empty; name the bits that select an internal volume",
+        ),
+        (
+            "",
+            ("stack.tier", "write-back"),
+            "--set stack.tier: is \"write-back\", which needs an NVM; name it in nvm",
+        ),
+        (
+            "",
+            ("stack.nvm", "{preset = \"optane-p480x\"}"),
+            "--set stack.nvm.preset: unknown preset \"optane-p480x\", expected one of optane-p4800x; did you mean \
+             \"optane-p4800x\"?",
+        ),
+        ("", ("stack.nvm", "{units = 0}"), "--set stack.nvm.units: is 0; it must lie between 1 and 1024"),
+        (
+            "",
+            ("stack.tenants.1.name", "reader"),
+            "--set stack.tenants.1.name: two tenants are named \"reader\"",
+        ),
+        (
+            "",
+            ("stack.tenants.1.workload.source.read_fraction", "2"),
+            "--set stack.tenants.1.workload.source.read_fraction: 2 is not between 0 and 1",
+        ),
+        ("[[stack.devices]]\n", ("seed", "1"), "exp.toml:27: stack.devices.0: name one of ssd and nvm"),
+        (
+            "[[stack.devices]]\nnvm = {}\n",
+            ("stack.scheduler", "pas"),
+            "--set stack.scheduler: is \"pas\", which predicts SSDs, but devices.0 is an NVM",
+        ),
+        (
+            "[[stack.devices]]\nssd.gc.start_below = 99\n",
+            ("seed", "1"),
+            "exp.toml:28: stack.devices.0.ssd.gc.start_below: (99) is above gc.stop_above (12)",
+        ),
+    ] {
+        match plans(&format!("{}{more}", tenants()), &[sets]) {
+            Err(Error::Input(message)) => assert_eq!(message, expected, "{more} {sets:?}"),
+            other => panic!("{more} {sets:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_stack_without_policies_changes_nothing_but_the_order_of_waiting() {
+    let plain = outcome(&format!("{DEVICE}{WORKLOAD}"), &[], 3);
+    let stacked = outcome(&format!("{DEVICE}{WORKLOAD}[stack]\n"), &[], 3);
+    assert_eq!(plain.summary.requests, stacked.summary.requests);
+    assert_eq!(plain.summary.read, stacked.summary.read);
+    assert_eq!(plain.summary.write, stacked.summary.write);
+    assert_eq!(plain.device, stacked.device);
+}
+
+#[test]
+fn every_scheduler_manager_and_tier_runs_and_tells_tenants_apart() {
+    let nvm = ("stack.nvm", "{capacity = \"1MiB\"}");
+    for sets in [
+        vec![("stack.scheduler", "none")],
+        vec![("stack.scheduler", "deadline")],
+        vec![("stack.scheduler", "fair"), ("stack.volumes", "{policy = \"va-lvm\", bits = [14]}")],
+        vec![("stack.tier", "write-back"), nvm],
+        vec![("stack.devices", "[{ssd = {}}, {nvm = {capacity = \"64MiB\"}}]"), ("stack.scheduler", "fair")],
+    ] {
+        let result = outcome(&tenants(), &sets, 1);
+        let [reader, writer] = &result.tenants[..] else { panic!("two tenants") };
+        assert_eq!((reader.summary.write.count, writer.summary.read.count), (0, 0));
+        assert_eq!(reader.summary.requests + writer.summary.requests, result.summary.requests);
+        assert_eq!(reader.summary.read, result.summary.read);
+        assert_eq!(result.summary.invalid_requests, 0, "{sets:?}");
+        assert!(reader.summary.requests > 100 && writer.summary.requests > 100, "{sets:?}");
+        assert_eq!(result.summary.digest, outcome(&tenants(), &sets, 1).summary.digest);
+        assert_ne!(result.summary.digest, outcome(&tenants(), &sets, 2).summary.digest);
+    }
+}
+
+#[test]
+fn pooled_seeds_pool_tenants_and_devices() {
+    let runs: Vec<RunOutcome> = (1..=2).map(|seed| outcome(&tenants(), &[], seed)).collect();
+    let texts: Vec<String> = runs.iter().map(|run| serde_json::to_string(run).unwrap()).collect();
+    let pool = merge(&texts).unwrap();
+    for (index, tenant) in pool.tenants.iter().enumerate() {
+        let sum: u64 = runs.iter().map(|run| run.tenants[index].summary.requests).sum();
+        assert_eq!(tenant.summary.requests, sum);
+    }
+    let written = |run: &RunOutcome| run.stack.as_ref().unwrap()["ssds"]["0"]["host_bytes_written"].as_u64();
+    assert_eq!(written(&pool), Some(runs.iter().map(|run| written(run).unwrap()).sum()));
+}
+
+#[test]
+fn an_exact_prediction_makes_pas_shorten_the_tail_of_reads() {
+    let document = "\
+        [device]\n\
+        preset = \"ssd-f\"\n\
+        logical_capacity = \"64MiB\"\n\
+        geometry = { blocks_per_plane = 96 }\n\
+        [workload]\nrequests = 4000\npacing = { policy = \"closed\", depth = 16 }\n\
+        source = { policy = \"synthetic\", read_fraction = 0.5 }\n\
+        [stack]\ndepth = 1\npredictor = \"oracle\"\n";
+    let [none, pas] = ["none", "pas"].map(|name| outcome(document, &[("stack.scheduler", name)], 1));
+    let mean = |run: &RunOutcome| run.summary.read.mean_ns.unwrap();
+    assert!(mean(&pas) < 0.3 * mean(&none), "{} instead of {}", mean(&pas), mean(&none));
+    assert!(pas.summary.simulated_s <= none.summary.simulated_s * 1.02);
+}

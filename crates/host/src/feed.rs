@@ -1,0 +1,109 @@
+//! One tenant's arrivals, as the driver takes them.
+
+use flashkeel_engine::{Completion, Request, Time};
+use flashkeel_stats::{Measurement, Recorder};
+use flashkeel_workload::{Arrival, Pacing, Source, WorkloadConfig, WorkloadError};
+
+/// Arrivals taken from the source at a time.
+const BATCH: usize = 1024;
+
+/// A source and where the driver is in it.
+pub(crate) struct Feed<'a> {
+    source: &'a mut dyn Source,
+    pub workload: &'a WorkloadConfig,
+    batch: Vec<Arrival>,
+    at: usize,
+    /// The time from which nothing more is submitted.
+    end: Option<Time>,
+    /// Requests submitted and not completed.
+    pub in_flight: usize,
+    /// The latest completion.
+    latest: Time,
+    previous_arrival: Time,
+    recorder: Option<Recorder>,
+}
+
+impl<'a> Feed<'a> {
+    pub fn new(
+        source: &'a mut dyn Source,
+        workload: &'a WorkloadConfig,
+        recorder: Option<Recorder>,
+    ) -> Feed<'a> {
+        // An open source ends by itself.
+        let is_open = workload.pacing.policy().is_open();
+        Feed {
+            source,
+            workload,
+            batch: Vec::new(),
+            at: 0,
+            end: workload.duration.filter(|_| !is_open).map(|duration| Time::ZERO + duration),
+            in_flight: 0,
+            latest: Time::ZERO,
+            previous_arrival: Time::ZERO,
+            recorder,
+        }
+    }
+
+    /// When the next arrival is due, if one is before something completes.
+    #[inline]
+    pub fn due(&mut self, now: Time) -> Result<Option<Time>, WorkloadError> {
+        if self.at == self.batch.len() {
+            self.source.fill(&mut self.batch, BATCH)?;
+            self.at = 0;
+        }
+        let Some(arrival) = self.batch.get(self.at) else { return Ok(None) };
+        let due = match &self.workload.pacing {
+            Pacing::Open(_) => Some(arrival.time),
+            Pacing::Closed(closed) => (self.in_flight < closed.depth as usize).then_some(now),
+            Pacing::Think(_) => {
+                let gap = arrival.time.since(self.previous_arrival);
+                (self.in_flight == 0).then(|| self.latest + gap)
+            }
+        };
+        Ok(due.filter(|&due| self.end.is_none_or(|end| due < end)))
+    }
+
+    /// The arrival that [`due`](Self::due) has spoken of.
+    #[inline]
+    pub fn next(&self) -> Arrival {
+        self.batch[self.at]
+    }
+
+    /// Goes on to the arrival after it; returns the one `ahead` of that.
+    #[inline]
+    pub fn pass(&mut self, ahead: usize) -> Option<&Arrival> {
+        self.previous_arrival = self.batch[self.at].time;
+        self.at += 1;
+        self.batch.get(self.at + ahead)
+    }
+
+    /// Whether a batch has just been used up.
+    #[inline]
+    pub fn is_drained(&self) -> bool {
+        self.at == self.batch.len()
+    }
+
+    /// The fraction of the workload that is done: whatever will end it first is
+    /// nearest to its end.
+    pub fn fraction(&self, now: Time) -> f64 {
+        let WorkloadConfig { requests, duration, .. } = *self.workload;
+        let by_count = requests.map(|requests| self.source.counts().delivered as f64 / requests as f64);
+        let by_time = duration.map(|duration| now.as_secs_f64() / duration.as_secs_f64());
+        by_count.into_iter().chain(by_time).chain(self.source.progress()).fold(0.0, f64::max).min(1.0)
+    }
+
+    /// One of its requests has completed.
+    #[inline]
+    pub fn record(&mut self, request: &Request, asked_sectors: u32, arrived: Time, completion: &Completion) {
+        self.in_flight -= 1;
+        self.latest = self.latest.max(completion.time);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(request, asked_sectors, arrived, completion);
+        }
+    }
+
+    /// What has been measured of this tenant alone, if anything was to be.
+    pub fn finish(self, end: Time) -> Option<Measurement> {
+        self.recorder.map(|recorder| recorder.finish(end, &[]))
+    }
+}

@@ -1,0 +1,105 @@
+//! `oracle`: a second SSD in the same state gets the same requests at the same
+//! times, and a copy of that is asked what would happen. Exact, and slow: each
+//! prediction copies a device.
+
+use flashkeel_device::Ssd;
+use flashkeel_engine::{
+    Completion, Leaf, Operation, Prediction, Predictor, Request, RequestId, Span, Submit, Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Build;
+
+/// Settings of `oracle`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Oracle {
+    /// Reads above it are slow.
+    pub read_threshold: Span,
+    /// Writes above it are slow.
+    pub write_threshold: Span,
+}
+
+impl Default for Oracle {
+    /// SSDcheck, §III-C: 250 us cover a NAND read on SSD A; the same for
+    /// writes is ours.
+    fn default() -> Self {
+        Oracle { read_threshold: Span::from_us(250), write_threshold: Span::from_us(250) }
+    }
+}
+
+impl Build for Oracle {
+    fn build(&self, ssd: &Ssd, depth: usize) -> Result<Box<dyn Predictor>, String> {
+        let thresholds = self.clone();
+        Ok(Box::new(Shadow { thresholds, ssd: ssd.clone(), depth, in_flight: 0, completions: Vec::new() }))
+    }
+}
+
+/// The number of the request in question.
+const ASKED: RequestId = RequestId(u64::MAX);
+
+struct Shadow {
+    thresholds: Oracle,
+    ssd: Ssd,
+    /// Requests that the host gives the device at most.
+    depth: usize,
+    in_flight: usize,
+    completions: Vec<Completion>,
+}
+
+impl Shadow {
+    fn advance(&mut self, now: Time) {
+        self.ssd.advance(now, &mut self.completions);
+        self.in_flight -= self.completions.len();
+        self.completions.clear();
+    }
+}
+
+impl Predictor for Shadow {
+    fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
+        self.advance(now);
+        let mut copy = self.ssd.clone();
+        let (mut time, mut in_flight) = (now, self.in_flight);
+        let mut done = Vec::new();
+        let mut wait = |copy: &mut Ssd, in_flight: &mut usize| {
+            done.clear();
+            let time = copy.advance_to_completion(Time::MAX, &mut done);
+            *in_flight -= done.len();
+            let is_over = done.iter().any(|completion| completion.id == ASKED);
+            (time.expect("what is in flight completes"), is_over)
+        };
+        for (index, next) in ahead.iter().chain([request]).enumerate() {
+            while in_flight >= self.depth {
+                (time, _) = wait(&mut copy, &mut in_flight);
+            }
+            // Numbers that no request has.
+            let id = RequestId(ASKED.0 - (ahead.len() - index) as u64);
+            let answer = copy.submit(time, &Request { id, ..*next });
+            assert_eq!(answer, Submit::Accepted, "the depth is below the device's");
+            in_flight += 1;
+        }
+        let begun = time;
+        let mut is_over = false;
+        while !is_over {
+            (time, is_over) = wait(&mut copy, &mut in_flight);
+        }
+        let latency = time.since(begun);
+        let threshold = match request.operation {
+            Operation::Read => self.thresholds.read_threshold,
+            _ => self.thresholds.write_threshold,
+        };
+        Prediction { latency, is_slow: latency > threshold }
+    }
+
+    fn submitted(&mut self, now: Time, request: &Request) {
+        self.advance(now);
+        self.in_flight += 1;
+        let answer = self.ssd.submit(now, request);
+        assert_eq!(answer, Submit::Accepted, "who asks keeps to the device's queue depth");
+    }
+
+    fn observe(&mut self, now: Time, _completion: &Completion) {
+        self.advance(now);
+    }
+}

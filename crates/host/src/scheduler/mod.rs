@@ -1,0 +1,66 @@
+//! The I/O scheduler axis: in which order a device gets what waits for it.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod stage;
+
+use flashkeel_engine::{Completion, Predictor, Request, Time};
+
+pub(crate) use stage::Scheduling;
+
+use crate::stack::Claim;
+
+flashkeel_config::axis! {
+    /// In which order requests that wait on the host go to the device.
+    pub enum IoSchedulerConfig as "I/O scheduler": Build {
+        /// Oldest first.
+        None(None) in none = "none",
+        /// Reads before writes, each in batches by address, none past its
+        /// deadline (mq-deadline).
+        Deadline(Deadline) in deadline = "deadline",
+        /// Shares by the tenants' weights, reads before writes (bfq).
+        Fair(Fair) in fair = "fair",
+        /// A read that is predicted to be slow before the writes that would
+        /// make it slow (SSDcheck §IV).
+        Pas(Pas) in pas = "pas",
+    }
+}
+
+impl Default for IoSchedulerConfig {
+    fn default() -> Self {
+        IoSchedulerConfig::None(none::None::default())
+    }
+}
+
+/// Makes a policy from its settings.
+pub trait Build {
+    /// The policy, with nothing waiting. `claims` are the tenants'; `predictor`
+    /// is there if the policy needs one.
+    fn build(&self, claims: &[Claim], predictor: Option<Box<dyn Predictor>>) -> Box<dyn IoScheduler>;
+
+    /// Whether it asks a predictor.
+    fn needs_predictor(&self) -> bool {
+        false
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// An I/O scheduler. Flushes are kept in order by whoever calls it; they come
+/// alone among the requests of their tenant.
+pub trait IoScheduler: Send {
+    /// `request` waits from now on. Ids rise in the order of calls.
+    fn add(&mut self, now: Time, request: &Request);
+
+    /// The request that goes to the device at `now`; it waits no longer.
+    fn next(&mut self, now: Time) -> Option<Request>;
+
+    /// The device has completed a request that it got.
+    fn completed(&mut self, _now: Time, _completion: &Completion) {}
+}

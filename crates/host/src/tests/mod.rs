@@ -1,0 +1,12 @@
+//! Stages on their own: over leaves whose order of service the test decides.
+
+mod barriers;
+mod schedulers;
+mod tier;
+
+use flashkeel_engine::{Lba, Operation, Request, RequestId, TenantId};
+
+fn request(id: u64, tenant: u16, operation: Operation, page: u64, pages: u32) -> Request {
+    let lba = Lba(page * 8);
+    Request { id: RequestId(id), operation, tenant: TenantId(tenant), lba, sectors: pages * 8 }
+}

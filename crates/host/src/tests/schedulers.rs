@@ -1,0 +1,128 @@
+//! What each I/O scheduler does with requests that wait.
+
+use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, Span, Time};
+use serde_json::{Value, json};
+
+use super::request;
+use crate::scheduler::{IoScheduler, IoSchedulerConfig};
+use crate::stack::{Claim, TenantClass};
+
+use Operation::{Read, Write};
+
+fn build(policy: Value, claims: &[Claim], predictor: Option<Box<dyn Predictor>>) -> Box<dyn IoScheduler> {
+    let config: IoSchedulerConfig = serde_json::from_value(policy).expect("a policy");
+    config.policy().validate().expect("valid settings");
+    config.policy().build(claims, predictor)
+}
+
+const ONE: &[Claim] = &[Claim { weight: 100, class: TenantClass::BestEffort }];
+
+/// Adds everything at time 0 and takes everything out; the pages in order.
+fn order(scheduler: &mut dyn IoScheduler, requests: &[Request]) -> Vec<u64> {
+    requests.iter().for_each(|request| scheduler.add(Time(0), request));
+    std::iter::from_fn(|| scheduler.next(Time(1))).map(|request| request.lba.0 / 8).collect()
+}
+
+#[test]
+fn none_is_oldest_first() {
+    let requests = [request(0, 0, Write, 9, 1), request(1, 0, Read, 5, 1), request(2, 0, Write, 7, 1)];
+    assert_eq!(order(&mut *build(json!("none"), ONE, None), &requests), [9, 5, 7]);
+}
+
+#[test]
+fn deadline_takes_reads_in_batches_by_address_and_lets_writes_starve_twice() {
+    let policy = json!({ "policy": "deadline", "fifo_batch": 2 });
+    let writes = [20, 10].iter().enumerate().map(|(id, &page)| request(id as u64, 0, Write, page, 1));
+    let reads =
+        [8, 2, 6, 4, 1].iter().enumerate().map(|(id, &page)| request(10 + id as u64, 0, Read, page, 1));
+    let requests: Vec<Request> = writes.chain(reads).collect();
+    // A batch goes on by address, the next starts where that ended; past the
+    // highest it starts with the oldest.
+    assert_eq!(order(&mut *build(policy, ONE, None), &requests), [1, 2, 4, 6, 10, 20, 8]);
+}
+
+#[test]
+fn deadline_serves_what_is_past_its_deadline_first() {
+    let mut scheduler = build(json!("deadline"), ONE, None);
+    scheduler.add(Time(0), &request(0, 0, Read, 9, 1));
+    scheduler.add(Time(0), &request(1, 0, Read, 3, 1));
+    let late = Time::ZERO + Span::from_ms(501);
+    assert_eq!(scheduler.next(late).unwrap().lba.0, 9 * 8);
+}
+
+#[test]
+fn deadline_serves_classes_in_order_until_they_are_old() {
+    let claim = |class| Claim { weight: 100, class };
+    let claims = [claim(TenantClass::Idle), claim(TenantClass::BestEffort), claim(TenantClass::RealTime)];
+    let requests: Vec<Request> = (0..3).map(|id| request(id, id as u16, Read, id, 1)).collect();
+    assert_eq!(order(&mut *build(json!("deadline"), &claims, None), &requests), [2, 1, 0]);
+    let mut scheduler = build(json!("deadline"), &claims, None);
+    requests.iter().for_each(|request| scheduler.add(Time(0), request));
+    let aged = Time::ZERO + Span::from_secs(10);
+    let pages: Vec<u64> = std::iter::from_fn(|| scheduler.next(aged)).map(|r| r.lba.0 / 8).collect();
+    assert_eq!(pages, [1, 0, 2]);
+}
+
+#[test]
+fn fair_divides_by_weight_and_charges_writes_more() {
+    let claim = |weight| Claim { weight, class: TenantClass::BestEffort };
+    let served = |first: Operation, second: Operation, weights: [u32; 2]| {
+        let policy = json!({ "policy": "fair", "budget": "32KiB" });
+        let mut scheduler = build(policy, &weights.map(claim), None);
+        for id in 0..20_000 {
+            let (tenant, operation) = if id % 2 == 0 { (0, first) } else { (1, second) };
+            scheduler.add(Time(0), &request(id, tenant, operation, id, 1));
+        }
+        let taken = (0..8_000).map(|_| scheduler.next(Time(1)).expect("plenty waits"));
+        taken.filter(|request| request.tenant.0 == 0).count() as f64 / 8_000.0
+    };
+    for (got, expected) in [
+        (served(Read, Read, [100, 100]), 0.5),
+        (served(Read, Read, [300, 100]), 0.75),
+        (served(Write, Write, [100, 400]), 0.2),
+        (served(Read, Write, [100, 100]), 0.75),
+    ] {
+        assert!((got - expected).abs() < 0.01, "{got} instead of {expected}");
+    }
+}
+
+#[test]
+fn fair_gives_no_credit_for_time_away_and_serves_higher_classes_first() {
+    let claim = |class| Claim { weight: 100, class };
+    let claims =
+        [claim(TenantClass::BestEffort), claim(TenantClass::BestEffort), claim(TenantClass::RealTime)];
+    let mut scheduler = build(json!({ "policy": "fair", "budget": "4KiB" }), &claims, None);
+    (0..2_000).for_each(|id| scheduler.add(Time(0), &request(id, 0, Read, id, 1)));
+    (0..1_000).for_each(|_| assert!(scheduler.next(Time(1)).is_some()));
+    (2_000..3_000).for_each(|id| scheduler.add(Time(2), &request(id, 1, Read, id, 1)));
+    let late = (0..100).filter(|_| scheduler.next(Time(3)).unwrap().tenant.0 == 1).count();
+    assert!((49..=51).contains(&late), "{late} of 100 for who came late");
+    scheduler.add(Time(4), &request(3_000, 2, Read, 0, 1));
+    assert_eq!(scheduler.next(Time(5)).unwrap().tenant.0, 2);
+}
+
+/// Finds reads of pages from 100 on slow, if any write is ahead.
+struct Wary;
+
+impl Predictor for Wary {
+    fn predict(&mut self, _now: Time, ahead: &[Request], request: &Request) -> Prediction {
+        Prediction { latency: Span::ZERO, is_slow: request.lba.0 >= 800 && !ahead.is_empty() }
+    }
+
+    fn submitted(&mut self, _now: Time, _request: &Request) {}
+
+    fn observe(&mut self, _now: Time, _completion: &Completion) {}
+}
+
+#[test]
+fn pas_prefers_a_read_only_if_it_would_be_slow() {
+    let operations = [(Write, 1), (Read, 7), (Write, 2), (Read, 100), (Write, 3), (Read, 101)];
+    let requests: Vec<Request> = operations
+        .iter()
+        .enumerate()
+        .map(|(id, &(operation, page))| request(id as u64, 0, operation, page, 1))
+        .collect();
+    let mut scheduler = build(json!("pas"), ONE, Some(Box::new(Wary)));
+    assert_eq!(order(&mut *scheduler, &requests), [1, 7, 100, 101, 2, 3]);
+    assert_eq!(order(&mut *scheduler, &requests[2..3]), [2], "writes alone go oldest first");
+}

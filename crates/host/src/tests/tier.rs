@@ -1,0 +1,254 @@
+//! The tier against a plain map: nothing is lost, whatever the order in which
+//! the devices serve and acknowledge.
+
+use std::collections::BTreeMap;
+
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{
+    Completion, Ledger, Operation, Outbox, Request, Span, Stage, Status, Stream, Submit, Time,
+};
+
+use super::request;
+use crate::tier::{DrainConfig, Placement, Tier};
+
+const PAGES: u64 = 40;
+const SLOTS: u64 = 16;
+const SSD: usize = 0;
+const NVM: usize = 1;
+
+/// Sends writes to the NVM by chance.
+struct Coin(Stream, f64);
+
+impl Placement for Coin {
+    fn takes(&mut self, _now: Time, _write: &Request) -> bool {
+        self.0.chance(self.1)
+    }
+}
+
+/// Where a request to a device comes from.
+#[derive(Clone, Copy)]
+enum Origin {
+    Host(u64),
+    /// The background, which has just read this.
+    Background(u64),
+}
+
+/// A request at a device. It is served at some time before it ends.
+struct Job {
+    request: Request,
+    origin: Origin,
+    /// The host's pages, where it comes from the host.
+    pages: Vec<u64>,
+    /// What a write carries, page by page; what a read has found.
+    data: Vec<u64>,
+    is_served: bool,
+}
+
+/// A write of a page by the host, which is named by the request's number.
+#[derive(Clone, Copy)]
+struct Written {
+    by: u64,
+    submitted: Time,
+    acknowledged: Time,
+}
+
+/// Plays host, router and both devices.
+struct World {
+    tier: Tier,
+    random: Stream,
+    now: Time,
+    outbox: Outbox,
+    stored: [Vec<u64>; 2],
+    jobs: [Vec<Job>; 2],
+    /// The host's requests in flight, with the time of their submission and,
+    /// for reads, what they have found.
+    open: BTreeMap<u64, (Request, Time, BTreeMap<u64, u64>)>,
+    history: Vec<Vec<Written>>,
+    reads_checked: u64,
+}
+
+fn pages_of(request: &Request) -> std::ops::Range<u64> {
+    let first = request.lba.0 / 8;
+    first..first + u64::from(request.sectors) / 8
+}
+
+impl World {
+    fn new(seed: u64, nvm_share: f64) -> World {
+        let drain = DrainConfig { period: Span(40), batch: Bytes(16 << 10) };
+        let placement = Box::new(Coin(Stream::new(seed, "coin"), nvm_share));
+        let fresh = Written { by: 0, submitted: Time::ZERO, acknowledged: Time::ZERO };
+        World {
+            tier: Tier::new(placement, PAGES * 8, SLOTS * 8, &drain),
+            random: Stream::new(seed, "world"),
+            now: Time(1),
+            outbox: Outbox::default(),
+            stored: [vec![0; PAGES as usize], vec![0; SLOTS as usize]],
+            jobs: [Vec::new(), Vec::new()],
+            open: BTreeMap::new(),
+            history: vec![vec![fresh]; PAGES as usize],
+            reads_checked: 0,
+        }
+    }
+
+    fn submit(&mut self, id: u64) {
+        let operation = if self.random.chance(0.45) { Operation::Read } else { Operation::Write };
+        let pages = self.random.between(1, 4);
+        let request = request(id, 0, operation, self.random.below(PAGES - pages + 1), pages as u32);
+        if operation == Operation::Write {
+            let written = Written { by: id, submitted: self.now, acknowledged: Time::MAX };
+            pages_of(&request).for_each(|page| self.history[page as usize].push(written));
+        }
+        self.open.insert(id, (request, self.now, BTreeMap::new()));
+        assert_eq!(self.tier.submit(self.now, &request, &mut self.outbox), Submit::Accepted);
+        self.route(Origin::Host(id));
+    }
+
+    /// Takes up what the tier wants done. The parts of a host's request come in
+    /// the order of its pages.
+    fn route(&mut self, origin: Origin) {
+        let mut next_page = match origin {
+            Origin::Host(id) => self.open[&id].0.lba.0 / 8,
+            Origin::Background(_) => 0,
+        };
+        for (child, request) in std::mem::take(&mut self.outbox.requests) {
+            let count = pages_of(&request).count() as u64;
+            let pages = (next_page..next_page + count).collect();
+            next_page += count;
+            let data = match (request.operation, origin) {
+                (Operation::Read, _) => Vec::new(),
+                (_, Origin::Host(id)) => vec![id; count as usize],
+                (_, Origin::Background(data)) => {
+                    assert_eq!((child, count), (SSD, 1), "the background writes pages to the SSD");
+                    vec![data]
+                }
+            };
+            self.jobs[child].push(Job { request, origin, pages, data, is_served: false });
+        }
+        for completion in std::mem::take(&mut self.outbox.completions) {
+            assert_eq!(completion.ledger.total(), completion.time.since(self.open[&completion.id.0].1));
+            self.end(completion.id.0);
+        }
+    }
+
+    /// A request of the host has ended.
+    fn end(&mut self, id: u64) {
+        let (request, submitted, found) = self.open.remove(&id).expect("a request ends once");
+        for page in pages_of(&request) {
+            if request.operation == Operation::Read {
+                self.check(page, found[&page], submitted);
+                self.reads_checked += 1;
+            } else {
+                let written = self.history[page as usize].iter_mut().find(|written| written.by == id);
+                written.expect("the write was noted").acknowledged = self.now;
+            }
+        }
+    }
+
+    /// A read that began at `since` has found the data of write `by`: no other
+    /// write may lie wholly between the two.
+    fn check(&self, page: u64, by: u64, since: Time) {
+        let history = &self.history[page as usize];
+        let found = history.iter().find(|written| written.by == by).expect("somebody wrote it");
+        let newer = history.iter().find(|w| w.submitted > found.acknowledged && w.acknowledged < since);
+        assert!(
+            newer.is_none(),
+            "page {page} holds write {by}, but write {} was acknowledged since",
+            newer.map_or(0, |newer| newer.by)
+        );
+    }
+
+    fn serve(&mut self, child: usize, index: usize) {
+        let job = &mut self.jobs[child][index];
+        if std::mem::replace(&mut job.is_served, true) {
+            return;
+        }
+        for (offset, place) in pages_of(&job.request).enumerate() {
+            match job.request.operation {
+                Operation::Read => job.data.push(self.stored[child][place as usize]),
+                _ => self.stored[child][place as usize] = job.data[offset],
+            }
+        }
+    }
+
+    fn finish(&mut self, child: usize, index: usize) {
+        self.serve(child, index);
+        let job = self.jobs[child].swap_remove(index);
+        if let (Origin::Host(id), Operation::Read) = (job.origin, job.request.operation) {
+            let (_, _, found) = self.open.get_mut(&id).expect("the read is in flight");
+            found.extend(job.pages.iter().copied().zip(job.data.iter().copied()));
+        }
+        let completion =
+            Completion { id: job.request.id, time: self.now, status: Status::Ok, ledger: Ledger::ZERO };
+        self.tier.completed(self.now, child, &completion, &mut self.outbox);
+        self.route(Origin::Background(job.data[0]));
+    }
+
+    /// Lets time pass.
+    fn tick(&mut self) {
+        self.now += Span(1);
+        while let Some(due) = self.tier.next_event().filter(|&due| due <= self.now) {
+            assert_eq!(due, self.now, "timers lie ahead");
+            self.tier.advance(due, &mut self.outbox);
+            self.route(Origin::Background(0));
+        }
+    }
+
+    /// Lets a device serve or end something.
+    fn step(&mut self) {
+        self.tick();
+        let child = if self.random.chance(0.5) { SSD } else { NVM };
+        let jobs = self.jobs[child].len() as u64;
+        if jobs == 0 {
+            return;
+        }
+        let index = self.random.below(jobs) as usize;
+        if self.random.chance(0.5) {
+            self.serve(child, index);
+        } else {
+            self.finish(child, index);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_lost_and_reads_find_the_newest_copy() {
+    for (seed, nvm_share) in [(1, 0.5), (2, 1.0), (3, 0.9), (4, 0.1), (5, 0.7)] {
+        let mut world = World::new(seed, nvm_share);
+        for id in 1..=6_000 {
+            while world.open.len() >= 6 || world.random.chance(0.6) {
+                world.step();
+            }
+            world.tick();
+            world.submit(id);
+        }
+        while !world.open.is_empty() || world.tier.nvm_pages() > 0 {
+            world.step();
+        }
+        assert!(world.reads_checked > 3_000);
+        for page in 0..PAGES {
+            world.check(page, world.stored[SSD][page as usize], world.now);
+        }
+        let report = world.tier.report();
+        assert!(report.drained_bytes > 0 && report.host_bytes_to_nvm > 0);
+        assert!(nvm_share == 1.0 || report.host_bytes_to_ssd > 0);
+        assert!(report.pages_read_from_nvm > 0, "{report:?}");
+    }
+}
+
+#[test]
+fn a_full_nvm_sends_writes_to_the_ssd() {
+    let drain = DrainConfig { period: Span::from_secs(1), batch: Bytes(16 << 10) };
+    let mut tier = Tier::new(Box::new(Coin(Stream::new(1, "coin"), 1.0)), 800, SLOTS * 8, &drain);
+    let mut outbox = Outbox::default();
+    for id in 0..20 {
+        let write = request(id, 0, Operation::Write, id, 1);
+        assert_eq!(tier.submit(Time(0), &write, &mut outbox), Submit::Accepted);
+    }
+    let children: Vec<usize> = outbox.requests.iter().map(|&(child, _)| child).collect();
+    assert_eq!(children, [vec![NVM; 16], vec![SSD; 4]].concat());
+    assert_eq!(tier.report().writes_without_room, 4);
+    // A page that has a slot is written there again.
+    outbox.requests.clear();
+    assert_eq!(tier.submit(Time(0), &request(20, 0, Operation::Write, 3, 1), &mut outbox), Submit::Accepted);
+    assert_eq!(outbox.requests[0].0, NVM);
+}

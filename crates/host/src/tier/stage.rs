@@ -1,0 +1,343 @@
+//! The tier as a stage over an SSD and an NVM.
+
+use flashkeel_engine::{
+    Completion, Lba, Operation, Outbox, Request, RequestId, Span, Stage, Submit, TenantId, Time,
+};
+use serde::Serialize;
+
+use super::slots::{PAGE_BYTES, PAGE_SECTORS, Slots};
+use super::{DrainConfig, Placement};
+use crate::flight::Flights;
+use crate::parts::Parts;
+
+/// The children, in their order.
+const SSD: usize = 0;
+const NVM: usize = 1;
+
+/// Sends writes where the policy says, reads where the newest acknowledged copy
+/// is, and moves data from the NVM to the SSD in the background.
+///
+/// A write that finds no room goes to the SSD. Nothing is lost: a copy in the
+/// NVM is given up only when the SSD has acknowledged it or a newer one.
+pub(crate) struct Tier {
+    placement: Box<dyn Placement>,
+    slots: Slots,
+    parts: Parts,
+    pieces: Flights<Piece>,
+    /// Counts writes in the order of submission.
+    sequence: u64,
+    period: Span,
+    /// Pages of a batch.
+    batch: usize,
+    /// Pages of the current batch that are on their way.
+    draining: usize,
+    next_drain: Time,
+    report: TierReport,
+}
+
+/// What a tier has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TierReport {
+    /// Bytes that the host wrote to the NVM.
+    pub host_bytes_to_nvm: u64,
+    /// Bytes that the host wrote to the SSD.
+    pub host_bytes_to_ssd: u64,
+    /// Bytes moved from the NVM to the SSD.
+    pub drained_bytes: u64,
+    /// Writes that went to the SSD because the NVM was full.
+    pub writes_without_room: u64,
+    /// Pages read from the NVM by the host.
+    pub pages_read_from_nvm: u64,
+}
+
+/// A request to a child. Pages and slots of one piece follow one another.
+#[derive(Clone, Copy, Debug)]
+enum Piece {
+    /// Changes nothing here.
+    Plain {
+        part: RequestId,
+    },
+    SsdWrite {
+        part: RequestId,
+        page: u64,
+        pages: u64,
+        sequence: u64,
+    },
+    NvmRead {
+        part: RequestId,
+        slot: u32,
+        pages: u32,
+    },
+    NvmWrite {
+        part: RequestId,
+        slot: u32,
+        pages: u32,
+        sequence: u64,
+    },
+    DrainRead {
+        slot: u32,
+        sequence: u64,
+    },
+    WriteBack {
+        slot: u32,
+        sequence: u64,
+    },
+}
+
+/// Pages of a request that go to the same place.
+#[derive(Clone, Copy)]
+struct Run {
+    page: u64,
+    pages: u64,
+    /// The first slot; `None` for the SSD.
+    slot: Option<u32>,
+}
+
+impl Run {
+    /// Whether the next page of the request belongs to it.
+    fn goes_on_with(&self, slot: Option<u32>) -> bool {
+        match (self.slot, slot) {
+            (None, None) => true,
+            (Some(first), Some(slot)) => u64::from(slot) == u64::from(first) + self.pages,
+            _ => false,
+        }
+    }
+}
+
+impl Tier {
+    /// Over an SSD and an NVM of these sizes in sectors.
+    pub fn new(placement: Box<dyn Placement>, ssd: u64, nvm: u64, drain: &DrainConfig) -> Tier {
+        Tier {
+            placement,
+            slots: Slots::new(ssd / PAGE_SECTORS, nvm / PAGE_SECTORS),
+            parts: Parts::default(),
+            pieces: Flights::default(),
+            sequence: 0,
+            period: drain.period,
+            batch: (drain.batch.0 / PAGE_BYTES) as usize,
+            draining: 0,
+            next_drain: Time::ZERO,
+            report: TierReport::default(),
+        }
+    }
+
+    /// Pages that the NVM holds.
+    pub fn nvm_pages(&self) -> u64 {
+        self.slots.used()
+    }
+
+    /// What has been done since the start or the last reset.
+    pub fn report(&self) -> &TierReport {
+        &self.report
+    }
+
+    /// Starts counting anew, as at the end of a warm-up.
+    pub fn reset_counters(&mut self) {
+        self.report = TierReport::default();
+    }
+
+    /// Gives the SSD a request as it is.
+    fn pass(&mut self, now: Time, whole: RequestId, request: &Request, outbox: &mut Outbox) {
+        let part = self.parts.add(whole);
+        self.give_ssd(now, Piece::Plain { part }, request, outbox);
+    }
+
+    fn give_ssd(&mut self, now: Time, piece: Piece, request: &Request, outbox: &mut Outbox) {
+        let request = Request { id: self.pieces.take_off(piece), ..*request };
+        self.placement.submitted(now, &request);
+        outbox.requests.push((SSD, request));
+    }
+
+    fn give_nvm(&mut self, piece: Piece, request: &Request, slot: u32, pages: u64, outbox: &mut Outbox) {
+        let id = self.pieces.take_off(piece);
+        let lba = Lba(u64::from(slot) * PAGE_SECTORS);
+        outbox.requests.push((NVM, Request { id, lba, sectors: (pages * PAGE_SECTORS) as u32, ..*request }));
+    }
+
+    /// Splits a request into runs and sends them off.
+    fn split(
+        &mut self,
+        now: Time,
+        request: &Request,
+        outbox: &mut Outbox,
+        mut slot_of: impl FnMut(&mut Slots, u64) -> Option<u32>,
+    ) {
+        let whole = self.parts.begin(now, request);
+        let first = request.lba.0 / PAGE_SECTORS;
+        let end = first + u64::from(request.sectors) / PAGE_SECTORS;
+        let mut run = Run { page: first, pages: 1, slot: slot_of(&mut self.slots, first) };
+        for page in first + 1..end {
+            let slot = slot_of(&mut self.slots, page);
+            if run.goes_on_with(slot) {
+                run.pages += 1;
+            } else {
+                self.send(now, whole, request, run, outbox);
+                run = Run { page, pages: 1, slot };
+            }
+        }
+        self.send(now, whole, request, run, outbox);
+    }
+
+    fn send(&mut self, now: Time, whole: RequestId, request: &Request, run: Run, outbox: &mut Outbox) {
+        let part = self.parts.add(whole);
+        let Run { page, pages, slot } = run;
+        let is_read = request.operation == Operation::Read;
+        if let Some(slot) = slot {
+            let count = pages as u32;
+            let piece = if is_read {
+                self.report.pages_read_from_nvm += pages;
+                Piece::NvmRead { part, slot, pages: count }
+            } else {
+                self.report.host_bytes_to_nvm += pages * PAGE_BYTES;
+                Piece::NvmWrite { part, slot, pages: count, sequence: self.sequence }
+            };
+            return self.give_nvm(piece, request, slot, pages, outbox);
+        }
+        let piece = if is_read {
+            Piece::Plain { part }
+        } else {
+            if request.operation == Operation::Write {
+                self.report.host_bytes_to_ssd += pages * PAGE_BYTES;
+            }
+            Piece::SsdWrite { part, page, pages, sequence: self.sequence }
+        };
+        let sectors = (pages * PAGE_SECTORS) as u32;
+        self.give_ssd(now, piece, &Request { lba: Lba(page * PAGE_SECTORS), sectors, ..*request }, outbox);
+    }
+
+    fn write(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        let first = request.lba.0 / PAGE_SECTORS;
+        let pages = first..first + u64::from(request.sectors) / PAGE_SECTORS;
+        let is_taken = if self.slots.has_room(pages) {
+            self.placement.takes(now, request)
+        } else {
+            self.report.writes_without_room += 1;
+            false
+        };
+        self.split(now, request, outbox, |slots, page| {
+            if is_taken || slots.must_take(page) {
+                return Some(slots.begin_write(page, sequence));
+            }
+            slots.begin_ssd_write(page);
+            None
+        });
+    }
+
+    /// Begins a batch.
+    fn drain(&mut self, outbox: &mut Outbox) {
+        for _ in 0..self.slots.queued() {
+            if self.draining == self.batch {
+                return;
+            }
+            let Some((slot, sequence)) = self.slots.begin_drain() else { continue };
+            self.draining += 1;
+            self.give_nvm(Piece::DrainRead { slot, sequence }, &background(Operation::Read), slot, 1, outbox);
+        }
+    }
+
+    fn plan_drain(&mut self, now: Time) {
+        if self.next_drain <= now {
+            let periods = now.0 / self.period.0 + 1;
+            self.next_drain = Time(periods * self.period.0);
+        }
+    }
+}
+
+/// A request of the background for one page, without its number and address.
+fn background(operation: Operation) -> Request {
+    let sectors = PAGE_SECTORS as u32;
+    Request { id: RequestId(0), operation, tenant: TenantId(0), lba: Lba(0), sectors }
+}
+
+impl Stage for Tier {
+    fn submit(&mut self, now: Time, request: &Request, outbox: &mut Outbox) -> Submit {
+        let end = request.lba.0.checked_add(u64::from(request.sectors));
+        let is_plain = request.operation == Operation::Flush
+            || request.sectors == 0
+            || !request.lba.0.is_multiple_of(PAGE_SECTORS)
+            || !u64::from(request.sectors).is_multiple_of(PAGE_SECTORS)
+            || end.is_none_or(|end| end > self.slots.pages() * PAGE_SECTORS);
+        if is_plain {
+            // The SSD makes its writes durable, or refuses the request.
+            let whole = self.parts.begin(now, request);
+            self.pass(now, whole, request, outbox);
+            return Submit::Accepted;
+        }
+        match request.operation {
+            Operation::Read => self.split(now, request, outbox, |slots, page| {
+                let slot = slots.to_read(page)?;
+                slots.pin(slot);
+                Some(slot)
+            }),
+            Operation::Write => self.write(now, request, outbox),
+            // A copy that is being written back may survive a trim.
+            Operation::Trim | Operation::Flush => {
+                self.sequence += 1;
+                self.split(now, request, outbox, |slots, page| {
+                    slots.begin_ssd_write(page);
+                    None
+                });
+            }
+        }
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        (!self.slots.is_queue_empty()).then_some(self.next_drain)
+    }
+
+    fn advance(&mut self, now: Time, outbox: &mut Outbox) {
+        if self.slots.is_queue_empty() || self.next_drain > now {
+            return;
+        }
+        if self.draining == 0 {
+            self.drain(outbox);
+        }
+        self.plan_drain(now);
+    }
+
+    fn completed(&mut self, now: Time, child: usize, completion: &Completion, outbox: &mut Outbox) {
+        if child == SSD {
+            self.placement.completed(now, completion);
+        }
+        // Where nothing was left to drain, times for it have passed.
+        self.plan_drain(now);
+        let part = match self.pieces.land(completion.id) {
+            Piece::Plain { part } => part,
+            Piece::SsdWrite { part, page, pages, sequence } => {
+                for page in page..page + pages {
+                    self.slots.end_ssd_write(page, sequence);
+                }
+                part
+            }
+            Piece::NvmRead { part, slot, pages } => {
+                (slot..slot + pages).for_each(|slot| self.slots.unpin(slot));
+                part
+            }
+            Piece::NvmWrite { part, slot, pages, sequence } => {
+                (slot..slot + pages).for_each(|slot| self.slots.end_write(slot, sequence));
+                part
+            }
+            Piece::DrainRead { slot, sequence } => {
+                match self.slots.begin_write_back(slot, sequence) {
+                    Some(page) => {
+                        self.report.drained_bytes += PAGE_BYTES;
+                        let lba = Lba(page * PAGE_SECTORS);
+                        let write = Request { lba, ..background(Operation::Write) };
+                        self.give_ssd(now, Piece::WriteBack { slot, sequence }, &write, outbox);
+                    }
+                    None => self.draining -= 1,
+                }
+                return;
+            }
+            Piece::WriteBack { slot, sequence } => {
+                self.slots.end_write_back(slot, sequence);
+                self.draining -= 1;
+                return;
+            }
+        };
+        outbox.completions.extend(self.parts.land(&Completion { id: part, ..*completion }));
+    }
+}

@@ -1,0 +1,40 @@
+//! `linear`: one after the other on the devices laid end to end, as a plain
+//! logical volume manager has them.
+
+use flashkeel_engine::Lba;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ALIGNMENT, Build, Place, Volumes, along};
+
+/// Settings of `linear`: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Linear {}
+
+impl Build for Linear {
+    fn build(&self, devices: &[u64], volumes: usize) -> Result<Box<dyn Volumes>, String> {
+        let all: u64 = devices.iter().sum();
+        let sectors = all / volumes as u64 / ALIGNMENT * ALIGNMENT;
+        if sectors == 0 {
+            return Err(format!("volumes: {volumes} volumes do not fit on {all} sectors"));
+        }
+        Ok(Box::new(EndToEnd { devices: devices.to_vec(), sectors }))
+    }
+}
+
+struct EndToEnd {
+    devices: Vec<u64>,
+    sectors: u64,
+}
+
+impl Volumes for EndToEnd {
+    fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    fn place(&self, volume: usize, lba: Lba) -> Place {
+        let place = along(&self.devices, volume as u64 * self.sectors + lba.0);
+        Place { run: place.run.min(self.sectors - lba.0), ..place }
+    }
+}

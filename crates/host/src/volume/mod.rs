@@ -1,0 +1,71 @@
+//! The volume manager axis: where each tenant's volume lies on the devices.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+mod stage;
+
+use flashkeel_engine::Lba;
+
+pub(crate) use stage::VolumeManager;
+
+flashkeel_config::axis! {
+    /// Where each tenant's volume lies on the devices.
+    pub enum VolumeConfig as "volume manager": Build {
+        /// One after the other, all of one size.
+        Linear(Linear) in linear = "linear",
+        /// Each in internal volumes of the devices of its own (SSDcheck's
+        /// VA-LVM).
+        VaLvm(VaLvm) in va_lvm = "va-lvm",
+    }
+}
+
+impl Default for VolumeConfig {
+    fn default() -> Self {
+        VolumeConfig::Linear(linear::Linear::default())
+    }
+}
+
+/// Makes a policy from its settings.
+pub trait Build {
+    /// The policy for devices of these sizes in sectors and for a number of
+    /// volumes.
+    ///
+    /// # Errors
+    /// A sentence naming the key and what does not fit.
+    fn build(&self, devices: &[u64], volumes: usize) -> Result<Box<dyn Volumes>, String>;
+}
+
+/// Where volumes lie.
+pub trait Volumes: Send {
+    /// Size of every volume in sectors.
+    fn sectors(&self) -> u64;
+
+    /// Where sector `lba` of `volume` lies.
+    fn place(&self, volume: usize, lba: Lba) -> Place;
+}
+
+/// A place on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the device.
+    pub device: usize,
+    /// Its sector.
+    pub lba: Lba,
+    /// Sectors from there on that follow one another in the volume too, at
+    /// least 1.
+    pub run: u64,
+}
+
+/// Volumes begin and end at multiples of this, in sectors: 4 KiB.
+const ALIGNMENT: u64 = 8;
+
+/// The place on devices laid end to end; `sizes` in sectors.
+fn along(sizes: &[u64], mut lba: u64) -> Place {
+    for (device, &size) in sizes.iter().enumerate() {
+        if lba < size {
+            return Place { device, lba: Lba(lba), run: size - lba };
+        }
+        lba -= size;
+    }
+    unreachable!("a volume lies on its devices")
+}

@@ -1,0 +1,77 @@
+"""flashkeel run with a stack."""
+
+import json
+import tomllib
+
+import pytest
+
+STACK = """\
+title = "Shared"
+
+[device]
+preset = "ssd-d"
+logical_capacity = "256MiB"
+geometry.blocks_per_plane = 112
+
+[workload]
+duration = "300ms"
+pacing = { policy = "closed", depth = 4 }
+
+[stack]
+volumes = { policy = "va-lvm", bits = [17] }
+
+[[stack.tenants]]
+name = "reader"
+workload.source = { policy = "synthetic", read_fraction = 1.0 }
+
+[[stack.tenants]]
+name = "writer"
+workload.source = { policy = "synthetic", read_fraction = 0.0 }
+"""
+
+
+@pytest.fixture
+def stack_toml(tmp_path):
+    path = tmp_path / "stack.toml"
+    path.write_text(STACK)
+    return path
+
+
+def test_json_has_each_tenant(cli, stack_toml):
+    (run,) = json.loads(cli("run", stack_toml, "--format", "json").out)["runs"]
+    reader, writer = run["tenants"]
+    assert (reader["name"], writer["name"]) == ("reader", "writer")
+    assert reader["read"]["count"] == run["read"]["count"] > 0
+    assert writer["write"]["count"] == run["write"]["count"] > 0
+    assert reader["basis"] == "synthetic"
+    assert "detail" not in reader
+    assert run["stack"]["ssds"]["0"]["host_bytes_read"] > 0
+
+
+def test_table_has_a_row_a_tenant_and_seeds_pool(cli, stack_toml):
+    out = cli("run", stack_toml, "--seeds", 2).out
+    assert "Tenants" in out
+    assert "reader" in out
+
+
+def test_tier_counts_what_the_nvm_got(cli, stack_toml):
+    outcome = cli(
+        "run", stack_toml, "--format", "json", "--set", "stack.tier=write-back",
+        "--set", "stack.nvm={capacity = '4MiB'}",
+    )  # fmt: skip
+    (run,) = json.loads(outcome.out)["runs"]
+    assert run["stack"]["tiers"]["0"]["host_bytes_to_nvm"] > 0
+    assert run["blame_ns"]["nvm"] > 0
+
+
+def test_wrong_stack_names_the_key(cli, stack_toml):
+    outcome = cli("run", stack_toml, "--set", "stack.volumes.bits=[40]")
+    assert outcome.status == 2
+    assert "bit 40 lies beyond the devices" in outcome.err
+
+
+def test_policies_and_nvm_presets_are_listed(cli):
+    policies = cli("list", "policies").out.splitlines()
+    assert {"I/O scheduler pas", "volume manager va-lvm", "tier hybrid-pas"} <= set(policies)
+    assert "optane-p4800x" in cli("list", "presets").out.split()
+    assert tomllib.loads(cli("show", "optane-p4800x").out)["capacity"] == "375GB"

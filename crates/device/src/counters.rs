@@ -30,6 +30,8 @@ pub struct Counters {
     pub unchecked_pages: u64,
     /// Valid pages that were read afterwards, to check them.
     pub checked_pages: u64,
+    /// Lost 4 KiB pages that were rebuilt and programmed again.
+    pub restored_pages: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups that found their page cached, and that did not.
@@ -91,6 +93,7 @@ impl Counters {
             moved_pages: self.moved_pages,
             unchecked_pages: self.unchecked_pages,
             checked_pages: self.checked_pages,
+            restored_pages: self.restored_pages,
             collections_out_of_turn: self.collections_out_of_turn,
             map_hits: self.map_hits,
             map_misses: self.map_misses,
@@ -131,6 +134,8 @@ pub struct Report {
     pub unchecked_pages: u64,
     /// Valid pages that were read afterwards, to check them.
     pub checked_pages: u64,
+    /// Lost 4 KiB pages that were rebuilt and programmed again.
+    pub restored_pages: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups served by the map cache.

@@ -36,4 +36,4 @@ pub use machine::{ControllerConfig, Delay};
 pub use prefetch::table;
 pub use presets::PRESETS;
 pub use sched::{Purpose, SchedulerConfig, Task};
-pub use ssd::Ssd;
+pub use ssd::{Fault, Ssd};

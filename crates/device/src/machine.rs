@@ -85,6 +85,8 @@ pub(crate) enum Event {
     Fold(u32),
     /// A partition may read the next page that was copied back.
     EccCheck(u32),
+    /// A partition may restore the next lost page.
+    Restore(u32),
 }
 
 const KIND_SHIFT: u32 = 24;
@@ -108,6 +110,7 @@ impl Event {
             Event::Window => (7, 0),
             Event::Fold(partition) => (8, partition),
             Event::EccCheck(partition) => (9, partition),
+            Event::Restore(partition) => (10, partition),
         };
         debug_assert!(index <= MAX_INDEX);
         kind << KIND_SHIFT | index
@@ -127,6 +130,7 @@ impl Event {
             7 => Event::Window,
             8 => Event::Fold(index),
             9 => Event::EccCheck(index),
+            10 => Event::Restore(index),
             kind => unreachable!("no event of kind {kind}"),
         }
     }
@@ -200,6 +204,8 @@ mod tests {
             Event::Linked(9),
             Event::Window,
             Event::Fold(4),
+            Event::EccCheck(4),
+            Event::Restore(5),
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }

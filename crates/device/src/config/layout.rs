@@ -43,6 +43,9 @@ pub(crate) struct PartitionLayout {
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(crate) geometry: Geometry,
+    /// Planes of a chip, and whether they are programmed together.
+    pub(crate) planes_per_chip: u32,
+    pub(crate) multi_plane: bool,
     pub(crate) timing: Timing,
     pub(crate) wear: WearConfig,
     pub(crate) suspension: Option<SuspensionConfig>,

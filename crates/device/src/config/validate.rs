@@ -70,6 +70,8 @@ impl DeviceConfig {
         }
         Ok(Layout {
             geometry,
+            planes_per_chip: self.geometry.planes_per_chip,
+            multi_plane: self.geometry.multi_plane,
             timing,
             wear: self.wear.clone(),
             suspension: self.suspension.clone(),
@@ -229,11 +231,11 @@ impl DeviceConfig {
             ));
         }
         self.validate_movement(static_stripes.is_some(), stripe_width)?;
-        let moves_inside = matches!(gc.movement.policy().manner(), Manner::Inside(_));
+        let one_by_one = gc.movement.policy().manner() != Manner::Queued;
         let groups_per_domain = groups / domains;
         let map_margin = if cached_map_pages < map_pages { groups_per_domain } else { 0 };
         // Thresholds and victims are counted in blocks of one chip.
-        let gc_jobs = if moves_inside { 1 } else { gc.concurrent_victims.div_ceil(stripe_width) };
+        let gc_jobs = if one_by_one { 1 } else { gc.concurrent_victims.div_ceil(stripe_width) };
         let reserves = Reserves { host: gc_jobs.min(groups_per_domain) + map_margin + 1, map: 1, map_margin };
         // Each domain keeps its part of the thresholds, and collection starts
         // before the host has to stop.

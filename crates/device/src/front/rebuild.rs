@@ -23,13 +23,14 @@ impl Ssd {
         let ftl = &self.partitions[part].ftl;
         let page = ppn.0 / self.layout.geometry.slots_per_page;
         let chip = self.chip_state(now, part, page);
-        if !self.layout.read_path.policy().avoids(chip) {
+        let is_lost = ftl.is_lost(ppn);
+        if !is_lost && !self.layout.read_path.policy().avoids(chip) {
             return false;
         }
         let mut reads = std::mem::take(&mut self.rebuild_reads);
         reads.clear();
         let found = match ftl.static_stripes {
-            Some(_) => self.logical_mates(now, index, part, &pages, &mut reads),
+            Some(_) => self.logical_mates(now, index, part, &pages, is_lost, &mut reads),
             None => self.physical_mates(now, part, page, &mut reads),
         };
         let rebuilds = found.is_some_and(|others| {
@@ -39,15 +40,16 @@ impl Ssd {
             let extra_time = Span(each.0 * u64::from(extra_reads));
             let rebuild =
                 Rebuild { is_clear: !others.avoided, background: others.background, extra_reads, extra_time };
-            self.layout.read_path.policy().rebuilds(chip, rebuild)
+            is_lost || self.layout.read_path.policy().rebuilds(chip, rebuild)
         });
         if rebuilds {
-            // One read is counted already.
-            self.requests[index].outstanding += reads.len() as u32 - 1;
+            // One read is counted already. What is lost may also be in memory.
+            let outstanding = &mut self.requests[index].outstanding;
+            *outstanding = *outstanding + reads.len() as u32 - 1;
             for &page in &reads {
                 self.issue_read(now, index, part, Purpose::Rebuild, page, pages.len() as u16);
             }
-            self.note_rebuilt(index, part, pages.start);
+            self.note_rebuilt(index, part, pages);
         }
         self.rebuild_reads = reads;
         rebuilds
@@ -78,13 +80,15 @@ impl Ssd {
         index: u32,
         part: usize,
         pages: &Range<u32>,
+        is_lost: bool,
         reads: &mut Vec<u32>,
     ) -> Option<Others> {
         let ftl = &self.partitions[part].ftl;
         let stripes = ftl.static_stripes?;
         let slots_per_page = self.layout.geometry.slots_per_page;
         let stripe = stripes.stripe_of(Lpn(pages.start));
-        if self.stripe_queue(part).is_updating(stripe) || self.has_rebuilt(index, part, stripe) {
+        let may_wait = self.stripe_queue(part).is_updating(stripe) || self.has_rebuilt(index, part, stripe);
+        if may_wait && !is_lost {
             return None;
         }
         let slots = pages.start % slots_per_page..pages.start % slots_per_page + pages.len() as u32;
@@ -94,7 +98,7 @@ impl Ssd {
         let mates = data.map(Lpn).filter(|&lpn| slots.contains(&stripes.slot_of(lpn)));
         let mut others = Others::default();
         for lpn in mates.chain(parity) {
-            let Some(ppn) = ftl.flash_copy(lpn) else { continue };
+            let Some(ppn) = ftl.flash_copy(lpn).filter(|&ppn| !ftl.is_lost(ppn)) else { continue };
             let page = ppn.0 / slots_per_page;
             others.meet(self, now, part, page);
             if !self.is_read_anyway(index, part, lpn) && !reads.contains(&page) {
@@ -114,9 +118,10 @@ impl Ssd {
             && !ftl.is_trimmed(lpn)
     }
 
-    fn note_rebuilt(&mut self, index: u32, part: usize, page: u32) {
+    fn note_rebuilt(&mut self, index: u32, part: usize, pages: Range<u32>) {
         if let Some(stripes) = self.partitions[part].ftl.static_stripes {
-            self.requests[index].rebuilt = Some((part as u16, stripes.stripe_of(Lpn(page))));
+            self.requests[index].rebuilt = Some((part as u16, stripes.stripe_of(Lpn(pages.start))));
+            pages.for_each(|page| self.note_rebuilt_page(index, part, Lpn(page)));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::ssd::Ssd;
 impl Ssd {
     /// Puts one page into the buffer and starts the flushes it triggers;
     /// whether there were any.
-    pub(super) fn insert_in_stripe(&mut self, now: Time, part: usize, lpn: Lpn) -> bool {
+    pub(super) fn insert_in_stripe(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
         let partition = &mut self.partitions[part];
         let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
         ftl.set_trimmed(lpn, false);
@@ -20,6 +20,7 @@ impl Ssd {
             && ftl.entries.is_pending(entry)
         {
             self.machine.counters.coalesced_pages += 1;
+            self.hold(index, part, entry);
             return false;
         }
         let stripe = ftl.static_stripes.expect("a device with stripes").stripe_of(lpn);
@@ -30,6 +31,7 @@ impl Ssd {
         ftl.map.set_home(lpn, Home(first_entry + id));
         let queue = buffer.stripes.as_mut().expect("a device with stripes");
         queue.add(now, stripe);
+        self.hold(index, part, id);
         self.expect_timeout(now, part);
         self.trigger_stripes(now, part, stripe)
     }

@@ -68,7 +68,7 @@ impl Ssd {
     #[inline]
     fn insert(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) {
         if self.partitions[part].ftl.static_stripes.is_some() {
-            let caused = self.insert_in_stripe(now, part, lpn);
+            let caused = self.insert_in_stripe(now, part, lpn, index);
             self.note_flush(part, index, caused);
             return;
         }
@@ -80,6 +80,7 @@ impl Ssd {
             let entry = home.0 - first_entry;
             if ftl.entries.is_pending(entry) {
                 self.machine.counters.coalesced_pages += 1;
+                self.hold(index, part, entry);
                 return;
             }
         }
@@ -93,6 +94,7 @@ impl Ssd {
         let id = ftl.entries.push(lane, entry, Some(first_entry));
         ftl.move_home(lpn, Home(first_entry + id));
         let len = lane.len;
+        self.hold(index, part, id);
         self.expect_timeout(now, part);
         let caused = self.trigger_flushes(now, part, domain, len);
         self.note_flush(part, index, caused);

@@ -54,6 +54,9 @@ impl Ftl {
         }
         self.map.set_valid(ppn, lpn);
         self.blocks.gain(self.block_of(ppn), 1);
+        if !self.lost.is_empty() {
+            self.set_lost(ppn, false);
+        }
     }
 
     /// A copy in flash, if `home` names one, is garbage from now on.

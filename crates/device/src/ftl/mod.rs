@@ -7,12 +7,14 @@ mod copies;
 mod divisor;
 mod ecc_check;
 mod entries;
+mod faults;
 mod fill;
 pub mod gc;
 mod image;
 mod map;
 mod map_cache;
 mod mapping;
+mod pages;
 mod points;
 mod programs;
 pub mod read_path;
@@ -29,11 +31,14 @@ pub use allocation::AllocationConfig;
 pub use blocks::{BlockState, Blocks};
 use divisor::Divisor;
 pub(crate) use entries::{Entries, Entry, Lane};
+pub(crate) use faults::Part;
+use faults::Restoring;
 pub(crate) use fill::expected_pages;
 pub use fill::{Pattern, PreconditionConfig, SteadyState};
 pub use gc::GcConfig;
 pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
+pub(crate) use pages::{Page, Pages};
 pub(crate) use points::{Points, Reserves, Writer};
 pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
@@ -64,6 +69,12 @@ pub(crate) struct Ftl {
     pub static_stripes: Option<StaticStripes>,
     parity_update: UpdateConfig,
     updates: Updates,
+    /// What pages hold, where their data is real.
+    pub pages: Option<Pages>,
+    /// Physical pages that hold nothing any more, one bit each; empty as long
+    /// as nothing has failed.
+    lost: Vec<u64>,
+    restoring: Restoring,
     ecc_check: EccCheck,
     /// With logical stripes: pages that the host has trimmed, one bit each.
     trimmed: Vec<u64>,
@@ -118,6 +129,9 @@ impl Ftl {
             static_stripes,
             parity_update: layout.redundancy.policy().update(),
             updates: Updates::default(),
+            pages: None,
+            lost: Vec::new(),
+            restoring: Restoring::default(),
             ecc_check: EccCheck::default(),
             trimmed: vec![0; static_stripes.map_or(0, |_| partition.lpns.div_ceil(64) as usize)],
             slots_per_page: geometry.slots_per_page,
@@ -314,5 +328,6 @@ impl Ftl {
             });
             assert_eq!(self.blocks.dead_in(domain) as usize, dead.count(), "full blocks without valid pages");
         }
+        self.check_parity();
     }
 }

@@ -10,7 +10,7 @@ use crate::sched::{Operation, OperationId, Purpose, Task};
 
 const fn writer_of(purpose: Purpose) -> Writer {
     match purpose {
-        Purpose::HostWrite | Purpose::ParityWrite => Writer::Host,
+        Purpose::HostWrite | Purpose::ParityWrite | Purpose::RestoreProgram => Writer::Host,
         Purpose::MapWrite => Writer::Map,
         Purpose::ScrubProgram => Writer::Scrub,
         Purpose::WearLevellingProgram => Writer::WearLevelling,
@@ -178,7 +178,8 @@ impl Ftl {
         let mut next = operation.entries;
         self.finished.clear();
         while next != NONE {
-            let (entry, following) = self.entries.release(next);
+            let id = next;
+            let (entry, following) = self.entries.release(id);
             next = following;
             // Newer than any copy that garbage collection is making of it.
             let is_newest = match writer {
@@ -192,6 +193,7 @@ impl Ftl {
             }
             match writer {
                 Writer::Host => {
+                    self.data_programmed(id, ppn);
                     self.finished.push(entry);
                     self.change_map(now, entry.lpn, None, Task::Map, machine);
                 }
@@ -200,6 +202,9 @@ impl Ftl {
                     let mover = self.relocation.jobs[entry.owner as usize].mover;
                     self.relocation[mover].moving -= 1;
                     machine.counters.moved_pages += u64::from(is_newest);
+                    if is_newest {
+                        self.data_copied(entry.from, ppn);
+                    }
                     let waiter = Waiter::Job(entry.owner);
                     let is_data = entry.lpn.0 < self.lpns;
                     if !is_newest

@@ -68,13 +68,27 @@ impl Ftl {
     pub fn start_update(&mut self, now: Time, index: u32, written: u128, machine: &mut Machine) {
         let stripe = self.updates.list[index as usize].stripe;
         self.form_parity(now, index, stripe, written, machine);
-        self.find_reads(stripe, written);
-        let way = |pages: &[u32]| Way {
-            reads: pages.len() as u32,
-            is_blocked: pages.iter().any(|&page| machine.dispatcher.collects(self.chip_of(page))),
+        let modifies = match self.find_reads(stripe, written) {
+            (false, false) => {
+                let way = |pages: &[u32]| Way {
+                    reads: pages.len() as u32,
+                    is_blocked: pages.iter().any(|&page| machine.dispatcher.collects(self.chip_of(page))),
+                };
+                let (modify, reconstruct) = (way(&self.updates.modify), way(&self.updates.reconstruct));
+                self.parity_update.policy().modifies(modify, reconstruct)
+            }
+            (true, false) => false,
+            (false, true) => true,
+            (true, true) => {
+                // Some slots can be had the one way, some the other.
+                let rest = std::mem::take(&mut self.updates.reconstruct);
+                let more = rest.iter().filter(|page| !self.updates.modify.contains(page)).copied();
+                let more: Vec<u32> = more.collect();
+                self.updates.modify.extend(more);
+                self.updates.reconstruct = rest;
+                true
+            }
         };
-        let modifies =
-            self.parity_update.policy().modifies(way(&self.updates.modify), way(&self.updates.reconstruct));
         let pages = if modifies { &mut self.updates.modify } else { &mut self.updates.reconstruct };
         let pages = std::mem::take(pages);
         self.updates.list[index as usize].reads = pages.len() as u32;
@@ -119,8 +133,9 @@ impl Ftl {
         self.add_to_update(index, id, machine);
     }
 
-    /// Finds the flash pages to read for either way to compute the parity.
-    fn find_reads(&mut self, stripe: u32, written: u128) {
+    /// Finds the flash pages to read for either way to compute the parity, and
+    /// whether the one or the other needs a page that is lost.
+    fn find_reads(&mut self, stripe: u32, written: u128) -> (bool, bool) {
         let stripes = self.static_stripes.expect("only stripes are updated");
         let (mut modify, mut reconstruct) =
             (std::mem::take(&mut self.updates.modify), std::mem::take(&mut self.updates.reconstruct));
@@ -130,32 +145,41 @@ impl Ftl {
         for at in 0..u128::BITS {
             slots |= u64::from(written >> at & 1 == 1) << (at % self.slots_per_page);
         }
-        let page_of = |lpn| self.flash_copy(lpn).map(|ppn| ppn.0 / self.slots_per_page);
         let add = |pages: &mut Vec<u32>, lpn: Lpn| {
-            if let Some(page) = page_of(lpn).filter(|page| !pages.contains(page)) {
+            let Some(ppn) = self.flash_copy(lpn) else { return false };
+            let page = ppn.0 / self.slots_per_page;
+            let is_lost = self.is_lost(ppn);
+            if !is_lost && !pages.contains(&page) {
                 pages.push(page);
             }
+            is_lost
         };
+        let mut lost = (false, false);
         for (at, lpn) in stripes.data(stripe).enumerate() {
             let lpn = Lpn(lpn);
             if written >> at & 1 == 1 {
-                add(&mut modify, lpn);
+                lost.0 |= add(&mut modify, lpn);
             } else if slots >> stripes.slot_of(lpn) & 1 == 1 {
-                add(&mut reconstruct, lpn);
+                lost.1 |= add(&mut reconstruct, lpn);
             }
         }
         for slot in (0..self.slots_per_page).filter(|slot| slots >> slot & 1 == 1) {
-            add(&mut modify, stripes.parity(stripe, slot));
+            lost.0 |= add(&mut modify, stripes.parity(stripe, slot));
         }
         (self.updates.modify, self.updates.reconstruct) = (modify, reconstruct);
+        lost
     }
 
     /// What the parity is computed from is at hand: the programs go on.
     fn program_update(&mut self, now: Time, index: u32, machine: &mut Machine) {
-        for &id in &self.updates.list[index as usize].formed {
+        let Update { stripe, formed, .. } = &mut self.updates.list[index as usize];
+        let (stripe, formed) = (*stripe, std::mem::take(formed));
+        self.compute_parity(stripe, &formed, machine);
+        for &id in &formed {
             machine.dispatcher.operations.set_outside(now, id, Cause::Controller);
             machine.generate(now, id);
         }
+        self.updates.list[index as usize].formed = formed;
     }
 
     /// A read for the parity of a stripe is done.
@@ -175,6 +199,7 @@ impl Ftl {
         let mut next = operation.entries;
         while next != NONE {
             let (entry, following) = self.entries.release(next);
+            self.data_programmed(next, ppn);
             // Updates of a stripe follow each other: this is the newest parity.
             self.install(entry.lpn, entry.from, ppn);
             ppn.0 += 1;
@@ -188,9 +213,12 @@ impl Ftl {
     pub fn update_programmed(&mut self, operation: &Operation) -> Option<u32> {
         let update = &mut self.updates.list[operation.update as usize];
         update.programs -= 1;
-        (update.programs == 0).then(|| {
-            self.updates.free.push(operation.update);
-            update.stripe
-        })
+        if update.programs > 0 {
+            return None;
+        }
+        let stripe = update.stripe;
+        self.updates.free.push(operation.update);
+        self.parity_settled(stripe);
+        Some(stripe)
     }
 }

@@ -71,6 +71,10 @@ pub enum Purpose {
     GcCopyback,
     /// Reading what was copied back, to check it.
     CheckRead,
+    /// Reading the rest of a stripe to restore a lost page of it.
+    RestoreRead,
+    /// Programming restored pages.
+    RestoreProgram,
     /// Erasing a victim block.
     Erase,
     /// Reading what the parity of a stripe is computed from.
@@ -97,7 +101,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every purpose, in the order of counters.
-    pub const ALL: [Purpose; 20] = [
+    pub const ALL: [Purpose; 22] = [
         Purpose::HostRead,
         Purpose::HostWrite,
         Purpose::MapRead,
@@ -107,6 +111,8 @@ impl Purpose {
         Purpose::GcMove,
         Purpose::GcCopyback,
         Purpose::CheckRead,
+        Purpose::RestoreRead,
+        Purpose::RestoreProgram,
         Purpose::Erase,
         Purpose::ParityRead,
         Purpose::ParityWrite,
@@ -132,6 +138,8 @@ impl Purpose {
             Purpose::GcMove => "gc_move",
             Purpose::GcCopyback => "gc_copyback",
             Purpose::CheckRead => "check_read",
+            Purpose::RestoreRead => "restore_read",
+            Purpose::RestoreProgram => "restore_program",
             Purpose::Erase => "erase",
             Purpose::ParityRead => "parity_read",
             Purpose::ParityWrite => "parity_write",
@@ -156,12 +164,14 @@ impl Purpose {
             | Purpose::ParityRead
             | Purpose::Rebuild
             | Purpose::CheckRead
+            | Purpose::RestoreRead
             | Purpose::ScrubRead
             | Purpose::WearLevellingRead => Command::Read,
             Purpose::HostWrite
             | Purpose::MapWrite
             | Purpose::GcProgram
             | Purpose::ParityWrite
+            | Purpose::RestoreProgram
             | Purpose::Fold
             | Purpose::ScrubProgram
             | Purpose::WearLevellingProgram => Command::Program,
@@ -193,7 +203,7 @@ impl Purpose {
             Purpose::GcMove | Purpose::GcCopyback => Cause::BehindGcMove,
             Purpose::Erase => Cause::BehindErase,
             Purpose::ParityRead | Purpose::ParityWrite => Cause::BehindParity,
-            Purpose::Rebuild => Cause::Reconstruction,
+            Purpose::Rebuild | Purpose::RestoreRead | Purpose::RestoreProgram => Cause::Reconstruction,
             Purpose::Fold => Cause::BehindFold,
             Purpose::ScrubRead | Purpose::ScrubProgram | Purpose::ScrubErase | Purpose::CheckRead => {
                 Cause::BehindScrub

@@ -1,8 +1,11 @@
 //! The SSD as a leaf: partitions over one flash array, driven by events.
 
+mod data;
 mod initial;
 mod inspect;
 
+pub use data::Fault;
+pub(crate) use data::Payloads;
 use flashkeel_engine::{
     Cause, Completion, EventQueue, Lba, Leaf, Operation, Request, Status, Stream, Submit, Time,
 };
@@ -48,6 +51,8 @@ pub struct Ssd {
     completed: Vec<Completion>,
     /// Whether pages may be rebuilt instead of read.
     pub(crate) may_rebuild: bool,
+    /// The bytes of requests, where they are real.
+    payloads: Option<Payloads>,
     /// Flash pages that the page at hand is rebuilt from.
     pub(crate) rebuild_reads: Vec<u32>,
 }
@@ -93,6 +98,7 @@ impl Ssd {
             seed,
             completed: Vec::new(),
             may_rebuild: layout.read_path.policy().needs_redundancy(),
+            payloads: None,
             rebuild_reads: Vec::new(),
             layout: layout.clone(),
         };
@@ -233,6 +239,9 @@ impl Ssd {
 
     #[inline]
     fn report_completion(&mut self, now: Time, index: u32) {
+        if self.payloads.is_some() {
+            self.settle_payload(index);
+        }
         let request = &self.requests[index];
         debug_assert_eq!(
             request.ledger.total(),
@@ -286,6 +295,8 @@ impl Ssd {
             Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => {
                 ftl.erase_done(now, &operation, &mut self.machine)
             }
+            Purpose::RestoreRead => ftl.restore_read_done(now, &operation, &mut self.machine),
+            Purpose::RestoreProgram => ftl.restored(now, &operation, &mut self.machine),
             Purpose::CheckRead => ftl.ecc_checked(now, &operation, &mut self.machine),
             Purpose::GcMove | Purpose::GcCopyback => ftl.move_done(now, &operation, &mut self.machine),
             Purpose::Fold => ftl.slc_folded(now, &operation, quiet_since, &mut self.machine),
@@ -372,6 +383,9 @@ impl Ssd {
                 Event::Control => self.control(time),
                 Event::Linked(request) => self.linked(time, request),
                 Event::Window => self.next_window(time),
+                Event::Restore(partition) => {
+                    self.partitions[partition as usize].ftl.restore_next(time, &mut self.machine)
+                }
                 Event::EccCheck(partition) => {
                     self.partitions[partition as usize].ftl.check_ecc(time, &mut self.machine)
                 }

@@ -39,7 +39,8 @@ pub struct GcConfig {
     pub movement: MovementConfig,
     /// Which chips may collect at the same time.
     pub rotation: RotationConfig,
-    /// Blocks emptied at the same time.
+    /// Blocks emptied at the same time; one of each allocation domain where
+    /// `movement` is not `queued`.
     pub concurrent_victims: u32,
     /// Flash pages held in the controller while they are moved.
     pub pages_in_flight: u32,

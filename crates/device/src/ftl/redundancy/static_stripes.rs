@@ -101,6 +101,39 @@ impl StaticStripes {
         Lpn(self.first_parity + stripe * self.slots_per_page + slot)
     }
 
+    /// The stripe of a page of the host or of parity.
+    pub fn stripe_of_any(&self, lpn: Lpn) -> u32 {
+        if lpn.0 < self.first_parity {
+            self.stripe_of(lpn)
+        } else {
+            self.by_slot.divide(lpn.0 - self.first_parity)
+        }
+    }
+
+    /// Which of the 4 KiB pages of its flash page a page of parity is.
+    pub fn slot_of_parity(&self, lpn: Lpn) -> u32 {
+        (lpn.0 - self.first_parity) % self.slots_per_page
+    }
+
+    /// The pages, of data and parity, from which a page of either follows.
+    pub fn mates(&self, lpn: Lpn) -> impl Iterator<Item = Lpn> + use<> {
+        let (stripes, stripe) = (*self, self.stripe_of_any(lpn));
+        let is_parity = lpn.0 >= self.first_parity;
+        let slot = if is_parity { self.slot_of_parity(lpn) } else { self.slot_of(lpn) };
+        let data =
+            self.data(stripe).map(Lpn).filter(move |&mate| stripes.slot_of(mate) == slot && mate != lpn);
+        data.chain((!is_parity).then(|| self.parity(stripe, slot)))
+    }
+
+    /// Whether two pages, of the host or of parity, belong to one flash page.
+    pub fn share_page(&self, one: Lpn, other: Lpn) -> bool {
+        let page = |lpn: Lpn| {
+            let first = if lpn.0 < self.first_parity { 0 } else { self.first_parity };
+            (first, self.by_slot.divide(lpn.0 - first))
+        };
+        page(one) == page(other)
+    }
+
     /// The chip within the partition on which a page of the host, or of
     /// parity, stays.
     #[inline]

@@ -139,6 +139,7 @@ impl Ftl {
             let is_current = self.is_current(entry.lpn, entry.from);
             if is_current {
                 self.install(entry.lpn, entry.from, ppn);
+                self.data_copied(entry.from, ppn);
                 moved += 1;
             }
             let changes_map = is_current && entry.lpn.0 < self.lpns;
@@ -197,7 +198,9 @@ impl Ftl {
         let first = (place.block.0 * self.pages_per_block + place.page) * self.slots_per_page;
         for (slot, &from) in batch.iter().enumerate() {
             let lpn: Lpn = self.map.holds(from);
-            self.install(lpn, Home(from.0), Ppn(first + slot as u32));
+            let to = Ppn(first + slot as u32);
+            self.install(lpn, Home(from.0), to);
+            self.data_copied(Home(from.0), to);
         }
         if self.stripes.is_parity(place.page + 1) {
             self.points.skip(Writer::Gc, &mut self.blocks, place.block);

@@ -339,5 +339,6 @@ impl Ftl {
         self.wear_levelling_check(domain, block);
         self.retry_stalled(now, domain, machine);
         self.wake_all(now, machine);
+        self.restore_go_on(now, machine);
     }
 }

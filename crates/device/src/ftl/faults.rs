@@ -1,0 +1,194 @@
+//! Faults: flash pages that can no longer be read. Pages of logical stripes are
+//! rebuilt from the rest of their stripe, when the host asks for them and, one
+//! after another, in the background. A failed chip is taken to be replaced by
+//! an empty spare, to which its pages return.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use flashkeel_engine::{Cause, Time};
+
+use super::{Entry, Ftl, Lane, Writer};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use crate::machine::{Event, Machine};
+use crate::sched::{Operation, Purpose, Task};
+
+/// What fails of a chip: every flash page for which both hold.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Chip within the partition.
+    pub chip: u32,
+    /// Blocks within the chip.
+    pub blocks: Range<u32>,
+    /// Flash pages within the block.
+    pub pages: Range<u32>,
+    /// Mapping units within the flash page.
+    pub slots: Range<u32>,
+}
+
+/// The restoring of lost pages in one partition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Restoring {
+    /// Logical pages that were lost, in order.
+    queue: VecDeque<Lpn>,
+    /// Those being restored: neighbours in one flash page.
+    present: Vec<(Lpn, Ppn)>,
+    /// Reads on their way.
+    reads: u32,
+    /// Whether restoring is under way, or waits for a delay to end.
+    is_busy: bool,
+}
+
+impl Ftl {
+    /// Whether what a physical page held is lost.
+    #[inline]
+    pub fn is_lost(&self, ppn: Ppn) -> bool {
+        !self.lost.is_empty() && self.lost[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    pub(super) fn set_lost(&mut self, ppn: Ppn, lost: bool) {
+        let word = &mut self.lost[ppn.0 as usize / 64];
+        *word = *word & !(1 << (ppn.0 % 64)) | u64::from(lost) << (ppn.0 % 64);
+    }
+
+    /// Mapping units whose present copy is lost.
+    pub fn lost_pages(&self) -> u64 {
+        let ppns = (0..self.lost.len() as u32 * 64).map(Ppn).filter(|ppn| ppn.0 < self.map.ppns());
+        ppns.filter(|&ppn| self.is_lost(ppn) && self.map.is_valid(ppn)).count() as u64
+    }
+
+    /// A part of a chip fails: what it held is lost, and will be restored.
+    pub fn fail(&mut self, now: Time, part: &Part, machine: &mut Machine) {
+        if self.lost.is_empty() {
+            self.lost = vec![0; self.map.ppns().div_ceil(64) as usize];
+        }
+        for block in part.blocks.clone() {
+            let block = part.chip * self.blocks.per_chip() + block;
+            for page in part.pages.clone() {
+                let first = (block * self.pages_per_block + page) * self.slots_per_page;
+                for ppn in part.slots.clone().map(|slot| Ppn(first + slot)) {
+                    self.set_lost(ppn, true);
+                    self.data_lost(ppn);
+                }
+            }
+        }
+        let lost = |&lpn: &Lpn| self.flash_copy(lpn).is_some_and(|ppn| self.is_lost(ppn));
+        self.restoring.queue = (0..self.map.lpns()).map(Lpn).filter(lost).collect();
+        self.restore_go_on(now, machine);
+    }
+
+    /// Makes sure that lost pages are restored, if there are any.
+    pub(super) fn restore_go_on(&mut self, now: Time, machine: &mut Machine) {
+        if !self.restoring.is_busy && !self.restoring.queue.is_empty() {
+            self.restoring.is_busy = true;
+            let delay = machine.controller.background_generation.draw(&mut machine.random);
+            machine.schedule(now + delay, Event::Restore(u32::from(self.index)));
+        }
+    }
+
+    /// Begins to restore the next lost pages: reads the rest of their stripe.
+    pub fn restore_next(&mut self, now: Time, machine: &mut Machine) {
+        self.restoring.is_busy = false;
+        self.restoring.present.clear();
+        let stripes = self.static_stripes.expect("only pages of stripes are restored");
+        let mut reads = Vec::new();
+        while let Some(&lpn) = self.restoring.queue.front() {
+            if self.restoring.present.first().is_some_and(|first| !stripes.share_page(first.0, lpn)) {
+                break;
+            }
+            self.restoring.queue.pop_front();
+            // Written again, or moved from a place that could be read.
+            let Some(ppn) = self.flash_copy(lpn).filter(|&ppn| self.is_lost(ppn)) else { continue };
+            let chip = stripes.chip_of(lpn);
+            if !self.has_spare_block(chip) && self.points.room(Writer::Host, chip) == 0 {
+                // Tried again when a block has become free.
+                self.restoring.queue.push_front(lpn);
+                self.gc_start(now, chip, machine);
+                break;
+            }
+            let mates: Vec<Ppn> = stripes.mates(lpn).filter_map(|mate| self.flash_copy(mate)).collect();
+            if mates.iter().any(|&mate| self.is_lost(mate)) {
+                // Two members of a stripe cannot be rebuilt from the others.
+                continue;
+            }
+            self.restoring.present.push((lpn, ppn));
+            reads.extend(mates.iter().map(|mate| mate.0 / self.slots_per_page));
+        }
+        if self.restoring.present.is_empty() {
+            return;
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        self.restoring.is_busy = true;
+        self.restoring.reads = reads.len() as u32;
+        for &page in &reads {
+            self.begin_read(page);
+            let operations = &mut machine.dispatcher.operations;
+            let id = operations.create(now, Purpose::RestoreRead, Task::Scrub, self.index, Cause::Controller);
+            let operation = &mut operations[id];
+            self.aim(operation, page);
+            operation.slots = self.slots_per_page as u16;
+            machine.enqueue(now, id);
+        }
+        if reads.is_empty() {
+            self.program_restored(now, machine);
+        }
+    }
+
+    /// A read for a lost page is done.
+    pub fn restore_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        self.read_done(now, operation, machine);
+        self.restoring.reads -= 1;
+        if self.restoring.reads == 0 {
+            self.program_restored(now, machine);
+        }
+    }
+
+    fn program_restored(&mut self, now: Time, machine: &mut Machine) {
+        let stripes = self.static_stripes.expect("only pages of stripes are restored");
+        let mut lane = Lane::EMPTY;
+        for at in 0..self.restoring.present.len() {
+            let (lpn, ppn) = self.restoring.present[at];
+            self.entries.push(&mut lane, Entry::new(lpn, Home(ppn.0), NONE, 0, now), None);
+        }
+        let domain = stripes.chip_of(self.restoring.present[0].0);
+        let count = lane.len;
+        let id = self.form(now, &mut lane, count, Purpose::RestoreProgram, domain, machine);
+        machine.dispatcher.operations[id].task = Task::Scrub;
+        if !self.try_place(now, id, machine) {
+            // The last free block has gone meanwhile.
+            let mut next = machine.dispatcher.operations[id].entries;
+            while next != NONE {
+                let (entry, following) = self.entries.release(next);
+                self.restoring.queue.push_front(entry.lpn);
+                next = following;
+            }
+            machine.dispatcher.operations.release(id);
+            self.restoring.is_busy = false;
+            self.gc_start(now, domain, machine);
+        }
+    }
+
+    /// Lost pages are in flash again.
+    pub fn restored(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let block = BlockId(operation.target / self.pages_per_block);
+        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let mut next = operation.entries;
+        while next != NONE {
+            let (entry, following) = self.entries.release(next);
+            next = following;
+            if self.is_current(entry.lpn, entry.from) {
+                self.data_restored(entry.lpn, ppn);
+                self.install(entry.lpn, entry.from, ppn);
+                machine.counters.restored_pages += 1;
+            } else if self.flash_copy(entry.lpn).is_some_and(|ppn| self.is_lost(ppn)) {
+                // Moved meanwhile, and still lost.
+                self.restoring.queue.push_back(entry.lpn);
+            }
+            ppn.0 += 1;
+        }
+        self.page_programmed(now, Writer::Host, block, machine);
+        self.restoring.is_busy = false;
+        self.restore_go_on(now, machine);
+    }
+}

@@ -1,0 +1,210 @@
+//! What pages hold, where their data is real. In simulation nobody asks; tests
+//! and servers do.
+//!
+//! A page that was never given any bytes holds zeros, and so does the parity of
+//! such pages. A lost page holds nothing any more: what it held follows from
+//! the rest of its stripe.
+
+use std::collections::BTreeMap;
+
+use super::Ftl;
+use super::entries::EntryId;
+use crate::address::{Home, LOGICAL_PAGE_BYTES, Lpn, NONE, Ppn};
+use crate::machine::Machine;
+use crate::sched::OperationId;
+
+/// The bytes of a mapping unit.
+pub(crate) type Page = [u8; LOGICAL_PAGE_BYTES as usize];
+
+/// The bytes of one partition's pages.
+#[derive(Clone, Default)]
+pub(crate) struct Pages {
+    /// By physical page.
+    flash: Vec<Option<Box<Page>>>,
+    /// By buffer entry.
+    buffered: Vec<Option<Box<Page>>>,
+    /// What the new parity of each stripe being updated covers, and that
+    /// parity: in memory until all of it is in flash.
+    updating: BTreeMap<u32, Vec<(Lpn, Box<Page>)>>,
+}
+
+fn set(list: &mut Vec<Option<Box<Page>>>, index: u32, page: Option<Box<Page>>) {
+    if list.len() <= index as usize {
+        list.resize(index as usize + 1, None);
+    }
+    list[index as usize] = page;
+}
+
+fn add(sum: &mut Page, page: &Page) {
+    sum.iter_mut().zip(page).for_each(|(sum, byte)| *sum ^= byte);
+}
+
+impl Ftl {
+    /// Gives a buffer entry its bytes.
+    pub fn hold(&mut self, entry: EntryId, page: &Page) {
+        if let Some(pages) = &mut self.pages {
+            set(&mut pages.buffered, entry, Some(Box::new(*page)));
+        }
+    }
+
+    /// The bytes of a buffer entry are in flash.
+    #[inline]
+    pub(super) fn data_programmed(&mut self, entry: EntryId, ppn: Ppn) {
+        if let Some(pages) = &mut self.pages {
+            let page = pages.buffered.get(entry as usize).cloned().flatten();
+            set(&mut pages.flash, ppn.0, page);
+        }
+    }
+
+    /// A page has been copied from one place to another; if it was lost, so is
+    /// the copy.
+    #[inline]
+    pub(super) fn data_copied(&mut self, from: Home, to: Ppn) {
+        if self.is_lost(Ppn(from.0)) {
+            self.set_lost(to, true);
+        }
+        if let Some(pages) = &mut self.pages {
+            let page = pages.flash.get(from.0 as usize).cloned().flatten();
+            set(&mut pages.flash, to.0, page);
+        }
+    }
+
+    /// Forgets what a physical page holds.
+    pub(super) fn data_lost(&mut self, ppn: Ppn) {
+        if let Some(pages) = &mut self.pages {
+            set(&mut pages.flash, ppn.0, None);
+        }
+    }
+
+    /// A lost page of `lpn` has been rebuilt in memory and programmed.
+    pub(super) fn data_restored(&mut self, lpn: Lpn, ppn: Ppn) {
+        if self.pages.is_some() {
+            let page = self.recovered(lpn).map(Box::new);
+            set(&mut self.pages.as_mut().expect("just seen").flash, ppn.0, page);
+        }
+    }
+
+    /// Computes the new parity of a stripe from the pages of its formed
+    /// programs and what the parity covers so far.
+    pub(super) fn compute_parity(&mut self, stripe: u32, formed: &[OperationId], machine: &Machine) {
+        if self.pages.is_none() {
+            return;
+        }
+        let stripes = self.static_stripes.expect("only stripes are updated");
+        let (mut images, mut parity) = (Vec::new(), Vec::new());
+        for &id in formed {
+            let mut entry = machine.dispatcher.operations[id].entries;
+            while entry != NONE {
+                let lpn = self.entries[entry].lpn;
+                if lpn.0 < self.lpns {
+                    images.push((lpn, Box::new(self.buffered_page(entry))));
+                } else {
+                    parity.push((lpn, entry));
+                }
+                entry = self.entries.next(entry);
+            }
+        }
+        let mut covering = Vec::new();
+        for (lpn, entry) in parity {
+            let slot = stripes.slot_of_parity(lpn);
+            let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
+            for member in stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.slot_of(lpn) == slot) {
+                let new = images.iter().find(|(lpn, _)| *lpn == member);
+                let page = match new {
+                    Some((_, page)) => **page,
+                    None => self.recovered(member).unwrap_or([0; _]),
+                };
+                add(&mut sum, &page);
+            }
+            self.hold(entry, &sum);
+            covering.push((lpn, Box::new(sum)));
+        }
+        images.append(&mut covering);
+        self.pages.as_mut().expect("just seen").updating.insert(stripe, images);
+    }
+
+    /// Everything that the new parity of a stripe covers is in flash.
+    pub(super) fn parity_settled(&mut self, stripe: u32) {
+        if let Some(pages) = &mut self.pages {
+            pages.updating.remove(&stripe);
+        }
+    }
+
+    fn buffered_page(&self, entry: EntryId) -> Page {
+        let pages = self.pages.as_ref().expect("data is kept");
+        pages.buffered.get(entry as usize).and_then(Option::as_deref).copied().unwrap_or([0; _])
+    }
+
+    /// What a logical page holds for the host; `None` if it is lost for good.
+    pub fn content(&self, lpn: Lpn) -> Option<Page> {
+        let home = self.map.home(lpn);
+        if home == Home::UNMAPPED || self.is_trimmed(lpn) {
+            return Some([0; _]);
+        }
+        match self.buffered(home) {
+            Some(entry) => Some(self.buffered_page(entry)),
+            None if self.is_lost(Ppn(home.0)) => self.recovered(lpn),
+            None => Some(self.flash_page(Ppn(home.0))),
+        }
+    }
+
+    fn flash_page(&self, ppn: Ppn) -> Page {
+        let pages = self.pages.as_ref().expect("data is kept");
+        pages.flash.get(ppn.0 as usize).and_then(Option::as_deref).copied().unwrap_or([0; _])
+    }
+
+    /// The version of a page, of data or parity, that belongs to the stripe's
+    /// present parity, if it is not lost.
+    fn covered(&self, lpn: Lpn) -> Option<Page> {
+        let stripes = self.static_stripes.as_ref()?;
+        let pages = self.pages.as_ref().expect("data is kept");
+        let images = pages.updating.get(&stripes.stripe_of_any(lpn));
+        if let Some((_, page)) = images.and_then(|images| images.iter().find(|(image, _)| *image == lpn)) {
+            return Some(**page);
+        }
+        match self.flash_copy(lpn) {
+            None => Some([0; _]),
+            Some(ppn) if self.is_lost(ppn) => None,
+            Some(ppn) => Some(self.flash_page(ppn)),
+        }
+    }
+
+    /// The same, computed from the rest of the stripe, if none of that is lost.
+    pub fn rebuilt(&self, lpn: Lpn) -> Option<Page> {
+        let stripes = self.static_stripes.as_ref()?;
+        let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
+        for mate in stripes.mates(lpn) {
+            add(&mut sum, &self.covered(mate)?);
+        }
+        Some(sum)
+    }
+
+    /// The version of a page that belongs to the stripe's present parity, from
+    /// wherever it can still be had.
+    fn recovered(&self, lpn: Lpn) -> Option<Page> {
+        self.covered(lpn).or_else(|| self.rebuilt(lpn))
+    }
+
+    /// Checks that the parity of every stripe at rest is that of its pages.
+    /// Slow; for tests.
+    ///
+    /// # Panics
+    /// If it is not so.
+    pub(super) fn check_parity(&self) {
+        let (Some(stripes), Some(_)) = (&self.static_stripes, &self.pages) else { return };
+        for stripe in 0..stripes.len() {
+            for slot in 0..self.slots_per_page {
+                let lpn = stripes.parity(stripe, slot);
+                let Some(parity) = self.covered(lpn) else { continue };
+                let members = stripes.mates(lpn).map(|mate| self.covered(mate));
+                let Some(members) = members.collect::<Option<Vec<_>>>() else { continue };
+                let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
+                members.iter().for_each(|page| add(&mut sum, page));
+                assert!(
+                    sum == parity,
+                    "the parity of stripe {stripe}, slot {slot}, is not that of its pages"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Real data in pages, and flash that fails under them: what was written is
+//! read back, byte by byte, whatever fails.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use flashkeel_device::{DeviceConfig, Fault, MapCacheSize, Pattern, Purpose, Ssd};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Completion, Leaf, Operation, RequestId, Status, Stream, Submit, Time};
+use proptest::prelude::*;
+use serde_json::json;
+use support::{policy, ready, request};
+
+const PAGE: usize = 4096;
+
+/// A device whose pages hold bytes, beside the bytes that they should hold.
+struct Pair {
+    ssd: Ssd,
+    /// The version of each page; 0 where it was never written, or trimmed.
+    versions: Vec<u64>,
+    /// Requests inside: operation, first page, number, and the versions read.
+    flying: BTreeMap<u64, (Operation, u64, u32, Vec<u64>)>,
+    now: Time,
+    next: u64,
+    checked: u64,
+}
+
+/// The bytes of a version of a page.
+fn bytes(page: u64, version: u64) -> Vec<u8> {
+    if version == 0 {
+        return vec![0; PAGE];
+    }
+    let mut random = Stream::new(version, &format!("page {page}"));
+    (0..PAGE / 8).flat_map(|_| random.word().to_le_bytes()).collect()
+}
+
+impl Pair {
+    fn new(config: &DeviceConfig) -> Pair {
+        let mut ssd = ready(config, 3);
+        ssd.keep_data();
+        let versions = vec![0; (config.logical_capacity.0 / 4096) as usize];
+        Pair { ssd, versions, flying: BTreeMap::new(), now: Time::ZERO, next: 0, checked: 0 }
+    }
+
+    fn submit(&mut self, operation: Operation, page: u64, pages: u32) {
+        // No host has two requests for a page in flight of which one changes it.
+        let range = page..page + u64::from(pages);
+        let overlaps = |other: &(Operation, u64, u32, Vec<u64>)| {
+            (other.0 != Operation::Read || operation != Operation::Read)
+                && other.1 < range.end
+                && range.start < other.1 + u64::from(other.2)
+        };
+        while self.flying.values().any(overlaps) {
+            self.progress();
+        }
+        let id = self.next;
+        self.next += 1;
+        let range = range.start as usize..range.end as usize;
+        match operation {
+            Operation::Write => {
+                self.versions[range.clone()].fill(id + 1);
+                let data = range.clone().flat_map(|page| bytes(page as u64, id + 1)).collect();
+                self.ssd.give(RequestId(id), data);
+            }
+            Operation::Trim => self.versions[range.clone()].fill(0),
+            Operation::Read | Operation::Flush => {}
+        }
+        self.flying.insert(id, (operation, page, pages, self.versions[range].to_vec()));
+        assert_eq!(self.ssd.submit(self.now, &request(id, operation, page, pages)), Submit::Accepted);
+    }
+
+    fn progress(&mut self) {
+        let next = self.ssd.next_event().unwrap_or_else(|| panic!("nothing to do with {:?} inside, {} pages lost", self.flying, self.ssd.lost_pages()));
+        self.advance(next);
+    }
+
+    fn advance(&mut self, to: Time) {
+        let mut done: Vec<Completion> = Vec::new();
+        self.ssd.advance(to, &mut done);
+        self.now = to;
+        for completion in done {
+            let (operation, page, _, versions) =
+                self.flying.remove(&completion.id.0).expect("a request completes exactly once");
+            assert_eq!(completion.status, Status::Ok);
+            let read = self.ssd.take(completion.id);
+            if operation == Operation::Read {
+                let expected: Vec<u8> = versions
+                    .iter()
+                    .zip(page..)
+                    .flat_map(|(&version, page)| bytes(page, version))
+                    .collect();
+                assert!(read == Some(expected), "pages {page} to {}", page + versions.len() as u64);
+                self.checked += 1;
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        while !self.flying.is_empty() {
+            self.progress();
+        }
+    }
+
+    fn read_all(&mut self) {
+        self.drain();
+        for first in (0..self.versions.len() as u64).step_by(7) {
+            let pages = 7.min(self.versions.len() as u64 - first);
+            self.submit(Operation::Read, first, pages as u32);
+        }
+        self.drain();
+    }
+
+    /// Runs until nothing that was lost is still to be restored.
+    fn restore(&mut self) {
+        let mut events = 0;
+        while self.ssd.lost_pages() > 0 {
+            self.progress();
+            events += 1;
+            assert!(events < 50_000, "{} pages are not restored", self.ssd.lost_pages());
+        }
+    }
+}
+
+/// Four channels of two chips with logical stripes over all channels.
+fn striped() -> DeviceConfig {
+    let mut config = support::tiny();
+    config.geometry.channels = 4;
+    config.geometry.page_size = Bytes(4096);
+    config.geometry.blocks_per_plane = 24;
+    config.geometry.pages_per_block = 8;
+    config.logical_capacity = Bytes(630 * 4096);
+    config.allocation = policy("striped");
+    config.redundancy = policy(json!({ "policy": "logical", "update": "gc-tolerant" }));
+    config.read_path = policy("gc-tolerant");
+    config.buffer.rewrite = policy("coalesce");
+    config.buffer.flush = vec![policy("watermark")];
+    config.buffer.size = Bytes(32 * 4096);
+    config.gc.start_below = 32;
+    config.gc.stop_above = 40;
+    config.gc.force_below = 16;
+    config.gc.victim = policy("greedy");
+    config.precondition.pattern = Pattern::Random;
+    config
+}
+
+fn faults() -> [Fault; 4] {
+    [Fault::Page { chip: 5, block: 3, page: 2 }, Fault::Plane { chip: 2, plane: 0 }, Fault::Chip(7), Fault::Channel(1)]
+}
+
+fn random_steps(pair: &mut Pair, random: &mut Stream, steps: u64) {
+    for _ in 0..steps {
+        let operation = match random.below(16) {
+            0 => Operation::Flush,
+            1 => Operation::Trim,
+            2..=8 => Operation::Read,
+            _ => Operation::Write,
+        };
+        let page = random.below(pair.versions.len() as u64 - 10);
+        let pages = if operation == Operation::Flush { 0 } else { random.between(1, 9) as u32 };
+        pair.submit(operation, if pages == 0 { 0 } else { page }, pages);
+        while pair.flying.len() > 12 {
+            pair.progress();
+        }
+    }
+}
+
+#[test]
+fn what_fails_is_read_all_the_same_and_restored() {
+    for fault in faults() {
+        let mut pair = Pair::new(&striped());
+        let mut random = Stream::new(1, "faults");
+        random_steps(&mut pair, &mut random, 600);
+        pair.ssd.check();
+        pair.ssd.fail(pair.now, fault).expect("the part exists");
+        let lost = pair.ssd.lost_pages();
+        assert!(lost > 0 || matches!(fault, Fault::Page { .. }), "{fault:?}");
+        pair.read_all();
+        random_steps(&mut pair, &mut random, 300);
+        pair.drain();
+        pair.restore();
+        pair.ssd.check();
+        pair.read_all();
+        assert!(pair.ssd.counters().restored_pages <= lost, "{fault:?}");
+        assert!(pair.checked > 400);
+    }
+}
+
+#[test]
+fn one_fault_after_another_loses_nothing() {
+    let mut pair = Pair::new(&striped());
+    let mut random = Stream::new(2, "faults");
+    for chip in 0..8 {
+        random_steps(&mut pair, &mut random, 100);
+        pair.ssd.fail(pair.now, Fault::Chip(chip)).expect("the chip exists");
+        random_steps(&mut pair, &mut random, 100);
+        pair.restore();
+    }
+    pair.read_all();
+    assert!(pair.ssd.counters().operations(Purpose::RestoreProgram) > 100);
+}
+
+#[test]
+fn reads_of_lost_pages_take_the_rest_of_their_stripe() {
+    let mut config = striped();
+    config.read_path = policy("plain");
+    let mut pair = Pair::new(&config);
+    pair.ssd.fail(pair.now, Fault::Channel(2)).expect("the channel exists");
+    let before = pair.ssd.counters().operations(Purpose::Rebuild);
+    for page in 0..40 {
+        pair.submit(Operation::Read, page, 1);
+        pair.drain();
+    }
+    // One page of four lies there; each takes two other pages and the parity.
+    let rebuilt = pair.ssd.counters().operations(Purpose::Rebuild) - before;
+    assert!((15..=45).contains(&rebuilt) && rebuilt % 3 == 0, "{rebuilt} reads");
+}
+
+#[test]
+fn data_is_kept_without_stripes_too() {
+    for (kind, redundancy) in [("none", "none"), ("back", "physical")] {
+        let mut config = support::tiny();
+        config.redundancy = policy(redundancy);
+        config.buffer.kind = policy(kind);
+        config.map_cache = MapCacheSize::Size(Bytes(8192));
+        config.geometry.blocks_per_plane = 48;
+        let mut pair = Pair::new(&config);
+        random_steps(&mut pair, &mut Stream::new(1, "data"), 2_000);
+        pair.ssd.check();
+        pair.read_all();
+        assert!(pair.ssd.fail(pair.now, Fault::Chip(0)).is_err());
+    }
+}
+
+#[test]
+fn parts_that_do_not_exist_are_refused() {
+    let mut pair = Pair::new(&striped());
+    let wrong = [
+        Fault::Page { chip: 0, block: 24, page: 0 },
+        Fault::Page { chip: 0, block: 0, page: 8 },
+        Fault::Plane { chip: 0, plane: 1 },
+        Fault::Chip(8),
+        Fault::Channel(4),
+    ];
+    for fault in wrong {
+        assert!(pair.ssd.fail(Time::ZERO, fault).is_err(), "{fault:?}");
+    }
+    assert_eq!(pair.ssd.lost_pages(), 0);
+}
+
+prop_compose! {
+    fn device()(
+        width in prop::sample::select(vec![2u32, 4]),
+        page_size in prop::sample::select(vec![4096u64, 8192]),
+        movement in prop::sample::select(vec!["queued", "channel-blocking", "semi-preemptive", "plane-blocking", "none"]),
+        rotation in prop::sample::select(vec!["none", "plane-group"]),
+        invocation in prop::sample::select(vec!["task", "foreground", "deferred"]),
+        read_path in prop::sample::select(vec!["plain", "reconstruct", "gc-tolerant"]),
+        update in prop::sample::select(vec!["cheaper", "gc-tolerant"]),
+        scheduler in prop::sample::select(vec!["fifo", "priority", "fair", "debit"]),
+        flush in prop::sample::subsequence(vec!["page", "full", "watermark", "timeout"], 1..5),
+        suspension in prop::bool::ANY,
+    ) -> DeviceConfig {
+        let mut config = striped();
+        config.geometry.page_size = Bytes(page_size);
+        config.geometry.blocks_per_plane = 32;
+        config.logical_capacity = Bytes(if width == 2 { 500 } else { 700 } * page_size);
+        config.redundancy = policy(json!({ "policy": "logical", "pages": width, "update": update }));
+        config.gc.movement = policy(movement);
+        config.gc.rotation = policy(rotation);
+        config.gc.invocation = policy(invocation);
+        config.read_path = policy(read_path);
+        config.scheduler = policy(scheduler);
+        config.suspension = suspension.then(Default::default);
+        config.buffer.flush = flush.into_iter().chain(["full"]).map(policy).collect();
+        config
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, max_shrink_iters: 20, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_written_is_lost_whatever_fails_whenever(
+        config in device(), seed in 0..u64::MAX, when in prop::collection::vec(0..400u64, 1..4)
+    ) {
+        let mut pair = Pair::new(&config);
+        let mut random = Stream::new(seed, "faults");
+        for steps in when {
+            random_steps(&mut pair, &mut random, steps);
+            // At any moment: in the middle of what is going on.
+            for _ in 0..random.below(30) {
+                if pair.ssd.next_event().is_some() {
+                    pair.progress();
+                }
+            }
+            let chip = random.below(8) as u32;
+            let fault = match random.below(4) {
+                0 => Fault::Page { chip, block: random.below(32) as u32, page: random.below(8) as u32 },
+                1 => Fault::Plane { chip, plane: 0 },
+                2 => Fault::Chip(chip),
+                _ => Fault::Channel(chip / 2),
+            };
+            pair.ssd.fail(pair.now, fault).expect("the part exists");
+            random_steps(&mut pair, &mut random, 60);
+            pair.restore();
+        }
+        pair.read_all();
+        pair.ssd.check();
+    }
+}

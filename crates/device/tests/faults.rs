@@ -71,7 +71,9 @@ impl Pair {
     }
 
     fn progress(&mut self) {
-        let next = self.ssd.next_event().unwrap_or_else(|| panic!("nothing to do with {:?} inside, {} pages lost", self.flying, self.ssd.lost_pages()));
+        let next = self.ssd.next_event().unwrap_or_else(|| {
+            panic!("nothing to do with {:?} inside, {} pages lost", self.flying, self.ssd.lost_pages())
+        });
         self.advance(next);
     }
 
@@ -85,11 +87,8 @@ impl Pair {
             assert_eq!(completion.status, Status::Ok);
             let read = self.ssd.take(completion.id);
             if operation == Operation::Read {
-                let expected: Vec<u8> = versions
-                    .iter()
-                    .zip(page..)
-                    .flat_map(|(&version, page)| bytes(page, version))
-                    .collect();
+                let expected: Vec<u8> =
+                    versions.iter().zip(page..).flat_map(|(&version, page)| bytes(page, version)).collect();
                 assert!(read == Some(expected), "pages {page} to {}", page + versions.len() as u64);
                 self.checked += 1;
             }
@@ -145,7 +144,12 @@ fn striped() -> DeviceConfig {
 }
 
 fn faults() -> [Fault; 4] {
-    [Fault::Page { chip: 5, block: 3, page: 2 }, Fault::Plane { chip: 2, plane: 0 }, Fault::Chip(7), Fault::Channel(1)]
+    [
+        Fault::Page { chip: 5, block: 3, page: 2 },
+        Fault::Plane { chip: 2, plane: 0 },
+        Fault::Chip(7),
+        Fault::Channel(1),
+    ]
 }
 
 fn random_steps(pair: &mut Pair, random: &mut Stream, steps: u64) {
@@ -213,7 +217,7 @@ fn reads_of_lost_pages_take_the_rest_of_their_stripe() {
     }
     // One page of four lies there; each takes two other pages and the parity.
     let rebuilt = pair.ssd.counters().operations(Purpose::Rebuild) - before;
-    assert!((15..=45).contains(&rebuilt) && rebuilt % 3 == 0, "{rebuilt} reads");
+    assert!((15..=45).contains(&rebuilt) && rebuilt.is_multiple_of(3), "{rebuilt} reads");
 }
 
 #[test]

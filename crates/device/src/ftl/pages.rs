@@ -78,9 +78,12 @@ impl Ftl {
 
     /// A lost page of `lpn` has been rebuilt in memory and programmed.
     pub(super) fn data_restored(&mut self, lpn: Lpn, ppn: Ppn) {
-        if self.pages.is_some() {
-            let page = self.recovered(lpn).map(Box::new);
-            set(&mut self.pages.as_mut().expect("just seen").flash, ppn.0, page);
+        if self.pages.is_none() {
+            return;
+        }
+        let page = self.recovered(lpn).map(Box::new);
+        if let Some(pages) = &mut self.pages {
+            set(&mut pages.flash, ppn.0, page);
         }
     }
 
@@ -120,7 +123,9 @@ impl Ftl {
             covering.push((lpn, Box::new(sum)));
         }
         images.append(&mut covering);
-        self.pages.as_mut().expect("just seen").updating.insert(stripe, images);
+        if let Some(pages) = &mut self.pages {
+            pages.updating.insert(stripe, images);
+        }
     }
 
     /// Everything that the new parity of a stripe covers is in flash.

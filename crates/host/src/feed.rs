@@ -17,6 +17,8 @@ pub(crate) struct Feed<'a> {
     end: Option<Time>,
     /// Requests submitted and not completed.
     pub in_flight: usize,
+    /// In a closed loop: more may be submitted, up to the depth.
+    is_filling: bool,
     /// The latest completion.
     latest: Time,
     previous_arrival: Time,
@@ -38,6 +40,7 @@ impl<'a> Feed<'a> {
             at: 0,
             end: workload.duration.filter(|_| !is_open).map(|duration| Time::ZERO + duration),
             in_flight: 0,
+            is_filling: true,
             latest: Time::ZERO,
             previous_arrival: Time::ZERO,
             recorder,
@@ -54,7 +57,14 @@ impl<'a> Feed<'a> {
         let Some(arrival) = self.batch.get(self.at) else { return Ok(None) };
         let due = match &self.workload.pacing {
             Pacing::Open(_) => Some(arrival.time),
-            Pacing::Closed(closed) => (self.in_flight < closed.depth as usize).then_some(now),
+            Pacing::Closed(closed) => {
+                if self.in_flight >= closed.depth as usize {
+                    self.is_filling = false;
+                } else if closed.low.is_none_or(|low| self.in_flight <= low as usize) {
+                    self.is_filling = true;
+                }
+                self.is_filling.then_some(now)
+            }
             Pacing::Think(_) => {
                 let gap = arrival.time.since(self.previous_arrival);
                 (self.in_flight == 0).then(|| self.latest + gap)

@@ -92,6 +92,26 @@ fn a_closed_loop_of_one_serves_back_to_back() {
 }
 
 #[test]
+fn a_closed_loop_that_drains_submits_in_batches() {
+    // One chip serves them one after another.
+    let device =
+        device(json!({ "geometry": { "channels": 1, "chips_per_channel": 1, "blocks_per_plane": 96 } }));
+    let outstanding = |pacing| {
+        let summary = run(&device, reads(800, pacing, Value::Null), 1);
+        // Little's law.
+        summary.read.mean_ns.unwrap() * 800.0 / (summary.simulated_s * 1e9)
+    };
+    for (pacing, expected) in [
+        (json!({ "policy": "closed", "depth": 4 }), 4.0),
+        (json!({ "policy": "closed", "depth": 4, "low": 2 }), (4.0 + 3.0) / 2.0),
+        (json!({ "policy": "closed", "depth": 4, "low": 0 }), (4.0 + 3.0 + 2.0 + 1.0) / 4.0),
+    ] {
+        let got = outstanding(pacing.clone());
+        assert!((got - expected).abs() < 0.1, "{pacing}: {got} outstanding instead of {expected}");
+    }
+}
+
+#[test]
 fn think_time_follows_each_completion() {
     let arrivals = json!({ "policy": "constant", "iops": 10_000 });
     let summary = run(&device(json!({})), reads(100, json!("think"), arrivals), 1);

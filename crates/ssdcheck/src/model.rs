@@ -1,5 +1,6 @@
 //! What is known of a drive: the device model file.
 
+use flashkeel_engine::Request;
 use serde::{Deserialize, Serialize};
 
 /// Whether a write waits for the flush that it causes.
@@ -118,6 +119,44 @@ impl DeviceModel {
         bits.fold(0, |volume, (index, &bit)| volume | ((lba >> bit & 1) as usize) << index)
     }
 
+    /// Sectors from `lba` up to the end of its stretch in one volume.
+    #[inline]
+    fn stretch(&self, lba: u64) -> u64 {
+        self.volume_bits.first().map_or(u64::MAX, |&bit| (1 << bit) - (lba & ((1 << bit) - 1)))
+    }
+
+    /// The internal volumes that a request touches, rising.
+    #[inline]
+    pub fn volumes_of(&self, request: &Request) -> impl Iterator<Item = usize> + use<> {
+        let (mut lba, mut left) = (request.lba.0, u64::from(request.sectors));
+        let mut touched = 1u64 << self.volume_of(lba);
+        while left > self.stretch(lba) {
+            let stretch = self.stretch(lba);
+            (lba, left) = (lba + stretch, left - stretch);
+            touched |= 1 << self.volume_of(lba);
+        }
+        std::iter::from_fn(move || {
+            let volume = touched.trailing_zeros();
+            touched &= touched.wrapping_sub(1);
+            (volume < u64::BITS).then_some(volume as usize)
+        })
+    }
+
+    /// Pages of 4 KiB of a request that lie in an internal volume.
+    #[inline]
+    pub fn pages_in(&self, volume: usize, request: &Request) -> u32 {
+        let (mut lba, mut left) = (request.lba.0, u64::from(request.sectors));
+        let mut sectors = 0;
+        while left > 0 {
+            let run = left.min(self.stretch(lba));
+            if self.volume_of(lba) == volume {
+                sectors += run;
+            }
+            (lba, left) = (lba + run, left - run);
+        }
+        sectors.div_ceil(8) as u32
+    }
+
     /// Internal volumes.
     pub fn volumes(&self) -> usize {
         1 << self.volume_bits.len()
@@ -155,5 +194,43 @@ impl DeviceModel {
             return Err("write_buffer.bytes lies between 4 KiB and 16 GiB".into());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::{Lba, Operation, RequestId, TenantId};
+
+    use super::*;
+
+    #[test]
+    fn a_request_may_touch_several_volumes() {
+        let model = DeviceModel {
+            sectors: 1 << 20,
+            volume_bits: vec![4, 6],
+            gc_volume_bits: vec![],
+            write_buffer: WriteBuffer::UNKNOWN,
+            thresholds_ns: Thresholds { read: 1, write: 1 },
+            latencies_ns: Latencies::default(),
+            sleep: None,
+            undetermined: vec![],
+        };
+        let told = |page: u64, pages: u32| {
+            let request = Request {
+                id: RequestId(0),
+                operation: Operation::Write,
+                tenant: TenantId(0),
+                lba: Lba(page * 8),
+                sectors: pages * 8,
+            };
+            let volumes = model.volumes_of(&request);
+            volumes.map(|volume| (volume, model.pages_in(volume, &request))).collect::<Vec<_>>()
+        };
+        // Two pages lie in a stretch; bit 6 changes every eight.
+        assert_eq!(told(0, 2), [(0, 2)]);
+        assert_eq!(told(1, 2), [(0, 1), (1, 1)]);
+        assert_eq!(told(6, 4), [(1, 2), (2, 2)]);
+        assert_eq!(told(0, 16), [(0, 4), (1, 4), (2, 4), (3, 4)]);
+        assert_eq!(told(5, 0), [(0, 0)]);
     }
 }

@@ -21,7 +21,7 @@ axis! {
     pub enum Pacing as "pacing": Pace {
         /// At its arrival time, whatever is outstanding.
         Open(Recorded) = "open",
-        /// As soon as fewer than `depth` requests are outstanding.
+        /// As soon as fewer than `depth` requests are outstanding, or in batches.
         Closed(Closed) = "closed",
         /// Its recorded gap after its predecessor's completion.
         Think(Think) = "think",
@@ -33,12 +33,17 @@ axis! {
 #[serde(deny_unknown_fields, default)]
 pub struct Recorded {}
 
-/// Closed loop: a constant number of requests outstanding; times are ignored.
+/// Closed loop: a number of requests outstanding; times are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Closed {
-    /// Requests outstanding, at least 1.
+    /// Requests outstanding at most, at least 1.
     pub depth: u32,
+    /// Once `depth` are outstanding, no more are submitted until only so many
+    /// are (fio's iodepth_low); 0 submits batches of `depth`. Left out: `depth`
+    /// are always outstanding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<u32>,
 }
 
 /// Closed loop with recorded think times: a request is submitted when its
@@ -50,7 +55,7 @@ pub struct Think {}
 
 impl Default for Closed {
     fn default() -> Self {
-        Closed { depth: 1 }
+        Closed { depth: 1, low: None }
     }
 }
 

@@ -337,13 +337,15 @@ fn generators_that_make_no_sense() {
     refuse(WorkloadConfig { requests: Some(0), ..limited(endless()) }, "workload.requests: ");
     refuse(WorkloadConfig { duration: Some(Span(0)), ..limited(endless()) }, "workload.duration: ");
     refuse(limited(Synthetic { arrivals: None, ..endless() }), "workload.source.arrivals: needed");
-    let closed = Pacing::Closed(Closed { depth: 1 });
+    let closed = Pacing::Closed(Closed { depth: 1, low: None });
     refuse(
         WorkloadConfig { pacing: closed, ..limited(endless()) },
         "workload.source.arrivals: closed pacing",
     );
-    let closed = Pacing::Closed(Closed { depth: 0 });
+    let closed = Pacing::Closed(Closed { depth: 0, low: None });
     refuse(WorkloadConfig { pacing: closed, ..limited(endless()) }, "workload.pacing.depth: ");
+    let closed = Pacing::Closed(Closed { depth: 4, low: Some(4) });
+    refuse(WorkloadConfig { pacing: closed, ..limited(endless()) }, "workload.pacing.low: is 4; it must");
     refuse(
         limited(Synthetic { read_fraction: 1.5, ..endless() }),
         "workload.source.read_fraction: 1.5 is not",

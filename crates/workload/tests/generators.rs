@@ -16,7 +16,7 @@ fn generate(synthetic: Synthetic, requests: u64, device_sectors: u64, seed: u64)
     let workload = WorkloadConfig {
         pacing: match synthetic.arrivals {
             Some(_) => Pacing::default(),
-            None => Pacing::Closed(Closed { depth: 1 }),
+            None => Pacing::Closed(Closed { depth: 1, low: None }),
         },
         requests: Some(requests),
         ..workload(SourceConfig::Synthetic(synthetic))

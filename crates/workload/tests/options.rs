@@ -153,7 +153,7 @@ fn requests_and_duration_end_the_workload() {
         WorkloadConfig { duration: Some(Span::from_ms(2)), ..workload(SourceConfig::Trace(trace())) };
     assert_eq!(times_us(&run(&limited).unwrap().0), [0, 1000]);
     // The driver decides times under other pacings, so the driver ends there.
-    for pacing in [Pacing::Closed(Closed { depth: 4 }), Pacing::Think(Think {})] {
+    for pacing in [Pacing::Closed(Closed { depth: 4, low: None }), Pacing::Think(Think {})] {
         let closed = WorkloadConfig { pacing, ..limited.clone() };
         assert_eq!(run(&closed).unwrap().0.len(), 4);
     }
@@ -232,7 +232,7 @@ fn configuration_reads_names_and_units() {
     let SourceConfig::Trace(trace) = &config.source else { panic!("{config:?}") };
     assert_eq!(trace.align, Some(Bytes(8192)));
     assert_eq!((trace.fold, trace.repeat), (Fold::Wrap, 2));
-    assert_eq!(config.pacing, Pacing::Closed(Closed { depth: 8 }));
+    assert_eq!(config.pacing, Pacing::Closed(Closed { depth: 8, low: None }));
 
     let wrong = |json| serde_json::from_value::<WorkloadConfig>(json).unwrap_err().to_string();
     let format = wrong(serde_json::json!({"source": {"policy": "trace", "path": "x", "format": "mrs"}}));

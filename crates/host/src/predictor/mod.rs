@@ -2,8 +2,11 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+use std::ops::ControlFlow;
+
 use flashkeel_device::Ssd;
 use flashkeel_engine::Predictor;
+use flashkeel_ssdcheck::{DeviceModel, probe};
 
 flashkeel_config::axis! {
     /// Who tells the host what a request to an SSD would take.
@@ -37,4 +40,10 @@ pub trait Build {
     fn validate(&self) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// What a probe of a copy of `ssd` finds.
+fn diagnosis(ssd: &Ssd, seed: u64) -> Result<DeviceModel, String> {
+    let report = probe(&mut ssd.clone(), ssd.sectors(), seed, &mut |_| ControlFlow::Continue(()));
+    Ok(report.map_err(|error| format!("predictor cannot probe the SSD: {error}"))?.model)
 }

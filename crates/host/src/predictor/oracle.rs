@@ -1,38 +1,36 @@
 //! `oracle`: a second SSD in the same state gets the same requests at the same
 //! times, and a copy of that is asked what would happen. Exact, and slow: each
-//! prediction copies a device.
+//! prediction copies a device. What counts as slow is what a probe of the SSD
+//! says, as for `ssdcheck`, so that the two answer the same question.
 
 use flashkeel_device::Ssd;
 use flashkeel_engine::{
-    Completion, Leaf, Operation, Prediction, Predictor, Request, RequestId, Span, Submit, Time,
+    Completion, Leaf, Operation, Prediction, Predictor, Request, RequestId, Submit, Time,
 };
+use flashkeel_ssdcheck::DeviceModel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Build;
+use super::{Build, diagnosis};
 
 /// Settings of `oracle`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Oracle {
-    /// Reads above it are slow.
-    pub read_threshold: Span,
-    /// Writes above it are slow.
-    pub write_threshold: Span,
+    /// Decides the addresses that the probe uses.
+    pub probe_seed: u64,
 }
 
 impl Default for Oracle {
-    /// SSDcheck, §III-C: 250 us cover a NAND read on SSD A; the same for
-    /// writes is ours.
     fn default() -> Self {
-        Oracle { read_threshold: Span::from_us(250), write_threshold: Span::from_us(250) }
+        Oracle { probe_seed: 1 }
     }
 }
 
 impl Build for Oracle {
     fn build(&self, ssd: &Ssd, depth: usize) -> Result<Box<dyn Predictor>, String> {
-        let thresholds = self.clone();
-        Ok(Box::new(Shadow { thresholds, ssd: ssd.clone(), depth, in_flight: 0, completions: Vec::new() }))
+        let model = diagnosis(ssd, self.probe_seed)?;
+        Ok(Box::new(Shadow { model, ssd: ssd.clone(), depth, in_flight: 0, completions: Vec::new() }))
     }
 }
 
@@ -40,7 +38,8 @@ impl Build for Oracle {
 const ASKED: RequestId = RequestId(u64::MAX);
 
 struct Shadow {
-    thresholds: Oracle,
+    /// Says what is slow.
+    model: DeviceModel,
     ssd: Ssd,
     /// Requests that the host gives the device at most.
     depth: usize,
@@ -85,11 +84,9 @@ impl Predictor for Shadow {
             (time, is_over) = wait(&mut copy, &mut in_flight);
         }
         let latency = time.since(begun);
-        let threshold = match request.operation {
-            Operation::Read => self.thresholds.read_threshold,
-            _ => self.thresholds.write_threshold,
-        };
-        Prediction { latency, is_slow: latency > threshold }
+        let is_read = request.operation == Operation::Read;
+        let (threshold_ns, _) = self.model.expectation(is_read, request.sectors);
+        Prediction { latency, is_slow: latency.0 > threshold_ns }
     }
 
     fn submitted(&mut self, now: Time, request: &Request) {

@@ -1,15 +1,13 @@
 //! `ssdcheck`: a model of the SSD found by probing a copy of it, which corrects
 //! itself by what it sees (SSDcheck, §III).
 
-use std::ops::ControlFlow;
-
 use flashkeel_device::Ssd;
 use flashkeel_engine::Predictor;
-use flashkeel_ssdcheck::{Engine, probe};
+use flashkeel_ssdcheck::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Build;
+use super::{Build, diagnosis};
 
 /// Settings of `ssdcheck`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,9 +25,6 @@ impl Default for Ssdcheck {
 
 impl Build for Ssdcheck {
     fn build(&self, ssd: &Ssd, _depth: usize) -> Result<Box<dyn Predictor>, String> {
-        let mut copy = ssd.clone();
-        let report = probe(&mut copy, ssd.sectors(), self.probe_seed, &mut |_| ControlFlow::Continue(()));
-        let report = report.map_err(|error| format!("predictor cannot probe the SSD: {error}"))?;
-        Ok(Box::new(Engine::new(&report.model)))
+        Ok(Box::new(Engine::new(&diagnosis(ssd, self.probe_seed)?)))
     }
 }

@@ -2,7 +2,7 @@
 //! the oldest has waited past its deadline. After Linux's mq-deadline, whose
 //! defaults these are (`block/mq-deadline.c`).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use flashkeel_engine::{Lba, Operation, Predictor, Request, RequestId, Span, Time};
 use schemars::JsonSchema;
@@ -93,20 +93,21 @@ struct Direction {
     /// In order of arrival, with deadlines; those that are not in `sorted` any
     /// more have gone.
     fifo: VecDeque<(Time, Request)>,
-    sorted: BTreeSet<(Lba, RequestId)>,
+    /// Rising. An array, because what waits is some hundred requests.
+    sorted: Vec<(Lba, RequestId)>,
     /// Where the batch goes on.
     position: (Lba, RequestId),
 }
 
 impl Direction {
     fn new(expire: Span) -> Direction {
-        Direction { expire, fifo: VecDeque::new(), sorted: BTreeSet::new(), position: (Lba(0), RequestId(0)) }
+        Direction { expire, fifo: VecDeque::new(), sorted: Vec::new(), position: (Lba(0), RequestId(0)) }
     }
 
     /// With its deadline.
     fn oldest(&mut self) -> Option<(Time, Request)> {
         while let Some((_, request)) = self.fifo.front() {
-            if self.sorted.contains(&(request.lba, request.id)) {
+            if self.sorted.binary_search(&(request.lba, request.id)).is_ok() {
                 break;
             }
             self.fifo.pop_front();
@@ -116,11 +117,12 @@ impl Direction {
 
     /// The next by address.
     fn following(&self) -> Option<(Lba, RequestId)> {
-        self.sorted.range(self.position..).next().copied()
+        self.sorted.get(self.sorted.partition_point(|place| *place < self.position)).copied()
     }
 
     fn take(&mut self, place: (Lba, RequestId)) -> Request {
-        self.sorted.remove(&place);
+        let at = self.sorted.binary_search(&place).expect("what goes has waited");
+        self.sorted.remove(at);
         self.position = place;
         let at = self.fifo.binary_search_by_key(&place.1, |(_, request)| request.id);
         self.fifo[at.expect("what is sorted is in the queue")].1
@@ -162,7 +164,9 @@ impl Level {
         let direction = if request.operation == Operation::Read { READ } else { WRITE };
         let direction = &mut self.directions[direction];
         direction.fifo.push_back((now + direction.expire, *request));
-        direction.sorted.insert((request.lba, request.id));
+        let place = (request.lba, request.id);
+        let at = direction.sorted.partition_point(|other| *other < place);
+        direction.sorted.insert(at, place);
     }
 
     fn next(&mut self, now: Time) -> Option<Request> {

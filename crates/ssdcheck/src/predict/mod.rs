@@ -83,9 +83,12 @@ pub struct Engine {
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     submitted: Time,
+    /// The volume that it was thought to wait for longest.
     volume: u16,
     is_read: bool,
     pages: u32,
+    /// Of these, in the volume.
+    pages_in_volume: u32,
     /// Start of the volume's last flush, seen from the request.
     flush_start: Time,
     /// The volume's count of pages before a write, at a read.
@@ -153,26 +156,46 @@ impl Engine {
         latency.0 > self.model.expectation(operation == Operation::Read, sectors).0
     }
 
-    /// Leads a volume through a request.
+    /// Leads a volume through a request, `pages` pages of which lie in it.
     #[inline]
-    fn lead(&self, volume: &mut Volume, now: Time, request: &Request) {
+    fn lead(&self, volume: &mut Volume, now: Time, request: &Request, pages: u32) {
         let collects = |since| self.intervals.expects(since);
         match request.operation {
             Operation::Read => volume.read(now, &self.drive, collects),
-            Operation::Write => volume.write(now, request.sectors.div_ceil(8), &self.drive, collects),
+            Operation::Write => volume.write(now, pages, &self.drive, collects),
             Operation::Trim | Operation::Flush => {}
         }
     }
 
-    /// How `request` stands before `volume`.
+    /// The volume that `request` waits for longest, when those `ahead` have been
+    /// submitted, and how the request stands there.
     #[inline]
-    fn view(&self, now: Time, volume: &Volume, request: &Request) -> View {
+    fn decisive(&self, now: Time, ahead: &[Request], request: &Request) -> (usize, View) {
+        let mut decisive: Option<(usize, View)> = None;
+        for index in self.model.volumes_of(request) {
+            let mut volume = self.volumes[index];
+            for other in ahead {
+                let pages = self.model.pages_in(index, other);
+                if pages > 0 {
+                    self.lead(&mut volume, now, other, pages);
+                }
+            }
+            let view = self.view(now, &volume, request, self.model.pages_in(index, request));
+            let weight = |view: &View| (view.is_slow, view.wait_ns);
+            if decisive.is_none_or(|(_, other)| weight(&view) > weight(&other)) {
+                decisive = Some((index, view));
+            }
+        }
+        decisive.expect("a request lies in a volume")
+    }
+
+    /// How `request` stands before `volume`, in which `pages` of its pages lie.
+    #[inline]
+    fn view(&self, now: Time, volume: &Volume, request: &Request, pages: u32) -> View {
         let is_read = request.operation == Operation::Read;
         let until = |time: Time| time.0.saturating_sub(now.0);
         let drive = &self.drive;
-        let fills = !is_read
-            && drive.buffer_pages > 0
-            && volume.pending + request.sectors.div_ceil(8) >= drive.buffer_pages;
+        let fills = !is_read && drive.buffer_pages > 0 && volume.pending + pages >= drive.buffer_pages;
         let mut wait_ns = until(if is_read { volume.flush_end } else { volume.room_from });
         let flushed_by_read = is_read && drive.is_flushed_by_reads && volume.pending > 0;
         let own_flush = flushed_by_read || (fills && drive.is_fore);
@@ -274,7 +297,7 @@ impl Engine {
         // fore buffer waits itself.
         let pages = drive.buffer_pages;
         let weight = if flight.is_read { 1 } else { 4 };
-        let own = if drive.is_fore && !flight.is_read { flight.pages } else { 0 };
+        let own = if drive.is_fore && !flight.is_read { flight.pages_in_volume } else { 0 };
         if phase.vote((flight.count + own) % pages, weight) {
             volume.pending = (volume.count + pages - phase.origin) % pages;
         }
@@ -287,12 +310,7 @@ impl Engine {
 impl Predictor for Engine {
     #[inline]
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
-        let index = self.model.volume_of(request.lba.0);
-        let mut volume = self.volumes[index];
-        for other in ahead.iter().filter(|other| self.model.volume_of(other.lba.0) == index) {
-            self.lead(&mut volume, now, other);
-        }
-        let view = self.view(now, &volume, request);
+        let (_, view) = self.decisive(now, ahead, request);
         self.prediction(&view, request)
     }
 
@@ -301,12 +319,13 @@ impl Predictor for Engine {
         if !matches!(request.operation, Operation::Read | Operation::Write) {
             return;
         }
-        let index = self.model.volume_of(request.lba.0);
-        let mut volume = self.volumes[index];
-        let view = self.view(now, &volume, request);
-        let count = volume.count;
-        self.lead(&mut volume, now, request);
-        self.volumes[index] = volume;
+        let (decisive, view) = self.decisive(now, &[], request);
+        let count = self.volumes[decisive].count;
+        for index in self.model.volumes_of(request) {
+            let mut volume = self.volumes[index];
+            self.lead(&mut volume, now, request, self.model.pages_in(index, request));
+            self.volumes[index] = volume;
+        }
         if self.ids.is_empty() {
             self.silences.end(now, now.0.saturating_sub(self.active.0), self.drive.buffer_pages);
         }
@@ -317,10 +336,11 @@ impl Predictor for Engine {
         self.ids.push(request.id);
         self.flights.push(Flight {
             submitted: now,
-            volume: index as u16,
+            volume: decisive as u16,
             is_read: request.operation == Operation::Read,
             pages: request.sectors.div_ceil(8),
-            flush_start: volume.flush_start,
+            pages_in_volume: self.model.pages_in(decisive, request),
+            flush_start: self.volumes[decisive].flush_start,
             count,
             view,
         });

@@ -1,0 +1,61 @@
+//! Requests that lie in several internal volumes.
+
+use flashkeel_engine::{Lba, Operation, Predictor, Request, RequestId, TenantId, Time};
+use flashkeel_ssdcheck::{BufferType, DeviceModel, Engine, FlushTrigger, Latencies, Thresholds, WriteBuffer};
+
+use Operation::{Read, Write};
+
+/// Volumes of 64 KiB stretches, each with a buffer of eight pages.
+fn model() -> DeviceModel {
+    DeviceModel {
+        sectors: 1 << 20,
+        volume_bits: vec![7],
+        gc_volume_bits: vec![7],
+        write_buffer: WriteBuffer {
+            bytes: Some(8 * 4096),
+            kind: BufferType::Back,
+            flush: vec![FlushTrigger::Full],
+        },
+        thresholds_ns: Thresholds { read: 250_000, write: 250_000 },
+        latencies_ns: Latencies {
+            read: 80_000,
+            write: 10_000,
+            flush: 1_000_000,
+            collection: 5_000_000,
+            ..Latencies::default()
+        },
+        sleep: None,
+        undetermined: Vec::new(),
+    }
+}
+
+fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request {
+    let lba = Lba(page * 8);
+    Request { id: RequestId(id), operation, tenant: TenantId(0), lba, sectors: pages * 8 }
+}
+
+/// Page 16 is the first of the second volume.
+#[test]
+fn a_read_waits_for_each_volume_it_lies_in() {
+    let mut engine = Engine::new(&model());
+    engine.submitted(Time(0), &request(0, Write, 16, 8));
+    let mut is_slow = |page, pages| engine.predict(Time(1), &[], &request(1, Read, page, pages)).is_slow;
+    assert!(is_slow(16, 1), "its volume is being flushed");
+    assert!(!is_slow(14, 2), "the other is not");
+    assert!(is_slow(14, 3) && is_slow(31, 3), "it lies in both");
+}
+
+#[test]
+fn a_write_fills_the_buffer_of_each_volume_it_lies_in() {
+    let mut engine = Engine::new(&model());
+    // Five pages each, then three more of the second.
+    let crossing = request(0, Write, 11, 10);
+    let rest = request(1, Write, 21, 3);
+    let read = |page| request(2, Read, page, 1);
+    let ahead = [crossing, rest];
+    assert!(!engine.predict(Time(0), &ahead, &read(0)).is_slow);
+    assert!(engine.predict(Time(0), &ahead, &read(16)).is_slow, "asked beforehand");
+    ahead.iter().for_each(|write| engine.submitted(Time(0), write));
+    assert!(!engine.predict(Time(0), &[], &read(0)).is_slow);
+    assert!(engine.predict(Time(0), &[], &read(16)).is_slow, "asked afterwards");
+}

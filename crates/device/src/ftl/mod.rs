@@ -28,6 +28,7 @@ mod wear_levelling;
 use std::collections::VecDeque;
 
 pub use allocation::AllocationConfig;
+use allocation::Spread;
 pub use blocks::{BlockState, Blocks};
 use divisor::Divisor;
 pub(crate) use entries::{Entries, Entry, Lane};
@@ -87,6 +88,8 @@ pub(crate) struct Ftl {
     lpns: u32,
     allocation: AllocationConfig,
     domains: u32,
+    /// What pages are spread over.
+    spread: Spread,
     pub map: Map,
     pub blocks: Blocks,
     /// Effective wear of the blocks, where it is accounted.
@@ -122,6 +125,8 @@ impl Ftl {
         let stripes =
             Stripes::new(u32::from(index) * partition.chips, partition.chips, partition.stripe_width);
         let pages_per_block = geometry.pages_per_block * stripes.width();
+        let is_by_chip = stripes.width() == 1 && partition.chips.is_multiple_of(geometry.chips_per_channel);
+        let per_channel = if is_by_chip { geometry.chips_per_channel } else { 1 };
         let cached = partition.cached_map_pages < partition.map_pages;
         Ftl {
             index,
@@ -141,6 +146,7 @@ impl Ftl {
             lpns: partition.lpns,
             allocation: layout.allocation.clone(),
             domains,
+            spread: Spread { slots_per_page: geometry.slots_per_page, domains, per_channel },
             map: Map::new(all_lpns, ppns),
             blocks: Blocks::new(stripes.groups(), geometry.blocks_per_chip, domains, stripes.width()),
             wear: layout
@@ -211,7 +217,7 @@ impl Ftl {
         }
         match self.domains {
             1 => 0,
-            domains => self.allocation.policy().domain_of(lpn, self.slots_per_page, domains),
+            _ => self.allocation.policy().domain_of(lpn, self.spread),
         }
     }
 

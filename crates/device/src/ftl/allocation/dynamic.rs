@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Allocation;
+use super::{Allocation, Spread};
 use crate::address::Lpn;
 
 /// Settings of `dynamic`: none.
@@ -16,7 +16,7 @@ impl Allocation for Dynamic {
         1
     }
 
-    fn domain_of(&self, _lpn: Lpn, _slots_per_page: u32, _domains: u32) -> u32 {
+    fn domain_of(&self, _lpn: Lpn, _spread: Spread) -> u32 {
         0
     }
 }

@@ -27,6 +27,17 @@ pub trait Allocation {
     /// How many domains `chips` chips form; a divisor of `chips`.
     fn domains(&self, chips: u32) -> u32;
 
-    /// The domain of a logical page, when a flash page holds `slots_per_page`.
-    fn domain_of(&self, lpn: Lpn, slots_per_page: u32, domains: u32) -> u32;
+    /// The domain of a logical page.
+    fn domain_of(&self, lpn: Lpn, spread: Spread) -> u32;
+}
+
+/// What pages are spread over.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// Logical pages of a flash page.
+    pub slots_per_page: u32,
+    /// Domains, channel by channel.
+    pub domains: u32,
+    /// Domains of a channel, where each is a chip; 1 where they are not.
+    pub per_channel: u32,
 }

@@ -1,10 +1,11 @@
-//! `striped`: consecutive flash pages of the logical space lie on consecutive
-//! chips, so that an address alone tells its chip (ttFlash's static mapping).
+//! `striped`: consecutive flash pages of the logical space lie on chips of
+//! consecutive channels, so that an address alone tells its chip (ttFlash's
+//! static mapping: LPN 0 on channel 0, LPN 1 on channel 1).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Allocation;
+use super::{Allocation, Spread};
 use crate::address::Lpn;
 
 /// Settings of `striped`: none.
@@ -17,7 +18,25 @@ impl Allocation for Striped {
         chips
     }
 
-    fn domain_of(&self, lpn: Lpn, slots_per_page: u32, domains: u32) -> u32 {
-        lpn.0 / slots_per_page % domains
+    #[inline]
+    fn domain_of(&self, lpn: Lpn, spread: Spread) -> u32 {
+        let channels = spread.domains / spread.per_channel;
+        let unit = lpn.0 / spread.slots_per_page;
+        let (row, channel) = (unit / channels, unit % channels);
+        channel * spread.per_channel + row % spread.per_channel
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_lie_on_different_channels_and_every_chip_gets_its_share() {
+        // Four channels of two chips, 8 KiB flash pages.
+        let spread = Spread { slots_per_page: 2, domains: 8, per_channel: 2 };
+        let chips: Vec<u32> = (0..32).map(|lpn| Striped {}.domain_of(Lpn(lpn), spread)).collect();
+        let units = [0, 2, 4, 6, 1, 3, 5, 7, 0, 2, 4, 6, 1, 3, 5, 7];
+        assert!(chips.chunks(2).zip(units).all(|(pages, chip)| pages == [chip, chip]), "{chips:?}");
     }
 }

@@ -1,0 +1,126 @@
+"""What ttFlash costs: average latency, erases, capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.ttflash.systems import ALL, BASE, CLASS, NOGC, PROFILES, compared, length
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Runs = Mapping[tuple[str, str], Run]
+
+_RANDOM = ("msnfs", "tpcc")
+_OTHERS = tuple(profile for profile in PROFILES if profile not in _RANDOM)
+
+_AVERAGE = Claim(
+    "average",
+    "on average ttFlash is 1.09 to 1.33 times as slow as NoGC without RAIN",
+    "in every trace between 1 and 1.5",
+    "1.09 to 1.33",
+)
+_ERASES = Claim(
+    "erases",
+    "most traces take 15 to 18 % more P/E cycles",
+    "DAPPS, DTRS, EXCH and LMBE take between 10 and 30 % more erases than base",
+    "15 to 18 %",
+)
+_RANDOM_ERASES = Claim(
+    "erases-random",
+    "TPCC and MSN, whose writes are random, take more than 53 %",
+    "both take at least 40 % more erases than base, and more than DAPPS, DTRS and LMBE",
+    53.0,
+)
+_CAPACITY = Claim(
+    "capacity",
+    "parity costs one channel of eight",
+    "none: what all addresses over what base does, with the same share of flash unused",
+    0.875,
+)
+
+
+def _measure(session: Session) -> Outcome:
+    runs = compared(session)
+    averages = {
+        p: (runs[p, ALL].mean(CLASS) or 0) / (runs[p, NOGC].mean(CLASS) or 1) for p in PROFILES
+    }
+    extra = {
+        p: 100 * (runs[p, ALL].data["erases"] / runs[p, BASE].data["erases"] - 1) for p in PROFILES
+    }
+    capacity = _mib(runs[PROFILES[0], ALL]) / _mib(runs[PROFILES[0], BASE])
+    random = min(extra[p] for p in _RANDOM)
+    return Outcome(
+        {
+            "average": Finding(
+                averages,
+                all(1 <= value <= 1.5 for value in averages.values()),
+            ),
+            "erases": Finding(
+                {f"{p} (%)": extra[p] for p in _OTHERS},
+                all(10 <= extra[p] <= 30 for p in _OTHERS),
+                _why(runs, _OTHERS),
+            ),
+            "erases-random": Finding(
+                {f"{p} (%)": extra[p] for p in _RANDOM},
+                random >= 40 and all(random > extra[p] for p in ("dapps", "dtrs", "lmbe")),
+                _why(runs, _RANDOM),
+            ),
+            "capacity": Finding(
+                capacity, None, "follows from the layout: one page of eight is parity"
+            ),
+        },
+        basis({" ".join(key): run for key, run in runs.items()}),
+        f"{length(session)}; {CLASS}s",
+        partial(_draw, averages, extra),
+    )
+
+
+def _why(runs: Runs, profiles: Sequence[str]) -> str:
+    """Return what the further erases come from: parity programs, and pages moved."""
+    parts = []
+    for profile in profiles:
+        ours, base = (runs[profile, system].data["device"] for system in (ALL, BASE))
+        programs = ours["flash_operations"]
+        parity = 100 * programs["parity_write"] / programs["host_write"]
+        moved = 100 * (ours["moved_pages"] / base["moved_pages"] - 1)
+        parts.append(f"{profile} {parity:.3g} and {moved:.3g} %")
+    return (
+        "parity pages to data pages programmed (a seventh, 14.3 %, where whole stripes are "
+        f"written), and more pages moved by GC than in base: {', '.join(parts)}"
+    )
+
+
+def _mib(run: Run) -> float:
+    written = str(run.data["config"]["device"]["logical_capacity"])
+    return float(written[:-3]) * (1024 if written.endswith("GiB") else 1)
+
+
+def _draw(averages: Mapping[str, float], extra: Mapping[str, float]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names = [profile.upper() for profile in PROFILES]
+    left.bar(names, list(averages.values()), color="#009E73")
+    left.axhline(1, color="black", linewidth=0.6)
+    left.set_ylabel("mean of reads / NoGC's without RAIN")
+    right.bar(names, list(extra.values()), color="#D55E00")
+    right.set_ylabel("more erases than base (%)")
+    for axes in (left, right):
+        axes.grid(axis="y", alpha=0.3)
+    figure.suptitle("What all of ttFlash costs (synthetic traces)")
+    return figure
+
+
+STUDY = Study(
+    "ttflash/cost",
+    "What ttFlash costs",
+    (_AVERAGE, _ERASES, _RANDOM_ERASES, _CAPACITY),
+    _measure,
+)

@@ -1,0 +1,118 @@
+"""The studies of ttFlash: that their systems are what they say, and how they judge."""
+
+import pytest
+from flashkeel.experiment import Experiment
+from flashkeel.reproduce import Session, reproduce
+from flashkeel.reproduce.ttflash import blocked, burst, cost, latency
+from flashkeel.reproduce.ttflash.systems import PROFILES, SYSTEMS
+from flashkeel.run import Run
+
+
+def resolved(system):
+    experiment = Experiment("", system)
+    for key, value in SYSTEMS[system].items():
+        experiment.set(key, value)
+    source = {"policy": "profile", "name": "tpcc"}
+    (plan,) = experiment.set("workload.source", source).plans()
+    return plan["config"]["device"]
+
+
+def test_each_technique_is_added_to_those_before_it():
+    gc = {system: resolved(system)["gc"] for system in SYSTEMS}
+    devices = {system: resolved(system) for system in SYSTEMS}
+    movement = {system: gc[system]["movement"]["policy"] for system in SYSTEMS}
+    assert list(movement.values())[:3] == ["channel-blocking", "semi-preemptive", "plane-blocking"]
+    assert movement["nogc"] == "none"
+    added = ["plane-blocking", "gc-tolerant-read", "rotating", "all"]
+    assert {movement[system] for system in added} == {"plane-blocking"}
+    reads = [devices[system]["read_path"]["policy"] for system in added]
+    assert reads == ["plain", *["gc-tolerant"] * 3]
+    turns = [gc[system]["rotation"]["policy"] for system in added]
+    assert turns == ["none", "none", "plane-group", "plane-group"]
+    updates = [devices[system]["redundancy"].get("update", {}).get("policy") for system in added]
+    assert updates == [None, "cheaper", "cheaper", "gc-tolerant"]
+
+
+class Canned(Session):
+    """Gives every run the same figures, but for what `change` says of its name."""
+
+    def __init__(self, change):
+        super().__init__(quick=True)
+        self.change = change
+
+    def run(self, cases):
+        return {case.name: Run(self.figures(case), None) for case in cases}
+
+    def figures(self, case):
+        points = ("99.000000", "99.900000", "99.990000", "99.999000")
+        change = self.change(case.name)
+        reads = {
+            "count": 1_000_000,
+            "mean_ns": 1000.0 * change.get("latency", 1),
+            "percentile": {at: 1000 * change.get("latency", 1) for at in points},
+            "beyond": dict.fromkeys(points, 1000),
+            "ci95_bounded": dict.fromkeys(points, False),
+        }
+        return {
+            "name": case.name,
+            "basis": "synthetic",
+            "read": reads,
+            "gc_blocked": 10,
+            "gc_blocked_fraction": change.get("blocked", 0.03),
+            "erases": change.get("erases", 100),
+            "device": {
+                "flash_operations": {"parity_write": 1, "host_write": 7},
+                "moved_pages": 10,
+                "collections_out_of_turn": change.get("out_of_turn", 0),
+                "free_block_stalls": 0,
+            },
+            "config": {"device": {"logical_capacity": case.keys["device.logical_capacity"]}},
+        }
+
+
+def judged(study, change):
+    found = study.measure(Canned(change)).findings
+    assert set(found) == {claim.name for claim in study.claims}
+    return {name: finding.holds for name, finding in found.items()}
+
+
+def of_paper(name):
+    """The paper's figures, about."""
+    profile, system = name.split(" ")
+    blocked_share = {
+        "base": 0.05, "semi-preemptive": 0.04, "plane-blocking": 0.03, "gc-tolerant-read": 0.01,
+        "rotating": 0.001, "all": 0.0003, "nogc": 0.0,
+    }  # fmt: skip
+    slower = {
+        "base": 50, "semi-preemptive": 20, "plane-blocking": 20, "gc-tolerant-read": 5,
+        "rotating": 2, "all": 1.2, "nogc": 1,
+    }  # fmt: skip
+    erases = (155 if profile in {"tpcc", "msnfs"} else 117) if system == "all" else 100
+    return {"blocked": blocked_share[system], "latency": slower[system], "erases": erases}
+
+
+@pytest.mark.parametrize("study", [blocked.STUDY, latency.STUDY, cost.STUDY], ids=lambda s: s.id)
+def test_the_papers_own_figures_hold(study):
+    found = judged(study, of_paper)
+    # Capacity follows from the layout, whatever is measured.
+    assert found.pop("capacity", None) is None
+    assert set(found.values()) == {True}
+
+
+def test_a_device_like_base_does_not():
+    assert judged(blocked.STUDY, lambda _: {})["all"] is False
+    assert judged(latency.STUDY, lambda _: {})["base"] is False
+    assert judged(cost.STUDY, lambda _: {})["erases-random"] is False
+    assert len(PROFILES) == 6
+
+
+def test_rotation_that_never_yields_or_always_does_is_told():
+    assert judged(burst.STUDY, lambda _: {})["rate"] is False
+    always = judged(burst.STUDY, lambda _: {"out_of_turn": 1})
+    assert (always["rate"], always["grows"]) == (False, False)
+
+
+def test_recorded_traces_are_asked_for(monkeypatch):
+    monkeypatch.delenv("FLASHKEEL_TRACES", raising=False)
+    verdicts = reproduce(["ttflash/real"], Session(quick=True))
+    assert all(v.finding.holds is None and "--traces" in v.finding.reason for v in verdicts)

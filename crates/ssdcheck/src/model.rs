@@ -3,6 +3,9 @@
 use flashkeel_engine::Request;
 use serde::{Deserialize, Serialize};
 
+/// Most bits that may select a volume.
+pub(crate) const MOST_BITS: usize = 6;
+
 /// Whether a write waits for the flush that it causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -183,8 +186,8 @@ impl DeviceModel {
     /// A sentence naming the key.
     pub fn validate(&self) -> Result<(), String> {
         for (key, bits) in [("volume_bits", &self.volume_bits), ("gc_volume_bits", &self.gc_volume_bits)] {
-            if bits.len() > 6 || bits.iter().any(|&bit| bit >= 48) {
-                return Err(format!("{key}: at most 6 bits, each below 48"));
+            if bits.len() > MOST_BITS || bits.iter().any(|&bit| bit >= 48) {
+                return Err(format!("{key}: at most {MOST_BITS} bits, each below 48"));
             }
         }
         if self.thresholds_ns.read == 0 || self.thresholds_ns.write == 0 {

@@ -20,6 +20,7 @@ pub use runner::ProbeError;
 pub use sleep::SleepEvidence;
 
 use crate::DeviceModel;
+use crate::model::MOST_BITS;
 use runner::Runner;
 
 /// What the findings rest on.
@@ -72,19 +73,28 @@ pub fn probe(
     told(0.05)?;
     let (mut thresholds, mut latencies) = thresholds::measure(&mut runner)?;
     let (mut volume_bits, allocation) = allocation::measure(&mut runner)?;
+    if volume_bits.len() > MOST_BITS {
+        undetermined.push(too_many("volume_bits", volume_bits.len()));
+        volume_bits.clear();
+    }
     told(0.2)?;
     let mut unfound = Vec::new();
     let mut found = buffer::measure(&mut runner, &volume_bits, &thresholds, &latencies, &mut unfound)?;
     told(0.35)?;
     let slow_write_ns = 4 * latencies.write + latencies.read;
     let buffer_pages = found.buffer.bytes.map(|bytes| bytes / 4096);
-    let collection =
+    let mut collection =
         collection::measure(&mut runner, slow_write_ns, buffer_pages, &mut undetermined, &mut |part| {
             told(0.35 + 0.6 * part)
         })?;
     latencies.collection = collection.stall_ns;
     let missed = collection.bits.iter().filter(|bit| !volume_bits.contains(bit));
-    let missed: Vec<u32> = missed.copied().collect();
+    let mut missed: Vec<u32> = missed.copied().collect();
+    if volume_bits.len() + missed.len() > MOST_BITS {
+        undetermined.push(too_many("gc_volume_bits", collection.bits.len()));
+        collection.bits.clear();
+        missed.clear();
+    }
     if !missed.is_empty() {
         // Where something outside the flash limits reads, fixing a bit costs no
         // throughput. The buffers are those of the volumes found now.
@@ -117,4 +127,10 @@ pub fn probe(
         duration_ns: runner.now().0,
     };
     Ok(Report { model, evidence })
+}
+
+/// Why bits that seem to select volumes are not taken to do so: something else
+/// that changes with time made the difference.
+fn too_many(key: &str, bits: usize) -> String {
+    format!("{key}: {bits} bits make a difference, more than the {MOST_BITS} that may select volumes")
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from statistics import geometric_mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flashkeel.reproduce.autossd.device import SYSTEMS, scaled
 from flashkeel.reproduce.autossd.systems import CLASS
@@ -23,17 +23,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SWEEPS: dict[str, tuple[float | str, ...]] = {
-    "gc_p": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4),
-    "gc_i": (0.99, 0.997, 0.999, 0.9997, 0.9999),
+    "gc_p": (5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5),
+    "gc_i": (0.99, 0.997, 0.999, 0.9995, 0.9998),
     "period": ("100us", "300us", "1ms", "3ms", "10ms"),
     "gc_min": (0.02, 0.04, 0.08, 0.16),
     "gc_max": (0.2, 0.4, 0.6, 0.8, 0.9),
 }
 """Settings of the scheduler ``debit`` and the values they take."""
 
-_DEFAULTS = {"gc_p": 1e-5, "gc_i": 0.999, "period": "1ms", "gc_min": 0.02, "gc_max": 0.8}
-_LOADS = {"msn-befs x4": 4.0, "msn-befs x12": 12.0, "dtrs x4": 4.0, "rad-as": 1.0}
-"""Profiles and their intensities: from light and bursty to near what the device can do."""
+_DEFAULTS: dict[str, float | str] = {
+    "gc_p": 1e-5,
+    "gc_i": 0.999,
+    "period": "1ms",
+    "gc_min": 0.02,
+    "gc_max": 0.8,
+}
+_PROFILES = {"msn-befs x4": 4.0, "msn-befs x12": 12.0, "dtrs x4": 4.0, "rad-as": 1.0}
+"""Profiles and their intensities, from light to near what the device can do."""
+_BURSTS = "bursts"
+_BURST_REQUESTS = 2_600_000
+"""Of the demonstration's workload at 38,000 requests a second: 140 s."""
 _PERCENTILES = (99.0, 99.9, 99.99)
 _TOLERANCE = 0.1
 
@@ -47,11 +56,11 @@ _PLATEAU = Claim(
 
 
 def _measure(session: Session) -> Outcome:
-    requests = 60_000 if session.quick else 1_000_000
-    loads = {"msn-befs x4": 4.0} if session.quick else _LOADS
+    requests = 60_000 if session.quick else 300_000
+    loads = ["msn-befs x4"] if session.quick else [*_PROFILES, _BURSTS]
     cases = [
-        _case(session, load, intensity, key, value, requests)
-        for load, intensity in loads.items()
+        _case(session, load, key, value, requests)
+        for load in loads
         for key, values in SWEEPS.items()
         for value in values
     ]
@@ -69,8 +78,8 @@ def _measure(session: Session) -> Outcome:
     excess = {}
     for key, points in tails.items():
         tail = {value: point[99.9] for value, point in points.items()}
-        best = min(tail, key=tail.__getitem__)
-        excess[f"{key}, best {best}"] = 100 * (tail[_DEFAULTS[key]] / tail[best] - 1)
+        least, best = min((ns, str(value)) for value, ns in tail.items())
+        excess[f"{key}, best {best}"] = 100 * (tail[_DEFAULTS[key]] / least - 1)
     worst = max(excess.values())
     return Outcome(
         {"plateau": Finding(excess, worst <= 100 * _TOLERANCE, "excess of p99.9 in %")},
@@ -80,20 +89,35 @@ def _measure(session: Session) -> Outcome:
     )
 
 
-def _case(
-    session: Session, load: str, intensity: float, key: str, value: float | str, requests: int
-) -> Case:
-    profile = load.split(" ", maxsplit=1)[0]
+def _case(session: Session, load: str, key: str, value: float | str, requests: int) -> Case:
     return Case(
         _name(load, key, value),
         {
             **scaled(8),
             **SYSTEMS["autossd"],
             f"device.scheduler.{key}": value,
-            "workload.requests": requests,
-            "workload.source": source(session, profile, intensity),
+            **_workload(session, load, requests),
         },
     )
+
+
+def _workload(session: Session, load: str, requests: int) -> dict[str, Any]:
+    if load == _BURSTS:
+        return {
+            "workload.requests": _BURST_REQUESTS,
+            "workload.source": {
+                "policy": "synthetic",
+                "read_fraction": 0.7,
+                "block_sizes": ["4KiB/60", "16KiB/30", "64KiB/10"],
+                "pattern": "zipf",
+                "arrivals": {"policy": "bursts", "iops": 38_000, "on": "1s", "off": "1s"},
+            },
+        }
+    profile = load.split(" ", maxsplit=1)[0]
+    return {
+        "workload.requests": requests,
+        "workload.source": source(session, profile, _PROFILES[load]),
+    }
 
 
 def _name(load: str, key: str, value: float | str) -> str:

@@ -49,11 +49,12 @@ pub struct Debit {
 }
 
 impl Default for Debit {
-    /// AutoSSD tuned P and I by hand and gives no values; these are ours.
+    /// AutoSSD tuned P and I by hand and gives no values; these are ours, from the
+    /// sweeps of docs/tuning.md.
     fn default() -> Self {
         Debit {
             period: Span::from_ms(1),
-            gc_p: 1e-5,
+            gc_p: 5e-6,
             gc_i: 0.999,
             gc_min: 0.02,
             gc_max: 0.8,

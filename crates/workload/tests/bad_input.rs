@@ -9,7 +9,7 @@ use flashkeel_workload::generators::arrivals::poisson::Poisson;
 use flashkeel_workload::generators::patterns::{hot_cold::HotCold, zipf::Zipf};
 use flashkeel_workload::generators::{ArrivalProcess, BlockSize, Pattern, Synthetic};
 use flashkeel_workload::pacing::Closed;
-use flashkeel_workload::trace::Window;
+use flashkeel_workload::trace::{Times, Window};
 use flashkeel_workload::{FormatName, Pacing, Place, SourceConfig, Trace, WorkloadConfig};
 use proptest::prelude::*;
 
@@ -298,6 +298,10 @@ fn settings_that_make_no_sense() {
         (Trace { repeat: 0, ..trace() }, "workload.source.repeat: "),
         (Trace { window: window(5, 5), ..trace() }, "workload.source.window: it ends before it begins"),
         (Trace { time_unit: Some(Span(0)), ..trace() }, "workload.source.time_unit: a tick of 0ns"),
+        (
+            Trace { times: Times::Issued, ..trace() },
+            "workload.source.times: only etw has times of issue and of completion; this trace is mqsim",
+        ),
         (
             Trace { action: Some("D".into()), ..trace() },
             "workload.source.action: only blkparse has actions; this trace is mqsim",

@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use flashkeel_engine::{Lba, Operation, Span, Time};
+use flashkeel_workload::trace::{DeviceSpaces, Times};
 use flashkeel_workload::{
     Arrival, Basis, Compression, Counts, FormatName, Source, Trace, WorkloadError, WriterName, save,
 };
@@ -113,7 +114,7 @@ fn etw_finds_its_columns_in_the_header() {
     assert_eq!(devices, [("3", 2), ("5", 2)]);
     assert!(found.notes[0].contains("completed"), "{:?}", found.notes);
     let mut trace = unaligned(path);
-    trace.devices = flashkeel_workload::trace::DeviceSpaces::Merge;
+    trace.devices = DeviceSpaces::Merge;
     let expected = [read(0, 8, 16), write(17_000, 13, 8), flush(317_000), read(8_816_000, 32_640 << 8, 1)];
     let (got, counts) = replay(trace.clone()).unwrap();
     assert_eq!((got.as_slice(), counts.read, counts.not_io), (&expected[..], 4, 13));
@@ -124,6 +125,41 @@ fn etw_finds_its_columns_in_the_header() {
         trace.path = file("dtrs.csv", packed);
         assert_eq!(arrivals(trace.clone()), expected[..2]);
     }
+}
+
+#[test]
+fn etw_has_times_of_issue_too() {
+    let reorder = |us| Some(Span::from_us(us));
+    let reads = ETW.lines().filter(|line| line.trim_start().starts_with("DiskRead,")).skip(1);
+    for (text, expected) in [
+        (
+            ETW.to_owned(),
+            vec![read(0, 8, 16), write(183_000, 13, 8), flush(490_000), read(8_998_000, 32_640 << 8, 1)],
+        ),
+        (
+            reads.map(|line| format!("{line}\n")).collect(),
+            vec![read(0, 8, 16), read(8_998_000, 32_640 << 8, 1)],
+        ),
+    ] {
+        let trace = Trace {
+            times: Times::Issued,
+            devices: DeviceSpaces::Merge,
+            ..unaligned(file("issued.csv", text))
+        };
+        assert_eq!(arrivals(trace.clone()), expected);
+        assert!(!info(&trace).unwrap().notes.iter().any(|note| note.contains("completed")));
+    }
+    // The second was issued before the first, and both before the trace began.
+    let line = |time: u32, elapsed: u32, sector: u32| {
+        format!("DiskRead, {time}, a (1), 1, 0x1, 0x{:x}, 0x200, {elapsed}, 0\n", 512 * sector)
+    };
+    let trace = Trace {
+        times: Times::Issued,
+        reorder: reorder(900),
+        ..unaligned(file("began.csv", line(10, 20, 1) + &line(20, 930, 2)))
+    };
+    assert_eq!(arrivals(trace.clone()), [read(0, 2, 1), read(900_000, 1, 1)]);
+    assert!(info(&Trace { reorder: reorder(899), ..trace }).is_err());
 }
 
 #[test]

@@ -5,8 +5,10 @@
 //! kind of event; then comes one event a line. Times are microseconds, offsets
 //! and sizes are bytes in hexadecimal, a device is a disk number. `DiskRead`,
 //! `DiskWrite` and `DiskFlush` are requests, every other event is counted and
-//! passed over. They are logged when they complete (their `ElapsedTime` is the
-//! time they took), so their times are those of completions.
+//! passed over. They are logged when they complete, and their `ElapsedTime` is
+//! the time they took, so that they were issued by that much earlier.
+
+use std::array;
 
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
@@ -14,6 +16,7 @@ use flashkeel_engine::Operation;
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::{lines, number, quote};
+use crate::trace::Times;
 use crate::{Counts, Place, WorkloadError};
 
 const TICK_NS: u64 = 1000;
@@ -27,13 +30,29 @@ const BEGINNINGS: [&str; 3] = ["DiskReadInit", "DiskWriteInit", "DiskFlushInit"]
 
 const TIME: usize = 0;
 const DISK: usize = 1;
-const OFFSET: usize = 2;
-const SIZE: usize = 3;
-/// Columns of a request; a flush has the first two.
-const COLUMNS: [&str; 4] = ["TimeStamp", "DiskNum", "ByteOffset", "IOSize"];
+const ELAPSED: usize = 2;
+const OFFSET: usize = 3;
+const SIZE: usize = 4;
+/// Columns of a request.
+const COLUMNS: [&str; 5] = ["TimeStamp", "DiskNum", "ElapsedTime", "ByteOffset", "IOSize"];
+
+/// Where each of [`COLUMNS`] stands, from 0; none that is not needed.
+type Positions = [Option<usize>; COLUMNS.len()];
 
 /// What the production server traces have where no header says otherwise.
-const ASSUMED: [[usize; 4]; 3] = [[1, 8, 5, 6], [1, 8, 5, 6], [1, 6, 0, 0]];
+const ASSUMED: [[usize; COLUMNS.len()]; 3] = [[1, 8, 7, 5, 6], [1, 8, 7, 5, 6], [1, 6, 5, 0, 0]];
+/// Where the time of issue begins to count: before the trace began, so that
+/// what was on its way then has one.
+const BEFORE_NS: u64 = 3600 * 1_000_000_000;
+
+/// Whether a column of `operation` is read.
+fn is_needed(column: usize, operation: Operation, times: Times) -> bool {
+    match column {
+        ELAPSED => times == Times::Issued,
+        OFFSET | SIZE => operation != Operation::Flush,
+        _ => true,
+    }
+}
 
 pub(super) const FORMAT: Format = Format {
     name: "etw",
@@ -57,11 +76,17 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     options.refuse_action(FORMAT.name)?;
     let tick_ns = options.tick_ns(TICK_NS)?;
     let has_header = lines(input.head(), 1).next().is_some_and(|line| line.trim_ascii() == BEGIN);
-    let layout = if has_header { [None; 3] } else { ASSUMED.map(Some) };
+    let times = options.times;
+    let assumed = |kind: usize| {
+        let operation = OPERATIONS[kind];
+        array::from_fn(|column| is_needed(column, operation, times).then_some(ASSUMED[kind][column]))
+    };
+    let layout = if has_header { [None; 3] } else { array::from_fn(|kind| Some(assumed(kind))) };
     Ok(Box::new(Etw {
         file: input.file.clone(),
         input,
         tick_ns,
+        times,
         layout,
         has_header,
         is_in_header: false,
@@ -74,8 +99,9 @@ struct Etw {
     file: String,
     input: Input,
     tick_ns: u64,
-    /// Positions of [`COLUMNS`] in each of [`EVENTS`], from 0.
-    layout: [Option<[usize; 4]>; 3],
+    times: Times,
+    /// Those of each of [`EVENTS`].
+    layout: [Option<Positions>; 3],
     has_header: bool,
     is_in_header: bool,
     /// Other events of disks that the header names.
@@ -90,7 +116,7 @@ impl Reader for Etw {
             let event = name(line);
             if self.is_in_header || event == BEGIN {
                 self.is_in_header = event != END;
-                define(line, &mut self.layout, &mut self.others).map_err(refuse)?;
+                define(line, self.times, &mut self.layout, &mut self.others).map_err(refuse)?;
                 counts.not_io += 1;
                 continue;
             }
@@ -99,13 +125,13 @@ impl Reader for Etw {
                 counts.not_io += 1;
                 continue;
             };
-            let Some(columns) = self.layout[kind] else {
+            let Some(positions) = self.layout[kind] else {
                 return Err(refuse(format!(
                     "the header does not say what the columns of {} are",
                     EVENTS[kind]
                 )));
             };
-            let record = parse(line, OPERATIONS[kind], columns, self.tick_ns, &mut self.devices);
+            let record = parse(line, OPERATIONS[kind], positions, self.tick_ns, &mut self.devices);
             let mut record = record.map_err(refuse)?;
             record.item = item;
             return Ok(Some(record));
@@ -121,8 +147,13 @@ impl Reader for Etw {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes =
-            vec!["the times of an ETW trace are those at which its requests completed".to_owned()];
+        let mut notes = Vec::new();
+        if self.times == Times::Recorded {
+            notes.push(
+                "the times of an ETW trace are those at which its requests completed; times = \"issued\" has those of their issue"
+                    .to_owned(),
+            );
+        }
         if !self.has_header {
             notes.push(
                 "this ETW trace has no header; its columns are assumed to be those of Microsoft's production server traces"
@@ -143,7 +174,8 @@ fn name(line: &[u8]) -> &[u8] {
 /// Takes in a line of the header.
 fn define(
     line: &[u8],
-    layout: &mut [Option<[usize; 4]>; 3],
+    times: Times,
+    layout: &mut [Option<Positions>; 3],
     others: &mut Vec<Box<[u8]>>,
 ) -> Result<(), String> {
     let event = name(line);
@@ -153,19 +185,21 @@ fn define(
         }
         return Ok(());
     };
-    let mut columns = [0; 4];
-    let wanted = if OPERATIONS[kind] == Operation::Flush { OFFSET } else { COLUMNS.len() };
-    for (column, position) in COLUMNS.iter().zip(&mut columns).take(wanted) {
+    let mut positions = [None; COLUMNS.len()];
+    for (column, position) in positions.iter_mut().enumerate() {
+        if !is_needed(column, OPERATIONS[kind], times) {
+            continue;
+        }
         let mut names = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-        *position =
-            names.position(|found| found.eq_ignore_ascii_case(column.as_bytes())).ok_or_else(|| {
-                format!(
-                    "the header's {} has no column {column}; does EndHeader stand before the events?",
-                    EVENTS[kind]
-                )
-            })?;
+        *position = names.position(|found| found.eq_ignore_ascii_case(COLUMNS[column].as_bytes()));
+        if position.is_none() {
+            return Err(format!(
+                "the header's {} has no column {}; does EndHeader stand before the events?",
+                EVENTS[kind], COLUMNS[column]
+            ));
+        }
     }
-    layout[kind] = Some(columns);
+    layout[kind] = Some(positions);
     Ok(())
 }
 
@@ -191,16 +225,15 @@ fn check_other(event: &[u8], others: &[Box<[u8]>]) -> Result<(), String> {
 fn parse(
     line: &[u8],
     operation: Operation,
-    columns: [usize; 4],
+    positions: Positions,
     tick_ns: u64,
     devices: &mut Devices,
 ) -> Result<Record, String> {
-    let wanted = if operation == Operation::Flush { OFFSET } else { COLUMNS.len() };
-    let last = columns[..wanted].iter().copied().max().unwrap_or(0);
-    let mut found = [&[] as &[u8]; 4];
+    let last = positions.iter().flatten().copied().max().unwrap_or(0);
+    let mut found = [&[] as &[u8]; COLUMNS.len()];
     let mut fields = 0;
     for field in line.split(|&byte| byte == b',').take(last + 1) {
-        if let Some(column) = columns[..wanted].iter().position(|&position| position == fields) {
+        if let Some(column) = positions.iter().position(|&position| position == Some(fields)) {
             found[column] = field.trim_ascii();
         }
         fields += 1;
@@ -212,12 +245,24 @@ fn parse(
             quote(line)
         ));
     }
-    let refuse =
-        |column: usize, why: String| format!("field {} ({}): {why}", columns[column] + 1, COLUMNS[column]);
-    let time_ns = number(found[TIME])
-        .ok_or_else(|| refuse(TIME, format!("{} is not a whole number", quote(found[TIME]))))?
-        .checked_mul(tick_ns)
-        .ok_or_else(|| refuse(TIME, "too large for a time in nanoseconds".into()))?;
+    let refuse = |column: usize, why: String| {
+        let field = positions[column].map_or(0, |position| position + 1);
+        format!("field {field} ({}): {why}", COLUMNS[column])
+    };
+    let ns_of = |column: usize| {
+        number(found[column])
+            .ok_or_else(|| refuse(column, format!("{} is not a whole number", quote(found[column]))))?
+            .checked_mul(tick_ns)
+            .ok_or_else(|| refuse(column, "too large for a time in nanoseconds".into()))
+    };
+    let mut time_ns = ns_of(TIME)?;
+    if positions[ELAPSED].is_some() {
+        time_ns = time_ns
+            .checked_add(BEFORE_NS)
+            .ok_or_else(|| refuse(TIME, "too large for a time in nanoseconds".into()))?
+            .checked_sub(ns_of(ELAPSED)?)
+            .ok_or_else(|| refuse(ELAPSED, "issued over an hour before the trace began".into()))?;
+    }
     if number(found[DISK]).is_none() {
         return Err(refuse(DISK, format!("{} is not a whole number", quote(found[DISK]))));
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::input::{Input, Progress};
 use crate::text::{Separator, lines, quote};
+use crate::trace::Times;
 use crate::{Counts, Place, WorkloadError};
 
 mod blkparse;
@@ -59,6 +60,8 @@ pub(crate) struct ReaderOptions {
     pub time_unit: Option<Span>,
     /// The blkparse event that counts as a request.
     pub action: Option<String>,
+    /// Which times count, of a format with several.
+    pub times: Times,
 }
 
 impl ReaderOptions {
@@ -212,6 +215,12 @@ pub(crate) fn open(
         Some(name) => FORMATS.iter().find(|format| format.name == name.0).expect("names come from the list"),
         None => detect(&input.file, input.head())?,
     };
+    if options.times == Times::Issued && format.name != etw::FORMAT.name {
+        return Err(WorkloadError::key(
+            "workload.source.times",
+            format!("only etw has times of issue and of completion; this trace is {}", format.name),
+        ));
+    }
     let (file, compression, progress) = (input.file.clone(), input.compression, input.progress());
     let reader = (format.open)(input, options)?;
     Ok(Opened { format: FormatName(format.name), compression, file, progress, reader })

@@ -36,6 +36,9 @@ pub struct Trace {
     /// The blkparse action that counts as a request; `Q` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// Which of its times count, where it has more than one: those of `etw`.
+    #[serde(default)]
+    pub times: Times,
     /// Replay the requests of this device only; a name or a number.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "name_or_number")]
     pub device: Option<String>,
@@ -66,6 +69,18 @@ pub struct Trace {
     /// follows the last before it by the mean gap.
     #[serde(default = "once")]
     pub repeat: u32,
+}
+
+/// Which times of a trace count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Times {
+    /// Those at which its lines were recorded: at the completion of a request.
+    #[default]
+    Recorded,
+    /// Those at which requests were issued. They are not in order, which takes
+    /// a `reorder` as long as the slowest request.
+    Issued,
 }
 
 /// Where the address spaces of a trace's devices go.
@@ -154,6 +169,7 @@ impl Trace {
             format: None,
             time_unit: None,
             action: None,
+            times: Times::default(),
             device: None,
             devices: DeviceSpaces::default(),
             fold: Fold::default(),
@@ -168,7 +184,8 @@ impl Trace {
 
     /// Opens the file itself.
     pub(crate) fn open_file(&self) -> Result<Opened, WorkloadError> {
-        let options = ReaderOptions { time_unit: self.time_unit, action: self.action.clone() };
+        let options =
+            ReaderOptions { time_unit: self.time_unit, action: self.action.clone(), times: self.times };
         readers::open(&self.path, self.format, &options)
     }
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
+from flashkeel import units
 from flashkeel.reproduce.autossd.device import SYSTEMS, described
 from flashkeel.reproduce.autossd.systems import CLASS, PROFILES, SIX_NINES, compared, length
 from flashkeel.reproduce.claims import (
@@ -147,12 +149,12 @@ def _judge(row: Reductions, runs: Runs) -> dict[str, Finding]:
     shown = _reductions(runs, row.metric, PROFILES)
     found = {profile: shown[profile] for profile in judged} or shown
     mean, best = fmean(found.values()), max(found, key=found.__getitem__)
+    holds = _verdict(mean >= row.mean / 2, judged)
     each = ", ".join(f"{profile} {value:.1f}" for profile, value in shown.items())
-    reasons = [f"reductions in %: {each}", _left_out(judged)]
+    owners = _owners(runs, row.metric, judged) if holds is False else ""
+    reasons = [f"reductions in %: {each}", owners, _left_out(judged)]
     return {
-        f"{row.metric}-mean": Finding(
-            mean, _verdict(mean >= row.mean / 2, judged), "; ".join(filter(None, reasons))
-        ),
+        f"{row.metric}-mean": Finding(mean, holds, "; ".join(filter(None, reasons))),
         f"{row.metric}-best": Finding(
             found[best],
             _verdict(found[best] >= row.best / 2, judged),
@@ -160,6 +162,19 @@ def _judge(row: Reductions, runs: Runs) -> dict[str, Finding]:
             _interval(runs, row.metric, best),
         ),
     }
+
+
+def _owners(runs: Runs, metric: str, profiles: Sequence[str]) -> str:
+    """Return what owns most of the reads above a metric, and under how many of the traces."""
+    percentile = _METRICS[metric] or 0.0
+    found = []
+    for system in (_MEASURED_AGAINST, _OURS):
+        largest = Counter(
+            runs[profile, system].explain(percentile, CLASS).shares[0].cause for profile in profiles
+        )
+        each = ", ".join(f"{units.cause(cause)} ({n})" for cause, n in largest.most_common())
+        found.append(f"{system}: {each}")
+    return f"what the reads above it wait for most, and under how many traces: {'; '.join(found)}"
 
 
 def _interval(runs: Runs, metric: str, profile: str) -> tuple[float, float] | None:

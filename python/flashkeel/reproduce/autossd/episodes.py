@@ -8,10 +8,10 @@ own times, and what is judged is the median over these windows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from statistics import correlation, median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flashkeel.reproduce import pictures, series
 from flashkeel.reproduce.autossd.device import described
@@ -44,8 +44,6 @@ class Task:
     state_words: str
     share: str
     """Column of its share."""
-    keys: Mapping[str, Any] = field(default_factory=dict)
-    """Keys that make the device do it."""
 
 
 SCRUB = Task(
@@ -54,7 +52,6 @@ SCRUB = Task(
     "max_read_count",
     "highest read count",
     "share_scrub_ppm",
-    {"device.scrub.enabled": True},
 )
 GC = Task("garbage collection", "gc_active", "free_blocks", "free blocks", "share_gc_ppm")
 
@@ -82,7 +79,7 @@ def measure(
     session: Session, profile: str, task: Task, window_s: int, intensity: float, follows: bool
 ) -> Outcome:
     """Run three systems under one trace and judge the windows after `task` sets in."""
-    cases = [_case(session, profile, system, intensity, task) for system in _SYSTEMS]
+    cases = [_case(session, profile, system, intensity) for system in _SYSTEMS]
     found = session.run(cases)
     runs = {system: found[f"{profile} {system}"] for system in _SYSTEMS}
     columns = {system: series.columns(run) for system, run in runs.items()}
@@ -94,22 +91,22 @@ def measure(
     findings = {"bounded": _bounded(peaks, task)}
     if follows:
         findings["follows"] = _follows(columns[_OURS], task)
+    windows = ", ".join(f"{system} {len(at)}" for system, at in starts.items())
     hours = runs[_OURS].data["simulated_s"] / 3600
     return Outcome(
         findings,
         basis(runs),
-        f"{described(session)}; the first {hours:.1f} h of {profile}, {intensity:g} times as fast; "
-        f"windows: {', '.join(f'{s} {len(v)}' for s, v in peaks.items())}",
+        f"{described(session)}; scrubbing on; the first {hours:.1f} h of {profile}, "
+        f"{intensity:g} times as fast; windows: {windows}",
         partial(_draw, runs, columns, starts, task, window_s),
     )
 
 
-def _case(session: Session, profile: str, system: str, intensity: float, task: Task) -> Case:
+def _case(session: Session, profile: str, system: str, intensity: float) -> Case:
     whole = case(session, profile, system, intensity)
-    keys = {**whole.keys, **task.keys}
     if session.quick:
-        return Case(whole.name, keys)
-    keys = {**keys, "workload.duration": f"{_SERIES_HOURS * 3600:.0f}s"}
+        return Case(whole.name, whole.keys)
+    keys = {**whole.keys, "workload.duration": f"{_SERIES_HOURS * 3600:.0f}s"}
     return Case(whole.name, keys)
 
 

@@ -30,7 +30,7 @@ _SWINGS = Claim(
 
 
 def _measure(session: Session) -> Outcome:
-    parts, seconds = (16, 150) if session.quick else (8, 400)
+    parts, seconds = (16, 200) if session.quick else (8, 400)
     case = Case(
         "fresh",
         {

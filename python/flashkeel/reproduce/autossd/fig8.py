@@ -24,6 +24,7 @@ _PROFILE = "msn-befs"
 _GROUPS = {
     "host": ("behind_host_read", "behind_host_write"),
     "GC": ("behind_gc_read", "behind_gc_program", "behind_erase", "no_free_block"),
+    "scrubbing": ("behind_scrub",),
     "map": ("behind_map", "map_load"),
     "parity": ("behind_parity", "reconstruction"),
     "scheduler": ("scheduler_hold",),

@@ -42,6 +42,8 @@ def case(
         f"{profile} {system}",
         {
             **device(session),
+            # A task like the others in the paper's FTL (§4.2).
+            "device.scrub.enabled": True,
             **SYSTEMS[system],
             **(keys or {}),
             "workload.source": source(session, profile, intensity),
@@ -60,9 +62,9 @@ def compared(session: Session, intensity: float) -> dict[tuple[str, str], Run]:
 
 
 def length(session: Session, profiles: Sequence[str] = PROFILES) -> str:
-    """Return how much of the traces is run, in words."""
+    """Return what :func:`case` adds to the device and how much of the traces is run, in words."""
     if session.quick:
-        return f"the first {_QUICK_REQUESTS:,} requests of each trace"
+        return f"scrubbing on; the first {_QUICK_REQUESTS:,} requests of each trace"
     cut = [f"{_REQUESTS[p] / 1e6:g} million requests of {p}" for p in profiles if p in _REQUESTS]
-    whole = "whole traces, as often as six nines need (at most four times for RAD-AS and RAD-BE)"
+    whole = "scrubbing on; whole traces, as often as six nines need (RAD-AS and RAD-BE four times)"
     return f"{whole}; {', '.join(cut)}" if cut else whole

@@ -8,6 +8,7 @@ macro_rules! causes {
         ///
         /// At each instant the owner is the first unmet need in the order
         /// admission, buffer, map, free block, scheduler, chip, channel.
+        /// Causes up to `SchedulerHold` stand first: see [`Waits`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Cause { $($(#[$doc])* $name),+ }
@@ -29,10 +30,6 @@ macro_rules! causes {
 causes! {
     /// The flash array and the channel working for this very request.
     OwnFlash = "own_flash",
-    /// The controller's look-up and generation delays, and service from memory.
-    Controller = "controller",
-    /// Transfer over the host link, and waiting for it.
-    HostLink = "host_link",
     /// Chip or channel busy with another host read.
     BehindHostRead = "behind_host_read",
     /// Chip or channel busy with another host write.
@@ -48,20 +45,28 @@ causes! {
     BehindErase = "behind_erase",
     /// Chip or channel busy with a read or program of a map page.
     BehindMap = "behind_map",
-    /// An NVM device working for this very request.
-    Nvm = "nvm",
-    /// NVM device busy with other requests.
-    BehindNvm = "behind_nvm",
     /// Chip or channel busy with parity.
     BehindParity = "behind_parity",
     /// Chip or channel busy with read scrubbing.
     BehindScrub = "behind_scrub",
     /// Chip or channel busy with wear levelling.
     BehindWearLevelling = "behind_wear_levelling",
+    /// Chip busy with folding of the SLC cache.
+    BehindFold = "behind_fold",
     /// Rebuilding a page from the rest of its stripe, or waiting behind that.
     Reconstruction = "reconstruction",
     /// Own program or erase suspended, or a chip suspending or resuming one.
     Suspension = "suspension",
+    /// Held back by the scheduler although its chip had a free slot.
+    SchedulerHold = "scheduler_hold",
+    /// The controller's look-up and generation delays, and service from memory.
+    Controller = "controller",
+    /// Transfer over the host link, and waiting for it.
+    HostLink = "host_link",
+    /// An NVM device working for this very request.
+    Nvm = "nvm",
+    /// NVM device busy with other requests.
+    BehindNvm = "behind_nvm",
     /// Waiting for the map page that translates the request.
     MapLoad = "map_load",
     /// Waiting for other writes to fill the flash page.
@@ -70,10 +75,6 @@ causes! {
     BufferFull = "buffer_full",
     /// Waiting for garbage collection to free a block.
     NoFreeBlock = "no_free_block",
-    /// Held back by the scheduler although its chip had a free slot.
-    SchedulerHold = "scheduler_hold",
-    /// Chip busy with folding of the SLC cache.
-    BehindFold = "behind_fold",
     /// Held at the device's front door by its throttle.
     Throttle = "throttle",
     /// Waiting for a sleeping device to wake.
@@ -108,6 +109,10 @@ impl Cause {
 /// that whole-ledger operations need no scalar rest.
 const ENTRIES: usize = Cause::COUNT.next_multiple_of(4);
 
+/// What a wait for a chip, a channel or the scheduler is charged to: the first
+/// causes only, so that taking note of a wait does not touch a whole ledger.
+pub type Waits = [u64; (Cause::SchedulerHold as usize + 1).next_multiple_of(4)];
+
 /// Nanoseconds per [`Cause`]. A request's ledger sums to its latency exactly.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ledger([u64; ENTRIES]);
@@ -128,6 +133,20 @@ impl Ledger {
     pub fn discharge(&mut self, cause: Cause, span: Span) {
         let entry = &mut self.0[cause as usize];
         *entry = entry.wrapping_sub(span.0);
+    }
+
+    /// The part that waits are charged to.
+    #[inline]
+    pub fn waits(&mut self) -> &mut Waits {
+        self.0.first_chunk_mut().expect("a ledger is longer")
+    }
+
+    /// Adds what a wait was charged with.
+    #[inline]
+    pub fn add_waits(&mut self, waits: &Waits) {
+        for (mine, theirs) in self.waits().iter_mut().zip(waits) {
+            *mine = mine.wrapping_add(*theirs);
+        }
     }
 
     /// Charges the time from `from` to `to` to `cause`.

@@ -2,8 +2,7 @@
 
 use crate::Time;
 
-const TIME_BITS: u32 = 60;
-const SEQUENCE_BITS: u32 = 40;
+const SEQUENCE_BITS: u32 = 36;
 /// Bits of payload an event carries.
 pub const PAYLOAD_BITS: u32 = 28;
 /// Events kept sorted.
@@ -13,9 +12,10 @@ const ARITY: usize = 4;
 /// A queue of events ordered by time; events at the same time leave it in the
 /// order they entered.
 ///
-/// An event is one 128-bit word: 60 bits of nanoseconds (36 years), 40 bits of
-/// sequence, 28 bits of payload whose meaning is the owner's. Comparing words
-/// compares (time, sequence), so ties need no extra branch.
+/// An event is one 128-bit word: 64 bits of nanoseconds, 36 bits of sequence,
+/// 28 bits of payload whose meaning is the owner's. Comparing words compares
+/// (time, sequence), so ties need no extra branch. When the sequence has run
+/// out, the events that wait are numbered anew.
 ///
 /// The earliest events stand in a short sorted array, the others in a
 /// four-ary heap behind it. A device of some tens of chips has few events at a
@@ -55,12 +55,12 @@ impl EventQueue {
     /// Adds an event at `time` with a payload below 2^28.
     #[inline]
     pub fn push(&mut self, time: Time, payload: u32) {
-        assert!(time.0 >> TIME_BITS == 0, "event beyond the end of simulated time");
         debug_assert!(payload >> PAYLOAD_BITS == 0);
-        debug_assert!(self.sequence >> SEQUENCE_BITS == 0);
-        let word = (u128::from(time.0) << (SEQUENCE_BITS + PAYLOAD_BITS))
-            | (u128::from(self.sequence) << PAYLOAD_BITS)
-            | u128::from(payload);
+        if self.sequence >> SEQUENCE_BITS != 0 {
+            self.renumber();
+        }
+        let lower = self.sequence << PAYLOAD_BITS | u64::from(payload);
+        let word = u128::from(time.0) << 64 | u128::from(lower);
         self.sequence += 1;
         let behind_near = self.far.0.first().is_some_and(|&first| word > first);
         if self.near_len == NEAR || behind_near {
@@ -105,6 +105,20 @@ impl EventQueue {
         }
         near[at] = word;
         self.near_len += 1;
+    }
+
+    /// Gives the events that wait the first numbers, in their order.
+    #[cold]
+    fn renumber(&mut self) {
+        let payload = u128::from((1u64 << PAYLOAD_BITS) - 1);
+        self.far.0.sort_unstable();
+        let words = self.near[..self.near_len].iter_mut().rev().chain(&mut self.far.0);
+        self.sequence = 0;
+        for word in words {
+            let time = u128::from(upper_half(*word)) << 64;
+            *word = time | u128::from(self.sequence) << PAYLOAD_BITS | *word & payload;
+            self.sequence += 1;
+        }
     }
 
     #[cold]
@@ -176,7 +190,7 @@ fn upper_half(word: u128) -> u64 {
 
 #[inline]
 fn time_of(word: u128) -> Time {
-    Time((word >> (SEQUENCE_BITS + PAYLOAD_BITS)) as u64)
+    Time(upper_half(word))
 }
 
 #[cfg(test)]
@@ -222,6 +236,20 @@ mod tests {
             }
             assert_eq!(queue.len(), reference.len());
         }
+    }
+
+    #[test]
+    fn order_survives_the_end_of_the_sequence() {
+        let mut queue = EventQueue::new();
+        queue.sequence = (1 << SEQUENCE_BITS) - 60;
+        let times = || (0..120u64).map(|event| event * 7 % 5);
+        for (payload, time) in (0..).zip(times()) {
+            queue.push(Time(time), payload);
+        }
+        let mut expected: Vec<_> = times().zip(0u32..).collect();
+        expected.sort();
+        let popped = std::iter::from_fn(|| queue.pop_due(Time::MAX));
+        assert_eq!(popped.map(|(time, payload)| (time.0, payload)).collect::<Vec<_>>(), expected);
     }
 
     #[test]

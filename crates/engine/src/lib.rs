@@ -15,7 +15,7 @@ pub mod stage;
 pub mod time;
 pub mod units;
 
-pub use blame::{Cause, Ledger};
+pub use blame::{Cause, Ledger, Waits};
 pub use events::EventQueue;
 pub use leaf::{Leaf, Submit};
 pub use predictor::{Prediction, Predictor};

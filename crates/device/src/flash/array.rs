@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
+use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time, Waits};
 
 use super::{Geometry, Meter, SuspensionConfig, Timing};
 use crate::address::ChipId;
@@ -92,7 +92,7 @@ struct Chip {
     /// When the present wait for the channel began.
     waiting_since: Time,
     /// Blame gathered while waiting for the channel and while suspended.
-    waited: Ledger,
+    waited: Waits,
 }
 
 /// An operation that has been broken off.
@@ -100,7 +100,7 @@ struct Chip {
 struct Paused {
     job: Job,
     started: Time,
-    waited: Ledger,
+    waited: Waits,
     since: Time,
     /// Array time that it still needs.
     left: Span,
@@ -143,7 +143,7 @@ impl Array {
             until: Time::ZERO,
             started: Time::ZERO,
             waiting_since: Time::ZERO,
-            waited: Ledger::ZERO,
+            waited: Waits::default(),
         };
         Array {
             timing,
@@ -198,7 +198,7 @@ impl Array {
         state.job = job;
         state.started = now;
         if job.tracked {
-            state.waited = Ledger::ZERO;
+            state.waited = Waits::default();
         }
         let span = match job.command {
             Command::Read => self.timing.read(job.page),
@@ -292,7 +292,7 @@ impl Array {
         state.started = paused.started + lost;
         state.waited = paused.waited;
         if state.job.tracked {
-            state.waited.charge(Cause::Suspension, lost);
+            state.waited[Cause::Suspension as usize] += lost.0;
         }
         state.enter(Phase::Cell, now + paused.left);
         events.push(state.until, chip.0);
@@ -304,9 +304,9 @@ impl Array {
     pub fn charge(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
         let state = &self.chips[chip.0 as usize];
         let mut worked_until = now;
-        ledger.add(&state.waited);
+        ledger.add_waits(&state.waited);
         if state.phase == Phase::ChannelWait {
-            self.channel(chip).meter.end_wait(now, ledger);
+            self.channel(chip).meter.end_wait(now, ledger.waits());
             worked_until = state.waiting_since;
         }
         ledger.charge_between(Cause::OwnFlash, state.started, worked_until);
@@ -316,7 +316,7 @@ impl Array {
     /// up again.
     pub fn charge_paused(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
         let paused = self.paused[chip.0 as usize].as_ref().expect("something is suspended");
-        ledger.add(&paused.waited);
+        ledger.add_waits(&paused.waited);
         ledger.charge_between(Cause::OwnFlash, paused.started, paused.since);
         ledger.charge_between(Cause::Suspension, paused.since, now);
     }
@@ -355,7 +355,7 @@ impl Array {
         state.started += now.since(state.waiting_since);
         if state.job.tracked {
             channel.meter.end_wait(now, &mut state.waited);
-            debug_assert_eq!(state.waited.total(), now.since(state.waiting_since));
+            debug_assert_eq!(state.waited.iter().sum::<u64>(), now.since(state.waiting_since).0);
         }
         state.take_channel(now, next, &mut channel.meter, &self.timing, events);
     }

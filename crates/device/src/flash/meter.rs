@@ -1,6 +1,6 @@
 //! Cumulative blame of a resource that others wait for.
 
-use flashkeel_engine::{Cause, Ledger, Time};
+use flashkeel_engine::{Cause, Time, Waits};
 
 /// Who has owned the time of those who wait for a resource, since ever.
 ///
@@ -9,40 +9,48 @@ use flashkeel_engine::{Cause, Ledger, Time};
 /// owner, whatever happened in between and however many wait.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
-    total: Ledger,
     owner: Option<Cause>,
     since: Time,
+    total: Waits,
 }
 
 impl Meter {
-    /// From `now` on, time belongs to `owner`, or to nobody.
+    /// From `now` on, time belongs to `owner`, one of the causes of waits, or
+    /// to nobody.
     #[inline]
     pub fn set_owner(&mut self, now: Time, owner: Option<Cause>) {
         if owner == self.owner {
             return;
         }
         if let Some(cause) = self.owner {
-            self.total.charge_between(cause, self.since, now);
+            let entry = &mut self.total[cause as usize];
+            *entry = entry.wrapping_add(now.since(self.since).0);
         }
         self.owner = owner;
         self.since = now;
     }
 
-    /// Whoever has `ledger` begins to wait.
+    /// Whoever has `waits` begins to wait.
     #[inline]
-    pub fn begin_wait(&self, now: Time, ledger: &mut Ledger) {
-        ledger.subtract(&self.total);
+    pub fn begin_wait(&self, now: Time, waits: &mut Waits) {
+        for (mine, total) in waits.iter_mut().zip(&self.total) {
+            *mine = mine.wrapping_sub(*total);
+        }
         if let Some(cause) = self.owner {
-            ledger.discharge(cause, now.since(self.since));
+            let entry = &mut waits[cause as usize];
+            *entry = entry.wrapping_sub(now.since(self.since).0);
         }
     }
 
-    /// Whoever has `ledger` stops waiting: its wait is charged.
+    /// Whoever has `waits` stops waiting: its wait is charged.
     #[inline]
-    pub fn end_wait(&self, now: Time, ledger: &mut Ledger) {
-        ledger.add(&self.total);
+    pub fn end_wait(&self, now: Time, waits: &mut Waits) {
+        for (mine, total) in waits.iter_mut().zip(&self.total) {
+            *mine = mine.wrapping_add(*total);
+        }
         if let Some(cause) = self.owner {
-            ledger.charge(cause, now.since(self.since));
+            let entry = &mut waits[cause as usize];
+            *entry = entry.wrapping_add(now.since(self.since).0);
         }
     }
 }

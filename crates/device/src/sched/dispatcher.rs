@@ -68,8 +68,9 @@ impl Dispatcher {
             self.host_loads[(chip.0 / self.chips_per_channel) as usize] += 1;
         }
         if task.is_background() {
-            let service = self.operations[id].service(self.array.timing());
-            self.background[chip.0 as usize].add(service, self.operations[id].purpose);
+            let operation = &mut self.operations[id];
+            operation.span = operation.service(self.array.timing());
+            self.background[chip.0 as usize].add(operation.span, operation.purpose);
         }
         if self.overtakes.is_some() && self.may_overtake(id) {
             return self.overtake(now, id, events);
@@ -80,8 +81,8 @@ impl Dispatcher {
         if operation.stage == Stage::Arriving {
             operation.stage = Stage::Pending;
             if operation.tracked {
-                let meter = &self.queues[chip.0 as usize].pending_meters[task as usize];
-                meter.begin_wait(now, self.operations.ledger_mut(id));
+                let meter = &self.queues[chip.0 as usize].pending_meter;
+                meter.begin_wait(now, self.operations.ledger_mut(id).waits());
             }
         }
     }
@@ -95,6 +96,9 @@ impl Dispatcher {
             Stage::Outside(_) => operation.task = task,
             Stage::Pending if operation.task != task => {
                 let chip = operation.chip;
+                if operation.task.is_background() && !task.is_background() {
+                    self.background[chip.0 as usize].remove(operation.span, operation.purpose);
+                }
                 self.queues[chip.0 as usize].transfer(&mut self.operations, id, task);
                 self.dispatch(now, chip, events);
             }
@@ -137,8 +141,8 @@ impl Dispatcher {
             self.host_loads[(chip.0 / self.chips_per_channel) as usize] -= 1;
         }
         if task.is_background() {
-            let service = self.operations[done].service(self.array.timing());
-            self.background[chip.0 as usize].remove(service, self.operations[done].purpose);
+            let operation = &self.operations[done];
+            self.background[chip.0 as usize].remove(operation.span, operation.purpose);
         }
         if self.overtakes.is_some() {
             self.go_on(now, chip, events);
@@ -170,7 +174,7 @@ impl Dispatcher {
     pub(super) fn start_waiting(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
         if self.operations[id].tracked {
             let queue = &self.queues[self.operations[id].chip.0 as usize];
-            queue.slot_meter.end_wait(now, self.operations.ledger_mut(id));
+            queue.slot_meter.end_wait(now, self.operations.ledger_mut(id).waits());
         }
         self.start(now, id, events);
     }
@@ -198,7 +202,7 @@ impl Dispatcher {
         let running = queue.first_slot().map(|first| &self.operations[first]);
         let worked = match running.filter(|running| running.task.is_background()) {
             Some(running) if running.stage == Stage::Running => {
-                self.array.worked(now, chip).min(running.service(self.array.timing()))
+                self.array.worked(now, chip).min(running.span)
             }
             _ => Span(0),
         };
@@ -242,8 +246,8 @@ impl Dispatcher {
         let queue = || &self.queues[operation.chip.0 as usize];
         match operation.stage {
             Stage::Outside(cause) => ledger.charge_between(cause, operation.mark, now),
-            Stage::Pending => queue().pending_meters[operation.task as usize].end_wait(now, &mut ledger),
-            Stage::Slotted => queue().slot_meter.end_wait(now, &mut ledger),
+            Stage::Pending => queue().pending_meter.end_wait(now, ledger.waits()),
+            Stage::Slotted => queue().slot_meter.end_wait(now, ledger.waits()),
             Stage::Running => self.array.charge(now, operation.chip, &mut ledger),
             Stage::Suspended => self.array.charge_paused(now, operation.chip, &mut ledger),
             Stage::Arriving | Stage::Done => {}
@@ -278,14 +282,10 @@ impl Dispatcher {
     #[inline]
     pub(super) fn tell_pending(&mut self, now: Time, chip: ChipId) {
         let queue = &mut self.queues[chip.0 as usize];
-        let mut mask = queue.mask();
-        if mask != 0 {
+        if queue.mask() != 0 {
             let full = queue.slots_used == self.depth;
             let owner = if full { self.array.occupant(chip) } else { Some(Cause::SchedulerHold) };
-            while mask != 0 {
-                queue.pending_meters[mask.trailing_zeros() as usize].set_owner(now, owner);
-                mask &= mask - 1;
-            }
+            queue.pending_meter.set_owner(now, owner);
         }
     }
 
@@ -293,10 +293,10 @@ impl Dispatcher {
     #[inline]
     fn issue(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
         let operation = &self.operations[id];
-        let (task, chip, tracked) = (operation.task, operation.chip, operation.tracked);
+        let (chip, tracked) = (operation.chip, operation.tracked);
         let queue = &mut self.queues[chip.0 as usize];
         if tracked && operation.stage == Stage::Pending {
-            queue.pending_meters[task as usize].end_wait(now, self.operations.ledger_mut(id));
+            queue.pending_meter.end_wait(now, self.operations.ledger_mut(id).waits());
         }
         queue.fill_slot(&mut self.operations, id);
         if queue.slots_used == 1 && !queue.on_express {
@@ -304,7 +304,7 @@ impl Dispatcher {
         }
         self.operations[id].stage = Stage::Slotted;
         if tracked {
-            queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id));
+            queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
         }
     }
 

@@ -40,7 +40,7 @@ impl Dispatcher {
         queue.push_express(&mut self.operations, id);
         self.operations[id].stage = Stage::Slotted;
         if tracked {
-            queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id));
+            queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
         }
         self.try_suspend(now, chip, events);
     }

@@ -265,7 +265,8 @@ pub struct Operation {
     pub entries: u32,
     /// The stripe update it is part of, if any.
     pub update: u32,
-    /// How long it takes, for a move within a chip.
+    /// How long its chip works on it: of a move within a chip before it is
+    /// queued, of any background work from then on.
     pub span: Span,
     pub(super) stage: Stage,
     pub(super) next: u32,

@@ -104,8 +104,9 @@ pub struct ChipQueue {
     pub(super) overtaken: u32,
     /// Blame of those in slots behind the running operation.
     pub(super) slot_meter: Meter,
-    /// Blame of those still pending, by task.
-    pub(super) pending_meters: [Meter; Task::COUNT],
+    /// Blame of those still pending, of whatever task: what they wait for is
+    /// the same.
+    pub(super) pending_meter: Meter,
 }
 
 impl ChipQueue {
@@ -123,7 +124,7 @@ impl ChipQueue {
             paused: false,
             overtaken: 0,
             slot_meter: Meter::default(),
-            pending_meters: std::array::from_fn(|_| Meter::default()),
+            pending_meter: Meter::default(),
         }
     }
 

@@ -6,7 +6,7 @@ const SEQUENCE_BITS: u32 = 36;
 /// Bits of payload an event carries.
 pub const PAYLOAD_BITS: u32 = 28;
 /// Events kept sorted.
-const NEAR: usize = 32;
+const NEAR: usize = 64;
 const ARITY: usize = 4;
 
 /// A queue of events ordered by time; events at the same time leave it in the
@@ -17,13 +17,14 @@ const ARITY: usize = 4;
 /// (time, sequence), so ties need no extra branch. When the sequence has run
 /// out, the events that wait are numbered anew.
 ///
-/// The earliest events stand in a short sorted array, the others in a
-/// four-ary heap behind it. A device of some tens of chips has few events at a
-/// time and rarely uses the heap; with hundreds the heap bounds the cost.
+/// The earliest events stand in a short sorted ring, the others in a four-ary
+/// heap behind it. A device of some tens of chips has few events at a time and
+/// rarely uses the heap; with hundreds the heap bounds the cost.
 #[derive(Debug, Clone)]
 pub struct EventQueue {
-    /// The earliest events, the very first last.
+    /// The earliest events in order, from `first` on.
     near: [u128; NEAR],
+    first: usize,
     near_len: usize,
     /// Events not before any of `near`.
     far: Heap,
@@ -32,7 +33,7 @@ pub struct EventQueue {
 
 impl Default for EventQueue {
     fn default() -> Self {
-        EventQueue { near: [0; NEAR], near_len: 0, far: Heap::default(), sequence: 0 }
+        EventQueue { near: [0; NEAR], first: 0, near_len: 0, far: Heap::default(), sequence: 0 }
     }
 }
 
@@ -72,49 +73,72 @@ impl EventQueue {
     /// The time of the earliest event.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        (self.near_len > 0).then(|| time_of(self.near[self.near_len - 1]))
+        (self.near_len > 0).then(|| time_of(*self.nth(0)))
     }
 
     /// Removes and returns the earliest event if it is due at or before `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, u32)> {
         let last = self.near_len.checked_sub(1)?;
-        let word = self.near[last];
+        let word = *self.nth(0);
         let time = time_of(word);
         if time > now {
             return None;
         }
         self.near_len = last;
+        self.first = self.first.wrapping_add(1);
         if last == 0 {
             self.refill();
         }
         Some((time, (word as u32) & ((1 << PAYLOAD_BITS) - 1)))
     }
 
-    /// Puts a word into its place in `near`, which has room.
+    /// The `index`-th of the events in `near`.
+    #[inline]
+    fn nth(&self, index: usize) -> &u128 {
+        &self.near[self.first.wrapping_add(index) % NEAR]
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, word: u128) {
+        self.near[self.first.wrapping_add(index) % NEAR] = word;
+    }
+
+    /// Puts a word into its place in `near`, which has room: from whichever
+    /// end is nearer.
     #[inline]
     fn insert(&mut self, word: u128) {
         // Of two words with the same upper half, the one that entered last is
         // the larger, and that is this one: half the word decides.
         let upper = upper_half(word);
-        let near = &mut self.near[..=self.near_len];
-        let mut at = self.near_len;
-        while at > 0 && upper_half(near[at - 1]) <= upper {
-            near[at] = near[at - 1];
-            at -= 1;
-        }
-        near[at] = word;
+        let len = self.near_len;
         self.near_len += 1;
+        if upper_half(*self.nth(len / 2)) <= upper {
+            let mut at = len;
+            while at > 0 && upper_half(*self.nth(at - 1)) > upper {
+                self.set(at, *self.nth(at - 1));
+                at -= 1;
+            }
+            return self.set(at, word);
+        }
+        self.first = self.first.wrapping_sub(1);
+        let mut at = 0;
+        while at < len && upper_half(*self.nth(at + 1)) <= upper {
+            self.set(at, *self.nth(at + 1));
+            at += 1;
+        }
+        self.set(at, word);
     }
 
     /// Gives the events that wait the first numbers, in their order.
     #[cold]
     fn renumber(&mut self) {
         let payload = u128::from((1u64 << PAYLOAD_BITS) - 1);
+        self.near.rotate_left(self.first % NEAR);
+        self.first = 0;
         self.far.0.sort_unstable();
-        let words = self.near[..self.near_len].iter_mut().rev().chain(&mut self.far.0);
         self.sequence = 0;
-        for word in words {
+        for word in self.near[..self.near_len].iter_mut().chain(&mut self.far.0) {
             let time = u128::from(upper_half(*word)) << 64;
             *word = time | u128::from(self.sequence) << PAYLOAD_BITS | *word & payload;
             self.sequence += 1;
@@ -123,12 +147,12 @@ impl EventQueue {
 
     #[cold]
     fn push_far(&mut self, word: u128, behind_near: bool) {
-        if behind_near || word > self.near[0] {
+        let latest = *self.nth(self.near_len - 1);
+        if behind_near || word > latest {
             return self.far.push(word);
         }
         // Make room for an earlier event by moving the latest one back.
-        self.far.push(self.near[0]);
-        self.near.copy_within(1.., 0);
+        self.far.push(latest);
         self.near_len -= 1;
         self.insert(word);
     }
@@ -136,8 +160,9 @@ impl EventQueue {
     /// Moves the earliest events of the heap forward.
     fn refill(&mut self) {
         let count = self.far.0.len().min(NEAR / 2);
-        for at in (0..count).rev() {
-            self.near[at] = self.far.pop();
+        for at in 0..count {
+            let word = self.far.pop();
+            self.set(at, word);
         }
         self.near_len = count;
     }

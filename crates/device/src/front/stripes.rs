@@ -77,7 +77,8 @@ impl Ssd {
     /// Flushes every stripe that is not being updated.
     pub(super) fn flush_stripes(&mut self, now: Time, part: usize) {
         while let Some((stripe, _)) = self.stripe_queue_mut(part).first() {
-            self.flush_stripe(now, part, stripe);
+            let written = self.pending_pages(part, stripe);
+            self.flush_stripe(now, part, stripe, written);
         }
     }
 
@@ -123,17 +124,17 @@ impl Ssd {
     /// Flushes a stripe, if as much as that may be in flight.
     fn flush_stripe_if_allowed(&mut self, now: Time, part: usize, stripe: u32) -> bool {
         let occupancy = self.partitions[part].buffer.occupancy;
-        let pages = self.pending_pages(part, stripe).count_ones();
-        if occupancy.flushing > 0 && occupancy.flushing + pages > occupancy.size {
+        let written = self.pending_pages(part, stripe);
+        if occupancy.flushing > 0 && occupancy.flushing + written.count_ones() > occupancy.size {
             return false;
         }
-        self.flush_stripe(now, part, stripe);
+        self.flush_stripe(now, part, stripe, written);
         true
     }
 
-    /// Flushes the pending pages of a stripe, flash page by flash page.
-    fn flush_stripe(&mut self, now: Time, part: usize, stripe: u32) {
-        let written = self.pending_pages(part, stripe);
+    /// Flushes the pending pages of a stripe, those `written`, flash page by
+    /// flash page.
+    fn flush_stripe(&mut self, now: Time, part: usize, stripe: u32, written: u128) {
         self.stripe_queue_mut(part).begin_update(stripe);
         let slots_per_page = self.layout.geometry.slots_per_page;
         let partition = &mut self.partitions[part];
@@ -172,7 +173,8 @@ impl Ssd {
             self.expect_timeout(now, part);
             if self.partitions[part].buffer.awaits_flush() {
                 // A flush command has passed this stripe over.
-                self.flush_stripe(now, part, stripe);
+                let written = self.pending_pages(part, stripe);
+                self.flush_stripe(now, part, stripe, written);
             } else {
                 self.trigger_stripes(now, part, stripe);
             }

@@ -40,17 +40,16 @@ impl Ftl {
     #[inline]
     pub(super) fn install(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
         let home = self.map.home(lpn);
-        match self.buffered(home) {
-            Some(entry) if self.static_stripes.is_some() => {
-                let former = std::mem::replace(&mut self.entries[entry].behind, Home(ppn.0));
-                self.discard(former);
-                if home == from {
-                    self.map.set_home(lpn, Home(ppn.0));
-                }
+        if self.static_stripes.is_some()
+            && let Some(entry) = self.buffered(home)
+        {
+            let former = std::mem::replace(&mut self.entries[entry].behind, Home(ppn.0));
+            self.discard(former);
+            if home == from {
+                self.map.set_home(lpn, Home(ppn.0));
             }
-            _ => {
-                self.move_home(lpn, Home(ppn.0));
-            }
+        } else {
+            self.move_home(lpn, Home(ppn.0));
         }
         self.map.set_valid(ppn, lpn);
         self.blocks.gain(self.block_of(ppn), 1);

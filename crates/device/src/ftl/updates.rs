@@ -115,12 +115,7 @@ impl Ftl {
     /// Forms the program of the parity pages that cover what is written.
     fn form_parity(&mut self, now: Time, index: u32, stripe: u32, written: u128, machine: &mut Machine) {
         let stripes = self.static_stripes.expect("only stripes are updated");
-        let mut slots = 0u64;
-        let mut left = written;
-        while left != 0 {
-            slots |= 1 << (left.trailing_zeros() % self.slots_per_page);
-            left &= left - 1;
-        }
+        let mut slots = self.slots_of(written);
         let mut lane = Lane::EMPTY;
         let count = slots.count_ones();
         while slots != 0 {
@@ -133,6 +128,16 @@ impl Ftl {
         self.add_to_update(index, id, machine);
     }
 
+    /// The slots of a flash page in which there is a page of `written`.
+    fn slots_of(&self, mut written: u128) -> u64 {
+        let mut slots = 0;
+        while written != 0 {
+            slots |= 1 << (written.trailing_zeros() % self.slots_per_page);
+            written &= written - 1;
+        }
+        slots
+    }
+
     /// Finds the flash pages to read for either way to compute the parity, and
     /// whether the one or the other needs a page that is lost.
     fn find_reads(&mut self, stripe: u32, written: u128) -> (bool, bool) {
@@ -141,10 +146,7 @@ impl Ftl {
             (std::mem::take(&mut self.updates.modify), std::mem::take(&mut self.updates.reconstruct));
         modify.clear();
         reconstruct.clear();
-        let mut slots = 0u64;
-        for at in 0..u128::BITS {
-            slots |= u64::from(written >> at & 1 == 1) << (at % self.slots_per_page);
-        }
+        let slots = self.slots_of(written);
         let add = |pages: &mut Vec<u32>, lpn: Lpn| {
             let Some(ppn) = self.flash_copy(lpn) else { return false };
             let page = ppn.0 / self.slots_per_page;

@@ -152,8 +152,9 @@ impl Dispatcher {
         let was_open = self.arbiter.open_tasks();
         self.arbiter.completed(task);
         self.dispatch(now, chip, events);
-        // Held chips wait for tasks that were closed; only one can have opened.
-        if was_open >> task as u32 & 1 == 0 {
+        // Held chips wait for tasks that were closed; only one can have opened,
+        // and it may have used its chance here.
+        if self.arbiter.open_tasks() & !was_open != 0 {
             self.retry_held(now, events);
         }
         Some(done)

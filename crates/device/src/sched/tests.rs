@@ -150,6 +150,7 @@ fn a_promoted_operation_leaves_the_limit_of_its_former_task() {
     bench.dispatcher.promote(bench.now, wanted, Task::Map, &mut bench.events);
     assert_eq!((bench.outstanding(Task::Gc), bench.outstanding(Task::Map)), (1, 1));
     assert_eq!(bench.order(), [2, 0, 1]);
+    assert!(!bench.dispatcher.collects(ChipId(1)), "its work is no background work any more");
 }
 
 #[test]

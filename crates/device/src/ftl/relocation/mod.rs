@@ -14,7 +14,7 @@ use std::ops::{Index, IndexMut};
 
 pub(crate) use job::{Job, Progress};
 
-use super::{Lane, Writer};
+use super::{Entries, Entry, Lane, Writer};
 use crate::sched::{Purpose, Task};
 
 /// A task that relocates data.
@@ -91,6 +91,11 @@ pub(crate) struct DomainMoves {
 #[derive(Clone, Debug)]
 pub(crate) struct Moves {
     pub domains: Vec<DomainMoves>,
+    /// Valid pages read and not yet programmed, in all domains.
+    staged: u32,
+    /// Domains that have staged what fills a flash page.
+    full_domains: u32,
+    slots_per_page: u32,
     /// Most 4 KiB pages being moved.
     max_moving: u32,
     /// 4 KiB pages being moved: from the generation of their read on.
@@ -108,11 +113,14 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
-    /// At rest, with room for `max_moving` 4 KiB pages in the controller.
-    fn new(domains: u32, max_moving: u32) -> Self {
+    /// At rest, with room for so many flash pages in the controller.
+    fn new(domains: u32, slots_per_page: u32, pages: u32) -> Self {
         Moves {
             domains: vec![DomainMoves { jobs: 0, staged: Lane::EMPTY }; domains as usize],
-            max_moving,
+            staged: 0,
+            full_domains: 0,
+            slots_per_page,
+            max_moving: pages * slots_per_page,
             moving: 0,
             outstanding: 0,
             unread_jobs: 0,
@@ -126,6 +134,24 @@ impl Moves {
     /// all the same: their data waits for a free block.
     pub fn is_at_work(&self) -> bool {
         self.ticking || self.outstanding > 0
+    }
+
+    /// Puts a valid page behind the others that wait to be programmed.
+    #[inline]
+    fn stage(&mut self, entries: &mut Entries, domain: u32, entry: Entry) {
+        let staged = &mut self.domains[domain as usize].staged;
+        entries.push(staged, entry, None);
+        self.staged += 1;
+        self.full_domains += u32::from(staged.len == self.slots_per_page);
+    }
+
+    /// Puts back the lane of a domain from which `count` pages have been taken.
+    #[inline]
+    fn unstage(&mut self, domain: u32, left: Lane, count: u32) {
+        self.domains[domain as usize].staged = left;
+        self.staged -= count;
+        let was_full = left.len + count >= self.slots_per_page;
+        self.full_domains -= u32::from(was_full && left.len < self.slots_per_page);
     }
 
     /// Blocks being emptied.
@@ -147,7 +173,7 @@ impl Relocation {
     /// hold in the controller.
     pub fn new(domains: u32, slots_per_page: u32, pages_in_flight: [u32; Mover::COUNT]) -> Self {
         // Each domain may hold part of a page that the others must not wait for.
-        let moves = |pages: u32| Moves::new(domains, pages.max(domains + 4) * slots_per_page);
+        let moves = |pages: u32| Moves::new(domains, slots_per_page, pages.max(domains + 4));
         Relocation { movers: pages_in_flight.map(moves), jobs: Vec::new() }
     }
 

@@ -45,15 +45,9 @@ impl Ftl {
             return true;
         }
         let may_read = moves.moving + self.slots_per_page <= moves.max_moving && moves.unread_jobs > 0;
-        let mut staged = 0;
-        for domain in &moves.domains {
-            staged += domain.staged.len;
-            if domain.staged.len >= self.slots_per_page {
-                return true;
-            }
-        }
         // With nothing else on its way, a part of a page goes out alone.
-        may_read || (staged > 0 && staged == moves.moving) || self.wants_victim(mover)
+        let may_program = moves.full_domains > 0 || (moves.staged > 0 && moves.staged == moves.moving);
+        may_read || may_program || self.wants_victim(mover)
     }
 
     fn wants_victim(&self, mover: Mover) -> bool {
@@ -148,6 +142,10 @@ impl Ftl {
     /// Programs a page of moved data; part of a page only if nothing that is
     /// on its way can fill it.
     fn program_next(&mut self, now: Time, mover: Mover, machine: &mut Machine, partial: bool) -> bool {
+        let moves = &self.relocation[mover];
+        if moves.full_domains == 0 && !(partial && moves.staged > 0) {
+            return false;
+        }
         for domain in 0..self.domains {
             let staged = self.relocation[mover].domains[domain as usize].staged.len;
             let count = staged.min(self.slots_per_page);
@@ -159,7 +157,7 @@ impl Ftl {
             let mut lane = self.relocation[mover].domains[domain as usize].staged;
             let id = self.form(now, &mut lane, count, mover.program(), domain, machine);
             let moves = &mut self.relocation[mover];
-            moves.domains[domain as usize].staged = lane;
+            moves.unstage(domain, lane, count);
             moves.outstanding += 1;
             let placed = self.try_place(now, id, machine);
             assert!(placed, "{mover:?} has an open block or may open one");
@@ -250,7 +248,7 @@ impl Ftl {
         let first = Ppn(operation.target * self.slots_per_page);
         let job = &mut self.relocation.jobs[index as usize];
         job.reads -= 1;
-        let (mover, domain) = (job.mover, job.domain as usize);
+        let (mover, domain) = (job.mover, job.domain);
         let mut valid = self.map.valid_run(first, self.slots_per_page);
         job.copies += valid.count_ones();
         let moves = &mut self.relocation[mover];
@@ -260,7 +258,7 @@ impl Ftl {
             let ppn = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
             let entry = Entry::new(self.map.holds(ppn), Home(ppn.0), index, 0, now);
-            self.entries.push(&mut moves.domains[domain].staged, entry, None);
+            moves.stage(&mut self.entries, domain, entry);
         }
         self.read_done(now, operation, machine);
         self.check_job(now, index, machine);

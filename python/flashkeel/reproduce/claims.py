@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from flashkeel import units
 from flashkeel.comparison import FEW
 
 if TYPE_CHECKING:
@@ -98,6 +99,19 @@ def few(run: Run, latency_class: str, percentile: float) -> bool:
 def too_few(beyond: int) -> str:
     """Return the reason to give where samples are missing."""
     return f"{beyond} samples lie beyond the percentile, {FEW} are needed"
+
+
+def owner(run: Run, latency_class: str, percentile: float) -> str:
+    """Return the cause that owns most of what lies above a percentile, in words."""
+    largest = run.explain(percentile, latency_class).shares[0]
+    above = "of the mean" if percentile == 0 else f"above p{percentile:g}"
+    return f"{units.cause(largest.cause)} owns {units.share(largest.share)} {above}"
+
+
+def owners(runs: Mapping[str, Run], latency_class: str, percentile: float) -> str:
+    """Return the same of several runs."""
+    each = [f"{name}: {owner(run, latency_class, percentile)}" for name, run in runs.items()]
+    return "; ".join(each)
 
 
 def reduction(a: float, b: float) -> float:

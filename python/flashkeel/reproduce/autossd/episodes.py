@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from flashkeel.reproduce import pictures, series
 from flashkeel.reproduce.autossd.device import described
 from flashkeel.reproduce.autossd.systems import CLASS, case
-from flashkeel.reproduce.claims import Claim, Finding, Outcome
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, owners
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
@@ -28,6 +28,10 @@ _SYSTEMS = ("rain", "qosfc", "autossd")
 _OURS = "autossd"
 _FEWEST = 3
 """Windows of each system that a verdict needs."""
+_FEWEST_SHARES = 100
+"""Windows of 100 ms that a verdict about shares needs."""
+_START_BELOW = 128
+"""Free blocks below which collection starts and its share has an error to follow (§4.2)."""
 _SERIES_HOURS = 1.8
 """As long as a time series keeps windows of 100 ms: 65,536 of them."""
 
@@ -68,8 +72,9 @@ def claims(task: Task, window_s: int, *, follows: bool) -> tuple[Claim, ...]:
     share = Claim(
         "follows",
         "the share's ridges match the valleys of the free blocks",
-        "over the windows with GC at work, shares are larger where fewer blocks are free: "
-        "the correlation is below -0.3",
+        f"over the windows of 100 ms with fewer than {_START_BELOW} free blocks (with more the "
+        "share rests at its least), shares are larger where fewer are free: the correlation is "
+        "below -0.3",
         None,
     )
     return (bounded, share) if follows else (bounded,)
@@ -88,9 +93,9 @@ def measure(
         system: [_peak_ms(table, at, window_s) for at in starts[system]]
         for system, table in columns.items()
     }
-    findings = {"bounded": _bounded(peaks, task)}
+    findings = {"bounded": _bounded(peaks, task, runs)}
     if follows:
-        findings["follows"] = _follows(columns[_OURS], task)
+        findings["follows"] = _follows(columns[_OURS])
     windows = ", ".join(f"{system} {len(at)}" for system, at in starts.items())
     hours = runs[_OURS].data["simulated_s"] / 3600
     return Outcome(
@@ -130,7 +135,7 @@ def _peak_ms(table: series.Columns, at: int, window_s: int) -> float:
     return max((ms for ms in _means_ms(table, at, window_s) if ms is not None), default=0.0)
 
 
-def _bounded(peaks: Mapping[str, Sequence[float]], task: Task) -> Finding:
+def _bounded(peaks: Mapping[str, Sequence[float]], task: Task, runs: Mapping[str, Run]) -> Finding:
     fewest = min(map(len, peaks.values()))
     medians = {
         f"{system} (ms)": median(values) if values else None for system, values in peaks.items()
@@ -140,18 +145,18 @@ def _bounded(peaks: Mapping[str, Sequence[float]], task: Task) -> Finding:
         return Finding(medians, None, reason)
     ours = median(peaks[_OURS])
     holds = all(ours <= median(peaks[other]) / 2 for other in _SYSTEMS if other != _OURS)
-    return Finding(medians, holds)
+    return Finding(medians, holds, "" if holds else owners(runs, CLASS, 99.9))
 
 
-def _follows(table: series.Columns, task: Task) -> Finding:
-    rows = [row for row, active in enumerate(table[task.active]) if active]
-    if len(rows) < 100:
-        return Finding(None, None, f"{task.name} is at work in {len(rows)} windows of 100 ms only")
-    state = [table[task.state][row] for row in rows]
-    share = [table[task.share][row] for row in rows]
-    if len(set(share)) == 1:
-        return Finding(0.0, False, f"its share rests at its least, {share[0] / 1e4:g} %")
-    found = correlation(state, share)
+def _follows(table: series.Columns) -> Finding:
+    free, shares = table["free_blocks"], table["share_gc_ppm"]
+    pairs = [(n, share) for n, share in zip(free, shares, strict=True) if n < _START_BELOW]
+    if len(pairs) < _FEWEST_SHARES:
+        reason = f"{len(pairs)} windows with so few free blocks, {_FEWEST_SHARES} are needed"
+        return Finding(None, None, reason)
+    if len({share for _, share in pairs}) == 1:
+        return Finding(0.0, False, f"its share stays at {pairs[0][1] / 1e4:g} %")
+    found = correlation(*zip(*pairs, strict=True))
     return Finding(found, found < -0.3)
 
 

@@ -51,7 +51,9 @@ def _measure(session: Session) -> Outcome:
     variation = {"fresh": _variation(fresh), "steady": _variation(steady)}
     return Outcome(
         {
-            "drop": Finding(drop, drop <= 0.5),
+            "drop": Finding(
+                drop, drop <= 0.5, f"write amplification {run.data['waf']:.2f} over the whole run"
+            ),
             "swings": Finding(variation, variation["steady"] >= 2 * variation["fresh"]),
         },
         "synthetic",

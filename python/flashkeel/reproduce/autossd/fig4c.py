@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashkeel import units
 from flashkeel.reproduce import series
 from flashkeel.reproduce.autossd.device import described, device
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, rises, too_few
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, owners, rises, too_few
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
@@ -80,7 +79,7 @@ def _measure(session: Session) -> Outcome:
             "p99.9": Finding(
                 _labelled(p3, "ms"),
                 rises(tail[1:]) and tail[-1] > tail[0],
-                f"at 20 % {_owner(runs['20'])}, at 80 % {_owner(runs['80'])}",
+                owners({f"{share} %": runs[f"{share}"] for share in (20, 80)}, "small_read", _P3),
             ),
             "p99.9999": Finding(
                 _labelled(p6, "ms"),
@@ -92,11 +91,6 @@ def _measure(session: Session) -> Outcome:
         f"{described(session)}; 4 KiB random, 10 % reads, 20,000 a second",
         partial(_draw, erases, p3, p6),
     )
-
-
-def _owner(run: Run) -> str:
-    largest = run.explain(_P3, "small_read").shares[0]
-    return f"{units.cause(largest.cause)} owns {units.share(largest.share)} above p99.9"
 
 
 def _labelled(values: Mapping[str, float], unit: str) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flashkeel.reproduce import pictures
 from flashkeel.reproduce.autossd.device import described
 from flashkeel.reproduce.autossd.systems import CLASS, SIX_NINES, case, length
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, owners, too_few
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
@@ -52,23 +52,25 @@ def _measure(session: Session) -> Outcome:
     p6 = {name: (run.percentile(CLASS, SIX_NINES) or 0) / 1e6 for name, run in runs.items()}
     sparse = [run.beyond(CLASS, SIX_NINES) for run in runs.values() if few(run, CLASS, SIX_NINES)]
     reason = too_few(min(sparse)) if sparse else ""
+    better = mean["10 %"] < mean["20 %"] and p3["10 %"] < p3["20 %"]
     collapses = p6["5 %"] > p6["10 %"] and mean["5 %"] <= mean["10 %"]
     best = all(m[_DYNAMIC] <= 1.05 * min(m[name] for name in _STATIC) for m in (p3, p6))
     return Outcome(
         {
             "20-to-10": Finding(
                 _labelled(mean, "mean") | _labelled(p3, "p99.9"),
-                mean["10 %"] < mean["20 %"] and p3["10 %"] < p3["20 %"],
+                better,
+                "" if better else owners(runs, CLASS, 0.0),
             ),
             "5-collapses": Finding(
                 _labelled(mean, "mean") | _labelled(p6, "p99.9999"),
                 None if sparse else collapses,
-                reason,
+                reason or ("" if collapses else owners(runs, CLASS, SIX_NINES)),
             ),
             "dynamic-best": Finding(
                 _labelled(p3, "p99.9") | _labelled(p6, "p99.9999"),
                 None if sparse else best,
-                reason,
+                reason or ("" if best else owners(runs, CLASS, 99.9)),
             ),
         },
         basis(runs),

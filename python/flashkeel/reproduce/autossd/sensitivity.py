@@ -12,7 +12,7 @@ from functools import partial
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import units
+from flashkeel.reproduce import pictures
 from flashkeel.reproduce.autossd.device import SYSTEMS, scaled
 from flashkeel.reproduce.autossd.systems import CLASS
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
@@ -132,7 +132,6 @@ def _tail(run: Run, percentile: float) -> float:
 
 def _draw(tails: Mapping[str, Mapping[float | str, Mapping[float, float]]]) -> Figure:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure = Figure(figsize=(12, 3.2), layout="constrained")
     figure.suptitle(
@@ -151,9 +150,7 @@ def _draw(tails: Mapping[str, Mapping[float | str, Mapping[float, float]]]) -> F
             )
         axes.axvline(names.index(str(DEFAULTS[key])), color="black", linewidth=0.6, linestyle=":")
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        pictures.log_durations(axes.yaxis)
         axes.set_xlabel(key)
         axes.tick_params(axis="x", labelrotation=45)
         axes.grid(alpha=0.3)

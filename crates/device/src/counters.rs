@@ -32,6 +32,10 @@ pub struct Counters {
     pub checked_pages: u64,
     /// Lost 4 KiB pages that were rebuilt and programmed again.
     pub restored_pages: u64,
+    /// Pages of the host that were lost for good.
+    pub given_up_pages: u64,
+    /// Reads that ended in `Status::Lost`.
+    pub lost_reads: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups that found their page cached, and that did not.
@@ -94,6 +98,8 @@ impl Counters {
             unchecked_pages: self.unchecked_pages,
             checked_pages: self.checked_pages,
             restored_pages: self.restored_pages,
+            given_up_pages: self.given_up_pages,
+            lost_reads: self.lost_reads,
             collections_out_of_turn: self.collections_out_of_turn,
             map_hits: self.map_hits,
             map_misses: self.map_misses,
@@ -136,6 +142,10 @@ pub struct Report {
     pub checked_pages: u64,
     /// Lost 4 KiB pages that were rebuilt and programmed again.
     pub restored_pages: u64,
+    /// 4 KiB pages of the host that were lost for good.
+    pub given_up_pages: u64,
+    /// Reads that asked for such a page.
+    pub lost_reads: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups served by the map cache.

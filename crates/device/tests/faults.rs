@@ -24,6 +24,8 @@ struct Pair {
     now: Time,
     next: u64,
     checked: u64,
+    /// Reads that ended in an error, where that is allowed.
+    lost: Option<u64>,
 }
 
 /// The bytes of a version of a page.
@@ -40,7 +42,7 @@ impl Pair {
         let mut ssd = ready(config, 3);
         ssd.keep_data();
         let versions = vec![0; (config.logical_capacity.0 / 4096) as usize];
-        Pair { ssd, versions, flying: BTreeMap::new(), now: Time::ZERO, next: 0, checked: 0 }
+        Pair { ssd, versions, flying: BTreeMap::new(), now: Time::ZERO, next: 0, checked: 0, lost: None }
     }
 
     fn submit(&mut self, operation: Operation, page: u64, pages: u32) {
@@ -84,6 +86,13 @@ impl Pair {
         for completion in done {
             let (operation, page, _, versions) =
                 self.flying.remove(&completion.id.0).expect("a request completes exactly once");
+            if let (Some(lost), Operation::Read, Status::Lost) =
+                (&mut self.lost, operation, completion.status)
+            {
+                *lost += 1;
+                self.ssd.take(completion.id);
+                continue;
+            }
             assert_eq!(completion.status, Status::Ok);
             let read = self.ssd.take(completion.id);
             if operation == Operation::Read {
@@ -205,6 +214,60 @@ fn one_fault_after_another_loses_nothing() {
 }
 
 #[test]
+fn what_parity_cannot_make_up_for_is_an_error_and_never_wrong() {
+    let mut pair = Pair::new(&striped());
+    let mut random = Stream::new(3, "faults");
+    random_steps(&mut pair, &mut random, 400);
+    pair.drain();
+    // Two chips of one plane group, with no time between.
+    pair.lost = Some(0);
+    for chip in [0, 2] {
+        pair.ssd.fail(pair.now, Fault::Chip(chip)).expect("the chip exists");
+    }
+    let gone = pair.ssd.counters().given_up_pages;
+    assert!((50..200).contains(&gone), "{gone} pages of 630");
+    pair.read_all();
+    let lost = pair.lost.expect("counted");
+    assert!(lost > 20 && lost == pair.ssd.counters().lost_reads, "{lost} reads");
+    pair.restore();
+    pair.ssd.check();
+
+    // What is written again is there again, and the new parity is good for it.
+    for page in 0..pair.versions.len() as u64 {
+        pair.submit(Operation::Write, page, 1);
+        while pair.flying.len() > 12 {
+            pair.progress();
+        }
+    }
+    pair.drain();
+    pair.lost = None;
+    pair.read_all();
+    pair.ssd.fail(pair.now, Fault::Channel(3)).expect("the channel exists");
+    pair.read_all();
+    pair.restore();
+    pair.ssd.check();
+    assert_eq!(pair.ssd.counters().given_up_pages, gone);
+}
+
+#[test]
+fn what_is_left_of_a_stripe_survives_the_next_fault() {
+    let mut pair = Pair::new(&striped());
+    random_steps(&mut pair, &mut Stream::new(4, "faults"), 400);
+    pair.drain();
+    pair.lost = Some(0);
+    for chip in [1, 3] {
+        pair.ssd.fail(pair.now, Fault::Chip(chip)).expect("the chip exists");
+    }
+    let gone = pair.ssd.counters().given_up_pages;
+    pair.restore();
+    pair.ssd.fail(pair.now, Fault::Chip(5)).expect("the chip exists");
+    pair.restore();
+    pair.read_all();
+    pair.ssd.check();
+    assert_eq!(pair.ssd.counters().given_up_pages, gone, "the parity had been computed anew");
+}
+
+#[test]
 fn reads_of_lost_pages_take_the_rest_of_their_stripe() {
     let mut config = striped();
     config.read_path = policy("plain");
@@ -316,5 +379,31 @@ proptest! {
         }
         pair.read_all();
         pair.ssd.check();
+    }
+
+    #[test]
+    fn no_read_is_wrong_however_much_fails(
+        config in device(), seed in 0..u64::MAX, when in prop::collection::vec(0..200u64, 1..3)
+    ) {
+        let mut pair = Pair::new(&config);
+        pair.lost = Some(0);
+        let mut random = Stream::new(seed, "faults");
+        for steps in when {
+            random_steps(&mut pair, &mut random, steps);
+            for _ in 0..random.between(2, 3) {
+                let chip = random.below(8) as u32;
+                pair.ssd.fail(pair.now, Fault::Chip(chip)).expect("the chip exists");
+                for _ in 0..random.below(30) {
+                    if pair.ssd.next_event().is_some() {
+                        pair.progress();
+                    }
+                }
+            }
+            random_steps(&mut pair, &mut random, 60);
+            pair.restore();
+        }
+        pair.read_all();
+        pair.ssd.check();
+        prop_assert_eq!(pair.lost, Some(pair.ssd.counters().lost_reads));
     }
 }

@@ -62,6 +62,9 @@ pub enum Status {
     Ok,
     /// Refused: range outside the device, or not aligned to its mapping unit.
     Invalid,
+    /// Data that it asked for is lost: more of the flash has failed than parity
+    /// makes up for.
+    Lost,
 }
 
 /// The end of one request. There is exactly one per accepted request.

@@ -16,6 +16,7 @@ impl Ssd {
         let partition = &mut self.partitions[part];
         let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
         ftl.set_trimmed(lpn, false);
+        ftl.set_gone(lpn, false);
         if let Some(entry) = ftl.buffered(ftl.map.home(lpn))
             && ftl.entries.is_pending(entry)
         {
@@ -168,7 +169,9 @@ impl Ssd {
     /// A program of a stripe's update is done.
     pub(crate) fn stripe_programmed(&mut self, now: Time, operation: &Operation) {
         let part = operation.partition as usize;
-        let Some(stripe) = self.partitions[part].ftl.update_programmed(operation) else { return };
+        let ftl = &mut self.partitions[part].ftl;
+        let Some(stripe) = ftl.update_programmed(operation) else { return };
+        ftl.restore_after_update(now, stripe, &mut self.machine);
         if self.stripe_queue_mut(part).end_update(now, stripe) {
             self.expect_timeout(now, part);
             if self.partitions[part].buffer.awaits_flush() {

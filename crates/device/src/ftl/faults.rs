@@ -31,6 +31,8 @@ pub(crate) struct Part {
 pub(crate) struct Restoring {
     /// Logical pages that were lost, in order.
     queue: VecDeque<Lpn>,
+    /// Those that wait for the update of their stripe.
+    waiting: Vec<Lpn>,
     /// Those being restored: neighbours in one flash page.
     present: Vec<(Lpn, Ppn)>,
     /// Reads on their way.
@@ -72,9 +74,74 @@ impl Ftl {
                 }
             }
         }
+        let stripes = self.static_stripes.expect("only stripes can lose pages");
+        for stripe in 0..stripes.len() {
+            self.give_up(stripe, machine);
+        }
+        self.restoring.waiting.clear();
         let lost = |&lpn: &Lpn| self.flash_copy(lpn).is_some_and(|ppn| self.is_lost(ppn));
         self.restoring.queue = (0..self.map.lpns()).map(Lpn).filter(lost).collect();
         self.restore_go_on(now, machine);
+    }
+
+    /// Gives up what cannot be rebuilt: pages of a stripe of which two are lost.
+    /// From then on the parity covers zeros in their place.
+    fn give_up(&mut self, stripe: u32, machine: &mut Machine) {
+        let stripes = self.static_stripes.expect("only stripes can lose pages");
+        for slot in 0..self.slots_per_page {
+            let parity = stripes.parity(stripe, slot);
+            let data = stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.slot_of(lpn) == slot);
+            let lost: Vec<Lpn> = data.filter(|&lpn| self.is_out_of_reach(lpn)).collect();
+            if lost.len() + usize::from(self.is_out_of_reach(parity)) < 2 {
+                continue;
+            }
+            for lpn in lost {
+                self.give_up_page(lpn, machine);
+            }
+            if let Some(ppn) = self.flash_copy(parity) {
+                self.set_lost(ppn, true);
+                self.data_lost(ppn);
+                self.restoring.queue.push_back(parity);
+            }
+            self.correct_parity(parity);
+        }
+    }
+
+    /// Whether the version of a page that its stripe's parity covers is neither
+    /// in flash nor in memory.
+    fn is_out_of_reach(&self, lpn: Lpn) -> bool {
+        self.flash_copy(lpn).is_some_and(|ppn| self.is_lost(ppn)) && !self.is_updating(lpn)
+    }
+
+    fn give_up_page(&mut self, lpn: Lpn, machine: &mut Machine) {
+        let home = self.map.home(lpn);
+        if let Some(entry) = self.buffered(home) {
+            // The host has written it again: only the former version is gone.
+            let behind = std::mem::replace(&mut self.entries[entry].behind, Home::UNMAPPED);
+            return self.discard(behind);
+        }
+        self.move_home(lpn, Home::UNMAPPED);
+        if !self.is_trimmed(lpn) {
+            self.gone.resize(self.lpns.div_ceil(64) as usize, 0);
+            self.set_gone(lpn, true);
+            machine.counters.given_up_pages += 1;
+        }
+    }
+
+    /// Whether a page of the host is lost for good.
+    #[inline]
+    pub fn is_gone(&self, lpn: Lpn) -> bool {
+        !self.gone.is_empty() && self.gone[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 == 1
+    }
+
+    /// Notes whether a page of the host is lost for good; not for long once the
+    /// host writes or trims it.
+    #[inline]
+    pub fn set_gone(&mut self, lpn: Lpn, gone: bool) {
+        if !self.gone.is_empty() {
+            let word = &mut self.gone[lpn.0 as usize / 64];
+            *word = *word & !(1 << (lpn.0 % 64)) | u64::from(gone) << (lpn.0 % 64);
+        }
     }
 
     /// Makes sure that lost pages are restored, if there are any.
@@ -83,6 +150,15 @@ impl Ftl {
             self.restoring.is_busy = true;
             let delay = machine.controller.background_generation.draw(&mut machine.random);
             machine.schedule(now + delay, Event::Restore(u32::from(self.index)));
+        }
+    }
+
+    /// A stripe's update is over, and what of it was in memory no longer is.
+    pub fn restore_after_update(&mut self, now: Time, stripe: u32, machine: &mut Machine) {
+        if !self.lost.is_empty() {
+            self.give_up(stripe, machine);
+            self.restoring.queue.extend(self.restoring.waiting.drain(..));
+            self.restore_go_on(now, machine);
         }
     }
 
@@ -97,8 +173,11 @@ impl Ftl {
                 break;
             }
             self.restoring.queue.pop_front();
-            // Written again, or moved from a place that could be read.
+            // Written again, moved from a place that could be read, or lost twice.
             let Some(ppn) = self.flash_copy(lpn).filter(|&ppn| self.is_lost(ppn)) else { continue };
+            if self.restoring.present.contains(&(lpn, ppn)) {
+                continue;
+            }
             let chip = stripes.chip_of(lpn);
             if !self.has_spare_block(chip) && self.points.room(Writer::Host, chip) == 0 {
                 // Tried again when a block has become free.
@@ -108,7 +187,8 @@ impl Ftl {
             }
             let mates: Vec<Ppn> = stripes.mates(lpn).filter_map(|mate| self.flash_copy(mate)).collect();
             if mates.iter().any(|&mate| self.is_lost(mate)) {
-                // Two members of a stripe cannot be rebuilt from the others.
+                // It is being written again: its stripe's update comes first.
+                self.restoring.waiting.push(lpn);
                 continue;
             }
             self.restoring.present.push((lpn, ppn));

@@ -37,6 +37,7 @@ impl Ftl {
     pub fn trim(&mut self, now: Time, lpn: Lpn, machine: &mut Machine) {
         if self.static_stripes.is_some() {
             // Its stripe still holds it.
+            self.set_gone(lpn, false);
             return self.set_trimmed(lpn, true);
         }
         self.move_home(lpn, Home::UNMAPPED);

@@ -75,6 +75,9 @@ pub(crate) struct Ftl {
     /// Physical pages that hold nothing any more, one bit each; empty as long
     /// as nothing has failed.
     lost: Vec<u64>,
+    /// Pages of the host that are lost for good, one bit each; empty as long as
+    /// none is.
+    gone: Vec<u64>,
     restoring: Restoring,
     ecc_check: EccCheck,
     /// With logical stripes: pages that the host has trimmed, one bit each.
@@ -136,6 +139,7 @@ impl Ftl {
             updates: Updates::default(),
             pages: None,
             lost: Vec::new(),
+            gone: Vec::new(),
             restoring: Restoring::default(),
             ecc_check: EccCheck::default(),
             trimmed: vec![0; static_stripes.map_or(0, |_| partition.lpns.div_ceil(64) as usize)],

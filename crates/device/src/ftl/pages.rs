@@ -5,7 +5,7 @@
 //! such pages. A lost page holds nothing any more: what it held follows from
 //! the rest of its stripe.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Ftl;
 use super::entries::EntryId;
@@ -26,6 +26,8 @@ pub(crate) struct Pages {
     /// What the new parity of each stripe being updated covers, and that
     /// parity: in memory until all of it is in flash.
     updating: BTreeMap<u32, Vec<(Lpn, Box<Page>)>>,
+    /// Pages of parity being programmed that cover what has been given up since.
+    outdated: BTreeSet<Lpn>,
 }
 
 fn set(list: &mut Vec<Option<Box<Page>>>, index: u32, page: Option<Box<Page>>) {
@@ -130,8 +132,46 @@ impl Ftl {
 
     /// Everything that the new parity of a stripe covers is in flash.
     pub(super) fn parity_settled(&mut self, stripe: u32) {
-        if let Some(pages) = &mut self.pages {
-            pages.updating.remove(&stripe);
+        let images = self.pages.as_mut().and_then(|pages| pages.updating.remove(&stripe));
+        for (lpn, page) in images.unwrap_or_default() {
+            if self.pages.as_mut().is_some_and(|pages| pages.outdated.remove(&lpn)) {
+                self.replace_parity(lpn, page);
+            }
+        }
+    }
+
+    /// Whether a version of a page is in memory that the new parity of its
+    /// stripe covers, or that is this parity.
+    pub(super) fn is_updating(&self, lpn: Lpn) -> bool {
+        self.image(lpn).is_some()
+    }
+
+    fn image(&self, lpn: Lpn) -> Option<&Page> {
+        let stripe = self.static_stripes?.stripe_of_any(lpn);
+        let images = self.pages.as_ref()?.updating.get(&stripe)?;
+        images.iter().find(|(image, _)| *image == lpn).map(|(_, page)| &**page)
+    }
+
+    /// A page that parity in memory covers has been given up: from now on it
+    /// covers zeros there. What is being programmed is corrected at the end.
+    pub(super) fn correct_parity(&mut self, parity: Lpn) {
+        if !self.is_updating(parity) {
+            return;
+        }
+        let sum = self.rebuilt(parity).expect("what is lost has been given up");
+        let stripe = self.static_stripes.map(|stripes| stripes.stripe_of_any(parity));
+        let Some((pages, stripe)) = self.pages.as_mut().zip(stripe) else { return };
+        let images = pages.updating.get_mut(&stripe).into_iter().flatten();
+        images.filter(|(lpn, _)| *lpn == parity).for_each(|(_, page)| **page = sum);
+        pages.outdated.insert(parity);
+    }
+
+    fn replace_parity(&mut self, lpn: Lpn, page: Box<Page>) {
+        if let Some(ppn) = self.flash_copy(lpn) {
+            self.set_lost(ppn, false);
+            if let Some(pages) = &mut self.pages {
+                set(&mut pages.flash, ppn.0, Some(page));
+            }
         }
     }
 
@@ -161,11 +201,8 @@ impl Ftl {
     /// The version of a page, of data or parity, that belongs to the stripe's
     /// present parity, if it is not lost.
     fn covered(&self, lpn: Lpn) -> Option<Page> {
-        let stripes = self.static_stripes.as_ref()?;
-        let pages = self.pages.as_ref().expect("data is kept");
-        let images = pages.updating.get(&stripes.stripe_of_any(lpn));
-        if let Some((_, page)) = images.and_then(|images| images.iter().find(|(image, _)| *image == lpn)) {
-            return Some(**page);
+        if let Some(page) = self.image(lpn) {
+            return Some(*page);
         }
         match self.flash_copy(lpn) {
             None => Some([0; _]),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use flashkeel_engine::{RequestId, Time};
+use flashkeel_engine::{Operation, RequestId, Status, Time};
 
 use super::Ssd;
 use crate::address::{LOGICAL_PAGE_BYTES, Lpn};
@@ -112,13 +112,29 @@ impl Ssd {
             part.chip %= per_partition;
             partition.ftl.fail(now, &part, &mut self.machine);
         }
-        self.may_rebuild = true;
+        (self.may_rebuild, self.has_failed) = (true, true);
         Ok(())
     }
 
     /// Pages of 4 KiB whose copy in flash is lost and not restored yet.
     pub fn lost_pages(&self) -> u64 {
         self.partitions.iter().map(|partition| partition.ftl.lost_pages()).sum()
+    }
+
+    /// How a request ends that has been served: a read may have asked for pages
+    /// that are lost for good.
+    #[cold]
+    pub(crate) fn read_status(&mut self, index: u32) -> Status {
+        let request = &self.requests[index];
+        let is_gone = |lpn: &u64| {
+            let (part, local) = self.locate(*lpn);
+            self.partitions[part].ftl.is_gone(local)
+        };
+        if request.operation != Operation::Read || !(request.first..request.end).any(|lpn| is_gone(&lpn)) {
+            return Status::Ok;
+        }
+        self.machine.counters.lost_reads += 1;
+        Status::Lost
     }
 
     /// Gives the buffered copy of a page the bytes that its write brought.
@@ -154,7 +170,7 @@ impl Ssd {
     pub(crate) fn settle_payload(&mut self, index: u32) {
         let request = &self.requests[index];
         let (id, first, end) = (request.id.0, request.first, request.end);
-        let is_read = request.operation == flashkeel_engine::Operation::Read;
+        let is_read = request.operation == Operation::Read;
         let Some(mut payloads) = self.payloads.take() else { return };
         payloads.of.remove(&id);
         let rebuilt = payloads.rebuilt.remove(&id).unwrap_or_default();

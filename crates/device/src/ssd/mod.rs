@@ -51,6 +51,8 @@ pub struct Ssd {
     completed: Vec<Completion>,
     /// Whether pages may be rebuilt instead of read.
     pub(crate) may_rebuild: bool,
+    /// Whether any of the flash has failed.
+    pub(crate) has_failed: bool,
     /// The bytes of requests, where they are real.
     payloads: Option<Payloads>,
     /// Flash pages that the page at hand is rebuilt from.
@@ -98,6 +100,7 @@ impl Ssd {
             seed,
             completed: Vec::new(),
             may_rebuild: layout.read_path.policy().needs_redundancy(),
+            has_failed: false,
             payloads: None,
             rebuild_reads: Vec::new(),
             layout: layout.clone(),
@@ -242,6 +245,7 @@ impl Ssd {
         if self.payloads.is_some() {
             self.settle_payload(index);
         }
+        let status = if self.has_failed { self.read_status(index) } else { Status::Ok };
         let request = &self.requests[index];
         debug_assert_eq!(
             request.ledger.total(),
@@ -250,12 +254,7 @@ impl Ssd {
             request.id,
             request.ledger
         );
-        self.completed.push(Completion {
-            id: request.id,
-            time: now,
-            status: Status::Ok,
-            ledger: request.ledger,
-        });
+        self.completed.push(Completion { id: request.id, time: now, status, ledger: request.ledger });
         self.requests.release(index);
         self.active_at = now;
     }

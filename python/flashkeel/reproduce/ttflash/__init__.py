@@ -1,5 +1,5 @@
 """Tiny-Tail Flash: Near-Perfect Elimination of Garbage Collection Tail Latencies (FAST 2017)."""
 
-from flashkeel.reproduce.ttflash import blocked, burst, cost, latency, real
+from flashkeel.reproduce.ttflash import blocked, burst, composition, cost, latency, real
 
-STUDIES = (blocked.STUDY, latency.STUDY, cost.STUDY, burst.STUDY, real.STUDY)
+STUDIES = (blocked.STUDY, latency.STUDY, cost.STUDY, burst.STUDY, real.STUDY, composition.STUDY)

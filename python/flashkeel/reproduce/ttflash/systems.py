@@ -18,11 +18,12 @@ CLASS = "read"
 BASE, ALL, NOGC = "base", "all", "nogc"
 
 
-def _flat(table: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def flat(table: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the keys of a document's table, each with its path."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}.{key}")
+            found |= flat(value, f"{prefix}.{key}")
         else:
             found[f"{prefix}.{key}"] = value
     return found
@@ -30,7 +31,7 @@ def _flat(table: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 def _systems() -> dict[str, dict[str, Any]]:
     document = tomllib.loads(_core.show("ttflash"))
-    device = _flat(document["device"], "device")
+    device = flat(document["device"], "device")
     # Runs of several seeds differ in their requests, not in their steady state.
     device["device.precondition.seed"] = 1
     return {run["name"]: device | run.get("set", {}) for run in document["runs"]}

@@ -77,6 +77,10 @@ pub struct Engine {
     active: Time,
     ids: Vec<RequestId>,
     flights: Vec<Flight>,
+    /// Pages of the requests that are outstanding, and what each takes on the
+    /// way that all share.
+    outstanding_pages: u64,
+    page_ns: u64,
 }
 
 /// What was thought of a request when it was submitted.
@@ -93,6 +97,8 @@ struct Flight {
     flush_start: Time,
     /// The volume's count of pages before a write, at a read.
     count: u32,
+    /// Expected wait for the requests outstanding before it, in nanoseconds.
+    queue_ns: u64,
     view: View,
 }
 
@@ -140,6 +146,8 @@ impl Engine {
             active: Time::ZERO,
             ids: Vec::new(),
             flights: Vec::new(),
+            outstanding_pages: 0,
+            page_ns: latencies.read_page.min(latencies.write_page),
             model: model.clone(),
         }
     }
@@ -236,8 +244,11 @@ impl Engine {
     fn prediction(&self, view: &View, request: &Request) -> Prediction {
         let is_read = request.operation == Operation::Read;
         let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
-        let expected_ns = base_ns + view.wait_ns;
-        if !(view.is_slow && self.switch.is_on) {
+        let queue_ns = self.outstanding_pages * self.page_ns;
+        let expected_ns = base_ns + view.wait_ns + queue_ns;
+        let is_queued = base_ns + queue_ns > threshold_ns;
+        let is_called = view.is_slow && self.switch.is_on;
+        if !is_queued && !is_called {
             return Prediction { latency: Span(expected_ns.min(threshold_ns)), is_slow: false };
         }
         let latency =
@@ -333,6 +344,8 @@ impl Predictor for Engine {
             self.silences.write(request.sectors.div_ceil(8));
         }
         self.active = now;
+        let queue_ns = self.outstanding_pages * self.page_ns;
+        self.outstanding_pages += u64::from(request.sectors.div_ceil(8));
         self.ids.push(request.id);
         self.flights.push(Flight {
             submitted: now,
@@ -342,6 +355,7 @@ impl Predictor for Engine {
             pages_in_volume: self.model.pages_in(decisive, request),
             flush_start: self.volumes[decisive].flush_start,
             count,
+            queue_ns,
             view,
         });
     }
@@ -351,7 +365,9 @@ impl Predictor for Engine {
         self.ids.swap_remove(index);
         let flight = self.flights.swap_remove(index);
         self.active = now;
-        let latency = completion.time.since(flight.submitted);
+        self.outstanding_pages -= u64::from(flight.pages);
+        // What the queue explains tells nothing of the drive.
+        let latency = Span(completion.time.since(flight.submitted).0.saturating_sub(flight.queue_ns));
         let operation = if flight.is_read { Operation::Read } else { Operation::Write };
         let is_slow = self.is_slow(operation, 8 * flight.pages, latency);
         let view = flight.view;

@@ -1,0 +1,59 @@
+//! Predictions where several requests are outstanding.
+
+mod support;
+
+use std::ops::ControlFlow;
+
+use flashkeel_engine::{
+    Lba, Leaf, Operation, Predictor, Request, RequestId, Span, Stream, Submit, TenantId, Time,
+};
+use flashkeel_ssdcheck::{Engine, Score, probe};
+use support::{preset, ready};
+
+/// Pages that come together every 10 ms, as from a tier that is drained.
+const BURST: u64 = 72;
+
+#[test]
+fn writes_beside_bursts_of_others_are_predicted() {
+    let mut ssd = ready(&preset("ssd-c"), 2);
+    let sectors = ssd.sectors();
+    let model = probe(&mut ssd, sectors, 2, &mut |_| ControlFlow::Continue(())).expect("a drive").model;
+    let mut ssd = ready(&preset("ssd-c"), 1);
+    let mut engine = Engine::new(&model);
+    let mut random = Stream::new(1, "queues");
+    let (mut done, mut score) = (Vec::new(), Score::default());
+    // By number: when it was submitted, and what was said, of the writes that are asked about.
+    let mut asked: Vec<Option<(Time, bool)>> = Vec::new();
+    let (mut next_burst, mut next_single) = (Time(1_000_000), Time(0));
+    while asked.len() < 200_000 {
+        let now = next_burst.min(next_single);
+        while let Some(at) = ssd.advance_to_completion(now, &mut done) {
+            for completion in done.drain(..) {
+                if let Some((submitted, said)) = asked[completion.id.0 as usize] {
+                    let is_slow = engine.is_slow(Operation::Write, 8, at.since(submitted));
+                    score.count(said, is_slow);
+                }
+                engine.observe(at, &completion);
+            }
+        }
+        let is_burst = now == next_burst;
+        for _ in 0..if is_burst { BURST } else { 1 } {
+            let lba = Lba(random.below(sectors / 8) * 8);
+            let id = RequestId(asked.len() as u64);
+            let request = Request { id, operation: Operation::Write, tenant: TenantId(0), lba, sectors: 8 };
+            let said = (!is_burst).then(|| (now, engine.predict(now, &[], &request).is_slow));
+            asked.push(said);
+            engine.submitted(now, &request);
+            assert_eq!(ssd.submit(now, &request), Submit::Accepted);
+        }
+        if is_burst {
+            next_burst += Span::from_ms(10);
+        } else {
+            next_single += Span(random.exponential(560_000.0) as u64);
+        }
+    }
+    println!("{score:?}");
+    assert!(score.slow_recall().expect("slow ones") > 0.6, "{score:?}");
+    assert!(score.normal_recall().expect("normal ones") > 0.95, "{score:?}");
+    assert!(score.precision().expect("predictions") > 0.6, "{score:?}");
+}

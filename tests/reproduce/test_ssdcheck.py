@@ -1,0 +1,97 @@
+"""Studies of SSDcheck: what is judged, and what is not."""
+
+import math
+from itertools import product
+
+from flashkeel.reproduce import Session
+from flashkeel.reproduce.ssdcheck import fig11, fig12, fig14, fig15, table3
+from flashkeel.reproduce.ssdcheck.drives import DRIVES, percentile, share_below
+from flashkeel.ssdcheck import WORKLOADS
+
+PAIRS = [f"{reader}+{writer}" for reader, writer in product("rst", "uvw")]
+
+
+class Measured:
+    """A run of which only the latencies and the rate are known."""
+
+    def __init__(self, slow_ns=1000, slow=500, simulated_s=1.0):
+        counts = [[100, 1000 - slow], [slow_ns, slow]]
+        histogram = {"operation": "read", "counts": counts}
+        self.data = {
+            "detail": {"histograms": [histogram]}, "requests": 1000, "simulated_s": simulated_s,
+        }  # fmt: skip
+
+    def samples(self, operation):
+        return 1000
+
+
+def test_percentiles_come_from_the_histogram():
+    run = Measured(slow_ns=900, slow=100)
+    assert percentile(run, "read", 90.0) == 100
+    assert percentile(run, "read", 90.1) == 900
+    assert math.isnan(percentile(run, "write", 50))
+    assert share_below(run, "read", 900) == 90.0
+    assert share_below(run, "read", 901) == 100.0
+
+
+def accuracies(slow, normal=99.5):
+    return {drive: dict.fromkeys(WORKLOADS, (slow, normal, 50.0)) for drive in DRIVES}
+
+
+def test_each_drive_is_judged_by_its_own_accuracy():
+    found = fig11.judge(accuracies(73.0), 1000).findings
+    holds = [drive for drive in DRIVES if found[drive].holds]
+    assert holds == ["ssd-c", "ssd-d", "ssd-e", "ssd-f"]
+    assert "tpce" in found["ssd-a"].reason
+    assert found["normal"].holds
+    low = fig11.judge(accuracies(90.0, 98.9), 1000).findings["normal"]
+    assert not low.holds and "G" in low.reason
+
+
+def ratios(value, **others):
+    return dict.fromkeys(PAIRS, value) | others
+
+
+def test_isolation_needs_the_writer_unharmed_and_samples_in_the_tail():
+    found = fig12.judge(ratios(1.7), ratios(60.0), ratios(1.0), 10)
+    assert found["throughput"].holds and found["tail"].holds and found["writer"].holds
+    assert not found["best-throughput"].holds and not found["best-tail"].holds
+    slowed = fig12.judge(ratios(1.6), ratios(61.0), ratios(1.0) | {"r+u": 0.9}, 10)
+    assert not slowed["throughput"].holds and not slowed["tail"].holds
+    assert not slowed["writer"].holds and "r+u" in slowed["writer"].reason
+    assert fig12.judge(ratios(1.7), ratios(60.0), ratios(1.0), 9)["tail"].holds is None
+
+
+def schedulers(**by_system):
+    usual = {"none": (1000, 1.0), "deadline": (900, 1.0), "fair": (900, 1.0), "ideal": (500, 0.8)}
+    systems = usual | by_system
+    return {
+        (*key, system): Measured(slow_ns, 500, seconds)
+        for key in fig14._JUDGED
+        for system, (slow_ns, seconds) in systems.items()
+    }
+
+
+def test_pas_is_judged_by_tail_throughput_and_the_ideal():
+    good = fig14.judge(schedulers(pas=(520, 0.82)))
+    assert all(finding.holds for finding in good.values())
+    late = fig14.judge(schedulers(pas=(950, 1.0)))
+    assert not any(finding.holds for finding in late.values())
+    assert "deadline on SSD F under exchange" in late["shortest"].measured
+
+
+def test_hybrid_pas_is_judged_after_the_nvm_is_full():
+    pressure = {drive: {"web": 15.0} for drive in fig15._PRESSURE}
+    rates = {"all to NVM": [9.0, 9.0, 1.0, 1.0], "Hybrid PAS": [3.0, 3.0, 1.6, 1.6]}
+    tails = {"all to NVM": 130.0, "Hybrid PAS": 100.0}
+    found = fig15.judge(rates, tails, pressure, 10)
+    assert all(finding.holds for finding in found.values())
+    assert fig15.judge(rates, tails, pressure, 9)["tail"].holds is None
+    worse = fig15.judge(rates | {"Hybrid PAS": [9.0] * 2 + [1.5] * 2}, tails, pressure, 10)
+    assert not worse["throughput"].holds and worse["throughput"].reason
+
+
+def test_a_study_runs():
+    outcome = table3.STUDY.measure(Session(quick=True))
+    assert outcome.basis == "synthetic"
+    assert {finding.holds for finding in outcome.findings.values()} <= {True, False}

@@ -12,6 +12,9 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "device.scheduler": "priority",
         "device.redundancy": "physical",
         "device.read_path": "reconstruct",
+        # 16 stripes, where the others empty 16 blocks: the paper does not limit how
+        # many chips of a stripe collect at a time (§5.2).
+        "device.gc.concurrent_victims": 16 * 16,
     },
     "qosfc": {"device.scheduler": "fair"},
     "autossd": {"device.scheduler": "debit"},

@@ -36,17 +36,6 @@ pub(crate) struct Row {
 impl Row {
     pub const EMPTY: Row = Row { count: 0, ns: CauseTotals::ZERO, requests: CauseTotals::ZERO };
 
-    #[inline]
-    fn record(&mut self, ledger: &Ledger) {
-        self.count += 1;
-        let sums = self.ns.0.iter_mut().zip(&mut self.requests.0);
-        for ((ns, requests), &cause) in sums.zip(Cause::ALL) {
-            let owned = ledger.ns(cause);
-            *ns = ns.wrapping_add(owned);
-            *requests += u64::from(owned > 0);
-        }
-    }
-
     pub fn add(&mut self, other: &Row) {
         self.count = self.count.saturating_add(other.count);
         self.ns.add(&other.ns);
@@ -60,7 +49,52 @@ impl Row {
 /// The latencies of one bucket together must stay below 2^64 ns (584 years).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlameTable {
-    groups: [Vec<Row>; Group::COUNT],
+    groups: [Vec<Sums>; Group::COUNT],
+}
+
+/// A row as it is gathered: what belongs to one cause stands together, because
+/// few causes own time of any one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sums {
+    count: u64,
+    owned: [Owned; Cause::COUNT],
+}
+
+/// Nanoseconds that a cause owned, and of how many requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owned {
+    ns: u64,
+    requests: u64,
+}
+
+impl Sums {
+    const EMPTY: Sums = Sums { count: 0, owned: [Owned { ns: 0, requests: 0 }; Cause::COUNT] };
+
+    #[inline]
+    fn record(&mut self, ledger: &Ledger) {
+        self.count += 1;
+        let mut owners = ledger.owners();
+        while owners != 0 {
+            let cause = Cause::ALL[owners.trailing_zeros() as usize];
+            let owned = &mut self.owned[cause as usize];
+            owned.ns = owned.ns.wrapping_add(ledger.ns(cause));
+            owned.requests += 1;
+            owners &= owners - 1;
+        }
+    }
+
+    fn row(&self) -> Row {
+        let column = |of: fn(&Owned) -> u64| CauseTotals(std::array::from_fn(|cause| of(&self.owned[cause])));
+        Row { count: self.count, ns: column(|owned| owned.ns), requests: column(|owned| owned.requests) }
+    }
+
+    fn add(&mut self, other: &Row) {
+        self.count = self.count.saturating_add(other.count);
+        for (mine, (ns, requests)) in self.owned.iter_mut().zip(other.ns.0.iter().zip(&other.requests.0)) {
+            mine.ns = mine.ns.saturating_add(*ns);
+            mine.requests = mine.requests.saturating_add(*requests);
+        }
+    }
 }
 
 impl BlameTable {
@@ -78,10 +112,10 @@ impl BlameTable {
     pub(crate) fn merge(&mut self, other: &BlameTable) {
         for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
             if theirs.len() > mine.len() {
-                mine.resize(theirs.len(), Row::EMPTY);
+                mine.resize(theirs.len(), Sums::EMPTY);
             }
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
-                mine.add(theirs);
+                mine.add(&theirs.row());
             }
         }
     }
@@ -90,7 +124,7 @@ impl BlameTable {
     pub fn totals_ns(&self) -> CauseTotals {
         let mut totals = CauseTotals::ZERO;
         for row in self.groups.iter().flatten() {
-            totals.add(&row.ns);
+            totals.add(&row.row().ns);
         }
         totals
     }
@@ -104,7 +138,7 @@ impl BlameTable {
             let mut row = Row::EMPTY;
             for &group in groups {
                 if let Some(part) = self.groups[group as usize].get(index) {
-                    row.add(part);
+                    row.add(&part.row());
                 }
             }
             (row.count > 0).then(|| (row_start_ns(index), row))
@@ -113,8 +147,8 @@ impl BlameTable {
 }
 
 #[cold]
-fn grow(rows: &mut Vec<Row>, row: usize) {
-    rows.resize(row + 1, Row::EMPTY);
+fn grow(rows: &mut Vec<Sums>, row: usize) {
+    rows.resize(row + 1, Sums::EMPTY);
 }
 
 /// One row as a result holds it.
@@ -133,12 +167,9 @@ impl Serialize for BlameTable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(Group::ALL.into_iter().flat_map(|group| {
             let rows = self.groups[group as usize].iter().enumerate();
-            rows.filter(|(_, row)| row.count > 0).map(move |(index, row)| SavedRow {
-                group,
-                from_ns: row_start_ns(index),
-                count: row.count,
-                ns: row.ns,
-                requests: row.requests,
+            rows.filter(|(_, sums)| sums.count > 0).map(move |(index, sums)| {
+                let Row { count, ns, requests } = sums.row();
+                SavedRow { group, from_ns: row_start_ns(index), count, ns, requests }
             })
         }))
     }

@@ -428,7 +428,7 @@ impl Leaf for Ssd {
         self.rouse(now);
         let index = self.requests.admit(now, request);
         assert!(index <= MAX_INDEX, "more requests than events can name");
-        if request.operation != Operation::Flush {
+        if matches!(request.operation, Operation::Write | Operation::Trim) {
             let (part, local) = self.locate(self.requests[index].next);
             self.partitions[part].ftl.map.prefetch_validity(local);
         }

@@ -13,6 +13,8 @@ DRIVES = tuple(f"ssd-{letter}" for letter in "abcdefg")
 WRITE_INTENSIVE = ("tpce", "homes", "web")
 READ_INTENSIVE = ("exchange", "live-maps-back-end", "build-server")
 """Groups of §V-A, by profile."""
+SHORT = {"exchange": "Exch", "live-maps-back-end": "Live", "build-server": "Build"}
+"""What the paper calls them in pictures."""
 
 
 @cache

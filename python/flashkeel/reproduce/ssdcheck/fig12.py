@@ -13,6 +13,7 @@ from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.reproduce.ssdcheck.drives import (
     READ_INTENSIVE,
+    SHORT,
     WRITE_INTENSIVE,
     beyond,
     diagnosis,
@@ -146,7 +147,9 @@ def _draw(rates: Ratios, tails: Ratios) -> Figure:
     axes.bar([at - 0.2 for at in places], list(rates.values()), 0.4, label="throughput")
     axes.axhline(1.0, color="black", linewidth=0.7)
     axes.set_ylabel("reader's throughput relative to linear")
-    axes.set_xticks(list(places), [pair.replace("+", "\n+ ") for pair in rates], fontsize=7)
+    named = [pair.split("+") for pair in rates]
+    labels = [f"{SHORT.get(reader, reader)}\n+ {writer}" for reader, writer in named]
+    axes.set_xticks(list(places), labels, fontsize=8)
     right = axes.twinx()
     right.bar(
         [at + 0.2 for at in places], list(tails.values()), 0.4, color="tab:orange", label="p99.5"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flashkeel.reproduce import profiles
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, reduction
 from flashkeel.reproduce.session import Case, Session, basis
-from flashkeel.reproduce.ssdcheck.drives import beyond, letter, percentile, throughput
+from flashkeel.reproduce.ssdcheck.drives import SHORT, beyond, letter, percentile, throughput
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ def _measure(session: Session) -> Outcome:
             {
                 "device.preset": drive,
                 "workload.requests": requests,
-                # A queue that fills in batches, as through a plug of the block layer.
-                "workload.pacing": {"policy": "closed", "depth": 32, "low": 8},
+                # Half of the queue drains before it fills again, as through a plug of the
+                # block layer; the paper does not say.
+                "workload.pacing": {"policy": "closed", "depth": 32, "low": 16},
                 "workload.source": profiles.source(session, trace),
                 # All waiting is in the scheduler.
                 "stack.depth": 1,
@@ -95,7 +96,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         judge(runs),
         basis(by_name),
-        f"{requests:,} requests without pauses: up to 32 wait, and no more come until only 8 do; "
+        f"{requests:,} requests without pauses: up to 32 wait, and no more come until only 16 do; "
         "the drive gets one at a time",
         partial(_draw, runs),
     )
@@ -167,9 +168,10 @@ def _draw(runs: Runs) -> Figure:
     tail_axes.set_ylabel("tail of reads relative to none")
     rate_axes.set_ylabel("throughput relative to none")
     labels = [
-        f"{trace}\nSSD {letter(drive)}, p{judged:g}" for (drive, trace), judged in _JUDGED.items()
+        f"{SHORT[trace]}\nSSD {letter(drive)}, p{judged:g}"
+        for (drive, trace), judged in _JUDGED.items()
     ]
-    rate_axes.set_xticks(range(len(_JUDGED)), labels, fontsize=7)
+    rate_axes.set_xticks(range(len(_JUDGED)), labels, fontsize=8)
     for axes in (tail_axes, rate_axes):
         axes.grid(alpha=0.3, axis="y")
     tail_axes.legend(frameon=False, ncols=5, fontsize=8)

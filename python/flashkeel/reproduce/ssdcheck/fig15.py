@@ -130,8 +130,8 @@ def judge(
             tail,
             False,
             "with the NVM full, a write that would be slow goes to the SSD under both; and until "
-            "then Hybrid PAS sends a fifth of the writes to the SSD, where those that are slow "
-            "without being predicted are missing from the NVM's record of none",
+            "then Hybrid PAS sends a fifth of the writes there, some of which are slow without "
+            "having been predicted",
         )
     for drive, less in pressure.items():
         mean = fmean(less.values())
@@ -178,7 +178,7 @@ def _draw(
         bars.bar(at, [100 - pressure[drive][trace] for drive in pressure], 0.25, label=trace)
     bars.set_xticks(range(len(pressure)), [f"SSD {letter(drive)}" for drive in pressure])
     bars.set_ylabel("written to the NVM, % of all to NVM")
-    bars.legend(frameon=False)
+    bars.legend(loc="lower right")
     for axes in (timeline, tail, bars):
         axes.grid(alpha=0.3)
     return figure

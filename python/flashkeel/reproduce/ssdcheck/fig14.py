@@ -174,7 +174,8 @@ def _draw(runs: Runs) -> Figure:
     rate_axes.set_xticks(range(len(_JUDGED)), labels, fontsize=8)
     for axes in (tail_axes, rate_axes):
         axes.grid(alpha=0.3, axis="y")
-    tail_axes.legend(frameon=False, ncols=5, fontsize=8)
+    handles, names = tail_axes.get_legend_handles_labels()
+    figure.legend(handles, names, frameon=False, ncols=5, loc="outside upper center")
     return figure
 
 

@@ -32,6 +32,9 @@ class RunResult:
     def requests(self) -> Table | None:
         """Return the request log, one row a request, if the experiment asked for one."""
 
+    def chips(self) -> Table | None:
+        """Return what each chip did, one row a time, if the experiment asked for it."""
+
 def version() -> str:
     """Return the simulator's version."""
 

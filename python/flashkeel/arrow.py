@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from arro3.core import Table
     from arro3.core.types import ArrowStreamExportable
 
-KINDS = ("series", "requests")
+KINDS = ("series", "requests", "chips")
+
+_HINTS = {
+    "requests": "; set measure.log_requests = true",
+    "chips": '; set measure.chip_log = { from = "20s" }, a time within the run',
+}
 
 
 class TableFiles:
@@ -54,7 +59,7 @@ class TableFiles:
 
         path = self.path(kind, run, seed)
         if not path.exists():
-            hint = "; set measure.log_requests = true" if kind == "requests" else ""
+            hint = _HINTS.get(kind, "")
             raise InputError(f"run {run!r} has no table of {kind} for seed {seed}{hint}")
         return read_parquet(path).read_all()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashkeel import _core
-from flashkeel.arrow import TableFiles
+from flashkeel.arrow import KINDS, TableFiles
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
@@ -70,7 +70,8 @@ def _execute(task: Task, files: TableFiles, progress: Progress | None) -> dict[s
 
     outcome = _core.run(task.plan, task.seed, task.cache_dir, report)
     report("done", 1.0)
-    for kind, table in (("series", outcome.series()), ("requests", outcome.requests())):
+    tables = (outcome.series(), outcome.requests(), outcome.chips())
+    for kind, table in zip(KINDS, tables, strict=True):
         if table is not None:
             files.write(kind, task.name, task.seed, table)
     data: dict[str, Any] = json.loads(outcome.json())

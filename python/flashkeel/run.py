@@ -144,6 +144,15 @@ class Run:
         """
         return self._files.read("requests", self.name, self._seed(seed))
 
+    def chips(self, seed: int | None = None) -> Table:
+        """Return what each chip did, as an Arrow table of intervals.
+
+        ``chip`` counts channel by channel; ``doing`` is a flash operation's purpose,
+        or ``read_waits`` while a read of the host waits for the chip; times are ns
+        since the run began. It exists where the experiment sets ``measure.chip_log``.
+        """
+        return self._files.read("chips", self.name, self._seed(seed))
+
     def _seed(self, seed: int | None) -> int:
         if seed is None:
             return self.seeds[0]

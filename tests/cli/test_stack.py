@@ -75,3 +75,9 @@ def test_policies_and_nvm_presets_are_listed(cli):
     assert {"I/O scheduler pas", "volume manager va-lvm", "tier hybrid-pas"} <= set(policies)
     assert "optane-p4800x" in cli("list", "presets").out.split()
     assert tomllib.loads(cli("show", "optane-p4800x").out)["capacity"] == "375GB"
+
+
+def test_chips_are_not_watched_behind_a_stack(cli, stack_toml):
+    outcome = cli("run", stack_toml, "--set", "measure.chip_log.from=0s")
+    assert outcome.status == 2
+    assert "without a [stack]" in outcome.err

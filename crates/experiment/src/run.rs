@@ -2,7 +2,8 @@
 
 use std::{ops::ControlFlow, path::Path, time::Instant};
 
-use flashkeel_device::{DeviceConfig, Pattern, Ssd};
+use flashkeel_device::{DeviceConfig, Doing, Interval, Pattern, Ssd};
+use flashkeel_engine::Time;
 use flashkeel_host::{DriveError, drive};
 use flashkeel_stats::{Column, Measurement, Recorder, RequestLog};
 
@@ -19,6 +20,8 @@ pub struct Finished {
     pub series: Vec<(String, Column)>,
     /// The request log, column by column, if one was asked for.
     pub requests: Option<Vec<(String, Column)>>,
+    /// What each chip did in the window asked for, column by column.
+    pub chips: Option<Vec<(String, Column)>>,
 }
 
 /// Runs a plan with a seed. The steady state of the device is taken from
@@ -44,12 +47,17 @@ pub fn run(
     let gauges = Ssd::gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
     let recorder = Recorder::new(&config.measure, config.workload.warm_up, &gauges);
+    if let Some(window) = &config.measure.chip_log {
+        let from = Time::ZERO + window.from;
+        ssd.watch(from, from + window.length);
+    }
     let start = Instant::now();
     let measurement = drive(&mut ssd, source.as_mut(), &config.workload, recorder, &mut |fraction| {
         progress("replay", fraction)
     })?;
     let wall_s = start.elapsed().as_secs_f64();
     let Measurement { summary, series, log } = measurement;
+    let chips = config.measure.chip_log.as_ref().map(|_| chip_columns(ssd.watched()));
     let report = ssd.report();
     let outcome = RunOutcome {
         name: plan.name.clone(),
@@ -68,7 +76,19 @@ pub fn run(
         stack: None,
         config,
     };
-    Ok(Finished { outcome, series: series.columns(), requests: log.map(RequestLog::into_columns) })
+    Ok(Finished { outcome, series: series.columns(), requests: log.map(RequestLog::into_columns), chips })
+}
+
+/// The chip log as a table.
+fn chip_columns(intervals: &[Interval]) -> Vec<(String, Column)> {
+    let column = |value: fn(&Interval) -> u64| Column::U64(intervals.iter().map(value).collect());
+    let indices = intervals.iter().map(|interval| interval.doing.index()).collect();
+    vec![
+        ("chip".into(), column(|interval| u64::from(interval.chip))),
+        ("doing".into(), Column::Word { indices, vocabulary: &Doing::LABELS }),
+        ("start_ns".into(), column(|interval| interval.start.0)),
+        ("end_ns".into(), column(|interval| interval.end.0)),
+    ]
 }
 
 /// A device ready to be measured.

@@ -97,6 +97,10 @@ pub(crate) fn validate(
     tree: &Node,
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
+    if config.measure.chip_log.is_some() {
+        let message = "chips are watched where there is one device, without a [stack]";
+        return Err(misfit(tree, "measure.chip_log", message.into()).into());
+    }
     let volume = stack.validate(&config.device).map_err(|message| misfit(tree, "stack", message))?;
     for (index, workload) in workloads(stack, &config.workload).into_iter().enumerate() {
         let Err(stopped) = workload.open_watched(volume, config.seed, watch) else { continue };
@@ -203,7 +207,12 @@ pub(crate) fn run(
         stack: Some(by_number(json!(report))),
         config: config.clone(),
     };
-    Ok(Finished { outcome, series: all.series.columns(), requests: all.log.map(RequestLog::into_columns) })
+    Ok(Finished {
+        outcome,
+        series: all.series.columns(),
+        requests: all.log.map(RequestLog::into_columns),
+        chips: None,
+    })
 }
 
 /// Turns arrays into tables by index, whose counts are pooled key by key.

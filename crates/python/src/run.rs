@@ -13,6 +13,7 @@ pub struct RunResult {
     json: String,
     series: Table,
     requests: Option<Table>,
+    chips: Option<Table>,
 }
 
 #[pymethods]
@@ -31,6 +32,11 @@ impl RunResult {
     fn requests(&self) -> Option<Table> {
         self.requests.clone()
     }
+
+    /// What each chip did, if the experiment asked for it.
+    fn chips(&self) -> Option<Table> {
+        self.chips.clone()
+    }
 }
 
 /// Run a plan.
@@ -45,7 +51,7 @@ pub fn run(
 ) -> PyResult<RunResult> {
     let plan: RunPlan = serde_json::from_str(plan_json)
         .map_err(|error| InputError::new_err(format!("not a run plan: {error}")))?;
-    let Finished { outcome, series, requests } = watched(py, progress, |reporter| {
+    let Finished { outcome, series, requests, chips } = watched(py, progress, |reporter| {
         flashkeel_experiment::run(&plan, seed, cache_dir.as_deref(), &mut |phase, fraction| {
             reporter.report(phase, fraction)
         })
@@ -54,5 +60,6 @@ pub fn run(
         json: serde_json::to_string(&outcome).expect("results are plain data"),
         series: Table::new(series),
         requests: requests.map(Table::new),
+        chips: chips.map(Table::new),
     })
 }

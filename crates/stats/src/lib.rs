@@ -27,7 +27,7 @@ pub use blame::BlameTable;
 pub use cause_totals::CauseTotals;
 pub use class::{Class, SizeClass};
 pub use column::Column;
-pub use config::MeasureConfig;
+pub use config::{ChipLogConfig, MeasureConfig};
 pub use digest::Digest;
 pub use distribution::Distribution;
 pub use explain::{CauseShare, Explanation, parse_percentile};

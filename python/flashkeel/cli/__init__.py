@@ -13,6 +13,7 @@ from flashkeel._core import InputError
 from flashkeel.cli.catalogue import list_, show
 from flashkeel.cli.compare import compare
 from flashkeel.cli.explain import explain
+from flashkeel.cli.map import map_
 from flashkeel.cli.plan import plan
 from flashkeel.cli.probe import predict, probe
 from flashkeel.cli.reproduce import reproduce
@@ -30,7 +31,7 @@ def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first."""
 
 
-for _command in (run, compare, explain, trace, plan, probe, predict, reproduce, list_, show):
+for _command in (run, compare, explain, map_, trace, plan, probe, predict, reproduce, list_, show):
     app.add_command(_command)
 
 

@@ -2,6 +2,7 @@
 
 use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
 
+use super::activity::{Activity, Interval};
 use super::held::Held;
 use super::operation::Stage;
 use super::queue::{ChipQueue, Pending};
@@ -32,6 +33,8 @@ pub struct Dispatcher {
     held: Held,
     held_cursor: usize,
     arrivals: u64,
+    /// Notes what chips do, while somebody wants to see it.
+    pub(super) activity: Option<Box<Activity>>,
 }
 
 impl Dispatcher {
@@ -51,6 +54,7 @@ impl Dispatcher {
             held: Held::new(chips as usize),
             held_cursor: 0,
             arrivals: 0,
+            activity: None,
         }
     }
 
@@ -63,6 +67,9 @@ impl Dispatcher {
         operation.stage = Stage::Arriving;
         self.arrivals += 1;
         let (chip, task) = (operation.chip, operation.task);
+        if let Some(activity) = &mut self.activity {
+            activity.arrives(now, chip, operation.purpose);
+        }
         self.loads[chip.0 as usize] += 1;
         if task == Task::Host {
             self.host_loads[(chip.0 / self.chips_per_channel) as usize] += 1;
@@ -117,7 +124,11 @@ impl Dispatcher {
                 }
                 return None;
             }
-            Step::Done => {}
+            Step::Done => {
+                if let Some(activity) = &mut self.activity {
+                    activity.rests(now, chip);
+                }
+            }
             turned @ (Step::Suspended | Step::Resumed) => {
                 self.turn(now, chip, turned, events);
                 return None;
@@ -209,6 +220,16 @@ impl Dispatcher {
         };
         let erase = if background.moves > 0 { self.array.timing().erase() } else { Span(0) };
         Span(background.service.0 - worked.0 + erase.0)
+    }
+
+    /// From now on notes what chips do in a window of time.
+    pub fn watch(&mut self, from: Time, to: Time) {
+        self.activity = Some(Box::new(Activity::new(from, to, self.loads.len())));
+    }
+
+    /// What chips have done in the window that is watched.
+    pub fn watched(&self) -> &[Interval] {
+        self.activity.as_ref().map_or(&[], |activity| activity.intervals())
     }
 
     /// The operation times in force.
@@ -324,6 +345,9 @@ impl Dispatcher {
             tracked: operation.tracked,
             slc: operation.slc,
         };
+        if let Some(activity) = &mut self.activity {
+            activity.begins(now, chip, operation.purpose);
+        }
         self.queues[chip.0 as usize].slot_meter.set_owner(now, Some(job.cause));
         self.array.start(now, chip, job, events);
     }

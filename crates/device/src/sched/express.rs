@@ -54,6 +54,9 @@ impl Dispatcher {
             return;
         }
         self.array.suspend(now, chip, events);
+        if let Some(activity) = &mut self.activity {
+            activity.rests(now, chip);
+        }
         queue.overtaken += 1;
         queue.paused = true;
         let first = queue.first_slot().expect("something is running");
@@ -71,6 +74,9 @@ impl Dispatcher {
             queue.paused = false;
             let first = queue.first_slot().expect("something was suspended");
             self.operations[first].stage = Stage::Running;
+            if let Some(activity) = &mut self.activity {
+                activity.goes_on(now, chip, self.operations[first].purpose);
+            }
             self.tell_waiting(now, chip);
             self.try_suspend(now, chip, events);
         }

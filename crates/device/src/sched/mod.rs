@@ -4,6 +4,7 @@
 //! the controller. A policy decides whose operation takes a free slot. A
 //! request to a busy chip never blocks one to an idle chip.
 
+mod activity;
 mod dispatcher;
 mod express;
 mod held;
@@ -11,6 +12,7 @@ mod operation;
 pub mod policy;
 mod queue;
 
+pub use activity::{Doing, Interval};
 pub use dispatcher::Dispatcher;
 pub use operation::{Operation, OperationId, Operations, Purpose, Task};
 pub use policy::{Arbiter, SchedulerConfig, Signals};

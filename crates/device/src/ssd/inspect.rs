@@ -1,5 +1,7 @@
 //! What a device tells of itself: counters, gauges, and its conservation laws.
 
+use flashkeel_engine::Time;
+
 use super::{Partition, Ssd};
 use crate::address::{BlockId, LOGICAL_PAGE_BYTES};
 use crate::config::Layout;
@@ -7,7 +9,7 @@ use crate::counters::{Counters, Report};
 use crate::flash::Endurance;
 use crate::ftl::Ftl;
 use crate::machine::Machine;
-use crate::sched::Task;
+use crate::sched::{Interval, Task};
 
 impl Ssd {
     /// What the device has done since its start or the last reset.
@@ -23,6 +25,17 @@ impl Ssd {
     /// Starts counting anew, as at the end of a warm-up.
     pub fn reset_counters(&mut self) {
         self.machine.counters = Counters::default();
+    }
+
+    /// From now on notes what each chip does in a window of time.
+    pub fn watch(&mut self, from: Time, to: Time) {
+        self.machine.dispatcher.watch(from, to);
+    }
+
+    /// What chips have done in the window that is watched, cut to it, in the
+    /// order in which it ended.
+    pub fn watched(&self) -> &[Interval] {
+        self.machine.dispatcher.watched()
     }
 
     /// Names of the gauges, in order.

@@ -142,7 +142,7 @@ def _lost(rates: list[int]) -> str:
     if not rates:
         return ""
     listed = ", ".join(map(str, rates))
-    return f"with time to spare semi-preemptive is the better one: at {listed} MB/s"
+    return f"at {listed} MB/s semi-preemptive has the lower p99.9"
 
 
 def _draw(

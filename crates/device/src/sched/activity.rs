@@ -1,0 +1,171 @@
+//! What each chip does when, and when reads of the host wait for it: a log of
+//! one window of time, for those who want to see it.
+
+use flashkeel_engine::Time;
+
+use super::Purpose;
+use crate::address::ChipId;
+
+/// What goes on at a chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It works on an operation.
+    Work(Purpose),
+    /// At least one read of the host waits for it.
+    Wait,
+}
+
+impl Doing {
+    /// The names used in results: those of purposes, and one for waiting.
+    pub const LABELS: [&'static str; Purpose::ALL.len() + 1] = {
+        let mut labels = ["read_waits"; Purpose::ALL.len() + 1];
+        let mut at = 0;
+        while at < Purpose::ALL.len() {
+            labels[at] = Purpose::ALL[at].label();
+            at += 1;
+        }
+        labels
+    };
+
+    /// Place of its name among [`LABELS`](Self::LABELS).
+    pub fn index(self) -> u8 {
+        match self {
+            Doing::Work(purpose) => purpose as u8,
+            Doing::Wait => Purpose::ALL.len() as u8,
+        }
+    }
+}
+
+/// A time in which one thing goes on at a chip, cut to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Chip of the device, channel by channel.
+    pub chip: u32,
+    /// What goes on.
+    pub doing: Doing,
+    /// Beginning.
+    pub start: Time,
+    /// End.
+    pub end: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    working: Option<(Purpose, Time)>,
+    waiting: u32,
+    waiting_since: Time,
+}
+
+/// The log of one window.
+#[derive(Clone, Debug)]
+pub(crate) struct Activity {
+    from: Time,
+    to: Time,
+    rows: Vec<Row>,
+    intervals: Vec<Interval>,
+}
+
+impl Activity {
+    pub fn new(from: Time, to: Time, chips: usize) -> Self {
+        let row = Row { working: None, waiting: 0, waiting_since: Time::ZERO };
+        Activity { from, to, rows: vec![row; chips], intervals: Vec::new() }
+    }
+
+    /// An operation is there for a chip.
+    pub fn arrives(&mut self, now: Time, chip: ChipId, purpose: Purpose) {
+        let row = &mut self.rows[chip.0 as usize];
+        if is_read_of_host(purpose) {
+            if row.waiting == 0 {
+                row.waiting_since = now;
+            }
+            row.waiting += 1;
+        }
+    }
+
+    /// A chip begins with an operation that was there for it.
+    pub fn begins(&mut self, now: Time, chip: ChipId, purpose: Purpose) {
+        let row = &mut self.rows[chip.0 as usize];
+        // Those that came before the log began are not counted.
+        if is_read_of_host(purpose) && row.waiting > 0 {
+            row.waiting -= 1;
+            if row.waiting == 0 {
+                let since = row.waiting_since;
+                self.add(chip, Doing::Wait, since, now);
+            }
+        }
+        self.goes_on(now, chip, purpose);
+    }
+
+    /// A chip takes an operation up again.
+    pub fn goes_on(&mut self, now: Time, chip: ChipId, purpose: Purpose) {
+        self.rows[chip.0 as usize].working = Some((purpose, now));
+    }
+
+    /// A chip is done with its operation, or breaks it off.
+    pub fn rests(&mut self, now: Time, chip: ChipId) {
+        if let Some((purpose, since)) = self.rows[chip.0 as usize].working.take() {
+            self.add(chip, Doing::Work(purpose), since, now);
+        }
+    }
+
+    fn add(&mut self, chip: ChipId, doing: Doing, start: Time, end: Time) {
+        let (start, end) = (start.max(self.from), end.min(self.to));
+        if start < end {
+            self.intervals.push(Interval { chip: chip.0, doing, start, end });
+        }
+    }
+
+    /// Everything in the window that has ended, in the order of its ends.
+    pub fn intervals(&self) -> &[Interval] {
+        &self.intervals
+    }
+}
+
+fn is_read_of_host(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::HostRead | Purpose::Rebuild)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHIP: ChipId = ChipId(1);
+
+    fn told(activity: &Activity) -> Vec<(&'static str, u64, u64)> {
+        let label = |doing: Doing| Doing::LABELS[usize::from(doing.index())];
+        let all = activity.intervals().iter();
+        all.map(|each| (label(each.doing), each.start.0, each.end.0)).collect()
+    }
+
+    #[test]
+    fn intervals_are_cut_to_the_window() {
+        let mut activity = Activity::new(Time(100), Time(200), 2);
+        activity.begins(Time(10), CHIP, Purpose::Erase);
+        activity.rests(Time(90), CHIP);
+        activity.begins(Time(90), CHIP, Purpose::HostWrite);
+        activity.rests(Time(120), CHIP);
+        activity.begins(Time(150), CHIP, Purpose::GcCopyback);
+        assert_eq!(told(&activity), [("host_write", 100, 120)]);
+        activity.rests(Time(300), CHIP);
+        assert_eq!(told(&activity), [("host_write", 100, 120), ("gc_copyback", 150, 200)]);
+    }
+
+    #[test]
+    fn a_chip_is_waited_for_from_the_first_read_that_comes_to_the_last_that_begins() {
+        let mut activity = Activity::new(Time(0), Time(1000), 2);
+        activity.begins(Time(10), CHIP, Purpose::Erase);
+        for at in [20, 30] {
+            activity.arrives(Time(at), CHIP, Purpose::HostRead);
+        }
+        activity.arrives(Time(40), CHIP, Purpose::HostWrite);
+        activity.rests(Time(50), CHIP);
+        activity.begins(Time(50), CHIP, Purpose::HostRead);
+        activity.rests(Time(60), CHIP);
+        activity.begins(Time(60), CHIP, Purpose::HostRead);
+        activity.rests(Time(65), CHIP);
+        assert_eq!(
+            told(&activity),
+            [("erase", 10, 50), ("host_read", 50, 60), ("read_waits", 20, 60), ("host_read", 60, 65)]
+        );
+    }
+}

@@ -31,9 +31,11 @@ use volume::{Drive, Seen, Volume};
 const STEPS: usize = 64;
 /// Steps of the time since a slow request ended.
 const SLOW_STEPS: usize = 6;
-/// Kinds of requests: reads and writes, either starting a flush that they wait
-/// for or not.
+/// Kinds of requests: reads and writes, either waiting for a flush that they
+/// start themselves or not.
 const KINDS: usize = 4;
+/// Sizes of requests told apart: a page, up to 7, up to 31, and more.
+const SIZES: usize = 4;
 /// Least and greatest probability from which on a request is called slow.
 const CALL: (f32, f32) = (0.08, 0.7);
 /// Part of the normal requests that may be called slow. The paper's drives have
@@ -135,7 +137,7 @@ impl Engine {
             volumes: vec![Volume::NEW; model.volumes()],
             phases,
             intervals: Intervals::new(),
-            busy: History::new(KINDS * 3 * SLOW_STEPS * STEPS),
+            busy: History::new(SIZES * KINDS * 3 * SLOW_STEPS * STEPS),
             silence: History::new(2 * DEBTS * PLACES * STEPS),
             silences: Silences::default(),
             switch: Switch::new(),
@@ -206,15 +208,21 @@ impl Engine {
         let fills = !is_read && drive.buffer_pages > 0 && volume.pending + pages >= drive.buffer_pages;
         let mut wait_ns = until(if is_read { volume.flush_end } else { volume.room_from });
         let flushed_by_read = is_read && drive.is_flushed_by_reads && volume.pending > 0;
-        let own_flush = flushed_by_read || (fills && drive.is_fore);
+        let mut own_flush = flushed_by_read || (fills && drive.is_fore);
         if own_flush {
             wait_ns += if is_read { drive.read_flush_ns } else { drive.flush_ns };
+        } else if fills && volume.pending + pages > drive.buffer_pages && volume.flush_end > now {
+            // Its last pages find the buffer full while the one before is flushed.
+            own_flush = true;
+            wait_ns = wait_ns.max(until(volume.flush_end));
         }
         let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
         let kind = usize::from(is_read) + 2 * usize::from(own_flush);
         let since_flush = if own_flush { 0 } else { now.0.saturating_sub(volume.flush_start.0) };
         let since_slow = now.0.saturating_sub(volume.slow_end.0);
         let slow_step = (quarter_octaves(since_slow, 4 * SLOW_STEPS) / 4).min(SLOW_STEPS - 1);
+        let octave = (request.sectors.div_ceil(8).max(1).ilog2() as usize).div_ceil(2);
+        let kind = octave.min(SIZES - 1) * KINDS + kind;
         let busy = ((kind * 3 + volume.seen as usize) * SLOW_STEPS + slow_step) * STEPS
             + quarter_octaves(since_flush, STEPS);
         let quiet_ns = if self.ids.is_empty() { now.0.saturating_sub(self.active.0) } else { 0 };

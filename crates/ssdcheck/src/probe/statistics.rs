@@ -51,17 +51,20 @@ pub(super) fn variation(values: &[u64]) -> f64 {
 }
 
 /// How much further than those of the first sample, on either side, intervals
-/// may lie and still count as like them; and how far from its median the slack
-/// may reach.
+/// may lie and still count as like them; how far from its middle the slack may
+/// reach; and the part of the sample, on either side, that is left out of it.
 const SLACK: f64 = 0.1;
 const FAR: f64 = 0.35;
+const STRAYS: f64 = 0.05;
 
 /// Probability that intervals as different as these come from one
 /// distribution: the chi-squared test over five bins: what the first sample
 /// covers, what lies beside that, and what lies far off.
 pub(super) fn same_distribution(a: &[u64], b: &[u64]) -> f64 {
-    let middle = median(&mut a.to_vec()) as f64;
-    let (least, most) = (a.iter().min().copied().unwrap_or(0), a.iter().max().copied().unwrap_or(0));
+    let mut sorted = a.to_vec();
+    // Intervals may come in two lengths, in turn.
+    let middle = (quantile(&mut sorted, 0.25) + quantile(&mut sorted, 0.75)) as f64 / 2.0;
+    let (least, most) = (quantile(&mut sorted, STRAYS), quantile(&mut sorted, 1.0 - STRAYS));
     let low = (least as f64 * (1.0 - SLACK)).max(middle * (1.0 - FAR)).min(least as f64);
     let high = (most as f64 * (1.0 + SLACK)).min(middle * (1.0 + FAR)).max(most as f64);
     let edges = [low * 0.5, low, high, high * 1.5].map(|edge| edge as u64);
@@ -138,6 +141,11 @@ mod tests {
         assert!(same_distribution(&a, &b) > 0.9);
         assert!(same_distribution(&a, &c) < 1e-9);
         assert_eq!(same_distribution(&[5; 30], &[5; 30]), 1.0);
+        // Two lengths in turn, a little different; and strays that cover nothing.
+        let in_turn = |a, b| (0..70).map(|i| if i % 2 == 0 { a } else { b }).collect::<Vec<u64>>();
+        assert!(same_distribution(&in_turn(243, 333), &in_turn(234, 342)) > 0.9);
+        let strays: Vec<u64> = [264, 880].into_iter().chain((0..68).map(|i| 512 + i * 2)).collect();
+        assert!(same_distribution(&strays, &in_turn(742, 394)) < 1e-9);
         assert!(same_distribution(&[50; 30], &[66; 30]) < 1e-9);
     }
 

@@ -43,7 +43,8 @@ _SUSPENSION = Claim(
 )
 _BEST = Claim(
     "best",
-    "all of ttFlash with suspension is the best combination at six nines",
+    "where an operation is suspended up to eight times, all of ttFlash with suspension is the best "
+    "combination at six nines",
     "with the best scheduler of each way, with and without suspension, it has the lowest p99.9999 "
     "of small reads of the four best at p99.999, by more than the 95 % intervals leave open",
     None,

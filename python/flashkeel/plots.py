@@ -75,7 +75,7 @@ def tails(result: Result) -> Figure:
     from matplotlib.figure import Figure
 
     latency_class = common_class(result.runs)
-    figure = Figure(figsize=(12, 5.2), layout="constrained")
+    figure = Figure(figsize=(12, max(5.2, 0.3 * len(result.runs))), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
     words = latency_class.replace("_", " ")
     figure.suptitle(f"{result.title}: latency of {words}s ({workload_kind(result.runs)})")

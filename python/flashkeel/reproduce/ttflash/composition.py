@@ -64,7 +64,7 @@ _LIMIT = Claim(
     None,
 )
 _MANY = 1000
-"""About eight to each page that a move takes along."""
+"""About 16 to each page that a move takes along."""
 
 
 def _measure(session: Session) -> Outcome:

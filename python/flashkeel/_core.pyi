@@ -117,6 +117,12 @@ def write_profiles() -> str:
 def demand_names(path: str) -> str:
     """Return the names of the series of a write demand, a list."""
 
+def demand_similarity(traffic_json: str, period_s: int, share: float, seed: int) -> float | None:
+    """Return the share of periods whose demand is within `share` of the period's before.
+
+    None where the traffic has fewer than two periods.
+    """
+
 def list_names(kind: Literal["presets", "policies", "profiles", "experiments"]) -> str:
     """Return a list of names, or for policies the axes, each with its policies."""
 

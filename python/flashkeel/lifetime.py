@@ -182,6 +182,18 @@ def demand_names(path: Path) -> list[str]:
     return names
 
 
+def similarity(
+    traffic: Mapping[str, Any], period_s: int, share: float, seed: int = 1
+) -> float | None:
+    """Return how cyclic a traffic is.
+
+    The share of its periods of `period_s` seconds in which the demand differs from that of the
+    period before by less than `share` of it (READY, "Cyclical Behaviors of Enterprise Workloads");
+    None where it has fewer than two periods.
+    """
+    return _core.demand_similarity(json.dumps(dict(traffic)), period_s, share, seed)
+
+
 def _giga(value: float | None) -> float | None:
     return None if value is None else value / 1e9
 

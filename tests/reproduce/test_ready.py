@@ -15,6 +15,7 @@ IDLE_ON_PROJ = {"DT": EVEN, "READY": EVEN | {"proj": 0.001}}
 
 def test_what_was_put_in_is_not_called_reproduced():
     found = demand.STUDY.measure(Session(quick=True)).findings
+    assert found["cyclic"].holds is None and found["cyclic"].measured["proxy"] > 0.9
     assert found["plain"].holds is None and "formula" in found["plain"].reason
     assert found["recovery"].holds is None and "calibrated" in found["recovery"].reason
 
@@ -45,6 +46,8 @@ def test_recorded_demands_are_judged_where_the_file_is_given(tmp_path):
     found = real.STUDY.measure(Session(quick=True, traces=tmp_path)).findings
     assert found["guarantee"].measured["NT"] == 0
     assert found["guarantee"].holds is True
+    # Demands of 1, 2, 3, 1 … differ by more than 30 % but for those from 2 to 3, at 50 %.
+    assert found["cyclic"].measured == 0 and found["cyclic"].holds is False
     assert found["cost"].holds is not None
 
 

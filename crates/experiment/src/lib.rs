@@ -25,8 +25,8 @@ pub use catalog::{EXPERIMENTS, list, show};
 pub use document::{Experiment, RunPlan, Variant, resolve, resolve_device, resolve_watched};
 pub use error::Error;
 pub use lifetime::{
-    Blocks, Drive, Endured, Guard, Lifetime, LifetimePlan, Method, Moment, Response, demand_names, lifetime,
-    write_profiles,
+    Blocks, Drive, Endured, Guard, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
+    demand_similarity, lifetime, write_profiles,
 };
 pub use outcome::{RunOutcome, TenantOutcome, explain, merge};
 pub use predict::{Predicted, predict};

@@ -119,6 +119,12 @@ pub fn demand_names(path: PathBuf) -> PyResult<String> {
     experiment::demand_names(&path).map(json).map_err(exception)
 }
 
+/// Share of a traffic's periods in which the demand is like that of the period before.
+#[pyfunction]
+pub fn demand_similarity(traffic_json: &str, period_s: u64, share: f64, seed: u64) -> PyResult<Option<f64>> {
+    experiment::demand_similarity(traffic_json, period_s, share, seed).map_err(exception)
+}
+
 /// List `presets`, `policies`, `profiles` or `experiments`, as JSON.
 #[pyfunction]
 pub fn list_names(kind: &str) -> PyResult<String> {

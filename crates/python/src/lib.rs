@@ -18,8 +18,8 @@ mod _core {
     use crate::{
         errors::InputError,
         functions::{
-            demand_names, explain, lifetime, list_names, merge, reference, resolve, schema, show,
-            trace_convert, trace_info, trace_synth, version, write_profiles,
+            demand_names, demand_similarity, explain, lifetime, list_names, merge, reference, resolve,
+            schema, show, trace_convert, trace_info, trace_synth, version, write_profiles,
         },
         run::{RunResult, run},
         ssdcheck::{Predictor, predict, probe, resolve_device},

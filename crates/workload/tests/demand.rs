@@ -27,7 +27,8 @@ fn profiles_have_the_volume_of_their_traces() {
         assert!(demand.is_synthetic && demand.notes[0].contains("synthetic"));
         assert_eq!(demand.length(), Span::from_secs(u64::from(known.hours) * 3_600));
         assert!((demand.bytes_per_day() / (known.gb_per_hour * 24e9) - 1.0).abs() < 1e-9);
-        // The lifetimes that the paper gives without throttling and recovery.
+        // Lifetimes without throttling and recovery. The paper does not print
+        // them; they follow from what it prints, by its own formula.
         let days =
             f64::from(known.capacity_gb) * 3_000e9 / (demand.bytes_per_day() * known.write_amplification);
         let years = [1.15, 3.25, 0.95, 1.10, 1.07][PROFILES.iter().position(|p| p == known).unwrap()];

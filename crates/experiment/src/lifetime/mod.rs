@@ -127,6 +127,24 @@ pub fn demand_names(path: &Path) -> Result<Vec<String>, Error> {
     Ok(Series::names(path)?)
 }
 
+/// Share of the periods of `period_s` seconds in which a traffic's demand differs from that of
+/// the period before by less than `share` of it; none where there are fewer than
+/// two periods.
+///
+/// # Errors
+/// [`Error::Input`] for a wrong traffic or input.
+pub fn demand_similarity(
+    traffic_json: &str,
+    period_s: u64,
+    share: f64,
+    seed: u64,
+) -> Result<Option<f64>, Error> {
+    let value =
+        serde_json::from_str(traffic_json).map_err(|error| Error::Input(format!("traffic: {error}")))?;
+    let traffic: Traffic = Node::from_json(value, &Origin::Default).read()?;
+    Ok(traffic.policy().load(seed)?.similarity(Span::from_secs(period_s), share))
+}
+
 impl LifetimePlan {
     /// Finds the lifetime with a seed.
     ///

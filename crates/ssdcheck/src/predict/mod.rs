@@ -37,10 +37,10 @@ const KINDS: usize = 4;
 /// Sizes of requests told apart: a page, up to 7, up to 31, and more.
 const SIZES: usize = 4;
 /// Least and greatest probability from which on a request is called slow.
-const CALL: (f32, f32) = (0.08, 0.95);
+const CALL: (f32, f32) = (0.08, 0.7);
 /// Part of the normal requests that may be called slow. The paper's drives have
 /// 1.0 to 0.3 % (§V-B).
-const FALSE_CALLS: f32 = 0.0095;
+const FALSE_CALLS: f32 = 0.009;
 /// Requests over which the share of slow ones is taken.
 const SHARE_MEMORY: f32 = 512.0;
 const FALSE_MEMORY: f32 = 4_096.0;

@@ -36,7 +36,9 @@ const SLOW_STEPS: usize = 6;
 const KINDS: usize = 4;
 /// Sizes of requests told apart: a page, up to 7, up to 31, and more.
 const SIZES: usize = 4;
-/// Least and greatest probability from which on a request is called slow.
+/// Least and greatest probability from which on a request is called slow. Where
+/// much is slow a greater one would keep false calls within their share, but
+/// schedulers lose more by what is missed.
 const CALL: (f32, f32) = (0.08, 0.7);
 /// Part of the normal requests that may be called slow. The paper's drives have
 /// 1.0 to 0.3 % (§V-B).

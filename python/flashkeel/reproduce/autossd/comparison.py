@@ -97,7 +97,8 @@ def measure(session: Session, printed: tuple[Reductions, ...], intensity: float)
     return Outcome(
         findings,
         basis({f"{p} {s}": run for (p, s), run in runs.items()}),
-        f"{described(session)}; {length(session)}, {rate}; reads up to 64 KiB",
+        f"{described(session)}; {length(session)}, {rate}; reads up to 64 KiB; "
+        "rain's stripes are scrubbed whole",
         partial(_draw, runs, rate),
     )
 

@@ -405,11 +405,12 @@ impl Blocks {
     }
 
     /// Gives every block in use a random read count below `limit`, as past
-    /// reads would have left it (AutoSSD, "Workload and Test Settings").
+    /// reads would have left it (AutoSSD, "Workload and Test Settings"). The
+    /// blocks of a stripe have the same: they were erased together.
     pub fn randomise_read_counts(&mut self, limit: u32, random: &mut Stream) {
         let parts = self.read_counts.chunks_mut(self.width as usize);
         for (counts, _) in parts.zip(&self.states).filter(|(_, state)| **state != BlockState::Free) {
-            counts.fill_with(|| random.below(u64::from(limit)) as u32);
+            counts.fill(random.below(u64::from(limit)) as u32);
         }
     }
 }

@@ -25,6 +25,7 @@ YEAR_DAYS = 365.0
 TARGET_TOLERANCE = 0.005
 """Share of the required lifetime by which a life may miss it: an epoch or two of rounding."""
 _LEVELS = (0.05, 0.5, 0.95)
+_BLOCK_PERCENTS = ("1", "10", "50", "90", "99")
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,15 @@ class Estimate:
         held = [life["response"] for life in self.lives if life["response"] is not None]
         return statistics.fmean(r["delay_quantiles_ns"][at] for r in held) if held else None
 
+    def wear_over_mean(self) -> dict[str, float] | None:
+        """Return the wear that so many percent of the blocks are not above, over the mean."""
+        seen = [life["blocks"]["quantiles_over_mean"] for life in self.lives if life["blocks"]]
+        if not seen:
+            return None
+        return dict(
+            zip(_BLOCK_PERCENTS, map(statistics.fmean, zip(*seen, strict=True)), strict=True)
+        )
+
     @property
     def notes(self) -> list[str]:
         """What whoever reads the result must know."""
@@ -146,6 +156,7 @@ def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
         },
         "blocks": {
             "max_over_mean": chosen.mean("blocks", "max_over_mean"),
+            "percentiles_over_mean": chosen.wear_over_mean(),
             "first_worn_years": chosen.mean("blocks", "first_worn_years"),
         },
         "throttle": {

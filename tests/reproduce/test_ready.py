@@ -29,6 +29,15 @@ def test_the_factor_must_hold_where_writes_are_held_too():
     assert response._factor(means, dict.fromkeys(PROFILES, 4.4), EVEN).holds is True
 
 
+def test_dynamic_lies_between_only_where_it_is_faster_than_a_cap():
+    means = {"ST": dict.fromkeys(PROFILES, 20.0), "READY": dict.fromkeys(PROFILES, 10.0)}
+    assert response._between(means | {"DT": dict.fromkeys(PROFILES, 15.0)}).holds is True
+    level = dict.fromkeys(PROFILES, 15.0) | {"proxy": 20.0}
+    found = response._between(means | {"DT": level})
+    assert found.holds is False and "on proxy" in found.reason
+    assert response._between(means | {"DT": dict.fromkeys(PROFILES, 9.0)}).holds is False
+
+
 def test_variation_is_judged_under_both_throttles():
     for judge in (response._swings, response._unpredictable):
         assert judge(VARIED, HELD).holds is True

@@ -146,6 +146,11 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
     return {"policy": "constant", "per_day": f"{round(volume * 1e9)}B"}
 
 
+def _spread(estimate: Estimate) -> str:
+    wear = estimate.wear_over_mean()
+    return "–" if wear is None else " ".join(units.ratio(wear[at]) for at in ("1", "50", "99"))
+
+
 def _print(free: Estimate, held: Estimate) -> None:
     if held.is_infinite:
         click.echo("Lifetime: infinite; the traffic has no writes.")
@@ -162,6 +167,7 @@ def _print(free: Estimate, held: Estimate) -> None:
             "first block worn out, not before",
             lambda e: _years(e.mean("blocks", "first_worn_years")),
         ),
+        ("wear of a block over mean, p1 p50 p99", _spread),
         ("most worn block over mean", lambda e: units.ratio(e.mean("blocks", "max_over_mean"))),
         ("write amplification", lambda e: units.ratio(e.mean("endured", "write_amplification"))),
         ("  measured on the model", _measured),

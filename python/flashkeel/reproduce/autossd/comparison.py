@@ -216,20 +216,25 @@ def _draw(runs: Runs, rate: str) -> Figure:
     figure = Figure(figsize=(9, 7), layout="constrained")
     names = [*PROFILES, "geo. mean"]
     for axes, metric in zip(figure.subplots(3, 1, sharex=True), _METRICS, strict=True):
+        judged = _judged(runs, metric)
         for index, system in enumerate(SYSTEMS):
             ratios = [
                 _value(runs[p, system], metric) / _value(runs[p, _MEASURED_AGAINST], metric)
                 for p in PROFILES
             ]
             places = [at + (index - 1.5) * 0.2 for at in range(len(names))]
-            axes.bar(places, [*ratios, geometric_mean(ratios)], width=0.2, label=system)
+            bars = axes.bar(places, [*ratios, geometric_mean(ratios)], width=0.2, label=system)
+            for bar, name in zip(bars, names, strict=True):
+                if name not in judged and len(judged) < len(PROFILES):
+                    bar.set_alpha(0.4)
         axes.axhline(1, color="black", linewidth=0.6)
         axes.set_yscale("log")
         axes.set_ylabel(f"{metric} / rain's")
         axes.grid(axis="y", alpha=0.3)
     axes.set_xticks(range(len(names)), names)
     first = figure.axes[0]
-    first.legend(frameon=False, ncols=4, loc="upper left")
+    handles, labels = first.get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, ncols=4, loc="outside lower center")
     kind = "synthetic" if any(run.synthetic for run in runs.values()) else "recorded"
-    first.set_title(f"Small reads under {kind} traces, {rate}")
+    first.set_title(f"Small reads under {kind} traces, {rate}; pale: too few samples")
     return figure

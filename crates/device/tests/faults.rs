@@ -327,11 +327,17 @@ prop_compose! {
         scheduler in prop::sample::select(vec!["fifo", "priority", "fair", "debit"]),
         flush in prop::sample::subsequence(vec!["page", "full", "watermark", "timeout"], 1..5),
         suspension in prop::bool::ANY,
+        (planes, multi_plane) in prop::sample::select(vec![(1, false), (2, false), (2, true)]),
     ) -> DeviceConfig {
         let mut config = striped();
         config.geometry.page_size = Bytes(page_size);
         config.geometry.blocks_per_plane = 32;
-        config.logical_capacity = Bytes(if width == 2 { 500 } else { 700 } * page_size);
+        // Copyback stays in its plane: it needs one plane, or all of them at once.
+        let planes = if movement == "plane-blocking" && !multi_plane { 1 } else { planes };
+        config.geometry.planes_per_chip = planes;
+        config.geometry.multi_plane = multi_plane;
+        let pages = if width == 2 { 500 } else { 700 };
+        config.logical_capacity = Bytes(pages * u64::from(planes) * page_size);
         config.redundancy = policy(json!({ "policy": "logical", "pages": width, "update": update }));
         config.gc.movement = policy(movement);
         config.gc.rotation = policy(rotation);
@@ -369,7 +375,10 @@ proptest! {
             let chip = random.below(8) as u32;
             let fault = match random.below(4) {
                 0 => Fault::Page { chip, block: random.below(32) as u32, page: random.below(8) as u32 },
-                1 => Fault::Plane { chip, plane: 0 },
+                1 => {
+                    let plane = random.below(u64::from(config.geometry.planes_per_chip)) as u32;
+                    Fault::Plane { chip, plane }
+                }
                 2 => Fault::Chip(chip),
                 _ => Fault::Channel(chip / 2),
             };

@@ -8,15 +8,13 @@ use common::{info, replay};
 use flashkeel_workload::trace::Fold;
 use flashkeel_workload::{Trace, TraceInfo};
 
-/// A trace from `FLASHKEEL_TRACES`, or from `shared/traces` beside the
-/// repository.
+/// A trace from the folder `FLASHKEEL_TRACES`.
 fn trace(name: &str) -> Option<Trace> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces"));
-    let path = std::env::var_os("FLASHKEEL_TRACES").map_or_else(beside, PathBuf::from).join(name);
-    if path.exists() {
+    let path = std::env::var_os("FLASHKEEL_TRACES").map(|folder| PathBuf::from(folder).join(name));
+    if let Some(path) = path.filter(|path| path.exists()) {
         return Some(Trace::new(path));
     }
-    println!("skipped: {name} is not there");
+    println!("skipped: {name} is not in FLASHKEEL_TRACES");
     None
 }
 

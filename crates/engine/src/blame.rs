@@ -219,13 +219,7 @@ impl Ledger {
             }
             mask
         };
-        self.owners() & GC != 0
-    }
-
-    /// Bit set of the causes that own any time.
-    #[inline]
-    pub fn owners(&self) -> u32 {
-        (0..).zip(&self.0).fold(0, |owners, (cause, ns)| owners | u32::from(*ns > 0) << cause)
+        (0..Cause::COUNT).filter(|i| GC >> i & 1 == 1).fold(0, |any, i| any | self.0[i]) > 0
     }
 
     /// (cause, nanoseconds) pairs, in ledger order, zeros included.

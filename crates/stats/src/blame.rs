@@ -73,13 +73,12 @@ impl Sums {
     #[inline]
     fn record(&mut self, ledger: &Ledger) {
         self.count += 1;
-        let mut owners = ledger.owners();
-        while owners != 0 {
-            let cause = Cause::ALL[owners.trailing_zeros() as usize];
-            let owned = &mut self.owned[cause as usize];
-            owned.ns = owned.ns.wrapping_add(ledger.ns(cause));
-            owned.requests += 1;
-            owners &= owners - 1;
+        for (owned, &cause) in self.owned.iter_mut().zip(Cause::ALL) {
+            let ns = ledger.ns(cause);
+            if ns > 0 {
+                owned.ns = owned.ns.wrapping_add(ns);
+                owned.requests += 1;
+            }
         }
     }
 

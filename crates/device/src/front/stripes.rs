@@ -123,6 +123,7 @@ impl Ssd {
     }
 
     /// Flushes a stripe, if as much as that may be in flight.
+    #[inline(never)]
     fn flush_stripe_if_allowed(&mut self, now: Time, part: usize, stripe: u32) -> bool {
         let occupancy = self.partitions[part].buffer.occupancy;
         let written = self.pending_pages(part, stripe);

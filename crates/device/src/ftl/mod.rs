@@ -271,7 +271,7 @@ impl Ftl {
 
     /// Gives `lpn` a new home; a former copy in flash becomes garbage.
     /// Returns the former home.
-    #[inline]
+    #[inline(always)]
     pub fn move_home(&mut self, lpn: Lpn, home: Home) -> Home {
         let former = self.map.set_home(lpn, home);
         if former.0 < self.map.ppns() {

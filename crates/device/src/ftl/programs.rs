@@ -112,8 +112,9 @@ impl Ftl {
         let operation = &mut machine.dispatcher.operations[id];
         let page = place.block.0 * self.pages_per_block + place.page;
         self.aim(operation, page);
-        // The map entries will be wanted when the program is done.
-        let mut entry = operation.entries;
+        // The map entries will be wanted when the program is done. Those of the
+        // host have just been changed.
+        let mut entry = if writer == Writer::Host { NONE } else { operation.entries };
         while entry != NONE {
             self.map.prefetch(self.entries[entry].lpn);
             entry = self.entries.next(entry);

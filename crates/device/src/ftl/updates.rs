@@ -151,7 +151,8 @@ impl Ftl {
             let Some(ppn) = self.flash_copy(lpn) else { return false };
             let page = ppn.0 / self.slots_per_page;
             let is_lost = self.is_lost(ppn);
-            if !is_lost && !pages.contains(&page) {
+            // Only several pages of the host can share a flash page.
+            if !is_lost && (self.slots_per_page == 1 || !pages.contains(&page)) {
                 pages.push(page);
             }
             is_lost

@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from flashkeel.reproduce import works
+from flashkeel.reproduce import report, works
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, Verdict
+from matplotlib.figure import Figure
 
 KEYS = {"id", "claim", "rule", "paper", "measured", "holds", "reason", "basis"}
 
@@ -35,6 +37,16 @@ def test_out_keeps_verdicts(cli, toy, tmp_path):
     outcome = cli("reproduce", "toy", "--quick", "--out", tmp_path / "out")
     assert f"Wrote {tmp_path / 'out' / 'verdicts.json'}" in outcome.out
     assert len(json.loads((tmp_path / "out/verdicts.json").read_text())) == 2
+
+
+def test_a_picture_says_what_it_rests_on(tmp_path):
+    claim = Claim("c", "a claim", "a rule", None)
+    figure = Figure()
+    outcome = Outcome({"c": Finding(1.0, True)}, "synthetic", "none", lambda: figure)
+    study = Study("toy/drawn", "A toy", (claim,), lambda session: outcome)
+    files = report.save([Verdict(study, claim, outcome.findings["c"], outcome)], tmp_path)
+    assert [file.name for file in files] == ["verdicts.json", "toy-drawn.png"]
+    assert [text.get_text() for text in figure.texts] == ["basis: synthetic"]
 
 
 def test_an_unknown_id_is_refused_with_a_suggestion(cli):

@@ -111,10 +111,14 @@ def save(verdicts: Sequence[Verdict], directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     written = [directory / VERDICTS]
     written[0].write_text(to_json(verdicts) + "\n", encoding="utf-8")
-    drawn = {v.study.id: v.outcome.picture for v in verdicts if v.outcome.picture is not None}
-    for name, draw in drawn.items():
+    drawn = {v.study.id: v.outcome for v in verdicts if v.outcome.picture is not None}
+    for name, outcome in drawn.items():
         path = directory / f"{name.replace('/', '-')}.png"
+        assert outcome.picture is not None
         with matplotlib.rc_context({"font.size": 9}):
-            draw().savefig(path, dpi=130)
+            figure = outcome.picture()
+            # Below everything: no picture goes about without saying what it rests on.
+            figure.text(0.995, -0.01, f"basis: {outcome.basis}", ha="right", va="top", color="gray")
+            figure.savefig(path, dpi=130, bbox_inches="tight")
         written.append(path)
     return written

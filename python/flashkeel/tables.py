@@ -118,11 +118,17 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
         changes = {"input": changes[all_runs[0].name]}
     unmeasured = [run.name for run in all_runs if not run.data["requests"]]
     refused = [(run.name, run.data["invalid_requests"]) for run in all_runs]
+    lost = [(run.name, run.data["lost_requests"]) for run in all_runs]
     return [
         *(f"Note: {name}: no request was measured" for name in unmeasured),
         *(
             f"Note: {name}: the device refused {count:,} requests"
             for name, count in refused
+            if count
+        ),
+        *(
+            f"Note: {name}: {count:,} reads asked for data that failed flash has lost"
+            for name, count in lost
             if count
         ),
         *(f"Note: {note}" for note in found),

@@ -39,6 +39,7 @@ def known_run():
             "waf": None,
             "erases": 12,
             "invalid_requests": 0,
+            "lost_requests": 0,
             "gc_blocked_fraction": 0.0123,
             "small_read": reads,
             "read": reads,

@@ -78,3 +78,9 @@ def test_refused_requests_are_told(known_run):
     assert tables.notes([known_run("a", invalid_requests=1200)]) == [
         "Note: a: the device refused 1,200 requests"
     ]
+
+
+def test_reads_of_lost_data_are_told(known_run):
+    assert tables.notes([known_run("a", lost_requests=3)]) == [
+        "Note: a: 3 reads asked for data that failed flash has lost"
+    ]

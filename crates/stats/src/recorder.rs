@@ -76,9 +76,16 @@ impl Recorder {
             return;
         }
         self.totals.requests += 1;
-        if completion.status != Status::Ok {
-            self.totals.invalid += 1;
-            return;
+        match completion.status {
+            Status::Ok => {}
+            Status::Invalid => {
+                self.totals.invalid += 1;
+                return;
+            }
+            Status::Lost => {
+                self.totals.lost += 1;
+                return;
+            }
         }
         let latency = completion.time.since(submitted);
         let bytes = request.bytes();

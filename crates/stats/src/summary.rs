@@ -13,6 +13,7 @@ use crate::{
 pub(crate) struct Totals {
     pub requests: u64,
     pub invalid: u64,
+    pub lost: u64,
     pub gc_blocked: u64,
     pub not_logged: u64,
 }
@@ -29,8 +30,11 @@ pub struct Summary {
     pub digest: Digest,
     /// Requests measured: all but those submitted during the warm-up.
     pub requests: u64,
-    /// Requests among them that ended in an error; in no distribution.
+    /// Requests among them that the device refused; in no distribution.
     pub invalid_requests: u64,
+    /// Reads among them that asked for data which failed flash has lost for
+    /// good; in no distribution.
+    pub lost_requests: u64,
     /// Simulated time measured, after the warm-up; of pooled runs, the sum.
     pub simulated_s: f64,
     /// Requests with any cause of garbage collection in their ledger.
@@ -67,6 +71,7 @@ struct SavedSummary {
     digest: Digest,
     requests: u64,
     invalid_requests: u64,
+    lost_requests: u64,
     gc_blocked: u64,
     requests_not_logged: u64,
     detail: Detail,
@@ -77,6 +82,7 @@ impl From<SavedSummary> for Summary {
         let totals = Totals {
             requests: saved.requests,
             invalid: saved.invalid_requests,
+            lost: saved.lost_requests,
             gc_blocked: saved.gc_blocked,
             not_logged: saved.requests_not_logged,
         };
@@ -121,6 +127,7 @@ impl Summary {
             digest,
             requests: totals.requests,
             invalid_requests: totals.invalid,
+            lost_requests: totals.lost,
             simulated_s: measured.as_secs_f64(),
             gc_blocked: totals.gc_blocked,
             gc_blocked_fraction: match totals.requests {
@@ -150,6 +157,7 @@ impl Summary {
         let totals = Totals {
             requests: self.requests.saturating_add(other.requests),
             invalid: self.invalid_requests.saturating_add(other.invalid_requests),
+            lost: self.lost_requests.saturating_add(other.lost_requests),
             gc_blocked: self.gc_blocked.saturating_add(other.gc_blocked),
             not_logged: self.requests_not_logged.saturating_add(other.requests_not_logged),
         };

@@ -5,7 +5,7 @@ mod support;
 use flashkeel_engine::{
     Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
 };
-use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog, Series};
+use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog, Series, Summary};
 use support::{Sample, feed, feed_one, read};
 
 fn column(columns: &[(String, Column)], name: &str) -> Column {
@@ -42,10 +42,17 @@ fn requests_that_end_in_an_error_are_counted_apart() {
     let mut recorder = support::recorder();
     feed_one(&mut recorder, RequestId(0), &read(1_000), Status::Ok);
     feed_one(&mut recorder, RequestId(1), &read(9_000), Status::Invalid);
+    feed_one(&mut recorder, RequestId(2), &read(9_000), Status::Lost);
+    feed_one(&mut recorder, RequestId(3), &read(9_000), Status::Lost);
     let summary = recorder.finish(Time(1), &[]).summary;
-    assert_eq!((summary.requests, summary.invalid_requests), (2, 1));
+    assert_eq!((summary.requests, summary.invalid_requests, summary.lost_requests), (4, 1, 2));
     assert_eq!(summary.read.count, 1);
     assert_eq!(summary.blame_ns.total(), 1_000);
+
+    let text = serde_json::to_string(&summary).unwrap();
+    let mut pooled: Summary = serde_json::from_str(&text).unwrap();
+    pooled.merge(&summary);
+    assert_eq!((pooled.requests, pooled.invalid_requests, pooled.lost_requests), (8, 2, 4));
 }
 
 #[test]

@@ -203,11 +203,16 @@ def _ratio(runs: Runs, system: str, profiles: Sequence[str]) -> float:
 
 def _bursty(runs: Runs) -> Finding:
     judged = _judged(runs, "p99.9999")
-    found = _reductions(runs, "p99.9999", PROFILES)
+    enough = set(judged) >= _BURSTY
+    # All are shown where there is no verdict.
+    found = _reductions(runs, "p99.9999", judged if enough else PROFILES)
     order = sorted(found, key=found.__getitem__, reverse=True)
     holds = order[0] in _BURSTY and set(order[:4]) >= _BURSTY
-    enough = set(judged) >= _BURSTY
-    return Finding({p: found[p] for p in order}, holds if enough else None, _left_out(judged))
+    return Finding(
+        {p: found[p] for p in order},
+        _verdict(holds, judged) if enough else None,
+        _left_out(judged),
+    )
 
 
 def _draw(runs: Runs, rate: str) -> Figure:

@@ -31,7 +31,7 @@ _FEWEST = 3
 _FEWEST_SHARES = 100
 """Windows of 100 ms that a verdict about shares needs."""
 _START_BELOW = 128
-"""Free blocks below which collection starts and its share has an error to follow (§4.2)."""
+"""Free blocks below which collection starts, and what its share's error counts from (§4.2)."""
 _SERIES_HOURS = 1.8
 """As long as a time series keeps windows of 100 ms: 65,536 of them."""
 
@@ -72,9 +72,8 @@ def claims(task: Task, window_s: int, *, follows: bool) -> tuple[Claim, ...]:
     share = Claim(
         "follows",
         "the share's ridges match the valleys of the free blocks",
-        f"over the windows of 100 ms with fewer than {_START_BELOW} free blocks (with more the "
-        "share rests at its least), shares are larger where fewer are free: the correlation is "
-        "below -0.3",
+        f"over all windows of 100 ms with {task.name} at work, shares are larger where fewer "
+        "blocks are free: the correlation is below -0.3",
         None,
     )
     return (bounded, share) if follows else (bounded,)
@@ -149,15 +148,30 @@ def _bounded(peaks: Mapping[str, Sequence[float]], task: Task, runs: Mapping[str
 
 
 def _follows(table: series.Columns) -> Finding:
-    free, shares = table["free_blocks"], table["share_gc_ppm"]
-    pairs = [(n, share) for n, share in zip(free, shares, strict=True) if n < _START_BELOW]
-    if len(pairs) < _FEWEST_SHARES:
-        reason = f"{len(pairs)} windows with so few free blocks, {_FEWEST_SHARES} are needed"
+    columns = (table[name] for name in ("gc_active", "free_blocks", "share_gc_ppm"))
+    judged = [(free, share) for active, free, share in zip(*columns, strict=True) if active]
+    if len(judged) < _FEWEST_SHARES:
+        reason = f"{len(judged)} windows with collection at work, {_FEWEST_SHARES} are needed"
         return Finding(None, None, reason)
-    if len({share for _, share in pairs}) == 1:
-        return Finding(0.0, False, f"its share stays at {pairs[0][1] / 1e4:g} %")
-    found = correlation(*zip(*pairs, strict=True))
-    return Finding(found, found < -0.3)
+    short = [(free, share) for free, share in judged if free < _START_BELOW]
+    found = _correlation(judged)
+    least = min(share for _, share in judged)
+    resting = sum(share == least for _, share in judged)
+    return Finding(
+        {"at work": found, f"of these, below {_START_BELOW} free blocks": _correlation(short)},
+        found is not None and found < -0.3,
+        f"{len(judged)} windows with collection at work, {len(short)} with fewer than "
+        f"{_START_BELOW} free blocks: with more there is no error to follow; in {resting} the "
+        f"share rests at its least, {least / 1e4:g} %",
+    )
+
+
+def _correlation(pairs: Sequence[tuple[int, int]]) -> float | None:
+    """Return how two numbers go together; None where one of them never changes."""
+    columns = [list(column) for column in zip(*pairs, strict=True)]
+    if any(len(set(column)) < 2 for column in columns) or not columns:
+        return None
+    return correlation(*columns)
 
 
 def _draw(

@@ -3,7 +3,7 @@
 import pytest
 from flashkeel.experiment import Experiment
 from flashkeel.reproduce import Session, reproduce
-from flashkeel.reproduce.ttflash import blocked, burst, cost, latency
+from flashkeel.reproduce.ttflash import blocked, burst, cost, filebench, latency
 from flashkeel.reproduce.ttflash.systems import PROFILES, SYSTEMS
 from flashkeel.run import Run
 
@@ -57,6 +57,7 @@ class Canned(Session):
             "name": case.name,
             "basis": "synthetic",
             "read": reads,
+            "write": reads | {"mean_ns": 10 * reads["mean_ns"]},
             "gc_blocked": 10,
             "gc_blocked_fraction": change.get("blocked", 0.03),
             "erases": change.get("erases", 100),
@@ -110,6 +111,14 @@ def test_rotation_that_never_yields_or_always_does_is_told():
     assert judged(burst.STUDY, lambda _: {})["rate"] is False
     always = judged(burst.STUDY, lambda _: {"out_of_turn": 1})
     assert (always["rate"], always["grows"]) == (False, False)
+
+
+def test_the_average_in_a_closed_loop_is_that_of_all_requests():
+    quicker = {"latency": 0.5}
+    assert judged(filebench.STUDY, lambda name: quicker if name == "all" else {})["average"] is True
+    assert judged(filebench.STUDY, lambda _: {})["average"] is False
+    found = filebench.STUDY.measure(Canned(lambda _: {})).findings["average"].measured
+    assert found["base, all (ms)"] == pytest.approx(5.5 * found["base, reads (ms)"])
 
 
 def test_recorded_traces_are_asked_for(monkeypatch):

@@ -1,5 +1,21 @@
 """Tiny-Tail Flash: Near-Perfect Elimination of Garbage Collection Tail Latencies (FAST 2017)."""
 
-from flashkeel.reproduce.ttflash import blocked, burst, composition, cost, latency, real
+from flashkeel.reproduce.ttflash import (
+    blocked,
+    burst,
+    composition,
+    cost,
+    filebench,
+    latency,
+    real,
+)
 
-STUDIES = (blocked.STUDY, latency.STUDY, cost.STUDY, burst.STUDY, real.STUDY, composition.STUDY)
+STUDIES = (
+    blocked.STUDY,
+    latency.STUDY,
+    cost.STUDY,
+    burst.STUDY,
+    filebench.STUDY,
+    real.STUDY,
+    composition.STUDY,
+)

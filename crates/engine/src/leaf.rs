@@ -1,6 +1,6 @@
 //! A leaf: something that serves requests by itself, such as an SSD.
 
-use crate::{Completion, Lba, Request, Time};
+use crate::{Completion, Lba, Operation, Request, Time};
 
 /// The answer to a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +21,14 @@ pub trait Leaf {
     /// run by [`advance`](Leaf::advance) first.
     fn submit(&mut self, now: Time, request: &Request) -> Submit;
 
-    /// A request for `lba` is likely to come soon: a chance to fetch what it
-    /// will need into the processor's caches. Changes nothing else.
+    /// A request for `lba` is likely to come, after some dozens of others: a
+    /// chance to fetch what it will need first into the processor's caches.
+    /// Changes nothing else.
     fn expect(&self, _lba: Lba) {}
+
+    /// The same, some requests before it comes: what it will need next, which
+    /// may be found by what [`expect`](Leaf::expect) has fetched.
+    fn expect_soon(&self, _operation: Operation, _lba: Lba) {}
 
     /// When something will next happen by itself, if anything will.
     fn next_event(&self) -> Option<Time>;
@@ -52,6 +57,10 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
 
     fn expect(&self, lba: Lba) {
         (**self).expect(lba)
+    }
+
+    fn expect_soon(&self, operation: Operation, lba: Lba) {
+        (**self).expect_soon(operation, lba)
     }
 
     fn next_event(&self) -> Option<Time> {

@@ -123,6 +123,10 @@ impl Leaf for Judged {
         self.ssd.expect(lba);
     }
 
+    fn expect_soon(&self, operation: Operation, lba: Lba) {
+        self.ssd.expect_soon(operation, lba);
+    }
+
     fn next_event(&self) -> Option<Time> {
         self.ssd.next_event()
     }

@@ -10,10 +10,6 @@ use crate::Measured;
 use crate::feed::Feed;
 use crate::flight::Flights;
 
-/// How many arrivals ahead the leaf is told of one: long enough for memory to
-/// answer, short enough for the answer to stay in the cache.
-const AHEAD: usize = 8;
-
 /// Why a run ended early.
 #[derive(Debug)]
 pub enum DriveError {
@@ -148,9 +144,8 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
                 continue;
             }
             let feed = &mut self.feeds[tenant];
-            if let Some(soon) = feed.pass(AHEAD) {
-                self.leaf.expect(soon.lba);
-            }
+            feed.pass();
+            feed.announce(self.leaf);
             if feed.is_drained() && progress(self.fraction()).is_break() {
                 return Err(DriveError::Interrupted);
             }

@@ -1,11 +1,16 @@
 //! One tenant's arrivals, as the driver takes them.
 
-use flashkeel_engine::{Completion, Request, Time};
+use flashkeel_engine::{Completion, Leaf, Request, Time};
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::{Arrival, Pacing, Source, WorkloadConfig, WorkloadError};
 
 /// Arrivals taken from the source at a time.
 const BATCH: usize = 1024;
+/// Arrivals that a leaf is told of at a time. The memory serves several
+/// fetches at once, but stalls the program for each that stands alone.
+const BURST: usize = 16;
+/// How far ahead of an arrival a leaf is told that it comes soon.
+const SOON: usize = BURST / 2;
 
 /// A source and where the driver is in it.
 pub(crate) struct Feed<'a> {
@@ -79,12 +84,27 @@ impl<'a> Feed<'a> {
         self.batch[self.at]
     }
 
-    /// Goes on to the arrival after it; returns the one `ahead` of that.
+    /// Goes on to the arrival after it.
     #[inline]
-    pub fn pass(&mut self, ahead: usize) -> Option<&Arrival> {
+    pub fn pass(&mut self) {
         self.previous_arrival = self.batch[self.at].time;
         self.at += 1;
-        self.batch.get(self.at + ahead)
+    }
+
+    /// Tells a leaf what is coming, a burst at a time.
+    #[inline]
+    pub fn announce(&self, leaf: &impl Leaf) {
+        if !self.at.is_multiple_of(BURST) {
+            return;
+        }
+        let coming = self.batch.get(self.at + SOON..).unwrap_or_default();
+        let (soon, later) = coming.split_at(coming.len().min(BURST));
+        for arrival in soon {
+            leaf.expect_soon(arrival.operation, arrival.lba);
+        }
+        for arrival in later.iter().take(BURST) {
+            leaf.expect(arrival.lba);
+        }
     }
 
     /// Whether a batch has just been used up.

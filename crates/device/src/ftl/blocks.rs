@@ -6,6 +6,7 @@ use std::io;
 use flashkeel_engine::Stream;
 
 use crate::address::BlockId;
+use crate::prefetch;
 
 /// Set in a block's key while it may not be chosen as a victim.
 const NOT_CANDIDATE: u32 = 1 << 31;
@@ -24,6 +25,17 @@ pub enum BlockState {
     Victim,
 }
 
+/// Reads of one chip's part of a block; side by side, because both change with
+/// each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    /// Flash reads since the last erase.
+    count: u32,
+    /// Reads generated but not done, in the first part for all of them; an
+    /// erase waits for them.
+    under_way: u32,
+}
+
 /// The blocks of one partition. Blocks of one chip are consecutive.
 #[derive(Clone, Debug)]
 pub struct Blocks {
@@ -40,10 +52,8 @@ pub struct Blocks {
     dead: Vec<u32>,
     /// Programs allocated but not done.
     programs: Vec<u16>,
-    /// Reads generated but not done; an erase waits for them.
-    readers: Vec<u32>,
-    /// Flash reads since the last erase, of each chip's part of each block.
-    read_counts: Vec<u32>,
+    /// Of each chip's part of each block.
+    reads: Vec<Reads>,
     erase_counts: Vec<u32>,
     free: Vec<VecDeque<u32>>,
     free_by_domain: Vec<u32>,
@@ -66,8 +76,7 @@ impl Blocks {
             losses: 0,
             dead: vec![0; domains as usize],
             programs: vec![0; count],
-            readers: vec![0; count],
-            read_counts: vec![0; count * width as usize],
+            reads: vec![Reads::default(); count * width as usize],
             erase_counts: vec![0; count],
             free: (0..chips).map(|chip| (chip * per_chip..(chip + 1) * per_chip).collect()).collect(),
             free_by_domain: vec![chips_per_domain * per_chip; domains as usize],
@@ -180,7 +189,7 @@ impl Blocks {
         blocks.map(|block| BlockId(block as u32))
     }
 
-    /// The places of a block's parts in `read_counts`.
+    /// The places of a block's parts in `reads`.
     fn parts(&self, block: BlockId) -> std::ops::Range<usize> {
         let (block, width) = (block.0 as usize, self.width as usize);
         block * width..(block + 1) * width
@@ -189,12 +198,12 @@ impl Blocks {
     /// Flash reads of a block since its last erase: of the part with the most.
     #[inline]
     pub fn read_count(&self, block: BlockId) -> u32 {
-        self.read_counts[self.parts(block)].iter().copied().max().unwrap_or(0)
+        self.reads[self.parts(block)].iter().map(|part| part.count).max().unwrap_or(0)
     }
 
     /// Most flash reads of any block since its last erase.
     pub fn max_read_count(&self) -> u32 {
-        self.read_counts.iter().copied().max().unwrap_or(0)
+        self.reads.iter().map(|part| part.count).max().unwrap_or(0)
     }
 
     /// A number that changes whenever a page of a full block becomes invalid.
@@ -218,7 +227,7 @@ impl Blocks {
     /// Blocks, counted chip by chip, with at least `reads` flash reads since
     /// their last erase.
     pub fn read_at_least(&self, reads: u32) -> u32 {
-        self.read_counts.iter().filter(|&&count| count >= reads).count() as u32
+        self.reads.iter().filter(|part| part.count >= reads).count() as u32
     }
 
     /// Takes the chip's longest free block.
@@ -310,32 +319,47 @@ impl Blocks {
     /// A read of the block has been generated.
     #[inline]
     pub fn begin_read(&mut self, block: BlockId) {
-        self.readers[block.0 as usize] += 1;
+        self.reads[(block.0 * self.width) as usize].under_way += 1;
     }
 
     /// A read of one of the block's parts is done; true when none of the block
     /// is left.
     #[inline]
     pub fn end_read(&mut self, block: BlockId, part: u32) -> bool {
-        self.read_counts[(block.0 * self.width + part) as usize] += 1;
-        self.readers[block.0 as usize] -= 1;
-        self.readers[block.0 as usize] == 0
+        let first = block.0 * self.width;
+        self.reads[(first + part) as usize].count += 1;
+        let under_way = &mut self.reads[first as usize].under_way;
+        *under_way -= 1;
+        *under_way == 0
+    }
+
+    /// Asks the processor to fetch what a read of the block changes.
+    #[inline]
+    pub fn prefetch_reads(&self, block: BlockId) {
+        prefetch::read(&self.reads, (block.0 * self.width) as usize);
+    }
+
+    /// Asks the processor to fetch the block's number of valid pages.
+    #[inline]
+    pub fn prefetch_valid(&self, block: BlockId) {
+        prefetch::read(&self.keys, block.0 as usize);
     }
 
     /// Whether a read of the block is on its way.
     #[inline]
     pub fn is_read(&self, block: BlockId) -> bool {
-        self.readers[block.0 as usize] > 0
+        self.reads[(block.0 * self.width) as usize].under_way > 0
     }
 
     /// An emptied block has been erased.
     pub fn free(&mut self, block: BlockId) {
         let index = block.0 as usize;
         debug_assert_eq!(self.states[index], BlockState::Victim);
-        debug_assert_eq!((self.valid(block), self.readers[index], self.programs[index]), (0, 0, 0));
+        debug_assert_eq!((self.valid(block), self.programs[index]), (0, 0));
+        debug_assert!(!self.is_read(block));
         self.states[index] = BlockState::Free;
         let parts = self.parts(block);
-        self.read_counts[parts].fill(0);
+        self.reads[parts].fill(Reads::default());
         self.erase_counts[index] += 1;
         let chip = self.chip(block);
         self.free[chip as usize].push_back(block.0);
@@ -346,9 +370,9 @@ impl Blocks {
     /// closing, counts and free lists.
     pub fn save(&self, mut write: impl FnMut(&[u32]) -> io::Result<()>) -> io::Result<()> {
         write(&self.states.iter().map(|&state| state as u32).collect::<Vec<_>>())?;
-        for table in [&self.closed, &self.read_counts, &self.erase_counts] {
-            write(table)?;
-        }
+        write(&self.closed)?;
+        write(&self.reads.iter().map(|part| part.count).collect::<Vec<_>>())?;
+        write(&self.erase_counts)?;
         write(&[self.closes])?;
         for free in &self.free {
             write(&[free.len() as u32])?;
@@ -381,9 +405,11 @@ impl Blocks {
         }
         self.dead.fill(0);
         (0..self.len()).for_each(|block| self.count_dead(BlockId(block), 1));
-        for table in [&mut self.closed, &mut self.read_counts, &mut self.erase_counts] {
-            *table = read(table.len())?;
+        self.closed = read(blocks)?;
+        for (part, count) in self.reads.iter_mut().zip(read(blocks * self.width as usize)?) {
+            part.count = count;
         }
+        self.erase_counts = read(blocks)?;
         self.closes = read(1)?[0];
         self.free_by_domain.fill(0);
         for chip in 0..self.free.len() {
@@ -401,16 +427,17 @@ impl Blocks {
 
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
-        self.keys.len() * (5 * 4 + 2 + 1) + self.read_counts.len() * 4
+        self.keys.len() * (4 * 4 + 2 + 1) + self.reads.len() * size_of::<Reads>()
     }
 
     /// Gives every block in use a random read count below `limit`, as past
     /// reads would have left it (AutoSSD, "Workload and Test Settings"). The
     /// blocks of a stripe have the same: they were erased together.
     pub fn randomise_read_counts(&mut self, limit: u32, random: &mut Stream) {
-        let parts = self.read_counts.chunks_mut(self.width as usize);
-        for (counts, _) in parts.zip(&self.states).filter(|(_, state)| **state != BlockState::Free) {
-            counts.fill(random.below(u64::from(limit)) as u32);
+        let blocks = self.reads.chunks_mut(self.width as usize);
+        for (parts, _) in blocks.zip(&self.states).filter(|(_, state)| **state != BlockState::Free) {
+            let count = random.below(u64::from(limit)) as u32;
+            parts.iter_mut().for_each(|part| part.count = count);
         }
     }
 }

@@ -131,6 +131,12 @@ impl Map {
         crate::prefetch::read(&self.holds, first.0 as usize);
     }
 
+    /// Asks the processor to fetch the validity bit of `ppn`.
+    #[inline]
+    pub fn prefetch_valid(&self, ppn: Ppn) {
+        crate::prefetch::read(&self.valid, ppn.0 as usize / 64);
+    }
+
     /// Asks the processor to fetch the validity bit of `lpn`'s home.
     #[inline]
     pub fn prefetch_validity(&self, lpn: Lpn) {

@@ -282,6 +282,20 @@ impl Ftl {
         former
     }
 
+    /// Asks the processor to fetch what reading `lpn`, or else writing it anew,
+    /// changes at its home in flash.
+    #[inline]
+    pub fn prefetch_home(&self, for_read: bool, lpn: Lpn) {
+        let Some(ppn) = self.map.flash_home(lpn) else { return };
+        let block = self.block_of(ppn);
+        if for_read {
+            self.blocks.prefetch_reads(block);
+        } else {
+            self.map.prefetch_valid(ppn);
+            self.blocks.prefetch_valid(block);
+        }
+    }
+
     /// Free blocks, counted chip by chip.
     pub fn free_blocks(&self) -> u32 {
         self.blocks.free_total() * self.stripes.width()

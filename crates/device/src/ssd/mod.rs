@@ -428,10 +428,6 @@ impl Leaf for Ssd {
         self.rouse(now);
         let index = self.requests.admit(now, request);
         assert!(index <= MAX_INDEX, "more requests than events can name");
-        if matches!(request.operation, Operation::Write | Operation::Trim) {
-            let (part, local) = self.locate(self.requests[index].next);
-            self.partitions[part].ftl.map.prefetch_validity(local);
-        }
         match &mut self.link {
             Some(link) if request.operation == Operation::Write => {
                 let over = link.transfer(now, Direction::ToDevice, request.bytes());
@@ -447,6 +443,12 @@ impl Leaf for Ssd {
     fn expect(&self, lba: Lba) {
         let (part, local) = self.locate(lba.0 / LOGICAL_PAGE_SECTORS);
         self.partitions[part].ftl.map.prefetch(local);
+    }
+
+    #[inline]
+    fn expect_soon(&self, operation: Operation, lba: Lba) {
+        let (part, local) = self.locate(lba.0 / LOGICAL_PAGE_SECTORS);
+        self.partitions[part].ftl.prefetch_home(operation == Operation::Read, local);
     }
 
     #[inline]

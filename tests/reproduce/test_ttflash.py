@@ -3,7 +3,7 @@
 import pytest
 from flashkeel.experiment import Experiment
 from flashkeel.reproduce import Session, reproduce
-from flashkeel.reproduce.ttflash import blocked, burst, cost, filebench, latency
+from flashkeel.reproduce.ttflash import blocked, burst, composition, cost, filebench, latency
 from flashkeel.reproduce.ttflash.systems import PROFILES, SYSTEMS
 from flashkeel.run import Run
 
@@ -44,19 +44,22 @@ class Canned(Session):
         return {case.name: Run(self.figures(case), None) for case in cases}
 
     def figures(self, case):
-        points = ("99.000000", "99.900000", "99.990000", "99.999000")
+        points = ("99.000000", "99.900000", "99.990000", "99.999000", "99.999900")
         change = self.change(case.name)
         reads = {
             "count": 1_000_000,
             "mean_ns": 1000.0 * change.get("latency", 1),
             "percentile": {at: 1000 * change.get("latency", 1) for at in points},
-            "beyond": dict.fromkeys(points, 1000),
-            "ci95_bounded": dict.fromkeys(points, False),
+            "beyond": dict.fromkeys(points, change.get("beyond", 1000)),
+            "ci95": {at: [f * change.get("latency", 1) for f in (950, 1050)] for at in points},
+            "ci95_bounded": dict.fromkeys(points, True),
         }
         return {
             "name": case.name,
             "basis": "synthetic",
             "read": reads,
+            "small_read": reads,
+            "waf": 1.5,
             "write": reads | {"mean_ns": 10 * reads["mean_ns"]},
             "gc_blocked": 10,
             "gc_blocked_fraction": change.get("blocked", 0.03),
@@ -119,6 +122,39 @@ def test_the_average_in_a_closed_loop_is_that_of_all_requests():
     assert judged(filebench.STUDY, lambda _: {})["average"] is False
     found = filebench.STUDY.measure(Canned(lambda _: {})).findings["average"].measured
     assert found["base, all (ms)"] == pytest.approx(5.5 * found["base, reads (ms)"])
+
+
+def combined(**changes):
+    """All of ttFlash with suspension is quickest, whatever the scheduler; `changes` by ending."""
+    usual = {"all-suspend": 1, "all": 3, "semi-preemptive": 25, "-suspend": 20}
+
+    def change(name):
+        slower = next((x for end, x in (changes | usual).items() if name.endswith(end)), 30)
+        return {"latency": slower, "beyond": changes.get("beyond", 10)}
+
+    return judged(composition.STUDY, change)
+
+
+def test_every_combination_is_judged():
+    first = combined()
+    # Both of the limit's runs are named as those with the usual limit.
+    assert first.pop("limit") is False
+    assert set(first.values()) == {True}
+
+
+def test_the_best_combination_must_be_best_by_more_than_chance():
+    close = combined(**{"fair-semi-preemptive": 1.05})
+    assert (close["best"], close["all"], close["suspension"]) == (False, False, False)
+    assert combined(**{"fair-plane-blocking-suspend": 0.5})["best"] is False
+
+
+def test_schedulers_may_differ_by_a_tenth():
+    assert combined(**{"debit-all-suspend": 1.1})["scheduler"] is True
+    assert combined(**{"debit-all-suspend": 1.11})["scheduler"] is False
+
+
+def test_six_nines_of_every_combination_need_samples():
+    assert set(combined(beyond=9).values()) == {None}
 
 
 def test_recorded_traces_are_asked_for(monkeypatch):

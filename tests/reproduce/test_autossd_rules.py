@@ -208,6 +208,13 @@ def test_half_of_the_others_median_peak_is_bounded():
     assert bounded(autossd=[]).measured["autossd (ms)"] is None
 
 
+def test_a_miss_comes_with_the_intervals_of_its_medians():
+    found = bounded(autossd=[2.0 + i / 10 for i in range(12)])
+    # Of twelve, the third and the tenth: 2 of 2 ** 12 × (1 + 12 + 66) lie outside.
+    assert found.holds is False and "autossd 2.2 … 2.9 ms (12 windows)" in found.reason
+    assert "rain unknown (3 windows)" in found.reason
+
+
 def follows(saw, share):
     free = [saw(i) for i in range(400)]
     active = [1] * 200 + [0] * 200

@@ -174,9 +174,12 @@ impl Blocks {
         counts.iter().fold((u32::MAX, 0), |(least, most), &count| (least.min(count), most.max(count)))
     }
 
-    /// The full block of a domain that has been erased least often.
-    pub fn least_worn_full(&self, domain: u32) -> Option<BlockId> {
-        self.in_state(domain, BlockState::Full).min_by_key(|&block| self.erase_count(block))
+    /// The full block of a domain that has been erased least often, among those
+    /// whose data are cold: full for as long as it took to fill all the others.
+    pub fn least_worn_cold(&self, domain: u32) -> Option<BlockId> {
+        let round = self.domain_range(domain).len() as u32;
+        let is_cold = |block: &BlockId| self.closes.wrapping_sub(self.closed[block.0 as usize]) >= round;
+        self.in_state(domain, BlockState::Full).filter(is_cold).min_by_key(|&block| self.erase_count(block))
     }
 
     /// The free block of a domain that has been erased most often.

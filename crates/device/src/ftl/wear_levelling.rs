@@ -1,5 +1,5 @@
 //! Static wear levelling: where blocks have been erased much less often than
-//! others, the data that sits on them moves to the most worn free block, and
+//! others, the cold data that sits on them moves to the most worn free block, and
 //! they go back into use.
 
 use flashkeel_engine::Time;
@@ -17,8 +17,9 @@ use crate::machine::Machine;
 pub struct WearLevellingConfig {
     /// Whether wear is levelled at all.
     pub enabled: bool,
-    /// Erases by which a free block may be ahead of the least worn full one
-    /// before they change places.
+    /// Erases by which a free block may be ahead of the least worn one whose data
+    /// are cold, before they change places. Cold is what has lain there for as long
+    /// as it took to fill all other blocks.
     pub threshold: u32,
     /// Flash pages held in the controller while they are moved.
     pub pages_in_flight: u32,
@@ -91,11 +92,12 @@ impl Ftl {
         }
     }
 
-    /// The least worn full block of `domain`, where the most worn free one is
-    /// ahead of it by more than the threshold.
+    /// The least worn full block of `domain` with cold data, where the most worn
+    /// free one is ahead of it by more than the threshold. Data that are soon
+    /// written again would wear that one all the more.
     fn worn_pair(&self, domain: u32) -> Option<BlockId> {
         let (coldest, most_worn) =
-            (self.blocks.least_worn_full(domain)?, self.blocks.most_worn_free(domain)?);
+            (self.blocks.least_worn_cold(domain)?, self.blocks.most_worn_free(domain)?);
         let erases = |block| self.blocks.erase_count(block);
         let ahead = erases(most_worn).saturating_sub(erases(coldest));
         (ahead > self.wear_levelling.threshold).then_some(coldest)
@@ -131,14 +133,20 @@ impl Ftl {
             if self.relocation[Mover::WearLevelling].jobs() > 0 {
                 return;
             }
-            if !self.wear_levelling.domains[domain as usize].due || !self.has_spare_block(domain) {
-                continue;
-            }
-            match self.worn_pair(domain) {
-                Some(block) => self.start_job(now, Mover::WearLevelling, domain, block, machine),
-                None => self.wear_levelling.domains[domain as usize].due = false,
+            if let Some(block) = self.wear_levelling_next(domain) {
+                self.start_job(now, Mover::WearLevelling, domain, block, machine);
             }
         }
+    }
+
+    /// The full block of `domain` that is to change places now, if any.
+    pub(super) fn wear_levelling_next(&mut self, domain: u32) -> Option<BlockId> {
+        if !self.wear_levelling.domains[domain as usize].due || !self.has_spare_block(domain) {
+            return None;
+        }
+        let block = self.worn_pair(domain);
+        self.wear_levelling.domains[domain as usize].due = block.is_some();
+        block
     }
 
     /// Opens the most worn free block of `domain` for the data that wear

@@ -40,6 +40,8 @@ class Plan:
     throttle: Guard = "none"
     target_years: float = 5.0
     """How long the drive has to last."""
+    epochs: Sequence[str] | None = None
+    """Lengths of an epoch to choose from, as ``"30min"``; the throttle's own where not given."""
     write_amplification: float | None = None
     """Bytes programmed per byte written; measured on a model where it is not given."""
     pattern: Mapping[str, Any] = field(default_factory=lambda: {"policy": "uniform"})
@@ -58,6 +60,7 @@ class Plan:
             "traffic": dict(self.traffic),
             "throttle": self.throttle,
             "target": f"{round(self.target_years * YEAR_DAYS * 86_400)}s",
+            "epochs": None if self.epochs is None else list(self.epochs),
             "write_amplification": self.write_amplification,
             "pattern": dict(self.pattern),
             "recovery": None if self.recovery is None else dict(self.recovery),

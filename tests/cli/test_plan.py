@@ -36,6 +36,17 @@ def test_an_easy_traffic_needs_no_throttle(cli):
     assert "synthetic" in outcome.out
 
 
+def test_the_first_worn_block_is_told(cli):
+    hot = ("--pattern", "hot-cold", "--gb-per-day", "20", "--throttle", "none", "--seeds", "1")
+    shares = []
+    for levelled in ((), ("--wear-levelling", "5")):
+        outcome = plan(cli, *DRIVE, *hot, *levelled, "--format", "json")
+        found = json.loads(outcome.out)
+        shares.append(found["blocks"]["first_worn_years"] / found["years"]["median"])
+        assert shares[-1] == pytest.approx(1 / found["blocks"]["max_over_mean"])
+    assert 0.7 < shares[0] < shares[1] < 1
+
+
 def test_a_traffic_without_writes_lasts_for_ever(cli):
     outcome = plan(cli, *DRIVE, "--seeds", "1", "--gb-per-day", "0")
     assert (outcome.status, "infinite" in outcome.out) == (0, True)
@@ -64,6 +75,7 @@ def test_a_recorded_demand_and_a_picture(cli, tmp_path):
         (("--capacity", "0GB", "--rated-cycles", "3", "--gb-per-day", "1"), "capacity is zero"),
         (("--capacity", "1GB", "--gb-per-day", "1"), "one of rated_cycles, tbw and dwpd"),
         (("--capacity", "1GB", "--rated-cycles", "0", "--gb-per-day", "1"), "rated_cycles"),
+        ((*DRIVE, "--wear-levelling", "999", "--gb-per-day", "1"), "wear_levelling is 999"),
         ((*DRIVE,), "the traffic is missing"),
         ((*DRIVE, "--gb-per-day", "1", "--profile", "map"), "given twice"),
         ((*DRIVE, "--gb-per-day", "-1"), "--gb-per-day"),

@@ -17,6 +17,7 @@ mod presets;
 mod sched;
 mod ssd;
 
+pub use address::LOGICAL_PAGE_BYTES;
 pub use config::{DeviceConfig, Layout, MapCacheSize};
 pub use counters::{Counters, Report};
 pub use flash::wear::Law;

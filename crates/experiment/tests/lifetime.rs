@@ -104,7 +104,15 @@ fn fast_forward_agrees_with_the_simulation_of_every_write() {
         let off = years(&fast) / years(&plain) - 1.0;
         let mean = |life: &Lifetime| life.response.as_ref().expect("writes").mean_ns;
         let slower = mean(&fast) / mean(&plain) - 1.0;
-        println!("{throttle}: lifetime {off:+.4}, response {slower:+.4}");
+        let first = |life: &Lifetime| life.blocks.as_ref()?.first_worn_years.map(|first| first / years(life));
+        let (foreseen, seen) = (first(&fast).expect("wear"), first(&plain).expect("wear"));
+        println!(
+            "{throttle}: lifetime {off:+.4}, response {slower:+.4}, first block {foreseen:.3} {seen:.3}"
+        );
+        assert!(
+            (foreseen - seen).abs() < 0.03,
+            "{throttle}: first block after {foreseen}, {seen} of the life"
+        );
         assert!(off.abs() < 0.01, "{throttle}: {:?} and {:?} years", plain.years, fast.years);
         assert!(slower.abs() < 0.03, "{throttle}: {:?} and {:?}", plain.response, fast.response);
     }
@@ -174,6 +182,7 @@ fn bad_plans_are_refused() {
         (json!({ "capacity": "1GB", "dwpd": -1.0 }), "drive.dwpd is not above zero"),
         (json!({ "capacity": "1GB", "tbw": "1KB" }), "cycles of a block"),
         (json!({ "capacity": "1GB", "dwpd": 1.0, "over_provisioning": -0.1 }), "over_provisioning"),
+        (json!({ "capacity": "1GB", "rated_cycles": 10, "wear_levelling": 0 }), "wear_levelling is 0"),
         (json!({ "capacity": "1GB", "rated_cyles": 10 }), "did you mean \"rated_cycles\""),
         (json!({ "rated_cycles": 10 }), "capacity"),
     ] {
@@ -186,6 +195,7 @@ fn bad_plans_are_refused() {
         ("target", json!("1h"), "target is 1h"),
         ("write_amplification", json!(0.0), "write_amplification"),
         ("throttle", json!("redy"), "redy"),
+        ("epochs", json!(["90s"]), "throttle.epochs"),
         ("recovery", json!({ "onset": "0s" }), "wear.onset"),
         ("method", json!("plain"), "use \"fast-forward\""),
     ] {

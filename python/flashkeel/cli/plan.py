@@ -16,6 +16,7 @@ from flashkeel.cli.common import console
 from flashkeel.lifetime import Estimate, Guard, Plan
 from flashkeel.progress import Bars
 
+_DRIVE = ("capacity", "rated_cycles", "tbw", "dwpd", "over_provisioning", "wear_levelling")
 _LEAST_TARGET = 2 / (24 * lifetime.YEAR_DAYS)
 _MOST_TARGET = 100.0
 
@@ -37,6 +38,12 @@ def plan() -> None:
     show_default=True,
     metavar="SHARE",
     help="Flash beyond the capacity.",
+)
+@click.option(
+    "--wear-levelling",
+    type=int,
+    metavar="N",
+    help="Erases apart at which blocks change places, 1 to 200; not levelled if not given.",
 )
 @click.option("--profile", metavar="NAME", help="Traffic: proxy, proj, exchange, map, msnfs.")
 @click.option("--demand", metavar="FILE", help="Traffic: a CSV of bytes written by windows.")
@@ -83,11 +90,7 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
 
 
 def _plan(options: dict[str, Any]) -> Plan:
-    drive = {
-        key: options[key]
-        for key in ("capacity", "rated_cycles", "tbw", "dwpd", "over_provisioning")
-        if options[key] is not None
-    }
+    drive = {key: options[key] for key in _DRIVE if options[key] is not None}
     _check_numbers(options)
     traffic = _traffic(options)
     return Plan(
@@ -151,6 +154,11 @@ def _spread(estimate: Estimate) -> str:
     return "–" if wear is None else " ".join(units.ratio(wear[at]) for at in ("1", "50", "99"))
 
 
+def _first_worn(estimate: Estimate) -> str:
+    years = estimate.mean("blocks", "first_worn_years")
+    return units.MISSING if years is None else _years(years)
+
+
 def _print(free: Estimate, held: Estimate) -> None:
     if held.is_infinite:
         click.echo("Lifetime: infinite; the traffic has no writes.")
@@ -163,10 +171,7 @@ def _print(free: Estimate, held: Estimate) -> None:
     for label, value in (
         ("lifetime, median (years)", lambda e: _years(e.years["median"])),
         ("5 to 95 % of seeds", lambda e: " to ".join(_years(e.years[k]) for k in ("p5", "p95"))),
-        (
-            "first block worn out, not before",
-            lambda e: _years(e.mean("blocks", "first_worn_years")),
-        ),
+        ("first block worn out (years)", _first_worn),
         ("wear of a block over mean, p1 p50 p99", _spread),
         ("most worn block over mean", lambda e: units.ratio(e.mean("blocks", "max_over_mean"))),
         ("write amplification", lambda e: units.ratio(e.mean("endured", "write_amplification"))),

@@ -2,7 +2,7 @@
 
 use flashkeel_engine::units::Rate;
 
-use crate::address::LOGICAL_PAGE_SECTORS;
+use crate::address::{LOGICAL_PAGE_SECTORS, Lpn};
 use crate::flash::{Geometry, SuspensionConfig, Timing, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{
@@ -76,6 +76,19 @@ impl Layout {
     /// Capacity that the host can address, in 512-byte sectors.
     pub fn sectors(&self) -> u64 {
         self.lpns * LOGICAL_PAGE_SECTORS
+    }
+
+    /// The partition and the page within it of a logical page of the device.
+    #[inline]
+    pub(crate) fn locate(&self, lpn: u64) -> (usize, Lpn) {
+        let (mut part, mut local) = (0, lpn);
+        // From the highest bit down, so that removing one leaves the others
+        // where they are.
+        for (index, &bit) in self.partition_bits.iter().enumerate().rev() {
+            part |= (local >> bit & 1) << index;
+            local = (local >> (bit + 1) << bit) | (local & ((1 << bit) - 1));
+        }
+        (part as usize, Lpn(local as u32))
     }
 
     /// Bytes of memory that the device's tables will take: an estimate, from

@@ -17,7 +17,7 @@ impl Ssd {
             if lpn == end {
                 break;
             }
-            let (part, local) = self.locate(lpn);
+            let (part, local) = self.layout.locate(lpn);
             if request.translated != lpn {
                 if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
                     self.requests[index].pass(now, Cause::MapLoad);
@@ -68,7 +68,7 @@ impl Ssd {
         let (mut next, end) = (request.next + 1, request.end);
         let mut slots = 1;
         while next < end {
-            let (other, local) = self.locate(next);
+            let (other, local) = self.layout.locate(next);
             let home = self.partitions[part].ftl.map.flash_home(local);
             if other != part || home.is_none_or(|home| home.0 / slots_per_page != page) {
                 break;

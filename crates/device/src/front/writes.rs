@@ -19,7 +19,7 @@ impl Ssd {
                 break;
             }
             let lpn = request.next;
-            let (part, local) = self.locate(lpn);
+            let (part, local) = self.layout.locate(lpn);
             if request.translated != lpn {
                 if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
                     self.requests[index].pass(now, Cause::MapLoad);
@@ -359,7 +359,7 @@ impl Ssd {
     /// Flushes the buffer because a read has arrived; true if the read has to
     /// wait for that.
     pub(crate) fn flush_for_read(&mut self, now: Time, index: u32) -> bool {
-        let (part, _) = self.locate(self.requests[index].next);
+        let (part, _) = self.layout.locate(self.requests[index].next);
         if !self.partitions[part].buffer.triggers.read {
             return false;
         }
@@ -377,7 +377,7 @@ impl Ssd {
         self.requests[index].pass(now, Cause::Controller);
         while self.requests[index].next < self.requests[index].end {
             let lpn = self.requests[index].next;
-            let (part, local) = self.locate(lpn);
+            let (part, local) = self.layout.locate(lpn);
             if self.requests[index].translated != lpn {
                 if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
                     self.requests[index].pass(now, Cause::MapLoad);

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_engine::Stream;
+use flashkeel_engine::{Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,14 +78,16 @@ const CONVERGED_WITHIN: f64 = 1.01;
 /// Pages whose map entries are fetched ahead of their use.
 const AHEAD: usize = 32;
 
-struct Untimed<'a> {
-    ftl: &'a mut Ftl,
+pub(super) struct Untimed<'a> {
+    pub ftl: &'a mut Ftl,
     /// By domain, logical pages of the host about to be programmed together.
     /// None has a home.
     forming: Vec<Vec<Lpn>>,
     /// The same for pages of the block being emptied.
     moving: Vec<Lpn>,
     programs: u64,
+    /// The time as far as wear is concerned; before the run there is none.
+    pub now: Option<Time>,
 }
 
 impl Ftl {
@@ -102,8 +104,7 @@ impl Ftl {
             return ControlFlow::Continue(None);
         }
         let filled = ((f64::from(self.lpns) * config.fill) as u64).max(1);
-        let forming = vec![Vec::new(); self.domains as usize];
-        let mut untimed = Untimed { forming, moving: Vec::new(), programs: 0, ftl: self };
+        let mut untimed = Untimed::new(self);
         untimed.write_map_pages();
         let mut reported = 0;
         let mut report = |programs: u64, ftl: &Ftl| {
@@ -157,7 +158,12 @@ fn has_converged(rounds: &[f64]) -> bool {
     most <= least * CONVERGED_WITHIN && least > 1.0
 }
 
-impl Untimed<'_> {
+impl<'a> Untimed<'a> {
+    pub fn new(ftl: &'a mut Ftl) -> Self {
+        let forming = vec![Vec::new(); ftl.domains as usize];
+        Untimed { ftl, forming, moving: Vec::new(), programs: 0, now: None }
+    }
+
     /// Places the map itself in flash, where it is kept there.
     fn write_map_pages(&mut self) {
         if self.ftl.cache.is_some() {
@@ -192,7 +198,7 @@ impl Untimed<'_> {
 
     /// Writes one page of the host.
     #[inline]
-    fn write(&mut self, lpn: Lpn) {
+    pub fn write(&mut self, lpn: Lpn) {
         // The former copy is garbage at once; the page has no home until its
         // flash page is full.
         self.ftl.move_home(lpn, Home::UNMAPPED);
@@ -217,7 +223,7 @@ impl Untimed<'_> {
 
     /// Writes the parity that covers `lpn`.
     #[inline]
-    fn write_parity(&mut self, lpn: Lpn) {
+    pub fn write_parity(&mut self, lpn: Lpn) {
         if let Some(stripes) = self.ftl.static_stripes {
             self.write(stripes.parity(stripes.stripe_of(lpn), stripes.slot_of(lpn)));
         }
@@ -236,8 +242,14 @@ impl Untimed<'_> {
     /// Programs a flash page with `lpns`; those that are `current` are valid.
     #[inline]
     fn program(&mut self, writer: Writer, domain: u32, lpns: &[Lpn], current: impl Fn(&Map, Lpn) -> bool) {
+        let keep = match writer {
+            Writer::WearLevelling => {
+                self.ftl.open_worn_block(domain);
+                u32::MAX
+            }
+            _ => self.ftl.points.reserves().of(writer),
+        };
         let Ftl { points, blocks, map, pages_per_block, slots_per_page, .. } = &mut *self.ftl;
-        let keep = points.reserves().of(writer);
         let place = points.allocate(writer, domain, keep, blocks, |_| 0);
         let place = place.expect("a validated device never runs out of free blocks here");
         let first = (place.block.0 * *pages_per_block + place.page) * *slots_per_page;
@@ -271,11 +283,15 @@ impl Untimed<'_> {
         }
         while self.ftl.blocks.free_in(domain) <= self.ftl.gc.stop_above {
             let Some(victim) = self.ftl.gc_pick_victim(domain) else { return };
-            self.empty(victim, domain);
+            self.empty(victim, domain, Writer::Gc);
+        }
+        if self.now.is_some() {
+            self.level(domain);
         }
     }
 
-    fn empty(&mut self, victim: BlockId, domain: u32) {
+    /// Moves the data of a full block to where `writer` writes, and erases it.
+    pub fn empty(&mut self, victim: BlockId, domain: u32, writer: Writer) {
         self.ftl.blocks.choose(victim);
         let first = victim.0 * self.ftl.slots_per_block;
         let run = self.ftl.slots_per_page;
@@ -291,7 +307,7 @@ impl Untimed<'_> {
                 moving.push(self.ftl.map.holds(Ppn(start + valid.trailing_zeros())));
                 valid &= valid - 1;
                 if moving.len() == run as usize {
-                    self.program(Writer::Gc, domain, &moving, |_, _| true);
+                    self.program(writer, domain, &moving, |_, _| true);
                     moving.clear();
                 }
             }
@@ -299,15 +315,18 @@ impl Untimed<'_> {
         // A victim is erased before the next is chosen, so its last pages go
         // out in a page of their own, partly empty.
         if !moving.is_empty() {
-            self.program(Writer::Gc, domain, &moving, |_, _| true);
+            self.program(writer, domain, &moving, |_, _| true);
             moving.clear();
         }
         self.moving = moving;
         self.ftl.blocks.free(victim);
+        if let Some(now) = self.now {
+            self.wear(now, victim, domain);
+        }
     }
 
     /// Programs what is still forming.
-    fn drain(&mut self) {
+    pub fn drain(&mut self) {
         for domain in 0..self.ftl.domains {
             if !self.forming[domain as usize].is_empty() {
                 self.program_host(domain);

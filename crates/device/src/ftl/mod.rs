@@ -1,6 +1,7 @@
 //! The flash translation layer of one partition: mapping, block states, and
 //! the tasks that keep them.
 
+mod aging;
 pub mod allocation;
 mod blocks;
 mod copies;
@@ -27,6 +28,7 @@ mod wear_levelling;
 
 use std::collections::VecDeque;
 
+pub(crate) use aging::Aging;
 pub use allocation::AllocationConfig;
 use allocation::Spread;
 pub use blocks::{BlockState, Blocks};

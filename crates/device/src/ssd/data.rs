@@ -127,7 +127,7 @@ impl Ssd {
     pub(crate) fn read_status(&mut self, index: u32) -> Status {
         let request = &self.requests[index];
         let is_gone = |lpn: &u64| {
-            let (part, local) = self.locate(*lpn);
+            let (part, local) = self.layout.locate(*lpn);
             self.partitions[part].ftl.is_gone(local)
         };
         if request.operation != Operation::Read || !(request.first..request.end).any(|lpn| is_gone(&lpn)) {
@@ -177,7 +177,7 @@ impl Ssd {
         if is_read {
             let mut bytes = Vec::with_capacity((end - first) as usize * PAGE_BYTES);
             for lpn in first..end {
-                let (part, local) = self.locate(lpn);
+                let (part, local) = self.layout.locate(lpn);
                 let ftl = &self.partitions[part].ftl;
                 let from_mates = || ftl.rebuilt(local).filter(|_| rebuilt.contains(&(part, local)));
                 match from_mates().or_else(|| ftl.content(local)) {

@@ -3,10 +3,10 @@
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 
-use flashkeel_engine::Stream;
+use flashkeel_engine::{Span, Stream, Time};
 
 use super::{Partition, Ssd};
-use crate::ftl::{SteadyState, expected_pages};
+use crate::ftl::{Aging, SteadyState, expected_pages};
 
 impl Ssd {
     /// Brings a fresh device to its configured initial state, without timing;
@@ -42,16 +42,38 @@ impl Ssd {
         ControlFlow::Continue(sum)
     }
 
+    /// Writes logical pages without timing, one `every` so long after `from`, as
+    /// far as wear is concerned; returns when the last was written. Like
+    /// preconditioning, for a device that nothing has been asked of: its buffer,
+    /// map cache and SLC cache stay as they are.
+    pub fn age(&mut self, from: Time, every: Span, pages: impl Iterator<Item = u64>) -> Time {
+        assert!(self.is_at_rest(), "only a device at rest ages");
+        let mut now = from;
+        let layout = &self.layout;
+        let mut agings: Vec<Aging> =
+            self.partitions.iter_mut().map(|partition| partition.ftl.age()).collect();
+        for page in pages {
+            now += every;
+            let (part, lpn) = layout.locate(page);
+            agings[part].write(now, lpn);
+        }
+        agings.into_iter().for_each(Aging::end);
+        self.partitions.iter_mut().for_each(|partition| partition.ftl.rest(layout, self.seed));
+        now
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let buffered =
+            |partition: &Partition| partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing;
+        self.requests.len() == 0 && self.partitions.iter().all(|partition| buffered(partition) == 0)
+    }
+
     /// Writes the state of a device at rest, as preconditioning left it.
     ///
     /// # Errors
     /// What writing returns.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
-        let buffered =
-            |partition: &Partition| partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing;
-        let at_rest =
-            self.requests.len() == 0 && self.partitions.iter().all(|partition| buffered(partition) == 0);
-        assert!(at_rest, "only a device at rest is saved");
+        assert!(self.is_at_rest(), "only a device at rest is saved");
         self.partitions.iter().try_for_each(|partition| partition.ftl.save(out))
     }
 

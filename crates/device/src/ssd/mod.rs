@@ -114,19 +114,6 @@ impl Ssd {
         self.layout.sectors()
     }
 
-    /// The partition and the page within it of a logical page of the device.
-    #[inline]
-    pub(crate) fn locate(&self, lpn: u64) -> (usize, Lpn) {
-        let (mut part, mut local) = (0, lpn);
-        // From the highest bit down, so that removing one leaves the others
-        // where they are.
-        for (index, &bit) in self.layout.partition_bits.iter().enumerate().rev() {
-            part |= (local >> bit & 1) << index;
-            local = (local >> (bit + 1) << bit) | (local & ((1 << bit) - 1));
-        }
-        (part as usize, Lpn(local as u32))
-    }
-
     /// The logical page of the device of a page of a partition.
     pub(crate) fn global(&self, part: usize, lpn: Lpn) -> u64 {
         let mut global = u64::from(lpn.0);
@@ -193,7 +180,7 @@ impl Ssd {
     /// never written, needs no operation.
     #[inline]
     fn begins_in_flash(&self, index: u32) -> bool {
-        let (part, local) = self.locate(self.requests[index].first);
+        let (part, local) = self.layout.locate(self.requests[index].first);
         let Partition { ftl, buffer } = &self.partitions[part];
         buffer.triggers.read || ftl.map.flash_home(local).is_some()
     }
@@ -441,13 +428,13 @@ impl Leaf for Ssd {
 
     #[inline]
     fn expect(&self, lba: Lba) {
-        let (part, local) = self.locate(lba.0 / LOGICAL_PAGE_SECTORS);
+        let (part, local) = self.layout.locate(lba.0 / LOGICAL_PAGE_SECTORS);
         self.partitions[part].ftl.map.prefetch(local);
     }
 
     #[inline]
     fn expect_soon(&self, operation: Operation, lba: Lba) {
-        let (part, local) = self.locate(lba.0 / LOGICAL_PAGE_SECTORS);
+        let (part, local) = self.layout.locate(lba.0 / LOGICAL_PAGE_SECTORS);
         self.partitions[part].ftl.prefetch_home(operation == Operation::Read, local);
     }
 

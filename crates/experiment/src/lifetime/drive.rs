@@ -1,8 +1,8 @@
 //! A drive as a buyer knows it, and the device that stands for it.
 
 use flashkeel_device::{
-    BufferConfig, DeviceConfig, Geometry, GeometryConfig, MapCacheSize, Pattern, ThrottleConfig, Trigger,
-    WearConfig, WearLevellingConfig,
+    BufferConfig, DeviceConfig, GeometryConfig, MapCacheSize, Pattern, ThrottleConfig, Trigger, WearConfig,
+    WearLevellingConfig,
 };
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
@@ -30,7 +30,7 @@ pub struct Drive {
     #[serde(default)]
     pub dwpd: Option<f64>,
     /// Erases by which blocks may be apart before static wear levelling lets
-    /// them change places; not levelled if not given.
+    /// them change places, 1 to 200; not levelled if not given.
     #[serde(default)]
     pub wear_levelling: Option<u32>,
     /// Warranty that `dwpd` refers to.
@@ -44,18 +44,36 @@ fn seven_percent() -> f64 {
     0.07
 }
 
-/// Largest capacity that is simulated as it is; larger drives are scaled down.
-/// Write amplification and the spread of wear depend on the spare share and the
-/// traffic, not on the capacity.
+/// Most flash that is simulated as it is; larger drives are scaled down. Write
+/// amplification and the spread of wear depend on the spare share and the
+/// traffic, not on the capacity, as long as there are many blocks.
 const MODEL_BYTES: f64 = (256u64 << 20) as f64;
 /// Most bytes that a plain run writes: minutes of computing.
 const PLAIN_BYTES: f64 = 2e12;
 const FLASH_PAGE: u64 = 8 << 10;
-const CHIPS: u64 = 8;
+const CHANNELS: u32 = 4;
 /// Flash of a real chip, 32 Gbit, and the most of them that one of the model's
 /// stands for; ours.
 const CHIP_BYTES: f64 = 4e9;
 const MOST_CHIPS: f64 = 4.0;
+
+/// Erases apart up to which levelling is watched; ours, for the time it takes.
+const MOST_APART: u32 = 200;
+
+/// How a drive is simulated.
+pub(super) struct Model {
+    /// Share of its flash.
+    pub scale: f64,
+    /// Chips of the model.
+    pub chips: u32,
+    /// Chips of the drive that each of them stands for.
+    pub stands_for: f64,
+    /// Blocks of a chip, unless they came out tiny or huge.
+    pub blocks_per_chip: u32,
+    /// Blocks of a chip besides: as many as are free on average, which count for
+    /// nothing among the thousands of a real chip.
+    pub more_blocks: u32,
+}
 
 impl Drive {
     /// Checks the settings.
@@ -75,6 +93,9 @@ impl Drive {
         }
         if self.warranty == Span::ZERO {
             return Err("drive.warranty is zero; it is the time that dwpd refers to".into());
+        }
+        if let Some(apart) = self.wear_levelling.filter(|apart| !(1..=MOST_APART).contains(apart)) {
+            return Err(format!("drive.wear_levelling is {apart}; it must lie between 1 and {MOST_APART}"));
         }
         let given = [self.rated_cycles.is_some(), self.tbw.is_some(), self.dwpd.is_some()];
         match given.iter().filter(|&&is_given| is_given).count() {
@@ -130,14 +151,12 @@ impl Drive {
         bytes_per_day / self.capacity.0 as f64
     }
 
-    /// The share of the drive that is simulated.
-    pub(super) fn scale(&self) -> f64 {
-        (MODEL_BYTES / self.flash_bytes()).min(1.0)
-    }
-
-    /// A model of the drive: `scale` of it, with the same spare share.
-    pub(super) fn model(&self, scale: f64, wear: WearConfig) -> Result<DeviceConfig, String> {
-        self.scaled(scale, wear, ThrottleConfig::default())
+    /// A model small enough to be watched for as long as it takes, with the same
+    /// spare share.
+    pub(super) fn model(&self) -> Model {
+        let (chips, scale) = (8, (MODEL_BYTES / self.flash_bytes()).min(1.0));
+        let stands_for = (self.flash_bytes() / CHIP_BYTES / f64::from(chips)).clamp(1.0, MOST_CHIPS);
+        Model { scale, chips, stands_for, blocks_per_chip: 128, more_blocks: if scale < 1.0 { 2 } else { 0 } }
     }
 
     /// The drive as it is, for a plain run.
@@ -152,27 +171,32 @@ impl Drive {
                 8.0 * MODEL_BYTES / 1e9
             ));
         }
-        self.scaled(1.0, wear, throttle)
+        self.device(&Model { scale: 1.0, ..self.model() }, wear, throttle)
     }
 
     /// The device of READY's setting: MLC with pages of 8 KiB, the times of
     /// AutoSSD's, its map in memory and nothing padded.
-    fn scaled(&self, scale: f64, wear: WearConfig, throttle: ThrottleConfig) -> Result<DeviceConfig, String> {
-        let pages = self.flash_bytes() * scale / FLASH_PAGE as f64;
-        // Blocks as large as leaves a hundred and more on each chip.
-        let pages_per_block = (pages / CHIPS as f64 / 128.0).clamp(8.0, 256.0) as u64;
-        let blocks = (pages / (CHIPS * pages_per_block) as f64).round().max(1.0) as u32;
+    pub(super) fn device(
+        &self,
+        model: &Model,
+        wear: WearConfig,
+        throttle: ThrottleConfig,
+    ) -> Result<DeviceConfig, String> {
+        let &Model { scale, chips, stands_for, blocks_per_chip, more_blocks } = model;
+        let pages_per_chip = self.flash_bytes() * scale / FLASH_PAGE as f64 / f64::from(chips);
+        let pages_per_block = (pages_per_chip / f64::from(blocks_per_chip)).clamp(8.0, 256.0) as u32;
+        let blocks = (pages_per_chip / f64::from(pages_per_block)).round().max(1.0) as u32;
         let geometry = GeometryConfig {
-            channels: 4,
-            chips_per_channel: CHIPS as u32 / 4,
+            channels: CHANNELS,
+            chips_per_channel: chips / CHANNELS,
             planes_per_chip: 1,
-            blocks_per_plane: blocks,
-            pages_per_block: pages_per_block as u32,
+            blocks_per_plane: blocks + more_blocks,
+            pages_per_block,
             page_size: Bytes(FLASH_PAGE),
             multi_plane: false,
         };
-        let flash = Geometry::resolve(&geometry)?.slots() as f64;
-        let logical = (flash / (1.0 + self.over_provisioning) / 2.0) as u64 * FLASH_PAGE;
+        let flash = f64::from(blocks * pages_per_block * chips);
+        let logical = (flash / (1.0 + self.over_provisioning)) as u64 * FLASH_PAGE;
         let mut config = DeviceConfig {
             geometry,
             logical_capacity: Bytes(logical),
@@ -183,15 +207,14 @@ impl Drive {
             ..DeviceConfig::default()
         };
         // So many chips work at once as one would that is as much faster.
-        let stands_for = (self.flash_bytes() / CHIP_BYTES / CHIPS as f64).clamp(1.0, MOST_CHIPS);
         let timing = &mut config.timing;
         let times = timing.read.iter_mut().chain(&mut timing.program).chain([&mut timing.erase]);
         times.for_each(|time| time.0 = (time.0 as f64 / stands_for) as u64);
         if let Some(threshold) = self.wear_levelling {
             config.wear_levelling = WearLevellingConfig { enabled: true, threshold, ..Default::default() };
         }
-        config.gc.start_below = CHIPS as u32 + 4;
-        config.gc.stop_above = CHIPS as u32 + 8;
+        config.gc.start_below = chips + chips / 2;
+        config.gc.stop_above = 2 * chips;
         config.gc.concurrent_victims = 2;
         config.precondition.pattern = Pattern::Random;
         config.precondition.read_counts_below = 0;

@@ -12,6 +12,8 @@ mod delays;
 mod drive;
 mod outcome;
 mod simulation;
+#[cfg(test)]
+mod tests;
 mod years;
 
 use std::path::Path;
@@ -30,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 pub use drive::Drive;
+use drive::Model;
 pub use outcome::{Blocks, Endured, Lifetime, Moment, Response};
 use simulation::{Simulation, Steady};
 
@@ -54,6 +57,10 @@ pub struct LifetimePlan {
     /// What makes the drive last.
     #[serde(default)]
     pub throttle: Guard,
+    /// Lengths of an epoch that `dynamic` and `ready` choose from; the throttles'
+    /// own if not given.
+    #[serde(default)]
+    pub epochs: Option<Vec<Span>>,
     /// How long it has to last.
     #[serde(default = "five_years")]
     pub target: Span,
@@ -183,7 +190,7 @@ impl LifetimePlan {
         if self.method == Method::Plain {
             return self.plain(&demand, seed);
         }
-        let steady = self.steady_state(&demand, seed)?;
+        let steady = self.steady_state(&self.drive.model(), &demand, seed)?;
         let factor = self.write_amplification.unwrap_or(steady.write_amplification);
         let wear = self.wear(factor).map_err(input)?;
         let throttle = self.throttle(factor, &wear, &demand);
@@ -193,19 +200,18 @@ impl LifetimePlan {
 
     /// Watches a model of the drive. Its blocks are cycled as much more often
     /// as it is smaller; recovery sets in as much earlier.
-    fn steady_state(&self, demand: &Demand, seed: u64) -> Result<Steady, Error> {
-        let scale = self.drive.scale();
+    fn steady_state(&self, model: &Model, demand: &Demand, seed: u64) -> Result<Steady, Error> {
         let wear = match &self.recovery {
             None => WearConfig::Rated(Rated::default()),
             Some(recovery) => {
-                let onset = Span(((recovery.onset.0 as f64 * scale) as u64).max(1));
+                let onset = Span(((recovery.onset.0 as f64 * model.scale) as u64).max(1));
                 WearConfig::SelfRecovery(SelfRecovery { onset, ..recovery.clone() })
             }
         };
         let law = wear.policy().build().expect("a lifetime has a law of wear");
-        let model = self.drive.model(scale, wear).map_err(Error::Input)?;
-        let simulation = Simulation::new(&model, &self.pattern, seed)?;
-        Ok(simulation.steady_state(demand, self.pattern == Pattern::default(), law.as_ref()))
+        let device = self.drive.device(model, wear, ThrottleConfig::default()).map_err(Error::Input)?;
+        let simulation = Simulation::new(&device, &self.pattern, seed)?;
+        Ok(simulation.steady_state(demand, self.drive.wear_levelling.unwrap_or(0), law.as_ref()))
     }
 
     /// Simulates every write.
@@ -240,6 +246,7 @@ impl LifetimePlan {
         let bytes = self.drive.flash_bytes() * cycles / write_amplification;
         let rate = Rate((bytes / self.target.as_secs_f64()) as u64);
         let mut plan = ThrottlePlan { lifetime: self.target, ..ThrottlePlan::default() };
+        plan.epochs = self.epochs.clone().unwrap_or(plan.epochs);
         // Demand is known by its intervals; within them all epochs are alike.
         let longest = plan.epochs.iter().copied().max();
         plan.epochs.retain(|&epoch| epoch >= demand.interval || Some(epoch) == longest);

@@ -52,20 +52,28 @@ pub struct Endured {
     pub drive_writes_per_day: f64,
 }
 
-/// How unevenly blocks wear.
+/// How unevenly blocks are worn in the end; where the life was not simulated,
+/// as far as what was watched of it tells.
 #[derive(Clone, Debug, Serialize)]
 pub struct Blocks {
-    /// Mean cycles of a block when this was seen.
+    /// Mean cycles of a block that were watched.
     pub cycles: f64,
     /// Wear of the most worn block over the mean.
     pub max_over_mean: f64,
     /// Wear at which 1, 10, 50, 90 and 99 % of the blocks are not above, over
     /// the mean.
     pub quantiles_over_mean: [f64; 5],
-    /// Years until the first block is worn out. Where the life was not simulated
-    /// to its end this takes what was seen to go on, and is a lower bound; none if
-    /// too few cycles were seen.
+    /// Years until the first block is worn out; none where the drive is not worn
+    /// out.
     pub first_worn_years: Option<f64>,
+}
+
+/// Wear of each block of a device that was watched for a while.
+pub(super) struct Watched {
+    /// In the first and in the second half of that while.
+    pub halves: [Vec<f64>; 2],
+    /// Mean cycles of a block in both.
+    pub cycles: f64,
 }
 
 /// Response time of page writes.
@@ -127,17 +135,44 @@ impl Lifetime {
 }
 
 impl Blocks {
-    /// From the cycles of each block.
-    pub(super) fn new(mut worn: Vec<f64>, cycles: f64, years: Option<f64>) -> Option<Self> {
-        worn.sort_by(f64::total_cmp);
-        let mean = worn.iter().sum::<f64>() / worn.len() as f64;
-        let most = worn.last().copied().filter(|_| mean > 0.0)?;
-        let quantile = |share: f64| worn[((worn.len() - 1) as f64 * share).round() as usize] / mean;
-        Some(Blocks {
-            cycles,
-            max_over_mean: most / mean,
-            quantiles_over_mean: [0.01, 0.1, 0.5, 0.9, 0.99].map(quantile),
-            first_worn_years: years.map(|years| years * mean / most),
-        })
+    /// From the wear of each block after a life of `cycles`.
+    pub(super) fn seen(worn: &[f64], cycles: f64, years: Option<f64>) -> Option<Self> {
+        Some(Blocks::new(leads(worn)?, cycles, years))
     }
+
+    /// After a life of `cycles`, from what was watched. What leads blocks have in
+    /// both halves they will keep; the rest is chance, whose variance grows with the
+    /// cycles, and over the mean shrinks with them.
+    pub(super) fn foreseen(watched: &Watched, cycles: f64, years: Option<f64>) -> Option<Self> {
+        let [first, second] = &watched.halves;
+        let whole: Vec<f64> = first.iter().zip(second).map(|(first, second)| first + second).collect();
+        let (first, second, whole) = (leads(first)?, leads(second)?, leads(&whole)?);
+        let mean_product =
+            |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>() / a.len() as f64;
+        let variance = mean_product(&whole, &whole).max(1e-300);
+        let kept = mean_product(&first, &second).clamp(0.0, variance);
+        let later = kept + (variance - kept) * watched.cycles / cycles;
+        let factor = (later / variance).sqrt();
+        let leads = whole.iter().map(|lead| (lead * factor).max(-1.0)).collect();
+        Some(Blocks::new(leads, watched.cycles, years))
+    }
+
+    /// From each block's lead over the mean, as a share of it.
+    fn new(mut leads: Vec<f64>, cycles: f64, years: Option<f64>) -> Self {
+        leads.sort_by(f64::total_cmp);
+        let quantile = |share: f64| 1.0 + leads[((leads.len() - 1) as f64 * share).round() as usize];
+        let max_over_mean = quantile(1.0);
+        Blocks {
+            cycles,
+            max_over_mean,
+            quantiles_over_mean: [0.01, 0.1, 0.5, 0.9, 0.99].map(quantile),
+            first_worn_years: years.map(|years| years / max_over_mean),
+        }
+    }
+}
+
+/// By which share of the mean each block is ahead of it; none without wear.
+fn leads(worn: &[f64]) -> Option<Vec<f64>> {
+    let mean = worn.iter().sum::<f64>() / worn.len() as f64;
+    (mean > 0.0).then(|| worn.iter().map(|worn| worn / mean - 1.0).collect())
 }

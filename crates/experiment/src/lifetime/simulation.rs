@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_device::{DeviceConfig, Law, PAGE_BYTES, Ssd};
+use flashkeel_device::{DeviceConfig, LOGICAL_PAGE_BYTES, Law, PAGE_BYTES, Ssd};
 use flashkeel_engine::{
     Cause, Completion, Lba, Leaf, Operation, Request, RequestId, SECTOR_BYTES, Span, Stream, Submit,
     TenantId, Time,
@@ -14,7 +14,7 @@ use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
 use flashkeel_workload::generators::patterns::Draw;
 
 use super::delays::Delays;
-use super::outcome::{Blocks, Endured, Lifetime};
+use super::outcome::{Blocks, Endured, Lifetime, Watched};
 use super::years::Course;
 use super::{Drive, HORIZON, LifetimePlan};
 use crate::Error;
@@ -24,8 +24,8 @@ pub(super) struct Steady {
     pub write_amplification: f64,
     /// Response times of page writes, without a throttle's delays.
     pub service: Delays,
-    /// Cycles of each block while it was watched.
-    pub cycles: Vec<f64>,
+    /// How its blocks wear.
+    pub blocks: Watched,
     /// What cycles recovered, as a share of what they would have if all blocks
     /// were idle equally long; 1 without recovery.
     pub recovered: f64,
@@ -41,10 +41,13 @@ pub(super) struct Simulation {
     completions: Vec<Completion>,
 }
 
-/// Capacities written before a device is watched: after preconditioning, which
-/// has brought the steady state of a uniform traffic, and otherwise.
-const SETTLING: [u64; 2] = [1, 3];
-/// Pages written while it is watched.
+/// Capacities written before the wear of blocks is watched, and before the
+/// service of writes is.
+const SETTLING: [u64; 2] = [3, 1];
+/// Cycles of a block that its wear is watched for: fewer would say little of
+/// which blocks stay ahead. Ours.
+const TELLING_CYCLES: f64 = 50.0;
+/// Pages written while their service is watched.
 const WATCHED: u64 = 1 << 16;
 /// Writes between two looks at what is left of the endurance.
 const LOOK: u64 = 64;
@@ -86,33 +89,64 @@ impl Simulation {
         (response as f64, held as f64)
     }
 
+    /// Writes `pages` without timing, one each `gap`.
+    pub fn age(&mut self, pages: u64, gap: Span) {
+        let Simulation { draw, places, .. } = self;
+        let each = PAGE_BYTES / LOGICAL_PAGE_BYTES;
+        let logical = (0..pages).flat_map(|_| {
+            let first = draw.next(places, 1) * each;
+            first..first + each
+        });
+        self.now = self.ssd.age(self.now, Span(gap.0 / each), logical);
+    }
+
+    /// Watches how blocks wear for at least so many cycles, `pages` written without
+    /// timing at a time.
+    pub fn wear(&mut self, pages: u64, gap: Span, cycles: f64) -> Watched {
+        let began = self.ssd.endurance().cycles;
+        let mut half = || {
+            let before: Vec<f64> = self.ssd.worn().collect();
+            let from = self.ssd.endurance().cycles;
+            while self.ssd.endurance().cycles - from < cycles / 2.0 {
+                self.age(pages, gap);
+            }
+            self.ssd.worn().zip(before).map(|(after, before)| after - before).collect()
+        };
+        let halves = [half(), half()];
+        Watched { halves, cycles: self.ssd.endurance().cycles - began }
+    }
+
     /// Watches the device in its steady state, written to as fast as the demand
-    /// asks on average.
-    pub fn steady_state(mut self, demand: &Demand, is_uniform: bool, law: &dyn Law) -> Steady {
+    /// asks on average: first without timing, for long enough to see how blocks
+    /// wear (where they are `levelled` at so many erases apart, for long enough to
+    /// see what that does), then write by write.
+    pub fn steady_state(mut self, demand: &Demand, levelled: u32, law: &dyn Law) -> Steady {
         let day_ns = 86_400.0 * 1e9;
         // Writes further apart than this find an idle device anyway.
         let gap = Span((day_ns * PAGE_BYTES as f64 / demand.bytes_per_day()).min(1e9) as u64);
         let pages = self.ssd.sectors() * SECTOR_BYTES / PAGE_BYTES;
-        for _ in 0..SETTLING[usize::from(!is_uniform)] * pages {
+        self.age(SETTLING[0] * pages, gap);
+        let levelled = f64::from(levelled);
+        let _ = self.wear(pages, gap, 2.0 * levelled);
+        let blocks = self.wear(pages, gap, TELLING_CYCLES.max(4.0 * levelled));
+        for _ in 0..SETTLING[1] * pages {
             self.write(gap);
         }
-        let before: Vec<u32> = self.ssd.erase_counts().collect();
-        let (from, worn) = (self.now, self.ssd.endurance());
+        let (from, before) = (self.now, self.ssd.endurance());
         self.ssd.reset_counters();
         let mut service = Delays::default();
         for _ in 0..WATCHED.max(2 * pages) {
             let (response, held) = self.write(gap);
             service.add(1.0, response - held);
         }
-        let cycles = self.ssd.erase_counts().zip(before).map(|(after, before)| f64::from(after - before));
         let endurance = self.ssd.endurance();
-        let passed = endurance.cycles - worn.cycles;
-        let recovered = 1.0 - (endurance.wear - worn.wear) / passed;
+        let passed = endurance.cycles - before.cycles;
+        let recovered = 1.0 - (endurance.wear - before.wear) / passed;
         let alike = 1.0 - law.cost(Span((self.now.since(from).0 as f64 / passed) as u64));
         Steady {
             write_amplification: self.ssd.report().waf.unwrap_or(1.0),
             service,
-            cycles: cycles.collect(),
+            blocks,
             recovered: if alike > 0.0 { recovered / alike } else { 1.0 },
         }
     }
@@ -162,7 +196,7 @@ impl Simulation {
                 written_per_day,
                 drive_writes_per_day: plan.drive.writes_per_day(written_per_day),
             },
-            blocks: Blocks::new(self.ssd.worn().collect(), endurance.cycles, years),
+            blocks: Blocks::seen(&self.ssd.worn().collect::<Vec<_>>(), endurance.cycles, years),
             response: Some(super::years::response(&service, &held)),
             course: course.moments,
             day: Vec::new(),

@@ -12,9 +12,6 @@ use super::outcome::{Blocks, Endured, Lifetime, Moment, Response};
 use super::simulation::Steady;
 use super::{DAY_NS, Drive, HORIZON, LifetimePlan};
 
-/// Cycles of a block from which its lead over the mean is taken to go on; ours.
-const TELLING_CYCLES: f64 = 50.0;
-
 /// A drive's life without its single writes.
 pub(super) struct Years<'a> {
     plan: &'a LifetimePlan,
@@ -146,7 +143,6 @@ impl<'a> Years<'a> {
         if !is_worn {
             notes.push(format!("not worn out after {:.0} years", Drive::years(days)));
         }
-        let seen = self.steady.cycles.iter().sum::<f64>() / self.steady.cycles.len() as f64;
         Lifetime {
             seed,
             years,
@@ -160,8 +156,7 @@ impl<'a> Years<'a> {
                 written_per_day,
                 drive_writes_per_day: self.plan.drive.writes_per_day(written_per_day),
             },
-            // Few cycles a block say more of chance than of which blocks stay ahead.
-            blocks: Blocks::new(self.steady.cycles.clone(), seen, years.filter(|_| seen >= TELLING_CYCLES)),
+            blocks: Blocks::foreseen(&self.steady.blocks, self.endurance.cycles, years),
             response: Some(response(&self.steady.service, &self.held)),
             course: self.course.moments,
             day: self.day,

@@ -3,7 +3,7 @@
 import gzip
 
 from flashkeel.reproduce import Session
-from flashkeel.reproduce.ready import demand, real, response
+from flashkeel.reproduce.ready import demand, epochs, levelling, real, response
 from flashkeel.reproduce.ready.lives import PROFILES
 
 EVEN = dict.fromkeys(PROFILES, 1.0)
@@ -36,6 +36,46 @@ def test_dynamic_lies_between_only_where_it_is_faster_than_a_cap():
     found = response._between(means | {"DT": level})
     assert found.holds is False and "on proxy" in found.reason
     assert response._between(means | {"DT": dict.fromkeys(PROFILES, 9.0)}).holds is False
+
+
+def test_half_hours_must_be_most_alike():
+    shares = {"1 min": 0.4, "30 min": 0.9, "1 h": 0.92, "2 h": 0.8}
+    assert epochs._similar({"exchange": shares}).holds is None
+    for other in ({"1 min": 0.95}, {"2 h": 0.96}):
+        assert epochs._similar({"exchange": shares, "proxy": shares | other}).holds is False
+
+
+def test_the_length_chosen_must_be_nearly_the_best():
+    varied = {"1 min": 0.5, "30 min": 0.2, "1 h": 0.3, "2 h": 0.4}
+    lasted = dict.fromkeys((*varied, epochs.AUTOMATIC), 5.0)
+
+    def judge(variation, years=5.0):
+        ways = {epochs.AUTOMATIC: variation} | varied
+        return epochs._chosen({"map": ways}, {"map": lasted | {epochs.AUTOMATIC: years}})
+
+    assert judge(0.21).holds is True
+    assert judge(0.3).holds is False and "on map" in judge(0.3).reason
+    assert judge(0.2, 5.1).holds is False
+    assert epochs._chosen({}, {}).holds is None
+
+
+def test_no_one_length_suits_every_recorded_demand():
+    short = {"30 min": 0.9, "1 h": 0.8, "2 h": 0.7}
+    long = {"30 min": 0.5, "1 h": 0.6, "2 h": 0.8}
+    found = real._epochs({"a": short, "b": long})
+    assert found.holds is True and found.measured == {"30 min": 1, "1 h": 0, "2 h": 1}
+    assert real._epochs(dict.fromkeys("abcd", short) | {"e": long}).holds is False
+
+
+def test_levelling_must_help_on_every_drive():
+    helped, levelled_worse, worn_early = (
+        {False: 0.8, True: 0.95},
+        {False: 0.97, True: 0.95},
+        {False: 0.5, True: 0.8},
+    )
+    assert levelling._is_even({"small": helped, "large": helped})
+    for other in (levelled_worse, worn_early):
+        assert not levelling._is_even({"small": helped, "large": other})
 
 
 def test_variation_is_judged_under_both_throttles():

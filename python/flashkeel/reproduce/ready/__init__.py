@@ -1,5 +1,12 @@
 """READY: recovery-aware dynamic throttling (FAST 2012)."""
 
-from flashkeel.reproduce.ready import demand, levelling, lifetimes, real, response
+from flashkeel.reproduce.ready import demand, epochs, levelling, lifetimes, real, response
 
-STUDIES = (demand.STUDY, lifetimes.STUDY, response.STUDY, levelling.STUDY, real.STUDY)
+STUDIES = (
+    demand.STUDY,
+    epochs.STUDY,
+    lifetimes.STUDY,
+    response.STUDY,
+    levelling.STUDY,
+    real.STUDY,
+)

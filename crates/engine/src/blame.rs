@@ -128,13 +128,6 @@ impl Ledger {
         *entry = entry.wrapping_add(span.0);
     }
 
-    /// Takes `span` off `cause`, modulo 2^64.
-    #[inline]
-    pub fn discharge(&mut self, cause: Cause, span: Span) {
-        let entry = &mut self.0[cause as usize];
-        *entry = entry.wrapping_sub(span.0);
-    }
-
     /// The part that waits are charged to.
     #[inline]
     pub fn waits(&mut self) -> &mut Waits {

@@ -138,6 +138,9 @@ impl Ssd {
     /// flash page.
     fn flush_stripe(&mut self, now: Time, part: usize, stripe: u32, written: u128) {
         self.stripe_queue_mut(part).begin_update(stripe);
+        if let Some((next, _)) = self.stripe_queue_mut(part).first() {
+            self.partitions[part].ftl.prefetch_stripe(next);
+        }
         let slots_per_page = self.layout.geometry.slots_per_page;
         let partition = &mut self.partitions[part];
         let (ftl, machine) = (&mut partition.ftl, &mut self.machine);

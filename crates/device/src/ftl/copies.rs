@@ -53,9 +53,7 @@ impl Ftl {
         }
         self.map.set_valid(ppn, lpn);
         self.blocks.gain(self.block_of(ppn), 1);
-        if !self.lost.is_empty() {
-            self.set_lost(ppn, false);
-        }
+        self.set_lost(ppn, false);
     }
 
     /// A copy in flash, if `home` names one, is garbage from now on.
@@ -70,13 +68,15 @@ impl Ftl {
     /// Whether the host has trimmed a page that its stripe still holds.
     #[inline]
     pub fn is_trimmed(&self, lpn: Lpn) -> bool {
-        self.static_stripes.is_some() && self.trimmed[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 == 1
+        self.trimmed.get(lpn.0)
     }
 
     /// Notes whether the host has trimmed a page that its stripe holds.
     #[inline]
     pub fn set_trimmed(&mut self, lpn: Lpn, trimmed: bool) {
-        let word = &mut self.trimmed[lpn.0 as usize / 64];
-        *word = *word & !(1 << (lpn.0 % 64)) | u64::from(trimmed) << (lpn.0 % 64);
+        if trimmed {
+            self.trimmed.grow(self.lpns);
+        }
+        self.trimmed.set(lpn.0, trimmed);
     }
 }

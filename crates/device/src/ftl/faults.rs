@@ -45,25 +45,22 @@ impl Ftl {
     /// Whether what a physical page held is lost.
     #[inline]
     pub fn is_lost(&self, ppn: Ppn) -> bool {
-        !self.lost.is_empty() && self.lost[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+        self.lost.get(ppn.0)
     }
 
+    #[inline]
     pub(super) fn set_lost(&mut self, ppn: Ppn, lost: bool) {
-        let word = &mut self.lost[ppn.0 as usize / 64];
-        *word = *word & !(1 << (ppn.0 % 64)) | u64::from(lost) << (ppn.0 % 64);
+        self.lost.set(ppn.0, lost);
     }
 
     /// Mapping units whose present copy is lost.
     pub fn lost_pages(&self) -> u64 {
-        let ppns = (0..self.lost.len() as u32 * 64).map(Ppn).filter(|ppn| ppn.0 < self.map.ppns());
-        ppns.filter(|&ppn| self.is_lost(ppn) && self.map.is_valid(ppn)).count() as u64
+        self.lost.iter().filter(|&ppn| self.map.is_valid(Ppn(ppn))).count() as u64
     }
 
     /// A part of a chip fails: what it held is lost, and will be restored.
     pub fn fail(&mut self, now: Time, part: &Part, machine: &mut Machine) {
-        if self.lost.is_empty() {
-            self.lost = vec![0; self.map.ppns().div_ceil(64) as usize];
-        }
+        self.lost.grow(self.map.ppns());
         for block in part.blocks.clone() {
             let block = part.chip * self.blocks.per_chip() + block;
             for page in part.pages.clone() {
@@ -122,7 +119,6 @@ impl Ftl {
         }
         self.move_home(lpn, Home::UNMAPPED);
         if !self.is_trimmed(lpn) {
-            self.gone.resize(self.lpns.div_ceil(64) as usize, 0);
             self.set_gone(lpn, true);
             machine.counters.given_up_pages += 1;
         }
@@ -131,17 +127,17 @@ impl Ftl {
     /// Whether a page of the host is lost for good.
     #[inline]
     pub fn is_gone(&self, lpn: Lpn) -> bool {
-        !self.gone.is_empty() && self.gone[lpn.0 as usize / 64] >> (lpn.0 % 64) & 1 == 1
+        self.gone.get(lpn.0)
     }
 
     /// Notes whether a page of the host is lost for good; not for long once the
     /// host writes or trims it.
     #[inline]
     pub fn set_gone(&mut self, lpn: Lpn, gone: bool) {
-        if !self.gone.is_empty() {
-            let word = &mut self.gone[lpn.0 as usize / 64];
-            *word = *word & !(1 << (lpn.0 % 64)) | u64::from(gone) << (lpn.0 % 64);
+        if gone {
+            self.gone.grow(self.lpns);
         }
+        self.gone.set(lpn.0, gone);
     }
 
     /// Makes sure that lost pages are restored, if there are any.
@@ -155,7 +151,7 @@ impl Ftl {
 
     /// A stripe's update is over, and what of it was in memory no longer is.
     pub fn restore_after_update(&mut self, now: Time, stripe: u32, machine: &mut Machine) {
-        if !self.lost.is_empty() {
+        if self.lost.has_room() {
             self.give_up(stripe, machine);
             self.restoring.queue.extend(self.restoring.waiting.drain(..));
             self.restore_go_on(now, machine);

@@ -3,6 +3,7 @@
 
 mod aging;
 pub mod allocation;
+mod bits;
 mod blocks;
 mod copies;
 mod divisor;
@@ -31,6 +32,7 @@ use std::collections::VecDeque;
 pub(crate) use aging::Aging;
 pub use allocation::AllocationConfig;
 use allocation::Spread;
+pub(crate) use bits::Bits;
 pub use blocks::{BlockState, Blocks};
 use divisor::Divisor;
 pub(crate) use entries::{Entries, Entry, Lane};
@@ -54,7 +56,7 @@ pub use slc::SlcConfig;
 use wear_levelling::WearLevelling;
 pub use wear_levelling::WearLevellingConfig;
 
-use crate::address::{BlockId, ChipId, Home, Lpn, Ppn};
+use crate::address::{BlockId, ChipId, Home, Lpn, NONE, Ppn};
 use crate::config::Layout;
 use crate::flash::BlockWear;
 use crate::sched::{Operation, OperationId, Signals, Task};
@@ -74,16 +76,15 @@ pub(crate) struct Ftl {
     updates: Updates,
     /// What pages hold, where their data is real.
     pub pages: Option<Pages>,
-    /// Physical pages that hold nothing any more, one bit each; empty as long
-    /// as nothing has failed.
-    lost: Vec<u64>,
-    /// Pages of the host that are lost for good, one bit each; empty as long as
-    /// none is.
-    gone: Vec<u64>,
+    /// Physical pages that hold nothing any more; without room as long as
+    /// nothing has failed.
+    lost: Bits,
+    /// Pages of the host that are lost for good.
+    gone: Bits,
     restoring: Restoring,
     ecc_check: EccCheck,
-    /// With logical stripes: pages that the host has trimmed, one bit each.
-    trimmed: Vec<u64>,
+    /// With logical stripes: pages that the host has trimmed.
+    trimmed: Bits,
     slots_per_page: u32,
     pages_per_block: u32,
     slots_per_block: u32,
@@ -140,11 +141,11 @@ impl Ftl {
             parity_update: layout.redundancy.policy().update(),
             updates: Updates::default(),
             pages: None,
-            lost: Vec::new(),
-            gone: Vec::new(),
+            lost: Bits::default(),
+            gone: Bits::default(),
             restoring: Restoring::default(),
             ecc_check: EccCheck::default(),
-            trimmed: vec![0; static_stripes.map_or(0, |_| partition.lpns.div_ceil(64) as usize)],
+            trimmed: Bits::default(),
             slots_per_page: geometry.slots_per_page,
             pages_per_block,
             slots_per_block: pages_per_block * geometry.slots_per_page,
@@ -296,6 +297,25 @@ impl Ftl {
             self.map.prefetch_valid(ppn);
             self.blocks.prefetch_valid(block);
         }
+    }
+
+    /// Asks the processor to fetch the map entries of a list of entries.
+    #[inline]
+    fn prefetch_homes(&self, mut entry: u32) {
+        while entry != NONE {
+            self.map.prefetch(self.entries[entry].lpn);
+            entry = self.entries.next(entry);
+        }
+    }
+
+    /// Asks the processor to fetch the map entries of a logical stripe.
+    #[inline]
+    pub fn prefetch_stripe(&self, stripe: u32) {
+        let stripes = self.static_stripes.expect("a device with stripes");
+        let data = stripes.data(stripe);
+        self.map.prefetch(Lpn(data.start));
+        self.map.prefetch(Lpn(data.end - 1));
+        self.map.prefetch(stripes.parity(stripe, 0));
     }
 
     /// Free blocks, counted chip by chip.

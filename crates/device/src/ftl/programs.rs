@@ -114,10 +114,8 @@ impl Ftl {
         self.aim(operation, page);
         // The map entries will be wanted when the program is done. Those of the
         // host have just been changed.
-        let mut entry = if writer == Writer::Host { NONE } else { operation.entries };
-        while entry != NONE {
-            self.map.prefetch(self.entries[entry].lpn);
-            entry = self.entries.next(entry);
+        if writer != Writer::Host {
+            self.prefetch_homes(machine.dispatcher.operations[id].entries);
         }
         let task = machine.dispatcher.operations[id].task;
         if writer == Writer::Host && self.slc.is_some() {

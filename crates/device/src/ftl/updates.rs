@@ -149,6 +149,8 @@ impl Ftl {
         let slots = self.slots_of(written);
         let add = |pages: &mut Vec<u32>, lpn: Lpn| {
             let Some(ppn) = self.flash_copy(lpn) else { return false };
+            // Garbage once the update has been programmed, or read for it.
+            self.map.prefetch_valid(ppn);
             let page = ppn.0 / self.slots_per_page;
             let is_lost = self.is_lost(ppn);
             // Only several pages of the host can share a flash page.

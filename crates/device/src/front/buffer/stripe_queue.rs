@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::Time;
 
+use crate::ftl::Bits;
+
 /// The logical stripes of one partition with pages in the buffer. The pages
 /// themselves are found by their homes.
 #[derive(Clone, Debug)]
@@ -14,42 +16,37 @@ pub(crate) struct StripeQueue {
     /// Stripes with enough pages for a flush that had to wait.
     pub ready: VecDeque<u32>,
     /// Stripes with pending pages.
-    pending: Vec<u64>,
+    pending: Bits,
     /// Stripes being updated.
-    updating: Vec<u64>,
+    updating: Bits,
 }
 
 impl StripeQueue {
     /// Nothing buffered of `stripes` stripes.
     pub fn new(stripes: u32) -> Self {
-        let words = stripes.div_ceil(64) as usize;
-        StripeQueue {
-            order: VecDeque::new(),
-            ready: VecDeque::new(),
-            pending: vec![0; words],
-            updating: vec![0; words],
-        }
+        let (mut pending, mut updating) = (Bits::default(), Bits::default());
+        pending.grow(stripes);
+        updating.grow(stripes);
+        StripeQueue { order: VecDeque::new(), ready: VecDeque::new(), pending, updating }
     }
 
     /// Whether a stripe has pending pages and may be flushed.
     #[inline]
     pub fn is_due(&self, stripe: u32) -> bool {
-        let (word, bit) = (stripe as usize / 64, stripe % 64);
-        (self.pending[word] & !self.updating[word]) >> bit & 1 == 1
+        self.pending.get(stripe) && !self.updating.get(stripe)
     }
 
     /// Whether a stripe is being updated.
     #[inline]
     pub fn is_updating(&self, stripe: u32) -> bool {
-        self.updating[stripe as usize / 64] >> (stripe % 64) & 1 == 1
+        self.updating.get(stripe)
     }
 
     /// A page of a stripe has been buffered.
     #[inline]
     pub fn add(&mut self, now: Time, stripe: u32) {
-        let word = &mut self.pending[stripe as usize / 64];
-        let is_new = *word >> (stripe % 64) & 1 == 0;
-        *word |= 1 << (stripe % 64);
+        let is_new = !self.pending.get(stripe);
+        self.pending.set(stripe, true);
         if is_new && !self.is_updating(stripe) {
             self.order.push_back((stripe, now));
         }
@@ -68,14 +65,14 @@ impl StripeQueue {
 
     /// The pending pages of a stripe are being flushed.
     pub fn begin_update(&mut self, stripe: u32) {
-        self.pending[stripe as usize / 64] &= !(1 << (stripe % 64));
-        self.updating[stripe as usize / 64] |= 1 << (stripe % 64);
+        self.pending.set(stripe, false);
+        self.updating.set(stripe, true);
     }
 
     /// A stripe has been updated. Whether pages of it have come meanwhile;
     /// then it is the last to flush.
     pub fn end_update(&mut self, now: Time, stripe: u32) -> bool {
-        self.updating[stripe as usize / 64] &= !(1 << (stripe % 64));
+        self.updating.set(stripe, false);
         let is_due = self.is_due(stripe);
         if is_due {
             self.order.push_back((stripe, now));

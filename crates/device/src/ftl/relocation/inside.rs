@@ -131,6 +131,7 @@ impl Ftl {
         let job = operation.owner;
         self.relocation[Mover::Gc].outstanding -= 1;
         let mut ppn = Ppn(operation.target * self.slots_per_page);
+        self.prefetch_homes(operation.entries);
         let mut next = operation.entries;
         let mut moved = 0;
         while next != NONE {

@@ -101,7 +101,8 @@ def measure(
     return Outcome(
         findings,
         basis(runs),
-        f"{described(session)}; scrubbing on; the first {hours:.1f} h of {profile}, "
+        f"{described(session)}; scrubbing on, in rain a stripe of 16 blocks at a time, in the "
+        f"others 4 blocks; the first {hours:.1f} h of {profile}, "
         f"{intensity:g} times as fast; windows: {windows}",
         partial(_draw, runs, columns, starts, task, window_s),
     )

@@ -17,6 +17,12 @@ def python() -> list[Path]:
     return sorted((ROOT / "python").rglob("*.py"))
 
 
+def suites() -> list[Path]:
+    """Return the files of the tests in both languages, and the examples."""
+    crates = (path for kind in ("tests", "examples") for path in ROOT.glob(f"crates/*/{kind}/**/*.rs"))
+    return sorted([*crates, *(ROOT / "tests").rglob("*.py")])
+
+
 def code(path: Path) -> str:
     """Return a Rust file without its comments."""
     return re.sub(r"//.*", "", path.read_text(encoding="utf-8"))

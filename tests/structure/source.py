@@ -19,8 +19,8 @@ def python() -> list[Path]:
 
 def suites() -> list[Path]:
     """Return the files of the tests in both languages, and the examples."""
-    crates = (path for kind in ("tests", "examples") for path in ROOT.glob(f"crates/*/{kind}/**/*.rs"))
-    return sorted([*crates, *(ROOT / "tests").rglob("*.py")])
+    globs = ["crates/*/tests/**/*.rs", "crates/*/examples/**/*.rs", "tests/**/*.py"]
+    return sorted(path for glob in globs for path in ROOT.glob(glob))
 
 
 def code(path: Path) -> str:

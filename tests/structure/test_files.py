@@ -27,7 +27,8 @@ AXES = [path for path in rust() if path.name == "mod.rs" and "axis! {" in code(p
 
 
 def test_no_file_is_long():
-    long = {name(path): len(path.read_text().splitlines()) for path in [*rust(), *python(), *suites()]}
+    files = [*rust(), *python(), *suites()]
+    long = {name(path): len(path.read_text().splitlines()) for path in files}
     assert not {path: lines for path, lines in long.items() if lines > MOST_LINES}
 
 

@@ -59,3 +59,21 @@ fn a_write_fills_the_buffer_of_each_volume_it_lies_in() {
     assert!(!engine.predict(Time(0), &[], &read(0)).is_slow);
     assert!(engine.predict(Time(0), &[], &read(16)).is_slow, "asked afterwards");
 }
+
+/// A back buffer takes as much again while the first is flushed, and no more.
+#[test]
+fn a_write_waits_where_it_is_larger_than_the_buffer_takes() {
+    let mut engine = Engine::new(&model());
+    let mut write = |id, at, page, pages| {
+        let request = request(id, Write, page, pages);
+        let is_slow = engine.predict(at, &[], &request).is_slow;
+        engine.submitted(at, &request);
+        is_slow
+    };
+    assert!(!write(0, Time(0), 0, 8), "fills it");
+    assert!(!write(1, Time(100_000), 0, 7), "while it is flushed");
+    assert!(!write(2, Time(50_000_000), 0, 2), "fills it, and begins again");
+    assert!(!write(3, Time(100_000_000), 0, 14), "the same");
+    assert!(write(4, Time(150_000_000), 0, 10), "has to wait for the first flush");
+    assert!(write(5, Time(150_050_000), 0, 8), "finds one going on");
+}

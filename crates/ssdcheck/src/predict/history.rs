@@ -4,7 +4,7 @@
 /// Outcomes remembered by each entry before older ones begin to fade.
 const MEMORY: u16 = 1_024;
 /// Outcomes that an entry is taken to have seen before it has seen any.
-const PRIOR: f32 = 6.0;
+const PRIOR: f32 = 3.0;
 
 /// Slow requests and all of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +30,13 @@ impl History {
     pub fn exceeds(&self, index: usize, prior: f32, call: f32) -> bool {
         let Entry { slow, all } = self.entries[index];
         f32::from(slow) + PRIOR * prior > call * (f32::from(all) + PRIOR)
+    }
+
+    /// The probability of being slow, where `prior` is thought without history.
+    #[inline]
+    pub fn probability(&self, index: usize, prior: f32) -> f32 {
+        let Entry { slow, all } = self.entries[index];
+        (f32::from(slow) + PRIOR * prior) / (f32::from(all) + PRIOR)
     }
 
     /// Notes an outcome.

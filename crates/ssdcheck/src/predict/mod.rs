@@ -4,11 +4,13 @@
 //! The paper's model says when a flush or a collection blocks a volume. What
 //! else a drive does (it sleeps, folds an SLC cache, writes its map) shows in
 //! *when* requests are slow: after a silence, while others are slow, at this or
-//! that time after a flush began. Two histories learn that, and take the model's
-//! word where they have seen nothing yet.
+//! that time after a flush began, a certain number of flushes after the last time.
+//! Histories learn that, and take the model's word where they have seen nothing
+//! yet.
 
-mod collection;
+mod calibrator;
 mod history;
+mod intervals;
 mod phase;
 mod score;
 mod silence;
@@ -20,8 +22,8 @@ use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, Re
 pub use score::Score;
 
 use crate::{BufferType, DeviceModel};
-use collection::Intervals;
 use history::{History, quarter_octaves};
+use intervals::{Intervals, LEVELS};
 use phase::Phase;
 use silence::{DEBTS, PLACES, Silences};
 use switch::Switch;
@@ -34,22 +36,12 @@ const SLOW_STEPS: usize = 6;
 /// Kinds of requests: reads and writes, either waiting for a flush that they
 /// start themselves or not.
 const KINDS: usize = 4;
-/// Sizes of requests told apart: a page, up to 7, up to 31, and more.
-const SIZES: usize = 4;
-/// Least and greatest probability from which on a request is called slow. Where
-/// much is slow a greater one would keep false calls within their share, but
-/// schedulers lose more by what is missed.
-const CALL: (f32, f32) = (0.08, 0.7);
-/// Part of the normal requests that may be called slow. The paper's drives have
-/// 1.0 to 0.3 % (§V-B).
-const FALSE_CALLS: f32 = 0.009;
+/// Circumstances in a volume.
+const CIRCUMSTANCES: usize = LEVELS * KINDS * 3 * SLOW_STEPS * STEPS;
+/// Sizes of requests told apart: octaves of pages, 64 and more together.
+const SIZES: usize = 7;
 /// Requests over which the share of slow ones is taken.
 const SHARE_MEMORY: f32 = 512.0;
-const FALSE_MEMORY: f32 = 4_096.0;
-/// Steps of the probability after a false call and after a true one. Their ratio
-/// is that of false calls to true ones.
-const CALL_STEP: f32 = 0.005;
-const CALL_BACK: f32 = 0.006;
 /// One part of so many is a new time's share in a running mean.
 const GAIN: u64 = 16;
 
@@ -61,11 +53,16 @@ pub struct Engine {
     volumes: Vec<Volume>,
     /// Of each volume; empty where reads flush the buffer, which tells its state.
     phases: Vec<Phase>,
-    intervals: Intervals,
-    /// By circumstances in the volume.
+    /// Between collections, and between flushes in whose wake requests were
+    /// slow for longer than a flush takes.
+    collections: Intervals,
+    wakes: Intervals,
+    /// By circumstances in the volume, whatever the size of the request; and by
+    /// both, where the former is the prior.
     busy: History,
-    /// By the length of the silence before the request, and what was written
-    /// before it.
+    busy_by_size: History,
+    /// By the size of the request, the length of the silence before it, and what
+    /// was written before that.
     silence: History,
     silences: Silences,
     switch: Switch,
@@ -95,12 +92,14 @@ struct Flight {
     volume: u16,
     is_read: bool,
     pages: u32,
-    /// Of these, in the volume.
-    pages_in_volume: u32,
     /// Start of the volume's last flush, seen from the request.
     flush_start: Time,
-    /// The volume's count of pages before a write, at a read.
-    count: u32,
+    /// Whether the request started it.
+    flushes: bool,
+    /// Pages written to the volume, and of how many of the last ones the request
+    /// tells whether they started a flush.
+    count: u64,
+    told: u32,
     /// Expected wait for the requests outstanding before it, in nanoseconds.
     queue_ns: u64,
     view: View,
@@ -110,6 +109,7 @@ struct Flight {
 #[derive(Clone, Copy, Debug)]
 struct View {
     busy: u32,
+    busy_by_size: u32,
     silence: u32,
     /// Expected wait for flush and collection, in nanoseconds.
     wait_ns: u64,
@@ -138,9 +138,11 @@ impl Engine {
             drive,
             volumes: vec![Volume::NEW; model.volumes()],
             phases,
-            intervals: Intervals::new(),
-            busy: History::new(SIZES * KINDS * 3 * SLOW_STEPS * STEPS),
-            silence: History::new(2 * DEBTS * PLACES * STEPS),
+            collections: Intervals::new(),
+            wakes: Intervals::new(),
+            busy: History::new(CIRCUMSTANCES),
+            busy_by_size: History::new(SIZES * CIRCUMSTANCES),
+            silence: History::new(SIZES * 2 * DEBTS * PLACES * STEPS),
             silences: Silences::default(),
             switch: Switch::new(),
             call: 0.4,
@@ -171,10 +173,14 @@ impl Engine {
     /// Leads a volume through a request, `pages` pages of which lie in it.
     #[inline]
     fn lead(&self, volume: &mut Volume, now: Time, request: &Request, pages: u32) {
-        let collects = |since| self.intervals.expects(since);
+        let collects = |since| self.collections.expects(since);
         match request.operation {
             Operation::Read => volume.read(now, &self.drive, collects),
-            Operation::Write => volume.write(now, pages, &self.drive, collects),
+            Operation::Write => {
+                // None of a write is in the buffer before all of it is in the drive.
+                let (_, transfer_ns) = self.model.expectation(false, request.sectors);
+                let _ = volume.write(Time(now.0 + transfer_ns), pages, &self.drive, collects);
+            }
             Operation::Trim | Operation::Flush => {}
         }
     }
@@ -206,30 +212,34 @@ impl Engine {
     fn view(&self, now: Time, volume: &Volume, request: &Request, pages: u32) -> View {
         let is_read = request.operation == Operation::Read;
         let until = |time: Time| time.0.saturating_sub(now.0);
+        let since = |time: Time| now.0.saturating_sub(time.0);
         let drive = &self.drive;
-        let fills = !is_read && drive.buffer_pages > 0 && volume.pending + pages >= drive.buffer_pages;
-        let mut wait_ns = until(if is_read { volume.flush_end } else { volume.room_from });
-        let flushed_by_read = is_read && drive.is_flushed_by_reads && volume.pending > 0;
-        let mut own_flush = flushed_by_read || (fills && drive.is_fore);
-        if own_flush {
-            wait_ns += if is_read { drive.read_flush_ns } else { drive.flush_ns };
-        } else if fills && volume.pending + pages > drive.buffer_pages && volume.flush_end > now {
-            // Its last pages find the buffer full while the one before is flushed.
-            own_flush = true;
-            wait_ns = wait_ns.max(until(volume.flush_end));
-        }
         let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
+        // Whether it waits for a flush that it starts itself, or may; and the
+        // time since the last one started, which decides only in the latter case.
+        let (wait_ns, own_flush, since_flush) = if is_read {
+            let flushes = drive.is_flushed_by_reads && volume.pending > 0;
+            let own_ns = if flushes { drive.read_flush_ns } else { 0 };
+            (until(volume.flush_end) + own_ns, flushes, if flushes { 0 } else { since(volume.flush_start) })
+        } else {
+            let arrival = Time(now.0 + base_ns);
+            let collects = |since| self.collections.expects(since);
+            let taken = { *volume }.write(arrival, pages, drive, collects);
+            let filled = (volume.pending + pages).checked_div(drive.buffer_pages).unwrap_or(0);
+            let overflows = filled > 0 && volume.pending + pages > drive.buffer_pages;
+            let waits = filled > u32::from(!drive.is_fore);
+            (taken.since(arrival).0, overflows || waits, if waits { 0 } else { since(volume.flush_start) })
+        };
         let kind = usize::from(is_read) + 2 * usize::from(own_flush);
-        let since_flush = if own_flush { 0 } else { now.0.saturating_sub(volume.flush_start.0) };
-        let since_slow = now.0.saturating_sub(volume.slow_end.0);
-        let slow_step = (quarter_octaves(since_slow, 4 * SLOW_STEPS) / 4).min(SLOW_STEPS - 1);
-        let octave = (request.sectors.div_ceil(8).max(1).ilog2() as usize).div_ceil(2);
-        let kind = octave.min(SIZES - 1) * KINDS + kind;
-        let busy = ((kind * 3 + volume.seen as usize) * SLOW_STEPS + slow_step) * STEPS
+        let slow_step = (quarter_octaves(since(volume.slow_end), 4 * SLOW_STEPS) / 4).min(SLOW_STEPS - 1);
+        let level = self.wakes.level(volume.since_late);
+        let busy = (((level * KINDS + kind) * 3 + volume.seen as usize) * SLOW_STEPS + slow_step) * STEPS
             + quarter_octaves(since_flush, STEPS);
+        let size = (request.sectors.div_ceil(8).max(1).ilog2() as usize).min(SIZES - 1);
+        let busy_by_size = size * CIRCUMSTANCES + busy;
         let quiet_ns = if self.ids.is_empty() { now.0.saturating_sub(self.active.0) } else { 0 };
         let (silent_ns, debt, place) = self.silences.wake(now, quiet_ns, drive.buffer_pages);
-        let silence = ((usize::from(is_read) * DEBTS + debt) * PLACES + place) * STEPS
+        let silence = (((size * 2 + usize::from(is_read)) * DEBTS + debt) * PLACES + place) * STEPS
             + quarter_octaves(silent_ns, STEPS);
         let prior = match base_ns + wait_ns > threshold_ns {
             true => 0.8,
@@ -245,8 +255,16 @@ impl Engine {
         let share = self.slow_share[usize::from(is_read)];
         let call = share + (1.0 - share) * self.call;
         let is_waking = self.silence.exceeds(silence, if asleep { 0.8 } else { 0.01 }, call);
-        let is_slow = is_waking || self.busy.exceeds(busy, prior, self.call);
-        View { busy: busy as u32, silence: silence as u32, wait_ns, is_slow, is_waking }
+        let prior = self.busy.probability(busy, prior);
+        let is_slow = is_waking || self.busy_by_size.exceeds(busy_by_size, prior, self.call);
+        View {
+            busy: busy as u32,
+            busy_by_size: busy_by_size as u32,
+            silence: silence as u32,
+            wait_ns,
+            is_slow,
+            is_waking,
+        }
     }
 
     /// What the view comes to, for those who ask.
@@ -265,67 +283,6 @@ impl Engine {
             if expected_ns > threshold_ns { expected_ns } else { self.slow_ns[usize::from(!is_read)] };
         Prediction { latency: Span(latency), is_slow: true }
     }
-
-    /// Moves the probability from which on a request is called slow, so that
-    /// false calls stay few beside true ones, and among normal requests.
-    #[inline]
-    fn adjust_call(&mut self, called: bool, is_slow: bool) {
-        if !is_slow {
-            self.false_share += (f32::from(u8::from(called)) - self.false_share) / FALSE_MEMORY;
-        }
-        if called {
-            let step = if !is_slow || self.false_share > FALSE_CALLS { CALL_STEP } else { -CALL_BACK };
-            self.call = (self.call + step).clamp(CALL.0, CALL.1);
-        }
-    }
-
-    /// Corrects the volume's model by what a request took: the calibrator.
-    fn calibrate(&mut self, flight: &Flight, now: Time, is_slow: bool) {
-        let drive = &mut self.drive;
-        let volume = &mut self.volumes[usize::from(flight.volume)];
-        let (_, base_ns) = self.model.expectation(flight.is_read, 8 * flight.pages);
-        if flight.is_read {
-            let is_newest = flight.flush_start == volume.flush_start;
-            if is_newest {
-                volume.seen = if is_slow { Seen::Slow } else { Seen::Normal };
-            }
-        }
-        if !is_slow || flight.view.is_waking {
-            return;
-        }
-        volume.slow_end = now;
-        let end = Time(now.0.saturating_sub(base_ns));
-        let lasted_ns = end.0.saturating_sub(flight.flush_start.0);
-        let expected = flight.view.wait_ns > 0;
-        if expected && lasted_ns < 2 * drive.flush_ns.max(drive.read_flush_ns) {
-            let mean = if drive.is_flushed_by_reads && flight.is_read {
-                &mut drive.read_flush_ns
-            } else {
-                &mut drive.flush_ns
-            };
-            *mean = (*mean * (GAIN - 1) + lasted_ns) / GAIN;
-        } else if lasted_ns < 2 * drive.collection_ns
-            && lasted_ns >= drive.collection_ns / 2
-            && volume.since_collection > 0
-        {
-            // Too long for a flush: garbage was collected.
-            drive.collection_ns = (drive.collection_ns * (GAIN - 1) + lasted_ns) / GAIN;
-            self.intervals.note(volume.since_collection);
-            volume.since_collection = 0;
-        }
-        let Some(phase) = self.phases.get_mut(usize::from(flight.volume)) else { return };
-        // A write that had to wait found the buffer full; the write that fills a
-        // fore buffer waits itself.
-        let pages = drive.buffer_pages;
-        let weight = if flight.is_read { 1 } else { 4 };
-        let own = if drive.is_fore && !flight.is_read { flight.pages_in_volume } else { 0 };
-        if phase.vote((flight.count + own) % pages, weight) {
-            volume.pending = (volume.count + pages - phase.origin) % pages;
-        }
-        if !flight.is_read && !drive.is_fore {
-            volume.began(now, drive);
-        }
-    }
 }
 
 impl Predictor for Engine {
@@ -341,7 +298,16 @@ impl Predictor for Engine {
             return;
         }
         let (decisive, view) = self.decisive(now, &[], request);
-        let count = self.volumes[decisive].count;
+        let is_read = request.operation == Operation::Read;
+        let pages = request.sectors.div_ceil(8);
+        let before = &self.volumes[decisive];
+        let (count, told) = match is_read {
+            // What other volumes do tells nothing of this one.
+            _ if self.model.pages_in(decisive, request) != pages => (before.count, 0),
+            true => (before.count, before.fresh(now, &self.drive)),
+            false => (before.count + u64::from(pages), pages),
+        };
+        let flush_start = before.flush_start;
         for index in self.model.volumes_of(request) {
             let mut volume = self.volumes[index];
             self.lead(&mut volume, now, request, self.model.pages_in(index, request));
@@ -350,21 +316,22 @@ impl Predictor for Engine {
         if self.ids.is_empty() {
             self.silences.end(now, now.0.saturating_sub(self.active.0), self.drive.buffer_pages);
         }
-        if request.operation == Operation::Write {
-            self.silences.write(request.sectors.div_ceil(8));
+        if !is_read {
+            self.silences.write(pages);
         }
         self.active = now;
         let queue_ns = self.outstanding_pages * self.page_ns;
-        self.outstanding_pages += u64::from(request.sectors.div_ceil(8));
+        self.outstanding_pages += u64::from(pages);
         self.ids.push(request.id);
         self.flights.push(Flight {
             submitted: now,
             volume: decisive as u16,
-            is_read: request.operation == Operation::Read,
-            pages: request.sectors.div_ceil(8),
-            pages_in_volume: self.model.pages_in(decisive, request),
+            is_read,
+            pages,
             flush_start: self.volumes[decisive].flush_start,
+            flushes: self.volumes[decisive].flush_start != flush_start,
             count,
+            told,
             queue_ns,
             view,
         });
@@ -386,15 +353,17 @@ impl Predictor for Engine {
         self.silence.note(view.silence as usize, is_slow);
         if !view.is_waking {
             self.busy.note(view.busy as usize, is_slow);
+            self.busy_by_size.note(view.busy_by_size as usize, is_slow);
         }
         if is_slow {
             let mean = &mut self.slow_ns[usize::from(!flight.is_read)];
             *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
         }
         self.adjust_call(view.is_slow, is_slow);
+        self.correct_phase(&flight, completion.time, is_slow);
         self.calibrate(&flight, completion.time, is_slow);
         if self.switch.judge(view.is_slow, is_slow) {
-            self.intervals.reset();
+            self.collections.reset();
         }
     }
 }

@@ -1,68 +1,61 @@
 //! Where in its counter a volume really flushes: the calibrator's evidence.
 //!
 //! Flushes come every so many pages, but from which page on they are counted is
-//! not known at first, and the count can slip. A flush shows in slow requests
-//! right after it. Each slow request votes for the count at which it came; other
-//! reasons for being slow spread their votes evenly.
+//! not known at first, and the count can slip. A flush shows in a slow read
+//! right after the write that caused it, and in a write that has to wait. Such
+//! a request speaks for every count that its write passed, a normal one against
+//! them; what is slow for other reasons speaks for all counts alike.
 
-/// Counts after a flush in which its slow requests come.
-const SPREAD: usize = 3;
-/// Votes kept before older ones begin to fade.
-const MEMORY: u32 = 96;
-/// By how many votes another count must be better.
-const MARGIN: i32 = 3;
+/// Bound of what speaks for a count: so much must speak against it before
+/// another may take its place.
+const MOST: i8 = 48;
+/// What a slow request speaks for its counts.
+const FOR: i8 = 2;
+/// What a normal request speaks against them: less, for a flush need not hold
+/// up every read.
+const AGAINST: i8 = 1;
+/// By how much another count must be better.
+const MARGIN: i8 = 8;
 
-/// The votes of one volume, by pages written modulo the buffer's.
+/// The evidence of one volume, by pages written modulo the buffer's.
 #[derive(Clone, Debug)]
 pub(super) struct Phase {
-    votes: Vec<u16>,
-    total: u32,
+    standing: Vec<i8>,
     /// The count at which the buffer is taken to be flushed.
     pub origin: u32,
 }
 
 impl Phase {
-    /// No votes, for a buffer of so many pages.
+    /// No evidence, for a buffer of so many pages.
     pub fn new(pages: u32) -> Self {
-        Phase { votes: vec![0; pages as usize], total: 0, origin: 0 }
+        Phase { standing: vec![0; pages as usize], origin: 0 }
     }
 
-    /// A slow request came at `count` with so much weight; true if the origin
-    /// has moved for it.
-    pub fn vote(&mut self, count: u32, weight: u16) -> bool {
-        if self.total > MEMORY {
-            self.votes.iter_mut().for_each(|votes| *votes /= 2);
-            self.total = self.votes.iter().map(|&votes| u32::from(votes)).sum();
+    /// The buffer was flushed, or not, while `pages` pages were written after
+    /// `count`; true if the origin has moved for it.
+    #[inline]
+    pub fn tell(&mut self, count: u32, pages: u32, is_flushed: bool) -> bool {
+        let buffer = self.standing.len();
+        if pages as usize >= buffer {
+            // It was, whatever the origin.
+            return false;
         }
-        self.votes[count as usize] += weight;
-        self.total += u32::from(weight);
-        // Only counts near the vote can have become better.
-        let pages = self.votes.len();
-        let near = (0..=SPREAD).map(|back| (count as usize + pages - back % pages) % pages);
-        let best = near.map(|origin| (self.standing(origin), origin)).max_by_key(|&(standing, origin)| {
-            // Of equals the latest: nothing before it was slow.
-            (standing, (origin + pages - count as usize + SPREAD) % pages)
-        });
-        match best {
-            Some((standing, origin))
-                if origin != self.origin as usize
-                    && standing >= self.standing(self.origin as usize) + MARGIN =>
-            {
-                self.origin = origin as u32;
-                true
+        let mut index = count as usize % buffer;
+        let (mut best, mut best_standing) = (self.origin as usize, i8::MIN);
+        for _ in 0..pages {
+            index = if index + 1 == buffer { 0 } else { index + 1 };
+            let standing = &mut self.standing[index];
+            *standing =
+                if is_flushed { (*standing + FOR).min(MOST) } else { (*standing - AGAINST).max(-MOST) };
+            if *standing > best_standing {
+                (best, best_standing) = (index, *standing);
             }
-            _ => false,
         }
-    }
-
-    /// Votes right after `origin` less those right before it.
-    fn standing(&self, origin: usize) -> i32 {
-        let pages = self.votes.len();
-        let votes = |index: usize| i32::from(self.votes[index % pages]);
-        let spread = SPREAD.min(pages / 2);
-        let after: i32 = (0..spread).map(|step| votes(origin + step)).sum();
-        let before: i32 = (1..=spread).map(|step| votes(origin + pages - step)).sum();
-        after - before
+        let moves = is_flushed && best_standing >= self.standing[self.origin as usize].saturating_add(MARGIN);
+        if moves {
+            self.origin = best as u32;
+        }
+        moves
     }
 }
 
@@ -70,21 +63,28 @@ impl Phase {
 mod tests {
     use super::*;
 
+    /// Writes of one page to 24 and what a read after each takes, with the
+    /// flush at `origin`.
+    fn tell(phase: &mut Phase, origin: u32, writes: u32) {
+        let (buffer, mut count) = (62, 0);
+        for number in 0..writes {
+            let pages = 1 + number * 7 % 24;
+            let passes = (1..=pages).any(|page| (count + page) % buffer == origin);
+            // One read in ten is slow or normal for another reason.
+            phase.tell(count, pages, passes != (number % 10 == 3));
+            count = (count + pages) % buffer;
+        }
+    }
+
     #[test]
     fn the_origin_is_where_slow_requests_begin() {
         let mut phase = Phase::new(62);
-        let mut noise = 0;
-        for round in 0..60 {
-            phase.vote(40 + [0, 0, 1, 2][round % 4], 1);
-            noise = (noise * 29 + 17) % 62;
-            phase.vote(noise, 1);
-        }
-        assert_eq!(phase.origin, 40);
+        tell(&mut phase, 40, 300);
+        // Of two counts that few writes part, the evidence may be the same.
+        assert!((39..=40).contains(&phase.origin), "{}", phase.origin);
         // It slips, and is found again.
-        for round in 0..200 {
-            phase.vote([61, 61, 0, 1][round % 4], 1);
-        }
-        assert_eq!(phase.origin, 61);
+        tell(&mut phase, 61, 600);
+        assert!((60..=61).contains(&phase.origin), "{}", phase.origin);
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
         for pages in [1, 2, 3] {
             let mut phase = Phase::new(pages);
             for _ in 0..20 {
-                phase.vote(0, 4);
+                phase.tell(0, 1, true);
             }
             assert!(phase.origin < pages);
         }

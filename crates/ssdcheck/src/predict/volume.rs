@@ -20,13 +20,26 @@ pub(super) struct Drive {
     pub collection_ns: u64,
 }
 
+impl Drive {
+    /// How long after a write a read is sure to meet the flush that it started.
+    #[inline]
+    pub fn fresh_ns(&self) -> u64 {
+        self.flush_ns / 4
+    }
+}
+
 /// One internal volume. A copy of it can be led through requests to come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Volume {
     /// Pages in the buffer: the buffer counter.
     pub pending: u32,
-    /// Pages written, modulo those of the buffer.
-    pub count: u32,
+    /// Pages written.
+    pub count: u64,
+    /// When the last of them were in the buffer.
+    pub written: Time,
+    /// Counts, and when they were reached: what has been written since lately,
+    /// with no read after it. The first is one or two of [`Drive::fresh_ns`] ago.
+    pub unread: [(u64, Time); 2],
     /// When the last flush started, or will.
     pub flush_start: Time,
     /// When it will have ended: the estimated block time.
@@ -35,6 +48,8 @@ pub(super) struct Volume {
     pub room_from: Time,
     /// Flushes since the last garbage collection: the interval counter.
     pub since_collection: u32,
+    /// Flushes since a request was last slow for longer than a flush takes.
+    pub since_late: u32,
     /// Whether any read has been seen since the flush started, and the last one
     /// was slow.
     pub seen: Seen,
@@ -56,27 +71,42 @@ impl Volume {
     pub const NEW: Volume = Volume {
         pending: 0,
         count: 0,
+        written: Time::ZERO,
+        unread: [(0, Time::ZERO); 2],
         flush_start: Time::ZERO,
         flush_end: Time::ZERO,
         room_from: Time::ZERO,
         since_collection: 0,
+        since_late: 0,
         seen: Seen::Nothing,
         slow_end: Time::ZERO,
     };
 
-    /// `pages` pages are written at `now`. `collects` tells whether a flush is
-    /// expected to collect garbage, by the number of flushes since the last.
+    /// `pages` pages will be in the drive at `now`; returns when the buffer has
+    /// taken all of them. `collects` tells whether a flush is expected to collect
+    /// garbage, by the number of flushes since the last.
     #[inline]
-    pub fn write(&mut self, now: Time, pages: u32, drive: &Drive, collects: impl Fn(u32) -> bool) {
+    pub fn write(&mut self, now: Time, pages: u32, drive: &Drive, collects: impl Fn(u32) -> bool) -> Time {
         if drive.buffer_pages == 0 {
-            return;
+            return now;
         }
-        self.count = (self.count + pages) % drive.buffer_pages;
+        let (step_ns, here) = (drive.fresh_ns(), (self.count, now));
+        if now.0 > self.unread[1].1.0 + step_ns {
+            self.unread[0] = if now.0 > self.unread[1].1.0 + 2 * step_ns { here } else { self.unread[1] };
+            self.unread[1] = here;
+        }
+        self.count += u64::from(pages);
+        self.written = now;
         self.pending += pages;
+        let mut taken = now.max(self.room_from);
         while self.pending >= drive.buffer_pages {
             self.pending -= drive.buffer_pages;
-            self.flush(now, drive.flush_ns, drive, &collects);
+            self.flush(taken, drive.flush_ns, drive, &collects);
+            if drive.is_fore || self.pending > 0 {
+                taken = self.room_from;
+            }
         }
+        taken
     }
 
     /// A read arrives at `now`.
@@ -91,6 +121,7 @@ impl Volume {
     #[inline]
     fn flush(&mut self, now: Time, flush_ns: u64, drive: &Drive, collects: impl Fn(u32) -> bool) {
         self.since_collection += 1;
+        self.since_late += 1;
         let duration = if collects(self.since_collection) { drive.collection_ns } else { flush_ns };
         self.flush_start = now.max(self.flush_end);
         self.flush_end = Time(self.flush_start.0 + duration);
@@ -98,6 +129,23 @@ impl Volume {
         // second half is free once the first is on its way.
         self.room_from = if drive.is_fore { self.flush_end } else { self.flush_start };
         self.seen = Seen::Nothing;
+    }
+
+    /// The last flush began at `start`, not when it was thought to.
+    pub fn move_flush(&mut self, start: Time) {
+        let moved = |time: Time| Time(start.0 + time.0.saturating_sub(self.flush_start.0));
+        (self.flush_end, self.room_from) = (moved(self.flush_end), moved(self.room_from));
+        self.flush_start = start;
+    }
+
+    /// Pages written so lately that a read at `now` tells whether one of them
+    /// started a flush; 0 where something else may have made it slow.
+    #[inline]
+    pub fn fresh(&self, now: Time, drive: &Drive) -> u32 {
+        let (count, since) = self.unread[0];
+        let is_fresh = now.0 < self.written.0 + drive.fresh_ns();
+        let is_in_wake = since.0 < self.slow_end.0 + drive.flush_ns;
+        if is_fresh && !is_in_wake { (self.count - count) as u32 } else { 0 }
     }
 
     /// A flush was found to have begun at `start`.

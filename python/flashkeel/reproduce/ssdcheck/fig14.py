@@ -28,6 +28,8 @@ _JUDGED = {
 """Percentile of reads that the paper judges, by drive and trace."""
 _TAIL = {"ssd-f": 71.0, "ssd-g": 67.0}
 _RATE = {"ssd-f": 32.0, "ssd-g": 27.0}
+_BEST_RATE = 44.0
+"""§I."""
 _IDEAL_TAIL = {"ssd-f": 7.9, "ssd-g": 36.0}
 _IDEAL_RATE = {"ssd-f": 4.4, "ssd-g": 4.9}
 _SYSTEMS: dict[str, dict[str, str]] = {
@@ -39,6 +41,13 @@ _SYSTEMS: dict[str, dict[str, str]] = {
 }
 """The paper's noop, deadline and cfq; PAS; and PAS that cannot err."""
 _LESS = "at least half as much in the mean of the three traces"
+_WHY_LITTLE = (
+    "what is gained is programs: a read that goes before the writes spares the flush "
+    "it would have started. Where requests are large each fills a flash page or more, and "
+    "programs are not spared; and where a new request comes for each that ends (low left "
+    "out), as many reads as before find something in the buffer, and nothing is gained. "
+    "Who cannot err gains little more, so it is not for want of prediction"
+)
 
 Runs = Mapping[tuple[str, str, str], Run]
 """By drive, trace and system."""
@@ -62,6 +71,7 @@ def _claims() -> tuple[Claim, ...]:
         ]
     return (
         *claims,
+        Claim("best", "PAS raises throughput by up to 44.0 %", "at least half as much", _BEST_RATE),
         Claim(
             "shortest",
             "PAS has a shorter tail of reads than noop, deadline and cfq",
@@ -107,7 +117,8 @@ def judge(runs: Runs) -> dict[str, Finding]:
     tails = {key: percentile(run, "read", _JUDGED[key[:2]]) for key, run in runs.items()}
     rates = {key: throughput(run) for key, run in runs.items()}
     enough = all(beyond(run, "read", _JUDGED[key[:2]]) >= 10 for key, run in runs.items())
-    found = {}
+    found: dict[str, Finding] = {}
+    best: dict[str, float] = {}
     for drive, tail in _TAIL.items():
         traces = [trace for d, trace in _JUDGED if d == drive]
         cut = {t: reduction(tails[drive, t, "none"], tails[drive, t, "pas"]) for t in traces}
@@ -117,19 +128,18 @@ def judge(runs: Runs) -> dict[str, Finding]:
         found[f"{drive}-tail"] = _judged(
             cut | {"mean": fmean(cut.values())}, fmean(cut.values()) >= tail / 2, enough
         )
+        best |= {f"{trace}, SSD {letter(drive)}": rate for trace, rate in gain.items()}
         is_gained = fmean(gain.values()) >= _RATE[drive] / 2
         found[f"{drive}-throughput"] = Finding(
             gain | {"mean": fmean(gain.values())},
             is_gained,
-            ""
-            if is_gained
-            else "what is gained is programs: a read that goes before the writes spares the flush "
-            "it would have started. Where requests are large each fills a flash page or more, and "
-            "programs are not spared; and where a new request comes for each that ends (low left "
-            "out), as many reads as before find something in the buffer, and nothing is gained",
+            "" if is_gained else _WHY_LITTLE,
         )
         is_near = longer <= 2 * _IDEAL_TAIL[drive] and lower <= 2 * _IDEAL_RATE[drive]
         found[f"{drive}-ideal"] = _judged({"tail": longer, "throughput": lower}, is_near, enough)
+    most = max(best, key=lambda case: best[case])
+    is_best = best[most] >= _BEST_RATE / 2
+    found["best"] = Finding({most: best[most]}, is_best, "" if is_best else _WHY_LITTLE)
     shorter = [
         f"{system} on SSD {letter(drive)} under {trace}"
         for drive, trace in _JUDGED

@@ -45,6 +45,8 @@ _VERSIONS: dict[str, dict[str, Any]] = {
     "Others": {"device.buffer": _WHOLE} | _FRESH,
     # A drive that has never been full collects nothing.
     "WB+Others": {"device.buffer": _BUFFER} | _FRESH,
+    # Flushes go on behind writes that follow each other slowly enough not to meet them.
+    "GC+Others": {"device.buffer": {**_BUFFER, "kind": "back"}},
     "All": {"device.buffer": _BUFFER},
 }
 _TAIL = 99.5
@@ -62,6 +64,12 @@ _CLAIMS = (
         "the first, to which our host path is set, within a tenth; collection lengthens it again "
         "by at least half of the paper's factor of 5.7",
         {"WB+Others": 8.24, "All": 47.12},
+    ),
+    Claim(
+        "collection",
+        "with collection alone the 99.5 % latency is 46.67 times that of an SSD that does nothing",
+        "at least half as much",
+        46.67,
     ),
     Claim(
         "rare",
@@ -100,19 +108,21 @@ def _measure(session: Session) -> Outcome:
         "device",
         f"the prototype with a fore buffer of 64 KiB, {requests:,} random writes of 4 KiB, one "
         "outstanding; without flushes: a buffer that takes them all; without collection: a fresh "
-        "drive",
+        "drive; collection alone: a back buffer, whose flushes no write waits for",
         partial(_draw, runs),
     )
 
 
 def judge(runs: Mapping[str, Run]) -> dict[str, Finding]:
-    """Judge the claims by the runs of the three versions."""
+    """Judge the claims by the runs of the four versions."""
     tails = {name: percentile(run, "write", _TAIL) for name, run in runs.items()}
     optimal = percentile(runs["Others"], "write", 50)
     ratios = {name: tails[name] / optimal for name in ("WB+Others", "All")}
     again = ratios["All"] / ratios["WB+Others"]
     everything = runs["All"]
     further = percentile(everything, "write", 99.9) / optimal
+    alone = tails["GC+Others"] / optimal
+    alone_further = percentile(runs["GC+Others"], "write", 99.9) / optimal
     # A flush takes at least a program; what takes much more than Others has waited for one.
     slow = 100 - share_below(everything, "write", 4 * optimal)
     collection = 100 * float(everything.data["gc_blocked_fraction"])
@@ -131,6 +141,14 @@ def judge(runs: Mapping[str, Run]) -> dict[str, Finding]:
             if is_long
             else f"collection holds up {collection:.2g} % of the requests, fewer than lie beyond "
             "99.5 %: what it does shows further out",
+        ),
+        "collection": Finding(
+            {"GC+Others": alone, "GC+Others at 99.9 %": alone_further},
+            alone >= 46.67 / 2,
+            ""
+            if alone >= 46.67 / 2
+            else f"{collection:.2g} % of the requests meet collection here and 0.24 % in the "
+            "paper, neither of which reaches to 99.5 %; its figure seems to be of another share",
         ),
         "rare": Finding(
             {"flush": slow - collection, "collection": collection},

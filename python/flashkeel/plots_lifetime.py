@@ -16,15 +16,23 @@ _FREE, _HELD, _LIMIT = "#D55E00", "#0072B2", "#4d4d4d"
 """Okabe and Ito's colours, which people with colour blindness can tell apart."""
 
 
-def save(free: Estimate, held: Estimate, path: Path) -> None:
-    """Write the picture; its kind follows the file's name."""
-    figure = wear(free, held)
-    try:
-        figure.savefig(path, dpi=130)
-    except ValueError as error:
-        from flashkeel._core import InputError
+def check(path: Path) -> None:
+    """Refuse a file that a picture could not be written to, before the time is spent."""
+    from matplotlib.backend_bases import FigureCanvasBase
 
-        raise InputError(f"{path}: {error}") from error
+    from flashkeel._core import InputError
+
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    kind = path.suffix.removeprefix(".")
+    if kind.lower() not in kinds:
+        raise InputError(f"{path}: a picture cannot be written as {kind!r}; use .png, .svg or .pdf")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {str(path.parent)!r}")
+
+
+def save(free: Estimate, held: Estimate, path: Path) -> None:
+    """Write the picture to a file that was checked; its kind follows the file's name."""
+    wear(free, held).savefig(path, dpi=130)
 
 
 def wear(free: Estimate, held: Estimate) -> Figure:

@@ -16,7 +16,8 @@ from flashkeel.cli.common import console
 from flashkeel.lifetime import Estimate, Guard, Plan
 from flashkeel.progress import Bars
 
-_DRIVE = ("capacity", "rated_cycles", "tbw", "dwpd", "over_provisioning", "wear_levelling")
+_ENDURANCE = ("rated_cycles", "tbw", "dwpd")
+_DRIVE = ("capacity", *_ENDURANCE, "over_provisioning", "wear_levelling")
 _LEAST_TARGET = 2 / (24 * lifetime.YEAR_DAYS)
 _MOST_TARGET = 100.0
 
@@ -28,7 +29,12 @@ def plan() -> None:
 
 @plan.command("lifetime")
 @click.option("--capacity", required=True, metavar="SIZE", help="Capacity, as 128GB.")
-@click.option("--rated-cycles", type=int, metavar="N", help="Cycles that a block endures.")
+@click.option(
+    "--rated-cycles",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cycles that a block endures.",
+)
 @click.option("--tbw", metavar="SIZE", help="Bytes the drive is rated for, as 75TB.")
 @click.option("--dwpd", type=float, metavar="X", help="Drive writes per day, over five years.")
 @click.option(
@@ -41,9 +47,9 @@ def plan() -> None:
 )
 @click.option(
     "--wear-levelling",
-    type=int,
+    type=click.IntRange(1, 200),
     metavar="N",
-    help="Erases apart at which blocks change places, 1 to 200; not levelled if not given.",
+    help="Erases apart at which blocks change places; else wear is not levelled.",
 )
 @click.option("--profile", metavar="NAME", help="Traffic: proxy, proj, exchange, map, msnfs.")
 @click.option("--demand", metavar="FILE", help="Traffic: a CSV of bytes written by windows.")
@@ -71,6 +77,8 @@ def plan() -> None:
 def lifetime_(**options: Any) -> None:  # noqa: ANN401
     """Say how long a drive lasts under a traffic, and what a throttle costs."""
     chosen = _plan(options)
+    if options["out"] is not None:
+        plots_lifetime.check(options["out"])
     unthrottled = Plan(**{**vars(chosen), "throttle": "none"})
     with Bars(["unthrottled", options["throttle"]]) as bars:
         count, seed = options["seeds"], options["seed"]
@@ -90,6 +98,13 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
 
 
 def _plan(options: dict[str, Any]) -> Plan:
+    endurance = [key for key in _ENDURANCE if options[key] is not None]
+    if len(endurance) != 1:
+        raise click.UsageError(
+            "the drive's endurance is "
+            + ("given twice" if endurance else "missing")
+            + "; give one of --rated-cycles, --tbw and --dwpd"
+        )
     drive = {key: options[key] for key in _DRIVE if options[key] is not None}
     _check_numbers(options)
     traffic = _traffic(options)
@@ -125,7 +140,7 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
     if len(given) != 1:
         raise click.UsageError(
             "the traffic is "
-            + ("missing" if not given else "given twice")
+            + ("given twice" if given else "missing")
             + "; give one of --profile, --demand, --trace and --gb-per-day"
         )
     for key in ("workload", "interval"):

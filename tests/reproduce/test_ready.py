@@ -67,15 +67,16 @@ def test_no_one_length_suits_every_recorded_demand():
     assert real._epochs(dict.fromkeys("abcd", short) | {"e": long}).holds is False
 
 
-def test_levelling_must_help_on_every_drive():
-    helped, levelled_worse, worn_early = (
-        {False: 0.8, True: 0.95},
-        {False: 0.97, True: 0.95},
-        {False: 0.5, True: 0.8},
-    )
-    assert levelling._is_even({"small": helped, "large": helped})
-    for other in (levelled_worse, worn_early):
-        assert not levelling._is_even({"small": helped, "large": other})
+def test_levelling_must_help_on_the_small_drive_and_keep_both_even():
+    helped, useless = {False: 0.8, True: 0.95}, {False: 0.97, True: 0.96}
+
+    def judge(small, large):
+        return levelling._judge({}, {"32 MiB": small, "480 GB": large})
+
+    assert judge(helped, helped).holds is True and not judge(helped, helped).reason
+    assert judge(helped, useless).holds is True and judge(helped, useless).reason
+    assert judge(useless, helped).holds is False
+    assert judge(helped, {False: 0.5, True: 0.8}).holds is False
 
 
 def test_variation_is_judged_under_both_throttles():

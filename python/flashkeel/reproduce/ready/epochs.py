@@ -65,7 +65,9 @@ def _similar(alike: Mapping[str, Mapping[str, float]]) -> Finding:
     return Finding(
         _flat(alike),
         None if holds else False,
-        f"the profiles' noise by the minute and by the half hour is ours; mean of {_DRAWS} draws",
+        f"the profiles' noise by the minute and by the half hour is ours; mean of {_DRAWS} draws"
+        if holds
+        else "the profiles' noise is ours, and longer periods average out more of it",
     )
 
 

@@ -22,8 +22,8 @@ _QUICK_REQUESTS = 150_000
 _REQUESTS = {"lm-tbe": 18_000_000, "msn-befs": 16_000_000}
 """Where less than the whole trace has ten samples beyond six nines."""
 
-_MOST_SEEDS = {"rad-as": 4, "rad-be": 4}
-"""Where the ten million reads that six nines take would be fifty traces or more."""
+_MOST_SEEDS = {"dap-ps": 1, "rad-as": 4, "rad-be": 4}
+"""Where the ten million reads that six nines take would be twenty traces or more."""
 
 
 def case(
@@ -66,5 +66,8 @@ def length(session: Session, profiles: Sequence[str] = PROFILES) -> str:
     if session.quick:
         return f"scrubbing on; the first {_QUICK_REQUESTS:,} requests of each trace"
     cut = [f"{_REQUESTS[p] / 1e6:g} million requests of {p}" for p in profiles if p in _REQUESTS]
-    whole = "scrubbing on; whole traces, as often as six nines need (RAD-AS and RAD-BE four times)"
+    whole = (
+        "scrubbing on; whole traces, as often as six nines need (RAD-AS and RAD-BE four times, "
+        "DAP-PS once)"
+    )
     return f"{whole}; {', '.join(cut)}" if cut else whole

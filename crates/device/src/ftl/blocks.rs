@@ -175,9 +175,10 @@ impl Blocks {
     }
 
     /// The full block of a domain that has been erased least often, among those
-    /// whose data are cold: full for as long as it took to fill all the others.
+    /// whose data are cold: full for as long as it took to fill as many others as
+    /// are full.
     pub fn least_worn_cold(&self, domain: u32) -> Option<BlockId> {
-        let round = self.domain_range(domain).len() as u32;
+        let round = self.in_state(domain, BlockState::Full).count() as u32;
         let is_cold = |block: &BlockId| self.closes.wrapping_sub(self.closed[block.0 as usize]) >= round;
         self.in_state(domain, BlockState::Full).filter(is_cold).min_by_key(|&block| self.erase_count(block))
     }

@@ -19,7 +19,7 @@ pub struct WearLevellingConfig {
     pub enabled: bool,
     /// Erases by which a free block may be ahead of the least worn one whose data
     /// are cold, before they change places. Cold is what has lain there for as long
-    /// as it took to fill all other blocks.
+    /// as it took to fill as many other blocks as are full.
     pub threshold: u32,
     /// Flash pages held in the controller while they are moved.
     pub pages_in_flight: u32,

@@ -68,16 +68,18 @@ def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:
 def _evidence(evidence: dict[str, Any]) -> Table:
     table = Table(title="Evidence by address bit", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("bit", justify="right")
-    for words in ("throughput at 0", "at 1", "p one volume", "p two volumes"):
+    for words in ("throughput at 0", "at 1", "p one volume", "p two volumes", "with flushes", "with own"):
         table.add_column(words, justify="right")
     flips = {flip["bit"]: flip for flip in evidence["collection"]["flip"]}
     for row in evidence["allocation"]:
         flip = flips.get(row["bit"])
         chances = ("p", "p_own") if flip else ()
+        flushes = ("with_flushes", "with_own_flushes") if flip else ()
         table.add_row(
             str(row["bit"]),
             *(units.share(part) for part in row["relative_throughput"]),
             *(f"{flip[key]:.2g}" for key in chances if flip),
+            *(units.share(flip[key]) for key in flushes if flip),
         )
     return table
 

@@ -151,10 +151,26 @@ fn strangers_are_recognised_by_every_feature() {
     assert_eq!(strangers_are_recognised([3, 6, 1, 2], 3), [1, 2, 4, 8]);
 }
 
+/// Collection settles into another cycle of intervals in each run.
+#[test]
+fn volumes_are_told_apart_whatever_cycle_collection_settles_into() {
+    strangers_are_recognised([11, 15, 20, 41], 3);
+}
+
+/// They are never done with a flush before the next begins; the last is at work
+/// of its own while its throughput is first measured, too.
+#[test]
+fn buffers_of_drives_that_the_shortest_think_time_overwhelms_are_found() {
+    strangers_are_recognised([72, 149], 3);
+    strangers_are_recognised([121], 5);
+}
+
 #[test]
 #[ignore = "takes minutes"]
-fn sixty_six_strangers_are_recognised_by_every_feature() {
-    strangers_are_recognised(0..66, 1);
+fn hundreds_of_strangers_are_recognised_by_every_feature() {
+    for most_capacity in [1, 3, 6] {
+        strangers_are_recognised(0..160, most_capacity);
+    }
 }
 
 /// What the paper's method cannot see is not made up.

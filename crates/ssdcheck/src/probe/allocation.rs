@@ -5,6 +5,7 @@ use flashkeel_engine::Operation;
 use serde::Serialize;
 
 use super::runner::{ProbeError, Runner};
+use super::statistics::median;
 
 /// Reads of each run.
 const READS: usize = 2_400;
@@ -30,19 +31,29 @@ pub struct BitEvidence {
 pub(super) fn measure(runner: &mut Runner<'_>) -> Result<(Vec<u32>, Vec<BitEvidence>), ProbeError> {
     let all = runner.pool_where(|_| true);
     let free = runner.throughput(Operation::Read, &all, 4 * READS, DEPTH)?;
-    let (mut found, mut evidence) = (Vec::new(), Vec::new());
+    let mut runs = Vec::new();
     for bit in runner.bits() {
-        let mut relative = [None; 2];
-        for (value, relative) in relative.iter_mut().enumerate() {
+        let mut fixed = [None; 2];
+        for (value, fixed) in fixed.iter_mut().enumerate() {
             let pages = runner.pool_where(|lba| lba >> bit & 1 == value as u64);
             if pages.len() >= FEWEST {
-                *relative = Some(runner.throughput(Operation::Read, &pages, READS, DEPTH)? / free);
+                *fixed = Some(runner.throughput(Operation::Read, &pages, READS, DEPTH)?);
             }
         }
-        if relative.iter().flatten().count() > 0 && relative.iter().flatten().all(|&part| part < FALLEN) {
-            found.push(bit);
-        }
-        evidence.push(BitEvidence { bit, relative_throughput: relative });
+        runs.push((bit, fixed));
     }
-    Ok((found, evidence))
+    // The run with all bits free may have met the drive at work of its own. Most
+    // bits select nothing.
+    let mut fixed: Vec<u64> =
+        runs.iter().flat_map(|(_, fixed)| fixed).flatten().map(|&per_s| per_s as u64).collect();
+    let whole = free.max(median(&mut fixed) as f64);
+    let evidence: Vec<BitEvidence> = runs
+        .into_iter()
+        .map(|(bit, fixed)| BitEvidence { bit, relative_throughput: fixed.map(|per_s| Some(per_s? / whole)) })
+        .collect();
+    let selects = |of: &&BitEvidence| {
+        let mut parts = of.relative_throughput.iter().flatten().peekable();
+        parts.peek().is_some() && parts.all(|&part| part < FALLEN)
+    };
+    Ok((evidence.iter().filter(selects).map(|of| of.bit).collect(), evidence))
 }

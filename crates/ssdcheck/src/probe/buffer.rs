@@ -10,10 +10,16 @@ use crate::{BufferType, FlushTrigger, Latencies, Thresholds, WriteBuffer};
 
 /// Bytes of each write.
 const PAGE: u64 = 4096;
-/// Think times of the writer (§III-B3); every one must give the same size.
-const THINK: [Span; 3] = [Span::from_us(500), Span::from_us(1_000), Span::from_us(5_000)];
+/// Think times of the writer (§III-B3), and one more for drives that flush all
+/// the time at the first: so many must give the same size.
+const THINK: [Span; 4] =
+    [Span::from_us(500), Span::from_us(1_000), Span::from_us(5_000), Span::from_us(20_000)];
+const AGREEING: usize = 3;
 /// Fewest spikes that tell anything.
 const FEWEST: usize = 6;
+/// Where slow reads take more of the reader's time than this, the drive was never
+/// done with a flush before the next began.
+const OVERWHELMED: f64 = 0.5;
 /// Normal reads between two flushes, at least.
 const CALM: u32 = 4;
 /// Writes of the first test, and the most of every other.
@@ -106,6 +112,16 @@ struct Test<'a> {
     own_flush: (usize, usize),
 }
 
+/// What a writer beside a reader saw.
+struct Beside {
+    /// Writes before each group of slow reads.
+    flushes: Vec<u64>,
+    /// How many of the writes right before a group were slow themselves.
+    waited: usize,
+    /// Part of the reader's time that slow reads took.
+    slow_part: f64,
+}
+
 /// Reads that a flush made slow.
 #[derive(Clone, Copy)]
 struct Group {
@@ -122,30 +138,32 @@ impl Test<'_> {
     /// Lines 1 to 3: the size in pages, if reads beside writes are slow at
     /// regular intervals whatever the think time.
     fn background_reads(&mut self, runner: &mut Runner<'_>) -> Result<Option<u64>, ProbeError> {
-        let (mut size, mut writes) = (None, WRITES);
+        let (mut size, mut agreeing, mut writes) = (None, 0, WRITES);
         for think in THINK {
-            let (flushes, waited) = self.flushes(runner, writes, think)?;
-            let found = period(&flushes, writes);
-            self.evidence.flushes.push((think.0, flushes));
+            let seen = self.flushes(runner, writes, think)?;
+            let found = period(&seen.flushes, writes);
+            let groups = seen.flushes.len();
+            self.evidence.flushes.push((think.0, seen.flushes));
+            if seen.slow_part > OVERWHELMED {
+                continue;
+            }
             if found.is_none() || size.is_some_and(|size| found != Some(size)) {
                 return Ok(None);
             }
-            self.own_flush.0 += waited.0;
-            self.own_flush.1 += waited.1;
+            self.own_flush.0 += seen.waited;
+            self.own_flush.1 += groups;
             size = found;
             writes = (size.expect("just found") * 24).min(WRITES);
+            agreeing += 1;
+            if agreeing == AGREEING {
+                break;
+            }
         }
-        Ok(size)
+        Ok(size.filter(|_| agreeing > 1))
     }
 
-    /// Writes before each group of slow reads; and how many of the writes right
-    /// before a group were slow themselves, of how many.
-    fn flushes(
-        &mut self,
-        runner: &mut Runner<'_>,
-        writes: u64,
-        think: Span,
-    ) -> Result<(Vec<u64>, (usize, usize)), ProbeError> {
+    /// Serves a writer with a think time beside a reader.
+    fn flushes(&mut self, runner: &mut Runner<'_>, writes: u64, think: Span) -> Result<Beside, ProbeError> {
         let mask = self.mask();
         let pages = runner.pool_where(|lba| lba & mask == 0);
         let bound = runner.pages();
@@ -153,7 +171,7 @@ impl Test<'_> {
         let (mut submitted, mut slow_writes) = (Vec::new(), Vec::new());
         let (slow_read_ns, slow_write_ns) = (self.slow_read_ns, self.slow_write_ns);
         let is_first = self.evidence.reads.is_empty();
-        let mut points = Vec::new();
+        let (mut points, mut slow_ns, mut all_ns) = (Vec::new(), 0, 0);
         let page = |random: &mut flashkeel_engine::Stream| (random.below(bound) * 8) & !mask;
         runner.beside(writes, think, page, &pages, |is_write, before, start, end| {
             let latency = end.since(start).0;
@@ -165,9 +183,13 @@ impl Test<'_> {
             if is_first && points.len() < POINTS {
                 points.push((before, latency));
             }
+            all_ns += latency;
             if latency <= slow_read_ns {
                 calm += 1;
-            } else if calm >= CALM {
+                return;
+            }
+            slow_ns += latency;
+            if calm >= CALM {
                 groups.push(Group { writes: before, end_ns: end.0 });
                 calm = 0;
             } else {
@@ -184,8 +206,8 @@ impl Test<'_> {
             waited += usize::from(slow_writes[trigger]);
             self.flush_ns.push(group.end_ns.saturating_sub(submitted[trigger]).saturating_sub(self.read_ns));
         }
-        let flushes = groups.len();
-        Ok((groups.iter().map(|group| group.writes).collect(), (waited, flushes)))
+        let flushes = groups.iter().map(|group| group.writes).collect();
+        Ok(Beside { flushes, waited, slow_part: slow_ns as f64 / all_ns.max(1) as f64 })
     }
 
     /// Line 4: whether a read right after a few writes is slow, and the next

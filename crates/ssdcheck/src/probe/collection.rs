@@ -4,6 +4,14 @@
 //! collection comes at nearly constant intervals of writes. If part of the
 //! writes go to a page that differs in one bit, and that bit selects another
 //! volume, each volume collects at intervals of its own.
+//!
+//! The paper compares the intervals of both runs. Collection may settle into
+//! another cycle of intervals in each run, though, of one volume as of two. What
+//! does not change is when a volume flushes: with every so many of its own
+//! writes. A write that is held up comes with a flush, so that the writes
+//! between two of them are whole buffers, counted in the volume's own writes
+//! and in no others. The flipped page is written in bursts of random length,
+//! lest the counts agree by chance.
 
 use flashkeel_engine::Operation;
 use serde::Serialize;
@@ -11,10 +19,12 @@ use serde::Serialize;
 use super::runner::{ProbeError, Runner};
 use super::statistics::{median, same_distribution, variation};
 
-/// Of this many writes one goes to the flipped page. With every second one, two
-/// volumes that collect in turn would look like one; so their intervals become
-/// half as long again, or are cut in two.
-const FLIP_EVERY: u64 = 3;
+/// Writes to the flipped page come in bursts of as many flushes at random, those
+/// to the other in bursts twice as long: volumes that collect in turn would look
+/// like one. Collections are many bursts apart.
+const BURST: std::ops::RangeInclusive<u64> = 1..=4;
+/// What counts as a flush where the buffer's size is not known.
+const TYPICAL_FLUSH: u64 = 8;
 /// Collections of each run: enough, and more where they come quickly. The first
 /// ones still move other data.
 const EVENTS: usize = 24;
@@ -25,11 +35,18 @@ const WARM_UP: usize = 6;
 const FEWEST: usize = 12;
 /// Most writes of a run.
 const MOST_WRITES: u64 = 160_000;
-/// Below this probability two runs saw different volumes. A chance find among
-/// twenty bits is then rarer than one in a thousand.
-const DIFFERENT: f64 = 1e-5;
-/// Two volumes must be so many times as likely as one, or one as two.
+/// Intervals with at least this probability of being those of one volume, or of
+/// two, may be.
+const POSSIBLE: f64 = 1e-3;
+/// Then two volumes must be so many times as likely as one, or one as two.
 const BETTER: f64 = 1e3;
+/// Smallest buffer whose flushes tell volumes apart: a distance that has nothing
+/// to do with it is a multiple of it one time in as many.
+const LEAST_FLUSH: u64 = 4;
+/// Of the distances between stalls so many are multiples of the buffer where they
+/// are counted in the writes of the volume, and so many at most where not.
+const WITH_FLUSHES: f64 = 0.9;
+const BY_CHANCE: f64 = 0.6;
 /// Collections are at most this part of the slow writes; the others are flushes.
 const RARE: usize = 6;
 /// Intervals of *Fixed* vary at most by this part of their mean.
@@ -63,6 +80,34 @@ pub struct FlipEvidence {
     /// The same of two volumes: that intervals in writes to one page, between
     /// collections that held it up, are.
     pub p_own: f64,
+    /// Part of the distances between stalls of different bursts, in all writes,
+    /// that are whole buffers; if its size is known and there are enough.
+    pub with_flushes: Option<f64>,
+    /// The same in writes to one page, between stalls of it.
+    pub with_own_flushes: Option<f64>,
+}
+
+impl FlipEvidence {
+    /// Whether the bit selects a volume, if that can be told: by whichever of
+    /// the two tests tells, unless they contradict each other.
+    fn selects(&self) -> Option<bool> {
+        let intervals = if self.p_own >= POSSIBLE && self.p_own > self.p * BETTER {
+            Some(true)
+        } else if self.p >= POSSIBLE && self.p > self.p_own * BETTER {
+            Some(false)
+        } else {
+            None
+        };
+        let flushes = match (self.with_flushes, self.with_own_flushes) {
+            (Some(all), Some(own)) if own >= WITH_FLUSHES && all <= BY_CHANCE => Some(true),
+            (Some(all), Some(own)) if all >= WITH_FLUSHES && own <= BY_CHANCE => Some(false),
+            _ => None,
+        };
+        match (intervals, flushes) {
+            (Some(one), Some(other)) if one != other => None,
+            _ => flushes.or(intervals),
+        }
+    }
 }
 
 /// What was found.
@@ -103,7 +148,7 @@ pub(super) fn measure(
     found.evidence.stall_above_ns = above;
     let stalls = slow.iter().map(|&(_, latency)| latency).filter(|&latency| latency > above);
     found.stall_ns = median(&mut stalls.collect::<Vec<_>>());
-    let stall = Stall { above, together };
+    let stall = Stall { above, together, buffer_pages };
     let fixed = run(runner, page, page, &stall)?.intervals;
     if fixed.len() < FEWEST {
         undetermined.push(format!(
@@ -113,6 +158,7 @@ pub(super) fn measure(
         found.evidence.fixed = fixed;
         return Ok(found);
     }
+    let mut unclear = Vec::new();
     let bits = runner.bits();
     let count = f64::from(bits.end - bits.start);
     for bit in bits.clone() {
@@ -122,24 +168,28 @@ pub(super) fn measure(
             continue;
         }
         let seen = run(runner, page, flipped, &stall)?;
-        if seen.intervals.len() < FEWEST / 2 {
-            let few = seen.intervals.len();
-            undetermined.push(format!("gc_volume_bits: only {few} collections with bit {bit} flipped"));
-            continue;
+        let evidence = FlipEvidence {
+            bit,
+            p: same_distribution(&fixed, &seen.intervals),
+            p_own: same_distribution(&fixed, &seen.own_intervals),
+            intervals: seen.intervals,
+            with_flushes: seen.with_flushes,
+            with_own_flushes: seen.with_own_flushes,
+        };
+        match evidence.selects() {
+            Some(true) => found.bits.push(bit),
+            Some(false) => {}
+            None => unclear.push(bit.to_string()),
         }
-        let p = same_distribution(&fixed, &seen.intervals);
-        let p_own = same_distribution(&fixed, &seen.own_intervals);
-        if p < DIFFERENT {
-            if p_own > p * BETTER {
-                found.bits.push(bit);
-            } else if p_own > p / BETTER {
-                undetermined.push(format!(
-                    "gc_volume_bits: with bit {bit} flipped, intervals are those of neither one volume nor two"
-                ));
-            }
-        }
-        found.evidence.flip.push(FlipEvidence { bit, intervals: seen.intervals, p, p_own });
+        found.evidence.flip.push(evidence);
         progress(f64::from(bit - bits.start + 1) / count)?;
+    }
+    if !unclear.is_empty() {
+        undetermined.push(format!(
+            "gc_volume_bits: with one of the bits {} flipped, collections are neither clearly those of one \
+             volume nor of two",
+            unclear.join(", ")
+        ));
     }
     found.evidence.fixed = fixed;
     Ok(found)
@@ -151,28 +201,42 @@ struct Stall {
     above: u64,
     /// Writes within which stalls are of the same one.
     together: u64,
+    /// Writes of a volume between its flushes, if known.
+    buffer_pages: Option<u64>,
 }
 
-/// Intervals between the collections of a run.
+/// What a run saw.
 struct Run {
-    /// In all writes.
+    /// Intervals between collections in all writes.
     intervals: Vec<u64>,
     /// Between those that held up the same page, in writes to that page.
     own_intervals: Vec<u64>,
+    /// See [`FlipEvidence`].
+    with_flushes: Option<f64>,
+    with_own_flushes: Option<f64>,
 }
 
-/// Writes `page` over and over, but one time in [`FLIP_EVERY`] `flipped`.
+/// Writes `page` over and over, and `flipped` in between.
 fn run(runner: &mut Runner<'_>, page: u64, flipped: u64, stall: &Stall) -> Result<Run, ProbeError> {
     let mut all = Starts::default();
     let mut own = [Starts::default(), Starts::default()];
+    let (mut with_flushes, mut with_own_flushes) = (Grid::default(), [Grid::default(), Grid::default()]);
+    let flush = stall.buffer_pages.unwrap_or(TYPICAL_FLUSH);
+    let (mut written, mut burst, mut burst_end) = ([0, 0], 0u64, 0);
     for index in 0..MOST_WRITES {
-        let is_flipped = index % FLIP_EVERY == 0;
-        let lba = if is_flipped { flipped } else { page };
-        if runner.serve(Operation::Write, lba)?.0 > stall.above {
+        if index == burst_end {
+            burst += 1;
+            let unit = flush.max(TYPICAL_FLUSH);
+            let scale = if burst.is_multiple_of(2) { unit } else { 2 * unit };
+            burst_end += runner.random.between(scale * BURST.start(), scale * BURST.end());
+        }
+        let side = usize::from(burst.is_multiple_of(2));
+        written[side] += 1;
+        if runner.serve(Operation::Write, [page, flipped][side])?.0 > stall.above {
             all.stalled(index, index, stall.together);
-            let flips = index.div_ceil(FLIP_EVERY);
-            let written = if is_flipped { flips } else { index - flips };
-            own[usize::from(is_flipped)].stalled(index, written, stall.together);
+            own[side].stalled(index, written[side], stall.together);
+            with_flushes.stalled(index, burst, flush);
+            with_own_flushes[side].stalled(written[side], burst, flush);
             let events = all.starts.len().saturating_sub(WARM_UP);
             if events >= MOST_EVENTS || (events >= EVENTS && index >= QUICK_WRITES) {
                 break;
@@ -180,7 +244,45 @@ fn run(runner: &mut Runner<'_>, page: u64, flipped: u64, stall: &Stall) -> Resul
         }
     }
     let own_intervals = own.iter().flat_map(|own| distances(own.after(WARM_UP / 2))).collect();
-    Ok(Run { intervals: distances(all.after(WARM_UP)), own_intervals })
+    let is_known = stall.buffer_pages.is_some_and(|pages| pages >= LEAST_FLUSH);
+    let [first, second] = with_own_flushes;
+    Ok(Run {
+        intervals: distances(all.after(WARM_UP)),
+        own_intervals,
+        with_flushes: with_flushes.part().filter(|_| is_known),
+        with_own_flushes: first.and(second).part().filter(|_| is_known),
+    })
+}
+
+/// How many of the distances between stalls are multiples of a buffer.
+#[derive(Clone, Copy, Default)]
+struct Grid {
+    /// Position and burst of the latest stall.
+    last: Option<(u64, u64)>,
+    multiples: u32,
+    distances: u32,
+}
+
+impl Grid {
+    /// A stall at a position, in a burst. Stalls of the same burst tell nothing.
+    fn stalled(&mut self, position: u64, burst: u64, flush: u64) {
+        if let Some((last, _)) = self.last.filter(|&(_, of)| of != burst) {
+            self.distances += 1;
+            self.multiples += u32::from((position - last).is_multiple_of(flush));
+        }
+        self.last = Some((position, burst));
+    }
+
+    fn and(self, other: Grid) -> Grid {
+        let (multiples, distances) = (self.multiples + other.multiples, self.distances + other.distances);
+        Grid { last: None, multiples, distances }
+    }
+
+    /// The part that are multiples, if there are enough to tell.
+    fn part(self) -> Option<f64> {
+        let is_enough = self.distances as usize >= FEWEST;
+        is_enough.then(|| f64::from(self.multiples) / f64::from(self.distances))
+    }
 }
 
 /// Where collections began.
@@ -247,4 +349,46 @@ fn stall_threshold(
         }
     }
     best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(p: f64, p_own: f64, flushes: Option<(f64, f64)>) -> FlipEvidence {
+        FlipEvidence {
+            bit: 3,
+            intervals: Vec::new(),
+            p,
+            p_own,
+            with_flushes: flushes.map(|(all, _)| all),
+            with_own_flushes: flushes.map(|(_, own)| own),
+        }
+    }
+
+    #[test]
+    fn a_bit_selects_where_one_test_tells_and_none_contradicts() {
+        assert_eq!(evidence(1e-6, 0.4, None).selects(), Some(true));
+        assert_eq!(evidence(0.4, 1e-6, None).selects(), Some(false));
+        // Neither kind of interval, or both; the flushes decide.
+        for p in [1e-30, 0.5] {
+            assert_eq!(evidence(p, p, None).selects(), None);
+            assert_eq!(evidence(p, p, Some((0.5, 0.5))).selects(), None);
+            assert_eq!(evidence(p, p, Some((0.1, 1.0))).selects(), Some(true));
+            assert_eq!(evidence(p, p, Some((1.0, 0.1))).selects(), Some(false));
+        }
+        assert_eq!(evidence(1e-6, 0.4, Some((1.0, 0.1))).selects(), None);
+    }
+
+    #[test]
+    fn distances_are_counted_between_bursts_only() {
+        let mut grid = Grid::default();
+        for (position, burst) in [(3, 1), (10, 1), (17, 2), (24, 3), (26, 4)] {
+            grid.stalled(position, burst, 7);
+        }
+        assert_eq!((grid.multiples, grid.distances), (2, 3));
+        assert_eq!(grid.part(), None, "too few to tell");
+        let many = Grid { multiples: 30, distances: 40, last: None };
+        assert_eq!(many.and(many).part(), Some(0.75));
+    }
 }

@@ -68,7 +68,8 @@ def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:
 def _evidence(evidence: dict[str, Any]) -> Table:
     table = Table(title="Evidence by address bit", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("bit", justify="right")
-    for words in ("throughput at 0", "at 1", "p one volume", "p two volumes", "with flushes", "with own"):
+    parts = ("throughput at 0", "at 1", "p one volume", "p two volumes", "with flushes", "with own")
+    for words in parts:
         table.add_column(words, justify="right")
     flips = {flip["bit"]: flip for flip in evidence["collection"]["flip"]}
     for row in evidence["allocation"]:

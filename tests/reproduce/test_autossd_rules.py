@@ -20,7 +20,7 @@ class Made:
         self.samples_beyond = beyond
         self.waits = waits or {"behind_erase": mean, "own_flash": 0}
         self.data = data
-        self.table = table
+        self.table = table or {"start_ns": [0, 10**8], "free_blocks": [90, 70]}
 
     def mean(self, latency_class):
         return self.values[None]
@@ -121,6 +121,8 @@ def test_vanilla_must_be_the_worst_at_six_nines():
 
     assert worst("vanilla").holds and worst("vanilla").measured["vanilla"] == pytest.approx(2)
     assert worst("qosfc").holds is False
+    assert "vanilla against rain: dap-ds 1.00, " in worst("qosfc").reason
+    assert "rain: behind erase (8); vanilla: behind erase (8)" in worst("qosfc").reason
     assert worst("vanilla", beyond=9).holds is None
 
 
@@ -253,7 +255,7 @@ def shares(p3, p6, erases, beyond=50):
         at = [20, 30, 40, 50, 60, 70, 80].index(int(name))
         data = {"erases": erases[at], "simulated_s": 2.0}
         # At work half of the time: one second.
-        table = {"start_ns": [0, 10**8], "gc_active": [1, 0]}
+        table = {"start_ns": [0, 10**8], "gc_active": [1, 0], "free_blocks": [40, 33]}
         return Made(p3=p3[at], p6=p6[at], beyond=beyond, data=data, table=table)
 
     return made
@@ -268,6 +270,8 @@ def test_figure_4c_judges_erases_and_both_tails():
     assert set(holds(fig4c.STUDY, paper).values()) == {True}
     level = holds(fig4c.STUDY, shares(LEVEL, LEVEL, LEVEL))
     assert level == {"erases": False, "p99.9": False, "p99.9999": False}
+    found = fig4c.STUDY.measure(Canned(shares(LEVEL, LEVEL, LEVEL))).findings["p99.9999"]
+    assert "fewest free blocks: 20 % 33, 80 % 33; 20 %: behind erase owns" in found.reason
     few = holds(fig4c.STUDY, shares(RISING, RISING, RISING, beyond=9))
     assert few == {"erases": True, "p99.9": True, "p99.9999": None}
 

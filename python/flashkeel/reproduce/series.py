@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,3 +33,9 @@ def columns(run: Run, seed: int | None = None) -> Columns:
     starts = found["start_ns"]
     window_ns = starts[1] - starts[0] if len(starts) > 1 else 0
     return Columns(window_ns / 1e9, found)
+
+
+def least_free(runs: Mapping[str, Run]) -> str:
+    """Return the fewest free blocks at the end of any window of each run, in words."""
+    each = [f"{name} {min(columns(run)['free_blocks'])}" for name, run in runs.items()]
+    return f"fewest free blocks: {', '.join(each)}"

@@ -152,7 +152,7 @@ def _judge(row: Reductions, runs: Runs) -> dict[str, Finding]:
     mean, best = fmean(found.values()), max(found, key=found.__getitem__)
     holds = _verdict(mean >= row.mean / 2, judged)
     each = ", ".join(f"{profile} {value:.1f}" for profile, value in shown.items())
-    owners = _owners(runs, row.metric, judged) if holds is False else ""
+    owners = _owners(runs, row.metric, judged, _OURS) if holds is False else ""
     reasons = [f"reductions in %: {each}", owners, _left_out(judged)]
     return {
         f"{row.metric}-mean": Finding(mean, holds, "; ".join(filter(None, reasons))),
@@ -165,11 +165,14 @@ def _judge(row: Reductions, runs: Runs) -> dict[str, Finding]:
     }
 
 
-def _owners(runs: Runs, metric: str, profiles: Sequence[str]) -> str:
-    """Return what owns most of the reads above a metric, and under how many of the traces."""
+def _owners(runs: Runs, metric: str, profiles: Sequence[str], other: str) -> str:
+    """Return what owns most of the reads above a metric, and under how many of the traces.
+
+    Of rain, and of the other system.
+    """
     percentile = _METRICS[metric] or 0.0
     found = []
-    for system in (_MEASURED_AGAINST, _OURS):
+    for system in (_MEASURED_AGAINST, other):
         largest = Counter(
             runs[profile, system].explain(percentile, CLASS).shares[0].cause for profile in profiles
         )
@@ -190,8 +193,13 @@ def _interval(runs: Runs, metric: str, profile: str) -> tuple[float, float] | No
 def _vanilla(runs: Runs) -> Finding:
     judged = _judged(runs, "p99.9999")
     ratios = {system: _ratio(runs, system, judged or PROFILES) for system in SYSTEMS}
-    holds = max(ratios, key=ratios.__getitem__) == "vanilla"
-    return Finding(ratios, _verdict(holds, judged), _left_out(judged))
+    holds = _verdict(max(ratios, key=ratios.__getitem__) == "vanilla", judged)
+    reasons = [_left_out(judged)]
+    if holds is False:
+        each = [f"{p} {_ratio(runs, 'vanilla', [p]):.2f}" for p in judged]
+        reasons.insert(0, f"vanilla against rain: {', '.join(each)}")
+        reasons.insert(1, _owners(runs, "p99.9999", judged, "vanilla"))
+    return Finding(ratios, holds, "; ".join(filter(None, reasons)))
 
 
 def _ratio(runs: Runs, system: str, profiles: Sequence[str]) -> float:

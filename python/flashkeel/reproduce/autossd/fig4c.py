@@ -71,6 +71,7 @@ def _measure(session: Session) -> Outcome:
     sparse = min(run.beyond("small_read", _P6) for run in judged)
     enough = not any(few(run, "small_read", _P6) for run in judged)
     worse = p6["20"] >= 1.2 * min(p6["40"], p6["80"])
+    reason = "" if worse else f"{series.least_free(_named(runs))}; {_owned(runs, _P6)}"
     return Outcome(
         {
             "erases": Finding(
@@ -79,18 +80,27 @@ def _measure(session: Session) -> Outcome:
             "p99.9": Finding(
                 _labelled(p3, "ms"),
                 rises(tail[1:]) and tail[-1] > tail[0],
-                owners({f"{share} %": runs[f"{share}"] for share in (20, 80)}, "small_read", _P3),
+                _owned(runs, _P3),
             ),
             "p99.9999": Finding(
                 _labelled(p6, "ms"),
                 worse if enough else None,
-                "" if enough else too_few(sparse),
+                reason if enough else too_few(sparse),
             ),
         },
         basis(runs),
         f"{described(session)}; 4 KiB random, 10 % reads, 20,000 a second",
         partial(_draw, erases, p3, p6),
     )
+
+
+def _named(runs: Mapping[str, Run]) -> dict[str, Run]:
+    """Return the runs that differ most, by their shares."""
+    return {f"{share} %": runs[f"{share}"] for share in (20, 80)}
+
+
+def _owned(runs: Mapping[str, Run], percentile: float) -> str:
+    return owners(_named(runs), "small_read", percentile)
 
 
 def _labelled(values: Mapping[str, float], unit: str) -> dict[str, float]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flashkeel import units
-from flashkeel.reproduce import pictures
+from flashkeel.reproduce import pictures, series
 from flashkeel.reproduce.autossd.device import described
 from flashkeel.reproduce.autossd.systems import CLASS, SIX_NINES, case, length
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, owners, too_few
@@ -66,18 +66,23 @@ def _measure(session: Session) -> Outcome:
             "5-collapses": Finding(
                 _labelled(mean, "mean") | _labelled(p6, "p99.9999"),
                 None if sparse else collapses,
-                reason or ("" if collapses else owners(runs, CLASS, SIX_NINES)),
+                reason or ("" if collapses else _unharmed(runs)),
             ),
             "dynamic-best": Finding(
                 _labelled(p3, "p99.9") | _labelled(p6, "p99.9999"),
                 None if sparse else best,
-                reason or ("" if best else owners(runs, CLASS, 99.9)),
+                reason
+                or ("" if best else f"{series.least_free(runs)}; {owners(runs, CLASS, 99.9)}"),
             ),
         },
         basis(runs),
         f"{described(session)}; {length(session, [_PROFILE])}; reads up to 64 KiB",
         partial(_draw, runs),
     )
+
+
+def _unharmed(runs: Mapping[str, Run]) -> str:
+    return f"{series.least_free(runs)}; {owners(runs, CLASS, SIX_NINES)}"
 
 
 def _named(one: Case, name: str) -> Case:

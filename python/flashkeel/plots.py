@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,6 +104,32 @@ def common_class(runs: Sequence[Run]) -> str:
     return classes[0] if classes else runs[0].main_class()
 
 
+def draw_tail(
+    axes: Axes,
+    run: Run,
+    latency_class: str,
+    place: Callable[[float, int], tuple[float, float]],
+    *,
+    label: str,
+    markersize: float,
+    color: str | None = None,
+) -> None:
+    """Draw the tail of a run, open and dotted where fewer than FEW samples are beyond.
+
+    `place` returns x and y of a percentile and its latency in ns.
+    """
+    points = run.curve(latency_class, SHOWN[0])
+    placed = [place(percentile, ns) for percentile, ns in points]
+    sure = sum(run.beyond(latency_class, percentile) >= FEW for percentile, _ in points)
+    x, y = _columns(placed[:sure])
+    (line,) = axes.plot(x, y, color=color, marker="o", markersize=markersize, label=label)
+    x, y = _columns(placed[max(0, sure - 1) :])
+    (guess,) = axes.plot(x, y, color=line.get_color(), linestyle=":", marker="o", mfc="white")
+    guess.set_markersize(markersize)
+    # The two share a point, and that one is sure.
+    guess.set_zorder(line.get_zorder() - 0.1)
+
+
 def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     from matplotlib.ticker import LogLocator
 
@@ -112,12 +138,10 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
         if not points:
             continue
         colour = _RUN_COLOURS[index % len(_RUN_COLOURS)]
-        sure = [(p, ns) for p, ns in points if run.beyond(latency_class, p) >= FEW]
-        guessed = points[max(0, len(sure) - 1) :]
         name = f"{run.name} ({units.count(run.samples(latency_class))} samples)"
-        axes.plot(*_xy(sure), color=colour, marker="o", markersize=4, label=name)
-        axes.plot(*_xy(guessed), color=colour, linestyle=":", marker="o", markersize=4, mfc="white")
-        bounded = [(p, i) for p, _ in sure if (i := run.interval(latency_class, p)) is not None]
+        draw_tail(axes, run, latency_class, _place, label=name, markersize=4, color=colour)
+        sure = [p for p, _ in points if run.beyond(latency_class, p) >= FEW]
+        bounded = [(p, i) for p in sure if (i := run.interval(latency_class, p)) is not None]
         axes.fill_between(
             [percentiles.nines(p) for p, _ in bounded],
             [i[0] for _, i in bounded],
@@ -165,5 +189,9 @@ def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     axes.set_xlabel(f"mean latency above {percentiles.label(ABOVE)}, by cause")
 
 
-def _xy(points: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
-    return [percentiles.nines(p) for p, _ in points], [ns for _, ns in points]
+def _place(percentile: float, ns: int) -> tuple[float, float]:
+    return percentiles.nines(percentile), ns
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]

@@ -1,6 +1,7 @@
 """The picture: axes, units, labels."""
 
 from flashkeel import plots
+from flashkeel.reproduce import pictures
 
 
 def test_picture_says_what_it_shows(small_result):
@@ -35,3 +36,28 @@ def test_percentiles_with_few_samples_are_drawn_apart(known_run):
     assert list(sure.get_ydata()) == [10**3, 10**4, 10**5, 10**6]
     assert list(guessed.get_ydata()) == [10**6, 10**7]
     assert guessed.get_linestyle() == ":"
+
+
+def test_pictures_of_studies_draw_few_samples_apart_too(known_run):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    pictures.tails(axes, {"run": known_run()}, "small_read")
+    sure, guessed = axes.get_lines()
+    assert list(sure.get_xdata()) == [10**3, 10**4, 10**5, 10**6]
+    assert list(guessed.get_xdata()) == [10**6, 10**7]
+    assert (guessed.get_linestyle(), guessed.get_markerfacecolor()) == (":", "white")
+    assert guessed.get_color() == sure.get_color()
+
+
+def test_logarithmic_axes_have_plain_numbers():
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    axes = figure.subplots()
+    axes.set_yscale("log")
+    axes.set_ylim(0.75, 1.15)
+    pictures.log_numbers(axes.yaxis)
+    figure.draw_without_rendering()
+    labels = [text.get_text() for text in axes.yaxis.get_ticklabels(which="both")]
+    assert {"0.8", "0.9", "1"} <= set(labels)

@@ -10,6 +10,7 @@ from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
 from flashkeel import units
+from flashkeel.reproduce import pictures
 from flashkeel.reproduce.autossd.device import SYSTEMS, described
 from flashkeel.reproduce.autossd.systems import CLASS, PROFILES, SIX_NINES, compared, length
 from flashkeel.reproduce.claims import (
@@ -242,6 +243,7 @@ def _draw(runs: Runs, rate: str) -> Figure:
                     bar.set_alpha(0.4)
         axes.axhline(1, color="black", linewidth=0.6)
         axes.set_yscale("log")
+        pictures.log_numbers(axes.yaxis)
         axes.set_ylabel(f"{metric} / rain's")
         axes.grid(axis="y", alpha=0.3)
     axes.set_xticks(range(len(names)), names)

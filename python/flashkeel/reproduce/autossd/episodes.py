@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import comb
+from math import comb, nan
 from statistics import correlation, median
 from typing import TYPE_CHECKING
 
@@ -210,8 +210,9 @@ def _draw(
             table = columns[system]
             points = _means_ms(table, starts[system][0], window_s)
             seconds = [i * table.window_s for i in range(len(points))]
-            known = [(s, ms) for s, ms in zip(seconds, points, strict=True) if ms is not None]
-            means.plot([s for s, _ in known], [ms for _, ms in known], label=system, linewidth=0.8)
+            # A window without reads has no mean, and leaves a gap.
+            ms = [nan if point is None else point for point in points]
+            means.plot(seconds, ms, label=system, linewidth=0.8, marker=".", markersize=2)
     means.set_title(f"{window_s} s with {task.name}")
     means.set_xlabel("time (s)")
     means.set_ylabel("mean of 100 ms (ms)")

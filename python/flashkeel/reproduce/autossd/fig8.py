@@ -88,7 +88,7 @@ def _waits_us(run: Run) -> dict[str, float]:
 def _draw(waits: Mapping[str, Mapping[str, float]]) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 2.8), layout="constrained")
+    figure = Figure(figsize=(7, 2.8), layout="constrained")
     axes = figure.subplots()
     left = [0.0] * len(waits)
     for group in next(iter(waits.values())):
@@ -99,7 +99,7 @@ def _draw(waits: Mapping[str, Mapping[str, float]]) -> Figure:
     axes.xaxis.set_major_formatter(lambda us, _: units.duration(us * 1e3))
     axes.set_title("What small reads wait for under MSN-BEFS")
     axes.set_xlabel("mean wait of a small read")
-    axes.legend(frameon=False, ncols=2)
+    figure.legend(loc="outside right center", frameon=False)
     return figure
 
 

@@ -26,8 +26,10 @@ def tails(runs: Sequence[Run], latency_class: str) -> str:
     if not values:
         return ""
     low, high = min(values), max(values)
+    # Latencies that are all the same have no scale, and need one row.
+    rows = _ROWS if high > low else 1
     step = (high - low) / (_ROWS - 1) or 1.0
-    grid = [[" "] * _width() for _ in range(_ROWS)]
+    grid = [[" "] * _width() for _ in range(rows)]
     for index, line in enumerate(curves):
         for column, value in enumerate(line):
             if value is not None:
@@ -35,7 +37,9 @@ def tails(runs: Sequence[Run], latency_class: str) -> str:
                 taken = grid[row][column] != " "
                 grid[row][column] = _SEVERAL if taken else _MARKS[index % len(_MARKS)]
     # Where latencies hardly differ, so would the labels not at all.
-    labels = {units.duration(10 ** (high - row * step)): row for row in range(1, _ROWS, 3)}
+    labels = {
+        units.duration(10 ** (high - row * step)): row for row in range(min(1, rows - 1), rows, 3)
+    }
     labelled = {row: label for label, row in labels.items()}
     lines = [
         f"{labelled.get(row, ''):>9} |{''.join(cells).rstrip()}" for row, cells in enumerate(grid)

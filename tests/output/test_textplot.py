@@ -20,3 +20,12 @@ def test_higher_latency_is_higher_up(small_result):
 
 def test_nothing_without_samples(small_result):
     assert textplot.tails(small_result.runs, "flush") == ""
+
+
+def test_a_flat_tail_is_one_line_with_its_latency(known_run):
+    run = known_run()
+    known = run.data["small_read"]["percentile"]
+    known.update(dict.fromkeys(known, 50_000))
+    plot, *axis = textplot.tails([run], "small_read").splitlines()
+    assert plot.split() == ["50.0", "µs", f"|{'o' * 61}"]
+    assert axis[0].strip("+- ") == ""

@@ -130,6 +130,32 @@ def test_profile_becomes_a_trace_that_says_it_is_synthetic(cli, tmp_path, form):
     assert "synthetic workload" in cli("trace", "info", out).out
 
 
+def test_a_format_without_a_place_for_it_wants_the_name_to_say_synthetic(cli, tmp_path):
+    options = ("--format", "mqsim", "--set", "workload.requests=200")
+    plain, named = tmp_path / "rad-as.mqsim", tmp_path / "rad-as.synthetic.mqsim"
+    refused = cli("trace", "synth", "rad-as", "-o", plain, *options)
+    assert refused.status == 2
+    assert refused.err == (
+        f"flashkeel: {plain}: nothing in it would say that the trace is synthetic; "
+        'choose a name with "synthetic" in it\n'
+    )
+    assert cli("trace", "synth", "rad-as", "-o", named, *options).status == 0
+    assert "synthetic workload" in cli("trace", "info", named).out
+    # Neither does a conversion lose the word.
+    for form in ("mqsim", "msr"):
+        refused = cli("trace", "convert", named, plain, "--to", form)
+        assert (refused.status, plain.exists()) == (2, False)
+    inside, kept = tmp_path / "synthetic.csv", tmp_path / "kept.log"
+    options = ("--format", "msr", "--set", "workload.requests=200")
+    assert cli("trace", "synth", "rad-as", "-o", inside, *options).status == 0
+    assert cli("trace", "convert", inside, kept, "--to", "fio").status == 0
+    assert cli("trace", "convert", kept, plain, "--to", "mqsim").status == 2
+
+
+def test_a_recorded_trace_needs_no_such_name(cli, msr, tmp_path):
+    assert cli("trace", "convert", msr, tmp_path / "three.mqsim", "--to", "mqsim").status == 0
+
+
 def test_progress_is_told_while_a_trace_is_read(cli, tmp_path, monkeypatch):
     told = []
     monkeypatch.setattr("flashkeel.progress.Bars.update", lambda _, *report: told.append(report))

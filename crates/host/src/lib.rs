@@ -5,6 +5,7 @@
 mod driver;
 mod feed;
 mod flight;
+mod gates;
 mod measured;
 mod parts;
 pub mod predictor;

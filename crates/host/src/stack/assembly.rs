@@ -77,12 +77,12 @@ impl HostStack {
                 }
                 None => Below::Device(device),
             };
-            let stage = Scheduling::new(order, config.depth as usize, claims.len());
+            let stage = Scheduling::new(order, config.depth as usize);
             children.push(Stack::new(stage, vec![below]));
         }
         let volumes = config.volumes.policy().build(&sizes, claims.len())?;
         let volume_sectors = volumes.sectors();
-        let manager = VolumeManager::new(volumes, children.len());
+        let manager = VolumeManager::new(volumes, children.len(), claims.len());
         Ok(HostStack { stack: Stack::new(manager, children), volume_sectors })
     }
 
@@ -149,7 +149,8 @@ impl Measured for HostStack {
 
     fn gauges(&self, values: &mut Vec<u64>) {
         values.clear();
-        values.push(self.stack.children().map(|scheduled| scheduled.stage().waiting() as u64).sum());
+        let scheduled = self.stack.children().map(|scheduled| scheduled.stage().waiting());
+        values.push((self.stack.stage().waiting() + scheduled.sum::<usize>()) as u64);
         let pages = |below: &Below| match below {
             Below::Tier(tier) => tier.stage().nvm_pages(),
             Below::Device(_) => 0,

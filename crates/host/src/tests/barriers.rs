@@ -1,16 +1,17 @@
 //! Flushes keep their place among the requests of their tenant, whatever the
-//! scheduler and whatever the device's order of service.
+//! scheduler and whatever the devices' order of service.
 
 use std::collections::BTreeMap;
 
 use flashkeel_engine::{
-    Cause, Completion, Ledger, Operation, Outbox, Prediction, Predictor, Request, RequestId, Span, Stage,
-    Status, Stream, Submit, Time,
+    Cause, Completion, Leaf, Ledger, Operation, Prediction, Predictor, Request, Span, Stack, Status, Stream,
+    Submit, Time,
 };
 
 use super::request;
 use crate::scheduler::{IoSchedulerConfig, Scheduling};
 use crate::stack::{Claim, TenantClass};
+use crate::volume::{VolumeConfig, VolumeManager};
 
 /// Finds every second read slow.
 struct Fickle(bool);
@@ -27,14 +28,56 @@ impl Predictor for Fickle {
     fn observe(&mut self, _now: Time, _completion: &Completion) {}
 }
 
+/// Serves up to eight requests at a time, each in a time of its own.
+struct Device {
+    random: Stream,
+    /// When each request ends and began.
+    at_work: Vec<(Time, Time, Request)>,
+    begun: Vec<(Time, Request)>,
+}
+
+impl Leaf for Device {
+    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+        let end = now + Span(self.random.between(10, 400));
+        self.at_work.push((end, now, *request));
+        self.begun.push((now, *request));
+        assert!(self.at_work.len() <= 8, "a device gets no more than its depth");
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.at_work.iter().map(|&(end, ..)| end).min()
+    }
+
+    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        while let Some(next) = self.next_event().filter(|&next| next <= now) {
+            let index = self.at_work.iter().position(|&(end, ..)| end == next).expect("the next");
+            let (time, begun, Request { id, .. }) = self.at_work.swap_remove(index);
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(Cause::OwnFlash, begun, time);
+            completions.push(Completion { id, time, status: Status::Ok, ledger });
+        }
+    }
+}
+
 const TENANTS: u16 = 3;
 const REQUESTS: u64 = 4_000;
+/// Each tenant's volume has a page for each request, so that the page tells which.
+const DEVICE_SECTORS: u64 = REQUESTS * 8 * TENANTS as u64 / 2;
 
-fn scheduling(policy: &str) -> Scheduling {
-    let config: IoSchedulerConfig = serde_json::from_value(policy.into()).expect("a policy");
+/// The tenants' volumes, laid over two devices.
+fn stack(policy: &str) -> Stack<VolumeManager, Stack<Scheduling, Device>> {
     let classes = [TenantClass::BestEffort, TenantClass::RealTime, TenantClass::Idle];
     let claims: Vec<Claim> = classes.iter().map(|&class| Claim { weight: 100, class }).collect();
-    Scheduling::new(config.policy().build(&claims, Some(Box::new(Fickle(false)))), 8, claims.len())
+    let devices = (0..2).map(|device| {
+        let config: IoSchedulerConfig = serde_json::from_value(policy.into()).expect("a policy");
+        let order = config.policy().build(&claims, Some(Box::new(Fickle(false))));
+        let device = Device { random: Stream::new(device, policy), at_work: vec![], begun: vec![] };
+        Stack::new(Scheduling::new(order, 8), vec![device])
+    });
+    let volumes = VolumeConfig::default().policy().build(&[DEVICE_SECTORS; 2], claims.len());
+    let volumes = volumes.expect("volumes on two devices");
+    Stack::new(VolumeManager::new(volumes, 2, claims.len()), devices.collect())
 }
 
 #[test]
@@ -45,61 +88,53 @@ fn flushes_keep_their_order_and_every_request_ends_once() {
 }
 
 fn run(policy: &str) {
-    let mut stage = scheduling(policy);
+    let mut stack = stack(policy);
     let mut random = Stream::new(4, policy);
-    let mut outbox = Outbox::default();
-    let mut operations = Vec::new();
-    let mut submitted = Vec::new();
-    // What the device has; which of the host's requests it was, by arrival of
-    // the same tenant, operation and address.
-    let mut at_device: Vec<(Request, Time)> = Vec::new();
-    let mut ended: BTreeMap<u64, Time> = BTreeMap::new();
-    let mut begun: BTreeMap<u64, Time> = BTreeMap::new();
+    let (mut asked, mut done) = (Vec::new(), Vec::new());
     let mut now = Time::ZERO;
-    while ended.len() < REQUESTS as usize {
+    for id in 0..REQUESTS {
         now += Span(random.between(1, 50));
-        let next = submitted.len() as u64;
-        if next < REQUESTS && (at_device.is_empty() || random.chance(0.6)) {
-            let operation = match random.below(20) {
-                0 => Operation::Flush,
-                1..10 => Operation::Read,
-                _ => Operation::Write,
-            };
-            let tenant = random.below(u64::from(TENANTS)) as u16;
-            // The address tells which request it is.
-            let mut new = request(next, tenant, operation, next, 1);
-            if operation == Operation::Flush {
-                new.sectors = 0;
-            }
-            operations.push((tenant, operation));
-            submitted.push(now);
-            assert_eq!(stage.submit(now, &new, &mut outbox), Submit::Accepted);
-        } else if !at_device.is_empty() {
-            let (request, since) = at_device.swap_remove(random.below(at_device.len() as u64) as usize);
-            let mut ledger = Ledger::ZERO;
-            ledger.charge_between(Cause::OwnFlash, since, now);
-            let completion = Completion { id: request.id, time: now, status: Status::Ok, ledger };
-            stage.completed(now, 0, &completion, &mut outbox);
+        stack.advance(now, &mut done);
+        let operation = match random.below(20) {
+            0 => Operation::Flush,
+            1..10 => Operation::Read,
+            _ => Operation::Write,
+        };
+        let tenant = random.below(u64::from(TENANTS)) as u16;
+        let mut new = request(id, tenant, operation, id, 1);
+        if operation == Operation::Flush {
+            new.sectors = 0;
         }
-        for (child, request) in outbox.requests.drain(..) {
-            assert_eq!(child, 0);
-            begun.insert(request.lba.0 / 8, now);
-            at_device.push((request, now));
-        }
-        assert!(at_device.len() <= 8, "{policy}: the device gets no more than its depth");
-        for completion in outbox.completions.drain(..) {
-            let RequestId(id) = completion.id;
-            assert_eq!(completion.ledger.total(), now.since(submitted[id as usize]), "{policy}");
-            assert!(ended.insert(id, now).is_none(), "{policy}: {id} ended twice");
+        asked.push((now, tenant, operation));
+        assert_eq!(stack.submit(now, &new), Submit::Accepted);
+    }
+    stack.advance(Time::MAX, &mut done);
+    let mut ended: BTreeMap<u64, Time> = BTreeMap::new();
+    for completion in done {
+        let (id, time) = (completion.id.0, completion.time);
+        assert_eq!(completion.ledger.total(), time.since(asked[id as usize].0), "{policy}");
+        assert!(ended.insert(id, time).is_none(), "{policy}: {id} ended twice");
+    }
+    assert_eq!(ended.len() as u64, REQUESTS, "{policy}");
+    assert_eq!(stack.stage().waiting(), 0);
+    // When each first began on a device.
+    let mut begun: BTreeMap<u64, Time> = BTreeMap::new();
+    for (device, scheduled) in stack.children().enumerate() {
+        assert_eq!(scheduled.stage().waiting(), 0);
+        for &(time, Request { operation, lba, .. }) in scheduled.children().flat_map(|leaf| &leaf.begun) {
+            let sector = lba.0 + device as u64 * DEVICE_SECTORS;
+            // A flush keeps its address.
+            let page = if operation == Operation::Flush { lba.0 / 8 } else { sector / 8 % REQUESTS };
+            let first = begun.entry(page).or_insert(time);
+            *first = time.min(*first);
         }
     }
-    assert_eq!(stage.waiting(), 0);
-    for (flush, &(tenant, operation)) in operations.iter().enumerate() {
+    for (flush, &(_, tenant, operation)) in asked.iter().enumerate() {
         if operation != Operation::Flush {
             continue;
         }
         let flush = flush as u64;
-        let of_tenant = |id: &u64| operations[*id as usize].0 == tenant;
+        let of_tenant = |id: &u64| asked[*id as usize].1 == tenant;
         for before in (0..flush).filter(of_tenant) {
             assert!(ended[&before] <= begun[&flush], "{policy}: a flush comes after what was before it");
         }
@@ -111,25 +146,17 @@ fn run(policy: &str) {
 
 #[test]
 fn time_behind_a_barrier_has_its_own_cause() {
-    let mut stage = scheduling("none");
-    let mut outbox = Outbox::default();
+    let mut stack = stack("none");
     let flush = Request { sectors: 0, ..request(1, 0, Operation::Flush, 0, 1) };
     for request in [request(0, 0, Operation::Write, 0, 1), flush, request(2, 0, Operation::Read, 2, 1)] {
-        assert_eq!(stage.submit(Time(0), &request, &mut outbox), Submit::Accepted);
+        assert_eq!(stack.submit(Time(0), &request), Submit::Accepted);
     }
-    for (id, time) in [(0, 100), (1, 250), (2, 400)] {
-        assert_eq!(outbox.requests.len(), 1);
-        outbox.requests.clear();
-        let ledger = Ledger::ZERO;
-        let id = RequestId(id);
-        stage.completed(
-            Time(time),
-            0,
-            &Completion { id, time: Time(time), status: Status::Ok, ledger },
-            &mut outbox,
-        );
-    }
-    let barrier: Vec<u64> =
-        outbox.completions.iter().map(|completion| completion.ledger.ns(Cause::Barrier)).collect();
-    assert_eq!(barrier, [0, 100, 250]);
+    assert_eq!(stack.stage().waiting(), 2);
+    let mut done = Vec::new();
+    stack.advance(Time::MAX, &mut done);
+    let [write, flush, read] = &done[..] else { panic!("three requests") };
+    let barrier = |of: &Completion| of.ledger.ns(Cause::Barrier);
+    assert_eq!(barrier(write), 0);
+    assert_eq!(barrier(flush), write.time.0);
+    assert_eq!(barrier(read), flush.time.0);
 }

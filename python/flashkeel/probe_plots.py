@@ -62,21 +62,25 @@ def _spikes(axes: Axes, model: dict[str, Any], evidence: dict[str, Any]) -> None
 def _chances(axes: Axes, evidence: dict[str, Any]) -> None:
     flips = evidence["collection"]["flip"]
     least = 1e-30
-    axes.plot(
-        [flip["bit"] for flip in flips],
-        [max(flip["p"], least) for flip in flips],
-        "o",
-        color=_COLOUR,
-    )
-    axes.set(xlabel="bit flipped", ylabel="p of one collection volume", yscale="log")
+    told = [flip for flip in flips if flip["p"] is not None]
+    bits = [flip["bit"] for flip in told]
+    axes.plot(bits, [max(flip["p"], least) for flip in told], "o", color=_COLOUR)
+    axes.set(xlabel="bit flipped", ylabel="p of one collection volume (dots)", yscale="log")
+    told = [flip for flip in flips if flip["with_flushes"] is not None]
+    if told:
+        right = axes.twinx()
+        parts = [100 * flip["with_flushes"] for flip in told]
+        right.plot([flip["bit"] for flip in told], parts, "+", color=_OTHER)
+        right.set(ylabel="stalls a buffer apart (crosses, %)", ylim=(-5, 105))
 
 
 def _intervals(axes: Axes, model: dict[str, Any], evidence: dict[str, Any]) -> None:
     collection = evidence["collection"]
     flips = {flip["bit"]: flip["intervals"] for flip in collection["flip"]}
+    selecting = model["gc_volume_bits"] or []
     lines = {"Fixed": collection["fixed"]}
-    lines |= {f"Flip {bit}": flips[bit] for bit in model["gc_volume_bits"] if bit in flips}
-    others = [bit for bit in flips if bit not in model["gc_volume_bits"]]
+    lines |= {f"Flip {bit}": flips[bit] for bit in selecting if bit in flips}
+    others = [bit for bit in flips if bit not in selecting]
     lines |= {f"Flip {bit}": flips[bit] for bit in others[:1]}
     for name, values in lines.items():
         ordered = sorted(values)

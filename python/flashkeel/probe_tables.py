@@ -68,8 +68,8 @@ def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:
 def _evidence(evidence: dict[str, Any]) -> Table:
     table = Table(title="Evidence by address bit", title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("bit", justify="right")
-    parts = ("throughput at 0", "at 1", "p one volume", "p two volumes", "with flushes", "with own")
-    for words in parts:
+    tests = ("p one volume", "p two volumes", "stalls a buffer apart", "in own writes")
+    for words in ("throughput at 0", "at 1", *tests):
         table.add_column(words, justify="right")
     flips = {flip["bit"]: flip for flip in evidence["collection"]["flip"]}
     for row in evidence["allocation"]:
@@ -79,13 +79,19 @@ def _evidence(evidence: dict[str, Any]) -> Table:
         table.add_row(
             str(row["bit"]),
             *(units.share(part) for part in row["relative_throughput"]),
-            *(f"{flip[key]:.2g}" for key in chances if flip),
+            *(_probability(flip[key]) for key in chances if flip),
             *(units.share(flip[key]) for key in flushes if flip),
         )
     return table
 
 
-def _bits(bits: Sequence[int]) -> str:
+def _probability(p: float | None) -> str:
+    return units.MISSING if p is None else f"{p:.2g}"
+
+
+def _bits(bits: Sequence[int] | None) -> str:
+    if bits is None:
+        return "undetermined"
     return "bits " + ", ".join(map(str, bits)) if bits else "none selected by a bit"
 
 

@@ -3,6 +3,8 @@
 use flashkeel_engine::Request;
 use serde::{Deserialize, Serialize};
 
+/// Longest time of a drive: sums of a few do not overflow.
+const LONGEST_NS: u64 = 1_000_000_000_000;
 /// Most bits that may select a volume.
 pub(crate) const MOST_BITS: usize = 6;
 
@@ -100,8 +102,9 @@ pub struct DeviceModel {
     pub sectors: u64,
     /// Bits of the 512-byte LBA that select an allocation volume, rising.
     pub volume_bits: Vec<u32>,
-    /// Bits that select a garbage-collection volume, rising.
-    pub gc_volume_bits: Vec<u32>,
+    /// Bits that select a garbage-collection volume, rising; `None` where they are
+    /// not determined.
+    pub gc_volume_bits: Option<Vec<u32>>,
     /// The write buffer.
     pub write_buffer: WriteBuffer,
     /// When a request counts as slow.
@@ -189,10 +192,22 @@ impl DeviceModel {
     /// # Errors
     /// A sentence naming the key.
     pub fn validate(&self) -> Result<(), String> {
-        for (key, bits) in [("volume_bits", &self.volume_bits), ("gc_volume_bits", &self.gc_volume_bits)] {
-            if bits.len() > MOST_BITS || bits.iter().any(|&bit| bit >= 48) {
-                return Err(format!("{key}: at most {MOST_BITS} bits, each below 48"));
+        if !(1..=1 << 48).contains(&self.sectors) {
+            return Err("sectors lies between 1 and 2^48".into());
+        }
+        let collecting = self.gc_volume_bits.as_deref().unwrap_or_default();
+        for (key, bits) in [("volume_bits", &self.volume_bits[..]), ("gc_volume_bits", collecting)] {
+            let is_within = bits.iter().all(|&bit| bit < 48 && 1 << bit < self.sectors);
+            if bits.len() > MOST_BITS || !is_within || !bits.is_sorted_by(|a, b| a < b) {
+                return Err(format!("{key}: at most {MOST_BITS} bits, rising, within the capacity"));
             }
+        }
+        let Latencies { read, write, read_page, write_page, flush, collection } = self.latencies_ns;
+        let Thresholds { read: slow_read, write: slow_write } = self.thresholds_ns;
+        let sleep = self.sleep.map_or([0; 2], |sleep| [sleep.after_ns, sleep.wake_ns]);
+        let times = [read, write, read_page, write_page, flush, collection, slow_read, slow_write];
+        if times.iter().chain(&sleep).any(|&ns| ns > LONGEST_NS) {
+            return Err(format!("a time is longer than {} s", LONGEST_NS / 1_000_000_000));
         }
         if self.thresholds_ns.read == 0 || self.thresholds_ns.write == 0 {
             return Err("thresholds_ns: a threshold is above 0".into());
@@ -215,7 +230,7 @@ mod tests {
         let model = DeviceModel {
             sectors: 1 << 20,
             volume_bits: vec![4, 6],
-            gc_volume_bits: vec![],
+            gc_volume_bits: Some(vec![]),
             write_buffer: WriteBuffer::UNKNOWN,
             thresholds_ns: Thresholds { read: 1, write: 1 },
             latencies_ns: Latencies::default(),
@@ -239,5 +254,29 @@ mod tests {
         assert_eq!(told(6, 4), [(1, 2), (2, 2)]);
         assert_eq!(told(0, 16), [(0, 4), (1, 4), (2, 4), (3, 4)]);
         assert_eq!(told(5, 0), [(0, 0)]);
+    }
+
+    #[test]
+    fn a_model_that_no_drive_can_have_is_refused() {
+        let model = DeviceModel {
+            sectors: 1 << 20,
+            volume_bits: vec![4, 6],
+            gc_volume_bits: None,
+            write_buffer: WriteBuffer::UNKNOWN,
+            thresholds_ns: Thresholds { read: 1, write: 1 },
+            latencies_ns: Latencies::default(),
+            sleep: None,
+            undetermined: vec![],
+        };
+        assert_eq!(model.validate(), Ok(()));
+        for bits in [vec![6, 4], vec![4, 4], vec![20], vec![1, 2, 3, 4, 5, 6, 7]] {
+            let other = DeviceModel { volume_bits: bits.clone(), ..model.clone() };
+            assert!(other.validate().unwrap_err().starts_with("volume_bits"), "{bits:?}");
+            let other = DeviceModel { gc_volume_bits: Some(bits.clone()), ..model.clone() };
+            assert!(other.validate().unwrap_err().starts_with("gc_volume_bits"), "{bits:?}");
+        }
+        assert!(DeviceModel { sectors: 0, ..model.clone() }.validate().is_err());
+        let sleep = Some(Sleep { after_ns: u64::MAX, wake_ns: 1 });
+        assert!(DeviceModel { sleep, ..model.clone() }.validate().is_err());
     }
 }

@@ -10,7 +10,7 @@ fn model() -> DeviceModel {
     DeviceModel {
         sectors: 1 << 20,
         volume_bits: vec![7],
-        gc_volume_bits: vec![7],
+        gc_volume_bits: Some(vec![7]),
         write_buffer: WriteBuffer {
             bytes: Some(8 * 4096),
             kind: BufferType::Back,

@@ -102,6 +102,8 @@ struct Flight {
     told: u32,
     /// Expected wait for the requests outstanding before it, in nanoseconds.
     queue_ns: u64,
+    /// What is said of it, or would be.
+    said_slow: bool,
     view: View,
 }
 
@@ -144,7 +146,8 @@ impl Engine {
             busy_by_size: History::new(SIZES * CIRCUMSTANCES),
             silence: History::new(SIZES * 2 * DEBTS * PLACES * STEPS),
             silences: Silences::default(),
-            switch: Switch::new(),
+            // Without a buffer to follow, only what has come true is given out.
+            switch: Switch::new(drive.buffer_pages > 0),
             call: 0.4,
             slow_share: [0.0; 2],
             false_share: 0.0,
@@ -267,6 +270,14 @@ impl Engine {
         }
     }
 
+    /// Whether a request is slow for what it waits behind alone.
+    #[inline]
+    fn is_queued(&self, request: &Request, queue_ns: u64) -> bool {
+        let is_read = request.operation == Operation::Read;
+        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
+        base_ns + queue_ns > threshold_ns
+    }
+
     /// What the view comes to, for those who ask.
     #[inline]
     fn prediction(&self, view: &View, request: &Request) -> Prediction {
@@ -274,9 +285,7 @@ impl Engine {
         let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
         let queue_ns = self.outstanding_pages * self.page_ns;
         let expected_ns = base_ns + view.wait_ns + queue_ns;
-        let is_queued = base_ns + queue_ns > threshold_ns;
-        let is_called = view.is_slow && self.switch.is_on;
-        if !is_queued && !is_called {
+        if !self.switch.is_on || !(view.is_slow || self.is_queued(request, queue_ns)) {
             return Prediction { latency: Span(expected_ns.min(threshold_ns)), is_slow: false };
         }
         let latency =
@@ -333,6 +342,7 @@ impl Predictor for Engine {
             count,
             told,
             queue_ns,
+            said_slow: view.is_slow || self.is_queued(request, queue_ns),
             view,
         });
     }
@@ -362,7 +372,8 @@ impl Predictor for Engine {
         self.adjust_call(view.is_slow, is_slow);
         self.correct_phase(&flight, completion.time, is_slow);
         self.calibrate(&flight, completion.time, is_slow);
-        if self.switch.judge(view.is_slow, is_slow) {
+        let took = completion.time.since(flight.submitted);
+        if self.switch.judge(flight.said_slow, self.is_slow(operation, 8 * flight.pages, took)) {
             self.collections.reset();
         }
     }

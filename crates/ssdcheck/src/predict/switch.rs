@@ -16,8 +16,8 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    pub fn new() -> Self {
-        Switch { is_on: true, window: Score::default() }
+    pub fn new(is_on: bool) -> Self {
+        Switch { is_on, window: Score::default() }
     }
 
     /// Judges a prediction; true if accuracy has just been found too low.
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn it_goes_off_and_on_again() {
-        let mut switch = Switch::new();
+        let mut switch = Switch::new(true);
         // A quarter comes true.
         let turned = (0..64).filter(|i| switch.judge(true, i % 4 == 0)).count();
         assert_eq!((turned, switch.is_on), (1, false));

@@ -11,10 +11,12 @@ use crate::{BufferType, FlushTrigger, Latencies, Thresholds, WriteBuffer};
 /// Bytes of each write.
 const PAGE: u64 = 4096;
 /// Think times of the writer (§III-B3), and one more for drives that flush all
-/// the time at the first: so many must give the same size.
+/// the time at a shorter one. Those at which the drive keeps up must give the same
+/// size: two at least, three are enough.
 const THINK: [Span; 4] =
     [Span::from_us(500), Span::from_us(1_000), Span::from_us(5_000), Span::from_us(20_000)];
-const AGREEING: usize = 3;
+const ENOUGH: usize = 3;
+const LEAST: usize = 2;
 /// Fewest spikes that tell anything.
 const FEWEST: usize = 6;
 /// Where slow reads take more of the reader's time than this, the drive was never
@@ -147,19 +149,17 @@ impl Test<'_> {
             if seen.slow_part > OVERWHELMED {
                 continue;
             }
-            if found.is_none() || size.is_some_and(|size| found != Some(size)) {
-                return Ok(None);
-            }
+            let Some(pages) = found.filter(|_| size.is_none() || found == size) else { return Ok(None) };
             self.own_flush.0 += seen.waited;
             self.own_flush.1 += groups;
             size = found;
-            writes = (size.expect("just found") * 24).min(WRITES);
+            writes = (pages * 24).min(WRITES);
             agreeing += 1;
-            if agreeing == AGREEING {
+            if agreeing == ENOUGH {
                 break;
             }
         }
-        Ok(size.filter(|_| agreeing > 1))
+        Ok(size.filter(|_| agreeing >= LEAST))
     }
 
     /// Serves a writer with a think time beside a reader.

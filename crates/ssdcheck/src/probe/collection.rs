@@ -11,7 +11,8 @@
 //! writes. A write that is held up comes with a flush, so that the writes
 //! between two of them are whole buffers, counted in the volume's own writes
 //! and in no others. The flipped page is written in bursts of random length,
-//! lest the counts agree by chance.
+//! lest the counts agree by chance. This takes a volume's buffer and its collection
+//! to be of one partition, as they are in all of the paper's drives.
 
 use flashkeel_engine::Operation;
 use serde::Serialize;
@@ -35,10 +36,12 @@ const WARM_UP: usize = 6;
 const FEWEST: usize = 12;
 /// Most writes of a run.
 const MOST_WRITES: u64 = 160_000;
-/// Intervals with at least this probability of being those of one volume, or of
-/// two, may be.
+/// Below this probability of one volume, intervals may show two. A chance find
+/// among twenty bits is then rarer than one in a thousand.
+const DIFFERENT: f64 = 1e-5;
+/// What intervals show must itself have this probability, and be so many times as
+/// likely as the other.
 const POSSIBLE: f64 = 1e-3;
-/// Then two volumes must be so many times as likely as one, or one as two.
 const BETTER: f64 = 1e3;
 /// Smallest buffer whose flushes tell volumes apart: a distance that has nothing
 /// to do with it is a multiple of it one time in as many.
@@ -75,11 +78,11 @@ pub struct FlipEvidence {
     /// Writes between collections.
     pub intervals: Vec<u64>,
     /// Probability, by the chi-squared test, that both pages are of one volume:
-    /// that intervals in all writes are those of *Fixed*.
-    pub p: f64,
+    /// that intervals in all writes are those of *Fixed*; if there are enough.
+    pub p: Option<f64>,
     /// The same of two volumes: that intervals in writes to one page, between
     /// collections that held it up, are.
-    pub p_own: f64,
+    pub p_own: Option<f64>,
     /// Part of the distances between stalls of different bursts, in all writes,
     /// that are whole buffers; if its size is known and there are enough.
     pub with_flushes: Option<f64>,
@@ -91,12 +94,10 @@ impl FlipEvidence {
     /// Whether the bit selects a volume, if that can be told: by whichever of
     /// the two tests tells, unless they contradict each other.
     fn selects(&self) -> Option<bool> {
-        let intervals = if self.p_own >= POSSIBLE && self.p_own > self.p * BETTER {
-            Some(true)
-        } else if self.p >= POSSIBLE && self.p > self.p_own * BETTER {
-            Some(false)
-        } else {
-            None
+        let intervals = match (self.p, self.p_own) {
+            (Some(p), Some(own)) if p < DIFFERENT && own >= POSSIBLE && own > p * BETTER => Some(true),
+            (Some(p), Some(own)) if p >= POSSIBLE && p > own * BETTER => Some(false),
+            _ => None,
         };
         let flushes = match (self.with_flushes, self.with_own_flushes) {
             (Some(all), Some(own)) if own >= WITH_FLUSHES && all <= BY_CHANCE => Some(true),
@@ -112,7 +113,8 @@ impl FlipEvidence {
 
 /// What was found.
 pub(super) struct Found {
-    pub bits: Vec<u32>,
+    /// `None` if nothing could be told.
+    pub bits: Option<Vec<u32>>,
     /// Median latency of a write behind a collection; 0 if none was seen.
     pub stall_ns: u64,
     pub evidence: CollectionEvidence,
@@ -126,7 +128,7 @@ pub(super) fn measure(
     undetermined: &mut Vec<String>,
     progress: &mut dyn FnMut(f64) -> Result<(), ProbeError>,
 ) -> Result<Found, ProbeError> {
-    let mut found = Found { bits: Vec::new(), stall_ns: 0, evidence: CollectionEvidence::default() };
+    let mut found = Found { bits: None, stall_ns: 0, evidence: CollectionEvidence::default() };
     // Low enough for every bit to be flipped.
     let page = runner.random.below(runner.pages() / 16) * 8;
     // How long writes take decides what a collection is.
@@ -158,7 +160,7 @@ pub(super) fn measure(
         found.evidence.fixed = fixed;
         return Ok(found);
     }
-    let mut unclear = Vec::new();
+    let (mut selecting, mut unclear) = (Vec::new(), Vec::new());
     let bits = runner.bits();
     let count = f64::from(bits.end - bits.start);
     for bit in bits.clone() {
@@ -170,14 +172,14 @@ pub(super) fn measure(
         let seen = run(runner, page, flipped, &stall)?;
         let evidence = FlipEvidence {
             bit,
-            p: same_distribution(&fixed, &seen.intervals),
-            p_own: same_distribution(&fixed, &seen.own_intervals),
+            p: probability(&fixed, &seen.intervals),
+            p_own: probability(&fixed, &seen.own_intervals),
             intervals: seen.intervals,
             with_flushes: seen.with_flushes,
             with_own_flushes: seen.with_own_flushes,
         };
         match evidence.selects() {
-            Some(true) => found.bits.push(bit),
+            Some(true) => selecting.push(bit),
             Some(false) => {}
             None => unclear.push(bit.to_string()),
         }
@@ -186,13 +188,19 @@ pub(super) fn measure(
     }
     if !unclear.is_empty() {
         undetermined.push(format!(
-            "gc_volume_bits: with one of the bits {} flipped, collections are neither clearly those of one \
-             volume nor of two",
+            "gc_volume_bits: with one of the bits {} flipped, collections are not clearly those of one volume \
+             or of two",
             unclear.join(", ")
         ));
     }
+    found.bits = (unclear.len() < found.evidence.flip.len()).then_some(selecting);
     found.evidence.fixed = fixed;
     Ok(found)
+}
+
+/// The chi-squared test, if there are intervals enough to tell anything.
+fn probability(fixed: &[u64], seen: &[u64]) -> Option<f64> {
+    (seen.len() >= FEWEST / 2).then(|| same_distribution(fixed, seen))
 }
 
 /// What counts as a collection.
@@ -359,8 +367,8 @@ mod tests {
         FlipEvidence {
             bit: 3,
             intervals: Vec::new(),
-            p,
-            p_own,
+            p: Some(p),
+            p_own: Some(p_own),
             with_flushes: flushes.map(|(all, _)| all),
             with_own_flushes: flushes.map(|(_, own)| own),
         }
@@ -378,6 +386,11 @@ mod tests {
             assert_eq!(evidence(p, p, Some((1.0, 0.1))).selects(), Some(false));
         }
         assert_eq!(evidence(1e-6, 0.4, Some((1.0, 0.1))).selects(), None);
+        // Too few intervals say nothing.
+        let few = FlipEvidence { p: Some(1e-10), p_own: None, ..evidence(0.0, 0.0, None) };
+        assert_eq!(few.selects(), None);
+        assert_eq!(probability(&[320; 40], &[320; FEWEST / 2 - 1]), None);
+        assert_eq!(probability(&[320; 40], &[320; FEWEST / 2]), Some(1.0));
     }
 
     #[test]

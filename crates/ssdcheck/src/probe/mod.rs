@@ -88,11 +88,11 @@ pub fn probe(
             told(0.35 + 0.6 * part)
         })?;
     latencies.collection = collection.stall_ns;
-    let missed = collection.bits.iter().filter(|bit| !volume_bits.contains(bit));
-    let mut missed: Vec<u32> = missed.copied().collect();
+    let found_there = collection.bits.as_deref().unwrap_or_default();
+    let mut missed: Vec<u32> = found_there.iter().filter(|bit| !volume_bits.contains(bit)).copied().collect();
     if volume_bits.len() + missed.len() > MOST_BITS {
-        undetermined.push(too_many("gc_volume_bits", collection.bits.len()));
-        collection.bits.clear();
+        undetermined.push(too_many("gc_volume_bits", found_there.len()));
+        collection.bits = None;
         missed.clear();
     }
     if !missed.is_empty() {

@@ -120,6 +120,8 @@ struct Beside {
     flushes: Vec<u64>,
     /// How many of the writes right before a group were slow themselves.
     waited: usize,
+    /// How long the flushes took that those writes started.
+    flush_ns: Vec<u64>,
     /// Part of the reader's time that slow reads took.
     slow_part: f64,
 }
@@ -150,6 +152,7 @@ impl Test<'_> {
                 continue;
             }
             let Some(pages) = found.filter(|_| size.is_none() || found == size) else { return Ok(None) };
+            self.flush_ns.extend(seen.flush_ns);
             self.own_flush.0 += seen.waited;
             self.own_flush.1 += groups;
             size = found;
@@ -200,14 +203,14 @@ impl Test<'_> {
         if is_first {
             self.evidence.reads = points;
         }
-        let mut waited = 0;
+        let (mut waited, mut flush_ns) = (0, Vec::new());
         for group in groups.iter().filter(|group| group.writes > 0) {
             let trigger = group.writes as usize - 1;
             waited += usize::from(slow_writes[trigger]);
-            self.flush_ns.push(group.end_ns.saturating_sub(submitted[trigger]).saturating_sub(self.read_ns));
+            flush_ns.push(group.end_ns.saturating_sub(submitted[trigger]).saturating_sub(self.read_ns));
         }
         let flushes = groups.iter().map(|group| group.writes).collect();
-        Ok(Beside { flushes, waited, slow_part: slow_ns as f64 / all_ns.max(1) as f64 })
+        Ok(Beside { flushes, waited, flush_ns, slow_part: slow_ns as f64 / all_ns.max(1) as f64 })
     }
 
     /// Line 4: whether a read right after a few writes is slow, and the next

@@ -32,29 +32,31 @@ fn every_feature_of_the_seven_drives_is_found() {
         (vec![], 128, BufferType::Fore, vec![FULL, READ]),
         (vec![], 128, BufferType::Fore, vec![FULL, READ]),
     ];
-    for (drive, (bits, kib, kind, flush)) in DRIVES.into_iter().zip(table) {
-        let config = preset(drive);
-        let Report { model, evidence } = diagnose(&config, 1);
-        // A core simulates some two million a second, so a probe takes a few seconds
-        // at most.
-        assert!(evidence.requests <= 4_000_000, "{drive}: {} requests", evidence.requests);
-        assert_eq!(model.volume_bits, bits, "{drive}");
-        assert_eq!(model.gc_volume_bits.as_ref(), Some(&bits), "{drive}");
-        assert_eq!(model.write_buffer.bytes, Some(kib << 10), "{drive}");
-        assert_eq!(model.write_buffer.kind, kind, "{drive}");
-        assert_eq!(model.write_buffer.flush, flush, "{drive}");
-        assert!((200_000..=300_000).contains(&model.thresholds_ns.read), "{drive}: {model:?}");
-        assert!(model.latencies_ns.collection > 3_500_000, "{drive}: collection takes an erase and more");
-        let sleep = model.sleep.expect("all seven sleep");
-        let after_ms = if matches!(drive, "ssd-f" | "ssd-g") {
-            1.5
-        } else if drive == "ssd-a" {
-            18.0
-        } else {
-            20.0
-        };
-        assert!((sleep.after_ns as f64 / 1e6 / after_ms - 1.0).abs() < 0.02, "{drive}: {sleep:?}");
-        assert_eq!(model.undetermined, Vec::<String>::new(), "{drive}");
+    for seed in [1, 3] {
+        for (drive, (bits, kib, kind, flush)) in DRIVES.into_iter().zip(&table) {
+            let config = preset(drive);
+            let Report { model, evidence } = diagnose(&config, seed);
+            // A core simulates some two million a second, so a probe takes a few seconds
+            // at most.
+            assert!(evidence.requests <= 4_000_000, "{drive}: {} requests", evidence.requests);
+            assert_eq!(&model.volume_bits, bits, "{drive}");
+            assert_eq!(model.gc_volume_bits.as_ref(), Some(bits), "{drive}");
+            assert_eq!(model.write_buffer.bytes, Some(kib << 10), "{drive}");
+            assert_eq!(model.write_buffer.kind, *kind, "{drive}");
+            assert_eq!(&model.write_buffer.flush, flush, "{drive}");
+            assert!((200_000..=300_000).contains(&model.thresholds_ns.read), "{drive}: {model:?}");
+            assert!(model.latencies_ns.collection > 3_500_000, "{drive}: collection takes an erase and more");
+            let sleep = model.sleep.expect("all seven sleep");
+            let after_ms = if matches!(drive, "ssd-f" | "ssd-g") {
+                1.5
+            } else if drive == "ssd-a" {
+                18.0
+            } else {
+                20.0
+            };
+            assert!((sleep.after_ns as f64 / 1e6 / after_ms - 1.0).abs() < 0.02, "{drive}: {sleep:?}");
+            assert_eq!(model.undetermined, Vec::<String>::new(), "{drive}");
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -117,24 +116,6 @@ def owners(runs: Mapping[str, Run], latency_class: str, percentile: float) -> st
 def reduction(a: float, b: float) -> float:
     """Return by how many percent `b` is below `a`; negative where it is above."""
     return 100 * (1 - b / a)
-
-
-def reduction_interval(
-    a: tuple[float, float, float], b: tuple[float, float, float]
-) -> tuple[float, float]:
-    """Return the 95 % interval of ``reduction(a, b)``.
-
-    Each argument is a value and the bounds of its own 95 % interval. The method
-    of variance estimates recovery (Zou and Donner, Statistics in Medicine 27,
-    2008) on logarithms.
-    """
-    (a0, a_low, a_high), (b0, b_low, b_high) = (tuple(map(math.log, each)) for each in (a, b))
-    below = math.hypot(b0 - b_low, a_high - a0)
-    above = math.hypot(b_high - b0, a0 - a_low)
-    return (
-        100 * (1 - math.exp(b0 - a0 + above)),
-        100 * (1 - math.exp(b0 - a0 - below)),
-    )
 
 
 def with_interval(

@@ -6,22 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import fmean, geometric_mean
+from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 from flashkeel import units
-from flashkeel.reproduce import pictures
+from flashkeel.reproduce import intervals, pictures
 from flashkeel.reproduce.autossd.device import SYSTEMS, described
 from flashkeel.reproduce.autossd.systems import CLASS, PROFILES, SIX_NINES, compared, length
-from flashkeel.reproduce.claims import (
-    Claim,
-    Finding,
-    Outcome,
-    few,
-    reduction,
-    reduction_interval,
-    with_interval,
-)
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, few
+from flashkeel.reproduce.intervals import Estimate
 from flashkeel.reproduce.session import Session, basis
 from flashkeel.run import Run
 
@@ -72,8 +65,7 @@ def claims(printed: tuple[Reductions, ...]) -> tuple[Claim, ...]:
 _VANILLA = Claim(
     "vanilla",
     "without coordination vanilla suffers most in the long tail",
-    "of the four systems vanilla has the largest p99.9999 against rain's, on the mean of the "
-    "traces (geometric)",
+    "vanilla's p99.9999 is above that of each other system, on the mean of the traces (geometric)",
     None,
 )
 
@@ -128,17 +120,31 @@ def _judged(runs: Runs, metric: str) -> list[str]:
     ]
 
 
-def _reductions(runs: Runs, metric: str, profiles: Sequence[str]) -> dict[str, float]:
+def _estimate(run: Run, metric: str) -> Estimate:
+    """Return a metric in ms with its interval, of which an average has none."""
+    percentile = _METRICS[metric]
+    if percentile is None:
+        return intervals.exact(_value(run, metric) / 1e6)
+    return intervals.percentile(run, CLASS, percentile)
+
+
+def _reductions(runs: Runs, metric: str, profiles: Sequence[str]) -> dict[str, Estimate]:
     return {
-        profile: reduction(
-            _value(runs[profile, _MEASURED_AGAINST], metric), _value(runs[profile, _OURS], metric)
+        profile: intervals.reduction(
+            _estimate(runs[profile, _MEASURED_AGAINST], metric),
+            _estimate(runs[profile, _OURS], metric),
         )
         for profile in profiles
     }
 
 
-def _verdict(holds: bool, judged: Sequence[str]) -> bool | None:
+def _verdict(holds: bool | None, judged: Sequence[str]) -> bool | None:
     return holds if len(judged) >= _FEWEST else None
+
+
+def _untold(holds: bool | None, judged: Sequence[str]) -> str:
+    """Return what to say of a verdict that samples enough do not allow."""
+    return intervals.UNTOLD if holds is None and len(judged) >= _FEWEST else ""
 
 
 def _left_out(judged: Sequence[str]) -> str:
@@ -150,28 +156,33 @@ def _judge(row: Reductions, runs: Runs) -> dict[str, Finding]:
     judged = _judged(runs, row.metric)
     shown = _reductions(runs, row.metric, PROFILES)
     found = {profile: shown[profile] for profile in judged} or shown
-    mean, best = fmean(found.values()), max(found, key=found.__getitem__)
-    holds = _verdict(mean >= row.mean / 2, judged)
-    each = ", ".join(f"{profile} {value:.1f}" for profile, value in shown.items())
-    owners = _owners(runs, row.metric, judged, _OURS) if holds is False else ""
-    reasons = [f"reductions in %: {each}", owners, _left_out(judged)]
-    return {
-        f"{row.metric}-mean": Finding(mean, holds, "; ".join(filter(None, reasons))),
-        f"{row.metric}-best": Finding(
-            found[best],
-            _verdict(found[best] >= row.best / 2, judged),
-            "; ".join(filter(None, [f"under {best}", _left_out(judged)])),
-            _interval(runs, row.metric, best),
-        ),
-    }
+    mean, best = intervals.mean(list(found.values())), max(found, key=found.__getitem__)
+    each = ", ".join(f"{profile} {value.value:.1f}" for profile, value in shown.items())
+    findings = {}
+    for name, ours, paper, said in (
+        ("mean", mean, row.mean, f"reductions in %: {each}"),
+        ("best", found[best], row.best, f"under {best}"),
+    ):
+        holds = intervals.at_most(intervals.exact(paper / 2), ours)
+        owners = _owners(runs, row.metric, judged, _OURS) if name == "mean" else ""
+        reasons = [_untold(holds, judged), said, owners, _left_out(judged)]
+        findings[f"{row.metric}-{name}"] = Finding(
+            ours.value,
+            _verdict(holds, judged),
+            "; ".join(filter(None, reasons)),
+            None if _METRICS[row.metric] is None else ours.interval,
+        )
+    return findings
 
 
 def _owners(runs: Runs, metric: str, profiles: Sequence[str], other: str) -> str:
-    """Return what owns most of the reads above a metric, and under how many of the traces.
+    """Return what owns most of the reads above a percentile, and under how many of the traces.
 
-    Of rain, and of the other system.
+    Of rain, and of the other system; nothing of an average.
     """
-    percentile = _METRICS[metric] or 0.0
+    percentile = _METRICS[metric]
+    if percentile is None or not profiles:
+        return ""
     found = []
     for system in (_MEASURED_AGAINST, other):
         largest = Counter(
@@ -182,39 +193,46 @@ def _owners(runs: Runs, metric: str, profiles: Sequence[str], other: str) -> str
     return f"what the reads above it wait for most, and under how many traces: {'; '.join(found)}"
 
 
-def _interval(runs: Runs, metric: str, profile: str) -> tuple[float, float] | None:
-    percentile = _METRICS[metric]
-    if percentile is None:
-        return None
-    a = with_interval(runs[profile, _MEASURED_AGAINST], CLASS, percentile)
-    b = with_interval(runs[profile, _OURS], CLASS, percentile)
-    return None if a is None or b is None else reduction_interval(a, b)
-
-
 def _vanilla(runs: Runs) -> Finding:
     judged = _judged(runs, "p99.9999")
-    ratios = {system: _ratio(runs, system, judged or PROFILES) for system in SYSTEMS}
-    holds = _verdict(max(ratios, key=ratios.__getitem__) == "vanilla", judged)
-    reasons = [_left_out(judged)]
-    if holds is False:
-        each = [f"{p} {_ratio(runs, 'vanilla', [p]):.2f}" for p in judged]
-        reasons.insert(0, f"vanilla against rain: {', '.join(each)}")
-        reasons.insert(1, _owners(runs, "p99.9999", judged, "vanilla"))
-    return Finding(ratios, holds, "; ".join(filter(None, reasons)))
+    shown = judged or PROFILES
+    ratios = {system: _ratio(runs, system, _MEASURED_AGAINST, shown) for system in SYSTEMS}
+    holds = intervals.every(
+        intervals.above(_ratio(runs, "vanilla", system, shown), intervals.exact(1))
+        for system in SYSTEMS
+        if system != "vanilla"
+    )
+    each = [f"{p} {_ratio(runs, 'vanilla', _MEASURED_AGAINST, [p]).value:.2f}" for p in judged]
+    reasons = [
+        _untold(holds, judged),
+        intervals.words({s: ratios[s] for s in SYSTEMS if s != _MEASURED_AGAINST}, ""),
+        f"vanilla against rain: {', '.join(each)}" if each else "",
+        _owners(runs, "p99.9999", judged, "vanilla"),
+        _left_out(judged),
+    ]
+    return Finding(
+        {system: ratio.value for system, ratio in ratios.items()},
+        _verdict(holds, judged),
+        "; ".join(filter(None, reasons)),
+    )
 
 
-def _ratio(runs: Runs, system: str, profiles: Sequence[str]) -> float:
-    """Return a system's p99.9999 against rain's, on the geometric mean of traces."""
-    against = [_value(runs[p, _MEASURED_AGAINST], "p99.9999") for p in profiles]
-    values = [_value(runs[p, system], "p99.9999") for p in profiles]
-    return geometric_mean([a / b for a, b in zip(values, against, strict=True)])
+def _ratio(runs: Runs, system: str, other: str, profiles: Sequence[str]) -> Estimate:
+    """Return a system's p99.9999 against another's, on the geometric mean of traces."""
+    return intervals.geometric_mean(
+        [
+            intervals.ratio(*(_estimate(runs[p, s], "p99.9999") for s in (system, other)))
+            for p in profiles
+        ]
+    )
 
 
 def _bursty(runs: Runs) -> Finding:
     judged = _judged(runs, "p99.9999")
     enough = set(judged) >= _BURSTY
     # All are shown where there is no verdict.
-    found = _reductions(runs, "p99.9999", judged if enough else PROFILES)
+    reductions = _reductions(runs, "p99.9999", judged if enough else PROFILES)
+    found = {profile: each.value for profile, each in reductions.items()}
     order = sorted(found, key=found.__getitem__, reverse=True)
     holds = order[0] in _BURSTY and set(order[:4]) >= _BURSTY
     return Finding(

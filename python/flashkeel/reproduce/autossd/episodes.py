@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import comb, nan
-from statistics import correlation, median
+from math import nan
+from statistics import correlation
 from typing import TYPE_CHECKING
 
-from flashkeel.reproduce import pictures, series
+from flashkeel.reproduce import intervals, pictures, series
 from flashkeel.reproduce.autossd.device import described
 from flashkeel.reproduce.autossd.systems import CLASS, case
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, owners
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _SYSTEMS = ("rain", "qosfc", "autossd")
 _OURS = "autossd"
-_FEWEST = 3
-"""Windows of each system that a verdict needs."""
 _FEWEST_SHARES = 100
 """Windows of 100 ms that a verdict about shares needs."""
 _START_BELOW = 128
@@ -137,34 +135,29 @@ def _peak_ms(table: series.Columns, at: int, window_s: int) -> float:
 
 
 def _bounded(peaks: Mapping[str, Sequence[float]], task: Task, runs: Mapping[str, Run]) -> Finding:
-    fewest = min(map(len, peaks.values()))
-    medians = {
-        f"{system} (ms)": median(values) if values else None for system, values in peaks.items()
+    medians = {system: intervals.median(values) for system, values in peaks.items() if values}
+    measured = {
+        f"{system} (ms)": medians[system].value if system in medians else None for system in peaks
     }
-    if fewest < _FEWEST:
-        reason = f"{task.name} is at work in {fewest} windows of some system, {_FEWEST} are needed"
-        return Finding(medians, None, reason)
-    ours = median(peaks[_OURS])
-    holds = all(ours <= median(peaks[other]) / 2 for other in _SYSTEMS if other != _OURS)
-    if holds:
-        return Finding(medians, True)
-    ranges = ", ".join(f"{system} {_median_range(values)}" for system, values in peaks.items())
-    return Finding(
-        medians, False, f"95 % intervals of the medians: {ranges}; {owners(runs, CLASS, 99.9)}"
+    told = intervals.words(medians, "ms")
+    fewest = min(map(len, peaks.values()))
+    if fewest < intervals.FEWEST:
+        reason = (
+            f"{task.name} is at work in {fewest} windows of some system, "
+            f"{intervals.FEWEST} are needed"
+        )
+        return Finding(measured, None, f"{reason}; {told}")
+    holds = intervals.every(
+        intervals.at_most(medians[_OURS], medians[other], 0.5)
+        for other in _SYSTEMS
+        if other != _OURS
     )
-
-
-def _median_range(values: Sequence[float]) -> str:
-    """Return the 95 % interval of a median from order statistics, in ms, in words."""
-    ordered, n = sorted(values), len(values)
-    # The largest rank below which a median lies with at most 2.5 %.
-    below = 0.0
-    rank = 0
-    while (below := below + comb(n, rank) / 2**n) <= 0.025:
-        rank += 1
-    if rank == 0:
-        return f"unknown ({n} windows)"
-    return f"{ordered[rank - 1]:.3g} … {ordered[n - rank]:.3g} ms ({n} windows)"
+    reasons = [
+        "cannot be told: autossd's interval overlaps half of another's" if holds is None else "",
+        told,
+        "" if holds else owners(runs, CLASS, 99.9),
+    ]
+    return Finding(measured, holds, "; ".join(filter(None, reasons)))
 
 
 def _follows(table: series.Columns) -> Finding:

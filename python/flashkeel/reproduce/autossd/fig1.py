@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _DROP = Claim(
     "drop",
-    "a fresh drive is fast, and much slower in its steady state",
+    "a fresh drive is fast, and much slower once it collects garbage",
     "mean throughput of the last quarter is at most half of that of the first tenth",
     None,
 )
 _SWINGS = Claim(
     "swings",
-    "in the steady state performance varies",
+    "from then on performance swings",
     "throughput per 100 ms varies at least twice as much (standard deviation to mean) "
     "in the last quarter as in the first tenth",
     None,
@@ -46,15 +46,20 @@ def _measure(session: Session) -> Outcome:
     # The last window is cut short.
     mb_per_s = [(b or 0) / columns.window_s / 1e6 for b in columns["write_bytes"][:-1]]
     fresh = mb_per_s[: len(mb_per_s) // 10]
-    steady = mb_per_s[-len(mb_per_s) // 4 :]
-    drop = fmean(steady) / fmean(fresh)
-    variation = {"fresh": _variation(fresh), "steady": _variation(steady)}
+    last = mb_per_s[-len(mb_per_s) // 4 :]
+    drop = fmean(last) / fmean(fresh)
+    variation = {"fresh": _variation(fresh), "last quarter": _variation(last)}
+    half = len(last) // 2
+    change = 100 * (fmean(last[half:]) / fmean(last[:half]) - 1)
     return Outcome(
         {
             "drop": Finding(
-                drop, drop <= 0.5, f"write amplification {run.data['waf']:.2f} over the whole run"
+                drop,
+                drop <= 0.5,
+                f"write amplification {run.data['waf']:.2f} over the whole run; within "
+                f"the last quarter throughput changes by {change:+.1f} %",
             ),
-            "swings": Finding(variation, variation["steady"] >= 2 * variation["fresh"]),
+            "swings": Finding(variation, variation["last quarter"] >= 2 * variation["fresh"]),
         },
         "synthetic",
         f"1/{parts} of the device of Table 1, erased; 4 KiB random writes, 64 outstanding, "

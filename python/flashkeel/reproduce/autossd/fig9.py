@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flashkeel import units
-from flashkeel.reproduce import pictures, series
+from flashkeel.reproduce import intervals, pictures, series
 from flashkeel.reproduce.autossd.device import described
 from flashkeel.reproduce.autossd.systems import CLASS, SIX_NINES, case, length
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, owners, too_few
+from flashkeel.reproduce.intervals import Estimate
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
@@ -48,31 +49,37 @@ def _measure(session: Session) -> Outcome:
     ]
     cases.append(_named(case(session, _PROFILE, "autossd"), _DYNAMIC))
     runs = session.run(cases)
-    mean = {name: (run.mean(CLASS) or 0.0) / 1e6 for name, run in runs.items()}
-    p3 = {name: (run.percentile(CLASS, 99.9) or 0) / 1e6 for name, run in runs.items()}
-    p6 = {name: (run.percentile(CLASS, SIX_NINES) or 0) / 1e6 for name, run in runs.items()}
+    mean = {name: intervals.exact((run.mean(CLASS) or 0.0) / 1e6) for name, run in runs.items()}
+    p3 = {name: intervals.percentile(run, CLASS, 99.9) for name, run in runs.items()}
+    p6 = {name: intervals.percentile(run, CLASS, SIX_NINES) for name, run in runs.items()}
     sparse = [run.beyond(CLASS, SIX_NINES) for run in runs.values() if few(run, CLASS, SIX_NINES)]
-    reason = too_few(min(sparse)) if sparse else ""
-    better = mean["10 %"] < mean["20 %"] and p3["10 %"] < p3["20 %"]
-    collapses = p6["5 %"] > p6["10 %"] and mean["5 %"] <= mean["10 %"]
-    best = all(m[_DYNAMIC] <= 1.05 * min(m[name] for name in _STATIC) for m in (p3, p6))
+    better = intervals.every(intervals.above(m["20 %"], m["10 %"]) for m in (mean, p3))
+    collapses = intervals.every(
+        (intervals.above(p6["5 %"], p6["10 %"]), intervals.at_most(mean["5 %"], mean["10 %"]))
+    )
+    best = intervals.every(
+        intervals.at_most(m[_DYNAMIC], m[name], 1.05) for m in (p3, p6) for name in _STATIC
+    )
     return Outcome(
         {
             "20-to-10": Finding(
                 _labelled(mean, "mean") | _labelled(p3, "p99.9"),
                 better,
-                "" if better else _grown(runs["20 %"], runs["10 %"]),
+                _reason(better, {"p99.9": p3}, _grown(runs["20 %"], runs["10 %"])),
             ),
             "5-collapses": Finding(
                 _labelled(mean, "mean") | _labelled(p6, "p99.9999"),
                 None if sparse else collapses,
-                reason or ("" if collapses else _unharmed(runs)),
+                too_few(min(sparse))
+                if sparse
+                else _reason(collapses, {"p99.9999": p6}, _waits(runs, SIX_NINES)),
             ),
             "dynamic-best": Finding(
-                _labelled(p3, "p99.9") | _labelled(p6, "p99.9999"),
+                _labelled(mean, "mean") | _labelled(p3, "p99.9") | _labelled(p6, "p99.9999"),
                 None if sparse else best,
-                reason
-                or ("" if best else f"{series.least_free(runs)}; {owners(runs, CLASS, 99.9)}"),
+                too_few(min(sparse))
+                if sparse
+                else _reason(best, {"p99.9": p3, "p99.9999": p6}, _waits(runs, 99.9)),
             ),
         },
         basis(runs),
@@ -81,8 +88,15 @@ def _measure(session: Session) -> Outcome:
     )
 
 
-def _unharmed(runs: Mapping[str, Run]) -> str:
-    return f"{series.least_free(runs)}; {owners(runs, CLASS, SIX_NINES)}"
+def _reason(holds: bool | None, tails: Mapping[str, Mapping[str, Estimate]], found: str) -> str:
+    """Return the intervals of what was judged, and `found` where it does not hold."""
+    told = [f"{at}, {intervals.words(values, 'ms')}" for at, values in tails.items()]
+    reasons = [intervals.OVERLAP if holds is None else "", *told, "" if holds else found]
+    return "; ".join(filter(None, reasons))
+
+
+def _waits(runs: Mapping[str, Run], percentile: float) -> str:
+    return f"{series.least_free(runs)}; {owners(runs, CLASS, percentile)}"
 
 
 def _named(one: Case, name: str) -> Case:
@@ -101,8 +115,8 @@ def _grown(before: Run, after: Run) -> str:
     return f"a read owes {grown} more to {units.cause(cause)} at 10 %, on average"
 
 
-def _labelled(values: Mapping[str, float], what: str) -> dict[str, float]:
-    return {f"{what}, {name} (ms)": value for name, value in values.items()}
+def _labelled(values: Mapping[str, Estimate], what: str) -> dict[str, float]:
+    return {f"{what}, {name} (ms)": each.value for name, each in values.items()}
 
 
 def _draw(runs: Mapping[str, Run]) -> Figure:

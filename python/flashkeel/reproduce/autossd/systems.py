@@ -23,7 +23,7 @@ _REQUESTS = {"lm-tbe": 18_000_000, "msn-befs": 16_000_000}
 """Where less than the whole trace has ten samples beyond six nines."""
 
 _MOST_SEEDS = {"dap-ps": 1, "rad-as": 4, "rad-be": 4}
-"""Where the ten million reads that six nines take would be twenty traces or more."""
+"""Where the eleven million small reads that six nines take would be 20 to 55 traces."""
 
 
 def case(
@@ -64,10 +64,16 @@ def compared(session: Session, intensity: float) -> dict[tuple[str, str], Run]:
 def length(session: Session, profiles: Sequence[str] = PROFILES) -> str:
     """Return what :func:`case` adds to the device and how much of the traces is run, in words."""
     if session.quick:
-        return f"scrubbing on; the first {_QUICK_REQUESTS:,} requests of each trace"
-    cut = [f"{_REQUESTS[p] / 1e6:g} million requests of {p}" for p in profiles if p in _REQUESTS]
-    whole = (
-        "scrubbing on; whole traces, as often as six nines need (RAD-AS and RAD-BE four times, "
-        "DAP-PS once)"
-    )
-    return f"{whole}; {', '.join(cut)}" if cut else whole
+        names = profiles[0] if len(profiles) == 1 else "each trace"
+        return f"scrubbing on; the first {_QUICK_REQUESTS:,} requests of {names}"
+    parts = [
+        f"the first {_REQUESTS[p] / 1e6:g} million requests of {p}"
+        for p in profiles
+        if p in _REQUESTS
+    ]
+    whole = [p for p in profiles if p not in _REQUESTS]
+    if whole:
+        parts.append(f"the whole of {', '.join(whole)}")
+    limits = [f"{p} at most {_MOST_SEEDS[p]}" for p in profiles if p in _MOST_SEEDS]
+    seeds = ", ".join(["with as many seeds as six nines need", *limits])
+    return f"scrubbing on; {' and '.join(parts)}, {seeds}"

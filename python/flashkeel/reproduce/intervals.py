@@ -1,0 +1,132 @@
+"""Verdicts on numbers of which only an interval is known.
+
+One rule for all: where the 95 % interval of what is judged contains the bound,
+or those of two numbers that are compared overlap, there is no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from flashkeel.reproduce.claims import with_interval
+from flashkeel.run import Run
+
+UNTOLD = "cannot be told: the 95 % interval contains the bound"
+OVERLAP = "cannot be told: the 95 % intervals overlap"
+FEWEST = 6
+"""Values of which a median has a 95 % interval: with five the least and the most are 94 %."""
+
+
+class Estimate(NamedTuple):
+    """A number and the bounds of its 95 % interval: 0 and infinity where none is known."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The bounds; None where none are known."""
+        return (self.low, self.high) if math.isfinite(self.low + self.high) else None
+
+    def times(self, factor: float) -> Estimate:
+        """Return the estimate in another unit."""
+        return Estimate(*(factor * each for each in self))
+
+    def __str__(self) -> str:
+        """Return the interval in words, without a unit."""
+        return f"{self.low:.3g} … {self.high:.3g}" if self.interval else "unknown"
+
+
+def exact(value: float) -> Estimate:
+    """Return a number that is known, or whose interval nobody keeps."""
+    return Estimate(value, value, value)
+
+
+def percentile(run: Run, latency_class: str, at: float) -> Estimate:
+    """Return a percentile of a run in ms; 0 where it has no samples."""
+    value = run.percentile(latency_class, at) or 0
+    found = with_interval(run, latency_class, at) or (value, 0.0, math.inf)
+    return Estimate(*found).times(1e-6)
+
+
+def median(values: Sequence[float]) -> Estimate:
+    """Return the median with its interval from order statistics, unknown below six values."""
+    ordered, n = sorted(values), len(values)
+    # The largest rank below which a median lies with at most 2.5 %.
+    below = 0.0
+    rank = 0
+    while (below := below + math.comb(n, rank) / 2**n) <= 0.025:
+        rank += 1
+    bounds = (ordered[rank - 1], ordered[n - rank]) if rank else (0.0, math.inf)
+    return Estimate(statistics.median(ordered), *bounds)
+
+
+def ratio(a: Estimate, b: Estimate) -> Estimate:
+    """Return `a` divided by `b`: the widths of their logarithms add in quadrature.
+
+    The method of variance estimates recovery (Zou and Donner, Statistics in
+    Medicine 27, 2008).
+    """
+    (a0, a_low, a_high), (b0, b_low, b_high) = (tuple(map(_log, each)) for each in (a, b))
+    below = math.hypot(a0 - a_low, b_high - b0)
+    above = math.hypot(a_high - a0, b0 - b_low)
+    return Estimate(*(math.exp(a0 - b0 + width) for width in (0, -below, above)))
+
+
+def reduction(a: Estimate, b: Estimate) -> Estimate:
+    """Return by how many percent `b` is below `a`."""
+    left = ratio(b, a)
+    return Estimate(*(100 * (1 - each) for each in (left.value, left.high, left.low)))
+
+
+def mean(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the mean of independent estimates: their widths add in quadrature."""
+    n = len(estimates)
+    middle = statistics.fmean(each.value for each in estimates)
+    below = math.hypot(*(each.value - each.low for each in estimates)) / n
+    above = math.hypot(*(each.high - each.value for each in estimates)) / n
+    return Estimate(middle, middle - below, middle + above)
+
+
+def geometric_mean(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the geometric mean of independent estimates, by their logarithms."""
+    logs = mean([Estimate(*map(_log, each)) for each in estimates])
+    return Estimate(*map(math.exp, logs))
+
+
+def at_most(a: Estimate, bound: Estimate, factor: float = 1.0) -> bool | None:
+    """Return whether `a` is at most `factor` times `bound`; None where they overlap."""
+    if a.high <= factor * bound.low:
+        return True
+    return False if a.low > factor * bound.high else None
+
+
+def above(a: Estimate, b: Estimate) -> bool | None:
+    """Return whether `a` is above `b`; None where they overlap."""
+    found = at_most(a, b)
+    return None if found is None else not found
+
+
+def every(verdicts: Iterable[bool | None]) -> bool | None:
+    """Return whether all hold: one that does not decides, else one that cannot be told."""
+    found = set(verdicts)
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def words(estimates: Mapping[str, Estimate], unit: str) -> str:
+    """Return the intervals of several numbers of one unit."""
+    each = [
+        f"{name} {value} {unit if value.interval else ''}".rstrip()
+        for name, value in estimates.items()
+    ]
+    return f"95 % intervals: {', '.join(each)}"
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf

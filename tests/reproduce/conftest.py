@@ -23,8 +23,9 @@ TINY = {
 }  # fmt: skip
 
 
-def tiny(name, judged=None, most_seeds=8, **keys):
-    return Case(name, TINY | {k.replace("__", "."): v for k, v in keys.items()}, judged, most_seeds)
+def tiny(name, judged=None, most_seeds=8, least_seeds=1, **keys):
+    keys = TINY | {k.replace("__", "."): v for k, v in keys.items()}
+    return Case(name, keys, judged, most_seeds, least_seeds)
 
 
 def _measure(session):

@@ -255,7 +255,7 @@ def test_medians_that_overlap_are_not_judged():
 def follows(saw, share):
     free = [saw(i) for i in range(400)]
     active = [1] * 200 + [0] * 200
-    return episodes._follows(windows(active, free, [share(n) for n in free]))
+    return episodes._follows([windows(active, free, [share(n) for n in free])])
 
 
 def test_the_share_must_follow_over_all_of_the_time_at_work():
@@ -281,8 +281,9 @@ def test_a_share_that_never_moves_does_not_follow():
 
 def test_a_share_is_not_judged_by_a_few_windows():
     table = windows([1] * 99 + [0], range(100), range(100))
-    found = episodes._follows(table)
+    found = episodes._follows([table])
     assert found.holds is None and "99 windows" in found.reason
+    assert episodes._follows([table, table]).holds is False, "198 windows of two seeds"
 
 
 def shares(p3, p6, erases, beyond=50):

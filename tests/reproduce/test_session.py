@@ -17,9 +17,15 @@ def test_no_more_seeds_than_the_case_allows():
     assert run.seeds == [1, 2, 3]
 
 
+def test_as_many_seeds_as_the_case_wants_in_any_case():
+    run = Session().run([tiny("a", least_seeds=3)])["a"]
+    assert run.seeds == [1, 2, 3]
+
+
 def test_quick_takes_one_seed():
-    run = Session(quick=True, seed=5).run([tiny("a", ("read", 99.9))])["a"]
-    assert run.seeds == [5]
+    session = Session(quick=True, seed=5)
+    for case in (tiny("a", ("read", 99.9)), tiny("b", least_seeds=3)):
+        assert session.run([case])[case.name].seeds == [5]
 
 
 def test_equal_configurations_run_once():

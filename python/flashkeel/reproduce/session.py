@@ -32,6 +32,8 @@ class Case:
     judged: tuple[str, float] | None = None
     """Class and percentile that need ten samples beyond; seeds are added until it has."""
     most_seeds: int = 8
+    least_seeds: int = 1
+    """Seeds to run in any case, but for --quick."""
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Session:
         run again. The results do not depend on `jobs`.
         """
         plans = {case.name: _plan(case) for case in cases}
-        seeds = {case.name: 1 for case in cases}
+        seeds = {case.name: 1 if self.quick else case.least_seeds for case in cases}
         while True:
             self._execute(
                 [(plans[name], self.seed + i) for name, n in seeds.items() for i in range(n)]

@@ -166,7 +166,7 @@ pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> 
         );
         return Err(WorkloadError::file(&file, message).into());
     }
-    let basis = input.reader().devices().basis();
+    let basis = input.basis();
     let devices = tally
         .devices
         .iter()

@@ -304,7 +304,7 @@ fn any_arrivals(operations: u8) -> impl Strategy<Value = Vec<Arrival>> {
 }
 
 fn round_trip(format: &str, arrivals: &[Arrival]) {
-    let path = file("out", "");
+    let path = file("synthetic", "");
     let written = save(
         &mut Given(arrivals.to_vec(), Counts::default()),
         WriterName::parse(format).unwrap(),

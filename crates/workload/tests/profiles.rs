@@ -7,7 +7,7 @@ use common::*;
 use flashkeel_engine::Span;
 use flashkeel_workload::profiles::{self, Characteristics, Profile, ProfileName, RANGE_BYTES};
 use flashkeel_workload::{
-    Arrival, Basis, SourceConfig, Trace, TraceInfo, WorkloadConfig, WriterName, convert, save,
+    Arrival, Basis, SourceConfig, Stopped, Trace, TraceInfo, WorkloadConfig, WriterName, convert, save,
 };
 
 fn profile(name: &str) -> WorkloadConfig {
@@ -25,7 +25,7 @@ fn first(requests: u64, workload: WorkloadConfig) -> WorkloadConfig {
 
 /// The requests of a workload, as `trace info` sees them in a file.
 fn info_of(workload: &WorkloadConfig, seed: u64) -> TraceInfo {
-    let path = file("p.fio", "");
+    let path = file("p.synthetic.mqsim", "");
     let mut source = workload.open(DEVICE_SECTORS, seed).unwrap();
     // Of the formats that can be written, the one with the finest clock.
     save(&mut *source, WriterName::parse("mqsim").unwrap(), &path, &mut go_on).unwrap();
@@ -214,9 +214,21 @@ fn it_says_what_it_rests_on_wherever_it_goes() {
     drain(&mut *replay).unwrap();
     assert_eq!(replay.basis(), Basis::Synthetic);
     let mut again = workload.open(DEVICE_SECTORS, 1).unwrap();
-    let written = save(&mut *again, format("mqsim"), &csv, &mut go_on).unwrap();
-    assert!(written.notes[1].contains("no place to say"), "{:?}", written.notes);
-    assert_eq!(info(&Trace::new(&csv)).unwrap().basis, Basis::Trace);
+    let Err(Stopped::Wrong(error)) = save(&mut *again, format("mqsim"), &csv, &mut go_on) else {
+        panic!("nothing would say that it is synthetic")
+    };
+    assert!(error.to_string().contains("choose a name with \"synthetic\" in it"), "{error}");
+    let named = file("p.synthetic.mqsim", "");
+    convert(&Trace::new(&csv), format("mqsim"), &named, &mut go_on).unwrap();
+    let mut replay =
+        common::workload(SourceConfig::Trace(Trace::new(&named))).open(DEVICE_SECTORS, 1).unwrap();
+    assert_eq!(
+        (replay.basis(), info(&Trace::new(&named)).unwrap().basis),
+        (Basis::Synthetic, Basis::Synthetic)
+    );
+    drain(&mut *replay).unwrap();
+    convert(&Trace::new(&named), format("msr"), &csv, &mut go_on).unwrap();
+    assert_eq!(info(&Trace::new(&csv)).unwrap().devices[0].name, "synthetic.0");
 }
 
 #[test]

@@ -25,10 +25,6 @@ _SETTINGS = click.option(
     help="Set a key of the trace, such as format=msr or reorder=10ms.",
 )
 
-_NAMELESS = ("mqsim",)
-"""Formats without a place for the word synthetic: it goes into the file's name."""
-_SYNTHETIC = "synthetic"
-
 
 @click.group()
 def trace() -> None:
@@ -44,9 +40,7 @@ def trace() -> None:
 def info(file: str, sets: tuple[str, ...], form: str) -> None:
     """Say what a trace holds, or what is wrong with it first."""
     with Bars([file]) as bars:
-        found = _info(file, sets, bars)
-    if _says_synthetic(file):
-        found["basis"] = _SYNTHETIC
+        found = json.loads(_core.trace_info(file, _settings(sets), partial(bars.update, 0)))
     if form == "json":
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -63,12 +57,6 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
 def convert(source: str, target: Path, form: str, sets: tuple[str, ...]) -> None:
     """Write a trace in another format; with gzip where TARGET ends in .gz."""
     with Bars([source]) as bars:
-        named = _says_synthetic(source)
-        if (named or form in _NAMELESS) and not _says_synthetic(target):
-            inside = _info(source, sets, bars)["basis"] == _SYNTHETIC
-            kept = inside and form not in _NAMELESS
-            if (named or inside) and not kept:
-                raise _no_label(target)
         written = _core.trace_convert(
             source, _settings(sets), str(target), form, partial(bars.update, 0)
         )
@@ -116,29 +104,8 @@ def synth(
         if config is None:
             known = ", ".join(plan["name"] for plan in plans)
             raise InputError(f"--run {run_name}: no such run; the experiment has {known}")
-        generated = config["workload"]["source"]["policy"] != "trace"
-        if generated and form in _NAMELESS and not _says_synthetic(target):
-            raise _no_label(target)
         written = _core.trace_synth(json.dumps(config), str(target), form, config["seed"], progress)
     _print_written(written)
-
-
-def _info(file: str, sets: tuple[str, ...], bars: Bars) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        _core.trace_info(file, _settings(sets), partial(bars.update, 0))
-    )
-    return found
-
-
-def _says_synthetic(file: str | Path) -> bool:
-    return _SYNTHETIC in Path(file).name
-
-
-def _no_label(target: Path) -> InputError:
-    return InputError(
-        f"{target}: nothing in it would say that the trace is synthetic; "
-        f'choose a name with "{_SYNTHETIC}" in it'
-    )
 
 
 def _experiment(name: str, profiles: list[str]) -> Experiment:

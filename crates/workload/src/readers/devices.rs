@@ -1,9 +1,17 @@
 //! The devices a trace names, numbered in the order they are met.
 
+use std::path::Path;
+
 use crate::Basis;
 
 /// What a synthesised trace calls its host or file.
 pub(crate) const SYNTHETIC: &str = "synthetic";
+
+/// Whether the name of a file says that its trace is synthetic, for formats
+/// without a place for it.
+pub(crate) fn says_synthetic(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(SYNTHETIC))
+}
 
 /// Most devices one trace may have.
 const LIMIT: usize = 4096;

@@ -22,7 +22,7 @@ mod msr;
 mod ssdsim;
 mod vscsi;
 
-pub(crate) use devices::{Devices, SYNTHETIC};
+pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
 
 /// Every trace format, in the order in which they are listed and tried.
 static FORMATS: &[Format] = &[

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::path::Path;
 
 use flashkeel_engine::{Operation, Span};
 
 use super::ZeroLength;
-use crate::readers::{Opened, Reader, Record};
-use crate::{Counts, WorkloadError};
+use crate::readers::{Opened, Reader, Record, says_synthetic};
+use crate::{Basis, Counts, WorkloadError};
 
 /// Longest request there may be: any in use is far shorter, and one that is
 /// not comes from a misread field.
@@ -44,6 +45,12 @@ impl Ordered {
 
     pub(crate) fn reader(&self) -> &dyn Reader {
         &*self.reader
+    }
+
+    /// Whether the trace says by now that it was synthesised: in the name of its
+    /// file, or by its devices.
+    pub(crate) fn basis(&self) -> Basis {
+        if says_synthetic(Path::new(&self.file)) { Basis::Synthetic } else { self.reader.devices().basis() }
     }
 
     /// The next request.

@@ -129,7 +129,7 @@ impl Pass {
     }
 
     pub(super) fn basis(&self) -> Basis {
-        self.input.reader().devices().basis()
+        self.input.basis()
     }
 
     pub(super) fn device_name(&self, device: u32) -> String {

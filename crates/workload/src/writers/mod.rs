@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::input::reason;
-use crate::readers::SYNTHETIC;
+use crate::readers::{SYNTHETIC, says_synthetic};
 use crate::{Arrival, Basis, Context, Open, Source, Stopped, Trace, Watch, WorkloadError};
 
 mod fio_iolog;
@@ -193,10 +193,7 @@ fn write_all(
     file.flush().map_err(cannot)?;
     std::fs::rename(beside, out).map_err(cannot)?;
     let (counts, basis) = (source.counts().clone(), source.basis());
-    let mut notes = source.notes().to_vec();
-    if basis == Basis::Synthetic && !writer.is_named {
-        notes.push(format!("{} has no place to say that a trace is synthetic", writer.name));
-    }
+    let notes = source.notes().to_vec();
     Ok(Written { requests: counts.delivered, times_rounded, basis, counts, notes })
 }
 
@@ -212,7 +209,16 @@ fn write_lines(
     let mut batch = Vec::with_capacity(BATCH);
     let mut times_rounded = 0;
     source.fill(&mut batch, BATCH)?;
-    let name = if source.basis() == Basis::Synthetic { SYNTHETIC } else { RECORDED };
+    let is_synthetic = source.basis() == Basis::Synthetic;
+    if is_synthetic && !writer.is_named && !says_synthetic(Path::new(file)) {
+        let message = format!(
+            "nothing in it would say that the trace is synthetic, for which {} has no place; choose a name \
+             with \"{SYNTHETIC}\" in it",
+            writer.name
+        );
+        return Err(WorkloadError::file(file, message).into());
+    }
+    let name = if is_synthetic { SYNTHETIC } else { RECORDED };
     (writer.header)(out, name).map_err(cannot)?;
     loop {
         if batch.is_empty() {

@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use flashkeel_engine::{
     Lba, Leaf, Operation, Predictor, Request, RequestId, Span, Stream, Submit, TenantId, Time,
 };
-use flashkeel_ssdcheck::{Engine, Score, probe};
+use flashkeel_ssdcheck::{
+    BufferType, DeviceModel, Engine, FlushTrigger, Latencies, Score, Thresholds, WriteBuffer, probe,
+};
 use support::{preset, ready};
 
 /// Pages that come together every 10 ms, as from a tier that is drained.
@@ -56,4 +58,45 @@ fn writes_beside_bursts_of_others_are_predicted() {
     assert!(score.slow_recall().expect("slow ones") > 0.6, "{score:?}");
     assert!(score.normal_recall().expect("normal ones") > 0.95, "{score:?}");
     assert!(score.precision().expect("predictions") > 0.6, "{score:?}");
+}
+
+/// Whoever is switched off says nothing, not even of requests in a long queue.
+/// Where no buffer is known that is so from the start.
+#[test]
+fn a_predictor_that_is_switched_off_calls_nothing_slow() {
+    let model = DeviceModel {
+        sectors: 1 << 20,
+        volume_bits: vec![],
+        gc_volume_bits: None,
+        write_buffer: WriteBuffer::UNKNOWN,
+        thresholds_ns: Thresholds { read: 200_000, write: 200_000 },
+        latencies_ns: Latencies {
+            read: 80_000,
+            write: 8_000,
+            read_page: 20_000,
+            write_page: 20_000,
+            ..Latencies::default()
+        },
+        sleep: None,
+        undetermined: vec![],
+    };
+    let buffer =
+        WriteBuffer { bytes: Some(131_072), kind: BufferType::Back, flush: vec![FlushTrigger::Full] };
+    let known = DeviceModel { write_buffer: buffer, ..model.clone() };
+    for (model, is_on) in [(model, false), (known, true)] {
+        let mut engine = Engine::new(&model);
+        assert_eq!(engine.is_on(), is_on);
+        let request = |id| Request {
+            id: RequestId(id),
+            operation: Operation::Write,
+            tenant: TenantId(0),
+            lba: Lba(id * 256),
+            sectors: 256,
+        };
+        for id in 0..40 {
+            engine.submitted(Time(id), &request(id));
+        }
+        let last = Request { sectors: 8, ..request(40) };
+        assert_eq!(engine.predict(Time(40), &[], &last).is_slow, is_on);
+    }
 }

@@ -65,8 +65,7 @@ pub struct CollectionEvidence {
     pub stall_above_ns: u64,
     /// Writes between collections of *Fixed*.
     pub fixed: Vec<u64>,
-    /// For each bit, the writes between collections of *Flip* and the
-    /// probability that they are of one volume.
+    /// For each bit, what *Flip* saw.
     pub flip: Vec<FlipEvidence>,
 }
 

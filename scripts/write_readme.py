@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import flashkeel
-from flashkeel import plots
+from flashkeel.output import plots
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

@@ -15,10 +15,10 @@ from flashkeel._core import InputError
 from flashkeel.comparison import Comparison, compare
 from flashkeel.experiment import Experiment
 from flashkeel.explanation import Explanation
+from flashkeel.output.storage import load
 from flashkeel.result import Result
 from flashkeel.run import Run
 from flashkeel.ssdcheck import Diagnosis, Drive, Prediction, Predictor, Request
-from flashkeel.storage import load
 
 # Errors that cross from a worker process are found again by this name.
 InputError.__module__ = __name__

@@ -59,7 +59,7 @@ class Result:
         A directory that holds another experiment's result is refused with
         InputError unless `overwrite`; one that holds anything else, always.
         """
-        from flashkeel import storage
+        from flashkeel.output import storage
 
         storage.save(self, Path(directory), overwrite)
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 from conftest import SMALL
-from flashkeel import chip_map
 from flashkeel.experiment import Experiment
+from flashkeel.output import chip_map
 
 FROM_NS, TO_NS = 200_000_000, 300_000_000
 

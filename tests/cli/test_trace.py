@@ -156,7 +156,9 @@ def test_a_recorded_trace_needs_no_such_name(cli, msr, tmp_path):
 
 def test_progress_is_told_while_a_trace_is_read(cli, tmp_path, monkeypatch):
     told = []
-    monkeypatch.setattr("flashkeel.progress.Bars.update", lambda _, *report: told.append(report))
+    monkeypatch.setattr(
+        "flashkeel.output.progress.Bars.update", lambda _, *report: told.append(report)
+    )
     out = tmp_path / "web.csv"
     cli("trace", "synth", "web", "-o", out, "--format", "msr", "--set", "workload.requests=40000")
     assert {phase for _, phase, _ in told} == {"write"}

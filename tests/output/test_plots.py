@@ -1,6 +1,6 @@
 """The picture: axes, units, labels."""
 
-from flashkeel import plots
+from flashkeel.output import plots
 from flashkeel.reproduce import pictures
 
 

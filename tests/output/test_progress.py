@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from flashkeel import progress
+from flashkeel.output import progress
 from rich.console import Console
 
 

@@ -2,7 +2,7 @@
 
 import io
 
-from flashkeel import tables
+from flashkeel.output import tables
 from rich.console import Console
 
 

@@ -1,6 +1,6 @@
 """The plot in plain characters."""
 
-from flashkeel import textplot
+from flashkeel.output import textplot
 
 
 def test_lines_fit_a_terminal_and_are_plain(small_result):

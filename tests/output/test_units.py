@@ -1,7 +1,7 @@
 """Numbers for people."""
 
 import pytest
-from flashkeel import units
+from flashkeel.output import units
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from flashkeel import storage
+from flashkeel.output import storage
 from flashkeel.run import Run
 
 _PIPE_WIDTH = 160

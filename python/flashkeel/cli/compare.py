@@ -7,9 +7,10 @@ from dataclasses import asdict
 
 import click
 
-from flashkeel import comparison, tables
+from flashkeel import comparison
 from flashkeel._core import InputError
 from flashkeel.cli.common import console, load_runs
+from flashkeel.output import tables
 from flashkeel.run import Run
 
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import click
 
-from flashkeel import plots, tables
 from flashkeel.cli.common import console, load_runs
+from flashkeel.output import plots, tables
 from flashkeel.run import LATENCY_CLASSES
 
 

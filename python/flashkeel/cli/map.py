@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from flashkeel import chip_map
 from flashkeel.cli.common import load_runs
+from flashkeel.output import chip_map
 
 
 @click.command("map")

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from rich import box
-from rich.table import Table
 
-from flashkeel import lifetime, plots_lifetime, units
+from flashkeel import lifetime
 from flashkeel.cli.common import console
 from flashkeel.lifetime import Estimate, Guard, Plan
-from flashkeel.progress import Bars
+from flashkeel.output import lifetime_plots, lifetime_tables
+from flashkeel.output.progress import Bars
 
 _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
 _DRIVE = ("capacity", *_ENDURANCE, "over_provisioning", "wear_levelling")
@@ -78,7 +77,7 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
     """Say how long a drive lasts under a traffic, and what a throttle costs."""
     chosen = _plan(options)
     if options["out"] is not None:
-        plots_lifetime.check(options["out"])
+        lifetime_plots.check(options["out"])
     unthrottled = Plan(**{**vars(chosen), "throttle": "none"})
     with Bars(["unthrottled", options["throttle"]]) as bars:
         count, seed = options["seeds"], options["seed"]
@@ -87,7 +86,7 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
         if options["throttle"] != "none":
             held = chosen.estimate(count, seed, lambda f: bars.update(1, "replay", f))
     if options["out"] is not None:
-        plots_lifetime.save(free, held, options["out"])
+        lifetime_plots.save(free, held, options["out"])
     if options["form"] == "json":
         result = lifetime.to_object(free, held)
         click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
@@ -164,64 +163,11 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
     return {"policy": "constant", "per_day": f"{round(volume * 1e9)}B"}
 
 
-def _spread(estimate: Estimate) -> str:
-    wear = estimate.wear_over_mean()
-    return "–" if wear is None else " ".join(units.ratio(wear[at]) for at in ("1", "50", "99"))
-
-
-def _first_worn(estimate: Estimate) -> str:
-    years = estimate.mean("blocks", "first_worn_years")
-    return units.MISSING if years is None else _years(years)
-
-
 def _print(free: Estimate, held: Estimate) -> None:
     if held.is_infinite:
         click.echo("Lifetime: infinite; the traffic has no writes.")
         return
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("")
-    columns = [("unthrottled", free)] + ([] if held is free else [(held.plan.throttle, held)])
-    for name, _ in columns:
-        table.add_column(name, justify="right")
-    for label, value in (
-        ("lifetime, median (years)", lambda e: _years(e.years["median"])),
-        ("5 to 95 % of seeds", lambda e: " to ".join(_years(e.years[k]) for k in ("p5", "p95"))),
-        ("first block worn out (years)", _first_worn),
-        ("wear of a block over mean, p1 p50 p99", _spread),
-        ("most worn block over mean", lambda e: units.ratio(e.mean("blocks", "max_over_mean"))),
-        ("write amplification", lambda e: units.ratio(e.mean("endured", "write_amplification"))),
-        ("  measured on the model", _measured),
-        ("written a day (GB)", lambda e: _giga(e.mean("endured", "written_per_day"))),
-        ("drive writes per day", lambda e: units.ratio(e.mean("endured", "drive_writes_per_day"))),
-        ("mean response of a page write", lambda e: units.duration(e.mean("response", "mean_ns"))),
-        (
-            "delay by the throttle, mean",
-            lambda e: units.duration(e.mean("response", "delay_mean_ns")),
-        ),
-        ("  p99", lambda e: units.duration(e.delay_ns(99))),
-        ("  p99.9", lambda e: units.duration(e.delay_ns(999))),
-        ("  longest", lambda e: units.duration(e.mean("response", "delay_longest_ns"))),
-    ):
-        table.add_row(label, *(value(estimate) for _, estimate in columns))
-    console().print(table)
-    target = f"{held.plan.target_years:g} years"
-    if free.meets_target():
-        click.echo(f"The drive lasts {target} without a throttle.")
-    elif held.meets_target():
-        click.echo(f"The drive lasts {target} only if writes are held back.")
-    else:
-        click.echo(f"The drive does not last {target}.")
+    console().print(lifetime_tables.lives(free, held))
+    click.echo(lifetime_tables.verdict(free, held))
     for note in held.notes:
         click.echo(f"Note: {note}.")
-
-
-def _years(value: float | None) -> str:
-    return "endless" if value is None else f"{value:.2f}"
-
-
-def _giga(value: float | None) -> str:
-    return units.MISSING if value is None else units.significant(value / 1e9)
-
-
-def _measured(estimate: Estimate) -> str:
-    return units.ratio(estimate.mean("endured", "write_amplification_measured"))

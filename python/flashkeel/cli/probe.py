@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from flashkeel import probe_plots, probe_tables
 from flashkeel.cli.common import console, split_assignment
-from flashkeel.progress import Bars
+from flashkeel.output import probe_plots, probe_tables
+from flashkeel.output.progress import Bars
 from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive
 
 _FORMAT = click.option(

@@ -8,7 +8,7 @@ import click
 
 from flashkeel import reproduce as reproduction
 from flashkeel.cli.common import console
-from flashkeel.progress import Bars
+from flashkeel.output.progress import Bars
 from flashkeel.reproduce import report, works
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from flashkeel import fio_json, plots, storage, tables, textplot
 from flashkeel.cli.common import console, split_assignment
 from flashkeel.experiment import Experiment, identity
-from flashkeel.progress import Bars
+from flashkeel.output import fio_json, plots, storage, tables, textplot
+from flashkeel.output.progress import Bars
 from flashkeel.result import Result
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
-from flashkeel import _core, tables, units
+from flashkeel import _core
 from flashkeel._core import InputError
 from flashkeel.cli.common import console, split_assignment
 from flashkeel.experiment import Experiment
-from flashkeel.progress import Bars
+from flashkeel.output import listing, tables
+from flashkeel.output.progress import Bars
 
 _SETTINGS = click.option(
     "--set",
@@ -45,7 +46,7 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     console().print(tables.trace_terms(file, found.pop("basis"), found.pop("terms")))
-    for line in _lines(found):
+    for line in listing.lines(found):
         click.echo(line)
 
 
@@ -135,45 +136,5 @@ def _value(text: str) -> Any:  # noqa: ANN401
 def _print_written(done: str) -> None:
     found = json.loads(done)
     counts = {key: value for key, value in found.pop("counts").items() if value}
-    for line in _lines(found | {"input": counts}):
+    for line in listing.lines(found | {"input": counts}):
         click.echo(line)
-
-
-def _lines(found: dict[str, Any], unit: str = "", indent: str = "") -> list[str]:
-    """Lay out nested counts and names, one a line, in human units."""
-    width = max((len(key) for key in found), default=0) + 2
-    lines: list[str] = []
-    for key, value in found.items():
-        words = key.removesuffix("_ns").replace("_", " ")
-        if isinstance(value, dict):
-            lines += [f"{indent}{words}", *_lines(value, key, indent + "  ")]
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            rows = (_row(item) for item in value)
-            lines += [f"{indent}{words}", *(f"{indent}  {row}" for row in rows)]
-        else:
-            lines.append(f"{indent}{words:<{width}}{_human(f'{key}_{unit}', value)}")
-    return lines
-
-
-def _row(item: dict[str, Any]) -> str:
-    pairs = ((key.removesuffix("_bytes").replace("_", " "), _human(key, item[key])) for key in item)
-    return ", ".join(f"{words} {text}" for words, text in pairs)
-
-
-def _human(key: str, value: Any) -> str:  # noqa: ANN401
-    match value:
-        case bool() | str():
-            return str(value)
-        case int() | float() if "_ns" in key:
-            return units.duration(value)
-        case int() | float() if "bytes" in key:
-            return units.size(value)
-        case float() if "fraction" in key:
-            return units.share(value)
-        case int():
-            return f"{value:,}"
-        case float():
-            return units.significant(value)
-        case list():
-            return "; ".join(_human(key, item) for item in value) or units.MISSING
-    return units.MISSING

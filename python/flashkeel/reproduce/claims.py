@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from flashkeel import units
 from flashkeel.comparison import FEW
+from flashkeel.output import units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from flashkeel import plots, units
 from flashkeel.comparison import FEW
+from flashkeel.output import plots, units
 from flashkeel.run import Run
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flashkeel import units
+from flashkeel.output import units
 from flashkeel.reproduce.claims import Value, Verdict
 
 VERDICTS = "verdicts.json"

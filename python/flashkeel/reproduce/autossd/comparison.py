@@ -9,7 +9,7 @@ from functools import partial
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from flashkeel import units
+from flashkeel.output import units
 from flashkeel.reproduce import intervals, pictures
 from flashkeel.reproduce.autossd.device import SYSTEMS, described
 from flashkeel.reproduce.autossd.systems import CLASS, PROFILES, SIX_NINES, compared, length

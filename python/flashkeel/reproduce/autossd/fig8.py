@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashkeel import units
+from flashkeel.output import units
 from flashkeel.reproduce.autossd.device import SYSTEMS, described
 from flashkeel.reproduce.autossd.systems import CLASS, case, length
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, owners

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashkeel import units
+from flashkeel.output import units
 from flashkeel.reproduce import intervals, pictures, series
 from flashkeel.reproduce.autossd.device import described
 from flashkeel.reproduce.autossd.systems import CLASS, SIX_NINES, case, length

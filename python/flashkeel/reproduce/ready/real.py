@@ -9,8 +9,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from flashkeel import lifetime, units
+from flashkeel import lifetime
 from flashkeel.lifetime import GUARDS, Estimate, Guard, Plan
+from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.epochs import LENGTHS
 from flashkeel.reproduce.ready.lives import LABELS, TARGET_YEARS, in_parallel, years

@@ -7,8 +7,8 @@ from functools import partial
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
-from flashkeel import units
 from flashkeel.lifetime import GUARDS, Estimate, Guard, Plan
+from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.lives import (
     CONDITIONS,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashkeel import units
+from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.reproduce.ttflash.systems import ALL, CLASS, DEVICE, NOGC, SYSTEMS

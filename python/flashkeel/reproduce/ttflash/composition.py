@@ -8,7 +8,8 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import _core, units
+from flashkeel import _core
+from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few, with_interval
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, DEVICE, flat

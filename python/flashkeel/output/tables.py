@@ -10,10 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flashkeel import percentiles, units
+from flashkeel import percentiles
 from flashkeel.comparison import FEW, Comparison
 from flashkeel.explanation import Explanation
-from flashkeel.plots import ABOVE, workload_kind
+from flashkeel.output import units
+from flashkeel.output.plots import ABOVE, workload_kind
 from flashkeel.run import Run
 
 _TAIL = (99.0, 99.9, 99.99, 99.9999)

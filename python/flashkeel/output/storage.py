@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from flashkeel import plots
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
+from flashkeel.output import plots
 from flashkeel.result import SCHEMA, Result
 
 RESULT = "result.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from flashkeel.plots import workload_kind
+from flashkeel.output.plots import workload_kind
 from flashkeel.result import Result
 from flashkeel.run import Run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashkeel import units
+from flashkeel.output import units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

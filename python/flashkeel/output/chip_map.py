@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashkeel._core import InputError
-from flashkeel.plots import workload_kind
+from flashkeel.output.plots import workload_kind
 from flashkeel.run import Run
 
 if TYPE_CHECKING:

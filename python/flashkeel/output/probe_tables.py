@@ -8,7 +8,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from flashkeel import units
+from flashkeel.output import units
 from flashkeel.ssdcheck import Diagnosis
 
 _FLUSH = {"full": "full", "read_trigger": "read"}

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from flashkeel import percentiles, units
-from flashkeel.plots import SHOWN
+from flashkeel import percentiles
+from flashkeel.output import units
+from flashkeel.output.plots import SHOWN
 from flashkeel.run import Run
 
 _MARKS = "ox+*#@%&"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel import units
+from flashkeel.output import units
 from flashkeel.ssdcheck import Diagnosis
 
 if TYPE_CHECKING:

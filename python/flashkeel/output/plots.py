@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashkeel import percentiles, units
+from flashkeel import percentiles
 from flashkeel.comparison import FEW
+from flashkeel.output import units
 from flashkeel.run import Run
 
 if TYPE_CHECKING:

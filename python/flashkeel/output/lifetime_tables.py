@@ -1,0 +1,92 @@
+"""The table of lifetimes, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from flashkeel.output import units
+
+if TYPE_CHECKING:
+    from flashkeel.lifetime import Estimate
+
+
+def lives(free: Estimate, held: Estimate) -> Table:
+    """Return a column for the life without a throttle, and one for `held` where it is another."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("")
+    columns = [("unthrottled", free)] + ([] if held is free else [(held.plan.throttle, held)])
+    for name, _ in columns:
+        table.add_column(name, justify="right")
+    for label, value in _ROWS:
+        table.add_row(label, *(value(estimate) for _, estimate in columns))
+    return table
+
+
+def verdict(free: Estimate, held: Estimate) -> str:
+    """Return in one sentence whether the drive lasts as long as required."""
+    target = f"{held.plan.target_years:g} years"
+    if free.meets_target():
+        return f"The drive lasts {target} without a throttle."
+    if held.meets_target():
+        return f"The drive lasts {target} only if writes are held back."
+    return f"The drive does not last {target}."
+
+
+def _range(estimate: Estimate) -> str:
+    return " to ".join(_years(estimate.years[key]) for key in ("p5", "p95"))
+
+
+def _first_worn(estimate: Estimate) -> str:
+    years = estimate.mean("blocks", "first_worn_years")
+    return units.MISSING if years is None else _years(years)
+
+
+def _spread(estimate: Estimate) -> str:
+    wear = estimate.wear_over_mean()
+    if wear is None:
+        return units.MISSING
+    return " ".join(units.ratio(wear[at]) for at in ("1", "50", "99"))
+
+
+def _written(estimate: Estimate) -> str:
+    per_day = estimate.mean("endured", "written_per_day")
+    return units.MISSING if per_day is None else units.significant(per_day / 1e9)
+
+
+def _years(value: float | None) -> str:
+    return "endless" if value is None else f"{value:.2f}"
+
+
+def _ratio(*path: str) -> Callable[[Estimate], str]:
+    return lambda estimate: units.ratio(estimate.mean(*path))
+
+
+def _response(key: str) -> Callable[[Estimate], str]:
+    return lambda estimate: units.duration(estimate.mean("response", key))
+
+
+def _delay(percentile: int) -> Callable[[Estimate], str]:
+    return lambda estimate: units.duration(estimate.delay_ns(percentile))
+
+
+_ROWS: Sequence[tuple[str, Callable[[Estimate], str]]] = (
+    ("lifetime, median (years)", lambda estimate: _years(estimate.years["median"])),
+    ("5 to 95 % of seeds", _range),
+    ("first block worn out (years)", _first_worn),
+    ("wear of a block over mean, p1 p50 p99", _spread),
+    ("most worn block over mean", _ratio("blocks", "max_over_mean")),
+    ("write amplification", _ratio("endured", "write_amplification")),
+    ("  measured on the model", _ratio("endured", "write_amplification_measured")),
+    ("written a day (GB)", _written),
+    ("drive writes per day", _ratio("endured", "drive_writes_per_day")),
+    ("mean response of a page write", _response("mean_ns")),
+    ("delay by the throttle, mean", _response("delay_mean_ns")),
+    ("  p99", _delay(99)),
+    ("  p99.9", _delay(999)),
+    ("  longest", _response("delay_longest_ns")),
+)
+"""What each row is called, and its cell for an estimate."""

@@ -6,6 +6,32 @@ Wrong input raises `InputError`, anything else that fails `RuntimeError`.
 from collections.abc import Callable
 from typing import Literal, final
 
+__all__ = [
+    "InputError",
+    "Predictor",
+    "RunResult",
+    "Table",
+    "demand_names",
+    "demand_similarity",
+    "explain",
+    "lifetime",
+    "list_names",
+    "merge",
+    "predict",
+    "probe",
+    "reference",
+    "resolve",
+    "resolve_device",
+    "run",
+    "schema",
+    "show",
+    "trace_convert",
+    "trace_info",
+    "trace_synth",
+    "version",
+    "write_profiles",
+]
+
 class InputError(ValueError):
     """Wrong input: a document, an override, a trace or a name."""
 

@@ -13,6 +13,7 @@ from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task, execute
 from flashkeel.result import SCHEMA, Result
+from flashkeel.seeds import check, consecutive
 
 
 class Experiment:
@@ -90,8 +91,8 @@ class Experiment:
         `progress` is called with what is being done and the fraction done
         while a trace is read.
         """
-        if seed is not None and not 0 <= seed < 2**64:
-            raise InputError(f"seed {seed} is not between 0 and {2**64 - 1}")
+        if seed is not None:
+            check(seed)
         if seed not in self._resolved:
             text = _core.resolve(self.document, self.name, self._sets, seed, progress)
             self._resolved[seed] = json.loads(text)
@@ -108,7 +109,8 @@ class Experiment:
         """Run all variants and return what they measured.
 
         `seed` replaces the experiment's own. With `seeds` above one every
-        variant runs with that many consecutive seeds, whose samples are pooled.
+        variant runs with that many consecutive seeds, whose samples are pooled;
+        after the largest seed, 2^64 − 1, comes 0.
         `jobs` processes share the work; the results do not depend on it. (With
         more than one, a script needs ``if __name__ == "__main__":``.) The
         device's steady state is kept on disk between runs unless `use_cache`
@@ -119,9 +121,6 @@ class Experiment:
         if jobs < 1:
             raise InputError(f"jobs = {jobs}: at least one is needed")
         plans = self.plans(seed)
-        last = max(plan["config"]["seed"] for plan in plans) + seeds - 1
-        if last >= 2**64:
-            raise InputError(f"seed {last} is beyond {2**64 - 1}")
         files = TableFiles.temporary()
         tasks = _tasks(plans, seeds, str(cache.directory()) if use_cache else None)
         runs = execute(tasks, jobs, files, progress)
@@ -145,7 +144,7 @@ def identity(plans: Sequence[dict[str, Any]], seeds: int) -> str:
 
 
 def _tasks(plans: Sequence[dict[str, Any]], seeds: int, cache_dir: str | None) -> list[Task]:
-    pairs = [(plan, plan["config"]["seed"] + offset) for plan in plans for offset in range(seeds)]
+    pairs = [(plan, seed) for plan in plans for seed in consecutive(plan["config"]["seed"], seeds)]
     return [
         Task(index, plan["name"], json.dumps(plan), seed, cache_dir)
         for index, (plan, seed) in enumerate(pairs)

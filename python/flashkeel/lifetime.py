@@ -16,10 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flashkeel import _core
-
-Guard = Literal["none", "static-cap", "dynamic", "ready"]
-GUARDS: tuple[Guard, ...] = ("none", "static-cap", "dynamic", "ready")
-"""What makes a drive last: nothing, a fixed throughput, or delays by epochs."""
+from flashkeel.seeds import check, consecutive
 
 YEAR_DAYS = 365.0
 TARGET_TOLERANCE = 0.005
@@ -37,7 +34,8 @@ class Plan:
     ``over_provisioning``, ``wear_levelling`` (erases apart at which blocks change places)."""
     traffic: Mapping[str, Any]
     """A demand: ``policy`` and its settings, as ``{"policy": "profile", "name": "proxy"}``."""
-    throttle: Guard = "none"
+    throttle: str = "none"
+    """What makes the drive last, a policy of the axis ``throttle``."""
     target_years: float = 5.0
     """How long the drive has to last."""
     epochs: Sequence[str] | None = None
@@ -67,18 +65,18 @@ class Plan:
             "resample": self.resample,
             "method": self.method,
         }
-        life: dict[str, Any] = json.loads(_core.lifetime(json.dumps(plan), seed))
+        life: dict[str, Any] = json.loads(_core.lifetime(json.dumps(plan), check(seed)))
         return life
 
     def estimate(
         self, seeds: int = 5, seed: int = 1, progress: Callable[[float], None] | None = None
     ) -> Estimate:
-        """Return the lives with several seeds."""
+        """Return the lives with `seeds` consecutive seeds from `seed` on."""
         lives = []
-        for index in range(seeds):
-            lives.append(self.run(seed + index))
+        for chosen in consecutive(seed, seeds):
+            lives.append(self.run(chosen))
             if progress is not None:
-                progress((index + 1) / seeds)
+                progress(len(lives) / seeds)
         return Estimate(self, lives)
 
 
@@ -205,7 +203,7 @@ def similarity(
     period before by less than `share` of it (READY, "Cyclical Behaviors of Enterprise Workloads");
     None where it has fewer than two periods.
     """
-    return _core.demand_similarity(json.dumps(dict(traffic)), period_s, share, seed)
+    return _core.demand_similarity(json.dumps(dict(traffic)), period_s, share, check(seed))
 
 
 def _giga(value: float | None) -> float | None:

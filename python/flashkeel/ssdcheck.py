@@ -11,6 +11,7 @@ from typing import Any, Literal
 from flashkeel import _core, cache
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
+from flashkeel.seeds import check
 
 Progress = Callable[[str, float], object]
 
@@ -60,7 +61,7 @@ class Drive:
         self, seed: int = 1, use_cache: bool = True, progress: Progress | None = None
     ) -> Diagnosis:
         """Diagnose the drive in its initial state; `seed` decides both."""
-        found = _core.probe(self._device, seed, _cache_dir(use_cache), progress)
+        found = _core.probe(self._device, check(seed), _cache_dir(use_cache), progress)
         return Diagnosis(self.name, json.loads(found))
 
     def predict(

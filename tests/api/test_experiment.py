@@ -4,10 +4,10 @@ import tomllib
 
 import flashkeel
 import pytest
-from conftest import SMALL
 from flashkeel import Experiment, InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Task, execute
+from small import SMALL
 
 
 def without_clock(result):
@@ -94,17 +94,6 @@ def test_no_seeds_are_refused(seeds):
 def test_no_jobs_are_refused():
     with pytest.raises(InputError, match="jobs = 0: at least one"):
         Experiment.from_toml(SMALL).run(jobs=0)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64])
-def test_a_seed_has_64_bits(seed):
-    with pytest.raises(InputError, match=f"seed {seed} is not between"):
-        Experiment.from_toml(SMALL).run(seed=seed)
-
-
-def test_seeds_beyond_64_bits_are_refused():
-    with pytest.raises(InputError, match="18446744073709551616"):
-        Experiment.from_toml(SMALL).run(seed=2**64 - 1, seeds=2)
 
 
 def test_missing_file_is_named(tmp_path):

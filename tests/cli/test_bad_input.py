@@ -1,7 +1,7 @@
 """Bad usage and bad input: status 2, one line, no traceback, nothing written."""
 
 import pytest
-from conftest import SMALL
+from small import SMALL
 
 USAGE = [
     ("frobnicate",),

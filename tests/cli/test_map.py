@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 import pytest
-from conftest import SMALL
 from flashkeel.experiment import Experiment
 from flashkeel.output import chip_map
+from small import SMALL
 
 FROM_NS, TO_NS = 200_000_000, 300_000_000
 

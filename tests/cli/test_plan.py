@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from flashkeel import policies
 
 DRIVE = ("--capacity", "1GB", "--rated-cycles", "300")
 FEW = ("--seeds", "2", "--target-years", "0.5")
+ONE = ("--seeds", "1", "--target-years", "0.5")
+JSON = ("--format", "json")
 
 
 def plan(cli, *arguments):
@@ -45,6 +48,23 @@ def test_the_first_worn_block_is_told(cli):
         shares.append(found["blocks"]["first_worn_years"] / found["years"]["median"])
         assert shares[-1] == pytest.approx(1 / found["blocks"]["max_over_mean"])
     assert 0.7 < shares[0] < shares[1] < 1
+
+
+@pytest.mark.parametrize("throttle", policies.by_axis()["throttle"])
+def test_every_throttle_is_planned_with(cli, throttle):
+    outcome = plan(
+        cli, *DRIVE, *ONE, "--gb-per-day", "2", "--waf", "2", "--throttle", throttle, *JSON
+    )
+    assert (outcome.status, outcome.err) == (0, "")
+    # Two gigabytes a day wear this drive out in 40 days, unless something holds them back.
+    assert json.loads(outcome.out)["meets_target"] == (throttle != "none")
+
+
+@pytest.mark.parametrize("pattern", policies.by_axis()["access pattern"])
+def test_write_amplification_is_measured_under_every_pattern(cli, pattern):
+    bare = ("--gb-per-day", "2", "--throttle", "none", "--pattern", pattern)
+    found = json.loads(plan(cli, *DRIVE, *ONE, *bare, *JSON).out)
+    assert found["waf"] == found["waf_measured"] >= 1
 
 
 def test_a_traffic_without_writes_lasts_for_ever(cli):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
+from flashkeel import seeds
 from flashkeel.output import storage
 from flashkeel.run import Run
 
@@ -25,6 +27,26 @@ def split_assignment(text: str, option: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise click.UsageError(f"{option} {text}: write KEY=VALUE")
     return key.strip(), value.strip()
+
+
+class Seed(click.types.IntParamType):
+    """A seed; what is none is refused in the words in which a document's ``seed`` is."""
+
+    name = "seed"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Return the seed that `value` is, or raise InputError."""
+        place = param.opts[0] if param else self.name
+        try:
+            number: int = super().convert(value, param, ctx)
+        except click.BadParameter:
+            raise seeds.refused(place, f'"{value}"') from None
+        return seeds.check(number, place)
 
 
 def load_runs(target: str) -> list[Run]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
-from flashkeel import lifetime
-from flashkeel.cli.common import console
-from flashkeel.lifetime import Estimate, Guard, Plan
+from flashkeel import lifetime, policies
+from flashkeel.cli.common import Seed, console
+from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import lifetime_plots, lifetime_tables
 from flashkeel.output.progress import Bars
 
@@ -19,6 +19,7 @@ _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
 _DRIVE = ("capacity", *_ENDURANCE, "over_provisioning", "wear_levelling")
 _LEAST_TARGET = 2 / (24 * lifetime.YEAR_DAYS)
 _MOST_TARGET = 100.0
+_PROFILES = ", ".join(profile["name"] for profile in lifetime.write_profiles())
 
 
 @click.group()
@@ -50,25 +51,37 @@ def plan() -> None:
     metavar="N",
     help="Erases apart at which blocks change places; else wear is not levelled.",
 )
-@click.option("--profile", metavar="NAME", help="Traffic: proxy, proj, exchange, map, msnfs.")
+@click.option("--profile", metavar="NAME", help=f"Traffic: {_PROFILES}.")
 @click.option("--demand", metavar="FILE", help="Traffic: a CSV of bytes written by windows.")
 @click.option("--workload", metavar="NAME", help="Which series of --demand.")
 @click.option("--interval", metavar="TIME", help="Window of --demand; 30min if not given.")
 @click.option("--trace", metavar="FILE", help="Traffic: the writes of a recorded trace.")
 @click.option("--gb-per-day", type=float, metavar="X", help="Traffic: so much, evenly.")
-@click.option("--throttle", type=click.Choice(get_args(Guard)), default="ready", show_default=True)
+@click.option(
+    "--throttle",
+    type=click.Choice(policies.by_axis()["throttle"]),
+    default="ready",
+    show_default=True,
+)
 @click.option("--target-years", type=float, default=5.0, show_default=True, metavar="X")
 @click.option("--waf", type=float, metavar="X", help="Write amplification; else measured.")
 @click.option("--recovery", is_flag=True, help="Count what idle blocks recover (our constants).")
 @click.option(
     "--pattern",
-    type=click.Choice(["uniform", "zipf", "hot-cold", "sequential"]),
+    type=click.Choice(policies.by_axis()["access pattern"]),
     default="uniform",
     show_default=True,
     help="Where writes go, for measuring write amplification.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")
-@click.option("--seeds", type=click.IntRange(min=1), default=5, show_default=True, metavar="K")
+@click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="First seed.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    metavar="K",
+    help="Live with K consecutive seeds.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Picture, as .png.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import console, split_assignment
+from flashkeel.cli.common import Seed, console, split_assignment
 from flashkeel.output import probe_plots, probe_tables
 from flashkeel.output.progress import Bars
+from flashkeel.seeds import consecutive
 from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive
 
 _FORMAT = click.option(
@@ -19,9 +20,7 @@ _FORMAT = click.option(
 _SETS = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the device."
 )
-_SEED = click.option(
-    "--seed", type=click.IntRange(0, 2**64 - 1), default=1, metavar="N", help="Seed."
-)
+_SEED = click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="Seed.")
 _NO_CACHE = click.option(
     "--no-cache", is_flag=True, help="Neither use nor keep steady states on disk."
 )
@@ -109,7 +108,8 @@ def predict(
             model = Diagnosis.from_file(model_file)
         else:
             # The model must not know the very drive that it predicts.
-            model = drive.probe((seed + 1) % 2**64, not no_cache, partial(bars.update, 0))
+            _, other = consecutive(seed, 2)
+            model = drive.probe(other, not no_cache, partial(bars.update, 0))
         found = [
             drive.predict(model, name, requests, seed, not no_cache, partial(bars.update, index))
             for index, name in enumerate(chosen, 1)

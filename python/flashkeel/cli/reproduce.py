@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from flashkeel import reproduce as reproduction
-from flashkeel.cli.common import console
+from flashkeel.cli.common import Seed, console
 from flashkeel.output.progress import Bars
 from flashkeel.reproduce import report, works
 
@@ -18,7 +18,7 @@ from flashkeel.reproduce import report, works
     "--quick", is_flag=True, help="Shorter windows, smaller devices, one seed: a first look."
 )
 @click.option("--list", "only_list", is_flag=True, help="List figures and claims; run nothing.")
-@click.option("--seed", type=click.IntRange(0, 2**63), default=1, metavar="N", help="First seed.")
+@click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="First seed.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),

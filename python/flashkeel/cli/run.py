@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import console, split_assignment
+from flashkeel.cli.common import Seed, console, split_assignment
 from flashkeel.experiment import Experiment, identity
 from flashkeel.output import fio_json, plots, storage, tables, textplot
 from flashkeel.output.progress import Bars
@@ -19,12 +19,7 @@ from flashkeel.result import Result
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**64 - 1),
-    metavar="N",
-    help="Seed, instead of the experiment's.",
-)
+@click.option("--seed", type=Seed(), metavar="N", help="Seed, instead of the experiment's.")
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),

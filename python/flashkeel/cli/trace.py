@@ -13,7 +13,7 @@ import click
 
 from flashkeel import _core
 from flashkeel._core import InputError
-from flashkeel.cli.common import console, split_assignment
+from flashkeel.cli.common import Seed, console, split_assignment
 from flashkeel.experiment import Experiment
 from flashkeel.output import listing, tables
 from flashkeel.output.progress import Bars
@@ -80,7 +80,7 @@ def convert(source: str, target: Path, form: str, sets: tuple[str, ...]) -> None
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
 )
-@click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Seed.")
+@click.option("--seed", type=Seed(), metavar="N", help="Seed.")
 def synth(
     name: str,
     target: Path,

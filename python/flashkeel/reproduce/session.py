@@ -17,6 +17,7 @@ from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, pool
 from flashkeel.reproduce.claims import Basis
 from flashkeel.run import Run
+from flashkeel.seeds import consecutive
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the fraction of it that is done."""
@@ -51,6 +52,10 @@ class Session:
     _runs: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     _files: TableFiles = field(default_factory=TableFiles.temporary)
 
+    def seeds(self, count: int) -> list[int]:
+        """Return the first `count` seeds of every run."""
+        return consecutive(self.seed, count)
+
     def run(self, cases: Sequence[Case]) -> dict[str, Run]:
         """Run the cases, each with as many seeds as it needs, and return them by name.
 
@@ -61,7 +66,7 @@ class Session:
         seeds = {case.name: 1 if self.quick else case.least_seeds for case in cases}
         while True:
             self._execute(
-                [(plans[name], self.seed + i) for name, n in seeds.items() for i in range(n)]
+                [(plans[name], seed) for name, n in seeds.items() for seed in self.seeds(n)]
             )
             runs = {name: self._pooled(plan, seeds[name]) for name, plan in plans.items()}
             wanted = {case.name: self._seeds(case, runs[case.name]) for case in cases}
@@ -105,7 +110,7 @@ class Session:
             self._runs[task.name, task.seed] = data
 
     def _pooled(self, plan: dict[str, Any], seeds: int) -> Run:
-        runs = [self._runs[plan["name"], self.seed + i] for i in range(seeds)]
+        runs = [self._runs[plan["name"], seed] for seed in self.seeds(seeds)]
         return Run(pool(runs), self._files)
 
 

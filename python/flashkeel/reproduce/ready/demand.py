@@ -40,7 +40,7 @@ _CYCLIC = Claim(
 
 
 def _cyclic(session: Session) -> Finding:
-    draws = range(session.seed, session.seed + 20)
+    draws = session.seeds(20)
     found = {}
     for name, share in _WITHIN.items():
         traffic = {"policy": "profile", "name": name}

@@ -36,7 +36,7 @@ _CHOSEN = Claim(
 
 
 def _measure(session: Session) -> Outcome:
-    draws = range(session.seed, session.seed + _DRAWS)
+    draws = session.seeds(_DRAWS)
     alike = {
         name: {
             length: fmean(

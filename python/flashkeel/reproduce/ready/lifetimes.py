@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashkeel.lifetime import GUARDS
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.lives import (
     CONDITIONS,
@@ -44,7 +43,7 @@ _LONG = Claim(
 def _measure(session: Session) -> Outcome:
     lives = all_lives(session)
     found = {
-        LABELS[guard]: {name: years(lives[name][guard]) for name in PROFILES} for guard in GUARDS
+        LABELS[guard]: {name: years(lives[name][guard]) for name in PROFILES} for guard in LABELS
     }
     free, ready = found["NT"], found["READY"]
     long = {

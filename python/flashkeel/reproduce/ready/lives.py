@@ -7,18 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 from flashkeel import lifetime
-from flashkeel.lifetime import GUARDS, Estimate, Guard, Plan
+from flashkeel.lifetime import Estimate, Plan
 from flashkeel.reproduce.session import Session
 
 PROFILES = ("proxy", "proj", "exchange", "map", "msnfs")
 TARGET_YEARS = 5.0
-LABELS: Mapping[Guard, str] = {
+LABELS: Mapping[str, str] = {
     "none": "NT",
     "static-cap": "ST",
     "dynamic": "DT",
     "ready": "READY",
 }
-"""What the paper calls them."""
+"""The throttles that the paper compares, and what it calls them."""
 
 CONDITIONS = (
     "synthetic write demand with the volume and regularity of the paper's traces, repeated until "
@@ -31,7 +31,7 @@ _OVER_PROVISIONING = 0.28
 """Usual for enterprise drives; under uniform writes it gives about the paper's amplification."""
 
 
-def plan(name: str, guard: Guard, recovery: bool = True) -> Plan:
+def plan(name: str, guard: str, recovery: bool = True) -> Plan:
     """Return the paper's setting for a trace."""
     profile = next(p for p in lifetime.write_profiles() if p["name"] == name)
     # The paper's capacity is that of the flash.
@@ -50,17 +50,17 @@ def plan(name: str, guard: Guard, recovery: bool = True) -> Plan:
     )
 
 
-def all_lives(session: Session) -> dict[str, dict[Guard, Estimate]]:
+def all_lives(session: Session) -> dict[str, dict[str, Estimate]]:
     """Return each profile's lives by throttle; several figures use the same."""
     seeds = 1 if session.quick else 3
     return _lives(seeds, session.seed, session.jobs)
 
 
 @cache
-def _lives(seeds: int, seed: int, jobs: int) -> dict[str, dict[Guard, Estimate]]:
-    keys = [(name, guard) for name in PROFILES for guard in GUARDS]
+def _lives(seeds: int, seed: int, jobs: int) -> dict[str, dict[str, Estimate]]:
+    keys = [(name, guard) for name in PROFILES for guard in LABELS]
     estimates = in_parallel([plan(*key) for key in keys], seeds, seed, jobs)
-    lives: dict[str, dict[Guard, Estimate]] = {name: {} for name in PROFILES}
+    lives: dict[str, dict[str, Estimate]] = {name: {} for name in PROFILES}
     for (name, guard), estimate in zip(keys, estimates, strict=True):
         lives[name][guard] = estimate
     return lives

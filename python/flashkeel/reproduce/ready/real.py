@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from flashkeel import lifetime
-from flashkeel.lifetime import GUARDS, Estimate, Guard, Plan
+from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.epochs import LENGTHS
@@ -71,13 +71,13 @@ def _measure(session: Session) -> Outcome:
     names = lifetime.demand_names(path)
     if session.quick:
         names = names[::_EVERY_IN_A_HURRY]
-    keys = [(name, guard) for name in names for guard in GUARDS]
+    keys = [(name, guard) for name in names for guard in LABELS]
     estimates = in_parallel(
         [_plan(path, name, guard) for name, guard in keys], 1, session.seed, session.jobs
     )
     lives = dict(zip(keys, estimates, strict=True))
     met = {
-        LABELS[guard]: sum(lives[name, guard].meets_target() for name in names) for guard in GUARDS
+        LABELS[guard]: sum(lives[name, guard].meets_target() for name in names) for guard in LABELS
     }
     needy = [name for name in names if not lives[name, "none"].meets_target()]
     costs = {
@@ -85,7 +85,7 @@ def _measure(session: Session) -> Outcome:
     }
     tails = {
         f"{LABELS[guard]} (ms)": median(_p999(lives[name, guard]) for name in needy) / 1e6
-        for guard in GUARDS
+        for guard in LABELS
         if needy
     }
     ratio = median(costs.values()) if costs else None
@@ -118,7 +118,7 @@ def _measure(session: Session) -> Outcome:
     )
 
 
-def _plan(path: Path, name: str, guard: Guard) -> Plan:
+def _plan(path: Path, name: str, guard: str) -> Plan:
     return Plan(
         drive={
             "capacity": f"{_CAPACITY_GB}GB",
@@ -165,12 +165,12 @@ def _p999(estimate: Estimate) -> float:
     return estimate.delay_ns(999) or 0.0
 
 
-def _draw(lives: Mapping[tuple[str, Guard], Estimate], needy: list[str]) -> Figure:
+def _draw(lives: Mapping[tuple[str, str], Estimate], needy: list[str]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3.4), layout="constrained")
     axes = figure.subplots()
-    for guard in GUARDS:
+    for guard in LABELS:
         xs = [years(lives[name, guard]) for name in needy]
         ys = [_delay(lives[name, guard]) for name in needy]
         axes.plot(xs, ys, "o", markersize=4, alpha=0.7, label=LABELS[guard])

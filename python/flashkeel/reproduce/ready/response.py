@@ -7,7 +7,7 @@ from functools import partial
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
-from flashkeel.lifetime import GUARDS, Estimate, Guard, Plan
+from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.lives import (
@@ -125,12 +125,12 @@ def _on_a_small_drive(session: Session) -> dict[str, float]:
             write_amplification=2.0,
             method="plain",
         )
-        for guard in GUARDS
+        for guard in LABELS
     ]
     estimates = in_parallel(plans, 1, session.seed, session.jobs)
     return {
         LABELS[guard]: response(estimate, "mean_ns")
-        for guard, estimate in zip(GUARDS, estimates, strict=True)
+        for guard, estimate in zip(LABELS, estimates, strict=True)
     }
 
 
@@ -199,10 +199,10 @@ def _verdict(found: Mapping[str, float], holds: bool, idle: list[str]) -> Findin
     return Finding(found, None if holds else False, reason)
 
 
-def _table(lives: Mapping[str, Mapping[Guard, Estimate]], key: str) -> dict[str, dict[str, float]]:
+def _table(lives: Mapping[str, Mapping[str, Estimate]], key: str) -> dict[str, dict[str, float]]:
     return {
         LABELS[guard]: {name: response(lives[name][guard], key) for name in PROFILES}
-        for guard in GUARDS
+        for guard in LABELS
     }
 
 
@@ -214,13 +214,13 @@ def _milliseconds(table: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {f"{name} (ms)": value / 1e6 for name, value in _flat(table).items()}
 
 
-def _draw(lives: Mapping[str, Mapping[Guard, Estimate]]) -> Figure:
+def _draw(lives: Mapping[str, Mapping[str, Estimate]]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True).flat
     for axes, name in zip(grid, PROFILES, strict=False):
-        for guard in GUARDS:
+        for guard in LABELS:
             day = lives[name][guard].lives[0]["day"]
             hours = [minutes / 60 for minutes, _, _ in day]
             longest = [ns for _, _, ns in day]

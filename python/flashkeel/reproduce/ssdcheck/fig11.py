@@ -26,13 +26,14 @@ def _measure(session: Session) -> Outcome:
     # The shortest of the traces has 0.6 M requests.
     requests = 30_000 if session.quick else 600_000
     found: dict[str, dict[str, tuple[float, float, float]]] = {drive: {} for drive in DRIVES}
+    # Learnt on one specimen, used on another.
+    specimen, other = session.seeds(2)
     for done, drive in enumerate(DRIVES):
-        # Learnt on one specimen, used on another.
-        model = diagnosis(drive, session.seed + 1)
+        model = diagnosis(drive, other)
         for workload in WORKLOADS:
             if session.progress is not None:
                 session.progress(f"{workload} on SSD {letter(drive)}", done / len(DRIVES))
-            seen = Drive.find(f"sim:{drive}").predict(model, workload, requests, session.seed)
+            seen = Drive.find(f"sim:{drive}").predict(model, workload, requests, specimen)
             parts = (seen["slow_recall"], seen["normal_recall"], seen["precision"])
             found[drive][workload] = tuple(100 * (part or 0.0) for part in parts)  # type: ignore[assignment]
     return judge(found, requests)

@@ -186,7 +186,7 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
         };
         let answer = self.leaf.submit(self.now, &request);
         if answer == Submit::Accepted {
-            feed.in_flight += 1;
+            feed.progress.in_flight += 1;
             self.flights.take_off(Flight {
                 request,
                 asked_sectors: arrival.asked_sectors,

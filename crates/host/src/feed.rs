@@ -2,7 +2,8 @@
 
 use flashkeel_engine::{Completion, Leaf, Request, Time};
 use flashkeel_stats::{Measurement, Recorder};
-use flashkeel_workload::{Arrival, Pacing, Source, WorkloadConfig, WorkloadError};
+use flashkeel_workload::pacing::{Pacer, Progress};
+use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
 
 /// Arrivals taken from the source at a time.
 const BATCH: usize = 1024;
@@ -20,13 +21,8 @@ pub(crate) struct Feed<'a> {
     at: usize,
     /// The time from which nothing more is submitted.
     end: Option<Time>,
-    /// Requests submitted and not completed.
-    pub in_flight: usize,
-    /// In a closed loop: more may be submitted, up to the depth.
-    is_filling: bool,
-    /// The latest completion.
-    latest: Time,
-    previous_arrival: Time,
+    pacer: Box<dyn Pacer>,
+    pub progress: Progress,
     recorder: Option<Recorder>,
 }
 
@@ -44,10 +40,8 @@ impl<'a> Feed<'a> {
             batch: Vec::new(),
             at: 0,
             end: workload.duration.filter(|_| !is_open).map(|duration| Time::ZERO + duration),
-            in_flight: 0,
-            is_filling: true,
-            latest: Time::ZERO,
-            previous_arrival: Time::ZERO,
+            pacer: workload.pacing.policy().pacer(),
+            progress: Progress { now: Time::ZERO, in_flight: 0, completed: Time::ZERO, arrived: Time::ZERO },
             recorder,
         }
     }
@@ -60,21 +54,8 @@ impl<'a> Feed<'a> {
             self.at = 0;
         }
         let Some(arrival) = self.batch.get(self.at) else { return Ok(None) };
-        let due = match &self.workload.pacing {
-            Pacing::Open(_) => Some(arrival.time),
-            Pacing::Closed(closed) => {
-                if self.in_flight >= closed.depth as usize {
-                    self.is_filling = false;
-                } else if closed.low.is_none_or(|low| self.in_flight <= low as usize) {
-                    self.is_filling = true;
-                }
-                self.is_filling.then_some(now)
-            }
-            Pacing::Think(_) => {
-                let gap = arrival.time.since(self.previous_arrival);
-                (self.in_flight == 0).then(|| self.latest + gap)
-            }
-        };
+        self.progress.now = now;
+        let due = self.pacer.due(arrival.time, &self.progress);
         Ok(due.filter(|&due| self.end.is_none_or(|end| due < end)))
     }
 
@@ -87,7 +68,7 @@ impl<'a> Feed<'a> {
     /// Goes on to the arrival after it.
     #[inline]
     pub fn pass(&mut self) {
-        self.previous_arrival = self.batch[self.at].time;
+        self.progress.arrived = self.batch[self.at].time;
         self.at += 1;
     }
 
@@ -125,8 +106,8 @@ impl<'a> Feed<'a> {
     /// One of its requests has completed.
     #[inline]
     pub fn record(&mut self, request: &Request, asked_sectors: u32, arrived: Time, completion: &Completion) {
-        self.in_flight -= 1;
-        self.latest = self.latest.max(completion.time);
+        self.progress.in_flight -= 1;
+        self.progress.completed = self.progress.completed.max(completion.time);
         if let Some(recorder) = &mut self.recorder {
             recorder.record(request, asked_sectors, arrived, completion);
         }

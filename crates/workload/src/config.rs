@@ -45,6 +45,14 @@ pub trait Open {
 
     /// Whether the source ends by itself.
     fn is_finite(&self) -> bool;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 axis! {
@@ -121,17 +129,6 @@ impl WorkloadConfig {
     }
 
     fn validate(&self, device_sectors: u64) -> Result<(), WorkloadError> {
-        if let Pacing::Closed(closed) = &self.pacing {
-            if closed.depth == 0 {
-                return Err(WorkloadError::key("workload.pacing.depth", "a queue depth is at least 1"));
-            }
-            if let Some(low) = closed.low.filter(|&low| low >= closed.depth) {
-                return Err(WorkloadError::key(
-                    "workload.pacing.low",
-                    format!("is {low}; it must lie below the depth, which is {}", closed.depth),
-                ));
-            }
-        }
         if self.requests == Some(0) {
             return Err(WorkloadError::key("workload.requests", "a workload has at least 1 request"));
         }

@@ -1,6 +1,7 @@
 //! When the driver submits what a source gives it.
 
 use flashkeel_config::axis;
+use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,37 @@ pub trait Pace {
     /// Whether a request is submitted at its arrival's own time, whatever
     /// became of those before it.
     fn is_open(&self) -> bool;
+
+    /// The policy at work, before the first request.
+    fn pacer(&self) -> Box<dyn Pacer>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Says when requests are submitted.
+pub trait Pacer {
+    /// When a request that arrives at `arrival` is due, if it is before something
+    /// completes.
+    fn due(&mut self, arrival: Time, progress: &Progress) -> Option<Time>;
+}
+
+/// How far the requests before have come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The present time.
+    pub now: Time,
+    /// Requests submitted and not completed.
+    pub in_flight: usize,
+    /// The latest completion.
+    pub completed: Time,
+    /// When the request before arrived.
+    pub arrived: Time,
 }
 
 axis! {
@@ -73,6 +105,17 @@ impl Pace for Recorded {
     fn is_open(&self) -> bool {
         true
     }
+
+    fn pacer(&self) -> Box<dyn Pacer> {
+        Box::new(self.clone())
+    }
+}
+
+impl Pacer for Recorded {
+    #[inline]
+    fn due(&mut self, arrival: Time, _progress: &Progress) -> Option<Time> {
+        Some(arrival)
+    }
 }
 
 impl Pace for Closed {
@@ -83,6 +126,40 @@ impl Pace for Closed {
     fn is_open(&self) -> bool {
         false
     }
+
+    fn pacer(&self) -> Box<dyn Pacer> {
+        let depth = self.depth as usize;
+        Box::new(Filling { depth, low: self.low.map_or(depth - 1, |low| low as usize), is_filling: true })
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.depth == 0 {
+            return Err("depth: a queue depth is at least 1".into());
+        }
+        match self.low.filter(|&low| low >= self.depth) {
+            Some(low) => Err(format!("low is {low}; it must lie below the depth, which is {}", self.depth)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Fills up to the depth, and again from the low mark on.
+struct Filling {
+    depth: usize,
+    low: usize,
+    is_filling: bool,
+}
+
+impl Pacer for Filling {
+    #[inline]
+    fn due(&mut self, _arrival: Time, progress: &Progress) -> Option<Time> {
+        if progress.in_flight >= self.depth {
+            self.is_filling = false;
+        } else if progress.in_flight <= self.low {
+            self.is_filling = true;
+        }
+        self.is_filling.then_some(progress.now)
+    }
 }
 
 impl Pace for Think {
@@ -92,5 +169,16 @@ impl Pace for Think {
 
     fn is_open(&self) -> bool {
         false
+    }
+
+    fn pacer(&self) -> Box<dyn Pacer> {
+        Box::new(self.clone())
+    }
+}
+
+impl Pacer for Think {
+    fn due(&mut self, arrival: Time, progress: &Progress) -> Option<Time> {
+        let gap = arrival.since(progress.arrived);
+        (progress.in_flight == 0).then(|| progress.completed + gap)
     }
 }

@@ -80,10 +80,9 @@ fn generators_that_make_no_sense() {
         WorkloadConfig { pacing: closed, ..limited(endless()) },
         "workload.source.arrivals: closed pacing",
     );
-    let closed = Pacing::Closed(Closed { depth: 0, low: None });
-    refuse(WorkloadConfig { pacing: closed, ..limited(endless()) }, "workload.pacing.depth: ");
-    let closed = Pacing::Closed(Closed { depth: 4, low: Some(4) });
-    refuse(WorkloadConfig { pacing: closed, ..limited(endless()) }, "workload.pacing.low: is 4; it must");
+    let closed = |depth, low| Pacing::Closed(Closed { depth, low }).checked().expect_err("must be refused");
+    assert!(closed(0, None).starts_with("depth: "));
+    assert!(closed(4, Some(4)).starts_with("low is 4; it must"));
     refuse(
         limited(Synthetic { read_fraction: 1.5, ..endless() }),
         "workload.source.read_fraction: 1.5 is not",

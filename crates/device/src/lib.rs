@@ -24,10 +24,7 @@ pub use flash::wear::Law;
 pub use flash::wear::{rated::Rated, self_recovery::SelfRecovery};
 pub use flash::{Endurance, Geometry, GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
 pub use front::buffer::{BufferKind, Trigger};
-pub use front::throttle::{PAGE_BYTES, Passed, Stretch, Throttle};
-pub use front::throttle::{
-    dynamic::Dynamic, epochs::Plan as ThrottlePlan, ready::Ready, static_cap::StaticCap,
-};
+pub use front::throttle::{Goal, PAGE_BYTES, Passed, Stretch, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};

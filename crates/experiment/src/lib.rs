@@ -25,7 +25,7 @@ pub use catalog::{EXPERIMENTS, list, show};
 pub use document::{Experiment, RunPlan, Variant, resolve, resolve_device, resolve_watched};
 pub use error::Error;
 pub use lifetime::{
-    Blocks, Drive, Endured, Guard, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
+    Blocks, Drive, Endured, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
     demand_similarity, lifetime, write_profiles,
 };
 pub use outcome::{RunOutcome, TenantOutcome, explain, merge};

@@ -19,9 +19,7 @@ mod years;
 use std::path::Path;
 
 use flashkeel_config::{Node, Origin};
-use flashkeel_device::{
-    Dynamic, Rated, Ready, SelfRecovery, StaticCap, ThrottleConfig, ThrottlePlan, WearConfig,
-};
+use flashkeel_device::{Goal, Rated, SelfRecovery, ThrottleConfig, WearConfig};
 use flashkeel_engine::units::Rate;
 use flashkeel_engine::{Span, Time};
 use flashkeel_workload::demand::profile::{PROFILES, WriteProfile};
@@ -54,9 +52,10 @@ pub struct LifetimePlan {
     /// Bytes programmed per byte written; measured on the model if not given.
     #[serde(default)]
     pub write_amplification: Option<f64>,
-    /// What makes the drive last.
+    /// What makes the drive last: a policy of the device's throttle axis, aimed at
+    /// the `target`.
     #[serde(default)]
-    pub throttle: Guard,
+    pub throttle: ThrottleConfig,
     /// Lengths of an epoch that `dynamic` and `ready` choose from; the throttles'
     /// own if not given.
     #[serde(default)]
@@ -70,21 +69,6 @@ pub struct LifetimePlan {
     /// How the answer is found.
     #[serde(default)]
     pub method: Method,
-}
-
-/// What makes a drive last its required lifetime.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Guard {
-    /// Nothing.
-    #[default]
-    None,
-    /// A fixed throughput at which the rated cycles last.
-    StaticCap,
-    /// Delays by epochs, without knowledge of recovery.
-    Dynamic,
-    /// Delays by epochs, with knowledge of recovery.
-    Ready,
 }
 
 /// How a lifetime is found.
@@ -104,8 +88,6 @@ const DAY_S: u64 = 86_400;
 const DAY_NS: u64 = DAY_S * 1_000_000_000;
 /// Nobody asks for longer than a hundred years.
 const HORIZON: Time = Time(100 * 365 * DAY_NS);
-/// Longest epoch of the throttles' defaults.
-const LONGEST_EPOCH: Span = Span::from_secs(2 * 3_600);
 
 fn five_years() -> Span {
     Span::from_secs(5 * 365 * DAY_S)
@@ -163,10 +145,9 @@ impl LifetimePlan {
         if self.target == Span::ZERO {
             return Err(input("target is zero; a required lifetime is longer than that".into()));
         }
-        let plans_by_epochs = matches!(self.throttle, Guard::Dynamic | Guard::Ready);
-        if plans_by_epochs && self.target < LONGEST_EPOCH {
-            let target = self.target;
-            return Err(input(format!("target is {target}; dynamic and ready plan by epochs of up to 2h")));
+        if let Some(epoch) = self.throttle.policy().longest_epoch().filter(|&epoch| self.target < epoch) {
+            let (target, throttle) = (self.target, self.throttle.name());
+            return Err(input(format!("target is {target}; {throttle} plans by epochs of up to {epoch}")));
         }
         if let Some(factor) = self.write_amplification.filter(|factor| !(0.01..=1000.0).contains(factor)) {
             return Err(input(format!("write_amplification is {factor}; it must lie between 0.01 and 1000")));
@@ -176,7 +157,8 @@ impl LifetimePlan {
         match (self.write_amplification, &self.recovery) {
             (Some(factor), _) => self.wear(factor).map(drop).map_err(input)?,
             (None, Some(recovery)) => {
-                WearConfig::SelfRecovery(recovery.clone()).policy().validate().map_err(input)?;
+                let wear = WearConfig::SelfRecovery(recovery.clone()).checked();
+                wear.map_err(|message| input(format!("wear.{message}")))?;
             }
             (None, None) => {}
         }
@@ -193,8 +175,7 @@ impl LifetimePlan {
         let steady = self.steady_state(&self.drive.model(), &demand, seed)?;
         let factor = self.write_amplification.unwrap_or(steady.write_amplification);
         let wear = self.wear(factor).map_err(input)?;
-        let throttle = self.throttle(factor, &wear, &demand);
-        throttle.policy().validate().map_err(input)?;
+        let throttle = self.throttle(factor, &wear, &demand).map_err(input)?;
         Ok(years::Years::new(self, &demand, &steady, factor, &wear, &throttle).run(seed))
     }
 
@@ -220,13 +201,13 @@ impl LifetimePlan {
         let missing = |what| Err(input(format!("write_amplification is missing; a plain run {what} by it")));
         let factor = match self.write_amplification {
             Some(factor) => factor,
-            None if self.throttle == Guard::StaticCap => return missing("sets its cap"),
+            None if self.throttle.policy().is_aimed_by_rate() => return missing("sets its cap"),
             None if self.drive.rated_cycles.is_none() => return missing("turns tbw and dwpd into cycles"),
             // Rated cycles are what they are, and the device counts what it programs.
             None => 1.0,
         };
         let wear = self.wear(factor).map_err(input)?;
-        let throttle = self.throttle(factor, &wear, demand);
+        let throttle = self.throttle(factor, &wear, demand).map_err(input)?;
         let model = self.drive.whole(wear, throttle).map_err(input)?;
         Ok(Simulation::new(&model, &self.pattern, seed)?.live(self, demand, seed))
     }
@@ -238,23 +219,26 @@ impl LifetimePlan {
             None => WearConfig::Rated(Rated { rated_cycles }),
             Some(recovery) => WearConfig::SelfRecovery(SelfRecovery { rated_cycles, ..recovery.clone() }),
         };
-        wear.policy().validate().map(|()| wear)
+        wear.checked().map_err(|message| format!("wear.{message}"))
     }
 
-    fn throttle(&self, write_amplification: f64, wear: &WearConfig, demand: &Demand) -> ThrottleConfig {
+    /// The throttle, aimed at the target.
+    fn throttle(
+        &self,
+        write_amplification: f64,
+        wear: &WearConfig,
+        demand: &Demand,
+    ) -> Result<ThrottleConfig, String> {
         let cycles = f64::from(wear.policy().rated_cycles().unwrap_or(0));
         let bytes = self.drive.flash_bytes() * cycles / write_amplification;
-        let rate = Rate((bytes / self.target.as_secs_f64()) as u64);
-        let mut plan = ThrottlePlan { lifetime: self.target, ..ThrottlePlan::default() };
-        plan.epochs = self.epochs.clone().unwrap_or(plan.epochs);
-        // Demand is known by its intervals; within them all epochs are alike.
-        let longest = plan.epochs.iter().copied().max();
-        plan.epochs.retain(|&epoch| epoch >= demand.interval || Some(epoch) == longest);
-        match self.throttle {
-            Guard::None => ThrottleConfig::default(),
-            Guard::StaticCap => ThrottleConfig::StaticCap(StaticCap { rate, ..StaticCap::default() }),
-            Guard::Dynamic => ThrottleConfig::Dynamic(Dynamic(plan)),
-            Guard::Ready => ThrottleConfig::Ready(Ready(plan)),
-        }
+        let goal = Goal {
+            lifetime: self.target,
+            rate: Rate((bytes / self.target.as_secs_f64()) as u64),
+            epochs: self.epochs.clone(),
+            // Demand is known by its intervals; within them all epochs are alike.
+            shortest_epoch: demand.interval,
+        };
+        let throttle = self.throttle.policy().aimed_at(&goal);
+        throttle.checked().map_err(|message| format!("throttle.{message}"))
     }
 }

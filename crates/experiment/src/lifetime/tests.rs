@@ -28,7 +28,7 @@ fn lives(plan: &LifetimePlan) -> [Lifetime; 2] {
     let steady = plan.steady_state(&SCALED, &demand, 1).expect("a model");
     let factor = steady.write_amplification;
     let wear = plan.wear(factor).expect("a law");
-    let throttle = plan.throttle(factor, &wear, &demand);
+    let throttle = plan.throttle(factor, &wear, &demand).expect("a throttle");
     let whole = plan.drive.device(&WHOLE, wear.clone(), throttle.clone()).expect("a device");
     [
         years::Years::new(plan, &demand, &steady, factor, &wear, &throttle).run(1),

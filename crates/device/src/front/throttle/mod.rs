@@ -5,6 +5,7 @@
 pub(crate) mod epochs;
 
 use dyn_clone::DynClone;
+use flashkeel_engine::units::Rate;
 use flashkeel_engine::{Span, Time};
 
 use crate::flash::Endurance;
@@ -35,6 +36,20 @@ pub trait Build {
     /// The policy, at rest; `None` where it never holds anything.
     fn build(&self) -> Option<Box<dyn Throttle>>;
 
+    /// The same policy with the settings by which a device reaches `goal`.
+    fn aimed_at(&self, goal: &Goal) -> ThrottleConfig;
+
+    /// Whether [`aimed_at`](Self::aimed_at) looks at the goal's rate.
+    fn is_aimed_by_rate(&self) -> bool {
+        false
+    }
+
+    /// The longest epoch that the policy plans by, if it plans by epochs: no
+    /// lifetime can be shorter.
+    fn longest_epoch(&self) -> Option<Span> {
+        Option::None
+    }
+
     /// Whether the policy has to know what has been used of the endurance.
     fn needs_wear(&self) -> bool {
         false
@@ -43,10 +58,23 @@ pub trait Build {
     /// Checks the settings.
     ///
     /// # Errors
-    /// A sentence naming the key and its range.
+    /// A sentence that begins with the key.
     fn validate(&self) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// What a throttle is there for.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// How long the device has to last.
+    pub lifetime: Span,
+    /// The throughput at which its rated cycles last as long.
+    pub rate: Rate,
+    /// Lengths of an epoch to choose from; the policy's own if not given.
+    pub epochs: Option<Vec<Span>>,
+    /// Shorter epochs would all be alike.
+    pub shortest_epoch: Span,
 }
 
 /// A throttle.

@@ -6,7 +6,7 @@ use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, PAGE_BYTES, Passed, Stretch, Throttle};
+use super::{Build, Goal, PAGE_BYTES, Passed, Stretch, Throttle, ThrottleConfig};
 
 /// Settings of `static-cap`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,16 +36,24 @@ impl Build for StaticCap {
         }))
     }
 
+    fn aimed_at(&self, goal: &Goal) -> ThrottleConfig {
+        ThrottleConfig::StaticCap(StaticCap { rate: goal.rate, ..self.clone() })
+    }
+
+    fn is_aimed_by_rate(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<(), String> {
         if self.rate.0 == 0 {
-            return Err("throttle.rate is zero; no write would ever end".into());
+            return Err("rate is zero; no write would ever end".into());
         }
         if self.period == Span::ZERO {
-            return Err("throttle.period is zero; it must be longer than 0ns".into());
+            return Err("period is zero; it must be longer than 0ns".into());
         }
         if self.share() == 0 {
             return Err(format!(
-                "throttle.period: {} at {} is less than a byte; lengthen the period",
+                "period: {} at {} is less than a byte; lengthen the period",
                 self.period, self.rate
             ));
         }

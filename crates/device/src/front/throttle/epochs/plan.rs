@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::predictor::MINUTE;
 use crate::flash::Endurance;
+use crate::front::throttle::Goal;
 
 /// Share of the mean pace at which writes may always go on, however little of
 /// the endurance is left; ours, as the paper says only that writes never stop.
@@ -48,31 +49,35 @@ impl Plan {
     /// A sentence naming the key and its range.
     pub fn validate(&self) -> Result<(), String> {
         if self.epochs.is_empty() {
-            return Err("throttle.epochs is empty; give at least one length".into());
+            return Err("epochs is empty; give at least one length".into());
         }
         for &epoch in &self.epochs {
             if epoch == Span::ZERO || !epoch.0.is_multiple_of(MINUTE) || epoch.0 > 120 * MINUTE {
-                return Err(format!(
-                    "throttle.epochs: an epoch of {epoch}; it must be whole minutes, at most 2h"
-                ));
+                return Err(format!("epochs: an epoch of {epoch}; it must be whole minutes, at most 2h"));
             }
             if epoch > self.lifetime {
-                return Err(format!(
-                    "throttle.lifetime is {}; it must be at least an epoch, {epoch}",
-                    self.lifetime
-                ));
+                return Err(format!("lifetime is {}; it must be at least an epoch, {epoch}", self.lifetime));
             }
             if self.period == Span::ZERO || self.period > epoch {
                 return Err(format!(
-                    "throttle.period is {}; it must be above 0ns and at most an epoch, {epoch}",
+                    "period is {}; it must be above 0ns and at most an epoch, {epoch}",
                     self.period
                 ));
             }
         }
         if !(0.0..=1.0).contains(&self.spare) {
-            return Err(format!("throttle.spare is {}; it must lie between 0 and 1", self.spare));
+            return Err(format!("spare is {}; it must lie between 0 and 1", self.spare));
         }
         Ok(())
+    }
+
+    /// The plan for a goal: of its epochs those that are not too short, and the
+    /// longest in any case.
+    pub(crate) fn aimed_at(&self, goal: &Goal) -> Plan {
+        let mut epochs = goal.epochs.clone().unwrap_or_else(|| self.epochs.clone());
+        let longest = epochs.iter().copied().max();
+        epochs.retain(|&epoch| epoch >= goal.shortest_epoch || Some(epoch) == longest);
+        Plan { lifetime: goal.lifetime, epochs, ..self.clone() }
     }
 
     /// Bytes that the host may write in an epoch that begins at `now`: what is

@@ -46,6 +46,11 @@ pub fn axis_schema(axis: &str, description: &str, policies: Vec<(&str, &str, Sch
 /// axis then reads `key = "name"` or a table `{ policy = "name", … }`, `NAMES`
 /// lists it, and `policy()` gives the chosen settings as the trait, which is
 /// how a policy is built without a `match` anywhere.
+///
+/// The trait has `fn validate(&self) -> Result<(), String>`, which checks what
+/// types cannot say and names the key first: `"depth is 0; …"`. Reading calls it,
+/// so that no policy is read unchecked, and the error has the place of that key.
+/// An axis that is made in code is checked by `checked()`.
 #[macro_export]
 macro_rules! axis {
     (
@@ -73,6 +78,15 @@ macro_rules! axis {
             pub fn policy(&self) -> &dyn $Policy {
                 match self { $($Axis::$Variant(settings) => settings),+ }
             }
+
+            /// The axis, if its policy accepts its settings.
+            ///
+            /// # Errors
+            /// A sentence that begins with the key at fault.
+            #[allow(dead_code, reason = "for axes that are made in code")]
+            pub fn checked(self) -> ::std::result::Result<Self, String> {
+                self.policy().validate().map(|()| self)
+            }
         }
 
         impl<'de> $crate::macro_support::serde::Deserialize<'de> for $Axis {
@@ -90,10 +104,11 @@ macro_rules! axis {
 
                     fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> ::std::result::Result<$Axis, A::Error> {
                         let (policy, settings) = access.variant::<String>()?;
-                        match policy.as_str() {
-                            $($name => settings.newtype_variant::<$($module::)? $Settings>().map($Axis::$Variant),)+
-                            _ => Err(Error::custom($crate::no_such_policy($label, &policy, $Axis::NAMES))),
-                        }
+                        let chosen = match policy.as_str() {
+                            $($name => settings.newtype_variant::<$($module::)? $Settings>().map($Axis::$Variant)?,)+
+                            _ => return Err(Error::custom($crate::no_such_policy($label, &policy, $Axis::NAMES))),
+                        };
+                        chosen.checked().map_err(Error::custom)
                     }
 
                     fn visit_newtype_struct<D: $crate::macro_support::serde::Deserializer<'de>>(
@@ -147,6 +162,10 @@ mod tests {
 
     pub trait Weigh {
         fn weight(&self, by: u32) -> u32;
+
+        fn validate(&self) -> Result<(), String> {
+            Ok(())
+        }
     }
 
     impl Weigh for Plain {
@@ -171,6 +190,10 @@ mod tests {
         fn weight(&self, by: u32) -> u32 {
             by * self.depth
         }
+
+        fn validate(&self) -> Result<(), String> {
+            if self.depth == 0 { Err("depth is 0; at least 1".into()) } else { Ok(()) }
+        }
     }
 
     axis! {
@@ -193,6 +216,12 @@ mod tests {
         let deep = read(r#"{"policy": "fancy", "depth": 5}"#).unwrap();
         assert_eq!(deep.policy().weight(2), 10);
         assert_eq!(read(&serde_json::to_string(&deep).unwrap()).unwrap(), deep);
+    }
+
+    #[test]
+    fn what_the_policy_refuses_is_not_read() {
+        assert_eq!(read(r#"{"policy": "fancy", "depth": 0}"#).unwrap_err(), "depth: is 0; at least 1");
+        assert!(Shape::Fancy(Fancy { depth: 0 }).checked().is_err());
     }
 
     #[test]

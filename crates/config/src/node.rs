@@ -170,6 +170,18 @@ impl Node {
         }
     }
 
+    /// An error about the table under `path` (empty for this one), or about that
+    /// of its keys which the message begins with, placed where that is written.
+    pub fn error_in(&self, path: &str, message: &str) -> ConfigError {
+        if let Some((key, rest)) = message.split_once([':', ' ']) {
+            let key = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+            if self.get(&key).is_some() {
+                return self.error_at(&key, rest.trim_start());
+            }
+        }
+        self.error_at(path, message)
+    }
+
     /// An error about the value under `path`, placed where it or the nearest
     /// enclosing table was written.
     pub fn error_at(&self, path: &str, message: impl Into<String>) -> ConfigError {

@@ -78,7 +78,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     ) -> Result<V::Value, ConfigError> {
         if name == AXIS {
             let policy = self.get(POLICY).unwrap_or(self);
-            visitor.visit_enum(Policy(self)).map_err(|error| policy.place(error))
+            visitor.visit_enum(Policy(self)).map_err(|error| policy.place(self.name_key(error)))
         } else {
             visitor.visit_newtype_struct(self)
         }
@@ -110,6 +110,16 @@ impl Node {
     /// Places an error at this value, unless it is placed or nobody wrote this.
     fn place(&self, error: ConfigError) -> ConfigError {
         if self.origin == Origin::Default { error } else { error.or_at(&self.origin) }
+    }
+
+    /// Gives what a policy's own check has refused the key that it begins with.
+    fn name_key(&self, error: ConfigError) -> ConfigError {
+        let first = error.message().split([':', ' ']).next().unwrap_or_default();
+        if error.path().is_empty() && self.get(first).is_some() {
+            self.error_in("", error.message())
+        } else {
+            error
+        }
     }
 }
 

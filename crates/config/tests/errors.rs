@@ -41,6 +41,22 @@ fn syntax_errors_name_line_and_column() {
 }
 
 #[test]
+fn what_a_policy_refuses_has_the_place_of_its_key() {
+    assert_eq!(
+        error("[device.scheduler]\npolicy = \"debit\"\n\nshares = [0.5, 0.75]"),
+        "exp.toml:4: device.scheduler.shares: 1.25 in all; at most 1"
+    );
+    assert_eq!(
+        error("device = { scheduler = {\n policy = \"debit\",\n period = \"0ns\" } }"),
+        "exp.toml:3: device.scheduler.period: is 0ns; it must be longer"
+    );
+    assert_eq!(
+        error_of_override("device.scheduler", "{ policy = \"debit\", period = \"0ns\" }"),
+        "--set device.scheduler.period: is 0ns; it must be longer"
+    );
+}
+
+#[test]
 fn unknown_keys_are_refused_with_a_suggestion() {
     assert_eq!(
         error("[device]\nchannels = 4\n\n[device.geometri]\nx = 1"),

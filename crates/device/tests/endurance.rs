@@ -107,7 +107,7 @@ fn settings_out_of_range_are_refused() {
     let refused = |axis: &str, settings: serde_json::Value| {
         let mut value = serde_json::to_value(worn(json!("rated"))).expect("plain data");
         value[axis] = settings;
-        serde_json::from_value::<DeviceConfig>(value).expect("readable").validate().unwrap_err()
+        support::read(value).expect_err("out of range")
     };
     for (axis, settings, key) in [
         ("wear", json!({ "policy": "rated", "rated_cycles": 0 }), "wear.rated_cycles"),

@@ -276,20 +276,9 @@ fn validate(
 
 /// Checks the device, and that the machine can hold it.
 fn validate_device(config: &Experiment, tree: &Node) -> Result<Layout, Error> {
-    let layout = config.device.validate().map_err(|message| misfit(tree, "device", message))?;
+    let layout = config.device.validate().map_err(|message| tree.error_in("device", &message))?;
     crate::memory::check(&layout, tree)?;
     Ok(layout)
-}
-
-/// A message that begins with a key of `table` is placed where that key is
-/// written.
-pub(crate) fn misfit(tree: &Node, table: &str, message: String) -> ConfigError {
-    match message.split_once([':', ' ']) {
-        Some((key, rest)) if tree.get(&format!("{table}.{key}")).is_some() => {
-            tree.error_at(&format!("{table}.{key}"), rest.trim_start())
-        }
-        _ => tree.error_at(table, message),
-    }
 }
 
 /// An error about a key of the workload is placed where that key is written.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Error, Experiment, RunOutcome, RunPlan, VERSION,
-    document::{misfit, preset_layer},
+    document::preset_layer,
     outcome::{TenantOutcome, pool_reports, sum_of_counts},
     run::{Finished, Progress, steady_state},
 };
@@ -99,9 +99,9 @@ pub(crate) fn validate(
 ) -> Result<(), Error> {
     if config.measure.chip_log.is_some() {
         let message = "chips are watched where there is one device, without a [stack]";
-        return Err(misfit(tree, "measure.chip_log", message.into()).into());
+        return Err(tree.error_in("measure.chip_log", message).into());
     }
-    let volume = stack.validate(&config.device).map_err(|message| misfit(tree, "stack", message))?;
+    let volume = stack.validate(&config.device).map_err(|message| tree.error_in("stack", &message))?;
     for (index, workload) in workloads(stack, &config.workload).into_iter().enumerate() {
         let Err(stopped) = workload.open_watched(volume, config.seed, watch) else { continue };
         let Stopped::Wrong(error) = stopped else { return Err(Error::Interrupted) };

@@ -5,9 +5,16 @@ use flashkeel_engine::{Span, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// An axis needs a trait; these tests call nothing of it.
-#[allow(dead_code)]
-pub trait Policy {}
+/// What the policies have in common.
+pub trait Policy {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
 
 /// Serves in order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +37,18 @@ impl Default for Debit {
 }
 
 impl Policy for Fifo {}
-impl Policy for Debit {}
+
+impl Policy for Debit {
+    fn validate(&self) -> Result<(), String> {
+        if self.period == Span::ZERO {
+            return Err("period is 0ns; it must be longer".into());
+        }
+        match self.shares.iter().sum::<f64>() {
+            sum if sum > 1.0 => Err(format!("shares: {sum} in all; at most 1")),
+            _ => Ok(()),
+        }
+    }
+}
 
 axis! {
     /// Who gets the flash next.

@@ -18,15 +18,10 @@ impl DeviceConfig {
     /// A sentence naming the key (relative to the device) and its remedy.
     pub fn validate(&self) -> Result<Layout, String> {
         let geometry = Geometry::resolve(&self.geometry)?;
-        self.slc_cache.policy().validate()?;
-        self.power.policy().validate()?;
         let slc_program = self.slc_cache.policy().settings().map(|fold| fold.program);
         let timing = Timing::resolve(&self.timing, slc_program, &geometry)?;
         self.suspension.iter().try_for_each(SuspensionConfig::validate)?;
         self.validate_controller(&geometry)?;
-        self.scheduler.policy().validate()?;
-        self.wear.policy().validate()?;
-        self.throttle.policy().validate()?;
         if self.throttle.policy().needs_wear() && self.wear.policy().rated_cycles().is_none() {
             return Err(format!(
                 "throttle is {:?}, which has to know the rated cycles; wear is {:?}",
@@ -34,8 +29,6 @@ impl DeviceConfig {
                 self.wear.name()
             ));
         }
-        self.window.policy().validate()?;
-        self.gc.victim.policy().validate()?;
         self.scrub.validate()?;
         self.wear_levelling.validate()?;
         let partition_bits = self.partition_page_bits()?;
@@ -272,7 +265,7 @@ impl DeviceConfig {
             ));
         }
         let Manner::Inside(inside) = gc.movement.policy().manner() else { return Ok(()) };
-        if self.allocation.name() != "striped" || stripe_width > 1 {
+        if !self.allocation.policy().keeps_to_chips() || stripe_width > 1 {
             return Err(format!(
                 "gc.movement is {:?}, which moves pages within their chip; it needs allocation = \"striped\" and \
                  redundancy \"none\" or \"logical\"",
@@ -304,7 +297,7 @@ impl DeviceConfig {
         let needs = |key: &str, wanted: &str, why: &str| {
             Err(format!("redundancy is \"logical\", which needs {key} = {wanted}: {why}"))
         };
-        if self.allocation.name() != "striped" {
+        if !self.allocation.policy().keeps_to_chips() {
             return needs("allocation", "\"striped\"", "the members of a stripe stay on chips of their own");
         }
         if self.map_cache != MapCacheSize::All {

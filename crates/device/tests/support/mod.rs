@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use flashkeel_config::{ConfigError, Node, Origin};
 use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
@@ -71,6 +72,15 @@ pub fn ready(config: &DeviceConfig, seed: u64) -> Ssd {
 /// The policy of an axis by name, or with its settings.
 pub fn policy<P: serde::de::DeserializeOwned>(value: impl Into<serde_json::Value>) -> P {
     serde_json::from_value(value.into()).expect("a policy of the axis")
+}
+
+/// A device as a document has it.
+///
+/// # Errors
+/// As a user sees them: the key and what is wrong with it.
+pub fn read(device: serde_json::Value) -> Result<DeviceConfig, String> {
+    let device = Node::from_json(device, &Origin::Default).read();
+    device.map_err(|error: ConfigError| error.to_string())
 }
 
 /// A request of whole 4 KiB pages.

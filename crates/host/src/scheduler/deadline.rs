@@ -58,7 +58,7 @@ impl Build for Deadline {
 
     fn validate(&self) -> Result<(), String> {
         if self.fifo_batch == 0 {
-            return Err("scheduler.fifo_batch is 0; a batch has at least 1 request".into());
+            return Err("fifo_batch is 0; a batch has at least 1 request".into());
         }
         Ok(())
     }

@@ -49,11 +49,11 @@ impl Build for Fair {
 
     fn validate(&self) -> Result<(), String> {
         if self.budget.0 < SECTOR_BYTES {
-            return Err(format!("scheduler.budget is {}; at least 512B", self.budget));
+            return Err(format!("budget is {}; at least 512B", self.budget));
         }
         if !(1..=100).contains(&self.write_charge) {
             return Err(format!(
-                "scheduler.write_charge is {}; it must lie between 1 and 100",
+                "write_charge is {}; it must lie between 1 and 100",
                 self.write_charge
             ));
         }

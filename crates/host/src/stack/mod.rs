@@ -156,9 +156,6 @@ impl StackConfig {
     /// A sentence that begins with the key, relative to the stack.
     pub fn validate(&self, device: &DeviceConfig) -> Result<u64, String> {
         self.validate_tenants()?;
-        self.scheduler.policy().validate()?;
-        self.tier.policy().validate()?;
-        self.predictor.policy().validate()?;
         self.drain.validate()?;
         if self.depth == 0 {
             return Err("depth is 0; a device gets at least 1 request at a time".into());

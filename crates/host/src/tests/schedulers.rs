@@ -11,7 +11,6 @@ use Operation::{Read, Write};
 
 fn build(policy: Value, claims: &[Claim], predictor: Option<Box<dyn Predictor>>) -> Box<dyn IoScheduler> {
     let config: IoSchedulerConfig = serde_json::from_value(policy).expect("a policy");
-    config.policy().validate().expect("valid settings");
     config.policy().build(claims, predictor)
 }
 

@@ -38,7 +38,7 @@ impl Build for HybridPas {
 
     fn validate(&self) -> Result<(), String> {
         if self.nvm_weight > 100 {
-            return Err(format!("tier.nvm_weight is {}; a percentage is at most 100", self.nvm_weight));
+            return Err(format!("nvm_weight is {}; a percentage is at most 100", self.nvm_weight));
         }
         Ok(())
     }

@@ -33,6 +33,14 @@ pub trait Build {
     /// # Errors
     /// A sentence naming the key and what does not fit.
     fn build(&self, devices: &[u64], volumes: usize) -> Result<Box<dyn Volumes>, String>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Where volumes lie.

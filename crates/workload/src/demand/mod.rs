@@ -16,6 +16,14 @@ pub trait Load {
     /// # Errors
     /// If the settings make no sense or the input cannot be read.
     fn load(&self, seed: u64) -> Result<Demand, WorkloadError>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 axis! {

@@ -35,7 +35,7 @@ pub trait Build {
     /// Checks the settings.
     ///
     /// # Errors
-    /// A sentence naming the key and its range.
+    /// A sentence that begins with the key.
     fn validate(&self) -> Result<(), String> {
         endures(self.rated_cycles())
     }
@@ -44,7 +44,7 @@ pub trait Build {
 /// Refuses to wear out without a cycle.
 fn endures(rated_cycles: Option<u32>) -> Result<(), String> {
     match rated_cycles {
-        Some(0) => Err("wear.rated_cycles is 0; a block endures at least one cycle".into()),
+        Some(0) => Err("rated_cycles is 0; a block endures at least one cycle".into()),
         _ => Ok(()),
     }
 }

@@ -52,12 +52,12 @@ impl Build for SelfRecovery {
         endures(Some(self.rated_cycles))?;
         if !(0.0..=10.0).contains(&self.gain_per_decade) {
             return Err(format!(
-                "wear.gain_per_decade is {}; it must lie between 0 and 10",
+                "gain_per_decade is {}; it must lie between 0 and 10",
                 self.gain_per_decade
             ));
         }
         if self.onset == Span::ZERO {
-            return Err("wear.onset is zero; recovery would be infinite".into());
+            return Err("onset is zero; recovery would be infinite".into());
         }
         Ok(())
     }

@@ -99,9 +99,6 @@ impl BufferConfig {
     /// # Errors
     /// A sentence naming the key and its remedy.
     pub fn validate(&self, geometry: &Geometry, partitions: u64) -> Result<u32, String> {
-        if self.kind.policy().pages_per_flush() == 0 {
-            return Err("buffer.kind.pages is 0; a group has at least one flash page".into());
-        }
         let pages = self.size.0 / LOGICAL_PAGE_BYTES / partitions;
         let least = u64::from(geometry.slots_per_page) * u64::from(self.kind.policy().pages_per_flush());
         if pages < least || pages > 1 << 22 {
@@ -179,5 +176,13 @@ pub trait BufferPolicy {
     /// Flash pages that go to flash together under the trigger `page`.
     fn pages_per_flush(&self) -> u32 {
         1
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
     }
 }

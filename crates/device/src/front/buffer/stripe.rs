@@ -29,4 +29,11 @@ impl BufferPolicy for Stripe {
     fn pages_per_flush(&self) -> u32 {
         self.pages
     }
+
+    fn validate(&self) -> Result<(), String> {
+        match self.pages {
+            0 => Err("pages is 0; a group has at least one flash page".into()),
+            _ => Ok(()),
+        }
+    }
 }

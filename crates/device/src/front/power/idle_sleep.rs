@@ -35,11 +35,11 @@ impl Build for IdleSleep {
         let Delay { min, max } = self.wake;
         if min > max || max > LONGEST {
             return Err(format!(
-                "power.wake: {min} to {max}; min may not be above max, nor max above {LONGEST}"
+                "wake: {min} to {max}; min may not be above max, nor max above {LONGEST}"
             ));
         }
         if self.after == Span::ZERO || self.after > LONGEST {
-            return Err(format!("power.after is {}; it must be above 0 and at most {LONGEST}", self.after));
+            return Err(format!("after is {}; it must be above 0 and at most {LONGEST}", self.after));
         }
         Ok(())
     }

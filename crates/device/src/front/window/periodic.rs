@@ -34,7 +34,7 @@ impl Build for Periodic {
             [("deterministic", self.deterministic), ("non_deterministic", self.non_deterministic)]
         {
             if length == Span::ZERO {
-                return Err(format!("window.{key} is zero; give the window a length"));
+                return Err(format!("{key} is zero; give the window a length"));
             }
         }
         Ok(())

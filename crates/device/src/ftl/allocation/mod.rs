@@ -27,8 +27,21 @@ pub trait Allocation {
     /// How many domains `chips` chips form; a divisor of `chips`.
     fn domains(&self, chips: u32) -> u32;
 
+    /// Whether each domain is a chip, so that a logical page stays on its own.
+    fn keeps_to_chips(&self) -> bool {
+        false
+    }
+
     /// The domain of a logical page.
     fn domain_of(&self, lpn: Lpn, spread: Spread) -> u32;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// What pages are spread over.

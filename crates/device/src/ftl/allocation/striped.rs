@@ -18,6 +18,10 @@ impl Allocation for Striped {
         chips
     }
 
+    fn keeps_to_chips(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn domain_of(&self, lpn: Lpn, spread: Spread) -> u32 {
         let channels = spread.domains / spread.per_channel;

@@ -60,4 +60,12 @@ pub trait ReadPath {
 
     /// Whether a page of `chip`, which is to be avoided, is rebuilt.
     fn rebuilds(&self, chip: ChipState, rebuild: Rebuild) -> bool;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }

@@ -53,4 +53,12 @@ pub trait Redundancy {
     fn update(&self) -> UpdateConfig {
         UpdateConfig::default()
     }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }

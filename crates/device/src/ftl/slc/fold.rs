@@ -50,12 +50,12 @@ impl Policy for Fold {
     fn validate(&self) -> Result<(), String> {
         for (key, span) in [("program", self.program), ("idle_after", self.idle_after)] {
             if span == Span::ZERO || span > LONGEST {
-                return Err(format!("slc_cache.{key} is {span}; it must be above 0 and at most {LONGEST}"));
+                return Err(format!("{key} is {span}; it must be above 0 and at most {LONGEST}"));
             }
         }
         if !(0.0 <= self.stop_below && self.stop_below <= self.start_above && self.start_above <= 1.0) {
             return Err(format!(
-                "slc_cache: stop_below is {} and start_above {}; they must rise, from 0 to 1",
+                "stop_below is {} and start_above {}; they must rise, from 0 to 1",
                 self.stop_below, self.start_above
             ));
         }

@@ -33,7 +33,7 @@ pub trait Policy {
     /// Checks the settings.
     ///
     /// # Errors
-    /// A sentence naming the key and its range.
+    /// A sentence that begins with the key.
     fn validate(&self) -> Result<(), String> {
         Ok(())
     }

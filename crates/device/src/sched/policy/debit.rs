@@ -90,7 +90,7 @@ impl Build for Debit {
     fn validate(&self) -> Result<(), String> {
         let share = |key: &str, value: f64| match value {
             0.0..=1.0 => Ok(()),
-            _ => Err(format!("scheduler.{key} is {value}; a share lies between 0 and 1")),
+            _ => Err(format!("{key} is {value}; a share lies between 0 and 1")),
         };
         share("map", self.map)?;
         share("gc_static", self.gc_static.unwrap_or(0.0))?;
@@ -99,18 +99,18 @@ impl Build for Debit {
             share(&format!("{name}_min"), min)?;
             share(&format!("{name}_max"), max)?;
             if min > max {
-                return Err(format!("scheduler.{name}_min ({min}) is above {name}_max ({max})"));
+                return Err(format!("{name}_min is {min}, above {name}_max, which is {max}"));
             }
             if !(0.0..1.0).contains(&i) {
-                return Err(format!("scheduler.{name}_i is {i}; it must be at least 0 and below 1"));
+                return Err(format!("{name}_i is {i}; it must be at least 0 and below 1"));
             }
             if !(p >= 0.0 && p.is_finite()) {
-                return Err(format!("scheduler.{name}_p is {p}; it must not be negative"));
+                return Err(format!("{name}_p is {p}; it must not be negative"));
             }
         }
         if !(SHORTEST_PERIOD..=LONGEST).contains(&self.period) {
             return Err(format!(
-                "scheduler.period is {}; it must lie between {SHORTEST_PERIOD} and {LONGEST}",
+                "period is {}; it must lie between {SHORTEST_PERIOD} and {LONGEST}",
                 self.period
             ));
         }

@@ -41,7 +41,7 @@ impl Build for Fair {
         for (task, weight) in self.weights() {
             if weight == 0 || weight > 1000 {
                 let key = task.label();
-                return Err(format!("scheduler.{key} is {weight}; a weight lies between 1 and 1000"));
+                return Err(format!("{key} is {weight}; a weight lies between 1 and 1000"));
             }
         }
         Ok(())

@@ -13,6 +13,14 @@ pub trait Arrive {
     /// # Errors
     /// If the settings make no sense.
     fn clock(&self) -> Result<Box<dyn Clock>, WorkloadError>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Gives arrival times, one after the other.

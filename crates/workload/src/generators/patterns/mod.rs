@@ -12,6 +12,14 @@ pub trait Locate {
     /// # Errors
     /// If the settings make no sense.
     fn draw(&self, slots: u64) -> Result<Box<dyn Draw>, WorkloadError>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Draws places, one after the other.

@@ -36,4 +36,12 @@ pub trait Invocation {
     fn defers(&self) -> bool {
         false
     }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }

@@ -66,4 +66,12 @@ impl Manner {
 pub trait Movement {
     /// How pages are moved.
     fn manner(&self) -> Manner;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }

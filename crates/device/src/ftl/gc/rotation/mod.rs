@@ -22,4 +22,12 @@ impl Default for RotationConfig {
 pub trait Rotation {
     /// Whether the chips of a plane group collect one after another.
     fn is_exclusive(&self) -> bool;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }

@@ -28,7 +28,7 @@ impl Build for DChoices {
 
     fn validate(&self) -> Result<(), String> {
         if self.d == 0 || self.d > 1000 {
-            return Err(format!("gc.victim.d: is {}; it must lie between 1 and 1000", self.d));
+            return Err(format!("d is {}; it must lie between 1 and 1000", self.d));
         }
         Ok(())
     }

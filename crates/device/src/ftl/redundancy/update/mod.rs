@@ -36,4 +36,12 @@ pub trait Update {
     /// Whether to read the old data and the old parity (read-modify-write)
     /// rather than the rest of the stripe (reconstruct-write).
     fn modifies(&self, modify: Way, reconstruct: Way) -> bool;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
 }

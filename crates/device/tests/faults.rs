@@ -5,7 +5,10 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use flashkeel_device::{DeviceConfig, Fault, MapCacheSize, Pattern, Purpose, Ssd};
+use flashkeel_device::{
+    DeviceConfig, Fault, InvocationConfig, MapCacheSize, MovementConfig, Pattern, Purpose, ReadPathConfig,
+    RotationConfig, SchedulerConfig, Ssd,
+};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Completion, Leaf, Operation, RequestId, Status, Stream, Submit, Time};
 use proptest::prelude::*;
@@ -319,12 +322,12 @@ prop_compose! {
     fn device()(
         width in prop::sample::select(vec![2u32, 4]),
         page_size in prop::sample::select(vec![4096u64, 8192]),
-        movement in prop::sample::select(vec!["queued", "channel-blocking", "semi-preemptive", "plane-blocking", "none"]),
-        rotation in prop::sample::select(vec!["none", "plane-group"]),
-        invocation in prop::sample::select(vec!["task", "foreground", "deferred"]),
-        read_path in prop::sample::select(vec!["plain", "reconstruct", "gc-tolerant"]),
+        movement in prop::sample::select(MovementConfig::NAMES),
+        rotation in prop::sample::select(RotationConfig::NAMES),
+        invocation in prop::sample::select(InvocationConfig::NAMES),
+        read_path in prop::sample::select(ReadPathConfig::NAMES),
         update in prop::sample::select(vec!["cheaper", "gc-tolerant"]),
-        scheduler in prop::sample::select(vec!["fifo", "priority", "fair", "debit"]),
+        scheduler in prop::sample::select(SchedulerConfig::NAMES),
         flush in prop::sample::subsequence(vec!["page", "full", "watermark", "timeout"], 1..5),
         suspension in prop::bool::ANY,
         (planes, multi_plane) in prop::sample::select(vec![(1, false), (2, false), (2, true)]),

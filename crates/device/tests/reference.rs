@@ -2,7 +2,10 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd, SuspensionConfig};
+use flashkeel_device::{
+    AllocationConfig, BufferKind, DeviceConfig, InvocationConfig, MapCacheSize, MovementConfig, Pattern,
+    RotationConfig, SchedulerConfig, Ssd, SuspensionConfig, VictimConfig, WindowConfig,
+};
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{Completion, Leaf, Operation, RequestId, Span, Status, Submit, Time};
 use proptest::prelude::*;
@@ -38,23 +41,23 @@ prop_compose! {
         shape in (1..3u32, 1..3u32, 1..3u32, prop::bool::ANY, 8..64u32, prop::sample::select(vec![2u32, 4, 8, 16])),
         page_size in prop::sample::select(vec![4096u64, 16384]),
         buffer in (
-            prop::sample::select(vec!["none", "back", "fore", "stripe"]),
+            prop::sample::select(BufferKind::NAMES),
             prop::sample::select(vec!["append", "coalesce"]),
             prop::sample::subsequence(vec!["page", "full", "watermark", "read", "timeout"], 1..6),
             1..6u64,
         ),
         policies in (
-            prop::sample::select(vec!["dynamic", "striped"]),
-            prop::sample::select(vec!["greedy", "cost-benefit", "fifo", "d-choices"]),
-            prop::sample::select(vec!["task", "foreground", "deferred"]),
-            prop::sample::select(vec!["fifo", "priority", "fair", "debit"]),
+            prop::sample::select(AllocationConfig::NAMES),
+            prop::sample::select(VictimConfig::NAMES),
+            prop::sample::select(InvocationConfig::NAMES),
+            prop::sample::select(SchedulerConfig::NAMES),
         ),
         gc in (0..6u32, 0..4u32, 1..6u32, 1..8u32),
         map_pages in prop::sample::select(vec![None, Some(1u64), Some(1), Some(3)]),
         partitions in prop::sample::select(vec![vec![], vec![], vec![4u32], vec![6]]),
         others in (1..5u32, prop::bool::ANY, prop::sample::select(vec!["none", "sequential", "random"])),
         front_door in (
-            prop::sample::select(vec!["none", "none", "periodic"]),
+            prop::sample::select([&["none"], WindowConfig::NAMES].concat()),
             prop::sample::select(vec!["none", "none", "static-cap"]),
         ),
         slack in prop::sample::select(vec![1.0, 1.0, 0.9, 0.5]),
@@ -72,8 +75,8 @@ prop_compose! {
             ("logical", "gc-tolerant"),
         ]),
         collection in (
-            prop::sample::select(vec!["queued", "queued", "channel-blocking", "semi-preemptive", "plane-blocking", "none"]),
-            prop::sample::select(vec!["none", "plane-group"]),
+            prop::sample::select([&["queued"], MovementConfig::NAMES].concat()),
+            prop::sample::select(RotationConfig::NAMES),
             0.0..1.0f64,
         ),
         update in prop::sample::select(vec!["cheaper", "gc-tolerant"]),

@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Pattern, Purpose, Ssd};
+use flashkeel_device::{DeviceConfig, Pattern, Purpose, SchedulerConfig, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Completion, Leaf, Ledger, Operation, Stream, Submit, Time};
 use support::{closed_loop, closed_loop_with, policy, random_pages, ready, request, settle, timed};
@@ -111,7 +111,7 @@ fn the_most_read_block_is_scrubbed_first() {
 fn scrubbing_bounds_read_counts_and_the_blocks_in_progress() {
     let mut config = scrubbing();
     config.scrub.concurrent_blocks = 2;
-    for scheduler in ["fifo", "priority", "fair", "debit"] {
+    for &scheduler in SchedulerConfig::NAMES {
         config.scheduler = policy(scheduler);
         let mut ssd = ready(&config, 1);
         let (mut most, mut most_due) = (0, 0);

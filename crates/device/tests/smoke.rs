@@ -4,7 +4,7 @@
 
 mod support;
 
-use flashkeel_device::DeviceConfig;
+use flashkeel_device::{DeviceConfig, SchedulerConfig, VictimConfig};
 use flashkeel_engine::Operation;
 use support::{closed_loop, policy, random_pages, ready, tiny};
 
@@ -21,8 +21,17 @@ fn survives(config: &DeviceConfig) {
 }
 
 #[test]
+fn every_victim_policy_runs() {
+    for &victim in VictimConfig::NAMES {
+        let mut config = tiny();
+        config.gc.victim = policy(victim);
+        survives(&config);
+    }
+}
+
+#[test]
 fn every_scheduler_runs() {
-    for scheduler in ["fifo", "priority", "fair", "debit"] {
+    for &scheduler in SchedulerConfig::NAMES {
         let mut config = tiny();
         config.scheduler = policy(scheduler);
         survives(&config);

@@ -5,7 +5,7 @@ mod support;
 
 use std::ops::ControlFlow;
 
-use flashkeel_device::{DeviceConfig, Ssd};
+use flashkeel_device::{DeviceConfig, Ssd, VictimConfig};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Operation, Request, Stream};
 use support::*;
@@ -114,6 +114,21 @@ fn greedy_cleaning_costs_least_and_a_choice_of_few_lies_between() {
     let [fifo, choices, greedy] =
         ["fifo", "d-choices", "greedy"].map(|victim| uniform(victim, 16, logical, 100_000).0);
     assert!(greedy < choices * 0.98 && choices < fifo * 0.98, "{greedy}, {choices}, {fifo}");
+}
+
+#[test]
+fn no_policy_costs_less_than_the_best_or_more_than_chance() {
+    const ALPHA: f64 = 1.28;
+    let wafs: Vec<(&str, f64)> = VictimConfig::NAMES
+        .iter()
+        .map(|&victim| (victim, uniform(victim, 16, logical(ALPHA), 100_000).0))
+        .collect();
+    let greedy = wafs.iter().find(|(victim, _)| *victim == "greedy").expect("it is built in").1;
+    // A block drawn at random is as full as the device; what is in use is less than the device.
+    let chance = 1.05 * ALPHA / (ALPHA - 1.0);
+    for (victim, waf) in wafs {
+        assert!((greedy..chance).contains(&waf), "{victim}: {waf}, not from {greedy} to {chance}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Lifetimes: closed forms, whole lives that agree with fast-forwarded ones, what
 //! throttles guarantee, and bad input.
 
+use flashkeel_device::ThrottleConfig;
 use flashkeel_experiment::{Error, Lifetime, lifetime};
 use serde_json::{Value, json};
 
@@ -92,7 +93,7 @@ fn small(throttle: &str, method: &str) -> Value {
 #[test]
 fn fast_forward_agrees_with_the_simulation_of_every_write() {
     let mut measured = None;
-    for throttle in ["none", "static-cap", "dynamic", "ready"] {
+    for &throttle in ThrottleConfig::NAMES {
         // A cap is set by the write amplification, so it must be known before.
         let life = |method| {
             let mut plan = small(throttle, method);

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use flashkeel_device::VictimConfig;
 use flashkeel_experiment::{Error, Finished, RunPlan, explain, merge, resolve, run};
 use serde_json::{Value, json};
 
@@ -120,14 +121,14 @@ fn runs_with_different_seeds_can_start_from_one_state() {
 #[test]
 fn every_kind_of_device_is_restored_exactly() {
     let cache = folder("every_kind");
-    let victims = ["greedy", "cost-benefit", "fifo", "d-choices"].map(|victim| ("device.gc.victim", victim));
+    let victims = VictimConfig::NAMES.iter().map(|&victim| ("device.gc.victim", victim));
     let others = [
         ("device.allocation", "striped"),
         ("device.map_cache", "all"),
         ("device.precondition.pattern", "sequential"),
         ("device.partition_bits", "[10]"),
     ];
-    for set in victims.into_iter().chain(others) {
+    for set in victims.chain(others) {
         let sets = [("device.logical_capacity", "88MiB"), set];
         let plan = &plans(&sets)[1];
         let outcome = finish(plan, 1, None).outcome;
@@ -136,7 +137,7 @@ fn every_kind_of_device_is_restored_exactly() {
         assert_eq!(digest(plan, 1, Some(&cache)), without, "cold: {set:?}");
         assert_eq!(digest(plan, 1, Some(&cache)), without, "warm: {set:?}");
     }
-    assert_eq!(files(&cache).len(), victims.len() - 1 + others.len() + 1);
+    assert_eq!(files(&cache).len(), VictimConfig::NAMES.len() - 1 + others.len() + 1);
 }
 
 #[test]

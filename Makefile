@@ -2,7 +2,7 @@
 #   make demo    set up, run the demonstration
 #   make test    set up, run every test
 #   make lint    formatting, clippy, ruff, mypy
-#   make docs    regenerate docs/configuration.md and docs/schema.json
+#   make docs    regenerate what documents take from the code
 #   make readme  renew the picture and the example of README.md
 #   make bench   measure, write target/bench.json
 

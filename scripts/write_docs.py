@@ -1,22 +1,62 @@
-"""Regenerate the documents that are made from the code: ``make docs``."""
+"""Regenerate what documents take from the code: ``make docs``.
 
+Some documents are made as a whole. In the others, a table of policies stands
+between ``<!-- policies: AXIS -->``, or ``<!-- axes -->``, and ``<!-- end -->``.
+"""
+
+import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from flashkeel import _core
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PLACE = re.compile(r"(<!-- (?:policies: (.+?)|axes) -->\n).*?(<!-- end -->)", re.DOTALL)
+AXIS = re.compile(r'^(?:flashkeel_config::)?axis! \{.*?\bas "([^"]+)"', re.MULTILINE | re.DOTALL)
 
 
 def documents() -> dict[Path, str]:
-    """Return each generated document's path and text."""
-    return {
+    """Return the path and the text of each document that is, or holds, something generated."""
+    pages = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
+    texts = {page: page.read_text(encoding="utf-8") for page in sorted(pages)}
+    filled = {page: PLACE.sub(_table, text) for page, text in texts.items() if PLACE.search(text)}
+    return filled | {
         DOCS / "configuration.md": _core.reference().rstrip("\n") + "\n",
         DOCS / "schema.json": _core.schema().rstrip("\n") + "\n",
     }
 
 
+def _table(place: re.Match[str]) -> str:
+    head, rows = _policies(place[2]) if place[2] else (("axis", "folder"), _axes())
+    head_line, *lines = (f"| {left} | {right} |\n" for left, right in (head, *rows))
+    return "".join([place[1], head_line, "|---|---|\n", *lines, place[3]])
+
+
+def _policies(axis: str) -> tuple[tuple[str, str], Iterable[tuple[str, str]]]:
+    """Return the head and the rows of an axis's table: its policies and what they do."""
+    types = json.loads(_core.schema())["$defs"].values()
+    found = next(one for one in types if one.get("x-axis") == axis)
+    rows = (
+        (f"`{policy['properties']['policy']['const']}`", _sentence(policy["description"]))
+        for policy in found["anyOf"][1:]
+    )
+    return (axis, re.split(r"[:.]", _sentence(found["description"]))[0]), rows
+
+
+def _axes() -> Iterable[tuple[str, str]]:
+    """Return each axis that has a folder, and that folder."""
+    for path in sorted(ROOT.glob("crates/*/src/**/mod.rs")):
+        for axis in AXIS.findall(path.read_text(encoding="utf-8")):
+            yield axis, f"`{path.parent.relative_to(ROOT).as_posix()}`"
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split())
+
+
 if __name__ == "__main__":
-    DOCS.mkdir(exist_ok=True)
     for path, text in documents().items():
         path.write_text(text, encoding="utf-8")
-        print(path.relative_to(DOCS.parent))
+        print(path.relative_to(ROOT))

@@ -1,5 +1,5 @@
 //! Write amplification of cleaning policies against the closed form of FIFO
-//! cleaning, and against each other.
+//! cleaning, against the mean field of d choices, and against each other.
 
 mod support;
 
@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use flashkeel_device::{DeviceConfig, Ssd, VictimConfig};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Operation, Request, Stream};
+use serde_json::{Value, json};
 use support::*;
 
 /// Pages of a block where it does not matter, and of the device. A flash page
@@ -17,7 +18,7 @@ const PAGES: u32 = 32;
 const PHYSICAL: u64 = 4096 * PAGES as u64;
 
 /// A device with `pages` in a block.
-fn device(victim: &str, pages: u32, logical_pages: u64) -> DeviceConfig {
+fn device(victim: impl Into<Value>, pages: u32, logical_pages: u64) -> DeviceConfig {
     let mut config = tiny();
     config.geometry.channels = 2;
     config.geometry.chips_per_channel = 2;
@@ -48,6 +49,39 @@ fn fifo_law(alpha: f64) -> f64 {
     alpha / (alpha + lambert_w(-alpha * (-alpha).exp()))
 }
 
+/// Pages programmed per page written under uniform random writes when the best
+/// of `d` blocks drawn at random is cleaned, and there are infinitely many; of all
+/// blocks where `d` is infinite (Van Houdt, SIGMETRICS 2013).
+///
+/// Let a share s(j) of the blocks hold at least j valid pages, and a block with j
+/// lose one at `rate` j per victim. As many blocks come to hold fewer than j as
+/// are chosen among those: rate j (s(j) - s(j + 1)) = 1 - s(j)^d. The rate follows
+/// from the sum of all s(j): the valid pages of a block in the mean.
+fn mean_field(alpha: f64, pages: u32, d: f64) -> f64 {
+    let valid = |rate: f64| {
+        let (mut above, mut sum) = (0.0, 0.0);
+        for j in (1..=pages).rev() {
+            let falls = |share: f64| rate * f64::from(j) * (share - above);
+            above = root(above, 1.0, |share| falls(share) + share.powf(d) - 1.0);
+            sum += above;
+        }
+        sum
+    };
+    let mean = f64::from(pages) / alpha;
+    let rate = root(0.0, alpha, |rate| mean - valid(rate));
+    // A victim's pages are all programmed again, rate * mean of them for the host.
+    alpha / rate
+}
+
+/// Where a rising function is zero, by bisection.
+fn root(mut below: f64, mut above: f64, function: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..60 {
+        let middle = (below + above) / 2.0;
+        *(if function(middle) < 0.0 { &mut below } else { &mut above }) = middle;
+    }
+    below
+}
+
 /// What a run of random writes came to: write amplification, and the ratio of
 /// physical space in use to logical space.
 fn run(ssd: &mut Ssd, logical: u64, requests: impl Iterator<Item = Request>) -> (f64, f64) {
@@ -64,7 +98,7 @@ fn run(ssd: &mut Ssd, logical: u64, requests: impl Iterator<Item = Request>) -> 
     (ssd.report().waf.expect("the host has written"), used / logical as f64)
 }
 
-fn uniform(victim: &str, pages: u32, logical: u64, count: u64) -> (f64, f64) {
+fn uniform(victim: impl Into<Value>, pages: u32, logical: u64, count: u64) -> (f64, f64) {
     let mut ssd = ready(&device(victim, pages, logical), 1);
     run(&mut ssd, logical, random_pages(Operation::Write, logical, count, 5))
 }
@@ -104,6 +138,31 @@ fn fifo_cleaning_follows_its_closed_form_in_preconditioning() {
             effective += (PHYSICAL - free - open) as f64 / logical as f64 / SEEDS as f64;
         }
         follows_the_law(waf, effective);
+    }
+}
+
+/// The victim policy that takes the best of `d` blocks.
+fn choice_of(d: f64) -> Value {
+    if d.is_finite() { json!({ "policy": "d-choices", "d": d as u32 }) } else { json!("greedy") }
+}
+
+#[test]
+fn the_mean_field_of_d_choices_has_its_known_values() {
+    let alpha = 1.28;
+    for (d, known) in [(1.0, alpha / (alpha - 1.0)), (2.0, 3.245), (10.0, 2.471), (f64::INFINITY, 2.404)] {
+        let waf = mean_field(alpha, 64, d);
+        assert!((waf / known - 1.0).abs() < 0.001, "{waf} instead of {known} with {d} choices");
+    }
+}
+
+#[test]
+fn a_choice_of_d_blocks_follows_its_mean_field() {
+    for alpha in [1.15, 1.28, 1.5] {
+        for d in [1.0, 2.0, 10.0, f64::INFINITY] {
+            let (waf, effective) = uniform(choice_of(d), 64, logical(alpha), 400_000);
+            let law = mean_field(effective, 64, d);
+            assert!((waf / law - 1.0).abs() < 0.01, "{waf} instead of {law} at {effective} with {d} choices");
+        }
     }
 }
 

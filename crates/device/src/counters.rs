@@ -36,6 +36,10 @@ pub struct Counters {
     pub given_up_pages: u64,
     /// Reads that ended in `Status::Lost`.
     pub lost_reads: u64,
+    /// Blocks that garbage collection began to empty.
+    pub victims: u64,
+    /// Of these, those that `greedy` chose although another policy was asked for.
+    pub victims_by_greedy: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups that found their page cached, and that did not.
@@ -100,6 +104,8 @@ impl Counters {
             restored_pages: self.restored_pages,
             given_up_pages: self.given_up_pages,
             lost_reads: self.lost_reads,
+            victims: self.victims,
+            victims_by_greedy: self.victims_by_greedy,
             collections_out_of_turn: self.collections_out_of_turn,
             map_hits: self.map_hits,
             map_misses: self.map_misses,
@@ -146,6 +152,10 @@ pub struct Report {
     pub given_up_pages: u64,
     /// Reads that asked for such a page.
     pub lost_reads: u64,
+    /// Blocks that garbage collection began to empty.
+    pub victims: u64,
+    /// Of these, those that `greedy` chose although another policy was asked for.
+    pub victims_by_greedy: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
     /// Map look-ups served by the map cache.

@@ -92,9 +92,10 @@ pub(crate) struct Gc {
     /// Whether collection has given way to the host somewhere.
     pub gave_way: bool,
     pub victim: Box<dyn Victim>,
-    /// Takes over when free blocks run out, or when every block has been
-    /// emptied in vain, so that space is always gained.
-    pub last_resort: Box<dyn Victim>,
+    /// `greedy`, where another policy was asked for: takes over when free blocks
+    /// run out, or when every block has been emptied in vain, so that space is
+    /// always gained.
+    pub last_resort: Option<Box<dyn Victim>>,
     pub domains: Vec<Domain>,
     /// Most blocks of one domain emptied at the same time.
     max_jobs: u32,
@@ -115,7 +116,8 @@ impl Gc {
             turns: vec![0; layout.partition.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
             gave_way: false,
             victim: config.victim.policy().build(random.clone()),
-            last_resort: VictimConfig::Greedy(Default::default()).policy().build(random),
+            last_resort: (config.victim.name() != "greedy")
+                .then(|| VictimConfig::Greedy(Default::default()).policy().build(random)),
             domains: vec![Domain::default(); layout.partition.domains as usize],
             max_jobs: layout.partition.gc_jobs,
         }

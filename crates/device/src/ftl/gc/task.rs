@@ -134,6 +134,8 @@ impl Ftl {
             self.gc.domains[domain as usize].starved = true;
             return false;
         };
+        machine.counters.victims += 1;
+        machine.counters.victims_by_greedy += u64::from(self.gc_is_desperate(domain));
         self.gc.domains[domain as usize].fruitless += 1;
         self.start_job(now, Mover::Gc, domain, block, machine);
         true
@@ -169,8 +171,19 @@ impl Ftl {
         }
     }
 
+    /// Whether `greedy` chooses instead of the policy asked for.
+    fn gc_is_desperate(&self, domain: u32) -> bool {
+        // Policies that move blocks full of valid pages can cost as much space
+        // in map pages as they gain.
+        let round = self.blocks.domain_range(domain).len();
+        let in_vain = self.gc.domains[domain as usize].fruitless as usize > round;
+        let is_short = self.blocks.free_in(domain) <= self.points.reserves().host;
+        self.gc.last_resort.is_some() && (in_vain || is_short)
+    }
+
     /// The block to empty next.
     pub(in crate::ftl) fn gc_pick_victim(&mut self, domain: u32) -> Option<BlockId> {
+        let is_desperate = self.gc_is_desperate(domain);
         let range = self.blocks.domain_range(domain);
         let block_size = self.data_slots_per_block();
         let state = &mut self.gc.domains[domain as usize];
@@ -183,11 +196,10 @@ impl Ftl {
             block_size,
             start: state.cursor,
         };
-        // Policies that move blocks full of valid pages can cost as much space
-        // in map pages as they gain.
-        let in_vain = state.fruitless as usize > range.len();
-        let desperate = in_vain || self.blocks.free_in(domain) <= self.points.reserves().host;
-        let policy = if desperate { &mut self.gc.last_resort } else { &mut self.gc.victim };
+        let policy = match &mut self.gc.last_resort {
+            Some(greedy) if is_desperate => greedy,
+            _ => &mut self.gc.victim,
+        };
         let index = policy.pick(candidates)?;
         let per_chip = self.blocks.per_chip() as usize;
         state.cursor = (index / per_chip + 1) * per_chip % range.len();

@@ -7,7 +7,7 @@ use crate::sched::Purpose;
 /// Running totals since the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    operations: [u64; Purpose::ALL.len()],
+    operations: Operations,
     /// 4 KiB pages the host wrote.
     pub host_pages_written: u64,
     /// 4 KiB pages the host read.
@@ -50,15 +50,25 @@ pub struct Counters {
     pub free_block_stalls: u64,
 }
 
+/// Flash operations by purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Operations([u64; Purpose::END]);
+
+impl Default for Operations {
+    fn default() -> Self {
+        Operations([0; Purpose::END])
+    }
+}
+
 impl Counters {
     #[inline]
     pub(crate) fn count(&mut self, purpose: Purpose) {
-        self.operations[purpose as usize] += 1;
+        self.operations.0[purpose.index()] += 1;
     }
 
     /// Flash operations of one purpose.
     pub fn operations(&self, purpose: Purpose) -> u64 {
-        self.operations[purpose as usize]
+        self.operations.0[purpose.index()]
     }
 
     /// Flash pages programmed for every purpose.

@@ -33,5 +33,5 @@ pub use ftl::{ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig, WearLeve
 pub use machine::{ControllerConfig, Delay};
 pub use prefetch::table;
 pub use presets::PRESETS;
-pub use sched::{Doing, Interval, Purpose, SchedulerConfig, Task};
+pub use sched::{Activity, Doing, Interval, Purpose, SchedulerConfig, Task};
 pub use ssd::{Fault, Ssd};

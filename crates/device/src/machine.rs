@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
-use crate::sched::{Dispatcher, OperationId};
+use crate::sched::{Activity, Dispatcher, OperationId};
 
 /// A delay drawn uniformly between two bounds; equal bounds make it exact.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,9 +70,9 @@ pub(crate) enum Event {
     Request(u32),
     /// An operation's generation delay ends.
     Operation(u32),
-    /// A partition's task that relocates data may generate its next operation:
-    /// the partition, and which of these tasks.
-    Relocate(u32, u32),
+    /// A background activity of a partition may generate its next operation: the
+    /// partition, and the activity's number.
+    Background(u32, u32),
     /// A partition's oldest buffered write may be due.
     BufferTimeout(u32),
     /// The scheduler's control period ends.
@@ -81,17 +81,12 @@ pub(crate) enum Event {
     Linked(u32),
     /// A window ends and the next begins.
     Window,
-    /// The host may have been silent for long enough for a partition to fold.
-    Fold(u32),
-    /// A partition may read the next page that was copied back.
-    EccCheck(u32),
-    /// A partition may restore the next lost page.
-    Restore(u32),
 }
 
 const KIND_SHIFT: u32 = 24;
-/// Bits that tell the tasks of one partition apart.
-const TASK_BITS: u32 = 4;
+/// Bits that tell the activities of one partition apart.
+const ACTIVITY_BITS: u32 = 4;
+const _: () = assert!(Activity::ALL.len() <= 1 << ACTIVITY_BITS);
 /// Largest index an event can carry, and so the limit of every pool.
 pub(crate) const MAX_INDEX: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -103,14 +98,11 @@ impl Event {
             Event::Chip(chip) => (0, chip),
             Event::Request(request) => (1, request),
             Event::Operation(operation) => (2, operation),
-            Event::Relocate(partition, task) => (3, partition << TASK_BITS | task),
+            Event::Background(partition, activity) => (3, partition << ACTIVITY_BITS | activity),
             Event::BufferTimeout(partition) => (4, partition),
             Event::Control => (5, 0),
             Event::Linked(request) => (6, request),
             Event::Window => (7, 0),
-            Event::Fold(partition) => (8, partition),
-            Event::EccCheck(partition) => (9, partition),
-            Event::Restore(partition) => (10, partition),
         };
         debug_assert!(index <= MAX_INDEX);
         kind << KIND_SHIFT | index
@@ -123,14 +115,11 @@ impl Event {
             0 => Event::Chip(index),
             1 => Event::Request(index),
             2 => Event::Operation(index),
-            3 => Event::Relocate(index >> TASK_BITS, index & ((1 << TASK_BITS) - 1)),
+            3 => Event::Background(index >> ACTIVITY_BITS, index & ((1 << ACTIVITY_BITS) - 1)),
             4 => Event::BufferTimeout(index),
             5 => Event::Control,
             6 => Event::Linked(index),
             7 => Event::Window,
-            8 => Event::Fold(index),
-            9 => Event::EccCheck(index),
-            10 => Event::Restore(index),
             kind => unreachable!("no event of kind {kind}"),
         }
     }
@@ -167,6 +156,14 @@ impl Machine {
         self.schedule(now + delay, Event::Operation(operation.0));
     }
 
+    /// Schedules the end of the delay after which a background activity of a
+    /// partition generates its next operation.
+    #[inline]
+    pub fn generate_later(&mut self, now: Time, partition: u16, activity: Activity) {
+        let delay = self.controller.background_generation.draw(&mut self.random);
+        self.schedule(now + delay, Event::Background(u32::from(partition), activity as u32));
+    }
+
     /// Makes sure that the scheduler's control runs while something is active.
     #[inline]
     pub fn wake_control(&mut self, now: Time) {
@@ -198,14 +195,11 @@ mod tests {
             Event::Chip(3),
             Event::Request(MAX_INDEX),
             Event::Operation(7),
-            Event::Relocate(63, 2),
+            Event::Background(63, 2),
             Event::BufferTimeout(2),
             Event::Control,
             Event::Linked(9),
             Event::Window,
-            Event::Fold(4),
-            Event::EccCheck(4),
-            Event::Restore(5),
         ] {
             assert_eq!(Event::unpack(event.pack()), event);
         }

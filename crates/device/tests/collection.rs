@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Pattern, Purpose, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Completion, Operation, Request, Stream};
 use serde_json::json;
@@ -98,16 +98,17 @@ fn every_movement_gains_the_same_space() {
 #[test]
 fn a_block_is_moved_in_one_operation_or_page_by_page() {
     for (movement, purpose) in
-        [("channel-blocking", Purpose::GcMove), ("plane-blocking", Purpose::GcCopyback)]
+        [("channel-blocking", Activity::Gc.through_controller()), ("plane-blocking", Activity::Gc.copyback())]
     {
         let (ssd, _) = mixed(&striped(movement), 4, 20_000);
-        let (moves, erases) = (ssd.counters().operations(purpose), ssd.counters().operations(Purpose::Erase));
+        let (moves, erases) =
+            (ssd.counters().operations(purpose), ssd.counters().operations(Activity::Gc.erase()));
         assert!(moves <= 2 * erases + 16, "{movement}: {moves} moves for {erases} blocks");
-        assert_eq!(ssd.counters().operations(Purpose::GcRead), 0);
+        assert_eq!(ssd.counters().operations(Activity::Gc.read()), 0);
     }
     let (ssd, _) = mixed(&striped("semi-preemptive"), 4, 20_000);
     // One flash page of 4 KiB each; garbage made meanwhile is moved in vain.
-    assert!(ssd.counters().operations(Purpose::GcMove) >= ssd.counters().moved_pages);
+    assert!(ssd.counters().operations(Activity::Gc.through_controller()) >= ssd.counters().moved_pages);
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn what_was_copied_back_is_checked_while_the_host_is_away() {
         let (ssd, _) = paced(config, 400_000, 10_000);
         let counters = ssd.counters();
         assert!(counters.unchecked_pages > 1_000);
-        (counters.checked_pages, counters.operations(Purpose::CheckRead), counters.unchecked_pages)
+        (counters.checked_pages, counters.operations(Activity::Check.read()), counters.unchecked_pages)
     };
     let (pages, reads, copied) = checked(&config);
     // Some are copied again, or overwritten, before their turn comes.
@@ -156,8 +157,8 @@ fn preemption_points_bound_the_wait_for_collection() {
 fn an_ideal_device_never_collects() {
     let (ssd, done) = mixed(&striped("none"), 4, 40_000);
     assert!(done.iter().all(|completion| !completion.ledger.has_gc()));
-    assert_eq!(ssd.counters().operations(Purpose::Erase), 0);
-    assert_eq!(ssd.report().waf, Some(ssd.counters().operations(Purpose::HostWrite) as f64 / 20_000.0));
+    assert_eq!(ssd.counters().operations(Activity::Gc.erase()), 0);
+    assert_eq!(ssd.report().waf, Some(ssd.counters().operations(Activity::Host.program()) as f64 / 20_000.0));
     let mut physical = rain_without_time();
     physical.map_cache = flashkeel_device::MapCacheSize::Size(Bytes(8192));
     mixed(&physical, 4, 20_000);
@@ -182,7 +183,7 @@ fn collection_gives_way_until_it_is_forced() {
     assert!(patient < eager, "{patient} reads blocked by collection that gives way, {eager} by other");
     // Without a pause it is forced, and the host goes on.
     let (ssd, _) = mixed(&deferred, 64, 20_000);
-    assert!(ssd.counters().operations(Purpose::Erase) > 100);
+    assert!(ssd.counters().operations(Activity::Gc.erase()) > 100);
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn chips_of_a_plane_group_collect_in_turn() {
     let config = grouped("plane-blocking", "plane-group");
     let (ssd, _) = paced(&config, 800_000, 10_000);
     assert_eq!(ssd.counters().collections_out_of_turn, 0);
-    assert!(ssd.counters().operations(Purpose::Erase) > 100);
+    assert!(ssd.counters().operations(Activity::Gc.erase()) > 100);
     // A burst that turns cannot keep up with.
     let mut ssd = ready(&config, 1);
     closed_loop(&mut ssd, 256, random_pages(Operation::Write, 3_400, 20_000, 1));

@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use flashkeel_device::{
-    DeviceConfig, Fault, InvocationConfig, MapCacheSize, MovementConfig, Pattern, Purpose, ReadPathConfig,
+    Activity, DeviceConfig, Fault, InvocationConfig, MapCacheSize, MovementConfig, Pattern, ReadPathConfig,
     RotationConfig, SchedulerConfig, Ssd,
 };
 use flashkeel_engine::units::Bytes;
@@ -213,7 +213,7 @@ fn one_fault_after_another_loses_nothing() {
         pair.restore();
     }
     pair.read_all();
-    assert!(pair.ssd.counters().operations(Purpose::RestoreProgram) > 100);
+    assert!(pair.ssd.counters().operations(Activity::Restore.program()) > 100);
 }
 
 #[test]
@@ -276,13 +276,13 @@ fn reads_of_lost_pages_take_the_rest_of_their_stripe() {
     config.read_path = policy("plain");
     let mut pair = Pair::new(&config);
     pair.ssd.fail(pair.now, Fault::Channel(2)).expect("the channel exists");
-    let before = pair.ssd.counters().operations(Purpose::Rebuild);
+    let before = pair.ssd.counters().operations(Activity::Rebuild.read());
     for page in 0..40 {
         pair.submit(Operation::Read, page, 1);
         pair.drain();
     }
     // One page of four lies there; each takes two other pages and the parity.
-    let rebuilt = pair.ssd.counters().operations(Purpose::Rebuild) - before;
+    let rebuilt = pair.ssd.counters().operations(Activity::Rebuild.read()) - before;
     assert!((15..=45).contains(&rebuilt) && rebuilt.is_multiple_of(3), "{rebuilt} reads");
 }
 

@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Purpose, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, Ssd};
 use flashkeel_engine::{Cause, Leaf, Operation, Submit, Time};
 use support::{closed_loop, random_pages, ready, request, tiny};
 
@@ -66,7 +66,7 @@ fn background_work_stays_out_of_deterministic_windows() {
     let (mut inside, mut outside, mut before) = (0, 0, 0);
     slow_writes(&mut ssd, 20_000, |now, ssd| {
         let operations =
-            ssd.counters().operations(Purpose::GcRead) + ssd.counters().operations(Purpose::Erase);
+            ssd.counters().operations(Activity::Gc.read()) + ssd.counters().operations(Activity::Gc.erase());
         // The first writes of a window still see the end of the last one.
         let phase = now.0 % 100_000_000;
         if (1_000_000..40_000_000).contains(&phase) {
@@ -111,7 +111,7 @@ fn a_fore_write_waits_for_every_flush_it_causes() {
         }
     });
     assert_eq!(buffered, Some(0), "pages not in flash when the write was acknowledged");
-    assert_eq!(ssd.counters().operations(Purpose::HostWrite), 16);
+    assert_eq!(ssd.counters().operations(Activity::Host.program()), 16);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_request_holds_its_reads_back_where_the_device_takes_very_many_requests() {
     let mut ssd = ready(&config, 1);
     let done = support::timed(&mut ssd, &[(0, Operation::Read, 0, 1_024)]);
     let (reads, chips) = (256, 4);
-    assert_eq!(ssd.counters().operations(Purpose::HostRead), reads);
+    assert_eq!(ssd.counters().operations(Activity::Host.read()), reads);
     let least = reads / chips * (support::READ + 4 * support::SLOT);
     assert!((least..2 * least).contains(&done[0].time.0), "{} ns, at least {least}", done[0].time.0);
     assert_eq!(done[0].ledger.total().as_ns(), done[0].time.0);

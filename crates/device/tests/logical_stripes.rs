@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Pattern, Purpose, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Leaf, Operation, Request, Stream, Time};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn cost_of(pages: &[u64]) -> (u64, u64, u64) {
     timed(&mut ssd, &requests);
     ssd.check();
     let of = |purpose| ssd.counters().operations(purpose);
-    (of(Purpose::HostWrite), of(Purpose::ParityWrite), of(Purpose::ParityRead))
+    (of(Activity::Host.program()), of(Activity::Parity.program()), of(Activity::Parity.read()))
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn a_fresh_stripe_takes_no_reads() {
     config.precondition.pattern = Pattern::None;
     let mut ssd = ready(&config, 1);
     timed(&mut ssd, &[(0, Operation::Write, 3, 1), (10_000, Operation::Flush, 0, 0)]);
-    assert_eq!(ssd.counters().operations(Purpose::ParityRead), 0);
-    assert_eq!(ssd.counters().operations(Purpose::ParityWrite), 1);
+    assert_eq!(ssd.counters().operations(Activity::Parity.read()), 0);
+    assert_eq!(ssd.counters().operations(Activity::Parity.program()), 1);
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn a_page_written_again_during_its_flush_is_flushed_again() {
     let done = timed(&mut ssd, &requests);
     ssd.check();
     assert!(done[4].time > done[1].time, "the second flush covers what was written later");
-    assert_eq!(ssd.counters().operations(Purpose::HostWrite), 3);
-    assert_eq!(ssd.counters().operations(Purpose::ParityWrite), 2);
+    assert_eq!(ssd.counters().operations(Activity::Host.program()), 3);
+    assert_eq!(ssd.counters().operations(Activity::Parity.program()), 2);
 }
 
 fn mixed(config: &DeviceConfig, pages: u32) -> (Ssd, Vec<flashkeel_engine::Completion>) {
@@ -106,7 +106,7 @@ fn reads_blocked_by_collection_are_rebuilt_where_that_is_faster() {
         let mut config = striped(logical());
         config.read_path = policy("gc-tolerant");
         let (ssd, tolerant) = mixed(&config, pages);
-        let rebuilds = ssd.counters().operations(Purpose::Rebuild);
+        let rebuilds = ssd.counters().operations(Activity::Rebuild.read());
         assert!(rebuilds > 100, "{pages} pages: {rebuilds}");
         let worst = |done: &[flashkeel_engine::Completion]| {
             done.iter().map(|read| read.ledger.ns(Cause::BehindErase)).max().expect("reads")
@@ -122,7 +122,7 @@ fn a_whole_stripe_is_rebuilt_with_one_read_more() {
     let (ssd, _) = mixed(&config, 7);
     let counters = ssd.counters();
     // Seven flash reads of a whole stripe, whether one of them is replaced or not.
-    let flash = counters.operations(Purpose::HostRead) + counters.operations(Purpose::Rebuild);
+    let flash = counters.operations(Activity::Host.read()) + counters.operations(Activity::Rebuild.read());
     let pages = counters.host_pages_read - counters.buffered_pages_read;
     assert!(flash.abs_diff(pages) < pages / 20, "{flash} flash reads for {pages} pages");
 }

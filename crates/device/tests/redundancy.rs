@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Purpose};
+use flashkeel_device::{Activity, DeviceConfig};
 use flashkeel_engine::{Cause, Completion, Operation, Request, Stream};
 use support::{closed_loop, random_pages, ready, request, tiny};
 
@@ -30,12 +30,13 @@ fn every_stripe_gets_its_parity() {
         closed_loop(&mut ssd, 16, random_pages(Operation::Write, 1_024, 20_000, 1));
         ssd.check();
         let counters = ssd.counters();
-        let data = counters.operations(Purpose::HostWrite) + counters.operations(Purpose::GcProgram);
-        let parity = counters.operations(Purpose::ParityWrite);
+        let data =
+            counters.operations(Activity::Host.program()) + counters.operations(Activity::Gc.program());
+        let parity = counters.operations(Activity::Parity.program());
         // Each writer may have a stripe begun on each group, before and after.
         let expected = data / (u64::from(width) - 1);
         assert!(parity.abs_diff(expected) <= 8, "width {width}: {parity} parity pages for {data} of data");
-        assert!(counters.operations(Purpose::Erase) > 100);
+        assert!(counters.operations(Activity::Gc.erase()) > 100);
         let waf = (data + parity) as f64 * 4.0 / 20_000.0;
         assert_eq!(ssd.report().waf, Some(waf), "parity counts in the write amplification");
     }
@@ -46,8 +47,8 @@ fn all_chips_form_a_stripe_unless_told_otherwise() {
     let mut ssd = ready(&rain("physical".into(), "plain"), 1);
     closed_loop(&mut ssd, 16, random_pages(Operation::Write, 1_024, 5_000, 1));
     let counters = ssd.counters();
-    let data = counters.operations(Purpose::HostWrite) + counters.operations(Purpose::GcProgram);
-    assert!(counters.operations(Purpose::ParityWrite).abs_diff(data / 3) <= 4);
+    let data = counters.operations(Activity::Host.program()) + counters.operations(Activity::Gc.program());
+    assert!(counters.operations(Activity::Parity.program()).abs_diff(data / 3) <= 4);
 }
 
 /// Reads and writes in turn at random; the reads' completions.
@@ -64,7 +65,7 @@ fn mixed(config: &DeviceConfig) -> (Vec<Completion>, u64) {
     ssd.check();
     (
         completions.into_iter().filter(|c| c.id.0 % 2 == 0).collect(),
-        ssd.counters().operations(Purpose::Rebuild),
+        ssd.counters().operations(Activity::Rebuild.read()),
     )
 }
 
@@ -103,8 +104,8 @@ fn reads_blocked_by_scrubbing_are_rebuilt_too() {
         (config.scrub.enabled, config.scrub.start_above, config.scrub.stop_below) = (true, 50, 1);
         let mut ssd = ready(&config, 1);
         let reads = closed_loop(&mut ssd, 2, random_pages(Operation::Read, 512, 20_000, 2));
-        assert!(ssd.counters().operations(Purpose::ScrubErase) > 0);
-        (ssd.counters().operations(Purpose::Rebuild), mean_ns(&reads, Cause::BehindScrub))
+        assert!(ssd.counters().operations(Activity::Scrub.erase()) > 0);
+        (ssd.counters().operations(Activity::Rebuild.read()), mean_ns(&reads, Cause::BehindScrub))
     };
     let ((none, behind), (many, less_behind)) = (rebuilt("plain"), rebuilt("reconstruct"));
     assert!(none == 0 && many > 0, "{none} and {many} reads of other pages");

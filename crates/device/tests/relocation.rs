@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Pattern, Purpose, SchedulerConfig, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, Pattern, Purpose, SchedulerConfig, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Completion, Leaf, Ledger, Operation, Stream, Submit, Time};
 use support::{closed_loop, closed_loop_with, policy, random_pages, ready, request, settle, timed};
@@ -66,14 +66,14 @@ fn scrubbing_starts_above_the_start_threshold() {
     let mut bench = Bench::new(&scrubbing());
     bench.read(0, 100);
     assert_eq!(bench.gauge("max_read_count"), 100);
-    assert_eq!(bench.operations(Purpose::ScrubRead), 0);
+    assert_eq!(bench.operations(Activity::Scrub.read()), 0);
 
     bench.read(0, 1);
     // The one block: its eight pages are read, programmed elsewhere, and it is
     // erased, which also forgets its reads.
-    assert_eq!(bench.operations(Purpose::ScrubRead), 8);
-    assert_eq!(bench.operations(Purpose::ScrubProgram), 8);
-    assert_eq!(bench.operations(Purpose::ScrubErase), 1);
+    assert_eq!(bench.operations(Activity::Scrub.read()), 8);
+    assert_eq!(bench.operations(Activity::Scrub.program()), 8);
+    assert_eq!(bench.operations(Activity::Scrub.erase()), 1);
     assert_eq!(bench.gauge("max_read_count"), 0);
     assert_eq!(bench.gauge("scrub_active"), 0);
     bench.ssd.check();
@@ -86,7 +86,7 @@ fn scrubbing_goes_on_down_to_the_stop_threshold_and_no_further() {
     for (page, times) in [(4, 39), (8, 60), (12, 40), (0, 101)] {
         bench.read(page, times);
     }
-    assert_eq!(bench.operations(Purpose::ScrubErase), 3);
+    assert_eq!(bench.operations(Activity::Scrub.erase()), 3);
     assert_eq!(bench.gauge("max_read_count"), 39);
 }
 
@@ -153,10 +153,10 @@ fn a_stripes_blocks_are_counted_apart_and_scrubbed_together() {
     // Pages 0 and 4 lie in one stripe, on different chips.
     bench.read(0, 100);
     bench.read(4, 100);
-    assert_eq!(bench.operations(Purpose::ScrubErase), 0);
+    assert_eq!(bench.operations(Activity::Scrub.erase()), 0);
     assert_eq!(bench.gauge("max_read_count"), 100);
     bench.read(4, 1);
-    assert_eq!(bench.operations(Purpose::ScrubErase), 4, "one block on each chip");
+    assert_eq!(bench.operations(Activity::Scrub.erase()), 4, "one block on each chip");
 }
 
 /// Hot and cold writes: nine of ten go to a twentieth of the device.
@@ -184,7 +184,7 @@ fn worn(threshold: Option<u32>) -> (u32, f64, u64) {
     let counts: Vec<u32> = ssd.erase_counts().collect();
     let spread = counts.iter().max().unwrap() - counts.iter().min().unwrap();
     assert_eq!(u64::from(spread), gauge(&ssd, "erase_count_spread"));
-    let moves = ssd.counters().operations(Purpose::WearLevellingProgram);
+    let moves = ssd.counters().operations(Activity::WearLevelling.program());
     (spread, ssd.report().waf.expect("the host wrote"), moves)
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Purpose, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, Ssd};
 use flashkeel_engine::{Cause, Operation};
 use serde_json::json;
 use support::{exact_chip, policy, ready, timed};
@@ -59,7 +59,7 @@ fn writes_are_fast_until_the_cache_is_full_and_again_after_it_was_folded() {
     let (fast, dense) = (own[0], own[5]);
     assert_eq!(dense - fast, 400_000, "500 us against 100 us");
     assert_eq!(own, [fast, fast, fast, fast, dense, dense]);
-    assert_eq!(ssd.counters().operations(Purpose::Fold), 4);
+    assert_eq!(ssd.counters().operations(Activity::Fold.program()), 4);
     let again = programs(&mut ssd, &config, 200 * MS, 5 * MS, 1);
     assert_eq!(again, [fast]);
     assert_eq!(ssd.report().flash_operations["fold"], 5);

@@ -9,7 +9,7 @@ use crate::front::buffer::Rewrite;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::{LPNS_PER_MAP_PAGE, Reserves, StaticStripes};
 use crate::machine::MAX_INDEX;
-use crate::sched::Purpose;
+use crate::sched::Activity;
 
 impl DeviceConfig {
     /// Checks the configuration as a whole and resolves it.
@@ -272,7 +272,8 @@ impl DeviceConfig {
                 gc.movement.name()
             ));
         }
-        if inside.purpose == Purpose::GcCopyback && geometry.planes_per_chip > 1 && !geometry.multi_plane {
+        if inside.purpose == Activity::Gc.copyback() && geometry.planes_per_chip > 1 && !geometry.multi_plane
+        {
             return Err(format!(
                 "gc.movement is {:?}: a copyback stays in its plane, but blocks of {} planes share a chip; use \
                  geometry.planes_per_chip = 1 or multi_plane = true",

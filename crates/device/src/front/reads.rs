@@ -4,7 +4,7 @@ use flashkeel_engine::{Cause, Time};
 
 use crate::address::{Lpn, Ppn};
 use crate::machine::Event;
-use crate::sched::{Operation, OperationId, Purpose, Task};
+use crate::sched::{Activity, Operation, OperationId, Purpose, Task};
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -87,7 +87,7 @@ impl Ssd {
         if self.may_rebuild && self.rebuild(now, index, part, lpn.0..lpn.0 + u32::from(slots), ppn) {
             return;
         }
-        self.issue_read(now, index, part, Purpose::HostRead, page, slots);
+        self.issue_read(now, index, part, Activity::Host.read(), page, slots);
     }
 
     /// Queues one flash read for a request.
@@ -125,7 +125,7 @@ impl Ssd {
         }
         // The operation that finished last carries the blame since submission.
         request.ledger = *self.machine.dispatcher.operations.ledger(id);
-        if operation.purpose == Purpose::Rebuild {
+        if operation.purpose == Activity::Rebuild.read() {
             request.ledger.reassign(Cause::OwnFlash, Cause::Reconstruction);
         }
         request.mark = now;

@@ -6,7 +6,7 @@ use flashkeel_engine::{Span, Time};
 
 use crate::address::{Lpn, Ppn};
 use crate::ftl::read_path::{ChipState, Rebuild};
-use crate::sched::Purpose;
+use crate::sched::Activity;
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -47,7 +47,7 @@ impl Ssd {
             let outstanding = &mut self.requests[index].outstanding;
             *outstanding = *outstanding + reads.len() as u32 - 1;
             for &page in &reads {
-                self.issue_read(now, index, part, Purpose::Rebuild, page, pages.len() as u16);
+                self.issue_read(now, index, part, Activity::Rebuild.read(), page, pages.len() as u16);
             }
             self.note_rebuilt(index, part, pages);
         }

@@ -6,7 +6,7 @@ use flashkeel_engine::{Span, Time};
 use crate::address::{Home, Lpn, NONE};
 use crate::front::buffer::StripeQueue;
 use crate::ftl::{Entry, Lane};
-use crate::sched::{Operation, Purpose};
+use crate::sched::{Activity, Operation};
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -160,7 +160,7 @@ impl Ssd {
                 }
             }
             let (count, domain) = (lane.len, stripes.chip_of(Lpn(first + unit * slots_per_page)));
-            let id = ftl.form(now, &mut lane, count, Purpose::HostWrite, domain, machine);
+            let id = ftl.form(now, &mut lane, count, Activity::Host.program(), domain, machine);
             let ticket = partition.buffer.take_off(now, id, count, &machine.dispatcher);
             let operation = &mut machine.dispatcher.operations[id];
             operation.tracked = true;

@@ -5,7 +5,7 @@ use flashkeel_engine::{Cause, Time};
 use crate::address::{Home, Lpn, NONE};
 use crate::ftl::Entry;
 use crate::machine::Event;
-use crate::sched::{Operation, OperationId, Purpose};
+use crate::sched::{Activity, Operation, OperationId};
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -196,7 +196,7 @@ impl Ssd {
     fn flush_page(&mut self, now: Time, part: usize, domain: u32, count: u32) {
         let partition = &mut self.partitions[part];
         let lane = &mut partition.buffer.lanes[domain as usize];
-        let id = partition.ftl.form(now, lane, count, Purpose::HostWrite, domain, &mut self.machine);
+        let id = partition.ftl.form(now, lane, count, Activity::Host.program(), domain, &mut self.machine);
         let ticket = partition.buffer.take_off(now, id, count, &self.machine.dispatcher);
         let operation = &mut self.machine.dispatcher.operations[id];
         operation.tracked = true;

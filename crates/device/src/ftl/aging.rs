@@ -4,9 +4,10 @@
 
 use flashkeel_engine::Time;
 
+use super::Ftl;
 use super::fill::Untimed;
-use super::{Ftl, Writer};
 use crate::address::{BlockId, Lpn};
+use crate::sched::Task;
 
 /// A partition that is written to without timing.
 pub(crate) struct Aging<'a>(Untimed<'a>);
@@ -35,18 +36,19 @@ impl Aging<'_> {
 
 impl Untimed<'_> {
     /// `block` of `domain` has been erased.
-    pub fn wear(&mut self, now: Time, block: BlockId, domain: u32) {
+    pub fn erased(&mut self, now: Time, block: BlockId, domain: u32) {
         if let Some(wear) = &mut self.ftl.wear {
             wear.erased(now, block.0);
         }
-        self.ftl.wear_levelling_check(domain, block);
+        self.ftl.note_erased(domain, block);
     }
 
-    /// Lets blocks of `domain` change places for as long as wear levelling asks
-    /// for it.
-    pub fn level(&mut self, domain: u32) {
-        while let Some(block) = self.ftl.wear_levelling_next(domain) {
-            self.empty(block, domain, Writer::WearLevelling);
+    /// Empties blocks of `domain` for as long as a task asks for it.
+    pub fn go_on(&mut self, domain: u32) {
+        for &task in Task::ALL {
+            while let Some(block) = self.ftl.next_untimed(domain, task) {
+                self.empty(block, domain, task);
+            }
         }
     }
 }

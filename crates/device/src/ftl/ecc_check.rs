@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{Cause, Time};
 
+use super::background::Background;
 use super::{BlockState, Ftl};
 use crate::address::{BlockId, Ppn};
-use crate::machine::{Event, Machine};
-use crate::sched::{Operation, Purpose, Task};
+use crate::machine::Machine;
+use crate::sched::{Activity, Operation, Task};
 
 /// The check task of one partition.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,25 @@ pub(crate) struct EccCheck {
     gave_way: bool,
 }
 
+impl Background for EccCheck {
+    const ACTIVITY: Activity = Activity::Check;
+
+    #[inline]
+    fn go_on(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if std::mem::take(&mut ftl.ecc_check.gave_way) {
+            ftl.ecc_check_go_on(now, machine);
+        }
+    }
+
+    fn generate(ftl: &mut Ftl, now: Time, _quiet_since: Time, machine: &mut Machine) {
+        ftl.check_ecc(now, machine);
+    }
+
+    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, _quiet_since: Time, machine: &mut Machine) {
+        ftl.ecc_checked(now, operation, machine);
+    }
+}
+
 impl Ftl {
     /// A block has become full of pages that were copied back.
     pub(super) fn check_later(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
@@ -32,23 +52,15 @@ impl Ftl {
     }
 
     /// Makes sure that the next read is generated, if there is one.
-    pub(super) fn ecc_check_go_on(&mut self, now: Time, machine: &mut Machine) {
+    fn ecc_check_go_on(&mut self, now: Time, machine: &mut Machine) {
         if !self.ecc_check.is_busy && !self.ecc_check.due.is_empty() {
             self.ecc_check.is_busy = true;
-            let delay = machine.controller.background_generation.draw(&mut machine.random);
-            machine.schedule(now + delay, Event::EccCheck(u32::from(self.index)));
-        }
-    }
-
-    /// A channel has no more work of the host.
-    pub(super) fn ecc_check_retry(&mut self, now: Time, machine: &mut Machine) {
-        if std::mem::take(&mut self.ecc_check.gave_way) {
-            self.ecc_check_go_on(now, machine);
+            machine.generate_later(now, self.index, Activity::Check);
         }
     }
 
     /// Generates the next read, if the host leaves the channel to it.
-    pub fn check_ecc(&mut self, now: Time, machine: &mut Machine) {
+    fn check_ecc(&mut self, now: Time, machine: &mut Machine) {
         self.ecc_check.is_busy = false;
         let Some(page) = self.next_unchecked() else { return };
         let chip = self.chip_of(page);
@@ -60,7 +72,7 @@ impl Ftl {
         self.ecc_check.is_busy = true;
         self.begin_read(page);
         let operations = &mut machine.dispatcher.operations;
-        let id = operations.create(now, Purpose::CheckRead, Task::Scrub, self.index, Cause::Controller);
+        let id = operations.create(now, Activity::Check.read(), Task::Scrub, self.index, Cause::Controller);
         let operation = &mut operations[id];
         self.aim(operation, page);
         operation.slots = self.slots_per_page as u16;
@@ -87,7 +99,7 @@ impl Ftl {
     }
 
     /// A page has been read and checked.
-    pub fn ecc_checked(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    fn ecc_checked(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let first = Ppn(operation.target * self.slots_per_page);
         let valid = self.map.valid_run(first, self.slots_per_page);
         machine.counters.checked_pages += u64::from(valid.count_ones());

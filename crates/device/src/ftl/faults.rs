@@ -8,10 +8,12 @@ use std::ops::Range;
 
 use flashkeel_engine::{Cause, Time};
 
-use super::{Entry, Ftl, Lane, Writer};
+use super::background::Background;
+use super::{Entry, Ftl, Lane};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
-use crate::machine::{Event, Machine};
-use crate::sched::{Operation, Purpose, Task};
+use crate::flash::Command;
+use crate::machine::Machine;
+use crate::sched::{Activity, Operation, Task};
 
 /// What fails of a chip: every flash page for which both hold.
 #[derive(Clone, Debug)]
@@ -39,6 +41,25 @@ pub(crate) struct Restoring {
     reads: u32,
     /// Whether restoring is under way, or waits for a delay to end.
     is_busy: bool,
+}
+
+impl Background for Restoring {
+    const ACTIVITY: Activity = Activity::Restore;
+
+    fn wake(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        ftl.restore_go_on(now, machine);
+    }
+
+    fn generate(ftl: &mut Ftl, now: Time, _quiet_since: Time, machine: &mut Machine) {
+        ftl.restore_next(now, machine);
+    }
+
+    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, _quiet_since: Time, machine: &mut Machine) {
+        match operation.purpose.command() {
+            Command::Read => ftl.restore_read_done(now, operation, machine),
+            _ => ftl.restored(now, operation, machine),
+        }
+    }
 }
 
 impl Ftl {
@@ -141,11 +162,10 @@ impl Ftl {
     }
 
     /// Makes sure that lost pages are restored, if there are any.
-    pub(super) fn restore_go_on(&mut self, now: Time, machine: &mut Machine) {
+    fn restore_go_on(&mut self, now: Time, machine: &mut Machine) {
         if !self.restoring.is_busy && !self.restoring.queue.is_empty() {
             self.restoring.is_busy = true;
-            let delay = machine.controller.background_generation.draw(&mut machine.random);
-            machine.schedule(now + delay, Event::Restore(u32::from(self.index)));
+            machine.generate_later(now, self.index, Activity::Restore);
         }
     }
 
@@ -159,7 +179,7 @@ impl Ftl {
     }
 
     /// Begins to restore the next lost pages: reads the rest of their stripe.
-    pub fn restore_next(&mut self, now: Time, machine: &mut Machine) {
+    fn restore_next(&mut self, now: Time, machine: &mut Machine) {
         self.restoring.is_busy = false;
         self.restoring.present.clear();
         let stripes = self.static_stripes.expect("only pages of stripes are restored");
@@ -175,7 +195,7 @@ impl Ftl {
                 continue;
             }
             let chip = stripes.chip_of(lpn);
-            if !self.has_spare_block(chip) && self.points.room(Writer::Host, chip) == 0 {
+            if !self.has_spare_block(chip) && self.points.room(Task::Host, chip) == 0 {
                 // Tried again when a block has become free.
                 self.restoring.queue.push_front(lpn);
                 self.gc_start(now, chip, machine);
@@ -200,7 +220,8 @@ impl Ftl {
         for &page in &reads {
             self.begin_read(page);
             let operations = &mut machine.dispatcher.operations;
-            let id = operations.create(now, Purpose::RestoreRead, Task::Scrub, self.index, Cause::Controller);
+            let id =
+                operations.create(now, Activity::Restore.read(), Task::Scrub, self.index, Cause::Controller);
             let operation = &mut operations[id];
             self.aim(operation, page);
             operation.slots = self.slots_per_page as u16;
@@ -212,7 +233,7 @@ impl Ftl {
     }
 
     /// A read for a lost page is done.
-    pub fn restore_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    fn restore_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         self.read_done(now, operation, machine);
         self.restoring.reads -= 1;
         if self.restoring.reads == 0 {
@@ -229,8 +250,7 @@ impl Ftl {
         }
         let domain = stripes.chip_of(self.restoring.present[0].0);
         let count = lane.len;
-        let id = self.form(now, &mut lane, count, Purpose::RestoreProgram, domain, machine);
-        machine.dispatcher.operations[id].task = Task::Scrub;
+        let id = self.form(now, &mut lane, count, Activity::Restore.program(), domain, machine);
         if !self.try_place(now, id, machine) {
             // The last free block has gone meanwhile.
             let mut next = machine.dispatcher.operations[id].entries;
@@ -246,7 +266,7 @@ impl Ftl {
     }
 
     /// Lost pages are in flash again.
-    pub fn restored(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    fn restored(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         let mut next = operation.entries;
@@ -263,7 +283,7 @@ impl Ftl {
             }
             ppn.0 += 1;
         }
-        self.page_programmed(now, Writer::Host, block, machine);
+        self.page_programmed(now, Task::Host, block, machine);
         self.restoring.is_busy = false;
         self.restore_go_on(now, machine);
     }

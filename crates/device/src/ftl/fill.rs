@@ -9,8 +9,9 @@ use flashkeel_engine::{Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ftl, Map, StaticStripes, Writer};
+use super::{Ftl, Map, StaticStripes};
 use crate::address::{BlockId, Home, Lpn, Ppn};
+use crate::sched::Task;
 
 /// What the device has been through before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -234,20 +235,17 @@ impl<'a> Untimed<'a> {
         let mut forming = std::mem::take(&mut self.forming[domain as usize]);
         // A page that was written twice since it began to form has a home by
         // its first copy.
-        self.program(Writer::Host, domain, &forming, |map, lpn| map.home(lpn) == Home::UNMAPPED);
+        self.program(Task::Host, domain, &forming, |map, lpn| map.home(lpn) == Home::UNMAPPED);
         forming.clear();
         self.forming[domain as usize] = forming;
     }
 
     /// Programs a flash page with `lpns`; those that are `current` are valid.
     #[inline]
-    fn program(&mut self, writer: Writer, domain: u32, lpns: &[Lpn], current: impl Fn(&Map, Lpn) -> bool) {
-        let keep = match writer {
-            Writer::WearLevelling => {
-                self.ftl.open_worn_block(domain);
-                u32::MAX
-            }
-            _ => self.ftl.points.reserves().of(writer),
+    fn program(&mut self, writer: Task, domain: u32, lpns: &[Lpn], current: impl Fn(&Map, Lpn) -> bool) {
+        let keep = match self.ftl.choose_block(domain, writer) {
+            Some(_) => u32::MAX,
+            None => self.ftl.points.reserves().of(writer),
         };
         let Ftl { points, blocks, map, pages_per_block, slots_per_page, .. } = &mut *self.ftl;
         let place = points.allocate(writer, domain, keep, blocks, |_| 0);
@@ -270,7 +268,7 @@ impl<'a> Untimed<'a> {
     }
 
     #[inline]
-    fn programmed(&mut self, writer: Writer, chip: u32, block: BlockId) {
+    fn programmed(&mut self, writer: Task, chip: u32, block: BlockId) {
         let exhausted = self.ftl.points.is_exhausted(writer, chip, block);
         self.ftl.blocks.end_program(block, exhausted);
         self.programs += 1;
@@ -283,15 +281,15 @@ impl<'a> Untimed<'a> {
         }
         while self.ftl.blocks.free_in(domain) <= self.ftl.gc.stop_above {
             let Some(victim) = self.ftl.gc_pick_victim(domain) else { return };
-            self.empty(victim, domain, Writer::Gc);
+            self.empty(victim, domain, Task::Gc);
         }
         if self.now.is_some() {
-            self.level(domain);
+            self.go_on(domain);
         }
     }
 
     /// Moves the data of a full block to where `writer` writes, and erases it.
-    pub fn empty(&mut self, victim: BlockId, domain: u32, writer: Writer) {
+    pub fn empty(&mut self, victim: BlockId, domain: u32, writer: Task) {
         self.ftl.blocks.choose(victim);
         let first = victim.0 * self.ftl.slots_per_block;
         let run = self.ftl.slots_per_page;
@@ -321,7 +319,7 @@ impl<'a> Untimed<'a> {
         self.moving = moving;
         self.ftl.blocks.free(victim);
         if let Some(now) = self.now {
-            self.wear(now, victim, domain);
+            self.erased(now, victim, domain);
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::io::{self, Read, Write};
 
-use super::{BlockState, Ftl, Writer};
+use super::{BlockState, Ftl};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use crate::sched::Task;
 
 /// Pages whose physical side is fetched ahead of its use.
 const AHEAD: usize = 32;
@@ -80,11 +81,11 @@ impl Ftl {
             if error.kind() == io::ErrorKind::InvalidData { damaged("block states") } else { error }
         })?;
         let count = read_words(input, 1)?[0] as usize;
-        if !count.is_multiple_of(4) || count > Writer::ALL.len() * 4 * self.blocks.len() as usize {
+        if !count.is_multiple_of(4) || count > Task::ALL.len() * 4 * self.blocks.len() as usize {
             return Err(damaged("write points"));
         }
         for point in read_words(input, count)?.chunks_exact(4) {
-            let writer = *Writer::ALL.get(point[0] as usize).ok_or_else(|| damaged("write points"))?;
+            let writer = *Task::ALL.get(point[0] as usize).ok_or_else(|| damaged("write points"))?;
             let [chip, block, page] = [point[1], point[2], point[3]];
             let is_open = block < self.blocks.len() && self.blocks.state(BlockId(block)) == BlockState::Open;
             if !is_open || self.blocks.chip(BlockId(block)) != chip || page >= self.pages_per_block {

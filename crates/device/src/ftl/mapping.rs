@@ -5,7 +5,7 @@ use flashkeel_engine::{Cause, Time};
 use super::{Entry, Ftl, LPNS_PER_MAP_PAGE, MapCache, Waiter};
 use crate::address::{Home, Lpn, NONE};
 use crate::machine::Machine;
-use crate::sched::{Operation, Purpose, Task};
+use crate::sched::{Activity, Operation, Task};
 
 impl Ftl {
     /// The LPN under which a map page is itself mapped.
@@ -89,8 +89,13 @@ impl Ftl {
         };
         let block = self.block_of(ppn);
         self.blocks.begin_read(block);
-        let id =
-            machine.dispatcher.operations.create(now, Purpose::MapRead, task, self.index, Cause::Controller);
+        let id = machine.dispatcher.operations.create(
+            now,
+            Activity::Map.read(),
+            task,
+            self.index,
+            Cause::Controller,
+        );
         let operation = &mut machine.dispatcher.operations[id];
         self.aim(operation, ppn.0 / self.slots_per_page);
         operation.slots = 1;
@@ -132,7 +137,8 @@ impl Ftl {
             self.entries.push(lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
             if lane.len == self.slots_per_page {
                 let mut lane = std::mem::replace(lane, super::Lane::EMPTY);
-                let id = self.form(now, &mut lane, self.slots_per_page, Purpose::MapWrite, domain, machine);
+                let id =
+                    self.form(now, &mut lane, self.slots_per_page, Activity::Map.program(), domain, machine);
                 machine.generate(now, id);
             }
         }

@@ -3,6 +3,7 @@
 
 mod aging;
 pub mod allocation;
+mod background;
 mod bits;
 mod blocks;
 mod copies;
@@ -22,16 +23,34 @@ mod programs;
 pub mod read_path;
 pub mod redundancy;
 mod relocation;
-mod scrub;
 pub mod slc;
 mod updates;
-mod wear_levelling;
+
+macro_rules! modules {
+    (
+        tasks { $(
+            $(#[$($task_doc:tt)*])* $Task:ident = $label:literal {
+                operations { $($operations:tt)* }
+                weight { $($weight:tt)* }
+                share { $($share:tt)* }
+                work { $($Work:ident $(in $module:ident)?)? }
+            }
+        )+ }
+        others { $($others:tt)* }
+    ) => {
+        $($($(mod $module;)?)?)+
+    };
+}
+
+tasks!(modules);
 
 use std::collections::VecDeque;
 
 pub(crate) use aging::Aging;
 pub use allocation::AllocationConfig;
 use allocation::Spread;
+pub(crate) use background::Gauge;
+use background::Tasks;
 pub(crate) use bits::Bits;
 pub use blocks::{BlockState, Blocks};
 use divisor::Divisor;
@@ -44,22 +63,20 @@ pub use gc::GcConfig;
 pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
 pub(crate) use pages::{Page, Pages};
-pub(crate) use points::{Points, Reserves, Writer};
+pub(crate) use points::{Points, Reserves};
 pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
 pub(crate) use redundancy::{StaticStripes, Stripes, UpdateConfig};
-pub(crate) use relocation::Mover;
 use relocation::Relocation;
-use scrub::Scrub;
 pub use scrub::ScrubConfig;
 pub use slc::SlcConfig;
-use wear_levelling::WearLevelling;
 pub use wear_levelling::WearLevellingConfig;
 
 use crate::address::{BlockId, ChipId, Home, Lpn, NONE, Ppn};
 use crate::config::Layout;
 use crate::flash::BlockWear;
-use crate::sched::{Operation, OperationId, Signals, Task};
+use crate::sched::tasks::tasks;
+use crate::sched::{Operation, OperationId};
 use ecc_check::EccCheck;
 use updates::Updates;
 
@@ -111,8 +128,7 @@ pub(crate) struct Ftl {
     stalled_map: Vec<VecDeque<OperationId>>,
     pub gc: gc::Gc,
     slc: Option<slc::Slc>,
-    scrub: Scrub,
-    wear_levelling: WearLevelling,
+    tasks: Tasks,
     relocation: Relocation,
     /// Entries of the program that finished last.
     pub finished: Vec<Entry>,
@@ -180,17 +196,10 @@ impl Ftl {
                 partition.chips,
                 1 << layout.partition_bits.len(),
             ),
-            scrub: Scrub::new(layout),
-            wear_levelling: WearLevelling::new(layout),
-            relocation: Relocation::new(
-                domains,
-                geometry.slots_per_page,
-                [
-                    layout.gc.pages_in_flight,
-                    layout.scrub.pages_in_flight,
-                    layout.wear_levelling.pages_in_flight,
-                ],
-            ),
+            tasks: Tasks::new(layout),
+            relocation: Relocation::new(domains, geometry.slots_per_page, |task| {
+                Self::pages_in_flight(layout, task)
+            }),
             finished: Vec::new(),
         }
     }
@@ -200,20 +209,6 @@ impl Ftl {
     pub fn rest(&mut self, layout: &Layout, seed: u64) {
         self.gc = gc::Gc::new(layout, self.index, seed);
         self.points.rest();
-    }
-
-    /// What the share controller wants to know.
-    pub fn signals(&self) -> Signals {
-        let mut signals = Signals {
-            host_stalled: self.stalled_host.iter().any(|stalled| !stalled.is_empty()),
-            ..Signals::default()
-        };
-        signals.set(Task::Gc, self.gc_is_active(), self.gc_shortfall());
-        let is_at_work = |mover| self.relocation[mover].is_at_work();
-        signals.set(Task::Scrub, is_at_work(Mover::Scrub), self.scrub_excess());
-        let excess = self.wear_levelling_excess();
-        signals.set(Task::WearLevelling, is_at_work(Mover::WearLevelling), excess);
-        signals
     }
 
     /// The domain in which a logical page stays.

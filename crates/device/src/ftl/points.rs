@@ -3,36 +3,13 @@
 use crate::address::{BlockId, NONE};
 
 use super::Blocks;
-
-/// Who fills a block. Each writer has blocks of its own, so that data of
-/// different lifetimes do not mix and pages of a block are programmed in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Writer {
-    /// Host data.
-    Host,
-    /// Map pages.
-    Map,
-    /// Data moved by garbage collection.
-    Gc,
-    /// Data moved by read scrubbing.
-    Scrub,
-    /// Data moved by wear levelling, into blocks of its choice.
-    WearLevelling,
-}
-
-impl Writer {
-    const COUNT: usize = 5;
-    /// Every writer.
-    pub const ALL: [Writer; Writer::COUNT] =
-        [Writer::Host, Writer::Map, Writer::Gc, Writer::Scrub, Writer::WearLevelling];
-}
+use crate::sched::Task;
 
 /// Free blocks of a domain that each writer must leave to those after it:
 /// garbage collection needs room to move data into, and map pages come before
-/// host data because garbage collection may need them. Scrubbing and wear
-/// levelling gain no space in the end, so they leave what the host leaves: they
-/// may have to wait for garbage collection, which never waits for them.
+/// host data because garbage collection may need them. Other tasks gain no space
+/// in the end, so they leave what the host leaves: they may have to wait for
+/// garbage collection, which never waits for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Reserves {
     /// Blocks the host leaves: as many as garbage collection empties at the
@@ -46,11 +23,11 @@ pub struct Reserves {
 
 impl Reserves {
     /// What `writer` leaves at least.
-    pub fn of(&self, writer: Writer) -> u32 {
+    pub fn of(&self, writer: Task) -> u32 {
         match writer {
-            Writer::Host | Writer::Scrub | Writer::WearLevelling => self.host,
-            Writer::Map => self.map,
-            Writer::Gc => 0,
+            Task::Map => self.map,
+            Task::Gc => 0,
+            _ => self.host,
         }
     }
 }
@@ -79,10 +56,10 @@ const CLOSED: Point = Point { block: NONE, next_page: 0 };
 /// The write points of one partition.
 #[derive(Clone, Debug)]
 pub struct Points {
-    points: [Vec<Point>; Writer::COUNT],
+    points: [Vec<Point>; Task::COUNT],
     /// Each domain's chips, neighbours on different channels.
     order: Vec<Vec<u32>>,
-    cursors: [Vec<usize>; Writer::COUNT],
+    cursors: [Vec<usize>; Task::COUNT],
     pages_per_block: u32,
     reserves: Reserves,
 }
@@ -120,7 +97,7 @@ impl Points {
     #[inline]
     pub fn allocate(
         &mut self,
-        writer: Writer,
+        writer: Task,
         domain: u32,
         keep: u32,
         blocks: &mut Blocks,
@@ -165,7 +142,7 @@ impl Points {
     }
 
     /// Allocates the next page of an open block to something else than data.
-    pub fn skip(&mut self, writer: Writer, blocks: &mut Blocks, block: BlockId) {
+    pub fn skip(&mut self, writer: Task, blocks: &mut Blocks, block: BlockId) {
         let point = &mut self.points[writer as usize][blocks.chip(block) as usize];
         debug_assert_eq!(point.block, block.0);
         blocks.begin_program(block);
@@ -177,12 +154,12 @@ impl Points {
 
     /// Whether the last page of `block` has been allocated.
     #[inline]
-    pub fn is_exhausted(&self, writer: Writer, chip: u32, block: BlockId) -> bool {
+    pub fn is_exhausted(&self, writer: Task, chip: u32, block: BlockId) -> bool {
         self.points[writer as usize][chip as usize].block != block.0
     }
 
     /// Pages left in the open blocks of `writer` in `domain`.
-    pub fn room(&self, writer: Writer, domain: u32) -> u32 {
+    pub fn room(&self, writer: Task, domain: u32) -> u32 {
         let points = &self.points[writer as usize];
         let open = self.order[domain as usize].iter().map(|&chip| points[chip as usize]);
         open.filter(|point| point.block != NONE).map(|point| self.pages_per_block - point.next_page).sum()
@@ -190,7 +167,7 @@ impl Points {
 
     /// Pages left in every open block of the partition.
     pub fn room_total(&self) -> u32 {
-        Writer::ALL
+        Task::ALL
             .iter()
             .flat_map(|&writer| (0..self.order.len() as u32).map(move |domain| (writer, domain)))
             .map(|(writer, domain)| self.room(writer, domain))
@@ -203,13 +180,13 @@ impl Points {
     }
 
     /// Opens a block that is taken already, at its next page.
-    pub fn reopen(&mut self, writer: Writer, chip: u32, block: BlockId, next_page: u32) {
+    pub fn reopen(&mut self, writer: Task, chip: u32, block: BlockId, next_page: u32) {
         self.points[writer as usize][chip as usize] = Point { block: block.0, next_page };
     }
 
     /// Open blocks with their next page, as (writer, chip, block, page).
-    pub fn open_blocks(&self) -> impl Iterator<Item = (Writer, u32, BlockId, u32)> + '_ {
-        Writer::ALL.into_iter().flat_map(move |writer| {
+    pub fn open_blocks(&self) -> impl Iterator<Item = (Task, u32, BlockId, u32)> + '_ {
+        Task::ALL.iter().copied().flat_map(move |writer| {
             self.points[writer as usize]
                 .iter()
                 .enumerate()

@@ -3,30 +3,10 @@
 
 use flashkeel_engine::{Cause, Time};
 
-use super::{Ftl, Lane, Mover, Waiter, Writer};
+use super::{Ftl, Lane, Waiter};
 use crate::address::{BlockId, NONE, Ppn};
 use crate::machine::Machine;
-use crate::sched::{Operation, OperationId, Purpose, Task};
-
-const fn writer_of(purpose: Purpose) -> Writer {
-    match purpose {
-        Purpose::HostWrite | Purpose::ParityWrite | Purpose::RestoreProgram => Writer::Host,
-        Purpose::MapWrite => Writer::Map,
-        Purpose::ScrubProgram => Writer::Scrub,
-        Purpose::WearLevellingProgram => Writer::WearLevelling,
-        _ => Writer::Gc,
-    }
-}
-
-const fn task_of(writer: Writer) -> Task {
-    match writer {
-        Writer::Host => Task::Host,
-        Writer::Map => Task::Map,
-        Writer::Gc => Task::Gc,
-        Writer::Scrub => Task::Scrub,
-        Writer::WearLevelling => Task::WearLevelling,
-    }
-}
+use crate::sched::{Activity, Operation, OperationId, Purpose, Task};
 
 impl Ftl {
     /// Makes a program of the first `count` entries of `lane`. It has no
@@ -40,7 +20,7 @@ impl Ftl {
         domain: u32,
         machine: &mut Machine,
     ) -> OperationId {
-        let task = task_of(writer_of(purpose));
+        let task = purpose.activity().task();
         machine.counters.padding_pages += u64::from(self.slots_per_page - count);
         let entries = self.entries.take(lane, count);
         let id = machine.dispatcher.operations.create(now, purpose, task, self.index, Cause::Controller);
@@ -55,20 +35,20 @@ impl Ftl {
     /// lets it wait for a free block.
     pub fn place(&mut self, now: Time, id: OperationId, machine: &mut Machine) {
         let operation = &machine.dispatcher.operations[id];
-        let (purpose, domain) = (operation.purpose, operation.target);
-        let waiting = match purpose {
-            Purpose::HostWrite | Purpose::ParityWrite => !self.stalled_host[domain as usize].is_empty(),
+        let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
+        let waiting = match writer {
+            Task::Host => !self.stalled_host[domain as usize].is_empty(),
             _ => !self.stalled_map[domain as usize].is_empty(),
         };
-        let held = writer_of(purpose) == Writer::Host && self.gc_holds_host(now, domain, machine);
+        let held = writer == Task::Host && self.gc_holds_host(now, domain, machine);
         if held || waiting || !self.try_place(now, id, machine) {
-            self.stall(now, id, purpose, domain, machine);
+            self.stall(now, id, writer, domain, machine);
         }
     }
 
-    fn stall(&mut self, now: Time, id: OperationId, purpose: Purpose, domain: u32, machine: &mut Machine) {
+    fn stall(&mut self, now: Time, id: OperationId, writer: Task, domain: u32, machine: &mut Machine) {
         machine.dispatcher.operations.set_outside(now, id, Cause::NoFreeBlock);
-        if writer_of(purpose) == Writer::Host {
+        if writer == Task::Host {
             machine.counters.free_block_stalls += 1;
             self.stalled_host[domain as usize].push_back(id);
         } else {
@@ -96,14 +76,14 @@ impl Ftl {
     /// Allocates a page for a program in its domain and queues it.
     pub(super) fn try_place(&mut self, now: Time, id: OperationId, machine: &mut Machine) -> bool {
         let operation = &machine.dispatcher.operations[id];
-        let (writer, domain) = (writer_of(operation.purpose), operation.target);
+        let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
         let (stripes, dispatcher) = (self.stripes, &machine.dispatcher);
         let load = |group| dispatcher.load(stripes.member(group, 0));
-        let opened = writer == Writer::WearLevelling && self.open_worn_block(domain);
+        let chosen = self.choose_block(domain, writer);
         let keep = match writer {
-            Writer::Map => self.gc_claim(domain),
-            // Its block is open already, or there is none for it.
-            Writer::WearLevelling => u32::MAX,
+            Task::Map => self.gc_claim(domain),
+            // The block of its choice is open already, or there is none.
+            _ if chosen.is_some() => u32::MAX,
             _ => self.points.reserves().of(writer),
         };
         let Some(place) = self.points.allocate(writer, domain, keep, &mut self.blocks, load) else {
@@ -114,11 +94,11 @@ impl Ftl {
         self.aim(operation, page);
         // The map entries will be wanted when the program is done. Those of the
         // host have just been changed.
-        if writer != Writer::Host {
+        if writer != Task::Host {
             self.prefetch_homes(machine.dispatcher.operations[id].entries);
         }
         let task = machine.dispatcher.operations[id].task;
-        if writer == Writer::Host && self.slc.is_some() {
+        if writer == Task::Host && self.slc.is_some() {
             let slc = self.slc_take(now, machine.dispatcher.operations[id].chip, machine);
             machine.dispatcher.operations[id].slc = slc;
         }
@@ -126,10 +106,10 @@ impl Ftl {
         if self.stripes.is_parity(place.page + 1) {
             self.write_parity(now, writer, task, page + 1, machine);
         }
-        if writer == Writer::Host {
+        if writer == Task::Host {
             self.gc.domains[domain as usize].fruitless = 0;
         }
-        if place.opened || opened {
+        if place.opened || chosen == Some(true) {
             self.gc_check(now, domain, machine);
         }
         true
@@ -137,10 +117,10 @@ impl Ftl {
 
     /// Programs the parity of the stripe whose last data page has just been
     /// queued: through the same request queue, so that it follows that page.
-    fn write_parity(&mut self, now: Time, writer: Writer, task: Task, page: u32, machine: &mut Machine) {
+    fn write_parity(&mut self, now: Time, writer: Task, task: Task, page: u32, machine: &mut Machine) {
         self.points.skip(writer, &mut self.blocks, BlockId(page / self.pages_per_block));
         let operations = &mut machine.dispatcher.operations;
-        let id = operations.create(now, Purpose::ParityWrite, task, self.index, Cause::Controller);
+        let id = operations.create(now, Activity::Parity.program(), task, self.index, Cause::Controller);
         let operation = &mut operations[id];
         self.aim(operation, page);
         operation.slots = self.slots_per_page as u16;
@@ -151,16 +131,10 @@ impl Ftl {
     /// The parity of a stripe has been programmed.
     pub fn parity_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
-        self.page_programmed(now, Writer::ALL[operation.owner as usize], block, machine);
+        self.page_programmed(now, Task::ALL[operation.owner as usize], block, machine);
     }
 
-    pub(super) fn page_programmed(
-        &mut self,
-        now: Time,
-        writer: Writer,
-        block: BlockId,
-        machine: &mut Machine,
-    ) {
+    pub(super) fn page_programmed(&mut self, now: Time, writer: Task, block: BlockId, machine: &mut Machine) {
         let chip = self.blocks.chip(block);
         if self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block)) {
             self.gc_found(now, self.blocks.domain(block), machine);
@@ -171,7 +145,7 @@ impl Ftl {
     /// Installs the pages of a finished program in the map. Its entries are in
     /// `finished` afterwards, for the front to tell its requests.
     pub fn program_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
-        let writer = writer_of(operation.purpose);
+        let writer = operation.purpose.activity().writer();
         let block = BlockId(operation.target / self.pages_per_block);
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         let mut next = operation.entries;
@@ -182,22 +156,22 @@ impl Ftl {
             next = following;
             // Newer than any copy that garbage collection is making of it.
             let is_newest = match writer {
-                Writer::Map => true,
+                Task::Map => true,
                 // The parity covers it, whatever is in the buffer meanwhile.
-                Writer::Host if self.static_stripes.is_some() => true,
+                Task::Host if self.static_stripes.is_some() => true,
                 _ => self.is_current(entry.lpn, entry.from),
             };
             if is_newest {
                 self.install(entry.lpn, entry.from, ppn);
             }
             match writer {
-                Writer::Host => {
+                Task::Host => {
                     self.data_programmed(id, ppn);
                     self.finished.push(entry);
                     self.change_map(now, entry.lpn, None, Task::Map, machine);
                 }
-                Writer::Map => self.map_page_written(entry.lpn),
-                Writer::Gc | Writer::Scrub | Writer::WearLevelling => {
+                Task::Map => self.map_page_written(entry.lpn),
+                _ => {
                     let mover = self.relocation.jobs[entry.owner as usize].mover;
                     self.relocation[mover].moving -= 1;
                     machine.counters.moved_pages += u64::from(is_newest);
@@ -208,7 +182,7 @@ impl Ftl {
                     let is_data = entry.lpn.0 < self.lpns;
                     if !is_newest
                         || !is_data
-                        || self.change_map(now, entry.lpn, Some(waiter), task_of(writer), machine)
+                        || self.change_map(now, entry.lpn, Some(waiter), writer, machine)
                     {
                         self.copy_done(now, entry.owner, machine);
                     }
@@ -218,11 +192,9 @@ impl Ftl {
         }
         self.page_programmed(now, writer, block, machine);
         match writer {
-            Writer::Host => {}
-            Writer::Map => self.evict(now, machine),
-            Writer::Gc => self.moved(now, Mover::Gc, machine),
-            Writer::Scrub => self.moved(now, Mover::Scrub, machine),
-            Writer::WearLevelling => self.moved(now, Mover::WearLevelling, machine),
+            Task::Host => {}
+            Task::Map => self.evict(now, machine),
+            mover => self.moved(now, mover, machine),
         }
     }
 

@@ -5,10 +5,12 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BlockState, Ftl, Mover};
+use super::background::{Background, Gauge};
+use super::{BlockState, Ftl};
 use crate::address::BlockId;
 use crate::config::Layout;
 use crate::machine::Machine;
+use crate::sched::{Activity, Task};
 
 /// When and how fast blocks are scrubbed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +76,7 @@ const MOST_READS: u32 = 1 << 24;
 
 /// The scrubbing task of one partition.
 #[derive(Clone, Debug)]
-pub(crate) struct Scrub {
+pub(in crate::ftl) struct Scrub {
     /// Thresholds of a block's read count.
     start_above: u32,
     stop_below: u32,
@@ -98,11 +100,50 @@ impl Scrub {
     }
 }
 
+impl Background for Scrub {
+    const ACTIVITY: Activity = Activity::Scrub;
+    const EMPTIES_BLOCKS: bool = true;
+    const GAUGES: &'static [Gauge] =
+        &[Gauge { name: "scrub_blocks_due", read: Ftl::scrub_blocks_due, is_largest: false }];
+
+    fn error(ftl: &Ftl) -> u32 {
+        ftl.scrub_excess()
+    }
+
+    fn pages_in_flight(layout: &Layout) -> u32 {
+        layout.scrub.pages_in_flight
+    }
+
+    #[inline]
+    fn wants_victim(ftl: &Ftl) -> bool {
+        let scrub = &ftl.tasks.scrub;
+        scrub.active && ftl.relocation[Task::Scrub].jobs() < scrub.max_jobs
+    }
+
+    /// Chooses the most read blocks while there is room to move their pages.
+    fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        while Self::wants_victim(ftl) {
+            let most_read = ftl.blocks.most_read();
+            let stop_below = ftl.tasks.scrub.stop_below;
+            let Some(block) = most_read.filter(|&block| ftl.blocks.read_count(block) >= stop_below) else {
+                ftl.tasks.scrub.active = false;
+                return;
+            };
+            let domain = ftl.blocks.domain(block);
+            if !ftl.has_spare_block(domain) {
+                // Tried again when a block has become free.
+                return;
+            }
+            ftl.start_job(now, Task::Scrub, domain, block, machine);
+        }
+    }
+}
+
 impl Ftl {
     /// A block's read count, or state, has changed: scrubbing may be due.
     #[inline]
     pub(super) fn scrub_check(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
-        if self.blocks.read_count(block) > self.scrub.start_above {
+        if self.blocks.read_count(block) > self.tasks.scrub.start_above {
             self.scrub_start(now, block, machine);
         }
     }
@@ -110,51 +151,27 @@ impl Ftl {
     #[cold]
     fn scrub_start(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
         // Others cannot be emptied now, or are being.
-        if !self.scrub.active && self.blocks.state(block) == BlockState::Full {
-            self.scrub.active = true;
-            self.wake(now, Mover::Scrub, machine);
+        if !self.tasks.scrub.active && self.blocks.state(block) == BlockState::Full {
+            self.tasks.scrub.active = true;
+            self.wake(now, Task::Scrub, machine);
         }
     }
 
     /// Reads by which the most read block is above the start threshold
     /// (AutoSSD, §3.3), or 0 at rest.
-    pub(super) fn scrub_excess(&self) -> u32 {
-        if !self.scrub.active {
+    fn scrub_excess(&self) -> u32 {
+        if !self.tasks.scrub.active {
             return 0;
         }
-        self.blocks.max_read_count().saturating_sub(self.scrub.start_above)
+        self.blocks.max_read_count().saturating_sub(self.tasks.scrub.start_above)
     }
 
     /// Blocks, counted chip by chip, that scrubbing has to rewrite before it
     /// stops.
-    pub fn scrub_blocks_due(&self) -> u32 {
-        if !self.scrub.active {
+    fn scrub_blocks_due(&self) -> u32 {
+        if !self.tasks.scrub.active {
             return 0;
         }
-        self.blocks.read_at_least(self.scrub.stop_below)
-    }
-
-    #[inline]
-    pub(super) fn scrub_wants_victim(&self) -> bool {
-        self.scrub.active && self.relocation[Mover::Scrub].jobs() < self.scrub.max_jobs
-    }
-
-    /// Chooses the most read blocks while there is room to move their pages.
-    pub(super) fn scrub_start_jobs(&mut self, now: Time, machine: &mut Machine) {
-        while self.scrub_wants_victim() {
-            let most_read = self.blocks.most_read();
-            let Some(block) =
-                most_read.filter(|&block| self.blocks.read_count(block) >= self.scrub.stop_below)
-            else {
-                self.scrub.active = false;
-                return;
-            };
-            let domain = self.blocks.domain(block);
-            if !self.has_spare_block(domain) {
-                // Tried again when a block has become free.
-                return;
-            }
-            self.start_job(now, Mover::Scrub, domain, block, machine);
-        }
+        self.blocks.read_at_least(self.tasks.scrub.stop_below)
     }
 }

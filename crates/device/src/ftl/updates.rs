@@ -11,7 +11,7 @@ use super::redundancy::update::Way;
 use super::{Entry, Ftl, Lane};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::machine::Machine;
-use crate::sched::{Operation, OperationId, Purpose, Task};
+use crate::sched::{Activity, Operation, OperationId, Task};
 
 /// One update under way.
 #[derive(Clone, Debug)]
@@ -95,7 +95,8 @@ impl Ftl {
         for &page in &pages {
             self.begin_read(page);
             let operations = &mut machine.dispatcher.operations;
-            let id = operations.create(now, Purpose::ParityRead, Task::Host, self.index, Cause::Controller);
+            let id =
+                operations.create(now, Activity::Parity.read(), Task::Host, self.index, Cause::Controller);
             let operation = &mut operations[id];
             self.aim(operation, page);
             operation.slots = self.slots_per_page as u16;
@@ -124,7 +125,7 @@ impl Ftl {
             slots &= slots - 1;
         }
         let domain = stripes.chip_of(stripes.parity(stripe, 0));
-        let id = self.form(now, &mut lane, count, Purpose::ParityWrite, domain, machine);
+        let id = self.form(now, &mut lane, count, Activity::Parity.program(), domain, machine);
         self.add_to_update(index, id, machine);
     }
 
@@ -210,7 +211,7 @@ impl Ftl {
             ppn.0 += 1;
             next = following;
         }
-        self.page_programmed(now, super::Writer::Host, block, machine);
+        self.page_programmed(now, Task::Host, block, machine);
     }
 
     /// A program of an update, data or parity, is done; the stripe, if it was

@@ -6,10 +6,12 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ftl, Mover, Writer};
+use super::Ftl;
+use super::background::{Background, Gauge};
 use crate::address::BlockId;
 use crate::config::Layout;
 use crate::machine::Machine;
+use crate::sched::{Activity, Task};
 
 /// When wear is levelled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +61,7 @@ struct Domain {
 
 /// The wear levelling task of one partition.
 #[derive(Clone, Debug)]
-pub(crate) struct WearLevelling {
+pub(in crate::ftl) struct WearLevelling {
     threshold: u32,
     domains: Vec<Domain>,
 }
@@ -76,19 +78,64 @@ impl WearLevelling {
     }
 }
 
+impl Background for WearLevelling {
+    const ACTIVITY: Activity = Activity::WearLevelling;
+    const EMPTIES_BLOCKS: bool = true;
+    const GAUGES: &'static [Gauge] =
+        &[Gauge { name: "erase_count_spread", read: Ftl::erase_count_spread, is_largest: true }];
+
+    fn error(ftl: &Ftl) -> u32 {
+        ftl.wear_levelling_excess()
+    }
+
+    fn pages_in_flight(layout: &Layout) -> u32 {
+        layout.wear_levelling.pages_in_flight
+    }
+
+    #[inline]
+    fn wants_victim(ftl: &Ftl) -> bool {
+        ftl.tasks.wear_levelling.domains.iter().any(|domain| domain.due)
+            && ftl.relocation[Task::WearLevelling].jobs() == 0
+    }
+
+    fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        for domain in 0..ftl.domains {
+            if ftl.relocation[Task::WearLevelling].jobs() > 0 {
+                return;
+            }
+            if let Some(block) = ftl.wear_levelling_next(domain) {
+                ftl.start_job(now, Task::WearLevelling, domain, block, machine);
+            }
+        }
+    }
+
+    fn next_untimed(ftl: &mut Ftl, domain: u32) -> Option<BlockId> {
+        ftl.wear_levelling_next(domain)
+    }
+
+    fn choose_block(ftl: &mut Ftl, domain: u32) -> Option<bool> {
+        Some(ftl.open_worn_block(domain))
+    }
+
+    #[inline]
+    fn erased(ftl: &mut Ftl, domain: u32, block: BlockId) {
+        ftl.wear_levelling_check(domain, block);
+    }
+}
+
 impl Ftl {
     /// `block` of `domain` has been erased: it may be worn too much for what
     /// the host writes.
     #[inline]
-    pub(super) fn wear_levelling_check(&mut self, domain: u32, block: BlockId) {
+    fn wear_levelling_check(&mut self, domain: u32, block: BlockId) {
         let erases = self.blocks.erase_count(block);
-        let state = &mut self.wear_levelling.domains[domain as usize];
-        if erases.saturating_sub(state.least_erased) <= self.wear_levelling.threshold {
+        let state = &mut self.tasks.wear_levelling.domains[domain as usize];
+        if erases.saturating_sub(state.least_erased) <= self.tasks.wear_levelling.threshold {
             return;
         }
         state.least_erased = self.blocks.erase_range(domain).0;
         if !state.due && self.worn_pair(domain).is_some() {
-            self.wear_levelling.domains[domain as usize].due = true;
+            self.tasks.wear_levelling.domains[domain as usize].due = true;
         }
     }
 
@@ -100,12 +147,12 @@ impl Ftl {
             (self.blocks.least_worn_cold(domain)?, self.blocks.most_worn_free(domain)?);
         let erases = |block| self.blocks.erase_count(block);
         let ahead = erases(most_worn).saturating_sub(erases(coldest));
-        (ahead > self.wear_levelling.threshold).then_some(coldest)
+        (ahead > self.tasks.wear_levelling.threshold).then_some(coldest)
     }
 
     /// Erases by which the most worn block is ahead of the least worn one of
     /// the same domain.
-    pub fn erase_count_spread(&self) -> u32 {
+    fn erase_count_spread(&self) -> u32 {
         (0..self.domains).map(|domain| self.spread_in(domain)).max().unwrap_or(0)
     }
 
@@ -115,44 +162,26 @@ impl Ftl {
     }
 
     /// Erases by which that is above the threshold, in the worst domain at work.
-    pub(super) fn wear_levelling_excess(&self) -> u32 {
-        let due = (0..self.domains).filter(|&domain| self.wear_levelling.domains[domain as usize].due);
+    fn wear_levelling_excess(&self) -> u32 {
+        let due = (0..self.domains).filter(|&domain| self.tasks.wear_levelling.domains[domain as usize].due);
         let spread = due.map(|domain| self.spread_in(domain)).max().unwrap_or(0);
-        spread.saturating_sub(self.wear_levelling.threshold)
-    }
-
-    #[inline]
-    pub(super) fn wear_levelling_wants_victim(&self) -> bool {
-        self.wear_levelling.domains.iter().any(|domain| domain.due)
-            && self.relocation[Mover::WearLevelling].jobs() == 0
-    }
-
-    /// Chooses a full block to change places, if there is room for its pages.
-    pub(super) fn wear_levelling_start_job(&mut self, now: Time, machine: &mut Machine) {
-        for domain in 0..self.domains {
-            if self.relocation[Mover::WearLevelling].jobs() > 0 {
-                return;
-            }
-            if let Some(block) = self.wear_levelling_next(domain) {
-                self.start_job(now, Mover::WearLevelling, domain, block, machine);
-            }
-        }
+        spread.saturating_sub(self.tasks.wear_levelling.threshold)
     }
 
     /// The full block of `domain` that is to change places now, if any.
-    pub(super) fn wear_levelling_next(&mut self, domain: u32) -> Option<BlockId> {
-        if !self.wear_levelling.domains[domain as usize].due || !self.has_spare_block(domain) {
+    fn wear_levelling_next(&mut self, domain: u32) -> Option<BlockId> {
+        if !self.tasks.wear_levelling.domains[domain as usize].due || !self.has_spare_block(domain) {
             return None;
         }
         let block = self.worn_pair(domain);
-        self.wear_levelling.domains[domain as usize].due = block.is_some();
+        self.tasks.wear_levelling.domains[domain as usize].due = block.is_some();
         block
     }
 
     /// Opens the most worn free block of `domain` for the data that wear
     /// levelling moves, if there is none open; whether it did.
-    pub(super) fn open_worn_block(&mut self, domain: u32) -> bool {
-        let writer = Writer::WearLevelling;
+    fn open_worn_block(&mut self, domain: u32) -> bool {
+        let writer = Task::WearLevelling;
         if self.points.room(writer, domain) > 0 || !self.has_spare_block(domain) {
             return false;
         }

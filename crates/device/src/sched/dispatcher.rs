@@ -2,7 +2,7 @@
 
 use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
 
-use super::activity::{Activity, Interval};
+use super::chip_log::{ChipLog, Interval};
 use super::held::Held;
 use super::operation::Stage;
 use super::queue::{ChipQueue, Pending};
@@ -34,7 +34,7 @@ pub struct Dispatcher {
     held_cursor: usize,
     arrivals: u64,
     /// Notes what chips do, while somebody wants to see it.
-    pub(super) activity: Option<Box<Activity>>,
+    pub(super) log: Option<Box<ChipLog>>,
 }
 
 impl Dispatcher {
@@ -54,7 +54,7 @@ impl Dispatcher {
             held: Held::new(chips as usize),
             held_cursor: 0,
             arrivals: 0,
-            activity: None,
+            log: None,
         }
     }
 
@@ -67,8 +67,8 @@ impl Dispatcher {
         operation.stage = Stage::Arriving;
         self.arrivals += 1;
         let (chip, task) = (operation.chip, operation.task);
-        if let Some(activity) = &mut self.activity {
-            activity.arrives(now, chip, operation.purpose);
+        if let Some(log) = &mut self.log {
+            log.arrives(now, chip, operation.purpose);
         }
         self.loads[chip.0 as usize] += 1;
         if task == Task::Host {
@@ -125,8 +125,8 @@ impl Dispatcher {
                 return None;
             }
             Step::Done => {
-                if let Some(activity) = &mut self.activity {
-                    activity.rests(now, chip);
+                if let Some(log) = &mut self.log {
+                    log.rests(now, chip);
                 }
             }
             turned @ (Step::Suspended | Step::Resumed) => {
@@ -224,12 +224,12 @@ impl Dispatcher {
 
     /// From now on notes what chips do in a window of time.
     pub fn watch(&mut self, from: Time, to: Time) {
-        self.activity = Some(Box::new(Activity::new(from, to, self.loads.len())));
+        self.log = Some(Box::new(ChipLog::new(from, to, self.loads.len())));
     }
 
     /// What chips have done in the window that is watched.
     pub fn watched(&self) -> &[Interval] {
-        self.activity.as_ref().map_or(&[], |activity| activity.intervals())
+        self.log.as_ref().map_or(&[], |log| log.intervals())
     }
 
     /// The operation times in force.
@@ -345,8 +345,8 @@ impl Dispatcher {
             tracked: operation.tracked,
             slc: operation.slc,
         };
-        if let Some(activity) = &mut self.activity {
-            activity.begins(now, chip, operation.purpose);
+        if let Some(log) = &mut self.log {
+            log.begins(now, chip, operation.purpose);
         }
         self.queues[chip.0 as usize].slot_meter.set_owner(now, Some(job.cause));
         self.array.start(now, chip, job, events);

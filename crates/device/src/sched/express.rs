@@ -7,16 +7,18 @@ use flashkeel_engine::{EventQueue, Time};
 
 use super::operation::Stage;
 use super::queue::Pending;
-use super::{Dispatcher, OperationId, Purpose};
+use super::{Activity, Dispatcher, OperationId};
 use crate::address::ChipId;
-use crate::flash::Step;
+use crate::flash::{Command, Step};
 
 impl Dispatcher {
     /// Whether an arriving operation may go before what is queued for its chip.
     pub(super) fn may_overtake(&self, id: OperationId) -> bool {
         let operation = &self.operations[id];
         let queue = &self.queues[operation.chip.0 as usize];
-        let is_read = matches!(operation.purpose, Purpose::HostRead | Purpose::Rebuild | Purpose::MapRead);
+        let is_waited_for =
+            matches!(operation.purpose.activity(), Activity::Host | Activity::Rebuild | Activity::Map);
+        let is_read = is_waited_for && operation.purpose.command() == Command::Read;
         let first = queue.first_slot().map(|first| self.operations[first].task);
         is_read
             && queue.suspendable > 0
@@ -54,8 +56,8 @@ impl Dispatcher {
             return;
         }
         self.array.suspend(now, chip, events);
-        if let Some(activity) = &mut self.activity {
-            activity.rests(now, chip);
+        if let Some(log) = &mut self.log {
+            log.rests(now, chip);
         }
         queue.overtaken += 1;
         queue.paused = true;
@@ -74,8 +76,8 @@ impl Dispatcher {
             queue.paused = false;
             let first = queue.first_slot().expect("something was suspended");
             self.operations[first].stage = Stage::Running;
-            if let Some(activity) = &mut self.activity {
-                activity.goes_on(now, chip, self.operations[first].purpose);
+            if let Some(log) = &mut self.log {
+                log.goes_on(now, chip, self.operations[first].purpose);
             }
             self.tell_waiting(now, chip);
             self.try_suspend(now, chip, events);

@@ -4,18 +4,21 @@
 //! the controller. A policy decides whose operation takes a free slot. A
 //! request to a busy chip never blocks one to an idle chip.
 
-mod activity;
+mod chip_log;
 mod dispatcher;
 mod express;
 mod held;
 mod operation;
 pub mod policy;
+mod purpose;
 mod queue;
+pub(crate) mod tasks;
 
-pub use activity::{Doing, Interval};
+pub use chip_log::{Doing, Interval};
 pub use dispatcher::Dispatcher;
-pub use operation::{Operation, OperationId, Operations, Purpose, Task};
+pub use operation::{Operation, OperationId, Operations};
 pub use policy::{Arbiter, SchedulerConfig, Signals};
+pub use purpose::{Activity, Purpose, Task};
 
 #[cfg(test)]
 mod tests;

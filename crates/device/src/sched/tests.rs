@@ -99,15 +99,15 @@ fn at_work(tasks: &[(Task, u32)]) -> Signals {
 /// One chip, whose only slot is taken by operation 0 while the others come.
 fn contest(policy: &str) -> Vec<u32> {
     let mut bench = Bench::new(policy.into(), 1);
-    bench.queue(0, Purpose::HostRead, Task::Host);
-    bench.queue(0, Purpose::GcRead, Task::Gc);
-    bench.queue(0, Purpose::HostRead, Task::Host);
-    bench.queue(0, Purpose::MapRead, Task::Map);
-    bench.queue(0, Purpose::GcProgram, Task::Gc);
-    bench.queue(0, Purpose::HostWrite, Task::Host);
-    bench.queue(0, Purpose::WearLevellingRead, Task::WearLevelling);
-    bench.queue(0, Purpose::ScrubRead, Task::Scrub);
-    bench.queue(0, Purpose::GcRead, Task::Gc);
+    bench.queue(0, Activity::Host.read(), Task::Host);
+    bench.queue(0, Activity::Gc.read(), Task::Gc);
+    bench.queue(0, Activity::Host.read(), Task::Host);
+    bench.queue(0, Activity::Map.read(), Task::Map);
+    bench.queue(0, Activity::Gc.program(), Task::Gc);
+    bench.queue(0, Activity::Host.program(), Task::Host);
+    bench.queue(0, Activity::WearLevelling.read(), Task::WearLevelling);
+    bench.queue(0, Activity::Scrub.read(), Task::Scrub);
+    bench.queue(0, Activity::Gc.read(), Task::Gc);
     bench.order()
 }
 
@@ -125,12 +125,12 @@ fn priority_serves_map_host_collection_scrubbing_wear_levelling() {
 fn a_promoted_operation_goes_with_its_new_task_in_order_of_arrival() {
     for (policy, order) in [("priority", [0, 3, 4, 1, 2]), ("fifo", [0, 1, 2, 3, 4])] {
         let mut bench = Bench::new(policy.into(), 1);
-        bench.queue(0, Purpose::HostRead, Task::Host);
-        bench.queue(0, Purpose::GcRead, Task::Gc);
-        bench.queue(0, Purpose::GcRead, Task::Gc);
-        let wanted = bench.add(0, Purpose::MapRead, Task::Gc);
-        bench.queue(0, Purpose::MapRead, Task::Map);
-        let running = bench.add(1, Purpose::MapRead, Task::Gc);
+        bench.queue(0, Activity::Host.read(), Task::Host);
+        bench.queue(0, Activity::Gc.read(), Task::Gc);
+        bench.queue(0, Activity::Gc.read(), Task::Gc);
+        let wanted = bench.add(0, Activity::Map.read(), Task::Gc);
+        bench.queue(0, Activity::Map.read(), Task::Map);
+        let running = bench.add(1, Activity::Map.read(), Task::Gc);
         for id in [wanted, running, wanted] {
             bench.dispatcher.promote(bench.now, id, Task::Map, &mut bench.events);
         }
@@ -143,9 +143,9 @@ fn a_promoted_operation_goes_with_its_new_task_in_order_of_arrival() {
 #[test]
 fn a_promoted_operation_leaves_the_limit_of_its_former_task() {
     let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.0}), 4);
-    bench.queue(0, Purpose::Erase, Task::Gc);
-    bench.queue(1, Purpose::GcRead, Task::Gc);
-    let wanted = bench.add(1, Purpose::MapRead, Task::Gc);
+    bench.queue(0, Activity::Gc.erase(), Task::Gc);
+    bench.queue(1, Activity::Gc.read(), Task::Gc);
+    let wanted = bench.add(1, Activity::Map.read(), Task::Gc);
     assert_eq!(bench.outstanding(Task::Gc), 1);
     bench.dispatcher.promote(bench.now, wanted, Task::Map, &mut bench.events);
     assert_eq!((bench.outstanding(Task::Gc), bench.outstanding(Task::Map)), (1, 1));
@@ -157,9 +157,9 @@ fn a_promoted_operation_leaves_the_limit_of_its_former_task() {
 fn a_busy_chip_holds_up_no_other() {
     for policy in ["fifo", "priority", "fair", "debit"] {
         let mut bench = Bench::new(policy.into(), 1);
-        bench.queue(0, Purpose::Erase, Task::Gc);
-        bench.queue(0, Purpose::HostRead, Task::Host);
-        bench.queue(1, Purpose::HostRead, Task::Host);
+        bench.queue(0, Activity::Gc.erase(), Task::Gc);
+        bench.queue(0, Activity::Host.read(), Task::Host);
+        bench.queue(1, Activity::Host.read(), Task::Host);
         assert_eq!(bench.order(), [2, 0, 1], "{policy}");
     }
 }
@@ -168,13 +168,13 @@ fn a_busy_chip_holds_up_no_other() {
 fn fair_divides_chip_time_by_weight_whatever_operations_cost() {
     let mut bench = Bench::new(serde_json::json!({"policy": "fair", "host": 4, "map": 2, "gc": 1}), 1);
     for _ in 0..20_000 {
-        bench.queue(0, Purpose::HostRead, Task::Host);
+        bench.queue(0, Activity::Host.read(), Task::Host);
     }
     for _ in 0..2_000 {
-        bench.queue(0, Purpose::MapWrite, Task::Map);
+        bench.queue(0, Activity::Map.program(), Task::Map);
     }
     for _ in 0..200 {
-        bench.queue(0, Purpose::Erase, Task::Gc);
+        bench.queue(0, Activity::Gc.erase(), Task::Gc);
     }
     let mut spent = [0.0; Task::COUNT];
     while bench.now < Time(800_000_000) {
@@ -193,13 +193,13 @@ fn fair_divides_chip_time_by_weight_whatever_operations_cost() {
 fn fair_saves_nothing_up_for_a_task_that_was_away() {
     let mut bench = Bench::new("fair".into(), 1);
     for _ in 0..50 {
-        bench.queue(0, Purpose::HostRead, Task::Host);
+        bench.queue(0, Activity::Host.read(), Task::Host);
     }
     for _ in 0..20 {
         bench.next();
     }
     for _ in 0..10 {
-        bench.queue(0, Purpose::GcRead, Task::Gc);
+        bench.queue(0, Activity::Gc.read(), Task::Gc);
     }
     let gc = (0..10).filter(|_| bench.next().is_some_and(|(_, task, _)| task == Task::Gc)).count();
     assert!((4..=6).contains(&gc), "{gc} of 10 operations were the newcomer's");
@@ -215,9 +215,9 @@ fn debit_never_exceeds_its_limits_and_reaches_them() {
     for _ in 0..2_000 {
         let chip = stream.below(4) as u32;
         match stream.below(5) {
-            0..3 => bench.queue(chip, Purpose::HostRead, Task::Host),
-            3 => bench.queue(chip, Purpose::MapRead, Task::Map),
-            _ => bench.queue(chip, Purpose::GcProgram, Task::Gc),
+            0..3 => bench.queue(chip, Activity::Host.read(), Task::Host),
+            3 => bench.queue(chip, Activity::Map.read(), Task::Map),
+            _ => bench.queue(chip, Activity::Gc.program(), Task::Gc),
         }
     }
     let mut most = [0; Task::COUNT];
@@ -239,7 +239,7 @@ fn debit_never_exceeds_its_limits_and_reaches_them() {
 fn debit_leaves_the_host_everything_while_collection_rests() {
     let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 0.5}), 4);
     for index in 0..64 {
-        bench.queue(index % 4, Purpose::HostRead, Task::Host);
+        bench.queue(index % 4, Activity::Host.read(), Task::Host);
     }
     assert_eq!(bench.outstanding(Task::Host), 16);
 }
@@ -250,7 +250,7 @@ fn a_task_at_its_limit_is_held_by_the_scheduler() {
     let mut bench = Bench::new(serde_json::json!({"policy": "debit", "gc_static": 1.0}), 4);
     bench.control(at_work(&[(Task::Gc, 0)]));
     for chip in 0..3 {
-        bench.queue(chip, Purpose::HostRead, Task::Host);
+        bench.queue(chip, Activity::Host.read(), Task::Host);
     }
     for number in 0..3u64 {
         let (owner, _, id) = bench.next().expect("an operation");
@@ -340,10 +340,10 @@ fn an_active_task_may_always_have_one_operation_outstanding() {
     let mut bench = Bench::new(settings, 4);
     bench.control(at_work(&[(Task::Gc, 100), (Task::Scrub, 0), (Task::WearLevelling, 0)]));
     let tasks = [
-        (Task::Host, Purpose::HostRead, 1),
-        (Task::Gc, Purpose::GcRead, 16),
-        (Task::Scrub, Purpose::ScrubRead, 1),
-        (Task::WearLevelling, Purpose::WearLevellingRead, 1),
+        (Task::Host, Activity::Host.read(), 1),
+        (Task::Gc, Activity::Gc.read(), 16),
+        (Task::Scrub, Activity::Scrub.read(), 1),
+        (Task::WearLevelling, Activity::WearLevelling.read(), 1),
     ];
     for (task, purpose, limit) in tasks {
         let mut alone = Bench { created: 0, ..bench };
@@ -360,7 +360,7 @@ fn debit_chooses_in_favour_of_the_smaller_debit() {
     let settings = config(serde_json::json!({"policy": "debit", "gc_static": 0.25}));
     let mut operations = Operations::default();
     let mut queue = ChipQueue::new();
-    for (purpose, task) in [(Purpose::HostRead, Task::Host), (Purpose::GcRead, Task::Gc)] {
+    for (purpose, task) in [(Activity::Host.read(), Task::Host), (Activity::Gc.read(), Task::Gc)] {
         let id = operations.create(Time::ZERO, purpose, task, 0, Cause::Controller);
         queue.push(&mut operations, id);
     }

@@ -7,7 +7,7 @@ use crate::address::{BlockId, LOGICAL_PAGE_BYTES};
 use crate::config::Layout;
 use crate::counters::{Counters, Report};
 use crate::flash::Endurance;
-use crate::ftl::Ftl;
+use crate::ftl::{Ftl, Gauge};
 use crate::machine::Machine;
 use crate::sched::{Interval, Task};
 
@@ -40,19 +40,14 @@ impl Ssd {
 
     /// Names of the gauges, in order.
     pub fn gauge_names() -> Vec<String> {
-        let names = [
-            "free_blocks",
-            "gc_active",
-            "buffered_pages",
-            "requests_in_device",
-            "max_read_count",
-            "scrub_active",
-            "scrub_blocks_due",
-            "wear_levelling_active",
-            "erase_count_spread",
-        ];
+        // Garbage collection, which every device has, stands among the first.
+        let names = ["free_blocks", "gc_active", "buffered_pages", "requests_in_device", "max_read_count"];
+        let of_task = |task: Task| {
+            let active = std::iter::once(format!("{}_active", task.label()));
+            active.chain(Ftl::gauges_of(task).iter().map(|gauge| gauge.name.into()))
+        };
         let shares = Task::ALL.iter().map(|task| format!("share_{}_ppm", task.label()));
-        names.into_iter().map(String::from).chain(shares).collect()
+        names.into_iter().map(String::from).chain(gauged_tasks().flat_map(of_task)).chain(shares).collect()
     }
 
     /// Reads the gauges into `values`, in the order of
@@ -70,12 +65,16 @@ impl Ssd {
         values.push(self.requests.len() as u64);
         let counts = self.partitions.iter().map(|partition| partition.ftl.blocks.max_read_count());
         values.push(u64::from(counts.max().unwrap_or(0)));
-        values.push(is_active(Task::Scrub));
-        values.push(sum(|partition| u64::from(partition.ftl.scrub_blocks_due())));
-        values.push(is_active(Task::WearLevelling));
-        let spreads = self.partitions.iter().map(|partition| partition.ftl.erase_count_spread());
-        values.push(u64::from(spreads.max().unwrap_or(0)));
+        for task in gauged_tasks() {
+            values.push(is_active(task));
+            values.extend(Ftl::gauges_of(task).iter().map(|gauge| self.gauge(gauge)));
+        }
         values.extend(self.machine.dispatcher.arbiter().shares_ppm());
+    }
+
+    fn gauge(&self, gauge: &Gauge) -> u64 {
+        let each = self.partitions.iter().map(|partition| u64::from((gauge.read)(&partition.ftl)));
+        if gauge.is_largest { each.max().unwrap_or(0) } else { each.sum() }
     }
 
     /// Erases of each block, partition by partition.
@@ -123,6 +122,11 @@ impl Ssd {
         let bytes: usize = self.partitions.iter().map(|partition| partition.ftl.table_bytes()).sum();
         bytes as f64 / self.layout.lpns as f64
     }
+}
+
+/// The tasks with gauges of their own.
+fn gauged_tasks() -> impl Iterator<Item = Task> {
+    Task::ALL.iter().copied().filter(|&task| task.is_background() && task != Task::Gc)
 }
 
 /// What has been used of the endurance of a device in these parts.

@@ -13,14 +13,14 @@ use flashkeel_engine::{
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
 use crate::config::Layout;
 use crate::counters::Counters;
-use crate::flash::Array;
+use crate::flash::{Array, Command};
 use crate::front::power::Power;
 use crate::front::throttle::Throttle;
 use crate::front::window::Window;
 use crate::front::{Buffer, Direction, Link, Requests};
-use crate::ftl::{Ftl, Mover};
+use crate::ftl::Ftl;
 use crate::machine::{Event, MAX_INDEX, Machine};
-use crate::sched::{Dispatcher, OperationId, Purpose, Signals, Task};
+use crate::sched::{Activity, Dispatcher, OperationId, Signals, Task};
 use inspect::endurance;
 
 /// A partition: an SSD within the SSD, with chips, map, buffer and garbage
@@ -262,38 +262,26 @@ impl Ssd {
         let operation = machine.dispatcher.operations[id];
         let quiet_since = self.quiet_since(now);
         let ftl = &mut self.partitions[operation.partition as usize].ftl;
-        match operation.purpose {
-            Purpose::HostRead | Purpose::Rebuild => self.host_read_done(now, id, &operation),
-            Purpose::HostWrite => {
+        let is_read = operation.purpose.command() == Command::Read;
+        match operation.purpose.activity() {
+            Activity::Host if !is_read => {
                 self.host_write_done(now, id, &operation);
                 if operation.update != NONE {
                     self.stripe_programmed(now, &operation);
                 }
             }
-            Purpose::MapRead => ftl.map_read_done(now, &operation, &mut self.machine),
-            Purpose::MapWrite
-            | Purpose::GcProgram
-            | Purpose::ScrubProgram
-            | Purpose::WearLevellingProgram => ftl.program_done(now, &operation, &mut self.machine),
-            Purpose::GcRead | Purpose::ScrubRead | Purpose::WearLevellingRead => {
-                ftl.relocation_read_done(now, &operation, &mut self.machine)
-            }
-            Purpose::Erase | Purpose::ScrubErase | Purpose::WearLevellingErase => {
-                ftl.erase_done(now, &operation, &mut self.machine)
-            }
-            Purpose::RestoreRead => ftl.restore_read_done(now, &operation, &mut self.machine),
-            Purpose::RestoreProgram => ftl.restored(now, &operation, &mut self.machine),
-            Purpose::CheckRead => ftl.ecc_checked(now, &operation, &mut self.machine),
-            Purpose::GcMove | Purpose::GcCopyback => ftl.move_done(now, &operation, &mut self.machine),
-            Purpose::Fold => ftl.slc_folded(now, &operation, quiet_since, &mut self.machine),
-            Purpose::ParityRead => ftl.parity_read_done(now, &operation, &mut self.machine),
-            Purpose::ParityWrite if operation.update == NONE => {
+            Activity::Host | Activity::Rebuild => self.host_read_done(now, id, &operation),
+            Activity::Map if is_read => ftl.map_read_done(now, &operation, &mut self.machine),
+            Activity::Map => ftl.program_done(now, &operation, &mut self.machine),
+            Activity::Parity if is_read => ftl.parity_read_done(now, &operation, &mut self.machine),
+            Activity::Parity if operation.update == NONE => {
                 ftl.parity_done(now, &operation, &mut self.machine)
             }
-            Purpose::ParityWrite => {
+            Activity::Parity => {
                 ftl.static_parity_done(now, &operation, &mut self.machine);
                 self.stripe_programmed(now, &operation);
             }
+            _ => ftl.done(now, &operation, quiet_since, &mut self.machine),
         }
         if operation.task == Task::Host && self.machine.dispatcher.host_load(operation.chip) == 0 {
             // Partitions may share a channel.
@@ -335,12 +323,11 @@ impl Ssd {
     /// Puts a formed program, or a read with its target, into its queue.
     fn operation_generated(&mut self, now: Time, id: OperationId) {
         let operation = &self.machine.dispatcher.operations[id];
-        match operation.purpose {
-            Purpose::HostWrite | Purpose::MapWrite | Purpose::ParityWrite => {
-                let part = operation.partition as usize;
-                self.partitions[part].ftl.place(now, id, &mut self.machine);
-            }
-            _ => self.machine.enqueue(now, id),
+        if operation.purpose.is_program() {
+            let part = operation.partition as usize;
+            self.partitions[part].ftl.place(now, id, &mut self.machine);
+        } else {
+            self.machine.enqueue(now, id);
         }
     }
 
@@ -361,24 +348,15 @@ impl Ssd {
                     self.resume(time, request);
                 }
                 Event::Operation(operation) => self.operation_generated(time, OperationId(operation)),
-                Event::Relocate(partition, mover) => {
+                Event::Background(partition, activity) => {
+                    let quiet_since = self.quiet_since(time);
                     let ftl = &mut self.partitions[partition as usize].ftl;
-                    ftl.relocate(time, Mover::ALL[mover as usize], &mut self.machine);
+                    ftl.generate(time, Activity::ALL[activity as usize], quiet_since, &mut self.machine);
                 }
                 Event::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
                 Event::Control => self.control(time),
                 Event::Linked(request) => self.linked(time, request),
                 Event::Window => self.next_window(time),
-                Event::Restore(partition) => {
-                    self.partitions[partition as usize].ftl.restore_next(time, &mut self.machine)
-                }
-                Event::EccCheck(partition) => {
-                    self.partitions[partition as usize].ftl.check_ecc(time, &mut self.machine)
-                }
-                Event::Fold(partition) => {
-                    let quiet_since = self.quiet_since(time);
-                    self.partitions[partition as usize].ftl.slc_tick(time, quiet_since, &mut self.machine);
-                }
             }
             while let Some(request) = self.machine.woken.pop() {
                 self.resume(time, request);

@@ -3,10 +3,59 @@
 
 use flashkeel_engine::Time;
 
+use super::Gc;
 use super::victim::Candidates;
 use crate::address::BlockId;
-use crate::ftl::{Ftl, Mover};
+use crate::config::Layout;
+use crate::ftl::Ftl;
+use crate::ftl::background::Background;
 use crate::machine::Machine;
+use crate::sched::{Activity, Task};
+
+impl Background for Gc {
+    const ACTIVITY: Activity = Activity::Gc;
+    const EMPTIES_BLOCKS: bool = true;
+
+    fn is_active(ftl: &Ftl) -> bool {
+        ftl.gc.domains.iter().any(|domain| domain.active) || ftl.relocation[Task::Gc].jobs() > 0
+    }
+
+    /// Free blocks missing to the start threshold, in the domain that is
+    /// shortest of them.
+    fn error(ftl: &Ftl) -> u32 {
+        // Where collection is not at work there is no error to correct.
+        let active = (0..ftl.domains).filter(|&domain| ftl.gc.domains[domain as usize].active);
+        let shortfall = |domain| ftl.gc.start_below.saturating_sub(ftl.blocks.free_in(domain));
+        active.map(shortfall).max().unwrap_or(0)
+    }
+
+    fn pages_in_flight(layout: &Layout) -> u32 {
+        layout.gc.pages_in_flight
+    }
+
+    #[inline]
+    fn wants_victim(ftl: &Ftl) -> bool {
+        (0..ftl.domains).any(|domain| ftl.gc_wants_victim_in(domain))
+    }
+
+    /// Chooses victims while collection is active and there is room to move
+    /// their valid pages.
+    fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if ftl.gc.rotates {
+            return ftl.gc_start_in_turn(now, machine);
+        }
+        for domain in 0..ftl.domains {
+            while ftl.gc_start_job(now, domain, machine) {}
+        }
+    }
+
+    #[inline]
+    fn go_on(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if std::mem::take(&mut ftl.gc.gave_way) {
+            ftl.wake(now, Task::Gc, machine);
+        }
+    }
+}
 
 impl Ftl {
     /// Free blocks have become fewer in `domain`.
@@ -24,7 +73,7 @@ impl Ftl {
             state.active = true;
             machine.wake_control(now);
         }
-        self.wake(now, Mover::Gc, machine);
+        self.wake(now, Task::Gc, machine);
     }
 
     /// A block of `domain` has become full: the victim that collection may
@@ -32,8 +81,8 @@ impl Ftl {
     pub(in crate::ftl) fn gc_found(&mut self, now: Time, domain: u32, machine: &mut Machine) {
         let state = &mut self.gc.domains[domain as usize];
         state.starved = false;
-        if state.active && self.relocation.jobs_of(Mover::Gc, domain) == 0 {
-            self.wake(now, Mover::Gc, machine);
+        if state.active && self.relocation.jobs_of(Task::Gc, domain) == 0 {
+            self.wake(now, Task::Gc, machine);
         }
     }
 
@@ -58,20 +107,6 @@ impl Ftl {
         self.gc.domains[domain as usize].active
     }
 
-    /// Whether collection is at work.
-    pub(in crate::ftl) fn gc_is_active(&self) -> bool {
-        self.gc.domains.iter().any(|domain| domain.active) || self.relocation[Mover::Gc].jobs() > 0
-    }
-
-    /// Free blocks missing to the start threshold, in the domain that is
-    /// shortest of them.
-    pub(in crate::ftl) fn gc_shortfall(&self) -> u32 {
-        // Where collection is not at work there is no error to correct.
-        let active = (0..self.domains).filter(|&domain| self.gc.domains[domain as usize].active);
-        let shortfall = |domain| self.gc.start_below.saturating_sub(self.blocks.free_in(domain));
-        active.map(shortfall).max().unwrap_or(0)
-    }
-
     /// Whether the host needs collection now.
     #[inline]
     pub(in crate::ftl) fn gc_is_urgent(&self) -> bool {
@@ -79,27 +114,10 @@ impl Ftl {
             .any(|domain| !self.has_spare_block(domain) || !self.stalled_host[domain as usize].is_empty())
     }
 
-    /// Whether another block is to be emptied.
-    #[inline]
-    pub(in crate::ftl) fn gc_wants_victim(&self) -> bool {
-        (0..self.domains).any(|domain| self.gc_wants_victim_in(domain))
-    }
-
     #[inline]
     fn gc_wants_victim_in(&self, domain: u32) -> bool {
         let state = &self.gc.domains[domain as usize];
-        state.active && !state.starved && self.relocation.jobs_of(Mover::Gc, domain) < self.gc.max_jobs
-    }
-
-    /// Chooses victims while collection is active and there is room to move
-    /// their valid pages.
-    pub(in crate::ftl) fn gc_start_jobs(&mut self, now: Time, machine: &mut Machine) {
-        if self.gc.rotates {
-            return self.gc_start_in_turn(now, machine);
-        }
-        for domain in 0..self.domains {
-            while self.gc_start_job(now, domain, machine) {}
-        }
+        state.active && !state.starved && self.relocation.jobs_of(Task::Gc, domain) < self.gc.max_jobs
     }
 
     /// Chooses victims so that one chip of each plane group collects at a
@@ -108,7 +126,7 @@ impl Ftl {
         let stripes = self.static_stripes.expect("chips of plane groups collect in turn");
         for group in 0..stripes.groups() {
             let mut members = (0..stripes.width()).map(|member| stripes.chip_at(group, member));
-            let mut is_idle = members.all(|chip| self.relocation.jobs_of(Mover::Gc, chip) == 0);
+            let mut is_idle = members.all(|chip| self.relocation.jobs_of(Task::Gc, chip) == 0);
             let turn = self.gc.turns[group as usize];
             for step in 0..stripes.width() {
                 let member = (turn + step) % stripes.width();
@@ -137,7 +155,7 @@ impl Ftl {
         machine.counters.victims += 1;
         machine.counters.victims_by_greedy += u64::from(self.gc_is_desperate(domain));
         self.gc.domains[domain as usize].fruitless += 1;
-        self.start_job(now, Mover::Gc, domain, block, machine);
+        self.start_job(now, Task::Gc, domain, block, machine);
         true
     }
 
@@ -160,15 +178,6 @@ impl Ftl {
             .any(|(group, member)| machine.dispatcher.host_load(self.stripes.member(group, member)) > 0);
         self.gc.gave_way |= gives_way;
         gives_way
-    }
-
-    /// A channel has no more work of the host: what has given way goes on.
-    pub fn go_on(&mut self, now: Time, machine: &mut Machine) {
-        self.ecc_check_retry(now, machine);
-        if self.gc.gave_way {
-            self.gc.gave_way = false;
-            self.wake(now, Mover::Gc, machine);
-        }
     }
 
     /// Whether `greedy` chooses instead of the policy asked for.

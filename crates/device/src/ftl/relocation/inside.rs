@@ -4,12 +4,12 @@
 
 use flashkeel_engine::{Cause, Span, Time};
 
-use super::{Mover, Progress};
+use super::Progress;
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::ftl::gc::movement::Inside;
-use crate::ftl::{BlockState, Entry, Ftl, Lane, Waiter, Writer};
+use crate::ftl::{BlockState, Entry, Ftl, Lane, Waiter};
 use crate::machine::Machine;
-use crate::sched::{Operation, Purpose, Task};
+use crate::sched::{Activity, Operation, Task};
 
 impl Ftl {
     /// Generates the next move within a chip, taking turns among the blocks
@@ -17,16 +17,16 @@ impl Ftl {
     pub(super) fn move_next(&mut self, now: Time, inside: Inside, machine: &mut Machine) -> bool {
         let jobs = self.relocation.jobs.len();
         for step in 0..jobs {
-            let index = (self.relocation[Mover::Gc].turn + step) % jobs;
+            let index = (self.relocation[Task::Gc].turn + step) % jobs;
             let job = &self.relocation.jobs[index];
-            if job.mover != Mover::Gc || job.progress != Progress::Moving || job.copies > 0 {
+            if job.mover != Task::Gc || job.progress != Progress::Moving || job.copies > 0 {
                 continue;
             }
             if inside.yields && self.gc_gives_way(job.domain, machine) {
                 continue;
             }
             if self.move_inside(now, index, inside, machine) {
-                self.relocation[Mover::Gc].turn = index + 1;
+                self.relocation[Task::Gc].turn = index + 1;
                 return true;
             }
             self.check_job(now, index as u32, machine);
@@ -39,7 +39,7 @@ impl Ftl {
     fn move_inside(&mut self, now: Time, index: usize, inside: Inside, machine: &mut Machine) -> bool {
         let job = &self.relocation.jobs[index];
         let (block, domain) = (job.block, job.domain);
-        let room = self.points.room(Writer::Gc, domain);
+        let room = self.points.room(Task::Gc, domain);
         debug_assert!(room > 0 || self.blocks.free_in(domain) > 0, "collection has room for what it moves");
         let most = inside.pages.min(if room == 0 { self.pages_per_block } else { room });
         let mut lane = Lane::EMPTY;
@@ -51,7 +51,7 @@ impl Ftl {
         let programs = count.div_ceil(self.slots_per_page);
         let mut target = NONE;
         for _ in 0..programs {
-            let place = self.points.allocate(Writer::Gc, domain, 0, &mut self.blocks, |_| 0);
+            let place = self.points.allocate(Task::Gc, domain, 0, &mut self.blocks, |_| 0);
             let place = place.expect("collection has an open block or a free one");
             let page = place.block.0 * self.pages_per_block + place.page;
             target = target.min(page);
@@ -74,7 +74,7 @@ impl Ftl {
         operation.owner = index as u32;
         operation.entries = entries;
         operation.span = span;
-        self.relocation[Mover::Gc].outstanding += 1;
+        self.relocation[Task::Gc].outstanding += 1;
         machine.enqueue(now, id);
         true
     }
@@ -109,7 +109,7 @@ impl Ftl {
             }
             if taken > 0 {
                 span += timing.read(job.next_page);
-                if inside.purpose == Purpose::GcMove || taken < self.slots_per_page {
+                if inside.purpose == Activity::Gc.through_controller() || taken < self.slots_per_page {
                     span += timing.transfer(taken) + timing.transfer(taken);
                 }
             }
@@ -119,7 +119,7 @@ impl Ftl {
             job.next_slot = 0;
             job.next_page += 1;
             if job.next_page == self.pages_per_block {
-                self.relocation[Mover::Gc].unread_jobs -= 1;
+                self.relocation[Task::Gc].unread_jobs -= 1;
                 break;
             }
         }
@@ -129,7 +129,7 @@ impl Ftl {
     /// Pages have been moved within a chip.
     pub fn move_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         let job = operation.owner;
-        self.relocation[Mover::Gc].outstanding -= 1;
+        self.relocation[Task::Gc].outstanding -= 1;
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         self.prefetch_homes(operation.entries);
         let mut next = operation.entries;
@@ -150,10 +150,11 @@ impl Ftl {
             ppn.0 += 1;
         }
         machine.counters.moved_pages += moved;
-        machine.counters.unchecked_pages += if operation.purpose == Purpose::GcCopyback { moved } else { 0 };
+        machine.counters.unchecked_pages +=
+            if operation.purpose == Activity::Gc.copyback() { moved } else { 0 };
         let block = BlockId(operation.target / self.pages_per_block);
         for _ in 0..operation.slots {
-            self.page_programmed(now, Writer::Gc, block, machine);
+            self.page_programmed(now, Task::Gc, block, machine);
         }
         if self.blocks.state(block) == BlockState::Full && self.gc.manner.is_checked() {
             self.check_later(now, block, machine);
@@ -164,7 +165,7 @@ impl Ftl {
     pub(super) fn move_untimed(&mut self, now: Time, machine: &mut Machine) {
         for index in 0..self.relocation.jobs.len() {
             let job = &mut self.relocation.jobs[index];
-            if job.mover != Mover::Gc
+            if job.mover != Task::Gc
                 || job.progress != Progress::Moving
                 || job.next_page == self.pages_per_block
             {
@@ -172,7 +173,7 @@ impl Ftl {
             }
             job.next_page = self.pages_per_block;
             let (block, domain) = (job.block, job.domain);
-            self.relocation[Mover::Gc].unread_jobs -= 1;
+            self.relocation[Task::Gc].unread_jobs -= 1;
             let first = block.0 * self.slots_per_block;
             let mut batch = [Ppn(0); MOST_SLOTS];
             let mut filled = 0;
@@ -194,7 +195,7 @@ impl Ftl {
     }
 
     fn program_untimed(&mut self, now: Time, domain: u32, batch: &[Ppn], machine: &mut Machine) {
-        let place = self.points.allocate(Writer::Gc, domain, 0, &mut self.blocks, |_| 0);
+        let place = self.points.allocate(Task::Gc, domain, 0, &mut self.blocks, |_| 0);
         let place = place.expect("collection has an open block or a free one");
         let first = (place.block.0 * self.pages_per_block + place.page) * self.slots_per_page;
         for (slot, &from) in batch.iter().enumerate() {
@@ -204,10 +205,10 @@ impl Ftl {
             self.data_copied(Home(from.0), to);
         }
         if self.stripes.is_parity(place.page + 1) {
-            self.points.skip(Writer::Gc, &mut self.blocks, place.block);
-            self.page_programmed(now, Writer::Gc, place.block, machine);
+            self.points.skip(Task::Gc, &mut self.blocks, place.block);
+            self.page_programmed(now, Task::Gc, place.block, machine);
         }
-        self.page_programmed(now, Writer::Gc, place.block, machine);
+        self.page_programmed(now, Task::Gc, place.block, machine);
     }
 }
 

@@ -1,7 +1,7 @@
 //! One block being emptied.
 
-use super::Mover;
 use crate::address::BlockId;
+use crate::sched::Task;
 
 /// How far the emptying of a block has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Progress {
 /// A block being emptied, and by whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    pub mover: Mover,
+    pub mover: Task,
     pub progress: Progress,
     pub block: BlockId,
     pub domain: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// A job that has not looked at any page.
-    pub fn new(mover: Mover, block: BlockId, domain: u32) -> Self {
+    pub fn new(mover: Task, block: BlockId, domain: u32) -> Self {
         Job {
             mover,
             progress: Progress::Moving,

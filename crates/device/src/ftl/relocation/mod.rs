@@ -1,8 +1,8 @@
 //! Relocation: emptying blocks and erasing them.
 //!
-//! Garbage collection, read scrubbing and wear levelling are tasks of their
-//! own; they differ in when they start and which block they choose. How its
-//! data is moved is the same for all and stands here.
+//! The tasks that empty blocks (garbage collection and others: the movers) differ
+//! in when they start and which block they choose. How its data is moved is the
+//! same for all and stands here.
 
 mod inside;
 mod job;
@@ -14,69 +14,8 @@ use std::ops::{Index, IndexMut};
 
 pub(crate) use job::{Job, Progress};
 
-use super::{Entries, Entry, Lane, Writer};
-use crate::sched::{Purpose, Task};
-
-/// A task that relocates data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Mover {
-    /// Garbage collection.
-    Gc,
-    /// Read scrubbing.
-    Scrub,
-    /// Wear levelling.
-    WearLevelling,
-}
-
-impl Mover {
-    /// Every mover.
-    pub const ALL: [Mover; 3] = [Mover::Gc, Mover::Scrub, Mover::WearLevelling];
-    /// Number of movers.
-    pub const COUNT: usize = Mover::ALL.len();
-
-    /// Whose request queue its operations go through.
-    pub const fn task(self) -> Task {
-        match self {
-            Mover::Gc => Task::Gc,
-            Mover::Scrub => Task::Scrub,
-            Mover::WearLevelling => Task::WearLevelling,
-        }
-    }
-
-    /// The write points that its data goes to.
-    pub const fn writer(self) -> Writer {
-        match self {
-            Mover::Gc => Writer::Gc,
-            Mover::Scrub => Writer::Scrub,
-            Mover::WearLevelling => Writer::WearLevelling,
-        }
-    }
-
-    const fn read(self) -> Purpose {
-        match self {
-            Mover::Gc => Purpose::GcRead,
-            Mover::Scrub => Purpose::ScrubRead,
-            Mover::WearLevelling => Purpose::WearLevellingRead,
-        }
-    }
-
-    const fn program(self) -> Purpose {
-        match self {
-            Mover::Gc => Purpose::GcProgram,
-            Mover::Scrub => Purpose::ScrubProgram,
-            Mover::WearLevelling => Purpose::WearLevellingProgram,
-        }
-    }
-
-    const fn erase(self) -> Purpose {
-        match self {
-            Mover::Gc => Purpose::Erase,
-            Mover::Scrub => Purpose::ScrubErase,
-            Mover::WearLevelling => Purpose::WearLevellingErase,
-        }
-    }
-}
+use super::{Entries, Entry, Lane};
+use crate::sched::Task;
 
 /// What a mover is doing in one allocation domain.
 #[derive(Clone, Copy, Debug)]
@@ -161,39 +100,40 @@ impl Moves {
 }
 
 /// The relocation of one partition: what each mover is doing, and the blocks
-/// being emptied.
+/// being emptied. Other tasks move nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Relocation {
-    movers: [Moves; Mover::COUNT],
+    movers: [Moves; Task::COUNT],
     pub jobs: Vec<Job>,
 }
 
 impl Relocation {
     /// At rest. `pages_in_flight` counts the flash pages that each mover may
     /// hold in the controller.
-    pub fn new(domains: u32, slots_per_page: u32, pages_in_flight: [u32; Mover::COUNT]) -> Self {
+    pub fn new(domains: u32, slots_per_page: u32, pages_in_flight: impl Fn(Task) -> u32) -> Self {
         // Each domain may hold part of a page that the others must not wait for.
         let moves = |pages: u32| Moves::new(domains, slots_per_page, pages.max(domains + 4));
-        Relocation { movers: pages_in_flight.map(moves), jobs: Vec::new() }
+        let movers = std::array::from_fn(|task| moves(pages_in_flight(Task::ALL[task])));
+        Relocation { movers, jobs: Vec::new() }
     }
 
     /// Blocks being emptied in `domain`.
-    pub fn jobs_of(&self, mover: Mover, domain: u32) -> u32 {
+    pub fn jobs_of(&self, mover: Task, domain: u32) -> u32 {
         self[mover].domains[domain as usize].jobs
     }
 }
 
-impl Index<Mover> for Relocation {
+impl Index<Task> for Relocation {
     type Output = Moves;
     #[inline]
-    fn index(&self, mover: Mover) -> &Moves {
+    fn index(&self, mover: Task) -> &Moves {
         &self.movers[mover as usize]
     }
 }
 
-impl IndexMut<Mover> for Relocation {
+impl IndexMut<Task> for Relocation {
     #[inline]
-    fn index_mut(&mut self, mover: Mover) -> &mut Moves {
+    fn index_mut(&mut self, mover: Task) -> &mut Moves {
         &mut self.movers[mover as usize]
     }
 }

@@ -1,8 +1,9 @@
 //! Room for the data being moved.
 
-use super::{Mover, Progress};
+use super::Progress;
 use crate::address::BlockId;
-use crate::ftl::{Ftl, Writer};
+use crate::ftl::Ftl;
+use crate::sched::Task;
 
 impl Ftl {
     /// Flash pages that moving `slots` mapping units takes, parity included.
@@ -14,22 +15,22 @@ impl Ftl {
     /// need: their valid pages, staged ones that have become garbage, and one
     /// for each that may have to be programmed part empty.
     fn gc_needs(&self, domain: u32) -> u32 {
-        let is_moving = |progress, mover| progress != Progress::Unused && mover == Mover::Gc;
+        let is_moving = |progress, mover| progress != Progress::Unused && mover == Task::Gc;
         let jobs = self.relocation.jobs.iter();
         let moving = jobs.filter(|job| is_moving(job.progress, job.mover) && job.domain == domain);
         let valid: u32 = moving.map(|job| self.pages_for(self.blocks.valid(job.block)) + 1).sum();
-        valid + self.pages_for(self.relocation[Mover::Gc].domains[domain as usize].staged.len)
+        valid + self.pages_for(self.relocation[Task::Gc].domains[domain as usize].staged.len)
     }
 
     /// Free blocks that map pages must leave in `domain`, so that the blocks
     /// being emptied can be.
     pub(in crate::ftl) fn gc_claim(&self, domain: u32) -> u32 {
         // Each needs a block at most, and is not looked at while there are many.
-        let (jobs, least) = (self.relocation.jobs_of(Mover::Gc, domain), self.points.reserves().map);
+        let (jobs, least) = (self.relocation.jobs_of(Task::Gc, domain), self.points.reserves().map);
         if jobs == 0 || self.blocks.free_in(domain) > jobs + least {
             return least;
         }
-        let missing = self.gc_needs(domain).saturating_sub(self.points.room(Writer::Gc, domain));
+        let missing = self.gc_needs(domain).saturating_sub(self.points.room(Task::Gc, domain));
         missing.div_ceil(self.pages_per_block).max(least)
     }
 
@@ -37,10 +38,10 @@ impl Ftl {
     /// collection is emptying fit into what the other writers leave. Alone, one
     /// block always fits into the one free block that nobody else may open.
     pub(in crate::ftl) fn gc_has_room(&self, domain: u32, block: BlockId) -> bool {
-        let open = self.points.room(Writer::Gc, domain);
+        let open = self.points.room(Task::Gc, domain);
         let free = self.blocks.free_in(domain);
         let pages = |valid: u32| self.pages_for(valid);
-        if self.relocation.jobs_of(Mover::Gc, domain) == 0 {
+        if self.relocation.jobs_of(Task::Gc, domain) == 0 {
             return pages(self.blocks.valid(block)) <= open + free.min(1) * self.pages_per_block;
         }
         let reserves = self.points.reserves();

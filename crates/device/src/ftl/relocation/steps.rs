@@ -4,42 +4,34 @@
 
 use flashkeel_engine::{Cause, Time};
 
-use super::{Job, Mover, Progress};
+use super::{Job, Progress};
 use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::{Entry, Ftl};
-use crate::machine::{Event, Machine};
-use crate::sched::Operation;
+use crate::machine::Machine;
+use crate::sched::{Operation, Task};
 
 impl Ftl {
     /// Makes sure that the mover's next operation is generated, if there is one.
     #[inline]
-    pub fn wake(&mut self, now: Time, mover: Mover, machine: &mut Machine) {
+    pub fn wake(&mut self, now: Time, mover: Task, machine: &mut Machine) {
         if !self.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover, machine) {
             self.relocation[mover].ticking = true;
             machine.wake_control(now);
-            let delay = machine.controller.background_generation.draw(&mut machine.random);
-            machine.schedule(now + delay, Event::Relocate(u32::from(self.index), mover as u32));
-        }
-    }
-
-    /// Lets every mover go on, as after a block has become free.
-    pub fn wake_all(&mut self, now: Time, machine: &mut Machine) {
-        for mover in Mover::ALL {
-            self.wake(now, mover, machine);
+            machine.generate_later(now, self.index, mover.activity());
         }
     }
 
     /// Whether the present window lets the mover run, or the host needs it to
     /// run whatever the window.
     #[inline]
-    fn may_run(&self, mover: Mover, machine: &Machine) -> bool {
-        machine.background_allowed || (mover == Mover::Gc && self.gc_is_urgent())
+    fn may_run(&self, mover: Task, machine: &Machine) -> bool {
+        machine.background_allowed || (mover == Task::Gc && self.gc_is_urgent())
     }
 
     /// Whether an operation could be generated, or a victim chosen, now.
     #[inline]
-    fn has_work(&self, mover: Mover) -> bool {
+    fn has_work(&self, mover: Task) -> bool {
         let moves = &self.relocation[mover];
         if !moves.erasable.is_empty() {
             return true;
@@ -50,26 +42,14 @@ impl Ftl {
         may_read || may_program || self.wants_victim(mover)
     }
 
-    fn wants_victim(&self, mover: Mover) -> bool {
-        match mover {
-            Mover::Gc => self.gc_wants_victim(),
-            Mover::Scrub => self.scrub_wants_victim(),
-            Mover::WearLevelling => self.wear_levelling_wants_victim(),
-        }
-    }
-
     /// Generates the mover's next operation, if there is one.
-    pub fn relocate(&mut self, now: Time, mover: Mover, machine: &mut Machine) {
+    pub(in crate::ftl) fn relocate(&mut self, now: Time, mover: Task, machine: &mut Machine) {
         self.relocation[mover].ticking = false;
         if !self.may_run(mover, machine) {
             return;
         }
-        match mover {
-            Mover::Gc => self.gc_start_jobs(now, machine),
-            Mover::Scrub => self.scrub_start_jobs(now, machine),
-            Mover::WearLevelling => self.wear_levelling_start_job(now, machine),
-        }
-        let manner = if mover == Mover::Gc { self.gc.manner } else { Manner::Queued };
+        self.start_jobs(now, mover, machine);
+        let manner = if mover == Task::Gc { self.gc.manner } else { Manner::Queued };
         if manner == Manner::Untimed {
             self.move_untimed(now, machine);
         }
@@ -92,7 +72,7 @@ impl Ftl {
     pub(in crate::ftl) fn start_job(
         &mut self,
         now: Time,
-        mover: Mover,
+        mover: Task,
         domain: u32,
         block: BlockId,
         machine: &mut Machine,
@@ -119,16 +99,16 @@ impl Ftl {
 
     /// Erases an emptied block, on one chip of its group after the other, so
     /// that the other chips can stand in for the one that is busy.
-    fn erase_next(&mut self, now: Time, mover: Mover, machine: &mut Machine) -> bool {
+    fn erase_next(&mut self, now: Time, mover: Task, machine: &mut Machine) -> bool {
         let Some(index) = self.relocation[mover].erasable.pop_front() else { return false };
-        if mover == Mover::Gc && self.gc.manner == Manner::Untimed {
+        if mover == Task::Gc && self.gc.manner == Manner::Untimed {
             self.erased(now, index, machine);
             return true;
         }
         let job = &mut self.relocation.jobs[index as usize];
         let block = job.block;
         let operations = &mut machine.dispatcher.operations;
-        let id = operations.create(now, mover.erase(), mover.task(), self.index, Cause::Controller);
+        let id = operations.create(now, mover.activity().erase(), mover, self.index, Cause::Controller);
         let operation = &mut operations[id];
         operation.chip = self.stripes.member(self.blocks.chip(block), job.erases);
         operation.target = block.0;
@@ -141,7 +121,7 @@ impl Ftl {
 
     /// Programs a page of moved data; part of a page only if nothing that is
     /// on its way can fill it.
-    fn program_next(&mut self, now: Time, mover: Mover, machine: &mut Machine, partial: bool) -> bool {
+    fn program_next(&mut self, now: Time, mover: Task, machine: &mut Machine, partial: bool) -> bool {
         let moves = &self.relocation[mover];
         if moves.full_domains == 0 && !(partial && moves.staged > 0) {
             return false;
@@ -155,7 +135,7 @@ impl Ftl {
                 continue;
             }
             let mut lane = self.relocation[mover].domains[domain as usize].staged;
-            let id = self.form(now, &mut lane, count, mover.program(), domain, machine);
+            let id = self.form(now, &mut lane, count, mover.activity().program(), domain, machine);
             let moves = &mut self.relocation[mover];
             moves.unstage(domain, lane, count);
             moves.outstanding += 1;
@@ -167,16 +147,13 @@ impl Ftl {
     }
 
     /// Whether a page of moved data can be placed in `domain`.
-    fn may_program(&self, mover: Mover, domain: u32) -> bool {
-        let may_open = match mover {
-            Mover::Gc => self.blocks.free_in(domain) > 0,
-            Mover::Scrub | Mover::WearLevelling => self.has_spare_block(domain),
-        };
-        may_open || self.points.room(mover.writer(), domain) > 0
+    fn may_program(&self, mover: Task, domain: u32) -> bool {
+        let may_open = self.blocks.free_in(domain) > self.points.reserves().of(mover);
+        may_open || self.points.room(mover, domain) > 0
     }
 
     /// Whether more valid pages of `domain` will be staged.
-    fn expects_data(&self, mover: Mover, domain: u32) -> bool {
+    fn expects_data(&self, mover: Task, domain: u32) -> bool {
         self.relocation.jobs.iter().any(|job| {
             job.progress == Progress::Moving
                 && job.mover == mover
@@ -186,7 +163,7 @@ impl Ftl {
     }
 
     /// Generates the next read, taking turns among the blocks being emptied.
-    fn read_next(&mut self, now: Time, mover: Mover, machine: &mut Machine) -> bool {
+    fn read_next(&mut self, now: Time, mover: Task, machine: &mut Machine) -> bool {
         let jobs = self.relocation.jobs.len();
         for step in 0..jobs {
             let moves = &self.relocation[mover];
@@ -210,7 +187,7 @@ impl Ftl {
             moves.outstanding += 1;
             self.blocks.begin_read(block);
             let operations = &mut machine.dispatcher.operations;
-            let id = operations.create(now, mover.read(), mover.task(), self.index, Cause::Controller);
+            let id = operations.create(now, mover.activity().read(), mover, self.index, Cause::Controller);
             let operation = &mut operations[id];
             self.aim(operation, block.0 * self.pages_per_block + page);
             operation.slots = valid as u16;
@@ -243,7 +220,12 @@ impl Ftl {
 
     /// A page of a block being emptied has been read: what is still valid is
     /// staged.
-    pub fn relocation_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub(in crate::ftl) fn relocation_read_done(
+        &mut self,
+        now: Time,
+        operation: &Operation,
+        machine: &mut Machine,
+    ) {
         let index = operation.owner;
         let first = Ppn(operation.target * self.slots_per_page);
         let job = &mut self.relocation.jobs[index as usize];
@@ -266,7 +248,7 @@ impl Ftl {
     }
 
     /// A page of moved data has been programmed.
-    pub(in crate::ftl) fn moved(&mut self, now: Time, mover: Mover, machine: &mut Machine) {
+    pub(in crate::ftl) fn moved(&mut self, now: Time, mover: Task, machine: &mut Machine) {
         self.relocation[mover].outstanding -= 1;
         self.wake(now, mover, machine);
     }
@@ -275,11 +257,11 @@ impl Ftl {
     pub(in crate::ftl) fn copy_done(&mut self, now: Time, job: u32, machine: &mut Machine) {
         let state = &mut self.relocation.jobs[job as usize];
         state.copies -= 1;
-        let settled = state.copies == 0 && state.mover == Mover::Gc;
+        let settled = state.copies == 0 && state.mover == Task::Gc;
         self.check_job(now, job, machine);
         if settled && matches!(self.gc.manner, Manner::Inside(_)) {
             // The next move of the block waits until all of this one's are.
-            self.wake(now, Mover::Gc, machine);
+            self.wake(now, Task::Gc, machine);
         }
     }
 
@@ -313,7 +295,7 @@ impl Ftl {
     }
 
     /// A block has been erased.
-    pub fn erase_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub(in crate::ftl) fn erase_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
         debug_assert_ne!(operation.owner, NONE);
         let Job { mover, erases, .. } = self.relocation.jobs[operation.owner as usize];
         self.relocation[mover].outstanding -= 1;
@@ -334,9 +316,8 @@ impl Ftl {
         }
         self.relocation[mover].domains[domain as usize].jobs -= 1;
         self.gc_gained(domain);
-        self.wear_levelling_check(domain, block);
+        self.note_erased(domain, block);
         self.retry_stalled(now, domain, machine);
         self.wake_all(now, machine);
-        self.restore_go_on(now, machine);
     }
 }

@@ -6,8 +6,9 @@ use super::SlcConfig;
 use crate::address::{ChipId, LOGICAL_PAGE_BYTES};
 use crate::flash::Geometry;
 use crate::ftl::Ftl;
+use crate::ftl::background::Background;
 use crate::machine::{Event, Machine};
-use crate::sched::{Operation, Purpose, Task};
+use crate::sched::{Activity, Operation, Task};
 
 /// The SLC cache of one partition; all counts in flash pages.
 #[derive(Clone)]
@@ -59,6 +60,18 @@ impl Slc {
     }
 }
 
+impl Background for Slc {
+    const ACTIVITY: Activity = Activity::Fold;
+
+    fn generate(ftl: &mut Ftl, now: Time, quiet_since: Time, machine: &mut Machine) {
+        ftl.slc_tick(now, quiet_since, machine);
+    }
+
+    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, quiet_since: Time, machine: &mut Machine) {
+        ftl.slc_folded(now, operation, quiet_since, machine);
+    }
+}
+
 impl Ftl {
     /// Takes a host program that is about to be queued for `chip` into the
     /// cache, if there is room.
@@ -70,7 +83,10 @@ impl Ftl {
         slc.forced |= slc.used > slc.start_above;
         if !slc.timing {
             slc.timing = true;
-            machine.schedule(now + slc.idle_after, Event::Fold(u32::from(self.index)));
+            machine.schedule(
+                now + slc.idle_after,
+                Event::Background(u32::from(self.index), Activity::Fold as u32),
+            );
         }
         if slc.forced {
             self.slc_fold(now, machine);
@@ -79,7 +95,7 @@ impl Ftl {
     }
 
     /// Looks whether the host has been silent since `quiet_since`.
-    pub fn slc_tick(&mut self, now: Time, quiet_since: Time, machine: &mut Machine) {
+    fn slc_tick(&mut self, now: Time, quiet_since: Time, machine: &mut Machine) {
         let slc = self.slc.as_mut().expect("only a cache schedules this");
         slc.timing = slc.used > 0;
         if !slc.timing {
@@ -87,7 +103,7 @@ impl Ftl {
         }
         let due = quiet_since + slc.idle_after;
         let next = if due <= now { now + slc.idle_after } else { due };
-        machine.schedule(next, Event::Fold(u32::from(self.index)));
+        machine.schedule(next, Event::Background(u32::from(self.index), Activity::Fold as u32));
         if due <= now {
             self.slc_fold(now, machine);
         }
@@ -104,7 +120,8 @@ impl Ftl {
             slc.folding[chip] = true;
             slc.page = (slc.page + 1) % slc.pages_per_block;
             let operations = &mut machine.dispatcher.operations;
-            let id = operations.create(now, Purpose::Fold, Task::Gc, self.index, Cause::Controller);
+            let id =
+                operations.create(now, Activity::Fold.program(), Task::Gc, self.index, Cause::Controller);
             let operation = &mut operations[id];
             operation.chip = ChipId(self.stripes.member(0, 0).0 + chip as u32);
             operation.page_in_block = slc.page;
@@ -115,7 +132,7 @@ impl Ftl {
 
     /// A page has been folded; goes on if the host has been silent since
     /// `quiet_since`, or must be served by a cache less full.
-    pub fn slc_folded(&mut self, now: Time, operation: &Operation, quiet_since: Time, machine: &mut Machine) {
+    fn slc_folded(&mut self, now: Time, operation: &Operation, quiet_since: Time, machine: &mut Machine) {
         let slc = self.slc.as_mut().expect("only a cache folds");
         slc.folding[operation.owner as usize] = false;
         slc.used -= 1;

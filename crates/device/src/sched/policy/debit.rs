@@ -10,67 +10,78 @@ use super::{Arbiter, Build, Pending, Signals};
 use crate::address::ChipId;
 use crate::config::LONGEST;
 use crate::sched::Task;
+use crate::sched::tasks::tasks;
 
-/// Settings of `debit`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Debit {
-    /// How often shares are adjusted.
-    pub period: Span,
-    /// P of eq. 1: share per missing free block.
-    pub gc_p: f64,
-    /// I of eq. 1: what remains of the former share after a period; below 1.
-    pub gc_i: f64,
-    /// Smallest share of garbage collection while it is active.
-    pub gc_min: f64,
-    /// Largest share of garbage collection.
-    pub gc_max: f64,
-    /// A fixed share for garbage collection instead of the feedback.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gc_static: Option<f64>,
-    /// P for read scrubbing: share per read above its start threshold.
-    pub scrub_p: f64,
-    /// I for read scrubbing.
-    pub scrub_i: f64,
-    /// Smallest share of read scrubbing while it is active.
-    pub scrub_min: f64,
-    /// Largest share of read scrubbing.
-    pub scrub_max: f64,
-    /// P for wear levelling: share per erase above its threshold.
-    pub wear_levelling_p: f64,
-    /// I for wear levelling.
-    pub wear_levelling_i: f64,
-    /// Smallest share of wear levelling while it is active.
-    pub wear_levelling_min: f64,
-    /// Largest share of wear levelling.
-    pub wear_levelling_max: f64,
-    /// Share of map traffic; the host has what the background tasks leave.
-    pub map: f64,
-}
-
-impl Default for Debit {
-    /// AutoSSD tuned P and I by hand and gives no values; these are ours, from the
-    /// sweeps of docs/tuning.md.
-    fn default() -> Self {
-        Debit {
-            period: Span::from_ms(1),
-            gc_p: 5e-6,
-            gc_i: 0.999,
-            gc_min: 0.02,
-            gc_max: 0.8,
-            gc_static: None,
-            scrub_p: 1e-8,
-            scrub_i: 0.999,
-            scrub_min: 0.02,
-            scrub_max: 0.2,
-            wear_levelling_p: 1e-5,
-            wear_levelling_i: 0.999,
-            wear_levelling_min: 0.02,
-            wear_levelling_max: 0.1,
-            map: 0.25,
+macro_rules! settings {
+    (
+        tasks { $(
+            $(#[$($task_doc:tt)*])* $Task:ident = $label:literal {
+                operations { $($operations:tt)* }
+                weight { $($weight:tt)* }
+                share { $(
+                    $(#[$($p_doc:tt)*])* p $p:ident = $p_value:literal,
+                    $(#[$($i_doc:tt)*])* i $i:ident = $i_value:literal,
+                    $(#[$($min_doc:tt)*])* min $min:ident = $min_value:literal,
+                    $(#[$($max_doc:tt)*])* max $max:ident = $max_value:literal,
+                )? }
+                work { $($work:tt)* }
+            }
+        )+ }
+        others { $($others:tt)* }
+    ) => {
+        /// Settings of `debit`.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Debit {
+            /// How often shares are adjusted.
+            pub period: Span,
+            $($(
+                $(#[$($p_doc)*])* pub $p: f64,
+                $(#[$($i_doc)*])* pub $i: f64,
+                $(#[$($min_doc)*])* pub $min: f64,
+                $(#[$($max_doc)*])* pub $max: f64,
+            )?)+
+            /// A fixed share for garbage collection instead of the feedback.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub gc_static: Option<f64>,
+            /// Share of map traffic; the host has what the background tasks leave.
+            pub map: f64,
         }
-    }
+
+        impl Default for Debit {
+            /// AutoSSD tuned P and I by hand and gives no values; these are ours, from the
+            /// sweeps of docs/tuning.md.
+            fn default() -> Self {
+                Debit {
+                    period: Span::from_ms(1),
+                    $($($p: $p_value, $i: $i_value, $min: $min_value, $max: $max_value,)?)+
+                    gc_static: None,
+                    map: 0.25,
+                }
+            }
+        }
+
+        /// Number of tasks whose share follows an error.
+        const LOOPS: usize = [$($(stringify!($p),)?)+].len();
+
+        impl Debit {
+            /// The feedback of each background task.
+            fn loops(&self) -> [Feedback; LOOPS] {
+                let fixed = |task| self.gc_static.filter(|_| task == Task::Gc);
+                [$($(Feedback {
+                    task: Task::$Task,
+                    p: self.$p,
+                    i: self.$i,
+                    min: self.$min,
+                    max: self.$max,
+                    fixed: fixed(Task::$Task),
+                },)?)+]
+            }
+        }
+    };
 }
+
+tasks!(settings);
 
 impl Build for Debit {
     fn build(&self, chips: u32, depth: u32, random: Stream) -> Box<dyn Arbiter> {
@@ -134,27 +145,6 @@ struct Feedback {
     fixed: Option<f64>,
 }
 
-impl Debit {
-    /// The feedback of each background task.
-    fn loops(&self) -> [Feedback; 3] {
-        let &Debit { gc_p, gc_i, gc_min, gc_max, gc_static, .. } = self;
-        let &Debit { scrub_p, scrub_i, scrub_min, scrub_max, .. } = self;
-        let &Debit { wear_levelling_p, wear_levelling_i, wear_levelling_min, wear_levelling_max, .. } = self;
-        let feedback = |task, p, i, min, max| Feedback { task, p, i, min, max, fixed: None };
-        [
-            Feedback { fixed: gc_static, ..feedback(Task::Gc, gc_p, gc_i, gc_min, gc_max) },
-            feedback(Task::Scrub, scrub_p, scrub_i, scrub_min, scrub_max),
-            feedback(
-                Task::WearLevelling,
-                wear_levelling_p,
-                wear_levelling_i,
-                wear_levelling_min,
-                wear_levelling_max,
-            ),
-        ]
-    }
-}
-
 impl Feedback {
     /// The share where the error has been zero for long.
     fn at_rest(&self) -> f64 {
@@ -193,7 +183,7 @@ struct DebitArbiter {
     random: Stream,
     /// Slots of all chips: the total that shares divide.
     slots: u32,
-    shares: [Share; 3],
+    shares: [Share; LOOPS],
     /// Outstanding operations of each task.
     debit: [u32; Task::COUNT],
     /// Most operations each task may have outstanding.

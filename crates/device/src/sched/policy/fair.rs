@@ -8,28 +8,41 @@ use serde::{Deserialize, Serialize};
 use super::{Arbiter, Build, Pending};
 use crate::address::ChipId;
 use crate::sched::Task;
+use crate::sched::tasks::tasks;
 
-/// Settings of `fair`: the tasks' weights.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Fair {
-    /// Weight of host reads and writes.
-    pub host: u32,
-    /// Weight of map traffic.
-    pub map: u32,
-    /// Weight of garbage collection.
-    pub gc: u32,
-    /// Weight of read scrubbing.
-    pub scrub: u32,
-    /// Weight of wear levelling.
-    pub wear_levelling: u32,
+macro_rules! settings {
+    (
+        tasks { $(
+            $(#[$($task_doc:tt)*])* $Task:ident = $label:literal {
+                operations { $($operations:tt)* }
+                weight { $(#[$($doc:tt)*])* $weight:ident }
+                share { $($share:tt)* }
+                work { $($work:tt)* }
+            }
+        )+ }
+        others { $($others:tt)* }
+    ) => {
+        /// Settings of `fair`: the tasks' weights.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Fair { $($(#[$($doc)*])* pub $weight: u32),+ }
+
+        impl Default for Fair {
+            fn default() -> Self {
+                Fair { $($weight: 1),+ }
+            }
+        }
+
+        impl Fair {
+            /// Each task's weight, in the order of tasks.
+            fn weights(&self) -> [(Task, u32); Task::COUNT] {
+                [$((Task::$Task, self.$weight)),+]
+            }
+        }
+    };
 }
 
-impl Default for Fair {
-    fn default() -> Self {
-        Fair { host: 1, map: 1, gc: 1, scrub: 1, wear_levelling: 1 }
-    }
-}
+tasks!(settings);
 
 impl Build for Fair {
     fn build(&self, chips: u32, _depth: u32, _random: Stream) -> Box<dyn Arbiter> {
@@ -45,19 +58,6 @@ impl Build for Fair {
             }
         }
         Ok(())
-    }
-}
-
-impl Fair {
-    /// Each task's weight, in the order of tasks.
-    fn weights(&self) -> [(Task, u32); Task::COUNT] {
-        [
-            (Task::Host, self.host),
-            (Task::Map, self.map),
-            (Task::Gc, self.gc),
-            (Task::Scrub, self.scrub),
-            (Task::WearLevelling, self.wear_levelling),
-        ]
     }
 }
 

@@ -22,8 +22,18 @@ impl Build for Priority {
     }
 }
 
-/// The tasks in order of falling priority.
-const RANKS: [Task; Task::COUNT] = [Task::Map, Task::Host, Task::Gc, Task::Scrub, Task::WearLevelling];
+/// The tasks in order of falling priority: map, host, and the others in their
+/// order.
+const RANKS: [Task; Task::COUNT] = {
+    let mut ranks = [Task::Host; Task::COUNT];
+    ranks[0] = Task::Map;
+    let mut at = 2;
+    while at < Task::COUNT {
+        ranks[at] = Task::ALL[at];
+        at += 1;
+    }
+    ranks
+};
 
 #[derive(Clone)]
 struct PriorityArbiter;

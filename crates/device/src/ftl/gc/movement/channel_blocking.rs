@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Inside, Manner, Movement};
-use crate::sched::Purpose;
+use crate::sched::Activity;
 
 /// Settings of `channel-blocking`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,11 @@ pub struct ChannelBlocking {}
 
 impl Movement for ChannelBlocking {
     fn manner(&self) -> Manner {
-        Manner::Inside(Inside { purpose: Purpose::GcMove, pages: u32::MAX, yields: false, check: false })
+        Manner::Inside(Inside {
+            purpose: Activity::Gc.through_controller(),
+            pages: u32::MAX,
+            yields: false,
+            check: false,
+        })
     }
 }

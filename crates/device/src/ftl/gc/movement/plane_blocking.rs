@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Inside, Manner, Movement};
-use crate::sched::Purpose;
+use crate::sched::Activity;
 
 /// Settings of `plane-blocking`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ impl Default for PlaneBlocking {
 impl Movement for PlaneBlocking {
     fn manner(&self) -> Manner {
         Manner::Inside(Inside {
-            purpose: Purpose::GcCopyback,
+            purpose: Activity::Gc.copyback(),
             pages: u32::MAX,
             yields: false,
             check: self.check,

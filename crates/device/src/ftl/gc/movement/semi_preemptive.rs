@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Inside, Manner, Movement};
-use crate::sched::Purpose;
+use crate::sched::Activity;
 
 /// Settings of `semi-preemptive`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +15,11 @@ pub struct SemiPreemptive {}
 
 impl Movement for SemiPreemptive {
     fn manner(&self) -> Manner {
-        Manner::Inside(Inside { purpose: Purpose::GcMove, pages: 1, yields: true, check: false })
+        Manner::Inside(Inside {
+            purpose: Activity::Gc.through_controller(),
+            pages: 1,
+            yields: true,
+            check: false,
+        })
     }
 }

@@ -3,7 +3,7 @@
 
 use flashkeel_engine::Time;
 
-use super::Purpose;
+use super::{Activity, Purpose};
 use crate::address::ChipId;
 
 /// What goes on at a chip.
@@ -30,7 +30,10 @@ impl Doing {
     /// Place of its name among [`LABELS`](Self::LABELS).
     pub fn index(self) -> u8 {
         match self {
-            Doing::Work(purpose) => purpose as u8,
+            Doing::Work(purpose) => {
+                let place = Purpose::ALL.iter().position(|&other| other == purpose);
+                place.expect("every purpose is listed") as u8
+            }
             Doing::Wait => Purpose::ALL.len() as u8,
         }
     }
@@ -58,17 +61,17 @@ struct Row {
 
 /// The log of one window.
 #[derive(Clone, Debug)]
-pub(crate) struct Activity {
+pub(crate) struct ChipLog {
     from: Time,
     to: Time,
     rows: Vec<Row>,
     intervals: Vec<Interval>,
 }
 
-impl Activity {
+impl ChipLog {
     pub fn new(from: Time, to: Time, chips: usize) -> Self {
         let row = Row { working: None, waiting: 0, waiting_since: Time::ZERO };
-        Activity { from, to, rows: vec![row; chips], intervals: Vec::new() }
+        ChipLog { from, to, rows: vec![row; chips], intervals: Vec::new() }
     }
 
     /// An operation is there for a chip.
@@ -122,7 +125,7 @@ impl Activity {
 }
 
 fn is_read_of_host(purpose: Purpose) -> bool {
-    matches!(purpose, Purpose::HostRead | Purpose::Rebuild)
+    purpose == Activity::Host.read() || purpose == Activity::Rebuild.read()
 }
 
 #[cfg(test)]
@@ -131,40 +134,40 @@ mod tests {
 
     const CHIP: ChipId = ChipId(1);
 
-    fn told(activity: &Activity) -> Vec<(&'static str, u64, u64)> {
+    fn told(log: &ChipLog) -> Vec<(&'static str, u64, u64)> {
         let label = |doing: Doing| Doing::LABELS[usize::from(doing.index())];
-        let all = activity.intervals().iter();
+        let all = log.intervals().iter();
         all.map(|each| (label(each.doing), each.start.0, each.end.0)).collect()
     }
 
     #[test]
     fn intervals_are_cut_to_the_window() {
-        let mut activity = Activity::new(Time(100), Time(200), 2);
-        activity.begins(Time(10), CHIP, Purpose::Erase);
-        activity.rests(Time(90), CHIP);
-        activity.begins(Time(90), CHIP, Purpose::HostWrite);
-        activity.rests(Time(120), CHIP);
-        activity.begins(Time(150), CHIP, Purpose::GcCopyback);
-        assert_eq!(told(&activity), [("host_write", 100, 120)]);
-        activity.rests(Time(300), CHIP);
-        assert_eq!(told(&activity), [("host_write", 100, 120), ("gc_copyback", 150, 200)]);
+        let mut log = ChipLog::new(Time(100), Time(200), 2);
+        log.begins(Time(10), CHIP, Activity::Gc.erase());
+        log.rests(Time(90), CHIP);
+        log.begins(Time(90), CHIP, Activity::Host.program());
+        log.rests(Time(120), CHIP);
+        log.begins(Time(150), CHIP, Activity::Gc.copyback());
+        assert_eq!(told(&log), [("host_write", 100, 120)]);
+        log.rests(Time(300), CHIP);
+        assert_eq!(told(&log), [("host_write", 100, 120), ("gc_copyback", 150, 200)]);
     }
 
     #[test]
     fn a_chip_is_waited_for_from_the_first_read_that_comes_to_the_last_that_begins() {
-        let mut activity = Activity::new(Time(0), Time(1000), 2);
-        activity.begins(Time(10), CHIP, Purpose::Erase);
+        let mut log = ChipLog::new(Time(0), Time(1000), 2);
+        log.begins(Time(10), CHIP, Activity::Gc.erase());
         for at in [20, 30] {
-            activity.arrives(Time(at), CHIP, Purpose::HostRead);
+            log.arrives(Time(at), CHIP, Activity::Host.read());
         }
-        activity.arrives(Time(40), CHIP, Purpose::HostWrite);
-        activity.rests(Time(50), CHIP);
-        activity.begins(Time(50), CHIP, Purpose::HostRead);
-        activity.rests(Time(60), CHIP);
-        activity.begins(Time(60), CHIP, Purpose::HostRead);
-        activity.rests(Time(65), CHIP);
+        log.arrives(Time(40), CHIP, Activity::Host.program());
+        log.rests(Time(50), CHIP);
+        log.begins(Time(50), CHIP, Activity::Host.read());
+        log.rests(Time(60), CHIP);
+        log.begins(Time(60), CHIP, Activity::Host.read());
+        log.rests(Time(65), CHIP);
         assert_eq!(
-            told(&activity),
+            told(&log),
             [("erase", 10, 50), ("host_read", 50, 60), ("read_waits", 20, 60), ("host_read", 60, 65)]
         );
     }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
+use crate::limits::{INDEX_BITS, MAX_INDEX};
 use crate::sched::{Activity, Dispatcher, OperationId};
 
 /// A delay drawn uniformly between two bounds; equal bounds make it exact.
@@ -83,12 +84,9 @@ pub(crate) enum Event {
     Window,
 }
 
-const KIND_SHIFT: u32 = 24;
 /// Bits that tell the activities of one partition apart.
 const ACTIVITY_BITS: u32 = 4;
 const _: () = assert!(Activity::ALL.len() <= 1 << ACTIVITY_BITS);
-/// Largest index an event can carry, and so the limit of every pool.
-pub(crate) const MAX_INDEX: u32 = (1 << KIND_SHIFT) - 1;
 
 impl Event {
     #[inline]
@@ -105,13 +103,13 @@ impl Event {
             Event::Window => (7, 0),
         };
         debug_assert!(index <= MAX_INDEX);
-        kind << KIND_SHIFT | index
+        kind << INDEX_BITS | index
     }
 
     #[inline]
     pub(crate) fn unpack(payload: u32) -> Event {
         let index = payload & MAX_INDEX;
-        match payload >> KIND_SHIFT {
+        match payload >> INDEX_BITS {
             0 => Event::Chip(index),
             1 => Event::Request(index),
             2 => Event::Operation(index),

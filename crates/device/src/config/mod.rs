@@ -1,15 +1,10 @@
-//! The device's configuration, and the layout it resolves to.
+//! The device's configuration: what was written, and how it is resolved.
 
-mod layout;
 mod validate;
 
-use flashkeel_engine::Span;
 use flashkeel_engine::units::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-pub use layout::Layout;
-pub(crate) use layout::PartitionLayout;
 
 use crate::flash::{GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
@@ -145,8 +140,3 @@ impl JsonSchema for MapCacheSize {
         schemars::json_schema!({ "anyOf": [{ "const": "all" }, size] })
     }
 }
-
-/// Longest delay that makes sense anywhere in a device.
-pub(crate) const LONGEST: Span = Span::from_secs(3600);
-/// Slowest bus that makes sense.
-pub(crate) const SLOWEST: Rate = Rate(1_000_000);

@@ -2,13 +2,19 @@
 
 use flashkeel_engine::units::Bytes;
 
-use super::{DeviceConfig, LONGEST, Layout, MapCacheSize, PartitionLayout, SLOWEST};
+use super::{DeviceConfig, MapCacheSize};
 use crate::address::LOGICAL_PAGE_BYTES;
 use crate::flash::{Geometry, SuspensionConfig, Timing};
-use crate::front::buffer::Rewrite;
+use crate::front::BufferLayout;
+use crate::ftl::gc::GcLayout;
 use crate::ftl::gc::movement::Manner;
-use crate::ftl::{LPNS_PER_MAP_PAGE, Reserves, StaticStripes};
-use crate::machine::MAX_INDEX;
+use crate::ftl::slc::SlcLayout;
+use crate::ftl::{
+    LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition, Reserves, ScrubLayout,
+    StaticStripes, WearLevellingLayout,
+};
+use crate::layout::{Layout, Policies};
+use crate::limits::{LONGEST, MAX_INDEX, SLOWEST};
 use crate::sched::Activity;
 
 impl DeviceConfig {
@@ -29,8 +35,6 @@ impl DeviceConfig {
                 self.wear.name()
             ));
         }
-        self.scrub.validate()?;
-        self.wear_levelling.validate()?;
         let partition_bits = self.partition_page_bits()?;
         let partitions = 1u64 << partition_bits.len();
         if u64::from(geometry.chips()) % partitions != 0 {
@@ -40,7 +44,8 @@ impl DeviceConfig {
             ));
         }
         let lpns = self.logical_pages(&geometry, &partition_bits)?;
-        let partition = self.partition_layout(&geometry, lpns / partitions, partitions)?;
+        let buffer = self.buffer.resolve(&geometry, partitions)?;
+        let partition = self.partition_layout(&geometry, lpns / partitions, partitions, &buffer)?;
         // The pool of operations holds those of every request, even of as many
         // as the device accepts.
         let reads_per_request = (MAX_INDEX / 2 / self.controller.queue_depth).min(1 << 16);
@@ -52,10 +57,7 @@ impl DeviceConfig {
                 partition.stripe_width
             ));
         }
-        let fill = self.precondition.fill;
-        if !(fill > 0.0 && fill <= 1.0) {
-            return Err(format!("precondition.fill is {fill}; it must be above 0 and at most 1"));
-        }
+        let precondition = Precondition::resolve(&self.precondition, lpns / partitions)?;
         if let Some(rate) = self.host_link.filter(|&rate| rate < SLOWEST) {
             return Err(format!(
                 "host_link is {rate}; at least {SLOWEST}, or leave it out for an unlimited link"
@@ -66,27 +68,23 @@ impl DeviceConfig {
             planes_per_chip: self.geometry.planes_per_chip,
             multi_plane: self.geometry.multi_plane,
             timing,
-            wear: self.wear.clone(),
             suspension: self.suspension.clone(),
+            rated_cycles: self.wear.policy().rated_cycles(),
             controller: self.controller.clone(),
-            allocation: self.allocation.clone(),
-            throttle: self.throttle.clone(),
-            window: self.window.clone(),
-            buffer: self.buffer.clone(),
-            slc_cache: self.slc_cache.clone(),
-            power: self.power.clone(),
-            redundancy: self.redundancy.clone(),
-            read_path: self.read_path.clone(),
-            gc: self.gc.clone(),
-            scrub: self.scrub.clone(),
-            wear_levelling: self.wear_levelling.clone(),
-            scheduler: self.scheduler.clone(),
             host_link: self.host_link,
-            precondition: self.precondition.clone(),
+            precondition,
             partition_bits,
             partition,
+            buffer,
             reads_per_request,
             lpns,
+            policies: Policies {
+                scheduler: self.scheduler.clone(),
+                throttle: self.throttle.clone(),
+                window: self.window.clone(),
+                power: self.power.clone(),
+                read_path: self.read_path.clone(),
+            },
         })
     }
 
@@ -176,6 +174,7 @@ impl DeviceConfig {
         geometry: &Geometry,
         lpns: u64,
         partitions: u64,
+        buffer: &BufferLayout,
     ) -> Result<PartitionLayout, String> {
         let chips = geometry.chips() / partitions as u32;
         let map_pages = lpns.div_ceil(u64::from(LPNS_PER_MAP_PAGE)) as u32;
@@ -192,7 +191,7 @@ impl DeviceConfig {
             }
         };
         let stripe_width = self.redundancy.policy().width(chips)?;
-        let static_stripes = self.static_stripes(geometry, chips, lpns as u32, map_pages)?;
+        let static_stripes = self.static_stripes(geometry, chips, lpns as u32, map_pages, buffer)?;
         if stripe_width == 1 && static_stripes.is_none() && self.read_path.policy().needs_redundancy() {
             return Err(format!(
                 "read_path is {:?}, which needs redundancy to rebuild pages from; redundancy is {:?}",
@@ -202,29 +201,11 @@ impl DeviceConfig {
         }
         let groups = chips / stripe_width;
         let domains = self.allocation.policy().domains(groups);
-        let buffer_pages = self.buffer.validate(geometry, partitions)?;
         let gc = &self.gc;
-        if gc.start_below > gc.stop_above {
-            return Err(format!(
-                "gc.start_below ({}) is above gc.stop_above ({})",
-                gc.start_below, gc.stop_above
-            ));
-        }
-        if gc.concurrent_victims == 0 || gc.concurrent_victims > 4096 {
-            return Err(format!("gc.concurrent_victims is {}; 1 to 4096", gc.concurrent_victims));
-        }
-        if gc.pages_in_flight == 0 || gc.pages_in_flight > 1 << 16 {
-            return Err(format!("gc.pages_in_flight is {}; 1 to 65536", gc.pages_in_flight));
-        }
-        if gc.force_below > gc.start_below {
-            return Err(format!(
-                "gc.force_below ({}) is above gc.start_below ({}); collection is forced when it has given way for \
-                 too long",
-                gc.force_below, gc.start_below
-            ));
-        }
+        gc.validate()?;
         self.validate_movement(static_stripes.is_some(), stripe_width)?;
-        let one_by_one = gc.movement.policy().manner() != Manner::Queued;
+        let manner = gc.movement.policy().manner();
+        let one_by_one = manner != Manner::Queued;
         let groups_per_domain = groups / domains;
         let map_margin = if cached_map_pages < map_pages { groups_per_domain } else { 0 };
         // Thresholds and victims are counted in blocks of one chip.
@@ -236,6 +217,7 @@ impl DeviceConfig {
         let stop = gc.stop_above.div_ceil(domains * stripe_width).max(start);
         let force = gc.force_below.div_ceil(domains * stripe_width).max(reserves.host + 1);
         let layout = PartitionLayout {
+            geometry: *geometry,
             chips,
             lpns: lpns as u32,
             map_pages,
@@ -243,13 +225,26 @@ impl DeviceConfig {
             stripe_width,
             static_stripes,
             domains,
-            gc_jobs,
-            scrub_jobs: self.scrub.concurrent_blocks.div_ceil(stripe_width),
-            gc_start_below: start,
-            gc_stop_above: stop,
-            gc_force_below: force,
             reserves,
-            buffer_pages,
+            gc: GcLayout {
+                start_below: start,
+                stop_above: stop,
+                force_below: force,
+                jobs: gc_jobs,
+                pages_in_flight: gc.pages_in_flight,
+                manner,
+                rotates: gc.rotation.policy().is_exclusive(),
+            },
+            scrub: ScrubLayout::resolve(&self.scrub, stripe_width)?,
+            wear_levelling: WearLevellingLayout::resolve(&self.wear_levelling)?,
+            slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions),
+            policies: PartitionPolicies {
+                allocation: self.allocation.clone(),
+                wear: self.wear.clone(),
+                victim: gc.victim.clone(),
+                invocation: gc.invocation.clone(),
+                update: self.redundancy.policy().update(),
+            },
         };
         self.check_room(geometry, &layout)?;
         Ok(layout)
@@ -291,6 +286,7 @@ impl DeviceConfig {
         chips: u32,
         lpns: u32,
         map_pages: u32,
+        buffer: &BufferLayout,
     ) -> Result<Option<StaticStripes>, String> {
         let whole_channels = chips.is_multiple_of(geometry.chips_per_channel);
         let channels = if whole_channels { chips / geometry.chips_per_channel } else { 1 };
@@ -304,14 +300,14 @@ impl DeviceConfig {
         if self.map_cache != MapCacheSize::All {
             return needs("map_cache", "\"all\"", "map pages in flash would be in no stripe");
         }
-        if self.buffer.rewrite != Rewrite::Coalesce {
+        if !buffer.coalesces {
             return needs(
                 "buffer.rewrite",
                 "\"coalesce\"",
                 "a stripe is flushed with one version of each page",
             );
         }
-        if self.buffer.kind.policy().acknowledges_in_flash() {
+        if buffer.kind.policy().acknowledges_in_flash() {
             return needs(
                 "buffer.kind",
                 "\"back\", \"fore\" or \"stripe\"",
@@ -343,13 +339,12 @@ impl DeviceConfig {
         let slots = if width > 1 { rows * (width - 1) } else { rows };
         // A victim frees space only if it holds at least a flash page of garbage.
         let useful = slots.saturating_sub(u64::from(geometry.slots_per_page)).max(1);
-        let per_chip = 2 + u32::from(kept_in_flash) + u32::from(self.scrub.enabled);
+        let per_chip = 2 + u32::from(kept_in_flash) + u32::from(layout.scrub.jobs > 0);
         // Wear levelling has one block open, whatever the chips.
-        let open = u64::from(groups / layout.domains * per_chip) + u64::from(self.wear_levelling.enabled);
+        let open = u64::from(groups / layout.domains * per_chip + layout.wear_levelling.jobs);
         // What is being scrubbed or levelled is of no use to garbage collection.
-        let scrubbed = if self.scrub.enabled { u64::from(layout.scrub_jobs) } else { 0 };
-        let moved = scrubbed + u64::from(self.wear_levelling.enabled);
-        let needed = mapped.div_ceil(useful) + open + moved + u64::from(layout.gc_stop_above) + 1;
+        let moved = u64::from(layout.scrub.jobs + layout.wear_levelling.jobs);
+        let needed = mapped.div_ceil(useful) + open + moved + u64::from(layout.gc.stop_above) + 1;
         if blocks < needed {
             let where_ = if layout.domains > 1 { "each chip of a striped device" } else { "the device" };
             return Err(format!(
@@ -358,7 +353,7 @@ impl DeviceConfig {
                  gc.stop_above, or add blocks",
                 mapped.div_ceil(useful),
                 if moved > 0 { format!(", {moved} are scrubbed or levelled") } else { String::new() },
-                layout.gc_stop_above,
+                layout.gc.stop_above,
                 self.logical_capacity
             ));
         }

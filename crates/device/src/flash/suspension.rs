@@ -5,7 +5,7 @@ use flashkeel_engine::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::LONGEST;
+use crate::limits::LONGEST;
 
 /// Suspending programs, erases and copybacks for reads that arrive meanwhile.
 /// Moves that hold the channel are not suspended.

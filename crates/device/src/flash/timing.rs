@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Geometry;
 use crate::address::LOGICAL_PAGE_BYTES;
-use crate::config::{LONGEST, SLOWEST};
+use crate::limits::{LONGEST, SLOWEST};
 
 /// Operation times and the channel's rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

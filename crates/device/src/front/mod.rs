@@ -11,8 +11,8 @@ pub mod throttle;
 pub mod window;
 mod writes;
 
-pub(crate) use buffer::Buffer;
 pub use buffer::BufferConfig;
+pub(crate) use buffer::{Buffer, BufferLayout};
 pub(crate) use link::{Direction, Link};
 pub use power::PowerConfig;
 pub(crate) use requests::Requests;

@@ -24,7 +24,7 @@ impl Ssd {
         let page = ppn.0 / self.layout.geometry.slots_per_page;
         let chip = self.chip_state(now, part, page);
         let is_lost = ftl.is_lost(ppn);
-        if !is_lost && !self.layout.read_path.policy().avoids(chip) {
+        if !is_lost && !self.layout.policies.read_path.policy().avoids(chip) {
             return false;
         }
         let mut reads = std::mem::take(&mut self.rebuild_reads);
@@ -40,7 +40,7 @@ impl Ssd {
             let extra_time = Span(each.0 * u64::from(extra_reads));
             let rebuild =
                 Rebuild { is_clear: !others.avoided, background: others.background, extra_reads, extra_time };
-            is_lost || self.layout.read_path.policy().rebuilds(chip, rebuild)
+            is_lost || self.layout.policies.read_path.policy().rebuilds(chip, rebuild)
         });
         if rebuilds {
             // One read is counted already. What is lost may also be in memory.
@@ -142,7 +142,7 @@ struct Others {
 impl Others {
     fn meet(&mut self, ssd: &Ssd, now: Time, part: usize, page: u32) {
         let chip = ssd.chip_state(now, part, page);
-        self.avoided |= ssd.layout.read_path.policy().avoids(chip);
+        self.avoided |= ssd.layout.policies.read_path.policy().avoids(chip);
         self.background = self.background.max(chip.background);
     }
 }

@@ -3,13 +3,12 @@
 
 use flashkeel_engine::Time;
 
-use super::Ftl;
 use super::ecc_check::EccCheck;
 use super::faults::Restoring;
 use super::gc::Gc;
 use super::slc::Slc;
+use super::{Ftl, PartitionLayout};
 use crate::address::BlockId;
-use crate::config::Layout;
 use crate::flash::Command;
 use crate::machine::Machine;
 use crate::sched::tasks::tasks;
@@ -37,7 +36,7 @@ pub(in crate::ftl) trait Background {
     }
 
     /// Flash pages it may hold in the controller while they are moved.
-    fn pages_in_flight(_layout: &Layout) -> u32 {
+    fn pages_in_flight(_layout: &PartitionLayout) -> u32 {
         0
     }
 
@@ -118,7 +117,7 @@ macro_rules! dispatch {
 
         impl Tasks {
             /// At rest.
-            pub fn new(layout: &Layout) -> Self {
+            pub fn new(layout: &PartitionLayout) -> Self {
                 Tasks { $($($($module: super::$module::$Work::new(layout),)?)?)+ }
             }
         }
@@ -146,7 +145,7 @@ macro_rules! dispatch {
             }
 
             /// Flash pages that a task may hold in the controller.
-            pub(in crate::ftl) fn pages_in_flight(layout: &Layout, task: Task) -> u32 {
+            pub(in crate::ftl) fn pages_in_flight(layout: &PartitionLayout, task: Task) -> u32 {
                 match task {
                     $($(Task::$Task => <$(super::$module::)? $Work>::pages_in_flight(layout),)?)+
                     Task::Host | Task::Map => 0,

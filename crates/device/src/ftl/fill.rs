@@ -57,6 +57,50 @@ impl PreconditionConfig {
     }
 }
 
+/// What precedes the run, in plain numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Precondition {
+    /// Logical pages of each partition that are written.
+    pages: u64,
+    /// Whether they are written at random after that.
+    at_random: bool,
+    /// Every written block starts with a random read count below this.
+    read_counts_below: u32,
+    /// The seed of this state, if it has one of its own.
+    pub seed: Option<u64>,
+}
+
+impl Precondition {
+    /// Resolves a configuration for partitions of `lpns` logical pages; `None`
+    /// where it asks for nothing.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    pub fn resolve(config: &PreconditionConfig, lpns: u64) -> Result<Option<Precondition>, String> {
+        let &PreconditionConfig { pattern, fill, read_counts_below, seed } = config;
+        if !(fill > 0.0 && fill <= 1.0) {
+            return Err(format!("precondition.fill is {fill}; it must be above 0 and at most 1"));
+        }
+        let pages = ((lpns as f64 * fill) as u64).max(1);
+        let at_random = pattern == Pattern::Random;
+        Ok((pattern != Pattern::None).then_some(Precondition { pages, at_random, read_counts_below, seed }))
+    }
+
+    /// About how many pages are written, by the host and by collection, in
+    /// `partitions` with so many mapping units in all.
+    pub fn expected_pages(&self, partitions: u64, slots: u64) -> f64 {
+        let filled = (self.pages * partitions) as f64;
+        if !self.at_random {
+            return filled;
+        }
+        // Under uniform random writes blocks hold between their fewest valid
+        // pages and all of them, evenly spread around the mean utilisation.
+        let spare = 1.0 - filled / slots as f64;
+        // Filled once, then typically twice.
+        filled * (1.0 + 2.0 / (2.0 * spare).min(1.0))
+    }
+}
+
 /// What preconditioning came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyState {
@@ -92,19 +136,16 @@ pub(super) struct Untimed<'a> {
 }
 
 impl Ftl {
-    /// Brings an empty partition to the state that `config` asks for; `None`
-    /// where it asks for nothing. `progress` is told the pages written, host's
-    /// and moved; where it breaks off the partition is of no use any more.
+    /// Brings an empty partition to the state that was asked for. `progress` is
+    /// told the pages written, host's and moved; where it breaks off the partition
+    /// is of no use any more.
     pub fn precondition(
         &mut self,
-        config: &PreconditionConfig,
+        wanted: &Precondition,
         random: &mut Stream,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> ControlFlow<(), Option<SteadyState>> {
-        if config.pattern == Pattern::None {
-            return ControlFlow::Continue(None);
-        }
-        let filled = ((f64::from(self.lpns) * config.fill) as u64).max(1);
+    ) -> ControlFlow<(), SteadyState> {
+        let &Precondition { pages: filled, at_random, read_counts_below, .. } = wanted;
         let mut untimed = Untimed::new(self);
         untimed.write_map_pages();
         let mut reported = 0;
@@ -125,7 +166,7 @@ impl Ftl {
             }
         }
         let mut rounds = Vec::new();
-        while config.pattern == Pattern::Random && rounds.len() < ROUNDS_MOST && !has_converged(&rounds) {
+        while at_random && rounds.len() < ROUNDS_MOST && !has_converged(&rounds) {
             let (before, pages) = (untimed.programs, (filled / ROUND_DIVISOR).max(1));
             let mut left = pages;
             while left > 0 {
@@ -138,15 +179,15 @@ impl Ftl {
             rounds.push(programmed as f64 / pages as f64);
         }
         untimed.drain();
-        if config.pattern == Pattern::Random {
+        if at_random {
             self.warm_map_cache(random);
         }
-        if config.read_counts_below > 0 {
-            self.blocks.randomise_read_counts(config.read_counts_below, random);
+        if read_counts_below > 0 {
+            self.blocks.randomise_read_counts(read_counts_below, random);
         }
         let host_pages = filled + rounds.len() as u64 * (filled / ROUND_DIVISOR).max(1);
         let write_amplification = rounds.last().copied().unwrap_or(1.0);
-        ControlFlow::Continue(Some(SteadyState { host_pages, write_amplification }))
+        ControlFlow::Continue(SteadyState { host_pages, write_amplification })
     }
 }
 
@@ -329,23 +370,6 @@ impl<'a> Untimed<'a> {
             if !self.forming[domain as usize].is_empty() {
                 self.program_host(domain);
             }
-        }
-    }
-}
-
-/// Pages that bringing a device of `lpns` logical and `slots` physical pages to
-/// the state of `config` takes to program, for progress reports: an estimate.
-pub(crate) fn expected_pages(config: &PreconditionConfig, lpns: u64, slots: u64) -> f64 {
-    let filled = lpns as f64 * config.fill;
-    match config.pattern {
-        Pattern::None => 1.0,
-        Pattern::Sequential => filled,
-        Pattern::Random => {
-            // Under uniform random writes blocks hold between their fewest valid
-            // pages and all of them, evenly spread around the mean utilisation.
-            let spare = 1.0 - filled / slots as f64;
-            // Filled once, then typically twice.
-            filled * (1.0 + 2.0 / (2.0 * spare).min(1.0))
         }
     }
 }

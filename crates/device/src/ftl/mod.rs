@@ -14,6 +14,7 @@ mod faults;
 mod fill;
 pub mod gc;
 mod image;
+mod layout;
 mod map;
 mod map_cache;
 mod mapping;
@@ -57,9 +58,10 @@ use divisor::Divisor;
 pub(crate) use entries::{Entries, Entry, Lane};
 pub(crate) use faults::Part;
 use faults::Restoring;
-pub(crate) use fill::expected_pages;
+pub(crate) use fill::Precondition;
 pub use fill::{Pattern, PreconditionConfig, SteadyState};
 pub use gc::GcConfig;
+pub(crate) use layout::{PartitionLayout, Policies};
 pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
 pub(crate) use pages::{Page, Pages};
@@ -69,11 +71,12 @@ pub use redundancy::RedundancyConfig;
 pub(crate) use redundancy::{StaticStripes, Stripes, UpdateConfig};
 use relocation::Relocation;
 pub use scrub::ScrubConfig;
+pub(crate) use scrub::ScrubLayout;
 pub use slc::SlcConfig;
 pub use wear_levelling::WearLevellingConfig;
+pub(crate) use wear_levelling::WearLevellingLayout;
 
 use crate::address::{BlockId, ChipId, Home, Lpn, NONE, Ppn};
-use crate::config::Layout;
 use crate::flash::BlockWear;
 use crate::sched::tasks::tasks;
 use crate::sched::{Operation, OperationId};
@@ -136,25 +139,21 @@ pub(crate) struct Ftl {
 
 impl Ftl {
     /// An empty partition number `index` of a validated device.
-    pub fn new(layout: &Layout, index: u16, seed: u64) -> Self {
-        let partition = &layout.partition;
-        let geometry = &layout.geometry;
-        let domains = partition.domains;
-        let static_stripes = partition.static_stripes;
+    pub fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
+        let &PartitionLayout { ref geometry, domains, static_stripes, .. } = layout;
         let all_lpns =
-            partition.lpns + partition.map_pages + static_stripes.map_or(0, |stripes| stripes.parity_lpns());
-        let ppns = partition.chips * geometry.blocks_per_chip * geometry.slots_per_block();
-        let stripes =
-            Stripes::new(u32::from(index) * partition.chips, partition.chips, partition.stripe_width);
+            layout.lpns + layout.map_pages + static_stripes.map_or(0, |stripes| stripes.parity_lpns());
+        let ppns = layout.chips * geometry.blocks_per_chip * geometry.slots_per_block();
+        let stripes = Stripes::new(u32::from(index) * layout.chips, layout.chips, layout.stripe_width);
         let pages_per_block = geometry.pages_per_block * stripes.width();
-        let is_by_chip = stripes.width() == 1 && partition.chips.is_multiple_of(geometry.chips_per_channel);
+        let is_by_chip = stripes.width() == 1 && layout.chips.is_multiple_of(geometry.chips_per_channel);
         let per_channel = if is_by_chip { geometry.chips_per_channel } else { 1 };
-        let cached = partition.cached_map_pages < partition.map_pages;
+        let cached = layout.cached_map_pages < layout.map_pages;
         Ftl {
             index,
             stripes,
             static_stripes,
-            parity_update: layout.redundancy.policy().update(),
+            parity_update: layout.policies.update.clone(),
             updates: Updates::default(),
             pages: None,
             lost: Bits::default(),
@@ -166,13 +165,14 @@ impl Ftl {
             pages_per_block,
             slots_per_block: pages_per_block * geometry.slots_per_page,
             by_block: Divisor::new(pages_per_block * geometry.slots_per_page),
-            lpns: partition.lpns,
-            allocation: layout.allocation.clone(),
+            lpns: layout.lpns,
+            allocation: layout.policies.allocation.clone(),
             domains,
             spread: Spread { slots_per_page: geometry.slots_per_page, domains, per_channel },
             map: Map::new(all_lpns, ppns),
             blocks: Blocks::new(stripes.groups(), geometry.blocks_per_chip, domains, stripes.width()),
             wear: layout
+                .policies
                 .wear
                 .policy()
                 .build()
@@ -183,19 +183,14 @@ impl Ftl {
                 geometry.chips_per_channel,
                 domains,
                 pages_per_block,
-                partition.reserves,
+                layout.reserves,
             ),
-            cache: cached.then(|| MapCache::new(partition.map_pages, partition.cached_map_pages)),
+            cache: cached.then(|| MapCache::new(layout.map_pages, layout.cached_map_pages)),
             map_lanes: vec![Lane::EMPTY; domains as usize],
             stalled_host: vec![VecDeque::new(); domains as usize],
             stalled_map: vec![VecDeque::new(); domains as usize],
             gc: gc::Gc::new(layout, index, seed),
-            slc: slc::Slc::new(
-                &layout.slc_cache,
-                geometry,
-                partition.chips,
-                1 << layout.partition_bits.len(),
-            ),
+            slc: slc::Slc::new(layout),
             tasks: Tasks::new(layout),
             relocation: Relocation::new(domains, geometry.slots_per_page, |task| {
                 Self::pages_in_flight(layout, task)
@@ -206,7 +201,7 @@ impl Ftl {
 
     /// Forgets what a restored partition would not know either (rotations,
     /// random numbers drawn), so that a run is the same from a saved state.
-    pub fn rest(&mut self, layout: &Layout, seed: u64) {
+    pub fn rest(&mut self, layout: &PartitionLayout, seed: u64) {
         self.gc = gc::Gc::new(layout, self.index, seed);
         self.points.rest();
     }

@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::background::{Background, Gauge};
-use super::{BlockState, Ftl};
+use super::{BlockState, Ftl, PartitionLayout};
 use crate::address::BlockId;
-use crate::config::Layout;
 use crate::machine::Machine;
 use crate::sched::{Activity, Task};
 
@@ -43,31 +42,50 @@ impl Default for ScrubConfig {
     }
 }
 
-impl ScrubConfig {
-    /// Checks the settings.
+/// Read scrubbing of one partition in plain numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScrubLayout {
+    /// Thresholds of a block's read count; there is none where nothing is
+    /// scrubbed.
+    pub start_above: u32,
+    pub stop_below: u32,
+    /// Most blocks (of all chips of a stripe) scrubbed at the same time; 0 where
+    /// none is.
+    pub jobs: u32,
+    /// Flash pages held in the controller.
+    pub pages_in_flight: u32,
+}
+
+impl ScrubLayout {
+    /// Resolves a configuration for stripes of `stripe_width` chips.
     ///
     /// # Errors
     /// A sentence naming the key and its range.
-    pub fn validate(&self) -> Result<(), String> {
-        if self.stop_below > self.start_above {
+    pub fn resolve(config: &ScrubConfig, stripe_width: u32) -> Result<ScrubLayout, String> {
+        let &ScrubConfig { enabled, start_above, stop_below, concurrent_blocks, pages_in_flight } = config;
+        if stop_below > start_above {
             return Err(format!(
-                "scrub.stop_below ({}) is above scrub.start_above ({})",
-                self.stop_below, self.start_above
+                "scrub.stop_below ({stop_below}) is above scrub.start_above ({start_above})"
             ));
         }
-        if self.stop_below == 0 || self.start_above > MOST_READS {
+        if stop_below == 0 || start_above > MOST_READS {
             return Err(format!(
-                "scrub.stop_below is {} and scrub.start_above {}; both lie between 1 and {MOST_READS}",
-                self.stop_below, self.start_above
+                "scrub.stop_below is {stop_below} and scrub.start_above {start_above}; both lie between 1 and \
+                 {MOST_READS}"
             ));
         }
-        if !(1..=4096).contains(&self.concurrent_blocks) {
-            return Err(format!("scrub.concurrent_blocks is {}; 1 to 4096", self.concurrent_blocks));
+        if !(1..=4096).contains(&concurrent_blocks) {
+            return Err(format!("scrub.concurrent_blocks is {concurrent_blocks}; 1 to 4096"));
         }
-        if !(1..=1 << 16).contains(&self.pages_in_flight) {
-            return Err(format!("scrub.pages_in_flight is {}; 1 to 65536", self.pages_in_flight));
+        if !(1..=1 << 16).contains(&pages_in_flight) {
+            return Err(format!("scrub.pages_in_flight is {pages_in_flight}; 1 to 65536"));
         }
-        Ok(())
+        Ok(ScrubLayout {
+            start_above: if enabled { start_above } else { u32::MAX },
+            stop_below,
+            jobs: if enabled { concurrent_blocks.div_ceil(stripe_width) } else { 0 },
+            pages_in_flight,
+        })
     }
 }
 
@@ -88,15 +106,9 @@ pub(in crate::ftl) struct Scrub {
 
 impl Scrub {
     /// At rest.
-    pub fn new(layout: &Layout) -> Self {
-        let config = &layout.scrub;
-        // Counts have no threshold where nothing is scrubbed.
-        Scrub {
-            start_above: if config.enabled { config.start_above } else { u32::MAX },
-            stop_below: config.stop_below,
-            max_jobs: layout.partition.scrub_jobs,
-            active: false,
-        }
+    pub fn new(layout: &PartitionLayout) -> Self {
+        let ScrubLayout { start_above, stop_below, jobs, .. } = layout.scrub;
+        Scrub { start_above, stop_below, max_jobs: jobs, active: false }
     }
 }
 
@@ -110,7 +122,7 @@ impl Background for Scrub {
         ftl.scrub_excess()
     }
 
-    fn pages_in_flight(layout: &Layout) -> u32 {
+    fn pages_in_flight(layout: &PartitionLayout) -> u32 {
         layout.scrub.pages_in_flight
     }
 

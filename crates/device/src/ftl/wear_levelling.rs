@@ -6,10 +6,9 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Ftl;
 use super::background::{Background, Gauge};
+use super::{Ftl, PartitionLayout};
 use crate::address::BlockId;
-use crate::config::Layout;
 use crate::machine::Machine;
 use crate::sched::{Activity, Task};
 
@@ -34,19 +33,34 @@ impl Default for WearLevellingConfig {
     }
 }
 
-impl WearLevellingConfig {
-    /// Checks the settings.
+/// Wear levelling of one partition in plain numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WearLevellingLayout {
+    /// Erases that blocks may be apart; there is no threshold where wear is not
+    /// levelled.
+    pub threshold: u32,
+    /// Most blocks (of all chips of a stripe) levelled at the same time; 0 where
+    /// none is.
+    pub jobs: u32,
+    /// Flash pages held in the controller.
+    pub pages_in_flight: u32,
+}
+
+impl WearLevellingLayout {
+    /// Resolves a configuration.
     ///
     /// # Errors
     /// A sentence naming the key and its range.
-    pub fn validate(&self) -> Result<(), String> {
-        if !(1..=1_000_000).contains(&self.threshold) {
-            return Err(format!("wear_levelling.threshold is {}; 1 to 1000000", self.threshold));
+    pub fn resolve(config: &WearLevellingConfig) -> Result<WearLevellingLayout, String> {
+        let &WearLevellingConfig { enabled, threshold, pages_in_flight } = config;
+        if !(1..=1_000_000).contains(&threshold) {
+            return Err(format!("wear_levelling.threshold is {threshold}; 1 to 1000000"));
         }
-        if !(1..=1 << 16).contains(&self.pages_in_flight) {
-            return Err(format!("wear_levelling.pages_in_flight is {}; 1 to 65536", self.pages_in_flight));
+        if !(1..=1 << 16).contains(&pages_in_flight) {
+            return Err(format!("wear_levelling.pages_in_flight is {pages_in_flight}; 1 to 65536"));
         }
-        Ok(())
+        let threshold = if enabled { threshold } else { u32::MAX };
+        Ok(WearLevellingLayout { threshold, jobs: u32::from(enabled), pages_in_flight })
     }
 }
 
@@ -68,12 +82,10 @@ pub(in crate::ftl) struct WearLevelling {
 
 impl WearLevelling {
     /// At rest.
-    pub fn new(layout: &Layout) -> Self {
-        let config = &layout.wear_levelling;
+    pub fn new(layout: &PartitionLayout) -> Self {
         WearLevelling {
-            // Wear has no threshold where it is not levelled.
-            threshold: if config.enabled { config.threshold } else { u32::MAX },
-            domains: vec![Domain::default(); layout.partition.domains as usize],
+            threshold: layout.wear_levelling.threshold,
+            domains: vec![Domain::default(); layout.domains as usize],
         }
     }
 }
@@ -88,7 +100,7 @@ impl Background for WearLevelling {
         ftl.wear_levelling_excess()
     }
 
-    fn pages_in_flight(layout: &Layout) -> u32 {
+    fn pages_in_flight(layout: &PartitionLayout) -> u32 {
         layout.wear_levelling.pages_in_flight
     }
 

@@ -5,7 +5,7 @@ use flashkeel_engine::{Cause, Ledger, Span, Time};
 use super::{Purpose, Task};
 use crate::address::{ChipId, NONE};
 use crate::flash::{Command, Timing};
-use crate::machine::MAX_INDEX;
+use crate::limits::MAX_INDEX;
 
 /// Index of an operation in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

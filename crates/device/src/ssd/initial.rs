@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use flashkeel_engine::{Span, Stream, Time};
 
 use super::{Partition, Ssd};
-use crate::ftl::{Aging, SteadyState, expected_pages};
+use crate::ftl::{Aging, SteadyState};
 
 impl Ssd {
     /// Brings a fresh device to its configured initial state, without timing;
@@ -16,30 +16,27 @@ impl Ssd {
         &mut self,
         progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> ControlFlow<(), Option<SteadyState>> {
-        let config = self.layout.precondition.clone();
-        let expected = expected_pages(&config, self.layout.lpns, self.layout.geometry.slots());
-        let seed = config.seed_in(self.seed);
+        let Some(wanted) = self.layout.precondition else { return ControlFlow::Continue(None) };
+        let partitions = self.partitions.len() as u64;
+        let expected = wanted.expected_pages(partitions, self.layout.geometry.slots());
+        let seed = wanted.seed.unwrap_or(self.seed);
         let mut random = Stream::new(seed, "precondition");
         let mut pages = 0;
-        let mut sum: Option<SteadyState> = None;
+        let mut sum = SteadyState { host_pages: 0, write_amplification: 0.0 };
         for partition in &mut self.partitions {
             let mut told = |written: u64| {
                 pages += written;
                 progress((pages as f64 / expected).min(0.99))
             };
-            partition.ftl.rest(&self.layout, seed);
-            let Some(state) = partition.ftl.precondition(&config, &mut random, &mut told)? else {
-                return ControlFlow::Continue(None);
-            };
-            partition.ftl.rest(&self.layout, self.seed);
-            // Partitions are of one size: their mean counts.
-            let share = 1.0 / (1 << self.layout.partition_bits.len()) as f64;
-            let sum = sum.get_or_insert(SteadyState { host_pages: 0, write_amplification: 0.0 });
+            partition.ftl.rest(&self.layout.partition, seed);
+            let state = partition.ftl.precondition(&wanted, &mut random, &mut told)?;
+            partition.ftl.rest(&self.layout.partition, self.seed);
             sum.host_pages += state.host_pages;
-            sum.write_amplification += state.write_amplification * share;
+            // Partitions are of one size: their mean counts.
+            sum.write_amplification += state.write_amplification / partitions as f64;
         }
         progress(1.0)?;
-        ControlFlow::Continue(sum)
+        ControlFlow::Continue(Some(sum))
     }
 
     /// Writes logical pages without timing, one `every` so long after `from`, as
@@ -58,7 +55,7 @@ impl Ssd {
             agings[part].write(now, lpn);
         }
         agings.into_iter().for_each(Aging::end);
-        self.partitions.iter_mut().for_each(|partition| partition.ftl.rest(layout, self.seed));
+        self.partitions.iter_mut().for_each(|partition| partition.ftl.rest(&layout.partition, self.seed));
         now
     }
 

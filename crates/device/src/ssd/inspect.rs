@@ -4,10 +4,10 @@ use flashkeel_engine::Time;
 
 use super::{Partition, Ssd};
 use crate::address::{BlockId, LOGICAL_PAGE_BYTES};
-use crate::config::Layout;
 use crate::counters::{Counters, Report};
 use crate::flash::Endurance;
 use crate::ftl::{Ftl, Gauge};
+use crate::layout::Layout;
 use crate::machine::Machine;
 use crate::sched::{Interval, Task};
 
@@ -131,7 +131,7 @@ fn gauged_tasks() -> impl Iterator<Item = Task> {
 
 /// What has been used of the endurance of a device in these parts.
 pub(super) fn endurance(layout: &Layout, machine: &Machine, partitions: &[Partition]) -> Endurance {
-    let Some(rated) = layout.wear.policy().rated_cycles() else { return Endurance::default() };
+    let Some(rated) = layout.rated_cycles else { return Endurance::default() };
     let written = machine.counters.write_amplification(layout.geometry.slots_per_page);
     let mut endurance = Endurance {
         rated_cycles: f64::from(rated),

@@ -11,7 +11,6 @@ use flashkeel_engine::{
 };
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
-use crate::config::Layout;
 use crate::counters::Counters;
 use crate::flash::{Array, Command};
 use crate::front::power::Power;
@@ -19,7 +18,9 @@ use crate::front::throttle::Throttle;
 use crate::front::window::Window;
 use crate::front::{Buffer, Direction, Link, Requests};
 use crate::ftl::Ftl;
-use crate::machine::{Event, MAX_INDEX, Machine};
+use crate::layout::Layout;
+use crate::limits::MAX_INDEX;
+use crate::machine::{Event, Machine};
 use crate::sched::{Activity, Dispatcher, OperationId, Signals, Task};
 use inspect::endurance;
 
@@ -64,17 +65,15 @@ impl Ssd {
     pub fn new(layout: &Layout, seed: u64) -> Self {
         let geometry = &layout.geometry;
         let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
-        let arbiter = layout.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
+        let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
         let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
         let partitions = (0..1u16 << layout.partition_bits.len())
             .map(|index| Partition {
-                ftl: Ftl::new(layout, index, seed),
+                ftl: Ftl::new(&layout.partition, index, seed),
                 buffer: Buffer::new(
                     &layout.buffer,
-                    layout.partition.buffer_pages,
                     layout.partition.domains,
                     layout.partition.static_stripes.map(|stripes| stripes.len()),
-                    geometry.slots_per_page,
                 ),
             })
             .collect();
@@ -92,14 +91,14 @@ impl Ssd {
             partitions,
             requests: Requests::default(),
             link: layout.host_link.map(Link::new),
-            throttle: layout.throttle.policy().build(),
-            window: layout.window.policy().build(),
-            power: layout.power.policy().build(Stream::new(seed, "power")),
+            throttle: layout.policies.throttle.policy().build(),
+            window: layout.policies.window.policy().build(),
+            power: layout.policies.power.policy().build(Stream::new(seed, "power")),
             active_at: Time::ZERO,
             awake_at: Time::ZERO,
             seed,
             completed: Vec::new(),
-            may_rebuild: layout.read_path.policy().needs_redundancy(),
+            may_rebuild: layout.policies.read_path.policy().needs_redundancy(),
             has_failed: false,
             payloads: None,
             rebuild_reads: Vec::new(),

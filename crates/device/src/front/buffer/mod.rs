@@ -11,12 +11,13 @@ use flashkeel_engine::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use state::Buffer;
+use state::Triggers;
+pub(crate) use state::{Buffer, BufferLayout};
 pub(crate) use stripe_queue::StripeQueue;
 
 use crate::address::LOGICAL_PAGE_BYTES;
-use crate::config::LONGEST;
 use crate::flash::Geometry;
+use crate::limits::LONGEST;
 
 flashkeel_config::axis! {
     /// When a write is acknowledged.
@@ -94,11 +95,11 @@ impl Default for BufferConfig {
 }
 
 impl BufferConfig {
-    /// Checks the configuration; returns the buffer's pages in each partition.
+    /// Checks the configuration; returns the buffer of each of so many `partitions`.
     ///
     /// # Errors
     /// A sentence naming the key and its remedy.
-    pub fn validate(&self, geometry: &Geometry, partitions: u64) -> Result<u32, String> {
+    pub(crate) fn resolve(&self, geometry: &Geometry, partitions: u64) -> Result<BufferLayout, String> {
         let pages = self.size.0 / LOGICAL_PAGE_BYTES / partitions;
         let least = u64::from(geometry.slots_per_page) * u64::from(self.kind.policy().pages_per_flush());
         if pages < least || pages > 1 << 22 {
@@ -142,7 +143,20 @@ impl BufferConfig {
         if has(Trigger::Watermark) && !(self.watermark > 0.0 && self.watermark < 1.0) {
             return Err(format!("buffer.watermark is {}; it must lie between 0 and 1", self.watermark));
         }
-        Ok(pages as u32)
+        let group = geometry.slots_per_page * self.kind.policy().pages_per_flush();
+        let watermark = (pages as f64 * self.watermark) as u32;
+        Ok(BufferLayout {
+            size: pages as u32,
+            triggers: Triggers {
+                page: has(Trigger::Page).then_some(group),
+                full: has(Trigger::Full),
+                watermark: has(Trigger::Watermark).then_some(watermark),
+                read: has(Trigger::Read),
+                timeout: has(Trigger::Timeout).then_some(self.timeout),
+            },
+            coalesces: self.rewrite == Rewrite::Coalesce,
+            kind: self.kind.clone(),
+        })
     }
 }
 

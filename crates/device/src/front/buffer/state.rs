@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{Cause, Ledger, Span, Time};
 
-use super::{BufferConfig, BufferPolicy, Occupancy, Rewrite, StripeQueue, Trigger};
+use super::{BufferKind, BufferPolicy, Occupancy, StripeQueue};
 use crate::address::NONE;
 use crate::ftl::Lane;
 use crate::sched::{Dispatcher, OperationId};
@@ -21,6 +21,17 @@ pub(crate) struct Triggers {
     pub timeout: Option<Span>,
 }
 
+/// The write buffer of one partition in plain numbers, and its policy.
+#[derive(Clone, Debug)]
+pub(crate) struct BufferLayout {
+    /// Pages that may wait for a flush.
+    pub size: u32,
+    pub triggers: Triggers,
+    /// Whether a page that is written again replaces the one that is buffered.
+    pub coalesces: bool,
+    pub kind: BufferKind,
+}
+
 /// A host program on its way, in the order of forming.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
@@ -31,7 +42,8 @@ struct Flight {
 /// The write buffer of one partition.
 #[derive(Clone)]
 pub(crate) struct Buffer {
-    pub policy: BufferConfig,
+    kind: BufferKind,
+    coalesces: bool,
     pub triggers: Triggers,
     /// Pages waiting for a flush, by allocation domain.
     pub lanes: Vec<Lane>,
@@ -64,26 +76,14 @@ struct Epoch {
 }
 
 impl Buffer {
-    /// A buffer of `size` pages in front of `domains` allocation domains, or
-    /// of so many logical `stripes`.
-    pub fn new(
-        config: &BufferConfig,
-        size: u32,
-        domains: u32,
-        stripes: Option<u32>,
-        slots_per_page: u32,
-    ) -> Self {
-        let has = |trigger| config.flush.contains(&trigger);
-        let group = slots_per_page * config.kind.policy().pages_per_flush();
+    /// An empty buffer in front of `domains` allocation domains, or of so many
+    /// logical `stripes`.
+    pub fn new(layout: &BufferLayout, domains: u32, stripes: Option<u32>) -> Self {
+        let &BufferLayout { size, triggers, coalesces, ref kind } = layout;
         Buffer {
-            triggers: Triggers {
-                page: has(Trigger::Page).then_some(group),
-                full: has(Trigger::Full),
-                watermark: has(Trigger::Watermark).then_some((f64::from(size) * config.watermark) as u32),
-                read: has(Trigger::Read),
-                timeout: has(Trigger::Timeout).then_some(config.timeout),
-            },
-            policy: config.clone(),
+            kind: kind.clone(),
+            coalesces,
+            triggers,
             lanes: vec![Lane::EMPTY; domains as usize],
             stripes: stripes.map(StripeQueue::new),
             occupancy: Occupancy { pending: 0, flushing: 0, size },
@@ -102,12 +102,12 @@ impl Buffer {
 
     #[inline]
     pub fn kind(&self) -> &dyn BufferPolicy {
-        self.policy.kind.policy()
+        self.kind.policy()
     }
 
     #[inline]
     pub fn coalesces(&self) -> bool {
-        self.policy.rewrite == Rewrite::Coalesce
+        self.coalesces
     }
 
     /// The first request waiting for the buffer, or [`NONE`].

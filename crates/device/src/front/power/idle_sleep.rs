@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Power};
-use crate::config::LONGEST;
+use crate::limits::LONGEST;
 use crate::machine::Delay;
 
 /// Settings of `idle-sleep`. The defaults are ours.

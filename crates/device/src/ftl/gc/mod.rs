@@ -15,7 +15,7 @@ pub use movement::MovementConfig;
 pub use rotation::RotationConfig;
 pub use victim::VictimConfig;
 
-use crate::config::Layout;
+use super::PartitionLayout;
 use movement::Manner;
 use victim::Victim;
 
@@ -63,6 +63,52 @@ impl Default for GcConfig {
     }
 }
 
+impl GcConfig {
+    /// Checks what does not depend on the rest of the device.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.start_below > self.stop_above {
+            return Err(format!(
+                "gc.start_below ({}) is above gc.stop_above ({})",
+                self.start_below, self.stop_above
+            ));
+        }
+        if self.concurrent_victims == 0 || self.concurrent_victims > 4096 {
+            return Err(format!("gc.concurrent_victims is {}; 1 to 4096", self.concurrent_victims));
+        }
+        if self.pages_in_flight == 0 || self.pages_in_flight > 1 << 16 {
+            return Err(format!("gc.pages_in_flight is {}; 1 to 65536", self.pages_in_flight));
+        }
+        if self.force_below > self.start_below {
+            return Err(format!(
+                "gc.force_below ({}) is above gc.start_below ({}); collection is forced when it has given way for \
+                 too long",
+                self.force_below, self.start_below
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Garbage collection of one partition in plain numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GcLayout {
+    /// Thresholds in free blocks of a domain.
+    pub start_below: u32,
+    pub stop_above: u32,
+    pub force_below: u32,
+    /// Most blocks (of all chips of a stripe) of a domain emptied at the same
+    /// time.
+    pub jobs: u32,
+    /// Flash pages held in the controller.
+    pub pages_in_flight: u32,
+    pub manner: Manner,
+    /// Whether the members of a plane group take turns.
+    pub rotates: bool,
+}
+
 /// Collection within one allocation domain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Domain {
@@ -103,23 +149,23 @@ pub(crate) struct Gc {
 
 impl Gc {
     /// At rest, in partition number `index`.
-    pub fn new(layout: &Layout, index: u16, seed: u64) -> Self {
+    pub fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
         let random = Stream::new(seed, &format!("gc/{index}"));
-        let config = &layout.gc;
+        let GcLayout { start_below, stop_above, force_below, jobs, manner, rotates, .. } = layout.gc;
+        let greedy = VictimConfig::Greedy(Default::default());
         Gc {
-            start_below: layout.partition.gc_start_below,
-            stop_above: layout.partition.gc_stop_above,
-            force_below: layout.partition.gc_force_below,
-            invocation: config.invocation.clone(),
-            manner: config.movement.policy().manner(),
-            rotates: config.rotation.policy().is_exclusive(),
-            turns: vec![0; layout.partition.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
+            start_below,
+            stop_above,
+            force_below,
+            invocation: layout.policies.invocation.clone(),
+            manner,
+            rotates,
+            turns: vec![0; layout.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
             gave_way: false,
-            victim: config.victim.policy().build(random.clone()),
-            last_resort: (config.victim.name() != "greedy")
-                .then(|| VictimConfig::Greedy(Default::default()).policy().build(random)),
-            domains: vec![Domain::default(); layout.partition.domains as usize],
-            max_jobs: layout.partition.gc_jobs,
+            victim: layout.policies.victim.policy().build(random.clone()),
+            last_resort: (layout.policies.victim != greedy).then(|| greedy.policy().build(random)),
+            domains: vec![Domain::default(); layout.domains as usize],
+            max_jobs: jobs,
         }
     }
 }

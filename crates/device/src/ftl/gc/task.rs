@@ -6,9 +6,8 @@ use flashkeel_engine::Time;
 use super::Gc;
 use super::victim::Candidates;
 use crate::address::BlockId;
-use crate::config::Layout;
-use crate::ftl::Ftl;
 use crate::ftl::background::Background;
+use crate::ftl::{Ftl, PartitionLayout};
 use crate::machine::Machine;
 use crate::sched::{Activity, Task};
 
@@ -29,7 +28,7 @@ impl Background for Gc {
         active.map(shortfall).max().unwrap_or(0)
     }
 
-    fn pages_in_flight(layout: &Layout) -> u32 {
+    fn pages_in_flight(layout: &PartitionLayout) -> u32 {
         layout.gc.pages_in_flight
     }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Policy;
-use crate::config::LONGEST;
+use crate::limits::LONGEST;
 
 /// Settings of `fold`. The defaults are ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

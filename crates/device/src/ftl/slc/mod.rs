@@ -5,7 +5,7 @@
 
 mod state;
 
-pub(crate) use state::Slc;
+pub(crate) use state::{Slc, SlcLayout};
 
 flashkeel_config::axis! {
     /// Whether host data is programmed fast first and folded later.

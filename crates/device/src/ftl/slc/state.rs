@@ -3,12 +3,37 @@
 use flashkeel_engine::{Cause, Span, Time};
 
 use super::SlcConfig;
-use crate::address::{ChipId, LOGICAL_PAGE_BYTES};
+use crate::address::ChipId;
 use crate::flash::Geometry;
-use crate::ftl::Ftl;
 use crate::ftl::background::Background;
+use crate::ftl::{Ftl, PartitionLayout};
 use crate::machine::{Event, Machine};
 use crate::sched::{Activity, Operation, Task};
+
+/// The SLC cache of one partition in plain numbers; all counts in flash pages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlcLayout {
+    room: u32,
+    start_above: u32,
+    stop_below: u32,
+    idle_after: Span,
+}
+
+impl SlcLayout {
+    /// Resolves a configuration for one of so many `partitions`; `None` where
+    /// there is no cache.
+    pub fn resolve(config: &SlcConfig, geometry: &Geometry, partitions: u64) -> Option<SlcLayout> {
+        let fold = config.policy().settings()?;
+        let room = (fold.size.0 / partitions / geometry.page_bytes()).min(u64::from(u32::MAX)) as u32;
+        let part = |fraction: f64| (f64::from(room) * fraction) as u32;
+        Some(SlcLayout {
+            room,
+            start_above: part(fold.start_above),
+            stop_below: part(fold.stop_below),
+            idle_after: fold.idle_after,
+        })
+    }
+}
 
 /// The SLC cache of one partition; all counts in flash pages.
 #[derive(Clone)]
@@ -34,23 +59,20 @@ pub(crate) struct Slc {
 
 impl Slc {
     /// Empty; `None` where the device has no cache.
-    pub fn new(config: &SlcConfig, geometry: &Geometry, chips: u32, partitions: u64) -> Option<Slc> {
-        let fold = config.policy().settings()?;
-        let bytes_per_page = u64::from(geometry.slots_per_page) * LOGICAL_PAGE_BYTES;
-        let room = (fold.size.0 / partitions / bytes_per_page).min(u64::from(u32::MAX)) as u32;
-        let part = |fraction: f64| (f64::from(room) * fraction) as u32;
+    pub fn new(layout: &PartitionLayout) -> Option<Slc> {
+        let SlcLayout { room, start_above, stop_below, idle_after } = layout.slc?;
         Some(Slc {
             room,
-            start_above: part(fold.start_above),
-            stop_below: part(fold.stop_below),
-            idle_after: fold.idle_after,
+            start_above,
+            stop_below,
+            idle_after,
             used: 0,
             forced: false,
-            waiting: vec![0; chips as usize],
-            folding: vec![false; chips as usize],
+            waiting: vec![0; layout.chips as usize],
+            folding: vec![false; layout.chips as usize],
             timing: false,
             page: 0,
-            pages_per_block: geometry.pages_per_block as u16,
+            pages_per_block: layout.geometry.pages_per_block as u16,
         })
     }
 

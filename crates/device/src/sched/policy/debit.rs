@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arbiter, Build, Pending, Signals};
 use crate::address::ChipId;
-use crate::config::LONGEST;
+use crate::limits::LONGEST;
 use crate::sched::Task;
 use crate::sched::tasks::tasks;
 

@@ -3,43 +3,13 @@
 use flashkeel_engine::units::Rate;
 
 use crate::address::{LOGICAL_PAGE_SECTORS, Lpn};
-use crate::flash::{Geometry, SuspensionConfig, Timing, WearConfig};
-use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
-use crate::ftl::{
-    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, Reserves, ScrubConfig,
-    SlcConfig, StaticStripes, WearLevellingConfig,
-};
+use crate::flash::{Geometry, SuspensionConfig, Timing};
+use crate::front::{BufferLayout, PowerConfig, ThrottleConfig, WindowConfig};
+use crate::ftl::{PartitionLayout, Precondition, ReadPathConfig};
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
 
-/// What one partition consists of.
-#[derive(Clone, Debug)]
-pub(crate) struct PartitionLayout {
-    pub chips: u32,
-    /// Logical pages of the host.
-    pub lpns: u32,
-    pub map_pages: u32,
-    pub cached_map_pages: u32,
-    /// Flash pages of a stripe; 1 without redundancy.
-    pub stripe_width: u32,
-    /// Logical stripes, if any.
-    pub static_stripes: Option<StaticStripes>,
-    /// Allocation domains.
-    pub domains: u32,
-    /// Most blocks (of all chips of a stripe) emptied at the same time.
-    pub gc_jobs: u32,
-    /// Most blocks (of all chips of a stripe) scrubbed at the same time.
-    pub scrub_jobs: u32,
-    /// Thresholds in free blocks of a domain.
-    pub gc_start_below: u32,
-    pub gc_stop_above: u32,
-    pub gc_force_below: u32,
-    pub reserves: Reserves,
-    /// Pages of the write buffer.
-    pub buffer_pages: u32,
-}
-
-/// A validated device in plain numbers.
+/// A validated device in plain numbers, and the policies it is built with.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(crate) geometry: Geometry,
@@ -47,29 +17,32 @@ pub struct Layout {
     pub(crate) planes_per_chip: u32,
     pub(crate) multi_plane: bool,
     pub(crate) timing: Timing,
-    pub(crate) wear: WearConfig,
     pub(crate) suspension: Option<SuspensionConfig>,
+    /// Cycles that a block endures, where wear is accounted.
+    pub(crate) rated_cycles: Option<u32>,
     pub(crate) controller: ControllerConfig,
-    pub(crate) allocation: AllocationConfig,
-    pub(crate) throttle: ThrottleConfig,
-    pub(crate) window: WindowConfig,
-    pub(crate) buffer: BufferConfig,
-    pub(crate) slc_cache: SlcConfig,
-    pub(crate) power: PowerConfig,
-    pub(crate) redundancy: RedundancyConfig,
-    pub(crate) read_path: ReadPathConfig,
-    pub(crate) gc: GcConfig,
-    pub(crate) scrub: ScrubConfig,
-    pub(crate) wear_levelling: WearLevellingConfig,
-    pub(crate) scheduler: SchedulerConfig,
     pub(crate) host_link: Option<Rate>,
-    pub(crate) precondition: PreconditionConfig,
+    /// What precedes the run, if anything does.
+    pub(crate) precondition: Option<Precondition>,
     /// Bits of the logical page number that select the partition.
     pub(crate) partition_bits: Vec<u32>,
+    /// The translation layer and the write buffer of each partition.
     pub(crate) partition: PartitionLayout,
+    pub(crate) buffer: BufferLayout,
     /// Most flash reads that one request has in the device at a time.
     pub(crate) reads_per_request: u32,
     pub(crate) lpns: u64,
+    pub(crate) policies: Policies,
+}
+
+/// The policies of what all partitions share.
+#[derive(Clone, Debug)]
+pub(crate) struct Policies {
+    pub scheduler: SchedulerConfig,
+    pub throttle: ThrottleConfig,
+    pub window: WindowConfig,
+    pub power: PowerConfig,
+    pub read_path: ReadPathConfig,
 }
 
 impl Layout {

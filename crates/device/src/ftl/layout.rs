@@ -1,0 +1,44 @@
+//! The translation layer of one partition in plain numbers.
+
+use super::gc::{GcLayout, InvocationConfig, VictimConfig};
+use super::scrub::ScrubLayout;
+use super::slc::SlcLayout;
+use super::wear_levelling::WearLevellingLayout;
+use super::{AllocationConfig, Reserves, StaticStripes, UpdateConfig};
+use crate::flash::{Geometry, WearConfig};
+
+/// The translation layer of one partition in plain numbers, and the policies it
+/// is built with.
+#[derive(Clone, Debug)]
+pub(crate) struct PartitionLayout {
+    /// The whole device's flash array.
+    pub geometry: Geometry,
+    pub chips: u32,
+    /// Logical pages of the host.
+    pub lpns: u32,
+    pub map_pages: u32,
+    pub cached_map_pages: u32,
+    /// Flash pages of a stripe; 1 without redundancy.
+    pub stripe_width: u32,
+    /// Logical stripes, if any.
+    pub static_stripes: Option<StaticStripes>,
+    /// Allocation domains.
+    pub domains: u32,
+    pub reserves: Reserves,
+    pub gc: GcLayout,
+    pub scrub: ScrubLayout,
+    pub wear_levelling: WearLevellingLayout,
+    pub slc: Option<SlcLayout>,
+    pub policies: Policies,
+}
+
+/// The policies of a translation layer.
+#[derive(Clone, Debug)]
+pub(crate) struct Policies {
+    pub allocation: AllocationConfig,
+    pub wear: WearConfig,
+    pub victim: VictimConfig,
+    pub invocation: InvocationConfig,
+    /// How the parity of logical stripes is updated.
+    pub update: UpdateConfig,
+}

@@ -4,7 +4,7 @@ mod support;
 
 use flashkeel_device::{DeviceConfig, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Leaf, Operation, Span, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Leaf, Operation, Span, Stream, Submit, Time};
 use serde_json::json;
 use support::*;
 
@@ -73,9 +73,9 @@ fn simulate(ssd: &mut Ssd, places: &[u64]) {
     let mut done = Vec::new();
     for (id, &place) in places.iter().enumerate() {
         let at = Time(EVERY.0 * (id as u64 + 1));
-        ssd.advance(at, &mut done);
+        ssd.advance(at, &mut Arena::new(), &mut done);
         let write = request(id as u64, Operation::Write, 2 * place, 2);
-        assert_eq!(ssd.submit(at, &write), Submit::Accepted);
+        assert_eq!(ssd.submit(at, &write, &mut Arena::new()), Submit::Accepted);
     }
     settle(ssd, &mut done);
 }

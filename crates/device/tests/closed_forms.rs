@@ -5,7 +5,7 @@ mod support;
 
 use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern};
 use flashkeel_engine::units::{Bytes, Rate};
-use flashkeel_engine::{Leaf, Operation, Span, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Leaf, Operation, Span, Stream, Submit, Time};
 use support::*;
 
 /// Latency in nanoseconds of one request to an idle device.
@@ -210,10 +210,13 @@ fn reads_of_a_chip_wait_as_in_an_m_d_1_queue() {
         for id in 0..count {
             exact_time += stream.exponential(mean);
             let arrival = exact_time as u64;
-            ssd.advance(Time(arrival), &mut done);
+            ssd.advance(Time(arrival), &mut Arena::new(), &mut done);
             check(&mut done, &mut expected);
             let page = stream.below(1024);
-            assert_eq!(ssd.submit(Time(arrival), &request(id, Operation::Read, page, 1)), Submit::Accepted);
+            assert_eq!(
+                ssd.submit(Time(arrival), &request(id, Operation::Read, page, 1), &mut Arena::new()),
+                Submit::Accepted
+            );
             free_at = free_at.max(arrival + delays) + service;
             expected.push_back((arrival, free_at));
         }

@@ -4,7 +4,7 @@ mod support;
 
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Completion, Leaf, Operation, Request, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Completion, Leaf, Operation, Request, Stream, Submit, Time};
 use support::*;
 
 /// Random reads, writes and trims of a few pages.
@@ -89,9 +89,9 @@ fn a_copy_in_flight_goes_its_own_way_and_the_same_way() {
         let pages = ssd.sectors() / 8;
         let mut done = Vec::new();
         for request in mixed(pages, 200, 3) {
-            assert_eq!(ssd.submit(Time(0), &request), Submit::Accepted);
+            assert_eq!(ssd.submit(Time(0), &request, &mut Arena::new()), Submit::Accepted);
         }
-        ssd.advance(Time(1_000_000), &mut done);
+        ssd.advance(Time(1_000_000), &mut Arena::new(), &mut done);
         let mut copy = ssd.clone();
         let (mut first, mut second) = (Vec::new(), Vec::new());
         settle(&mut copy, &mut first);

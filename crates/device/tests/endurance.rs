@@ -7,7 +7,7 @@ mod support;
 use flashkeel_device::{
     DeviceConfig, Endurance, PAGE_BYTES, Passed, Stretch, Throttle, ThrottleConfig, WearConfig,
 };
-use flashkeel_engine::{Cause, Leaf, Operation, Span, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Cause, Leaf, Operation, Span, Stream, Submit, Time};
 use serde_json::json;
 use support::{policy, ready, request, tiny};
 
@@ -40,11 +40,15 @@ fn think(ssd: &mut flashkeel_device::Ssd, gap_ns: u64, end_ns: u64, seed: u64) -
     let mut stream = Stream::new(seed, "pages");
     let mut completions = Vec::new();
     while now.0 < end_ns {
-        ssd.advance(now, &mut completions);
+        ssd.advance(now, &mut Arena::new(), &mut completions);
         assert!(completions.is_empty());
         let page = 2 * stream.below(512);
-        assert_eq!(ssd.submit(now, &request(writes, Operation::Write, page, 2)), Submit::Accepted);
-        let done = ssd.advance_to_completion(Time::MAX, &mut completions).expect("a completion");
+        assert_eq!(
+            ssd.submit(now, &request(writes, Operation::Write, page, 2), &mut Arena::new()),
+            Submit::Accepted
+        );
+        let done =
+            ssd.advance_to_completion(Time::MAX, &mut Arena::new(), &mut completions).expect("a completion");
         held += completions[0].ledger.ns(Cause::Throttle);
         completions.clear();
         writes += 1;

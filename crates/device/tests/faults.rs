@@ -10,7 +10,7 @@ use flashkeel_device::{
     RotationConfig, SchedulerConfig, Ssd,
 };
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Completion, Leaf, Operation, RequestId, Status, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Completion, Leaf, Operation, RequestId, Status, Stream, Submit, Time};
 use proptest::prelude::*;
 use serde_json::json;
 use support::{policy, ready, request};
@@ -68,15 +68,18 @@ impl Pair {
                 let data = range.clone().flat_map(|page| bytes(page as u64, id + 1)).collect();
                 self.ssd.give(RequestId(id), data);
             }
-            Operation::Trim => self.versions[range.clone()].fill(0),
+            Operation::Trim | Operation::WriteZeroes => self.versions[range.clone()].fill(0),
             Operation::Read | Operation::Flush => {}
         }
         self.flying.insert(id, (operation, page, pages, self.versions[range].to_vec()));
-        assert_eq!(self.ssd.submit(self.now, &request(id, operation, page, pages)), Submit::Accepted);
+        assert_eq!(
+            self.ssd.submit(self.now, &request(id, operation, page, pages), &mut Arena::new()),
+            Submit::Accepted
+        );
     }
 
     fn progress(&mut self) {
-        let next = self.ssd.next_event().unwrap_or_else(|| {
+        let next = self.ssd.next_event().time().unwrap_or_else(|| {
             panic!("nothing to do with {:?} inside, {} pages lost", self.flying, self.ssd.lost_pages())
         });
         self.advance(next);
@@ -84,7 +87,7 @@ impl Pair {
 
     fn advance(&mut self, to: Time) {
         let mut done: Vec<Completion> = Vec::new();
-        self.ssd.advance(to, &mut done);
+        self.ssd.advance(to, &mut Arena::new(), &mut done);
         self.now = to;
         for completion in done {
             let (operation, page, _, versions) =
@@ -371,7 +374,7 @@ proptest! {
             random_steps(&mut pair, &mut random, steps);
             // At any moment: in the middle of what is going on.
             for _ in 0..random.below(30) {
-                if pair.ssd.next_event().is_some() {
+                if pair.ssd.next_event().time().is_some() {
                     pair.progress();
                 }
             }
@@ -406,7 +409,7 @@ proptest! {
                 let chip = random.below(8) as u32;
                 pair.ssd.fail(pair.now, Fault::Chip(chip)).expect("the chip exists");
                 for _ in 0..random.below(30) {
-                    if pair.ssd.next_event().is_some() {
+                    if pair.ssd.next_event().time().is_some() {
                         pair.progress();
                     }
                 }

@@ -4,7 +4,7 @@
 mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Ssd};
-use flashkeel_engine::{Cause, Leaf, Operation, Submit, Time};
+use flashkeel_engine::{Arena, Cause, Leaf, Operation, Submit, Time};
 use support::{closed_loop, random_pages, ready, request, tiny};
 
 fn with(mut config: DeviceConfig, axis: &str, policy: serde_json::Value) -> DeviceConfig {
@@ -44,10 +44,10 @@ fn slow_writes(ssd: &mut Ssd, count: u64, mut see: impl FnMut(Time, &Ssd)) {
     let mut completions = Vec::new();
     for write in 0..count {
         let now = Time(write * 400_000);
-        ssd.advance(now, &mut completions);
+        ssd.advance(now, &mut Arena::new(), &mut completions);
         see(now, ssd);
         assert_eq!(
-            ssd.submit(now, &request(write, Operation::Write, write * 379 % 1_024, 1)),
+            ssd.submit(now, &request(write, Operation::Write, write * 379 % 1_024, 1), &mut Arena::new()),
             Submit::Accepted
         );
     }

@@ -4,7 +4,7 @@ mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Cause, Leaf, Operation, Request, Stream, Time};
+use flashkeel_engine::{Arena, Cause, Leaf, Operation, Request, Stream, Time};
 use serde_json::json;
 use support::*;
 
@@ -180,6 +180,6 @@ fn trimmed_pages_read_as_unmapped_and_come_back_when_written() {
     assert_eq!(ssd.counters().unmapped_pages_read, 1);
     assert_eq!(ssd.counters().buffered_pages_read, 1);
     let mut none = Vec::new();
-    ssd.advance(Time(1_000_000), &mut none);
+    ssd.advance(Time(1_000_000), &mut Arena::new(), &mut none);
     ssd.check();
 }

@@ -7,7 +7,7 @@ use flashkeel_device::{
     RotationConfig, SchedulerConfig, Ssd, SuspensionConfig, VictimConfig, WindowConfig,
 };
 use flashkeel_engine::units::{Bytes, Rate};
-use flashkeel_engine::{Completion, Leaf, Operation, RequestId, Span, Status, Submit, Time};
+use flashkeel_engine::{Arena, Completion, Leaf, Operation, RequestId, Span, Status, Submit, Time, Wake};
 use proptest::prelude::*;
 use support::{policy, ready, request, settle};
 
@@ -203,7 +203,7 @@ impl Pair {
 
     fn advance(&mut self, to: Time) {
         let mut done = Vec::new();
-        self.ssd.advance(to, &mut done);
+        self.ssd.advance(to, &mut Arena::new(), &mut done);
         self.idle = if done.is_empty() { self.idle + 1 } else { 0 };
         self.now = to;
         done.iter().for_each(|completion| self.landed(completion));
@@ -217,7 +217,7 @@ impl Pair {
 
     /// Runs until something has completed.
     fn progress(&mut self) {
-        let next = self.ssd.next_event().unwrap_or_else(|| panic!("at rest with {}", self.inside()));
+        let next = self.ssd.next_event().time().unwrap_or_else(|| panic!("at rest with {}", self.inside()));
         self.advance(next);
         assert!(self.idle < 200_000, "no progress with {}", self.inside());
     }
@@ -248,7 +248,10 @@ impl Pair {
         let id = self.next_id;
         self.next_id += 1;
         self.flying.insert(id, (operation, page, pages, self.now));
-        assert_eq!(self.ssd.submit(self.now, &request(id, operation, page, pages)), Submit::Accepted);
+        assert_eq!(
+            self.ssd.submit(self.now, &request(id, operation, page, pages), &mut Arena::new()),
+            Submit::Accepted
+        );
         if changes {
             self.mapped[page as usize..(page + u64::from(pages)) as usize]
                 .fill(operation == Operation::Write);
@@ -257,7 +260,7 @@ impl Pair {
 
     fn step(&mut self, step: &Step) {
         let until = self.now + Span(step.pause_ns);
-        while let Some(next) = self.ssd.next_event().filter(|&next| next < until) {
+        while let Some(next) = self.ssd.next_event().time().filter(|&next| next < until) {
             self.advance(next);
             assert!(self.idle < 200_000, "no progress with {}", self.inside());
         }
@@ -281,7 +284,7 @@ impl Pair {
         let mut none = Vec::new();
         if self.has_windows {
             self.now += Span::from_secs(5);
-            self.ssd.advance(self.now, &mut none);
+            self.ssd.advance(self.now, &mut Arena::new(), &mut none);
         } else {
             settle(&mut self.ssd, &mut none);
         }
@@ -423,21 +426,17 @@ fn requests_outside_the_device_or_off_its_pages_are_refused() {
     let mut ssd = ready(&support::tiny(), 1);
     let sectors = ssd.sectors();
     let mut refused = |lba: u64, sectors: u32| {
-        let request = flashkeel_engine::Request {
-            id: RequestId(1),
-            operation: Operation::Read,
-            tenant: flashkeel_engine::TenantId(0),
-            lba: flashkeel_engine::Lba(lba),
+        let request = flashkeel_engine::Request::new(
+            RequestId(1),
+            Operation::Read,
+            flashkeel_engine::Lba(lba),
             sectors,
-        };
-        let mut done = Vec::new();
-        assert_eq!(ssd.submit(Time(5), &request), Submit::Accepted);
-        assert_eq!(ssd.next_event(), Some(Time(5)));
-        ssd.advance(Time(5), &mut done);
-        matches!(done[..], [Completion { status: Status::Invalid, time: Time(5), .. }])
+        );
+        ssd.submit(Time(5), &request, &mut Arena::new()) == Submit::Refused(Status::Invalid)
     };
     assert!(refused(sectors, 8) && refused(sectors - 8, 16), "beyond the end");
     assert!(refused(4, 8) && refused(0, 12), "not whole pages");
     assert!(refused(0, 0), "no length");
     assert!(refused(u64::MAX - 7, 8), "beyond every end");
+    assert_eq!(ssd.next_event(), Wake::Never, "no completion follows a refusal");
 }

@@ -5,7 +5,7 @@ mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Pattern, Purpose, SchedulerConfig, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Cause, Completion, Leaf, Ledger, Operation, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Cause, Completion, Leaf, Ledger, Operation, Stream, Submit, Time};
 use support::{closed_loop, closed_loop_with, policy, random_pages, ready, request, settle, timed};
 
 fn gauge(ssd: &Ssd, name: &str) -> u64 {
@@ -37,9 +37,9 @@ impl Bench {
 
     /// Runs until nothing more happens; `see` is shown the device at each event.
     fn settle(&mut self, mut see: impl FnMut(&Ssd)) {
-        while let Some(next) = self.ssd.next_event() {
+        while let Some(next) = self.ssd.next_event().time() {
             self.now = next;
-            self.ssd.advance(next, &mut Vec::new());
+            self.ssd.advance(next, &mut Arena::new(), &mut Vec::new());
             see(&self.ssd);
         }
     }
@@ -47,7 +47,10 @@ impl Bench {
     /// Reads a page so often, one read after another.
     fn read(&mut self, page: u64, times: u64) {
         for id in 0..times {
-            assert_eq!(self.ssd.submit(self.now, &request(id, Operation::Read, page, 1)), Submit::Accepted);
+            assert_eq!(
+                self.ssd.submit(self.now, &request(id, Operation::Read, page, 1), &mut Arena::new()),
+                Submit::Accepted
+            );
             self.settle(|_| ());
         }
     }
@@ -98,7 +101,10 @@ fn the_most_read_block_is_scrubbed_first() {
     for (page, times) in [(4, 90), (8, 60), (0, 100)] {
         bench.read(page, times);
     }
-    assert_eq!(bench.ssd.submit(bench.now, &request(0, Operation::Read, 0, 1)), Submit::Accepted);
+    assert_eq!(
+        bench.ssd.submit(bench.now, &request(0, Operation::Read, 0, 1), &mut Arena::new()),
+        Submit::Accepted
+    );
     let mut counts = Vec::new();
     bench.settle(|ssd| counts.push(gauge(ssd, "max_read_count")));
     // The largest count falls when its block is erased. Reading a block to

@@ -84,6 +84,9 @@ causes! {
     /// Waiting on the host: in its scheduler, or outside a device that was at
     /// its queue depth.
     HostQueue = "host_queue",
+    /// With something outside, such as a real drive, whose time nobody here
+    /// can tell apart.
+    Outside = "outside",
 }
 
 impl Cause {

@@ -1,6 +1,9 @@
 //! A leaf: something that serves requests by itself, such as an SSD.
 
-use crate::{Completion, Lba, Operation, Request, Time};
+use crate::{
+    Answer, Arena, Command, Completion, Lba, Limits, Notice, Operation, Place, Refusal, Request, Status,
+    TenantId, Time, Wake,
+};
 
 /// The answer to a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,68 +13,135 @@ pub enum Submit {
     Accepted,
     /// Not taken: at its queue depth. Ask again after the next completion.
     Busy,
+    /// Not taken, and never will be: that is how the request ended. No
+    /// completion follows.
+    Refused(Status),
+}
+
+/// A request that is likely to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coming {
+    /// What it will ask.
+    pub operation: Operation,
+    /// Whose it will be.
+    pub tenant: TenantId,
+    /// Where it will begin.
+    pub lba: Lba,
 }
 
 /// A sans-I/O device: it is told the time and never asks for it.
 ///
 /// Callers pass non-decreasing times. Events inside run at their own times,
 /// and a completion is stamped with the time it happened, at or before `now`.
+/// `data` holds the bytes of requests that carry some.
 pub trait Leaf {
+    /// What the device states of itself.
+    fn limits(&self) -> Limits;
+
     /// Offers a request at `now`. Every event due before `now` must have been
     /// run by [`advance`](Leaf::advance) first.
-    fn submit(&mut self, now: Time, request: &Request) -> Submit;
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit;
 
-    /// A request for `lba` is likely to come, after some dozens of others: a
-    /// chance to fetch what it will need first into the processor's caches.
-    /// Changes nothing else.
-    fn expect(&self, _lba: Lba) {}
+    /// A request is likely to come, after some dozens of others: a chance to
+    /// fetch what it will need first into the processor's caches. Changes
+    /// nothing else.
+    fn expect(&self, _coming: Coming) {}
 
     /// The same, some requests before it comes: what it will need next, which
     /// may be found by what [`expect`](Leaf::expect) has fetched.
-    fn expect_soon(&self, _operation: Operation, _lba: Lba) {}
+    fn expect_soon(&self, _coming: Coming) {}
 
     /// When something will next happen by itself, if anything will.
-    fn next_event(&self) -> Option<Time>;
+    fn next_event(&self) -> Wake;
 
-    /// Runs every event due at or before `now` and appends what completed.
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>);
+    /// Runs every event due at or before `now`, takes in what has happened
+    /// outside, and appends what completed.
+    fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>);
 
     /// Runs events due at or before `limit`, instant by instant, until one of
     /// them has completed something; returns that instant. `None` if nothing
     /// completes before `limit`. `completions` must be empty.
-    fn advance_to_completion(&mut self, limit: Time, completions: &mut Vec<Completion>) -> Option<Time> {
+    fn advance_to_completion(
+        &mut self,
+        limit: Time,
+        data: &mut Arena,
+        completions: &mut Vec<Completion>,
+    ) -> Option<Time> {
         loop {
-            let next = self.next_event().filter(|&next| next <= limit)?;
-            self.advance(next, completions);
+            let next = self.next_event().time().filter(|&next| next <= limit)?;
+            self.advance(next, data, completions);
             if !completions.is_empty() {
                 return Some(next);
             }
         }
     }
+
+    /// Tells or asks something, here or, by its `place`, of something below.
+    /// Events that follow from it come with the next [`advance`](Leaf::advance).
+    ///
+    /// # Errors
+    /// If it is not carried out; nothing has changed then.
+    fn command(
+        &mut self,
+        _now: Time,
+        place: &Place,
+        _command: &Command,
+        _data: &mut Arena,
+    ) -> Result<Answer, Refusal> {
+        Err(if place.0.is_empty() { Refusal::Unknown } else { Refusal::NoSuchPlace })
+    }
+
+    /// The oldest of the events that have not been taken yet.
+    fn notice(&mut self) -> Option<Notice> {
+        None
+    }
 }
 
 impl<L: Leaf + ?Sized> Leaf for Box<L> {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
-        (**self).submit(now, request)
+    fn limits(&self) -> Limits {
+        (**self).limits()
     }
 
-    fn expect(&self, lba: Lba) {
-        (**self).expect(lba)
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
+        (**self).submit(now, request, data)
     }
 
-    fn expect_soon(&self, operation: Operation, lba: Lba) {
-        (**self).expect_soon(operation, lba)
+    fn expect(&self, coming: Coming) {
+        (**self).expect(coming)
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn expect_soon(&self, coming: Coming) {
+        (**self).expect_soon(coming)
+    }
+
+    fn next_event(&self) -> Wake {
         (**self).next_event()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        (**self).advance(now, completions)
+    fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
+        (**self).advance(now, data, completions)
     }
 
-    fn advance_to_completion(&mut self, limit: Time, completions: &mut Vec<Completion>) -> Option<Time> {
-        (**self).advance_to_completion(limit, completions)
+    fn advance_to_completion(
+        &mut self,
+        limit: Time,
+        data: &mut Arena,
+        completions: &mut Vec<Completion>,
+    ) -> Option<Time> {
+        (**self).advance_to_completion(limit, data, completions)
+    }
+
+    fn command(
+        &mut self,
+        now: Time,
+        place: &Place,
+        command: &Command,
+        data: &mut Arena,
+    ) -> Result<Answer, Refusal> {
+        (**self).command(now, place, command, data)
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        (**self).notice()
     }
 }

@@ -4,9 +4,12 @@
 //! Nothing here reads a clock, a file, a socket or the environment; a driver
 //! outside decides what "now" is.
 
+pub mod arena;
 pub mod blame;
+pub mod command;
 pub mod events;
 pub mod leaf;
+pub mod limits;
 pub mod predictor;
 pub mod random;
 pub mod request;
@@ -14,13 +17,18 @@ pub mod stack;
 pub mod stage;
 pub mod time;
 pub mod units;
+pub mod wake;
 
+pub use arena::{Arena, Payload};
 pub use blame::{Cause, Ledger, Waits};
+pub use command::{Answer, Command, Event, Notice, Place, Refusal, Window, WindowEnd};
 pub use events::EventQueue;
-pub use leaf::{Leaf, Submit};
+pub use leaf::{Coming, Leaf, Submit};
+pub use limits::{Durable, Limits};
 pub use predictor::{Prediction, Predictor};
 pub use random::Stream;
-pub use request::{Completion, Lba, Operation, Request, RequestId, SECTOR_BYTES, Status, TenantId};
+pub use request::{Completion, Hint, Lba, Operation, Request, RequestId, SECTOR_BYTES, Status, TenantId};
 pub use stack::Stack;
 pub use stage::{Outbox, Stage};
 pub use time::{Span, Time};
+pub use wake::Wake;

@@ -1,6 +1,6 @@
 //! Requests and completions, as they cross every boundary of the data path.
 
-use crate::{Ledger, Time};
+use crate::{Ledger, Payload, Time};
 
 /// Bytes in a sector, the unit of an [`Lba`].
 pub const SECTOR_BYTES: u64 = 512;
@@ -27,9 +27,17 @@ pub enum Operation {
     Write,
     /// Deallocate the range (TRIM).
     Trim,
-    /// Make every write acknowledged before durable on flash.
+    /// Make every write acknowledged before durable.
     Flush,
+    /// Make the range read as zeros.
+    WriteZeroes,
 }
+
+/// What travels with a request from end to end for whoever on its way is
+/// configured to use it: a class of service, a deadline, a stream of placement.
+/// 0 where nobody gave one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hint(pub u32);
 
 /// One request of a host, or of one stage to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +52,38 @@ pub struct Request {
     pub lba: Lba,
     /// Length in sectors; 0 for a flush only.
     pub sectors: u32,
+    /// Whether a write is acknowledged only once it is durable (force unit
+    /// access).
+    pub fua: bool,
+    /// Said by whoever asks, for whoever serves.
+    pub hint: Hint,
+    /// The bytes of a write, or where those of a read go.
+    pub payload: Payload,
 }
 
 impl Request {
+    /// A request of the first tenant, without bytes, hint or flags.
+    #[inline]
+    pub fn new(id: RequestId, operation: Operation, lba: Lba, sectors: u32) -> Request {
+        Request {
+            id,
+            operation,
+            tenant: TenantId(0),
+            lba,
+            sectors,
+            fua: false,
+            hint: Hint(0),
+            payload: Payload::NONE,
+        }
+    }
+
+    /// The part that begins `from` sectors behind the beginning, of `sectors`
+    /// sectors and their bytes, for another address and under another number.
+    #[inline]
+    pub fn part(&self, id: RequestId, from: u32, lba: Lba, sectors: u32) -> Request {
+        Request { id, lba, sectors, payload: self.payload.skip(from), ..*self }
+    }
+
     /// Length in bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
@@ -65,6 +102,45 @@ pub enum Status {
     /// Data that it asked for is lost: more of the flash has failed than parity
     /// makes up for.
     Lost,
+    /// Refused: the device takes no writes.
+    ReadOnly,
+    /// There is no room for what it would write.
+    NoSpace,
+    /// The medium failed; nothing follows for other requests.
+    MediaError,
+    /// The device is not there any more.
+    Gone,
+    /// Given up on its way, such as by a power cut; a write may have been done
+    /// or not.
+    Aborted,
+}
+
+impl Status {
+    /// Every status, in order.
+    pub const ALL: [Status; 8] = [
+        Status::Ok,
+        Status::Invalid,
+        Status::Lost,
+        Status::ReadOnly,
+        Status::NoSpace,
+        Status::MediaError,
+        Status::Gone,
+        Status::Aborted,
+    ];
+
+    /// The name used in results: lower case with underscores.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Invalid => "invalid",
+            Status::Lost => "lost",
+            Status::ReadOnly => "read_only",
+            Status::NoSpace => "no_space",
+            Status::MediaError => "media_error",
+            Status::Gone => "gone",
+            Status::Aborted => "aborted",
+        }
+    }
 }
 
 /// The end of one request. There is exactly one per accepted request.

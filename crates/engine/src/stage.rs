@@ -1,28 +1,76 @@
 //! A stage: a host policy between those who ask and the leaves that serve.
 
-use crate::{Completion, Request, Submit, Time};
+use crate::{
+    Answer, Arena, Coming, Command, Completion, Event, Limits, Notice, Place, Refusal, Request, Submit, Time,
+    Wake,
+};
 
 /// Where a stage puts what it wants done; the driver empties it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Outbox {
     /// Requests for children, as (child index, request), in order.
     pub requests: Vec<(usize, Request)>,
     /// The stage's own completions, for whoever submitted to it.
     pub completions: Vec<Completion>,
+    /// Commands for children, as (child index, command), in order.
+    pub commands: Vec<(usize, Command)>,
+    /// The stage's own events, for whoever submits to it.
+    pub events: Vec<Event>,
 }
 
 /// A sans-I/O host policy. It never owns its children: it names them by index
 /// and the router ([`Stack`](crate::Stack)) carries requests and completions.
 pub trait Stage {
+    /// What the stage states of itself, over children that state `below`.
+    fn limits(&self, below: &[Limits]) -> Limits;
+
     /// Offers a request at `now`.
-    fn submit(&mut self, now: Time, request: &Request, outbox: &mut Outbox) -> Submit;
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit;
+
+    /// The child that a coming request will go to, and as what, if that is
+    /// known without a long search.
+    fn route(&self, _coming: Coming) -> Option<(usize, Coming)> {
+        None
+    }
 
     /// When the stage next wants to act by itself, if it does.
-    fn next_event(&self) -> Option<Time>;
+    fn next_event(&self) -> Wake;
 
     /// Runs every timer due at or before `now`.
-    fn advance(&mut self, now: Time, outbox: &mut Outbox);
+    fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox);
 
-    /// Child number `child` has completed a request that the stage gave it.
-    fn completed(&mut self, now: Time, child: usize, completion: &Completion, outbox: &mut Outbox);
+    /// Child number `child` has completed a request that the stage gave it, or
+    /// refused it, with the status that says why.
+    fn completed(
+        &mut self,
+        now: Time,
+        child: usize,
+        completion: &Completion,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    );
+
+    /// The stage is told or asked something.
+    ///
+    /// # Errors
+    /// If it is not carried out; nothing has changed then.
+    fn command(&mut self, _now: Time, _command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
+        Err(Refusal::Unknown)
+    }
+
+    /// A child's answer to a command of the stage's.
+    fn answered(
+        &mut self,
+        _now: Time,
+        _child: usize,
+        _command: &Command,
+        _answer: Result<Answer, Refusal>,
+        _outbox: &mut Outbox,
+    ) {
+    }
+
+    /// Something has happened below; the stage decides what is passed on of it.
+    fn noticed(&mut self, _now: Time, child: usize, notice: Notice, _outbox: &mut Outbox) -> Option<Notice> {
+        Some(Notice { place: Place::below(&notice.place, child), event: notice.event })
+    }
 }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Completion, Lba, Leaf, Ledger, Operation, Outbox, Request, RequestId, Span, Stack, Stage, Status, Submit,
-    TenantId, Time,
+    Arena, Completion, Durable, Lba, Leaf, Ledger, Limits, Operation, Outbox, Request, RequestId, Span,
+    Stack, Stage, Status, Submit, Time, Wake,
 };
 
 /// Serves one request at a time, each in `service`; refuses more than `depth`.
@@ -22,8 +22,15 @@ impl Server {
     }
 }
 
+const LIMITS: Limits =
+    Limits { sectors: 1 << 20, block_sectors: 1, preferred_sectors: 8, durable: Durable::Acknowledged };
+
 impl Leaf for Server {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+    fn limits(&self) -> Limits {
+        LIMITS
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
         if self.queue.len() == self.depth {
             self.refusals += 1;
             return Submit::Busy;
@@ -33,11 +40,11 @@ impl Leaf for Server {
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        self.queue.front().map(|&(_, end)| end)
+    fn next_event(&self) -> Wake {
+        self.queue.front().map(|&(_, end)| end).into()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some(&(id, time)) = self.queue.front().filter(|&&(_, end)| end <= now) {
             self.queue.pop_front();
             completions.push(Completion { id, time, status: Status::Ok, ledger: Ledger::ZERO });
@@ -67,7 +74,11 @@ impl Mirror {
 }
 
 impl Stage for Mirror {
-    fn submit(&mut self, _now: Time, request: &Request, outbox: &mut Outbox) -> Submit {
+    fn limits(&self, below: &[Limits]) -> Limits {
+        below[0]
+    }
+
+    fn submit(&mut self, _now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
         let id = RequestId(self.parts.len() as u64);
         let all = request.operation == Operation::Write;
         let targets = if all { 0..self.children } else { self.turn..self.turn + 1 };
@@ -77,13 +88,20 @@ impl Stage for Mirror {
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        None
+    fn next_event(&self) -> Wake {
+        Wake::Never
     }
 
-    fn advance(&mut self, _now: Time, _outbox: &mut Outbox) {}
+    fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
 
-    fn completed(&mut self, now: Time, child: usize, completion: &Completion, outbox: &mut Outbox) {
+    fn completed(
+        &mut self,
+        now: Time,
+        child: usize,
+        completion: &Completion,
+        _data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
         assert_eq!(completion.time, now, "a stage hears of a completion at its own time");
         self.seen.push((child, now));
         let parts = &mut self.parts[completion.id.0 as usize];
@@ -101,16 +119,20 @@ struct Delay {
 }
 
 impl Stage for Delay {
-    fn submit(&mut self, now: Time, request: &Request, _outbox: &mut Outbox) -> Submit {
+    fn limits(&self, below: &[Limits]) -> Limits {
+        below[0]
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, _outbox: &mut Outbox) -> Submit {
         self.held.push_back((now + self.by, *request));
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        self.held.front().map(|&(due, _)| due)
+    fn next_event(&self) -> Wake {
+        self.held.front().map(|&(due, _)| due).into()
     }
 
-    fn advance(&mut self, now: Time, outbox: &mut Outbox) {
+    fn advance(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
         while let Some(&(due, request)) = self.held.front().filter(|&&(due, _)| due <= now) {
             self.held.pop_front();
             assert_eq!(due, now, "a timer runs at its own time");
@@ -118,24 +140,34 @@ impl Stage for Delay {
         }
     }
 
-    fn completed(&mut self, _now: Time, _child: usize, completion: &Completion, outbox: &mut Outbox) {
+    fn completed(
+        &mut self,
+        _now: Time,
+        _child: usize,
+        completion: &Completion,
+        _data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
         outbox.completions.push(*completion);
     }
 }
 
 fn request(id: u64, operation: Operation) -> Request {
-    Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(0), sectors: 8 }
+    Request::new(RequestId(id), operation, Lba(0), 8)
 }
 
 /// Submits everything at its time; returns (request, end) in order of ending.
 fn run(leaf: &mut impl Leaf, requests: &[(u64, Operation)]) -> Vec<(u64, u64)> {
     let mut done = Vec::new();
     for (id, &(at, operation)) in requests.iter().enumerate() {
-        leaf.advance(Time(at), &mut done);
-        assert_eq!(leaf.submit(Time(at), &request(id as u64, operation)), Submit::Accepted);
+        leaf.advance(Time(at), &mut Arena::new(), &mut done);
+        assert_eq!(
+            leaf.submit(Time(at), &request(id as u64, operation), &mut Arena::new()),
+            Submit::Accepted
+        );
     }
-    while let Some(next) = leaf.next_event() {
-        leaf.advance(next, &mut done);
+    while let Some(next) = leaf.next_event().time() {
+        leaf.advance(next, &mut Arena::new(), &mut done);
     }
     done.iter().map(|completion| (completion.id.0, completion.time.0)).collect()
 }
@@ -177,10 +209,13 @@ fn a_late_call_still_runs_everything_at_its_own_time() {
     // Told the time only once, long after.
     let mut stack = stages();
     for (id, at) in [(0, 0), (1, 1)] {
-        assert_eq!(stack.submit(Time(at), &request(id, Operation::Read)), Submit::Accepted);
+        assert_eq!(
+            stack.submit(Time(at), &request(id, Operation::Read), &mut Arena::new()),
+            Submit::Accepted
+        );
     }
     let mut done = Vec::new();
-    stack.advance(Time(1_000), &mut done);
+    stack.advance(Time(1_000), &mut Arena::new(), &mut done);
     assert_eq!(done.iter().map(|completion| completion.time.0).collect::<Vec<_>>(), [17, 27]);
 }
 

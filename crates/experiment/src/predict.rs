@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use flashkeel_device::Ssd;
-use flashkeel_engine::{Completion, Lba, Leaf, Operation, Predictor as _, Request, RequestId, Submit, Time};
+use flashkeel_engine::{
+    Arena, Coming, Completion, Leaf, Limits, Operation, Predictor as _, Request, RequestId, Submit, Time,
+    Wake,
+};
 use flashkeel_host::{Measured, drive};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Score};
 use flashkeel_stats::Recorder;
@@ -108,9 +111,13 @@ impl Judged {
 }
 
 impl Leaf for Judged {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+    fn limits(&self) -> Limits {
+        self.ssd.limits()
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
         let predicted_slow = self.engine.predict(now, &[], request).is_slow;
-        let answer = self.ssd.submit(now, request);
+        let answer = self.ssd.submit(now, request, data);
         if answer == Submit::Accepted && matches!(request.operation, Operation::Read | Operation::Write) {
             self.engine.submitted(now, request);
             let Request { id, operation, sectors, .. } = *request;
@@ -119,21 +126,21 @@ impl Leaf for Judged {
         answer
     }
 
-    fn expect(&self, lba: Lba) {
-        self.ssd.expect(lba);
+    fn expect(&self, coming: Coming) {
+        self.ssd.expect(coming);
     }
 
-    fn expect_soon(&self, operation: Operation, lba: Lba) {
-        self.ssd.expect_soon(operation, lba);
+    fn expect_soon(&self, coming: Coming) {
+        self.ssd.expect_soon(coming);
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn next_event(&self) -> Wake {
         self.ssd.next_event()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         let seen = completions.len();
-        self.ssd.advance(now, completions);
+        self.ssd.advance(now, data, completions);
         self.judge(&completions[seen..]);
     }
 }

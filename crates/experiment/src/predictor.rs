@@ -1,7 +1,7 @@
 //! The predictor in plain numbers, for callers outside the simulator.
 
 use flashkeel_engine::{
-    Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, TenantId, Time,
+    Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Time,
 };
 use flashkeel_ssdcheck::{DeviceModel, Engine};
 
@@ -107,6 +107,6 @@ impl Predictor {
                 self.sectors
             )));
         }
-        Ok(Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(lba), sectors })
+        Ok(Request::new(RequestId(id), operation, Lba(lba), sectors))
     }
 }

@@ -4,7 +4,7 @@ use std::{path::Path, time::Instant};
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
 use flashkeel_device::{DeviceConfig, PRESETS};
-use flashkeel_host::{HostStack, Measured, StackConfig, Tenant, drive_tenants, stack::seed_of};
+use flashkeel_host::{HostStack, Measured, Nothing, StackConfig, Tenant, drive_tenants, stack::seed_of};
 use flashkeel_stats::{MeasureConfig, Recorder, RequestLog};
 use flashkeel_workload::{Basis, Source, Stopped, Watch, WorkloadConfig};
 use serde_json::{Value, json};
@@ -163,8 +163,9 @@ pub(crate) fn run(
     });
     let tenants = tenants.collect();
     let start = Instant::now();
-    let (all, each) =
-        drive_tenants(&mut host, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
+    let (all, each) = drive_tenants(&mut host, &mut Nothing, tenants, recorder, &mut |fraction| {
+        progress("replay", fraction)
+    })?;
     let wall_s = start.elapsed().as_secs_f64();
 
     let report = host.report();

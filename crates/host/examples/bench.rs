@@ -28,7 +28,7 @@ use std::time::Instant;
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Stream, TenantId, Time,
+    Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Stream, Time,
 };
 use flashkeel_host::drive;
 use flashkeel_ssdcheck::{DeviceModel, Engine};
@@ -275,12 +275,9 @@ fn prediction_ns() -> [(&'static str, f64); 2] {
     let mut engine = Engine::new(&model);
     let mut random = Stream::new(1, "prediction");
     let requests: Vec<Request> = (0..REQUESTS)
-        .map(|id| Request {
-            id: RequestId(id),
-            operation: if random.chance(0.5) { Operation::Read } else { Operation::Write },
-            tenant: TenantId(0),
-            lba: Lba(random.below(1 << 20) * 8),
-            sectors: 8,
+        .map(|id| {
+            let operation = if random.chance(0.5) { Operation::Read } else { Operation::Write };
+            Request::new(RequestId(id), operation, Lba(random.below(1 << 20) * 8), 8)
         })
         .collect();
     let each = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / REQUESTS as f64;

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_engine::{Cause, Completion, Request, Submit, TenantId, Time};
+use flashkeel_engine::{
+    Arena, Cause, Completion, Ledger, Request, RequestId, Status, Submit, TenantId, Time,
+};
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::{Source, WorkloadConfig, WorkloadError};
 
@@ -35,6 +37,23 @@ pub struct Tenant<'a> {
     pub recorder: Recorder,
 }
 
+/// What a driver listens to where a leaf waits for something that nobody here
+/// knows the time of.
+pub trait Outside {
+    /// Waits until something has happened outside, but not beyond `until`;
+    /// returns the time it is then.
+    fn wait(&mut self, until: Option<Time>) -> Time;
+}
+
+/// The outside of a leaf that is all simulated: there is none.
+pub struct Nothing;
+
+impl Outside for Nothing {
+    fn wait(&mut self, _until: Option<Time>) -> Time {
+        unreachable!("a simulated leaf waits for nothing outside")
+    }
+}
+
 /// Feeds a workload to a leaf until the workload ends and everything has
 /// completed, and returns what `recorder` has measured.
 ///
@@ -49,19 +68,22 @@ pub fn drive<L: Measured>(
     recorder: Recorder,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Measurement, DriveError> {
-    let mut driver = Driver::new(leaf, vec![Feed::new(source, workload, None)], recorder);
+    let mut nothing = Nothing;
+    let feed = Feed::new(source, workload, None);
+    let mut driver = Driver::new(leaf, &mut nothing, vec![feed], recorder);
     driver.run(progress)?;
     Ok(driver.finish().0)
 }
 
 /// Feeds several workloads to a leaf at the same time, as [`drive`] does one,
-/// and returns what `recorder` has measured of all, and each tenant's own of
+/// listening to `outside` where the leaf waits for it, and returns what `recorder` has measured of all, and each tenant's own of
 /// it. What is measured begins after the longest of the warm-ups.
 ///
 /// # Errors
 /// If a workload is wrong, or `progress` breaks off.
 pub fn drive_tenants<L: Measured>(
     leaf: &mut L,
+    outside: &mut dyn Outside,
     tenants: Vec<Tenant<'_>>,
     recorder: Recorder,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
@@ -70,7 +92,7 @@ pub fn drive_tenants<L: Measured>(
         .into_iter()
         .map(|tenant| Feed::new(tenant.source, tenant.workload, Some(tenant.recorder)))
         .collect();
-    let mut driver = Driver::new(leaf, feeds, recorder);
+    let mut driver = Driver::new(leaf, outside, feeds, recorder);
     driver.run(progress)?;
     Ok(driver.finish())
 }
@@ -89,9 +111,11 @@ struct Flight {
 
 struct Driver<'a, 'l, L> {
     leaf: &'l mut L,
+    outside: &'l mut dyn Outside,
     feeds: Vec<Feed<'a>>,
     recorder: Recorder,
     flights: Flights<Flight>,
+    data: Arena,
     completions: Vec<Completion>,
     gauges: Vec<u64>,
     now: Time,
@@ -102,14 +126,16 @@ struct Driver<'a, 'l, L> {
 }
 
 impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
-    fn new(leaf: &'l mut L, feeds: Vec<Feed<'a>>, recorder: Recorder) -> Self {
+    fn new(leaf: &'l mut L, outside: &'l mut dyn Outside, feeds: Vec<Feed<'a>>, recorder: Recorder) -> Self {
         let warm_up = feeds.iter().map(|feed| feed.workload.warm_up).max().unwrap_or_default();
         Driver {
             warm: (warm_up.as_ns() > 0).then_some(Time::ZERO + warm_up),
             leaf,
+            outside,
             feeds,
             recorder,
             flights: Flights::default(),
+            data: Arena::new(),
             completions: Vec::new(),
             gauges: Vec::new(),
             now: Time::ZERO,
@@ -126,7 +152,7 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
                 return Ok(());
             }
             let Some((due, tenant)) = next.filter(|_| !blocked) else {
-                self.now = self.advance_to_completion(Time::MAX).expect("what is in flight completes");
+                self.now = self.await_completion();
                 blocked = false;
                 continue;
             };
@@ -137,15 +163,16 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
                 self.now = now;
                 continue;
             }
-            self.now = due.max(self.now);
-            self.advance(self.now);
+            if !self.reach(due) {
+                continue;
+            }
             if self.submit(due, tenant) == Submit::Busy {
                 blocked = true;
                 continue;
             }
             let feed = &mut self.feeds[tenant];
             feed.pass();
-            feed.announce(self.leaf);
+            feed.announce(TenantId(tenant as u16), self.leaf);
             if feed.is_drained() && progress(self.fraction()).is_break() {
                 return Err(DriveError::Interrupted);
             }
@@ -177,15 +204,13 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
     fn submit(&mut self, due: Time, tenant: usize) -> Submit {
         let feed = &mut self.feeds[tenant];
         let arrival = feed.next();
+        let id = self.flights.next_id();
         let request = Request {
-            id: self.flights.next_id(),
-            operation: arrival.operation,
             tenant: TenantId(tenant as u16),
-            lba: arrival.lba,
-            sectors: arrival.sectors,
+            ..Request::new(id, arrival.operation, arrival.lba, arrival.sectors)
         };
-        let answer = self.leaf.submit(self.now, &request);
-        if answer == Submit::Accepted {
+        let answer = self.leaf.submit(self.now, &request, &mut self.data);
+        if answer != Submit::Busy {
             feed.progress.in_flight += 1;
             self.flights.take_off(Flight {
                 request,
@@ -194,7 +219,17 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
                 accepted: self.now,
             });
         }
+        if let Submit::Refused(status) = answer {
+            self.end_at_once(id, status);
+        }
         answer
+    }
+
+    /// A request was refused: that is how it ended.
+    #[cold]
+    fn end_at_once(&mut self, id: RequestId, status: Status) {
+        self.completions.push(Completion { id, time: self.now, status, ledger: Ledger::ZERO });
+        self.record();
     }
 
     /// Runs the leaf up to `target`.
@@ -205,15 +240,48 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
             if stop > target {
                 break;
             }
-            self.leaf.advance(Time(stop.0 - 1), &mut self.completions);
+            self.leaf.advance(Time(stop.0 - 1), &mut self.data, &mut self.completions);
             self.record();
             self.stop(stop);
         }
         // In a closed loop most requests come at the instant of a completion,
         // up to which the leaf has run already.
-        if self.leaf.next_event().is_some_and(|due| due <= target) {
-            self.leaf.advance(target, &mut self.completions);
+        let wake = self.leaf.next_event();
+        if wake.is_due(target) || wake.hears_outside() {
+            self.leaf.advance(target, &mut self.data, &mut self.completions);
             self.record();
+        }
+    }
+
+    /// Goes on to `due`, or to what happens outside before that: whether it is
+    /// `due` now.
+    #[inline]
+    fn reach(&mut self, due: Time) -> bool {
+        let due = due.max(self.now);
+        let wake = self.leaf.next_event();
+        self.now = if wake.hears_outside() {
+            let until = wake.time().map_or(due, |time| time.min(due));
+            self.outside.wait(Some(until)).max(self.now)
+        } else {
+            due
+        };
+        self.advance(self.now);
+        self.now >= due
+    }
+
+    /// Runs the leaf until something has completed; returns when.
+    fn await_completion(&mut self) -> Time {
+        loop {
+            let wake = self.leaf.next_event();
+            if !wake.hears_outside() {
+                return self.advance_to_completion(Time::MAX).expect("what is in flight completes");
+            }
+            let in_flight = self.flights.len();
+            let now = self.outside.wait(wake.time()).max(self.now);
+            self.advance(now);
+            if self.flights.len() < in_flight {
+                return now;
+            }
         }
     }
 
@@ -224,11 +292,11 @@ impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
         loop {
             let stop = self.next_stop();
             let bound = limit.min(Time(stop.0 - 1));
-            if let Some(now) = self.leaf.advance_to_completion(bound, &mut self.completions) {
+            if let Some(now) = self.leaf.advance_to_completion(bound, &mut self.data, &mut self.completions) {
                 self.record();
                 return Some(now);
             }
-            if stop > limit || self.leaf.next_event().is_none() {
+            if stop > limit || self.leaf.next_event().time().is_none() {
                 return None;
             }
             self.stop(stop);

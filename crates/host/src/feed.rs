@@ -1,6 +1,6 @@
 //! One tenant's arrivals, as the driver takes them.
 
-use flashkeel_engine::{Completion, Leaf, Request, Time};
+use flashkeel_engine::{Coming, Completion, Leaf, Request, TenantId, Time};
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::pacing::{Pacer, Progress};
 use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
@@ -74,17 +74,18 @@ impl<'a> Feed<'a> {
 
     /// Tells a leaf what is coming, a burst at a time.
     #[inline]
-    pub fn announce(&self, leaf: &impl Leaf) {
+    pub fn announce(&self, tenant: TenantId, leaf: &impl Leaf) {
         if !self.at.is_multiple_of(BURST) {
             return;
         }
+        let told = |arrival: &Arrival| Coming { operation: arrival.operation, tenant, lba: arrival.lba };
         let coming = self.batch.get(self.at + SOON..).unwrap_or_default();
         let (soon, later) = coming.split_at(coming.len().min(BURST));
         for arrival in soon {
-            leaf.expect_soon(arrival.operation, arrival.lba);
+            leaf.expect_soon(told(arrival));
         }
         for arrival in later.iter().take(BURST) {
-            leaf.expect(arrival.lba);
+            leaf.expect(told(arrival));
         }
     }
 

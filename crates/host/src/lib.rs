@@ -16,6 +16,6 @@ mod tests;
 pub mod tier;
 pub mod volume;
 
-pub use driver::{DriveError, Tenant, drive, drive_tenants};
+pub use driver::{DriveError, Nothing, Outside, Tenant, drive, drive_tenants};
 pub use measured::Measured;
 pub use stack::{HostStack, StackConfig};

@@ -11,6 +11,8 @@ use crate::latency::{Latency, LatencyConfig};
 
 /// The request that latencies are given for.
 const UNIT_BYTES: u64 = 4096;
+/// Its sectors.
+pub(crate) const UNIT_SECTORS: u32 = (UNIT_BYTES / SECTOR_BYTES) as u32;
 
 /// A non-volatile memory device: latencies, bandwidth, parallelism, endurance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

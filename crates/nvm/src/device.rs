@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Cause, Completion, EventQueue, Leaf, Ledger, Operation, Request, RequestId, Status, Stream, Submit, Time,
+    Arena, Cause, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Request, RequestId,
+    Status, Stream, Submit, Time, Wake,
 };
 use serde::Serialize;
 
-use crate::config::Layout;
+use crate::config::{Layout, UNIT_SECTORS};
 
 /// One NVM device.
 ///
@@ -138,28 +139,28 @@ impl Nvm {
         self.free.push(index);
         self.completed.push(Completion { id, time: now, status: Status::Ok, ledger });
     }
-
-    fn is_valid(&self, request: &Request) -> bool {
-        request.operation == Operation::Flush
-            || request.sectors > 0
-                && request
-                    .lba
-                    .0
-                    .checked_add(u64::from(request.sectors))
-                    .is_some_and(|end| end <= self.layout.sectors)
-    }
 }
 
 impl Leaf for Nvm {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+    fn limits(&self) -> Limits {
+        Limits {
+            sectors: self.layout.sectors,
+            block_sectors: 1,
+            preferred_sectors: UNIT_SECTORS,
+            durable: Durable::Acknowledged,
+        }
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
         if self.requests() == self.layout.queue_depth {
             return Submit::Busy;
         }
-        let has_data = matches!(request.operation, Operation::Read | Operation::Write);
-        let is_valid = self.is_valid(request);
-        if !is_valid || !has_data {
-            let status = if is_valid { Status::Ok } else { Status::Invalid };
-            self.completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
+        if request.operation != Operation::Flush && !self.limits().admit(request.lba.0, request.sectors) {
+            return Submit::Refused(Status::Invalid);
+        }
+        if matches!(request.operation, Operation::Trim | Operation::Flush) {
+            let done = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };
+            self.completed.push(done);
             return Submit::Accepted;
         }
         let slot = Slot {
@@ -188,12 +189,12 @@ impl Leaf for Nvm {
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn next_event(&self) -> Wake {
         let ready = self.completed.first().map(|completion| completion.time);
-        ready.or_else(|| self.events.next_time())
+        ready.or_else(|| self.events.next_time()).into()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some((time, index)) = self.events.pop_due(now) {
             if self.slots[index as usize].is_moving {
                 self.complete(time, index);

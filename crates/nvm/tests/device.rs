@@ -1,7 +1,8 @@
 //! The NVM device against its specification and against closed forms.
 
+use flashkeel_engine::{Arena, Wake};
 use flashkeel_engine::{
-    Cause, Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Submit, TenantId, Time,
+    Cause, Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Submit, Time,
     units::{Bytes, Rate},
 };
 use flashkeel_nvm::{LatencyConfig, Nvm, NvmConfig};
@@ -33,7 +34,7 @@ fn device(config: &NvmConfig) -> Nvm {
 }
 
 fn request(id: u64, operation: Operation, sectors: u32) -> Request {
-    Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(id % 1000 * 8), sectors }
+    Request::new(RequestId(id), operation, Lba(id % 1000 * 8), sectors)
 }
 
 /// Keeps `depth` requests in flight; returns the latencies in ns and the time
@@ -53,10 +54,15 @@ fn closed_loop(
     while (latencies.len() as u64) < count {
         while (begun.len() as u64) < count && ((begun.len() - latencies.len()) as u64) < depth {
             let id = begun.len() as u64;
-            assert_eq!(nvm.submit(now, &request(id, operation, sectors)), Submit::Accepted);
+            assert_eq!(
+                nvm.submit(now, &request(id, operation, sectors), &mut Arena::new()),
+                Submit::Accepted
+            );
             begun.push(now);
         }
-        now = nvm.advance_to_completion(Time::MAX, &mut done).expect("something is in flight");
+        now = nvm
+            .advance_to_completion(Time::MAX, &mut Arena::new(), &mut done)
+            .expect("something is in flight");
         for Completion { id, time, status, ledger } in done.drain(..) {
             let latency = time.since(begun[id.0 as usize]);
             assert_eq!((status, ledger.total()), (Status::Ok, latency));
@@ -100,10 +106,13 @@ fn units_limit_what_is_worked_on_at_once() {
 fn waiting_is_charged_to_those_ahead() {
     let mut nvm = device(&steady(1));
     for id in 0..2 {
-        assert_eq!(nvm.submit(Time::ZERO, &request(id, Operation::Write, 8)), Submit::Accepted);
+        assert_eq!(
+            nvm.submit(Time::ZERO, &request(id, Operation::Write, 8), &mut Arena::new()),
+            Submit::Accepted
+        );
     }
     let mut done = Vec::new();
-    nvm.advance(Time(1_000_000), &mut done);
+    nvm.advance(Time(1_000_000), &mut Arena::new(), &mut done);
     assert_eq!(done[1].time, Time(2 * (10_000 - 2_048) + 2_048));
     assert_eq!(done[1].ledger.ns(Cause::BehindNvm), 10_000 - 2_048);
     assert_eq!(done[1].ledger.ns(Cause::Nvm), 10_000);
@@ -117,12 +126,10 @@ fn a_full_queue_is_busy_and_ranges_outside_are_refused() {
     let mut nvm = device(&NvmConfig { queue_depth: 1, capacity: Bytes(8192), ..steady(1) });
     let mut outside = request(0, Operation::Read, 8);
     outside.lba = Lba(9);
-    assert_eq!(nvm.submit(Time::ZERO, &outside), Submit::Accepted);
-    let mut done = Vec::new();
-    assert_eq!(nvm.advance_to_completion(Time::MAX, &mut done), Some(Time::ZERO));
-    assert_eq!(done[0].status, Status::Invalid);
-    assert_eq!(nvm.submit(Time(5), &request(1, Operation::Read, 8)), Submit::Accepted);
-    assert_eq!(nvm.submit(Time(5), &request(2, Operation::Read, 8)), Submit::Busy);
+    assert_eq!(nvm.submit(Time::ZERO, &outside, &mut Arena::new()), Submit::Refused(Status::Invalid));
+    assert_eq!(nvm.next_event(), Wake::Never, "no completion follows a refusal");
+    assert_eq!(nvm.submit(Time(5), &request(1, Operation::Read, 8), &mut Arena::new()), Submit::Accepted);
+    assert_eq!(nvm.submit(Time(5), &request(2, Operation::Read, 8), &mut Arena::new()), Submit::Busy);
 }
 
 #[test]

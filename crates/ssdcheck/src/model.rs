@@ -221,7 +221,7 @@ impl DeviceModel {
 
 #[cfg(test)]
 mod tests {
-    use flashkeel_engine::{Lba, Operation, RequestId, TenantId};
+    use flashkeel_engine::{Lba, Operation, RequestId};
 
     use super::*;
 
@@ -238,13 +238,7 @@ mod tests {
             undetermined: vec![],
         };
         let told = |page: u64, pages: u32| {
-            let request = Request {
-                id: RequestId(0),
-                operation: Operation::Write,
-                tenant: TenantId(0),
-                lba: Lba(page * 8),
-                sectors: pages * 8,
-            };
+            let request = Request::new(RequestId(0), Operation::Write, Lba(page * 8), pages * 8);
             let volumes = model.volumes_of(&request);
             volumes.map(|volume| (volume, model.pages_in(volume, &request))).collect::<Vec<_>>()
         };

@@ -5,7 +5,10 @@ mod support;
 
 use std::ops::ControlFlow;
 
-use flashkeel_engine::{Completion, Leaf, Ledger, Predictor, Request, Span, Status, Stream, Submit, Time};
+use flashkeel_engine::{
+    Arena, Completion, Durable, Leaf, Ledger, Limits, Predictor, Request, Span, Status, Stream, Submit, Time,
+    Wake,
+};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Score, probe};
 use support::{DRIVES, Thinks, WORKLOADS, preset, ready, serve};
 
@@ -76,7 +79,12 @@ struct Dice {
 }
 
 impl Leaf for Dice {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+    fn limits(&self) -> Limits {
+        let (sectors, block_sectors) = (1 << 21, 8);
+        Limits { sectors, block_sectors, preferred_sectors: block_sectors, durable: Durable::Acknowledged }
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
         let latency = if self.random.chance(0.01) { Span::from_ms(2) } else { Span::from_us(50) };
         let completion =
             Completion { id: request.id, time: now + latency, status: Status::Ok, ledger: Ledger::ZERO };
@@ -84,11 +92,11 @@ impl Leaf for Dice {
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        self.flying.map(|completion| completion.time)
+    fn next_event(&self) -> Wake {
+        self.flying.map(|completion| completion.time).into()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         completions.extend(self.flying.take_if(|completion| completion.time <= now));
     }
 }

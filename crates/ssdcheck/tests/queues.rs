@@ -5,7 +5,7 @@ mod support;
 use std::ops::ControlFlow;
 
 use flashkeel_engine::{
-    Lba, Leaf, Operation, Predictor, Request, RequestId, Span, Stream, Submit, TenantId, Time,
+    Arena, Lba, Leaf, Operation, Predictor, Request, RequestId, Span, Stream, Submit, Time,
 };
 use flashkeel_ssdcheck::{
     BufferType, DeviceModel, Engine, FlushTrigger, Latencies, Score, Thresholds, WriteBuffer, probe,
@@ -29,7 +29,7 @@ fn writes_beside_bursts_of_others_are_predicted() {
     let (mut next_burst, mut next_single) = (Time(1_000_000), Time(0));
     while asked.len() < 200_000 {
         let now = next_burst.min(next_single);
-        while let Some(at) = ssd.advance_to_completion(now, &mut done) {
+        while let Some(at) = ssd.advance_to_completion(now, &mut Arena::new(), &mut done) {
             for completion in done.drain(..) {
                 if let Some((submitted, said)) = asked[completion.id.0 as usize] {
                     let is_slow = engine.is_slow(Operation::Write, 8, at.since(submitted));
@@ -42,11 +42,11 @@ fn writes_beside_bursts_of_others_are_predicted() {
         for _ in 0..if is_burst { BURST } else { 1 } {
             let lba = Lba(random.below(sectors / 8) * 8);
             let id = RequestId(asked.len() as u64);
-            let request = Request { id, operation: Operation::Write, tenant: TenantId(0), lba, sectors: 8 };
+            let request = Request::new(id, Operation::Write, lba, 8);
             let said = (!is_burst).then(|| (now, engine.predict(now, &[], &request).is_slow));
             asked.push(said);
             engine.submitted(now, &request);
-            assert_eq!(ssd.submit(now, &request), Submit::Accepted);
+            assert_eq!(ssd.submit(now, &request, &mut Arena::new()), Submit::Accepted);
         }
         if is_burst {
             next_burst += Span::from_ms(10);
@@ -86,13 +86,7 @@ fn a_predictor_that_is_switched_off_calls_nothing_slow() {
     for (model, is_on) in [(model, false), (known, true)] {
         let mut engine = Engine::new(&model);
         assert_eq!(engine.is_on(), is_on);
-        let request = |id| Request {
-            id: RequestId(id),
-            operation: Operation::Write,
-            tenant: TenantId(0),
-            lba: Lba(id * 256),
-            sectors: 256,
-        };
+        let request = |id| Request::new(RequestId(id), Operation::Write, Lba(id * 256), 256);
         for id in 0..40 {
             engine.submitted(Time(id), &request(id));
         }

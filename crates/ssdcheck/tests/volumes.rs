@@ -1,6 +1,6 @@
 //! Requests that lie in several internal volumes.
 
-use flashkeel_engine::{Lba, Operation, Predictor, Request, RequestId, TenantId, Time};
+use flashkeel_engine::{Lba, Operation, Predictor, Request, RequestId, Time};
 use flashkeel_ssdcheck::{BufferType, DeviceModel, Engine, FlushTrigger, Latencies, Thresholds, WriteBuffer};
 
 use Operation::{Read, Write};
@@ -31,7 +31,7 @@ fn model() -> DeviceModel {
 
 fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request {
     let lba = Lba(page * 8);
-    Request { id: RequestId(id), operation, tenant: TenantId(0), lba, sectors: pages * 8 }
+    Request::new(RequestId(id), operation, lba, pages * 8)
 }
 
 /// Page 16 is the first of the second volume.

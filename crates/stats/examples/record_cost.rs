@@ -3,7 +3,7 @@
 use std::{hint::black_box, time::Instant};
 
 use flashkeel_engine::{
-    Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Stream, TenantId, Time,
+    Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Stream, Time,
 };
 use flashkeel_stats::{MeasureConfig, Recorder};
 
@@ -24,13 +24,7 @@ fn main() {
             if stream.chance(0.05) {
                 ledger.charge(Cause::BehindErase, Span(stream.exponential(3_000_000.0) as u64));
             }
-            let request = Request {
-                id: RequestId(id),
-                operation,
-                tenant: TenantId(0),
-                lba: Lba(stream.below(1 << 30)),
-                sectors,
-            };
+            let request = Request::new(RequestId(id), operation, Lba(stream.below(1 << 30)), sectors);
             let completion = Completion { id: request.id, time: Time::ZERO, status: Status::Ok, ledger };
             (request, ledger.total(), completion)
         })

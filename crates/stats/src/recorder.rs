@@ -76,16 +76,9 @@ impl Recorder {
             return;
         }
         self.totals.requests += 1;
-        match completion.status {
-            Status::Ok => {}
-            Status::Invalid => {
-                self.totals.invalid += 1;
-                return;
-            }
-            Status::Lost => {
-                self.totals.lost += 1;
-                return;
-            }
+        if completion.status != Status::Ok {
+            self.totals.ends[completion.status as usize] += 1;
+            return;
         }
         let latency = completion.time.since(submitted);
         let bytes = request.bytes();

@@ -1,6 +1,8 @@
 //! The results of a run, as they are printed, saved and pooled.
 
-use flashkeel_engine::Span;
+use std::collections::BTreeMap;
+
+use flashkeel_engine::{Span, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -12,8 +14,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub requests: u64,
-    pub invalid: u64,
-    pub lost: u64,
+    /// Requests by how they ended, but for those that were done.
+    pub ends: [u64; Status::ALL.len()],
     pub gc_blocked: u64,
     pub not_logged: u64,
 }
@@ -35,6 +37,10 @@ pub struct Summary {
     /// Reads among them that asked for data which failed flash has lost for
     /// good; in no distribution.
     pub lost_requests: u64,
+    /// Requests that failed for another reason, by its name; in no
+    /// distribution.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_requests: BTreeMap<String, u64>,
     /// Simulated time measured, after the warm-up; of pooled runs, the sum.
     pub simulated_s: f64,
     /// Requests with any cause of garbage collection in their ledger.
@@ -72,6 +78,8 @@ struct SavedSummary {
     requests: u64,
     invalid_requests: u64,
     lost_requests: u64,
+    #[serde(default)]
+    failed_requests: BTreeMap<String, u64>,
     gc_blocked: u64,
     requests_not_logged: u64,
     detail: Detail,
@@ -81,13 +89,28 @@ impl From<SavedSummary> for Summary {
     fn from(saved: SavedSummary) -> Summary {
         let totals = Totals {
             requests: saved.requests,
-            invalid: saved.invalid_requests,
-            lost: saved.lost_requests,
+            ends: ends(saved.invalid_requests, saved.lost_requests, &saved.failed_requests),
             gc_blocked: saved.gc_blocked,
             not_logged: saved.requests_not_logged,
         };
         Summary::new(saved.digest, totals, saved.detail)
     }
+}
+
+/// Requests by how they ended, from what a summary says of it.
+fn ends(invalid: u64, lost: u64, failed: &BTreeMap<String, u64>) -> [u64; Status::ALL.len()] {
+    Status::ALL.map(|status| match status {
+        Status::Invalid => invalid,
+        Status::Lost => lost,
+        other => failed.get(other.label()).copied().unwrap_or(0),
+    })
+}
+
+/// What a summary says of the ends that have no number of their own.
+fn failed(ends: &[u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
+    let others = Status::ALL.into_iter().zip(ends).skip(Status::ReadOnly as usize);
+    let seen = others.filter(|&(_, &count)| count > 0);
+    seen.map(|(status, &count)| (status.label().to_owned(), count)).collect()
 }
 
 /// A distribution of requests of one operation and size class.
@@ -126,8 +149,9 @@ impl Summary {
         Summary {
             digest,
             requests: totals.requests,
-            invalid_requests: totals.invalid,
-            lost_requests: totals.lost,
+            invalid_requests: totals.ends[Status::Invalid as usize],
+            lost_requests: totals.ends[Status::Lost as usize],
+            failed_requests: failed(&totals.ends),
             simulated_s: measured.as_secs_f64(),
             gc_blocked: totals.gc_blocked,
             gc_blocked_fraction: match totals.requests {
@@ -154,14 +178,19 @@ impl Summary {
         detail.measured_ns = detail.measured_ns.saturating_add(other.detail.measured_ns);
         detail.histograms.merge(&other.detail.histograms);
         detail.blame.merge(&other.detail.blame);
+        let mine = self.ends();
+        let theirs = other.ends();
         let totals = Totals {
             requests: self.requests.saturating_add(other.requests),
-            invalid: self.invalid_requests.saturating_add(other.invalid_requests),
-            lost: self.lost_requests.saturating_add(other.lost_requests),
+            ends: std::array::from_fn(|end| mine[end].saturating_add(theirs[end])),
             gc_blocked: self.gc_blocked.saturating_add(other.gc_blocked),
             not_logged: self.requests_not_logged.saturating_add(other.requests_not_logged),
         };
         *self = Summary::new(self.digest.followed_by(other.digest), totals, detail);
+    }
+
+    fn ends(&self) -> [u64; Status::ALL.len()] {
+        ends(self.invalid_requests, self.lost_requests, &self.failed_requests)
     }
 
     /// Who owns the latency of the slowest requests of a class: those above

@@ -105,9 +105,9 @@ fn bad_questions_are_refused() {
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a ledger must sum to the latency")]
 fn a_ledger_that_does_not_add_up_is_caught() {
-    use flashkeel_engine::{Completion, Lba, Ledger, Request, RequestId, Status, TenantId};
+    use flashkeel_engine::{Completion, Lba, Ledger, Request, RequestId, Status};
     let id = RequestId(0);
-    let request = Request { id, operation: Operation::Read, tenant: TenantId(0), lba: Lba(0), sectors: 8 };
+    let request = Request::new(id, Operation::Read, Lba(0), 8);
     let completion = Completion { id, time: Time(10), status: Status::Ok, ledger: Ledger::ZERO };
     support::recorder().record(&request, 8, Time::ZERO, &completion);
 }

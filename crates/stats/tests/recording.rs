@@ -2,9 +2,7 @@
 
 mod support;
 
-use flashkeel_engine::{
-    Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
-};
+use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Time};
 use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog, Series, Summary};
 use support::{Sample, feed, feed_one, read};
 
@@ -59,7 +57,7 @@ fn requests_that_end_in_an_error_are_counted_apart() {
 fn a_read_is_small_by_what_was_asked_for() {
     // 64 KiB off the device's pages: aligned, it is 68 KiB long.
     let id = RequestId(0);
-    let request = Request { id, operation: Operation::Read, tenant: TenantId(0), lba: Lba(0), sectors: 136 };
+    let request = Request::new(id, Operation::Read, Lba(0), 136);
     let mut ledger = Ledger::ZERO;
     ledger.charge(Cause::OwnFlash, Span(1_000));
     let completion = Completion { id, time: Time(1_000), status: Status::Ok, ledger };

@@ -102,7 +102,7 @@ impl Counts {
         match operation {
             Operation::Read => self.reads += 1,
             Operation::Write => self.writes += 1,
-            Operation::Trim => self.trims += 1,
+            Operation::Trim | Operation::WriteZeroes => self.trims += 1,
             Operation::Flush => self.flushes += 1,
         }
     }

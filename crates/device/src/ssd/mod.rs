@@ -7,7 +7,8 @@ mod inspect;
 pub use data::Fault;
 pub(crate) use data::Payloads;
 use flashkeel_engine::{
-    Cause, Completion, EventQueue, Lba, Leaf, Operation, Request, Status, Stream, Submit, Time,
+    Arena, Cause, Coming, Completion, Durable, EventQueue, Leaf, Limits, Operation, Request, Status, Stream,
+    Submit, Time, Wake,
 };
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
@@ -123,24 +124,13 @@ impl Ssd {
         global
     }
 
-    fn is_valid(&self, request: &Request) -> bool {
-        if request.operation == Operation::Flush {
-            return true;
-        }
-        let (first, count) = (request.lba.0, u64::from(request.sectors));
-        count > 0
-            && first % LOGICAL_PAGE_SECTORS == 0
-            && count % LOGICAL_PAGE_SECTORS == 0
-            && first.checked_add(count).is_some_and(|end| end <= self.sectors())
-    }
-
     fn count(&mut self, request: &Request) {
         let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
         let counters = &mut self.machine.counters;
         match request.operation {
             Operation::Read => counters.host_pages_read += pages,
             Operation::Write => counters.host_pages_written += pages,
-            Operation::Trim => counters.host_pages_trimmed += pages,
+            Operation::Trim | Operation::WriteZeroes => counters.host_pages_trimmed += pages,
             Operation::Flush => {}
         }
     }
@@ -190,7 +180,7 @@ impl Ssd {
         match self.requests[index].operation {
             Operation::Read => self.continue_read(now, index),
             Operation::Write => self.continue_write(now, index, false),
-            Operation::Trim => self.continue_trim(now, index),
+            Operation::Trim | Operation::WriteZeroes => self.continue_trim(now, index),
             Operation::Flush => self.start_flush(now, index),
         }
     }
@@ -379,14 +369,23 @@ impl Ssd {
 }
 
 impl Leaf for Ssd {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+    #[inline]
+    fn limits(&self) -> Limits {
+        let block_sectors = LOGICAL_PAGE_SECTORS as u32;
+        Limits {
+            sectors: self.sectors(),
+            block_sectors,
+            preferred_sectors: block_sectors * self.layout.geometry.slots_per_page,
+            durable: Durable::Acknowledged,
+        }
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
         if self.requests.len() >= self.layout.controller.queue_depth as usize {
             return Submit::Busy;
         }
-        if !self.is_valid(request) {
-            let ledger = flashkeel_engine::Ledger::ZERO;
-            self.completed.push(Completion { id: request.id, time: now, status: Status::Invalid, ledger });
-            return Submit::Accepted;
+        if request.operation != Operation::Flush && !self.limits().admit(request.lba.0, request.sectors) {
+            return Submit::Refused(Status::Invalid);
         }
         self.count(request);
         self.rouse(now);
@@ -404,34 +403,33 @@ impl Leaf for Ssd {
     }
 
     #[inline]
-    fn expect(&self, lba: Lba) {
-        let (part, local) = self.layout.locate(lba.0 / LOGICAL_PAGE_SECTORS);
+    fn expect(&self, coming: Coming) {
+        let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
         self.partitions[part].ftl.map.prefetch(local);
     }
 
     #[inline]
-    fn expect_soon(&self, operation: Operation, lba: Lba) {
-        let (part, local) = self.layout.locate(lba.0 / LOGICAL_PAGE_SECTORS);
-        self.partitions[part].ftl.prefetch_home(operation == Operation::Read, local);
+    fn expect_soon(&self, coming: Coming) {
+        let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
+        self.partitions[part].ftl.prefetch_home(coming.operation == Operation::Read, local);
     }
 
     #[inline]
-    fn next_event(&self) -> Option<Time> {
-        // A refused request completes at once, without an event.
-        if let Some(completion) = self.completed.first() {
-            return Some(completion.time);
-        }
-        self.machine.events.next_time()
+    fn next_event(&self) -> Wake {
+        self.machine.events.next_time().into()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         self.run(now, false);
         self.hand_over(completions);
     }
 
-    fn advance_to_completion(&mut self, limit: Time, completions: &mut Vec<Completion>) -> Option<Time> {
-        // A refused request has completed already.
-        let limit = self.completed.first().map_or(limit, |refused| refused.time);
+    fn advance_to_completion(
+        &mut self,
+        limit: Time,
+        _data: &mut Arena,
+        completions: &mut Vec<Completion>,
+    ) -> Option<Time> {
         self.run(limit, true);
         let instant = self.completed.first()?.time;
         self.hand_over(completions);

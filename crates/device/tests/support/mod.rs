@@ -7,9 +7,7 @@ use std::ops::ControlFlow;
 use flashkeel_config::{ConfigError, Node, Origin};
 use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{
-    Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, TenantId, Time,
-};
+use flashkeel_engine::{Arena, Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, Time};
 
 /// The controller's delays in devices made by [`exact`], in nanoseconds.
 pub const LOOKUP: u64 = 700;
@@ -85,7 +83,7 @@ pub fn read(device: serde_json::Value) -> Result<DeviceConfig, String> {
 
 /// A request of whole 4 KiB pages.
 pub fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request {
-    Request { id: RequestId(id), operation, tenant: TenantId(0), lba: Lba(page * 8), sectors: pages * 8 }
+    Request::new(RequestId(id), operation, Lba(page * 8), pages * 8)
 }
 
 /// Submits each request at its time, in nanoseconds; returns the completions
@@ -93,8 +91,11 @@ pub fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request 
 pub fn timed(ssd: &mut Ssd, requests: &[(u64, Operation, u64, u32)]) -> Vec<Completion> {
     let mut all = Vec::new();
     for (id, &(at, operation, page, pages)) in requests.iter().enumerate() {
-        ssd.advance(Time(at), &mut all);
-        assert_eq!(ssd.submit(Time(at), &request(id as u64, operation, page, pages)), Submit::Accepted);
+        ssd.advance(Time(at), &mut Arena::new(), &mut all);
+        assert_eq!(
+            ssd.submit(Time(at), &request(id as u64, operation, page, pages), &mut Arena::new()),
+            Submit::Accepted
+        );
     }
     settle(ssd, &mut all);
     assert_eq!(all.len(), requests.len(), "every request completes exactly once");
@@ -105,8 +106,8 @@ pub fn timed(ssd: &mut Ssd, requests: &[(u64, Operation, u64, u32)]) -> Vec<Comp
 /// Runs the device until nothing more happens by itself.
 pub fn settle(ssd: &mut Ssd, completions: &mut Vec<Completion>) {
     let mut events = 0;
-    while let Some(next) = ssd.next_event() {
-        ssd.advance(next, completions);
+    while let Some(next) = ssd.next_event().time() {
+        ssd.advance(next, &mut Arena::new(), completions);
         events += 1;
         assert!(events < 5_000_000, "the device never comes to rest");
     }
@@ -136,14 +137,14 @@ pub fn closed_loop_with(
     loop {
         while flying < depth {
             let Some(request) = requests.next() else { break };
-            assert_eq!(ssd.submit(now, &request), Submit::Accepted);
+            assert_eq!(ssd.submit(now, &request, &mut Arena::new()), Submit::Accepted);
             flying += 1;
         }
         if flying == 0 {
             return;
         }
-        now = ssd.next_event().expect("a device with requests inside has something to do");
-        ssd.advance(now, &mut new);
+        now = ssd.next_event().time().expect("a device with requests inside has something to do");
+        ssd.advance(now, &mut Arena::new(), &mut new);
         idle = if new.is_empty() { idle + 1 } else { 0 };
         assert!(idle < 1_000_000, "no request completes any more");
         flying -= new.len();

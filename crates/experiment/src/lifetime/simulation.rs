@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use flashkeel_device::{DeviceConfig, LOGICAL_PAGE_BYTES, Law, PAGE_BYTES, Ssd};
 use flashkeel_engine::{
-    Cause, Completion, Lba, Leaf, Operation, Request, RequestId, SECTOR_BYTES, Span, Stream, Submit,
-    TenantId, Time,
+    Arena, Cause, Completion, Lba, Leaf, Operation, Request, RequestId, SECTOR_BYTES, Span, Stream, Submit,
+    Time,
 };
 use flashkeel_workload::demand::Demand;
 use flashkeel_workload::generators::Pattern;
@@ -76,14 +76,13 @@ impl Simulation {
     /// throttle's share of it.
     fn write(&mut self, gap: Span) -> (f64, f64) {
         self.now += gap;
-        self.ssd.advance(self.now, &mut self.completions);
+        self.ssd.advance(self.now, &mut Arena::new(), &mut self.completions);
         let sectors = (PAGE_BYTES / SECTOR_BYTES) as u32;
         let lba = Lba(self.draw.next(&mut self.places, 1) * u64::from(sectors));
-        let (id, tenant) = (RequestId(self.written), TenantId::default());
-        let request = Request { id, operation: Operation::Write, tenant, lba, sectors };
-        let answer = self.ssd.submit(self.now, &request);
+        let request = Request::new(RequestId(self.written), Operation::Write, lba, sectors);
+        let answer = self.ssd.submit(self.now, &request, &mut Arena::new());
         assert_eq!(answer, Submit::Accepted, "one write at a time always fits");
-        let done = self.ssd.advance_to_completion(Time::MAX, &mut self.completions);
+        let done = self.ssd.advance_to_completion(Time::MAX, &mut Arena::new(), &mut self.completions);
         let done = done.expect("a device with a write inside completes it");
         let held = self.completions[0].ledger.ns(Cause::Throttle);
         self.completions.clear();

@@ -5,7 +5,7 @@
 
 use flashkeel_device::Ssd;
 use flashkeel_engine::{
-    Completion, Leaf, Operation, Prediction, Predictor, Request, RequestId, Submit, Time,
+    Arena, Completion, Leaf, Operation, Payload, Prediction, Predictor, Request, RequestId, Submit, Time,
 };
 use flashkeel_ssdcheck::DeviceModel;
 use schemars::JsonSchema;
@@ -49,7 +49,7 @@ struct Shadow {
 
 impl Shadow {
     fn advance(&mut self, now: Time) {
-        self.ssd.advance(now, &mut self.completions);
+        self.ssd.advance(now, &mut Arena::new(), &mut self.completions);
         self.in_flight -= self.completions.len();
         self.completions.clear();
     }
@@ -63,7 +63,7 @@ impl Predictor for Shadow {
         let mut done = Vec::new();
         let mut wait = |copy: &mut Ssd, in_flight: &mut usize| {
             done.clear();
-            let time = copy.advance_to_completion(Time::MAX, &mut done);
+            let time = copy.advance_to_completion(Time::MAX, &mut Arena::new(), &mut done);
             *in_flight -= done.len();
             let is_over = done.iter().any(|completion| completion.id == ASKED);
             (time.expect("what is in flight completes"), is_over)
@@ -74,7 +74,8 @@ impl Predictor for Shadow {
             }
             // Numbers that no request has.
             let id = RequestId(ASKED.0 - (ahead.len() - index) as u64);
-            let answer = copy.submit(time, &Request { id, ..*next });
+            let answer =
+                copy.submit(time, &Request { id, payload: Payload::NONE, ..*next }, &mut Arena::new());
             assert_eq!(answer, Submit::Accepted, "the depth is below the device's");
             in_flight += 1;
         }
@@ -92,7 +93,7 @@ impl Predictor for Shadow {
     fn submitted(&mut self, now: Time, request: &Request) {
         self.advance(now);
         self.in_flight += 1;
-        let answer = self.ssd.submit(now, request);
+        let answer = self.ssd.submit(now, &Request { payload: Payload::NONE, ..*request }, &mut Arena::new());
         assert_eq!(answer, Submit::Accepted, "who asks keeps to the device's queue depth");
     }
 

@@ -1,7 +1,9 @@
 //! The scheduler as a stage: a bounded number of requests at the device, the
 //! others waiting in the policy's order.
 
-use flashkeel_engine::{Cause, Completion, Outbox, Request, RequestId, Stage, Submit, Time};
+use flashkeel_engine::{
+    Arena, Cause, Coming, Completion, Limits, Outbox, Request, RequestId, Stage, Submit, Time, Wake,
+};
 
 use super::IoScheduler;
 use crate::flight::Flights;
@@ -42,20 +44,35 @@ impl Scheduling {
 }
 
 impl Stage for Scheduling {
-    fn submit(&mut self, now: Time, request: &Request, outbox: &mut Outbox) -> Submit {
+    fn limits(&self, below: &[Limits]) -> Limits {
+        below[0]
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
         let id = self.flights.take_off(Pending { id: request.id, submitted: now });
         self.policy.add(now, &Request { id, ..*request });
         self.dispatch(now, outbox);
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        None
+    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
+        Some((0, coming))
     }
 
-    fn advance(&mut self, _now: Time, _outbox: &mut Outbox) {}
+    fn next_event(&self) -> Wake {
+        Wake::Never
+    }
 
-    fn completed(&mut self, now: Time, _child: usize, completion: &Completion, outbox: &mut Outbox) {
+    fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
+
+    fn completed(
+        &mut self,
+        now: Time,
+        _child: usize,
+        completion: &Completion,
+        _data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
         self.policy.completed(now, completion);
         let pending = self.flights.land(completion.id);
         self.at_device -= 1;

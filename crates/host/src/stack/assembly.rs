@@ -1,7 +1,7 @@
 //! A stack put together: again a leaf, with instruments.
 
 use flashkeel_device::{DeviceConfig, Report as SsdReport, Ssd};
-use flashkeel_engine::{Completion, Leaf, Request, Stack, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Completion, Leaf, Limits, Request, Stack, Stream, Submit, Time, Wake};
 use flashkeel_nvm::{Nvm, Report as NvmReport};
 use serde::Serialize;
 
@@ -121,16 +121,20 @@ impl HostStack {
 }
 
 impl Leaf for HostStack {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
-        self.stack.submit(now, request)
+    fn limits(&self) -> Limits {
+        self.stack.limits()
     }
 
-    fn next_event(&self) -> Option<Time> {
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
+        self.stack.submit(now, request, data)
+    }
+
+    fn next_event(&self) -> Wake {
         self.stack.next_event()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        self.stack.advance(now, completions);
+    fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
+        self.stack.advance(now, data, completions);
     }
 }
 

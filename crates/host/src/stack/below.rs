@@ -1,7 +1,7 @@
 //! What lies below a scheduler: a device, or a tier over two.
 
 use flashkeel_device::Ssd;
-use flashkeel_engine::{Completion, Leaf, Request, Stack, Submit, Time};
+use flashkeel_engine::{Arena, Completion, Leaf, Limits, Request, Stack, Submit, Time, Wake};
 use flashkeel_nvm::Nvm;
 
 use crate::tier::Tier;
@@ -44,16 +44,20 @@ impl Below {
 macro_rules! leaf {
     ($Type:ident: $($Variant:ident),+) => {
         impl Leaf for $Type {
-            fn submit(&mut self, now: Time, request: &Request) -> Submit {
-                match self { $($Type::$Variant(leaf) => leaf.submit(now, request)),+ }
+            fn limits(&self) -> Limits {
+                match self { $($Type::$Variant(leaf) => leaf.limits()),+ }
             }
 
-            fn next_event(&self) -> Option<Time> {
+            fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
+                match self { $($Type::$Variant(leaf) => leaf.submit(now, request, data)),+ }
+            }
+
+            fn next_event(&self) -> Wake {
                 match self { $($Type::$Variant(leaf) => leaf.next_event()),+ }
             }
 
-            fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-                match self { $($Type::$Variant(leaf) => leaf.advance(now, completions)),+ }
+            fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
+                match self { $($Type::$Variant(leaf) => leaf.advance(now, data, completions)),+ }
             }
         }
     };

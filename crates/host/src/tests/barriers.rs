@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use flashkeel_engine::{
-    Cause, Completion, Leaf, Ledger, Operation, Prediction, Predictor, Request, Span, Stack, Status, Stream,
-    Submit, Time,
+    Arena, Cause, Completion, Durable, Leaf, Ledger, Limits, Operation, Prediction, Predictor, Request, Span,
+    Stack, Status, Stream, Submit, Time, Wake,
 };
 
 use super::request;
@@ -37,7 +37,12 @@ struct Device {
 }
 
 impl Leaf for Device {
-    fn submit(&mut self, now: Time, request: &Request) -> Submit {
+    fn limits(&self) -> Limits {
+        let (sectors, block_sectors) = (DEVICE_SECTORS, 8);
+        Limits { sectors, block_sectors, preferred_sectors: block_sectors, durable: Durable::Acknowledged }
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
         let end = now + Span(self.random.between(10, 400));
         self.at_work.push((end, now, *request));
         self.begun.push((now, *request));
@@ -45,12 +50,12 @@ impl Leaf for Device {
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        self.at_work.iter().map(|&(end, ..)| end).min()
+    fn next_event(&self) -> Wake {
+        self.at_work.iter().map(|&(end, ..)| end).min().into()
     }
 
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        while let Some(next) = self.next_event().filter(|&next| next <= now) {
+    fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
+        while let Some(next) = self.next_event().time().filter(|&next| next <= now) {
             let index = self.at_work.iter().position(|&(end, ..)| end == next).expect("the next");
             let (time, begun, Request { id, .. }) = self.at_work.swap_remove(index);
             let mut ledger = Ledger::ZERO;
@@ -94,7 +99,7 @@ fn run(policy: &str) {
     let mut now = Time::ZERO;
     for id in 0..REQUESTS {
         now += Span(random.between(1, 50));
-        stack.advance(now, &mut done);
+        stack.advance(now, &mut Arena::new(), &mut done);
         let operation = match random.below(20) {
             0 => Operation::Flush,
             1..10 => Operation::Read,
@@ -106,9 +111,9 @@ fn run(policy: &str) {
             new.sectors = 0;
         }
         asked.push((now, tenant, operation));
-        assert_eq!(stack.submit(now, &new), Submit::Accepted);
+        assert_eq!(stack.submit(now, &new, &mut Arena::new()), Submit::Accepted);
     }
-    stack.advance(Time::MAX, &mut done);
+    stack.advance(Time::MAX, &mut Arena::new(), &mut done);
     let mut ended: BTreeMap<u64, Time> = BTreeMap::new();
     for completion in done {
         let (id, time) = (completion.id.0, completion.time);
@@ -149,11 +154,11 @@ fn time_behind_a_barrier_has_its_own_cause() {
     let mut stack = stack("none");
     let flush = Request { sectors: 0, ..request(1, 0, Operation::Flush, 0, 1) };
     for request in [request(0, 0, Operation::Write, 0, 1), flush, request(2, 0, Operation::Read, 2, 1)] {
-        assert_eq!(stack.submit(Time(0), &request), Submit::Accepted);
+        assert_eq!(stack.submit(Time(0), &request, &mut Arena::new()), Submit::Accepted);
     }
     assert_eq!(stack.stage().waiting(), 2);
     let mut done = Vec::new();
-    stack.advance(Time::MAX, &mut done);
+    stack.advance(Time::MAX, &mut Arena::new(), &mut done);
     let [write, flush, read] = &done[..] else { panic!("three requests") };
     let barrier = |of: &Completion| of.ledger.ns(Cause::Barrier);
     assert_eq!(barrier(write), 0);

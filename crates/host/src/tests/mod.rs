@@ -8,5 +8,5 @@ use flashkeel_engine::{Lba, Operation, Request, RequestId, TenantId};
 
 fn request(id: u64, tenant: u16, operation: Operation, page: u64, pages: u32) -> Request {
     let lba = Lba(page * 8);
-    Request { id: RequestId(id), operation, tenant: TenantId(tenant), lba, sectors: pages * 8 }
+    Request { tenant: TenantId(tenant), ..Request::new(RequestId(id), operation, lba, pages * 8) }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Completion, Ledger, Operation, Outbox, Request, Span, Stage, Status, Stream, Submit, Time,
+    Arena, Completion, Ledger, Operation, Outbox, Request, Span, Stage, Status, Stream, Submit, Time,
 };
 
 use super::request;
@@ -99,7 +99,10 @@ impl World {
             pages_of(&request).for_each(|page| self.history[page as usize].push(written));
         }
         self.open.insert(id, (request, self.now, BTreeMap::new()));
-        assert_eq!(self.tier.submit(self.now, &request, &mut self.outbox), Submit::Accepted);
+        assert_eq!(
+            self.tier.submit(self.now, &request, &mut Arena::new(), &mut self.outbox),
+            Submit::Accepted
+        );
         self.route(Origin::Host(id));
     }
 
@@ -179,16 +182,16 @@ impl World {
         }
         let completion =
             Completion { id: job.request.id, time: self.now, status: Status::Ok, ledger: Ledger::ZERO };
-        self.tier.completed(self.now, child, &completion, &mut self.outbox);
+        self.tier.completed(self.now, child, &completion, &mut Arena::new(), &mut self.outbox);
         self.route(Origin::Background(job.data[0]));
     }
 
     /// Lets time pass.
     fn tick(&mut self) {
         self.now += Span(1);
-        while let Some(due) = self.tier.next_event().filter(|&due| due <= self.now) {
+        while let Some(due) = self.tier.next_event().time().filter(|&due| due <= self.now) {
             assert_eq!(due, self.now, "timers lie ahead");
-            self.tier.advance(due, &mut self.outbox);
+            self.tier.advance(due, &mut Arena::new(), &mut self.outbox);
             self.route(Origin::Background(0));
         }
     }
@@ -242,13 +245,14 @@ fn a_full_nvm_sends_writes_to_the_ssd() {
     let mut outbox = Outbox::default();
     for id in 0..20 {
         let write = request(id, 0, Operation::Write, id, 1);
-        assert_eq!(tier.submit(Time(0), &write, &mut outbox), Submit::Accepted);
+        assert_eq!(tier.submit(Time(0), &write, &mut Arena::new(), &mut outbox), Submit::Accepted);
     }
     let children: Vec<usize> = outbox.requests.iter().map(|&(child, _)| child).collect();
     assert_eq!(children, [vec![NVM; 16], vec![SSD; 4]].concat());
     assert_eq!(tier.report().writes_without_room, 4);
     // A page that has a slot is written there again.
     outbox.requests.clear();
-    assert_eq!(tier.submit(Time(0), &request(20, 0, Operation::Write, 3, 1), &mut outbox), Submit::Accepted);
+    let again = request(20, 0, Operation::Write, 3, 1);
+    assert_eq!(tier.submit(Time(0), &again, &mut Arena::new(), &mut outbox), Submit::Accepted);
     assert_eq!(outbox.requests[0].0, NVM);
 }

@@ -1,7 +1,8 @@
 //! The tier as a stage over an SSD and an NVM.
 
 use flashkeel_engine::{
-    Completion, Lba, Operation, Outbox, Request, RequestId, Span, Stage, Submit, TenantId, Time,
+    Arena, Completion, Lba, Limits, Operation, Outbox, Payload, Request, RequestId, Span, Stage, Submit,
+    Time, Wake,
 };
 use serde::Serialize;
 
@@ -32,6 +33,8 @@ pub(crate) struct Tier {
     /// Pages of the current batch that are on their way.
     draining: usize,
     next_drain: Time,
+    /// Whether requests carry bytes, and so what is moved does too.
+    has_bytes: bool,
     report: TierReport,
 }
 
@@ -77,10 +80,12 @@ enum Piece {
     DrainRead {
         slot: u32,
         sequence: u64,
+        payload: Payload,
     },
     WriteBack {
         slot: u32,
         sequence: u64,
+        payload: Payload,
     },
 }
 
@@ -117,6 +122,7 @@ impl Tier {
             batch: (drain.batch.0 / PAGE_BYTES) as usize,
             draining: 0,
             next_drain: Time::ZERO,
+            has_bytes: false,
             report: TierReport::default(),
         }
     }
@@ -148,10 +154,20 @@ impl Tier {
         outbox.requests.push((SSD, request));
     }
 
-    fn give_nvm(&mut self, piece: Piece, request: &Request, slot: u32, pages: u64, outbox: &mut Outbox) {
+    /// Gives the NVM, from `slot` on, what a request asks of `pages` pages from
+    /// its sector `from` on.
+    fn give_nvm(
+        &mut self,
+        piece: Piece,
+        request: &Request,
+        from: u32,
+        slot: u32,
+        pages: u32,
+        outbox: &mut Outbox,
+    ) {
         let id = self.pieces.take_off(piece);
         let lba = Lba(u64::from(slot) * PAGE_SECTORS);
-        outbox.requests.push((NVM, Request { id, lba, sectors: (pages * PAGE_SECTORS) as u32, ..*request }));
+        outbox.requests.push((NVM, request.part(id, from, lba, pages * PAGE_SECTORS as u32)));
     }
 
     /// Splits a request into runs and sends them off.
@@ -181,6 +197,8 @@ impl Tier {
     fn send(&mut self, now: Time, whole: RequestId, request: &Request, run: Run, outbox: &mut Outbox) {
         let part = self.parts.add(whole);
         let Run { page, pages, slot } = run;
+        let lba = Lba(page * PAGE_SECTORS);
+        let from = (lba.0 - request.lba.0) as u32;
         let is_read = request.operation == Operation::Read;
         if let Some(slot) = slot {
             let count = pages as u32;
@@ -191,7 +209,7 @@ impl Tier {
                 self.report.host_bytes_to_nvm += pages * PAGE_BYTES;
                 Piece::NvmWrite { part, slot, pages: count, sequence: self.sequence }
             };
-            return self.give_nvm(piece, request, slot, pages, outbox);
+            return self.give_nvm(piece, request, from, slot, count, outbox);
         }
         let piece = if is_read {
             Piece::Plain { part }
@@ -202,7 +220,7 @@ impl Tier {
             Piece::SsdWrite { part, page, pages, sequence: self.sequence }
         };
         let sectors = (pages * PAGE_SECTORS) as u32;
-        self.give_ssd(now, piece, &Request { lba: Lba(page * PAGE_SECTORS), sectors, ..*request }, outbox);
+        self.give_ssd(now, piece, &request.part(request.id, from, lba, sectors), outbox);
     }
 
     fn write(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
@@ -226,14 +244,16 @@ impl Tier {
     }
 
     /// Begins a batch.
-    fn drain(&mut self, outbox: &mut Outbox) {
+    fn drain(&mut self, data: &mut Arena, outbox: &mut Outbox) {
         for _ in 0..self.slots.queued() {
             if self.draining == self.batch {
                 return;
             }
             let Some((slot, sequence)) = self.slots.begin_drain() else { continue };
             self.draining += 1;
-            self.give_nvm(Piece::DrainRead { slot, sequence }, &background(Operation::Read), slot, 1, outbox);
+            let payload = if self.has_bytes { data.take(PAGE_SECTORS as u32) } else { Payload::NONE };
+            let piece = Piece::DrainRead { slot, sequence, payload };
+            self.give_nvm(piece, &background(Operation::Read, payload), 0, slot, 1, outbox);
         }
     }
 
@@ -246,13 +266,24 @@ impl Tier {
 }
 
 /// A request of the background for one page, without its number and address.
-fn background(operation: Operation) -> Request {
-    let sectors = PAGE_SECTORS as u32;
-    Request { id: RequestId(0), operation, tenant: TenantId(0), lba: Lba(0), sectors }
+fn background(operation: Operation, payload: Payload) -> Request {
+    Request { payload, ..Request::new(RequestId(0), operation, Lba(0), PAGE_SECTORS as u32) }
 }
 
 impl Stage for Tier {
-    fn submit(&mut self, now: Time, request: &Request, outbox: &mut Outbox) -> Submit {
+    fn limits(&self, below: &[Limits]) -> Limits {
+        let ssd = below[SSD];
+        let page = PAGE_SECTORS as u32;
+        Limits {
+            sectors: self.slots.pages() * PAGE_SECTORS,
+            block_sectors: ssd.block_sectors.max(page),
+            preferred_sectors: ssd.preferred_sectors.max(page),
+            durable: ssd.durable.max(below[NVM].durable),
+        }
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
+        self.has_bytes |= request.payload.is_some();
         let end = request.lba.0.checked_add(u64::from(request.sectors));
         let is_plain = request.operation == Operation::Flush
             || request.sectors == 0
@@ -273,7 +304,7 @@ impl Stage for Tier {
             }),
             Operation::Write => self.write(now, request, outbox),
             // A copy that is being written back may survive a trim.
-            Operation::Trim | Operation::Flush => {
+            Operation::Trim | Operation::WriteZeroes | Operation::Flush => {
                 self.sequence += 1;
                 self.split(now, request, outbox, |slots, page| {
                     slots.begin_ssd_write(page);
@@ -284,21 +315,28 @@ impl Stage for Tier {
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        (!self.slots.is_queue_empty()).then_some(self.next_drain)
+    fn next_event(&self) -> Wake {
+        (!self.slots.is_queue_empty()).then_some(self.next_drain).into()
     }
 
-    fn advance(&mut self, now: Time, outbox: &mut Outbox) {
+    fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
         if self.slots.is_queue_empty() || self.next_drain > now {
             return;
         }
         if self.draining == 0 {
-            self.drain(outbox);
+            self.drain(data, outbox);
         }
         self.plan_drain(now);
     }
 
-    fn completed(&mut self, now: Time, child: usize, completion: &Completion, outbox: &mut Outbox) {
+    fn completed(
+        &mut self,
+        now: Time,
+        child: usize,
+        completion: &Completion,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
         if child == SSD {
             self.placement.completed(now, completion);
         }
@@ -320,19 +358,23 @@ impl Stage for Tier {
                 (slot..slot + pages).for_each(|slot| self.slots.end_write(slot, sequence));
                 part
             }
-            Piece::DrainRead { slot, sequence } => {
+            Piece::DrainRead { slot, sequence, payload } => {
                 match self.slots.begin_write_back(slot, sequence) {
                     Some(page) => {
                         self.report.drained_bytes += PAGE_BYTES;
                         let lba = Lba(page * PAGE_SECTORS);
-                        let write = Request { lba, ..background(Operation::Write) };
-                        self.give_ssd(now, Piece::WriteBack { slot, sequence }, &write, outbox);
+                        let write = Request { lba, ..background(Operation::Write, payload) };
+                        self.give_ssd(now, Piece::WriteBack { slot, sequence, payload }, &write, outbox);
                     }
-                    None => self.draining -= 1,
+                    None => {
+                        data.give_back(payload);
+                        self.draining -= 1;
+                    }
                 }
                 return;
             }
-            Piece::WriteBack { slot, sequence } => {
+            Piece::WriteBack { slot, sequence, payload } => {
+                data.give_back(payload);
                 self.slots.end_write_back(slot, sequence);
                 self.draining -= 1;
                 return;

@@ -1,6 +1,8 @@
 //! The volume manager as a stage: from a tenant's addresses to the devices'.
 
-use flashkeel_engine::{Completion, Lba, Ledger, Operation, Outbox, Request, Stage, Status, Submit, Time};
+use flashkeel_engine::{
+    Arena, Coming, Completion, Lba, Limits, Operation, Outbox, Request, Stage, Status, Submit, Time, Wake,
+};
 
 use super::Volumes;
 use crate::gates::Gates;
@@ -34,41 +36,62 @@ impl VolumeManager {
             }
             return;
         }
-        let (mut from, mut left) = (request.lba.0, u64::from(request.sectors));
-        while left > 0 {
-            let place = self.volumes.place(usize::from(request.tenant.0), Lba(from));
-            let sectors = place.run.min(left);
+        let mut from = 0;
+        while from < request.sectors {
+            let lba = Lba(request.lba.0 + u64::from(from));
+            let place = self.volumes.place(usize::from(request.tenant.0), lba);
+            let sectors = place.run.min(u64::from(request.sectors - from)) as u32;
             let id = self.parts.add(whole);
-            let part = Request { id, lba: place.lba, sectors: sectors as u32, ..*request };
-            outbox.requests.push((place.device, part));
+            outbox.requests.push((place.device, request.part(id, from, place.lba, sectors)));
             from += sectors;
-            left -= sectors;
         }
     }
 }
 
 impl Stage for VolumeManager {
-    fn submit(&mut self, now: Time, request: &Request, outbox: &mut Outbox) -> Submit {
+    fn limits(&self, below: &[Limits]) -> Limits {
+        let first = below[0];
+        below.iter().fold(Limits { sectors: self.volumes.sectors(), ..first }, |all, each| Limits {
+            block_sectors: all.block_sectors.max(each.block_sectors),
+            preferred_sectors: all.preferred_sectors.max(each.preferred_sectors),
+            durable: all.durable.max(each.durable),
+            ..all
+        })
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
         let end = request.lba.0.checked_add(u64::from(request.sectors));
         if request.operation != Operation::Flush
             && (request.sectors == 0 || end.is_none_or(|end| end > self.volumes.sectors()))
         {
-            let refused =
-                Completion { id: request.id, time: now, status: Status::Invalid, ledger: Ledger::ZERO };
-            outbox.completions.push(refused);
-        } else if let Some(request) = self.gates.enter(now, request) {
+            return Submit::Refused(Status::Invalid);
+        }
+        if let Some(request) = self.gates.enter(now, request) {
             self.send(now, &request, outbox);
         }
         Submit::Accepted
     }
 
-    fn next_event(&self) -> Option<Time> {
-        None
+    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
+        let is_inside = coming.lba.0 < self.volumes.sectors();
+        let place = is_inside.then(|| self.volumes.place(usize::from(coming.tenant.0), coming.lba))?;
+        Some((place.device, Coming { lba: place.lba, ..coming }))
     }
 
-    fn advance(&mut self, _now: Time, _outbox: &mut Outbox) {}
+    fn next_event(&self) -> Wake {
+        Wake::Never
+    }
 
-    fn completed(&mut self, now: Time, _child: usize, completion: &Completion, outbox: &mut Outbox) {
+    fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
+
+    fn completed(
+        &mut self,
+        now: Time,
+        _child: usize,
+        completion: &Completion,
+        _data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
         let Some(whole) = self.parts.land(completion) else { return };
         let (tenant, completion) = self.gates.leave(&whole);
         outbox.completions.push(completion);

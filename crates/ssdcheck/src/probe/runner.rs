@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use flashkeel_engine::{
-    Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Stream, Submit, TenantId, Time,
+    Arena, Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Stream, Submit, Time,
 };
 
 /// Sectors of the requests that a probe issues.
@@ -50,6 +50,7 @@ pub(super) struct Runner<'a> {
     /// Submission time and address of requests from the oldest in flight on.
     flights: VecDeque<(Time, Lba)>,
     first: u64,
+    data: Arena,
     completions: Vec<Completion>,
 }
 
@@ -76,6 +77,7 @@ impl<'a> Runner<'a> {
             pool: Vec::new(),
             flights: VecDeque::new(),
             first: 0,
+            data: Arena::new(),
             completions: Vec::new(),
         })
     }
@@ -142,7 +144,7 @@ impl<'a> Runner<'a> {
     /// Lets time pass; nothing may be in flight.
     pub fn wait(&mut self, span: Span) -> Result<(), ProbeError> {
         self.now += span;
-        self.leaf.advance(self.now, &mut self.completions);
+        self.leaf.advance(self.now, &mut self.data, &mut self.completions);
         if self.completions.is_empty() { Ok(()) } else { Err(ProbeError::Stuck) }
     }
 
@@ -154,15 +156,14 @@ impl<'a> Runner<'a> {
         done: &mut Vec<Done>,
     ) -> Result<u64, ProbeError> {
         let id = self.next_id;
-        let request = Request {
-            id: RequestId(id),
-            operation,
-            tenant: TenantId(0),
-            lba: Lba(lba),
-            sectors: (self.request_pages * PAGE_SECTORS) as u32,
-        };
-        while self.leaf.submit(self.now, &request) == Submit::Busy {
-            self.next(Time(u64::MAX), done)?;
+        let request =
+            Request::new(RequestId(id), operation, Lba(lba), (self.request_pages * PAGE_SECTORS) as u32);
+        loop {
+            match self.leaf.submit(self.now, &request, &mut self.data) {
+                Submit::Accepted => break,
+                Submit::Busy => self.next(Time(u64::MAX), done)?,
+                Submit::Refused(_) => return Err(ProbeError::Refused(Lba(lba))),
+            }
         }
         self.next_id += 1;
         self.flights.push_back((self.now, Lba(lba)));
@@ -173,7 +174,7 @@ impl<'a> Runner<'a> {
     /// appends it to `done`.
     pub fn next(&mut self, limit: Time, done: &mut Vec<Done>) -> Result<(), ProbeError> {
         self.completions.clear();
-        match self.leaf.advance_to_completion(limit, &mut self.completions) {
+        match self.leaf.advance_to_completion(limit, &mut self.data, &mut self.completions) {
             Some(now) => self.now = now,
             None if limit == Time(u64::MAX) => return Err(ProbeError::Stuck),
             None => self.now = limit,

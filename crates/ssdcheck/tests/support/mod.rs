@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use flashkeel_device::{DeviceConfig, PRESETS, Ssd};
 use flashkeel_engine::{
-    Completion, Lba, Leaf, Operation, Request, RequestId, Span, Stream, Submit, TenantId, Time,
+    Arena, Completion, Lba, Leaf, Operation, Request, RequestId, Span, Stream, Submit, Time,
 };
 
 /// Table II and the 50/50 mix of §V-B: name and share of writes.
@@ -55,7 +55,7 @@ impl Thinks {
         let lba = Lba(self.random.below(self.pages) * 8);
         let mean_ns = if self.random.chance(0.03) { 5e6 } else { 70e3 };
         let gap = self.random.exponential(mean_ns);
-        (Span(gap as u64), Request { id: RequestId(id), operation, tenant: TenantId(0), lba, sectors: 8 })
+        (Span(gap as u64), Request::new(RequestId(id), operation, lba, 8))
     }
 }
 
@@ -72,11 +72,11 @@ pub fn serve(
     for id in 0..count {
         let (gap, request) = thinks.next(id);
         now += gap;
-        leaf.advance(now, &mut done);
+        leaf.advance(now, &mut Arena::new(), &mut done);
         see(now, &request, None);
-        assert_eq!(leaf.submit(now, &request), Submit::Accepted);
+        assert_eq!(leaf.submit(now, &request, &mut Arena::new()), Submit::Accepted);
         let submitted = now;
-        now = leaf.advance_to_completion(Time(u64::MAX), &mut done).expect("a completion");
+        now = leaf.advance_to_completion(Time(u64::MAX), &mut Arena::new(), &mut done).expect("a completion");
         see(submitted, &request, Some(&done[0]));
         done.clear();
     }

@@ -1,9 +1,7 @@
 //! Completions made up for tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use flashkeel_engine::{
-    Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
-};
+use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Time};
 use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 
 /// One request with its latency split among causes.
@@ -50,13 +48,7 @@ pub fn feed_one(recorder: &mut Recorder, id: RequestId, sample: &Sample, status:
     for &(cause, ns) in &sample.owners {
         ledger.charge(cause, Span(ns));
     }
-    let request = Request {
-        id,
-        operation: sample.operation,
-        tenant: TenantId(0),
-        lba: Lba(id.0 * 8),
-        sectors: sample.sectors,
-    };
+    let request = Request::new(id, sample.operation, Lba(id.0 * 8), sample.sectors);
     let completion = Completion { id, time: sample.completed(), status, ledger };
     recorder.record(&request, sample.sectors, sample.submitted, &completion);
 }

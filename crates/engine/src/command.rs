@@ -1,0 +1,90 @@
+//! What is said to devices and stages beside requests, and what they say.
+
+/// Where in a stack a device or stage stands: from the top, the index of each
+/// child on the way down. Empty for the top itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub Vec<usize>);
+
+impl Place {
+    /// The place below child number `child` of what `self` was seen from.
+    pub fn below(&self, child: usize) -> Place {
+        Place(std::iter::once(child).chain(self.0.iter().copied()).collect())
+    }
+}
+
+impl std::fmt::Display for Place {
+    /// As `0.1`; `top` for the top.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("top");
+        }
+        let steps: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&steps.join("."))
+    }
+}
+
+/// Something a device or a stage is told or asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Begin a window in the set of that number.
+    Window(usize, Window),
+    /// Take no more writes, or take them again.
+    ReadOnly(bool),
+    /// Be taken out, as a drive that is pulled: requests inside end with
+    /// [`Status::Gone`](crate::Status::Gone), and so does every later one.
+    Remove,
+    /// Tell the state.
+    State,
+}
+
+/// A window of predictable latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// Without background work.
+    Deterministic,
+    /// With it.
+    NonDeterministic,
+}
+
+/// The answer to a [`Command`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Done.
+    Done,
+    /// The state: readings by name.
+    State(Vec<(String, u64)>),
+}
+
+/// Why a command was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is nothing at that place.
+    NoSuchPlace,
+    /// Whatever is there knows no such command.
+    Unknown,
+    /// It cannot be done now, for the reason given.
+    NotNow(String),
+}
+
+/// Something that has happened without being asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The set of that number has left its deterministic window by itself.
+    WindowEnded(usize, WindowEnd),
+}
+
+/// Why a deterministic window ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowEnd {
+    /// Background work could wait no longer.
+    Urgent,
+}
+
+/// An [`Event`] and who raised it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Seen from whoever is told.
+    pub place: Place,
+    /// What has happened.
+    pub event: Event,
+}

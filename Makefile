@@ -1,6 +1,7 @@
 # Everything runs in .venv, made from any Python 3.11 or later:
 #   make demo    set up, run the demonstration
-#   make test    set up, run every test
+#   make test    set up, lint, run every test
+#   make soak    run what takes longer, for a time: make soak TIME=2h
 #   make lint    formatting, clippy, ruff, mypy
 #   make docs    regenerate what documents take from the code
 #   make readme  renew the picture and the example of README.md
@@ -10,24 +11,29 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
   $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 BIN := .venv/bin
 CORE_SOURCES := $(shell find crates -name target -prune -o -type f -print) Cargo.toml Cargo.lock
+# How long `make soak` runs.
+TIME ?= 10m
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test lint docs readme bench clean
+.PHONY: demo test soak lint docs readme bench clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
 
-test: .venv/core.stamp
+test: lint .venv/core.stamp
 	cargo test --workspace
 	$(BIN)/python -m pytest
 
-lint: .venv/core.stamp
-	rustfmt --check $(shell git ls-files "crates/*.rs")
-	cargo clippy --workspace --all-targets -- -D warnings
+soak: .venv/bin/python
+	$(BIN)/python scripts/soak.py $(TIME)
+
+lint: .venv/packages.stamp
 	$(BIN)/ruff format --check python tests scripts
 	$(BIN)/ruff check python tests scripts
 	$(BIN)/mypy
+	rustfmt --check $(shell git ls-files "crates/*.rs")
+	cargo clippy --workspace --all-targets -- -D warnings
 
 docs: .venv/core.stamp
 	$(BIN)/python scripts/write_docs.py

@@ -362,7 +362,7 @@ fn cases() -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 20, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 20, rng_seed: proptest::test_runner::RngSeed::Fixed(1 + support::soak_round()), ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_written_is_lost_whatever_fails_whenever(

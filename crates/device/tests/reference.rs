@@ -330,7 +330,7 @@ fn agrees(config: &DeviceConfig, steps: &[Step]) {
 const CASES: u32 = 256;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, max_shrink_iters: 300, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, max_shrink_iters: 300, rng_seed: proptest::test_runner::RngSeed::Fixed(1 + support::soak_round()), ..ProptestConfig::default() })]
 
     #[test]
     fn any_device_keeps_exactly_what_was_written(config in device(), steps in steps(600)) {

@@ -81,6 +81,11 @@ pub fn read(device: serde_json::Value) -> Result<DeviceConfig, String> {
     device.map_err(|error: ConfigError| error.to_string())
 }
 
+/// The round of `make soak`, which tries other cases in each; 0 in any other test.
+pub fn soak_round() -> u64 {
+    std::env::var("FLASHKEEL_SOAK_ROUND").map_or(0, |round| round.parse().expect("a number"))
+}
+
 /// A request of whole 4 KiB pages.
 pub fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request {
     Request::new(RequestId(id), operation, Lba(page * 8), pages * 8)

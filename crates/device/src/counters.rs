@@ -4,15 +4,20 @@ use serde::Serialize;
 
 use crate::sched::Purpose;
 
-/// Running totals since the last reset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Running totals since the last reset. Those that are not serialised are in
+/// a [`Report`] in other units, or within its sums.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
+    #[serde(skip)]
     operations: Operations,
     /// 4 KiB pages the host wrote.
+    #[serde(skip)]
     pub host_pages_written: u64,
     /// 4 KiB pages the host read.
+    #[serde(skip)]
     pub host_pages_read: u64,
     /// 4 KiB pages the host trimmed.
+    #[serde(skip)]
     pub host_pages_trimmed: u64,
     /// Pages read without flash: never written.
     pub unmapped_pages_read: u64,
@@ -25,6 +30,7 @@ pub struct Counters {
     /// Valid 4 KiB pages moved from one block to another.
     pub moved_pages: u64,
     /// Flash pages programmed by moves within a chip.
+    #[serde(skip)]
     pub programmed_inside: u64,
     /// Of the pages moved, those copied back without a check of their ECC.
     pub unchecked_pages: u64,
@@ -32,7 +38,7 @@ pub struct Counters {
     pub checked_pages: u64,
     /// Lost 4 KiB pages that were rebuilt and programmed again.
     pub restored_pages: u64,
-    /// Pages of the host that were lost for good.
+    /// 4 KiB pages of the host that were lost for good.
     pub given_up_pages: u64,
     /// Reads that ended in `Status::Lost`.
     pub lost_reads: u64,
@@ -42,9 +48,9 @@ pub struct Counters {
     pub victims_by_greedy: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
-    /// Map look-ups that found their page cached, and that did not.
+    /// Map look-ups served by the map cache.
     pub map_hits: u64,
-    /// See `map_hits`.
+    /// Map look-ups that had to load a map page.
     pub map_misses: u64,
     /// Host page programs that had to wait for a free block.
     pub free_block_stalls: u64,
@@ -104,22 +110,7 @@ impl Counters {
             host_bytes_read: self.host_pages_read * crate::address::LOGICAL_PAGE_BYTES,
             host_bytes_trimmed: self.host_pages_trimmed * crate::address::LOGICAL_PAGE_BYTES,
             flash_operations: Purpose::ALL.iter().map(|&p| (p.label(), self.operations(p))).collect(),
-            unmapped_pages_read: self.unmapped_pages_read,
-            buffered_pages_read: self.buffered_pages_read,
-            coalesced_pages: self.coalesced_pages,
-            padding_pages: self.padding_pages,
-            moved_pages: self.moved_pages,
-            unchecked_pages: self.unchecked_pages,
-            checked_pages: self.checked_pages,
-            restored_pages: self.restored_pages,
-            given_up_pages: self.given_up_pages,
-            lost_reads: self.lost_reads,
-            victims: self.victims,
-            victims_by_greedy: self.victims_by_greedy,
-            collections_out_of_turn: self.collections_out_of_turn,
-            map_hits: self.map_hits,
-            map_misses: self.map_misses,
-            free_block_stalls: self.free_block_stalls,
+            counters: self.clone(),
         }
     }
 }
@@ -142,36 +133,7 @@ pub struct Report {
     pub host_bytes_trimmed: u64,
     /// Flash operations by purpose.
     pub flash_operations: std::collections::BTreeMap<&'static str, u64>,
-    /// Pages read that were never written.
-    pub unmapped_pages_read: u64,
-    /// Pages read from the write buffer.
-    pub buffered_pages_read: u64,
-    /// Writes merged into a page still in the buffer.
-    pub coalesced_pages: u64,
-    /// 4 KiB slots programmed with nothing in them.
-    pub padding_pages: u64,
-    /// Valid 4 KiB pages moved by garbage collection, scrubbing and wear levelling.
-    pub moved_pages: u64,
-    /// Of the pages moved, those copied back without a check of their ECC.
-    pub unchecked_pages: u64,
-    /// Valid pages that were read afterwards, to check them.
-    pub checked_pages: u64,
-    /// Lost 4 KiB pages that were rebuilt and programmed again.
-    pub restored_pages: u64,
-    /// 4 KiB pages of the host that were lost for good.
-    pub given_up_pages: u64,
-    /// Reads that asked for such a page.
-    pub lost_reads: u64,
-    /// Blocks that garbage collection began to empty.
-    pub victims: u64,
-    /// Of these, those that `greedy` chose although another policy was asked for.
-    pub victims_by_greedy: u64,
-    /// Blocks that were collected although it was another chip's turn.
-    pub collections_out_of_turn: u64,
-    /// Map look-ups served by the map cache.
-    pub map_hits: u64,
-    /// Map look-ups that had to load a map page.
-    pub map_misses: u64,
-    /// Host page programs that had to wait for a free block.
-    pub free_block_stalls: u64,
+    /// What has no other unit.
+    #[serde(flatten)]
+    pub counters: Counters,
 }

@@ -52,10 +52,7 @@ impl Build for Fair {
             return Err(format!("budget is {}; at least 512B", self.budget));
         }
         if !(1..=100).contains(&self.write_charge) {
-            return Err(format!(
-                "write_charge is {}; it must lie between 1 and 100",
-                self.write_charge
-            ));
+            return Err(format!("write_charge is {}; it must lie between 1 and 100", self.write_charge));
         }
         Ok(())
     }

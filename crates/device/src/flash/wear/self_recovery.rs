@@ -51,10 +51,7 @@ impl Build for SelfRecovery {
     fn validate(&self) -> Result<(), String> {
         endures(Some(self.rated_cycles))?;
         if !(0.0..=10.0).contains(&self.gain_per_decade) {
-            return Err(format!(
-                "gain_per_decade is {}; it must lie between 0 and 10",
-                self.gain_per_decade
-            ));
+            return Err(format!("gain_per_decade is {}; it must lie between 0 and 10", self.gain_per_decade));
         }
         if self.onset == Span::ZERO {
             return Err("onset is zero; recovery would be infinite".into());

@@ -34,9 +34,7 @@ impl Build for IdleSleep {
     fn validate(&self) -> Result<(), String> {
         let Delay { min, max } = self.wake;
         if min > max || max > LONGEST {
-            return Err(format!(
-                "wake: {min} to {max}; min may not be above max, nor max above {LONGEST}"
-            ));
+            return Err(format!("wake: {min} to {max}; min may not be above max, nor max above {LONGEST}"));
         }
         if self.after == Span::ZERO || self.after > LONGEST {
             return Err(format!("after is {}; it must be above 0 and at most {LONGEST}", self.after));

@@ -30,8 +30,10 @@ pub use front::throttle::{Goal, PAGE_BYTES, Passed, Stretch, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
+pub use ftl::{
+    CheckpointConfig, ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig, WearLevellingConfig,
+};
 pub use ftl::{Pattern, PreconditionConfig, SteadyState};
-pub use ftl::{ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig, WearLevellingConfig};
 pub use layout::Layout;
 pub use machine::{ControllerConfig, Delay};
 pub use prefetch::table;

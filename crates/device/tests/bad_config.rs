@@ -222,6 +222,18 @@ fn scrubbing_and_wear_levelling_out_of_range() {
 }
 
 #[test]
+fn checkpoints_out_of_range_or_of_no_use() {
+    refused("checkpoint.period is 0ns; it must lie between 100us and", |c| c.checkpoint.period = Span::ZERO);
+    refused("checkpoint.after_pages is 0; at least 1", |c| c.checkpoint.after_pages = Some(0));
+    refused("checkpoint.pages_in_flight is 0; 1 to 65536", |c| c.checkpoint.pages_in_flight = 0);
+    refused("which needs checkpoint.enabled = false", |c| {
+        c.checkpoint.enabled = true;
+        c.redundancy = support::policy("logical");
+        c.allocation = support::policy("striped");
+    });
+}
+
+#[test]
 fn shares_and_weights_of_background_tasks_out_of_range() {
     for (settings, message) in [
         (json!({"policy": "debit", "scrub_max": 1.5}), "scheduler.scrub_max: is 1.5; a share lies"),

@@ -63,6 +63,7 @@ prop_compose! {
         slack in prop::sample::select(vec![1.0, 1.0, 0.9, 0.5]),
         scrub in (prop::bool::ANY, 1..60u32, 0.1..1.0f64, 1..4u32, 1..4u32),
         wear_levelling in (prop::bool::ANY, 1..6u32, 1..4u32),
+        checkpoint in (prop::bool::ANY, 1..40u64, 1..200u32, 1..4u32),
         rain in prop::sample::select(vec![
             ("none", "plain"),
             ("none", "plain"),
@@ -119,6 +120,10 @@ prop_compose! {
         config.wear_levelling.enabled = wear_levelling.0;
         config.wear_levelling.threshold = wear_levelling.1;
         config.wear_levelling.pages_in_flight = wear_levelling.2;
+        config.checkpoint.enabled = checkpoint.0 && rain.0 != "logical";
+        config.checkpoint.period = Span::from_ms(checkpoint.1);
+        config.checkpoint.after_pages = (checkpoint.2 < 100).then_some(checkpoint.2);
+        config.checkpoint.pages_in_flight = checkpoint.3;
         config.precondition.read_counts_below = scrub.1;
         config.partition_bits = partitions;
         config.controller.slots_per_chip = others.0;

@@ -51,6 +51,8 @@ causes! {
     BehindScrub = "behind_scrub",
     /// Chip or channel busy with wear levelling.
     BehindWearLevelling = "behind_wear_levelling",
+    /// Chip or channel busy with a checkpoint of the map.
+    BehindCheckpoint = "behind_checkpoint",
     /// Chip busy with folding of the SLC cache.
     BehindFold = "behind_fold",
     /// Rebuilding a page from the rest of its stripe, or waiting behind that.
@@ -104,7 +106,11 @@ impl Cause {
 
     /// Whether work that no request asked for is behind this cause.
     pub const fn is_background(self) -> bool {
-        self.is_gc() || matches!(self, Cause::BehindScrub | Cause::BehindWearLevelling | Cause::BehindFold)
+        let elsewhere = matches!(
+            self,
+            Cause::BehindScrub | Cause::BehindWearLevelling | Cause::BehindCheckpoint | Cause::BehindFold
+        );
+        self.is_gc() || elsewhere
     }
 }
 

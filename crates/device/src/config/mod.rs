@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::flash::{GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{
-    AllocationConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig,
-    WearLevellingConfig,
+    AllocationConfig, CheckpointConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig,
+    ScrubConfig, SlcConfig, WearLevellingConfig,
 };
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
@@ -58,6 +58,8 @@ pub struct DeviceConfig {
     pub scrub: ScrubConfig,
     /// Wear levelling.
     pub wear_levelling: WearLevellingConfig,
+    /// Checkpoints of the map.
+    pub checkpoint: CheckpointConfig,
     /// What arbitrates the flash among tasks.
     pub scheduler: SchedulerConfig,
     /// Bandwidth of the host link, in each direction; unlimited if absent.
@@ -92,6 +94,7 @@ impl Default for DeviceConfig {
             gc: GcConfig::default(),
             scrub: ScrubConfig::default(),
             wear_levelling: WearLevellingConfig::default(),
+            checkpoint: CheckpointConfig::default(),
             scheduler: SchedulerConfig::default(),
             host_link: None,
             partition_bits: Vec::new(),

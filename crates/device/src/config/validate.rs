@@ -10,8 +10,8 @@ use crate::ftl::gc::GcLayout;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::slc::SlcLayout;
 use crate::ftl::{
-    LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition, Reserves, ScrubLayout,
-    StaticStripes, WearLevellingLayout,
+    CheckpointLayout, LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition,
+    Reserves, ScrubLayout, StaticStripes, WearLevellingLayout,
 };
 use crate::layout::{Layout, Policies};
 use crate::limits::{LONGEST, MAX_INDEX, SLOWEST};
@@ -237,6 +237,7 @@ impl DeviceConfig {
             },
             scrub: ScrubLayout::resolve(&self.scrub, stripe_width)?,
             wear_levelling: WearLevellingLayout::resolve(&self.wear_levelling)?,
+            checkpoint: CheckpointLayout::resolve(&self.checkpoint)?,
             slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions),
             policies: PartitionPolicies {
                 allocation: self.allocation.clone(),
@@ -297,6 +298,9 @@ impl DeviceConfig {
         if !self.allocation.policy().keeps_to_chips() {
             return needs("allocation", "\"striped\"", "the members of a stripe stay on chips of their own");
         }
+        if self.checkpoint.enabled {
+            return needs("checkpoint.enabled", "false", "map pages in flash would be in no stripe");
+        }
         if self.map_cache != MapCacheSize::All {
             return needs("map_cache", "\"all\"", "map pages in flash would be in no stripe");
         }
@@ -326,7 +330,7 @@ impl DeviceConfig {
     /// Refuses a device whose garbage collection could not gain space.
     fn check_room(&self, geometry: &Geometry, layout: &PartitionLayout) -> Result<(), String> {
         let kept_in_flash = layout.cached_map_pages < layout.map_pages;
-        let mapped = layout.lpns + if kept_in_flash { layout.map_pages } else { 0 };
+        let mapped = layout.lpns + if layout.map_in_flash() { layout.map_pages } else { 0 };
         // Striped domains may differ by a flash page in what they hold.
         let mapped = match &layout.static_stripes {
             Some(stripes) => u64::from(stripes.lpns_per_chip()),
@@ -339,7 +343,8 @@ impl DeviceConfig {
         let slots = if width > 1 { rows * (width - 1) } else { rows };
         // A victim frees space only if it holds at least a flash page of garbage.
         let useful = slots.saturating_sub(u64::from(geometry.slots_per_page)).max(1);
-        let per_chip = 2 + u32::from(kept_in_flash) + u32::from(layout.scrub.jobs > 0);
+        let writers = [true, true, kept_in_flash, layout.scrub.jobs > 0, layout.checkpoint.is_some()];
+        let per_chip = writers.into_iter().map(u32::from).sum::<u32>();
         // Wear levelling has one block open, whatever the chips.
         let open = u64::from(groups / layout.domains * per_chip + layout.wear_levelling.jobs);
         // What is being scrubbed or levelled is of no use to garbage collection.

@@ -62,6 +62,15 @@ pub(in crate::ftl) trait Background {
     /// A block of a domain has been erased, whoever emptied it.
     fn erased(_ftl: &mut Ftl, _domain: u32, _block: BlockId) {}
 
+    /// A map page has changed.
+    fn map_changed(_ftl: &mut Ftl, _now: Time, _page: u32, _machine: &mut Machine) {}
+
+    /// A map page has been loaded.
+    fn map_loaded(_ftl: &mut Ftl, _now: Time, _machine: &mut Machine) {}
+
+    /// Nothing is under way: the partition is about to begin a run.
+    fn rest(_ftl: &mut Ftl) {}
+
     /// A window has begun, or a block has become free: it may go on.
     fn wake(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         if Self::EMPTIES_BLOCKS {
@@ -190,6 +199,22 @@ macro_rules! dispatch {
             #[inline]
             pub(in crate::ftl) fn note_erased(&mut self, domain: u32, block: BlockId) {
                 $($(<$(super::$module::)? $Work>::erased(self, domain, block);)?)+
+            }
+
+            /// Tells every task that a map page has changed.
+            #[inline]
+            pub(in crate::ftl) fn note_map_changed(&mut self, now: Time, page: u32, machine: &mut Machine) {
+                $($(<$(super::$module::)? $Work>::map_changed(self, now, page, machine);)?)+
+            }
+
+            /// Tells every task that a map page has been loaded.
+            pub(in crate::ftl) fn note_map_loaded(&mut self, now: Time, machine: &mut Machine) {
+                $($(<$(super::$module::)? $Work>::map_loaded(self, now, machine);)?)+
+            }
+
+            /// Tells every task that nothing is under way.
+            pub(in crate::ftl) fn note_rest(&mut self) {
+                $($(<$(super::$module::)? $Work>::rest(self);)?)+
             }
 
             /// Lets everything in the background go on, as after a block has

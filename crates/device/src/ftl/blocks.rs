@@ -258,6 +258,11 @@ impl Blocks {
         self.programs[block.0 as usize] += 1;
     }
 
+    /// Programs of a block that have been allocated and are not done.
+    pub fn programs_under_way(&self, block: BlockId) -> u32 {
+        u32::from(self.programs[block.0 as usize])
+    }
+
     /// A program is done. `exhausted` tells that the block's last page has
     /// been allocated. True if the block is full by it.
     #[inline]

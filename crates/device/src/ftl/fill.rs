@@ -206,9 +206,9 @@ impl<'a> Untimed<'a> {
         Untimed { ftl, forming, moving: Vec::new(), programs: 0, now: None }
     }
 
-    /// Places the map itself in flash, where it is kept there.
+    /// Places the map itself in flash, where it has a place there.
     fn write_map_pages(&mut self) {
-        if self.ftl.cache.is_some() {
+        if self.ftl.map_in_flash {
             for lpn in self.ftl.lpns..self.ftl.map.lpns() {
                 self.write(Lpn(lpn));
             }

@@ -106,6 +106,7 @@ impl Ftl {
             cache.loaded(page);
             cache.touch(page, true);
         }
+        self.note_rest();
         Ok(())
     }
 }

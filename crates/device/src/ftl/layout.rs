@@ -1,5 +1,6 @@
 //! The translation layer of one partition in plain numbers.
 
+use super::checkpoint::CheckpointLayout;
 use super::gc::{GcLayout, InvocationConfig, VictimConfig};
 use super::scrub::ScrubLayout;
 use super::slc::SlcLayout;
@@ -28,8 +29,17 @@ pub(crate) struct PartitionLayout {
     pub gc: GcLayout,
     pub scrub: ScrubLayout,
     pub wear_levelling: WearLevellingLayout,
+    /// Checkpoints of the map, if there are any.
+    pub checkpoint: Option<CheckpointLayout>,
     pub slc: Option<SlcLayout>,
     pub policies: Policies,
+}
+
+impl PartitionLayout {
+    /// Whether map pages have a place in flash.
+    pub fn map_in_flash(&self) -> bool {
+        self.cached_map_pages < self.map_pages || self.checkpoint.is_some()
+    }
 }
 
 /// The policies of a translation layer.

@@ -22,6 +22,17 @@ pub enum Waiter {
     Job(u32),
 }
 
+/// What memory holds of a map page that flash does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsaved {
+    /// The page, with changes.
+    Changed,
+    /// Changes to a page that is still being loaded.
+    Loading,
+    /// Nothing.
+    Nothing,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Absent,
@@ -186,6 +197,18 @@ impl MapCache {
             self.link(page);
         } else {
             slot.state = State::Absent;
+        }
+    }
+
+    /// What has to be programmed of a page so that flash holds its changes; those
+    /// of a page in the cache are taken to be.
+    pub fn save(&mut self, page: MapPage) -> Unsaved {
+        let slot = &mut self.slots[page as usize];
+        match slot.state {
+            State::Loading => Unsaved::Loading,
+            State::Writing => Unsaved::Changed,
+            State::Cached if std::mem::take(&mut slot.dirty) => Unsaved::Changed,
+            State::Cached | State::Absent => Unsaved::Nothing,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::sched::{Activity, Operation, Task};
 
 impl Ftl {
     /// The LPN under which a map page is itself mapped.
-    fn map_lpn(&self, page: u32) -> Lpn {
+    pub(super) fn map_lpn(&self, page: u32) -> Lpn {
         Lpn(self.lpns + page)
     }
 
@@ -54,6 +54,7 @@ impl Ftl {
         task: Task,
         machine: &mut Machine,
     ) -> bool {
+        self.note_map_changed(now, lpn.0 / LPNS_PER_MAP_PAGE, machine);
         let Some(cache) = &mut self.cache else { return true };
         if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true) {
             return true;
@@ -122,6 +123,7 @@ impl Ftl {
             }
         }
         self.evict(now, machine);
+        self.note_map_loaded(now, machine);
     }
 
     /// Brings the cache back to its capacity; dirty pages go to flash, as many

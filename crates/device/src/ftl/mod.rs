@@ -54,6 +54,8 @@ pub(crate) use background::Gauge;
 use background::Tasks;
 pub(crate) use bits::Bits;
 pub use blocks::{BlockState, Blocks};
+pub use checkpoint::CheckpointConfig;
+pub(crate) use checkpoint::CheckpointLayout;
 use divisor::Divisor;
 pub(crate) use entries::{Entries, Entry, Lane};
 pub(crate) use faults::Part;
@@ -114,6 +116,8 @@ pub(crate) struct Ftl {
     lpns: u32,
     allocation: AllocationConfig,
     domains: u32,
+    /// Whether map pages have a place in flash.
+    map_in_flash: bool,
     /// What pages are spread over.
     spread: Spread,
     pub map: Map,
@@ -168,6 +172,7 @@ impl Ftl {
             lpns: layout.lpns,
             allocation: layout.policies.allocation.clone(),
             domains,
+            map_in_flash: layout.map_in_flash(),
             spread: Spread { slots_per_page: geometry.slots_per_page, domains, per_channel },
             map: Map::new(all_lpns, ppns),
             blocks: Blocks::new(stripes.groups(), geometry.blocks_per_chip, domains, stripes.width()),
@@ -204,6 +209,7 @@ impl Ftl {
     pub fn rest(&mut self, layout: &PartitionLayout, seed: u64) {
         self.gc = gc::Gc::new(layout, self.index, seed);
         self.points.rest();
+        self.note_rest();
     }
 
     /// The domain in which a logical page stays.

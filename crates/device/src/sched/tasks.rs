@@ -119,6 +119,25 @@ macro_rules! tasks {
                     }
                     work { WearLevelling in wear_levelling }
                 }
+                /// Checkpoints of the map.
+                Checkpoint = "checkpoint" {
+                    operations { 22 Program "checkpoint_program" behind BehindCheckpoint, }
+                    weight {
+                        /// Weight of checkpoints.
+                        checkpoint
+                    }
+                    share {
+                        /// P for checkpoints: share per map page that is not written yet.
+                        p checkpoint_p = 1e-7,
+                        /// I for checkpoints.
+                        i checkpoint_i = 0.999,
+                        /// Smallest share of checkpoints while one is being written.
+                        min checkpoint_min = 0.02,
+                        /// Largest share of checkpoints.
+                        max checkpoint_max = 0.2,
+                    }
+                    work { Checkpoint in checkpoint }
+                }
             }
             others {
                 /// Reading what was copied back, to check it.

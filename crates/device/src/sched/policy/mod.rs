@@ -14,7 +14,7 @@ flashkeel_config::axis! {
     pub enum SchedulerConfig as "scheduler": Build {
         /// One queue for all tasks, in order of arrival.
         Fifo(Fifo) in fifo = "fifo",
-        /// Fixed priority: map, host, garbage collection, scrubbing, wear levelling.
+        /// Fixed priority: map, host, garbage collection, scrubbing, wear levelling, checkpoints.
         Priority(Priority) in priority = "priority",
         /// Weighted fair queueing: virtual time per task per chip.
         Fair(Fair) in fair = "fair",
@@ -51,7 +51,8 @@ pub struct Signals {
     /// How far each background task is from its target (AutoSSD, eq. 2): free
     /// blocks missing to the threshold that starts garbage collection; reads of
     /// the most read block above the one that starts scrubbing; erases by which
-    /// the spread of wear is above the one that starts wear levelling.
+    /// the spread of wear is above the one that starts wear levelling; map pages
+    /// that a checkpoint has yet to write.
     pub error: [u32; Task::COUNT],
     /// Whether writes of the host wait for a free block.
     pub host_stalled: bool,

@@ -11,7 +11,7 @@ use crate::address::ChipId;
 use crate::sched::Task;
 
 /// Settings of `priority`: none; tasks rank map, host, garbage collection,
-/// scrubbing, wear levelling.
+/// scrubbing, wear levelling, checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Priority {}

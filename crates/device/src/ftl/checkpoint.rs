@@ -1,0 +1,359 @@
+//! Periodic checkpoints of the map: what has changed of it is programmed, so that
+//! after a power cut the rest can be had from the out-of-band areas of what was
+//! programmed since. AutoSSD (§3.3) names the task, and that it depends on garbage
+//! collection for its blocks; the rest is ours.
+//!
+//! What no checkpoint takes in, such as the list of trimmed pages, is not modelled.
+
+use flashkeel_engine::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::background::{Background, Gauge};
+use super::map_cache::Unsaved;
+use super::{Bits, BlockState, Entry, Ftl, Lane, PartitionLayout};
+use crate::address::{BlockId, Home, NONE, Ppn};
+use crate::limits::LONGEST;
+use crate::machine::{Event, Machine};
+use crate::sched::{Activity, Operation, Task};
+
+/// When and how fast the map is checkpointed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckpointConfig {
+    /// Whether the map is checkpointed at all. Its pages then have a place in
+    /// flash, even where it is in memory as a whole.
+    pub enabled: bool,
+    /// Time from the beginning of a checkpoint to that of the next, if the map has
+    /// changed and the former is complete.
+    pub period: Span,
+    /// Pages of 4 KiB written, moved or trimmed since a checkpoint began after which
+    /// the next does not wait for the period; without such a limit if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_pages: Option<u32>,
+    /// Flash pages of the map that are being programmed at a time.
+    pub pages_in_flight: u32,
+}
+
+impl Default for CheckpointConfig {
+    /// Values of ours.
+    fn default() -> Self {
+        CheckpointConfig {
+            enabled: false,
+            period: Span::from_secs(1),
+            after_pages: None,
+            pages_in_flight: 16,
+        }
+    }
+}
+
+/// Checkpoints of one partition in plain numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckpointLayout {
+    pub period: Span,
+    /// Changes of map entries after which the next does not wait for the period.
+    pub most_changes: u32,
+    /// Flash pages of the map that are being programmed at a time.
+    pub pages_in_flight: u32,
+}
+
+impl CheckpointLayout {
+    /// Resolves a configuration; `None` where there are no checkpoints.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    pub fn resolve(config: &CheckpointConfig) -> Result<Option<CheckpointLayout>, String> {
+        let &CheckpointConfig { enabled, period, after_pages, pages_in_flight } = config;
+        if !(SHORTEST_PERIOD..=LONGEST).contains(&period) {
+            return Err(format!(
+                "checkpoint.period is {period}; it must lie between {SHORTEST_PERIOD} and {LONGEST}"
+            ));
+        }
+        if after_pages == Some(0) {
+            return Err("checkpoint.after_pages is 0; at least 1, or leave it out for no such limit".into());
+        }
+        if !(1..=1 << 16).contains(&pages_in_flight) {
+            return Err(format!("checkpoint.pages_in_flight is {pages_in_flight}; 1 to 65536"));
+        }
+        let most_changes = after_pages.unwrap_or(u32::MAX);
+        Ok(enabled.then_some(CheckpointLayout { period, most_changes, pages_in_flight }))
+    }
+}
+
+/// Shorter periods would only cost time: a program lasts longer.
+const SHORTEST_PERIOD: Span = Span::from_us(100);
+
+/// What was in flash, and in the map, when a checkpoint began.
+#[derive(Clone, Debug, Default)]
+struct Mark {
+    /// Blocks that had become full by then.
+    closes: u32,
+    /// Of blocks that were open: the block, its erases and its pages in the map.
+    open: Vec<(BlockId, u32, u32)>,
+}
+
+/// The checkpoint task of one partition.
+#[derive(Clone, Debug)]
+pub(in crate::ftl) struct Checkpoint {
+    layout: Option<CheckpointLayout>,
+    /// Map pages that have changed since the checkpoint began, or is yet to.
+    changed: Bits,
+    /// How often map entries have.
+    changes: u32,
+    begun: Time,
+    /// When its next step is due, if one is.
+    due: Option<Time>,
+    /// As the complete checkpoint has it.
+    mark: Mark,
+    /// As the checkpoint being written will have it.
+    next_mark: Option<Mark>,
+    /// Map pages it has yet to write, the next ones last.
+    left: Vec<u32>,
+    /// Those of them that are being loaded.
+    loading: Vec<u32>,
+    /// Programs on their way.
+    writing: u32,
+}
+
+impl Checkpoint {
+    /// At rest.
+    pub fn new(layout: &PartitionLayout) -> Self {
+        let mut changed = Bits::default();
+        if layout.checkpoint.is_some() {
+            changed.grow(layout.map_pages);
+        }
+        Checkpoint {
+            layout: layout.checkpoint,
+            changed,
+            changes: 0,
+            begun: Time::ZERO,
+            due: None,
+            mark: Mark::default(),
+            next_mark: None,
+            left: Vec::new(),
+            loading: Vec::new(),
+            writing: 0,
+        }
+    }
+
+    /// When the next checkpoint begins, if the map has changed.
+    fn next_begin(&self, now: Time, layout: &CheckpointLayout) -> Time {
+        if self.changes >= layout.most_changes { now } else { now.max(self.begun + layout.period) }
+    }
+}
+
+impl Background for Checkpoint {
+    const ACTIVITY: Activity = Activity::Checkpoint;
+    const GAUGES: &'static [Gauge] =
+        &[Gauge { name: "pages_to_scan", read: Ftl::pages_to_scan, is_largest: false }];
+
+    fn is_active(ftl: &Ftl) -> bool {
+        ftl.tasks.checkpoint.next_mark.is_some()
+    }
+
+    /// Map pages that are not written yet.
+    fn error(ftl: &Ftl) -> u32 {
+        (ftl.tasks.checkpoint.left.len() + ftl.tasks.checkpoint.loading.len()) as u32
+    }
+
+    #[inline]
+    fn map_changed(ftl: &mut Ftl, now: Time, page: u32, machine: &mut Machine) {
+        if let Some(layout) = ftl.tasks.checkpoint.layout {
+            ftl.note_change(now, page, &layout, machine);
+        }
+    }
+
+    fn map_loaded(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        let checkpoint = &mut ftl.tasks.checkpoint;
+        if !checkpoint.loading.is_empty() {
+            checkpoint.left.append(&mut checkpoint.loading);
+            ftl.checkpoint_go_on(now, machine);
+        }
+    }
+
+    fn rest(ftl: &mut Ftl) {
+        if ftl.tasks.checkpoint.layout.is_some() {
+            ftl.tasks.checkpoint.mark = ftl.mark();
+        }
+    }
+
+    fn wake(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if Self::is_active(ftl) {
+            ftl.checkpoint_go_on(now, machine);
+        }
+    }
+
+    fn generate(ftl: &mut Ftl, now: Time, _quiet_since: Time, machine: &mut Machine) {
+        // Others were scheduled before it became due at another time.
+        if ftl.tasks.checkpoint.due == Some(now) {
+            ftl.tasks.checkpoint.due = None;
+            ftl.checkpoint_step(now, machine);
+        }
+    }
+
+    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, _quiet_since: Time, machine: &mut Machine) {
+        ftl.checkpointed(now, operation, machine);
+    }
+}
+
+impl Ftl {
+    /// Notes that a map page has changed.
+    fn note_change(&mut self, now: Time, page: u32, layout: &CheckpointLayout, machine: &mut Machine) {
+        let checkpoint = &mut self.tasks.checkpoint;
+        checkpoint.changed.set(page, true);
+        checkpoint.changes += 1;
+        let is_first = checkpoint.changes == 1 || checkpoint.changes == layout.most_changes;
+        if is_first && checkpoint.next_mark.is_none() {
+            let begin = checkpoint.next_begin(now, layout);
+            self.checkpoint_at(begin, machine);
+        }
+    }
+
+    /// Schedules the next step, unless one is due sooner.
+    fn checkpoint_at(&mut self, time: Time, machine: &mut Machine) {
+        let due = &mut self.tasks.checkpoint.due;
+        if due.is_none_or(|due| time < due) {
+            *due = Some(time);
+            let activity = Activity::Checkpoint as u32;
+            machine.schedule(time, Event::Background(u32::from(self.index), activity));
+        }
+    }
+
+    /// Makes sure that the next program is generated, after a delay.
+    fn checkpoint_go_on(&mut self, now: Time, machine: &mut Machine) {
+        let checkpoint = &self.tasks.checkpoint;
+        let most = checkpoint.layout.map_or(0, |layout| layout.pages_in_flight);
+        let may = machine.background_allowed && checkpoint.writing < most;
+        if may && checkpoint.due.is_none() && !checkpoint.left.is_empty() {
+            let delay = machine.controller.background_generation.draw(&mut machine.random);
+            self.checkpoint_at(now + delay, machine);
+        }
+    }
+
+    /// Begins a checkpoint, or goes on with it.
+    fn checkpoint_step(&mut self, now: Time, machine: &mut Machine) {
+        if self.tasks.checkpoint.next_mark.is_none() {
+            let mark = self.mark();
+            let mut pages: Vec<u32> = self.tasks.checkpoint.changed.iter().collect();
+            // Neighbours stay together within their domain, the first ones last.
+            pages.sort_by_key(|&page| std::cmp::Reverse((self.domain_of(self.map_lpn(page)), page)));
+            let checkpoint = &mut self.tasks.checkpoint;
+            pages.iter().for_each(|&page| checkpoint.changed.set(page, false));
+            (checkpoint.left, checkpoint.changes) = (pages, 0);
+            (checkpoint.next_mark, checkpoint.begun) = (Some(mark), now);
+            machine.wake_control(now);
+        }
+        if machine.background_allowed && self.program_map_pages(now, machine) {
+            self.checkpoint_go_on(now, machine);
+        }
+        self.end_checkpoint(now, machine);
+    }
+
+    /// Programs a flash page of the map, if there is a place for it; whether it did.
+    fn program_map_pages(&mut self, now: Time, machine: &mut Machine) -> bool {
+        let mut lane = Lane::EMPTY;
+        let mut domain = 0;
+        while let Some(&page) = self.tasks.checkpoint.left.last() {
+            let lpn = self.map_lpn(page);
+            if lane.len == self.slots_per_page || (lane.len > 0 && self.domain_of(lpn) != domain) {
+                break;
+            }
+            domain = self.domain_of(lpn);
+            if !self.has_spare_block(domain) && self.points.room(Task::Checkpoint, domain) == 0 {
+                // Tried again when a block has become free.
+                self.gc_start(now, domain, machine);
+                return false;
+            }
+            self.tasks.checkpoint.left.pop();
+            match self.cache.as_mut().map_or(Unsaved::Changed, |cache| cache.save(page)) {
+                Unsaved::Changed => {
+                    self.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
+                }
+                Unsaved::Loading => self.tasks.checkpoint.loading.push(page),
+                Unsaved::Nothing => {}
+            }
+        }
+        if lane.len == 0 {
+            return false;
+        }
+        let count = lane.len;
+        let id = self.form(now, &mut lane, count, Activity::Checkpoint.program(), domain, machine);
+        let placed = self.try_place(now, id, machine);
+        assert!(placed, "a checkpoint has an open block or may open one");
+        self.tasks.checkpoint.writing += 1;
+        true
+    }
+
+    /// A flash page of the map has been programmed.
+    fn checkpointed(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+        let block = BlockId(operation.target / self.pages_per_block);
+        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let mut next = operation.entries;
+        while next != NONE {
+            let (entry, following) = self.entries.release(next);
+            self.install(entry.lpn, entry.from, ppn);
+            ppn.0 += 1;
+            next = following;
+        }
+        self.page_programmed(now, Task::Checkpoint, block, machine);
+        self.tasks.checkpoint.writing -= 1;
+        self.checkpoint_go_on(now, machine);
+        self.end_checkpoint(now, machine);
+    }
+
+    /// Ends a checkpoint of which nothing is left to write.
+    fn end_checkpoint(&mut self, now: Time, machine: &mut Machine) {
+        let checkpoint = &mut self.tasks.checkpoint;
+        if checkpoint.writing > 0 || !checkpoint.left.is_empty() || !checkpoint.loading.is_empty() {
+            return;
+        }
+        let Some(mark) = checkpoint.next_mark.take() else { return };
+        checkpoint.mark = mark;
+        if let Some(layout) = checkpoint.layout.filter(|_| checkpoint.changes > 0) {
+            let begin = checkpoint.next_begin(now, &layout);
+            self.checkpoint_at(begin, machine);
+        }
+    }
+
+    /// What is in flash and in the map now. Programs on their way are not: their
+    /// pages are the last of their block.
+    fn mark(&self) -> Mark {
+        let pages = |block| self.allocated(block) - self.blocks.programs_under_way(block);
+        let open = self.blocks_in(BlockState::Open);
+        Mark {
+            closes: self.blocks.closes(),
+            open: open.map(|block| (block, self.blocks.erase_count(block), pages(block))).collect(),
+        }
+    }
+
+    fn blocks_in(&self, state: BlockState) -> impl Iterator<Item = BlockId> + '_ {
+        (0..self.blocks.len()).map(BlockId).filter(move |&block| self.blocks.state(block) == state)
+    }
+
+    /// Pages of an open block that have been allocated.
+    fn allocated(&self, block: BlockId) -> u32 {
+        let mut open = self.points.open_blocks();
+        open.find(|&(_, _, other, _)| other == block).map_or(self.pages_per_block, |(.., page)| page)
+    }
+
+    /// Flash pages whose out-of-band areas would have to be read to make the map
+    /// whole after a power cut now: those allocated since the last complete
+    /// checkpoint began. Without checkpoints, all that hold anything.
+    fn pages_to_scan(&self) -> u32 {
+        let Mark { closes, open } = &self.tasks.checkpoint.mark;
+        let was_full = |block: &BlockId| {
+            let closed = self.blocks.closed(block.0 as usize..block.0 as usize + 1)[0];
+            (closed.wrapping_sub(*closes) as i32) < 0
+        };
+        let full = [BlockState::Full, BlockState::Victim].map(|state| {
+            self.blocks_in(state)
+                .filter(|block| self.tasks.checkpoint.layout.is_none() || !was_full(block))
+                .count()
+        });
+        let filling: u32 = self.blocks_in(BlockState::Open).map(|block| self.allocated(block)).sum();
+        // Erased since, they are other blocks.
+        let known = open.iter().filter(|&&(block, erases, _)| self.blocks.erase_count(block) == erases);
+        let known: u32 = known.map(|&(.., pages)| pages).sum();
+        full.iter().sum::<usize>() as u32 * self.pages_per_block + filling - known
+    }
+}

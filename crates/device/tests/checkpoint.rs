@@ -5,7 +5,7 @@ mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Layout, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Cause, Completion, Leaf, Operation, Span, Submit, Time};
+use flashkeel_engine::{Arena, Cause, Completion, Leaf, Operation, Span, Submit, Time};
 use support::{closed_loop, policy, random_pages, ready, request, settle};
 
 /// 4 KiB pages of a flash page.
@@ -38,13 +38,12 @@ fn write(ssd: &mut Ssd, flash_pages: u64) -> Vec<u64> {
     let (mut scans, mut done) = (Vec::new(), Vec::new());
     for index in 0..flash_pages {
         let at = Time(index * 1_000_000);
-        while ssd.next_event().is_some_and(|next| next < at) {
-            let next = ssd.next_event().expect("an event");
-            ssd.advance(next, &mut done);
+        while let Some(next) = ssd.next_event().time().filter(|&next| next < at) {
+            ssd.advance(next, &mut Arena::new(), &mut done);
             scans.push(to_scan(ssd));
         }
         assert_eq!(
-            ssd.submit(at, &request(index, Operation::Write, index * SLOTS, SLOTS as u32)),
+            ssd.submit(at, &request(index, Operation::Write, index * SLOTS, SLOTS as u32), &mut Arena::new()),
             Submit::Accepted
         );
     }
@@ -93,10 +92,10 @@ fn a_limit_in_pages_does_not_wait_for_the_period() {
     let (mut done, mut most) = (Vec::new(), 0);
     for index in 0..100 {
         let at = Time(index * 1_000_000);
-        ssd.advance(at, &mut done);
+        ssd.advance(at, &mut Arena::new(), &mut done);
         most = most.max(to_scan(&ssd));
         assert_eq!(
-            ssd.submit(at, &request(index, Operation::Write, index * SLOTS, SLOTS as u32)),
+            ssd.submit(at, &request(index, Operation::Write, index * SLOTS, SLOTS as u32), &mut Arena::new()),
             Submit::Accepted
         );
     }

@@ -22,7 +22,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rebuild": ("#CC79A7", ("rebuild",)),
     "host write": ("#0072B2", ("host_write",)),
     "parity": ("#009E73", ("parity_read", "parity_write")),
-    "map": ("#F0E442", ("map_read", "map_write")),
+    "map": ("#F0E442", ("map_read", "map_write", "checkpoint_program")),
     "GC": ("#E69F00", ("gc_read", "gc_program", "gc_move", "gc_copyback")),
     "erase": ("#A63603", ("erase", "scrub_erase", "wear_levelling_erase")),
     "other": (

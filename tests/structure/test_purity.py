@@ -16,7 +16,7 @@ FORBIDDEN = {
 }
 
 ALLOWED = {
-    ("crates/workload/src/input/mod.rs", "files"): "reads traces",
+    ("crates/workload/src/input/open.rs", "files"): "reads traces",
     ("crates/workload/src/writers/mod.rs", "files"): "writes traces",
     ("crates/experiment/src/cache.rs", "files"): "keeps steady states; no result depends on it",
     ("crates/experiment/src/cache.rs", "a clock"): "finds the file unused for longest",

@@ -239,7 +239,10 @@ fn refuse_misspelt_preset(tree: &Node) -> Result<(), ConfigError> {
 fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
     let Some(folder) = folder else { return };
     let anchor = |node: Option<&mut Node>| {
-        if let Some(Node { kind: Kind::String(path), .. }) = node {
+        if let Some(Node { kind: Kind::String(path), .. }) = node
+            // Standard input.
+            && path != "-"
+        {
             *path = folder.join(&*path).to_string_lossy().into_owned();
         }
     };
@@ -267,8 +270,8 @@ fn validate(
     if is_workload_known {
         return Ok(());
     }
-    let opened = config.workload.open_watched(layout.sectors(), config.seed, watch);
-    opened.map(drop).map_err(|stopped| match stopped {
+    let checked = config.workload.check(layout.sectors(), config.seed, watch);
+    checked.map_err(|stopped| match stopped {
         Stopped::Wrong(error) => workload_error(error, tree),
         Stopped::Interrupted => Error::Interrupted,
     })

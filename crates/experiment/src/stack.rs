@@ -103,7 +103,7 @@ pub(crate) fn validate(
     }
     let volume = stack.validate(&config.device).map_err(|message| tree.error_in("stack", &message))?;
     for (index, workload) in workloads(stack, &config.workload).into_iter().enumerate() {
-        let Err(stopped) = workload.open_watched(volume, config.seed, watch) else { continue };
+        let Err(stopped) = workload.check(volume, config.seed, watch) else { continue };
         let Stopped::Wrong(error) = stopped else { return Err(Error::Interrupted) };
         let is_key = error.subject.split('.').next() == Some("workload");
         let place = if stack.tenants.is_empty() {

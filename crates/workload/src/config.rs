@@ -43,6 +43,15 @@ pub trait Open {
     /// `watch` breaks off.
     fn open(&self, context: &Context, watch: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped>;
 
+    /// Finds what can be found wrong without taking anything that could not be
+    /// read again: of a pipe only the settings.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    fn check(&self, context: &Context, watch: &mut Watch<'_>) -> Result<(), Stopped> {
+        self.open(context, watch).map(drop)
+    }
+
     /// Whether the source ends by itself.
     fn is_finite(&self) -> bool;
 
@@ -117,15 +126,28 @@ impl WorkloadConfig {
         watch: &mut Watch<'_>,
     ) -> Result<Box<dyn Source>, Stopped> {
         self.validate(device_sectors)?;
-        let context = Context {
+        self.source.policy().open(&self.context(device_sectors, seed), watch)
+    }
+
+    /// Finds what is wrong before a run; of a trace that comes through a pipe
+    /// nothing is taken. `watch` as for [`open_watched`](Self::open_watched).
+    ///
+    /// # Errors
+    /// As for [`open_watched`](Self::open_watched).
+    pub fn check(&self, device_sectors: u64, seed: u64, watch: &mut Watch<'_>) -> Result<(), Stopped> {
+        self.validate(device_sectors)?;
+        self.source.policy().check(&self.context(device_sectors, seed), watch)
+    }
+
+    fn context(&self, device_sectors: u64, seed: u64) -> Context {
+        Context {
             device_sectors,
             seed,
             requests: self.requests,
             duration: self.duration.filter(|_| self.pacing.policy().is_open()),
             is_timed: self.pacing.policy().is_timed(),
             block: Bytes(LOGICAL_BLOCK_BYTES),
-        };
-        self.source.policy().open(&context, watch)
+        }
     }
 
     fn validate(&self, device_sectors: u64) -> Result<(), WorkloadError> {

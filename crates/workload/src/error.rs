@@ -17,6 +17,8 @@ pub enum Place {
         /// Offset of its first byte in the decompressed file.
         byte: u64,
     },
+    /// A record that begins at this byte of the decompressed file.
+    Byte(u64),
 }
 
 /// Input that cannot be used, with its place and, where there is one, a remedy.
@@ -50,6 +52,7 @@ impl fmt::Display for WorkloadError {
         match self.place {
             Place::File => {}
             Place::Line(line) => write!(f, ":{line}")?,
+            Place::Byte(byte) => write!(f, ": byte {byte}")?,
             Place::Record { number, byte } => write!(f, ": record {number} (byte {byte})")?,
         }
         write!(f, ": {}", self.message)

@@ -1,20 +1,14 @@
 //! What is in a trace, in one pass.
 
-use std::collections::BTreeMap;
-
 use flashkeel_engine::Operation;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::error::Pulse;
+use crate::pages::Pages;
 use crate::readers::{FormatName, Record};
-use crate::trace::Ordered;
+use crate::trace::{Ordered, rate_note};
 use crate::{Basis, Compression, Counts, Stopped, Trace, Watch, WorkloadError};
-
-const PAGE_BYTES: u64 = 4096;
-/// Pages covered by one entry of the footprint: 2 MiB.
-const CHUNK_PAGES: u64 = 512;
-const CHUNK_WORDS: usize = CHUNK_PAGES as usize / 64;
 
 /// What is in a trace, as recorded: nothing is aligned, folded or rescaled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -160,10 +154,13 @@ pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> 
         pulse.step(|| progress.fraction())?;
     }
     if tally.requests() == 0 {
-        let message = format!(
+        let mut message = format!(
             "no request in it ({} lines or records of other kinds, {} requests of no length)",
             counts.not_io, counts.zero_length
         );
+        if let Some(remedy) = input.reader().remedy() {
+            message += &format!("; {remedy}");
+        }
         return Err(WorkloadError::file(&file, message).into());
     }
     let basis = input.basis();
@@ -177,7 +174,9 @@ pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> 
             max_address_bytes: device.max_address_bytes,
         })
         .collect();
-    Ok(tally.finish((format, compression, basis), &counts, devices, input.reader().notes()))
+    let mut notes = input.notes();
+    notes.extend(rate_note(tally.requests(), tally.last_ns - tally.first_ns, input.reader().tick_ns()));
+    Ok(tally.finish((format, compression, basis), &counts, devices, notes))
 }
 
 /// Counts kept while a trace is read.
@@ -205,28 +204,6 @@ struct Device {
     cursor: Option<u64>,
     touched: Pages,
     written: Pages,
-}
-
-/// A set of pages as a sparse bitmap.
-#[derive(Default)]
-struct Pages {
-    chunks: BTreeMap<u64, [u64; CHUNK_WORDS]>,
-    count: u64,
-}
-
-impl Pages {
-    fn insert(&mut self, offset: u64, bytes: u64) {
-        let (first, last) = (offset / PAGE_BYTES, (offset + bytes - 1) / PAGE_BYTES);
-        for chunk in first / CHUNK_PAGES..=last / CHUNK_PAGES {
-            let words = self.chunks.entry(chunk).or_insert([0; CHUNK_WORDS]);
-            let base = chunk * CHUNK_PAGES;
-            for page in first.max(base)..=last.min(base + CHUNK_PAGES - 1) {
-                let (word, bit) = ((page - base) / 64, 1u64 << (page % 64));
-                self.count += u64::from(words[word as usize] & bit == 0);
-                words[word as usize] |= bit;
-            }
-        }
-    }
 }
 
 impl Tally {
@@ -291,9 +268,8 @@ impl Tally {
         let data = reads.requests + writes.requests;
         let span_ns = self.last_ns - self.first_ns;
         let sizes = self.sizes.iter().enumerate().filter(|(_, [reads, writes])| reads + writes > 0);
-        let footprint = |pages: fn(&Device) -> &Pages| {
-            self.devices.iter().map(|device| pages(device).count * PAGE_BYTES).sum()
-        };
+        let footprint =
+            |pages: fn(&Device) -> &Pages| self.devices.iter().map(|device| pages(device).bytes()).sum();
         let inter_arrival_ns = (requests > 1).then(|| InterArrival {
             mean: span_ns as f64 / (requests - 1) as f64,
             median: self.gaps.value_at_quantile(0.5),

@@ -21,6 +21,7 @@ pub mod generators;
 mod info;
 mod input;
 pub mod pacing;
+mod pages;
 pub mod profiles;
 mod readers;
 mod source;

@@ -26,10 +26,9 @@ impl Field {
 
     #[cold]
     fn explain(self, text: &[u8]) -> String {
-        let is_digits = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
         self.refuse(match text {
-            [b'-', rest @ ..] if is_digits(rest) => format!("{} is negative", quote(text)),
-            _ if is_digits(text) => format!("{} is too large", quote(text)),
+            [b'-', rest @ ..] if is_whole(rest) => format!("{} is negative", quote(text)),
+            _ if is_whole(text) => format!("{} is too large", quote(text)),
             _ => format!("{} is not a whole number", quote(text)),
         })
     }
@@ -57,29 +56,41 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty())
 }
 
-/// Exactly `N` fields, or a sentence that names what was expected.
+/// A number with or without decimals, times `scale`, rounded down: none where
+/// it is no such number, some none where 64 bits do not hold it.
 #[inline]
-pub(crate) fn exactly<'a, const N: usize>(
-    mut fields: impl Iterator<Item = &'a [u8]>,
-    line: &[u8],
-    separator: Separator,
-    names: &[&str; N],
-) -> Result<[&'a [u8]; N], String> {
-    let mut found = [&[] as &[u8]; N];
-    for (index, slot) in found.iter_mut().enumerate() {
-        match fields.next() {
-            Some(field) => *slot = field,
-            None => return Err(wrong_number(line, separator, names, index)),
-        }
+pub(crate) fn scaled(text: &[u8], scale: u64) -> Option<Option<u64>> {
+    if let Some(whole) = number(text) {
+        return Some(whole.checked_mul(scale));
     }
-    match fields.count() {
-        0 => Ok(found),
-        more => Err(wrong_number(line, separator, names, N + more)),
+    let dot = text.iter().position(|&byte| byte == b'.');
+    let (whole, decimals) = match dot {
+        Some(dot) => (&text[..dot], &text[dot + 1..]),
+        None => (text, &[][..]),
+    };
+    // A point needs a digit on one side of it.
+    if whole.is_empty() && decimals.is_empty() || !whole.is_empty() && !is_whole(whole) {
+        return None;
     }
+    if !decimals.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    // Eighteen decimals are more than any unit has parts.
+    let decimals = &decimals[..decimals.len().min(18)];
+    let part =
+        u128::from(number(decimals).unwrap_or(0)) * u128::from(scale) / 10u128.pow(decimals.len() as u32);
+    let whole = if whole.is_empty() { Some(0) } else { number(whole) };
+    Some(whole.and_then(|whole| whole.checked_mul(scale)?.checked_add(u64::try_from(part).ok()?)))
 }
 
+/// Whether a text is decimal digits.
+pub(crate) fn is_whole(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
+}
+
+/// The sentence about a line that has `found` fields and should have others.
 #[cold]
-fn wrong_number(line: &[u8], separator: Separator, names: &[&str], found: usize) -> String {
+pub(crate) fn wrong_number(line: &[u8], separator: Separator, names: &[&str], found: usize) -> String {
     let mut message = format!(
         "expected {} fields separated by {} ({}), found {found}",
         names.len(),
@@ -100,9 +111,12 @@ fn wrong_number(line: &[u8], separator: Separator, names: &[&str], found: usize)
 /// What separates the fields of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Separator {
+    /// Any number of spaces and tabs.
     Space,
     Comma,
     Semicolon,
+    /// One tab.
+    Tab,
 }
 
 impl Separator {
@@ -113,7 +127,35 @@ impl Separator {
             Separator::Space => "spaces",
             Separator::Comma => "commas",
             Separator::Semicolon => "semicolons",
+            Separator::Tab => "tabs",
         }
+    }
+
+    /// Puts the fields of a line into `fields`, without blanks around them;
+    /// returns how many there are, those beyond its length too.
+    #[inline]
+    pub(crate) fn fields<'a>(self, line: &'a [u8], fields: &mut [&'a [u8]]) -> usize {
+        let byte = match self {
+            Separator::Space => return spaced(line, fields),
+            Separator::Comma => b',',
+            Separator::Semicolon => b';',
+            Separator::Tab => b'\t',
+        };
+        let (mut count, mut start) = (0, 0);
+        let mut take = |field: &'a [u8]| {
+            if let Some(slot) = fields.get_mut(count) {
+                *slot = trim(field);
+            }
+            count += 1;
+        };
+        for (at, &found) in line.iter().enumerate() {
+            if found == byte {
+                take(&line[start..at]);
+                start = at + 1;
+            }
+        }
+        take(&line[start..]);
+        count
     }
 
     fn split(self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -121,8 +163,41 @@ impl Separator {
             Separator::Space => matches!(byte, b' ' | b'\t'),
             Separator::Comma => byte == b',',
             Separator::Semicolon => byte == b';',
+            Separator::Tab => byte == b'\t',
         })
         .filter(|field| !field.is_empty())
+    }
+}
+
+/// The fields between spaces and tabs.
+#[inline]
+fn spaced<'a>(line: &'a [u8], fields: &mut [&'a [u8]]) -> usize {
+    let is_blank = |byte: u8| matches!(byte, b' ' | b'\t');
+    let (mut count, mut at) = (0, 0);
+    loop {
+        while at < line.len() && is_blank(line[at]) {
+            at += 1;
+        }
+        let start = at;
+        while at < line.len() && !is_blank(line[at]) {
+            at += 1;
+        }
+        if start == at {
+            return count;
+        }
+        if let Some(slot) = fields.get_mut(count) {
+            *slot = &line[start..at];
+        }
+        count += 1;
+    }
+}
+
+/// A field without blanks around it.
+#[inline]
+fn trim(field: &[u8]) -> &[u8] {
+    match field {
+        [b' ' | b'\t', ..] | [.., b' ' | b'\t'] => field.trim_ascii(),
+        _ => field,
     }
 }
 
@@ -152,6 +227,25 @@ pub(crate) fn trim_end(mut line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn decimals_are_parts_of_a_unit() {
+        for (text, expected) in [
+            ("1.5", 1_500_000_000),
+            ("1456095145.133076000", 1_456_095_145_133_076_000),
+            ("0.0000000019", 1),
+            (".5", 500_000_000),
+            ("7.", 7_000_000_000),
+            ("3", 3_000_000_000),
+        ] {
+            assert_eq!(scaled(text.as_bytes(), 1_000_000_000), Some(Some(expected)), "{text}");
+        }
+        assert_eq!(scaled(b"99999999999.5", 1_000_000_000), Some(None));
+        assert_eq!(scaled(b"99999999999999999999", 1), Some(None));
+        for text in ["", ".", "1.5.2", "-1.5", "1e3", "x", "1.x"] {
+            assert_eq!(scaled(text.as_bytes(), 1), None, "{text}");
+        }
+    }
 
     #[test]
     fn numbers_are_whole_and_fit() {

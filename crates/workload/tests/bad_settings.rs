@@ -38,11 +38,11 @@ fn settings_that_make_no_sense() {
         ),
         (
             Trace { action: Some("D".into()), ..trace() },
-            "workload.source.action: only blkparse has actions; this trace is mqsim",
+            "workload.source.action: only blkparse and blktrace have actions; this trace is mqsim",
         ),
         (
             Trace { time_unit: Some(Span(1)), ..Trace::new(file("b", BLKPARSE)) },
-            "workload.source.time_unit: blkparse writes seconds",
+            "workload.source.time_unit: blkparse has no tick to set",
         ),
         (
             Trace { action: Some("Z".into()), ..Trace::new(file("b", BLKPARSE)) },

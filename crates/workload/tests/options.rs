@@ -243,3 +243,54 @@ fn configuration_reads_names_and_units() {
     let key = wrong(serde_json::json!({"source": {"policy": "trace", "path": "x", "allign": "4KiB"}}));
     assert!(key.contains("allign"), "{key}");
 }
+
+#[test]
+fn what_a_trace_touches_is_compacted() {
+    // 20 requests spread over 1.6 TiB, two of them neighbours, and a trim of 1 TiB.
+    let mut text: String = (0..20u64).map(|n| format!("{n} d write {} 4096\n", n * 87_961_600_000)).collect();
+    text += "30 d read 4096 4096\n31 d read 0 8192\n32 d trim 0 1099511627776\n33 d trim 40960 4096\n";
+    let path = file("c.log", format!("fio version 3 iolog\n{text}"));
+    let trace = Trace { fold: Fold::Compact, ..Trace::new(path) };
+    let mut source = open(&workload(SourceConfig::Trace(trace.clone())), 24 * 8).unwrap();
+    let arrivals = drain(&mut *source).unwrap();
+    assert_eq!(arrivals.len(), 23);
+    assert_eq!(lbas(&arrivals)[..3], [0, 16, 24]);
+    assert_eq!((arrivals[20].lba.0, arrivals[20].sectors), (8, 8));
+    assert_eq!((arrivals[21].lba.0, arrivals[21].sectors), (0, 16));
+    assert_eq!((arrivals[22].lba.0, arrivals[22].sectors), (0, 14 * 8));
+    assert_eq!((source.counts().folded, source.counts().trims_dropped), (19, 1));
+    assert!(source.notes()[0].contains("the 84KiB that it touches"), "{:?}", source.notes());
+    // On a device that it fits, it stays where it is.
+    let (arrivals, counts) = replay(Trace {
+        window: Some(Window { from: Span::ZERO, to: Some(Span::from_us(5)) }),
+        ..trace.clone()
+    })
+    .unwrap();
+    assert_eq!((arrivals[4].lba.0, counts.folded), (4 * 87_961_600_000 / 512, 0));
+    let error = open(&workload(SourceConfig::Trace(trace)), 20 * 8).err().unwrap().to_string();
+    assert!(error.contains("it touches 86016 bytes, more than the simulated device's 81920"), "{error}");
+}
+
+#[test]
+fn a_rate_beyond_any_drive_is_noted() {
+    let text: String = (0..1000).map(|n| format!("{} 0 {n} 8 1\n", n * 10)).collect();
+    let path = file("r.mqsim", text);
+    let note = "1000 requests in 9990ns are more than any drive serves: a tick of its clock is taken for 1ns; \
+                time_unit = \"100ns\" would make it";
+    assert!(info(&Trace::new(&path)).unwrap().notes[0].starts_with(note));
+    let mut source = open(&workload(SourceConfig::Trace(Trace::new(&path))), DEVICE_SECTORS).unwrap();
+    drain(&mut *source).unwrap();
+    assert!(source.notes()[0].starts_with(note), "{:?}", source.notes());
+    let told = Trace { time_unit: Some(Span::from_us(1)), ..Trace::new(path) };
+    assert!(info(&told).unwrap().notes.is_empty());
+}
+
+#[test]
+fn a_window_of_years_is_not_advised() {
+    let message = refusal(Trace::new(file("r.mqsim", "1266874889640194296 0 0 8 1\n0 0 1 8 1\n")));
+    assert_eq!(
+        message,
+        "r.mqsim:2: the time goes back by 40.1 years, too far to put requests in order: is this the time, and are \
+         these not two traces joined?"
+    );
+}

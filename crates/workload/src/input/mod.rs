@@ -1,52 +1,31 @@
 //! A file read as lines or fixed records, decompressed on the way.
 
-use std::fs::File;
-use std::io::{self, BufReader, ErrorKind, Read, Seek};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use flashkeel_config::did_you_mean;
-use flate2::bufread::MultiGzDecoder;
-use serde::{Deserialize, Serialize};
 
 use crate::text::trim_end;
 use crate::{Place, WorkloadError};
 
+mod layers;
+mod open;
+mod utf16;
+mod zip;
 mod zstd;
+
+pub use layers::Compression;
+pub(crate) use open::{Progress, is_read_once};
 
 const BUFFER_BYTES: usize = 256 << 10;
 /// Most bytes of a file that detection looks at, and longest line there may be.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
-/// How a file is compressed, found from its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Compression {
-    /// Not compressed.
-    Plain,
-    /// gzip (RFC 1952).
-    Gzip,
-    /// Zstandard (RFC 8878).
-    Zstd,
-}
-
-impl Compression {
-    fn sniff(magic: &[u8]) -> Self {
-        match magic {
-            [0x1f, 0x8b, ..] => Compression::Gzip,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
-            // A skippable frame may come first (RFC 8878, section 3.1.2).
-            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
-            _ => Compression::Plain,
-        }
-    }
-}
-
 /// An open input file.
 pub(crate) struct Input {
     pub file: String,
+    /// The outermost.
     pub compression: Compression,
+    /// What a result must show of how it was packed.
+    pub notes: Vec<String>,
     source: Box<dyn Read>,
     buffer: Vec<u8>,
     start: usize,
@@ -57,62 +36,15 @@ pub(crate) struct Input {
     progress: Progress,
 }
 
-/// How much of a file has been read.
-#[derive(Clone)]
-pub(crate) struct Progress {
-    read_bytes: Arc<AtomicU64>,
-    file_bytes: u64,
-}
-
-impl Progress {
-    pub(crate) fn fraction(&self) -> f64 {
-        let read = self.read_bytes.load(Ordering::Relaxed) as f64 / self.file_bytes.max(1) as f64;
-        // The file may grow while it is read.
-        read.min(1.0)
-    }
-}
-
-/// A file that counts what is read of it.
-struct Counted {
-    file: File,
-    read_bytes: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        self.read_bytes.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
 impl Input {
-    /// Opens `path` and reads its beginning.
+    /// Opens what is at `path`, `-` for standard input, and reads its beginning.
     pub(crate) fn open(path: &Path) -> Result<Input, WorkloadError> {
-        let name = path.display().to_string();
-        let cannot =
-            |error: io::Error| WorkloadError::file(&name, format!("cannot read it: {}", reason(&error)));
-        let mut file = File::open(path).map_err(|error| {
-            let mut refusal = cannot(error);
-            refusal.message += &similar_file(path);
-            refusal
-        })?;
-        let mut magic = Vec::new();
-        file.by_ref().take(4).read_to_end(&mut magic).map_err(cannot)?;
-        file.rewind().map_err(cannot)?;
-        let compression = Compression::sniff(&magic);
-        let file_bytes = file.metadata().map_err(cannot)?.len();
-        let progress = Progress { read_bytes: Arc::default(), file_bytes };
-        let file = Counted { file, read_bytes: progress.read_bytes.clone() };
-        let source: Box<dyn Read> = match compression {
-            Compression::Plain => Box::new(file),
-            Compression::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, file))),
-            Compression::Zstd => Box::new(zstd::ZstdFrames::new(file)),
-        };
+        let (source, progress) = open::open(path)?;
         let mut input = Input {
-            file: name,
-            compression,
-            source,
+            file: open::name(path),
+            compression: Compression::Plain,
+            notes: Vec::new(),
+            source: Box::new(io::empty()),
             buffer: vec![0; BUFFER_BYTES],
             start: 0,
             end: 0,
@@ -121,6 +53,18 @@ impl Input {
             byte: 0,
             progress,
         };
+        let outermost = |layers: &[Compression]| layers.first().copied().unwrap_or(Compression::Plain);
+        match layers::unwrap(Box::new(source)) {
+            Ok(unwrapped) => {
+                input.compression = outermost(&unwrapped.layers);
+                input.source = unwrapped.source;
+                input.notes = unwrapped.notes;
+            }
+            Err((error, layers)) => {
+                input.compression = outermost(&layers);
+                return Err(input.damaged(&error));
+            }
+        }
         while input.end < HEAD_BYTES && !input.is_ended {
             input.refill()?;
         }
@@ -203,6 +147,29 @@ impl Input {
         Ok(Some((self.items, &self.buffer[record])))
     }
 
+    /// Where the next line or record begins.
+    pub(crate) fn byte(&self) -> u64 {
+        self.byte
+    }
+
+    /// Passes over so many bytes, fewer at the end of the file.
+    pub(crate) fn skip(&mut self, bytes: u64) -> Result<(), WorkloadError> {
+        let mut left = bytes;
+        while left > 0 {
+            if self.start == self.end {
+                if self.is_ended {
+                    break;
+                }
+                self.refill()?;
+            }
+            let taken = left.min((self.end - self.start) as u64);
+            self.start += taken as usize;
+            self.byte += taken;
+            left -= taken;
+        }
+        Ok(())
+    }
+
     fn refill(&mut self) -> Result<(), WorkloadError> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -224,6 +191,7 @@ impl Input {
         WorkloadError::file(
             &self.file,
             match self.compression {
+                _ if error.kind() == ErrorKind::Unsupported => reason(error),
                 Compression::Plain => format!("cannot read it: {}", reason(error)),
                 _ if error.kind() == ErrorKind::UnexpectedEof => {
                     format!("the compressed data is cut off; {whole} bytes could be read")
@@ -240,17 +208,4 @@ impl Input {
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
-}
-
-/// `; did you mean "x"?` with a file of the same folder, or nothing.
-fn similar_file(path: &Path) -> String {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (Some(name), Ok(entries)) = (path.file_name().and_then(|name| name.to_str()), folder.read_dir())
-    else {
-        return String::new();
-    };
-    let mut names: Vec<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    did_you_mean(name, names.iter().map(String::as_str).filter(|other| *other != name))
 }

@@ -9,6 +9,7 @@
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 
+use super::actions::Actions;
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record, sector_range};
 use crate::text::{Field, lines, number, quote, words};
@@ -47,6 +48,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
     Ok(Box::new(Blkparse {
         file: input.file.clone(),
         input,
+        actions: Actions::new(&action),
         action,
         devices: Devices::default(),
         is_summary: false,
@@ -57,6 +59,7 @@ struct Blkparse {
     file: String,
     input: Input,
     action: String,
+    actions: Actions,
     devices: Devices,
     is_summary: bool,
 }
@@ -73,7 +76,7 @@ impl Reader for Blkparse {
                 counts.not_io += 1;
                 continue;
             }
-            match parse(line, item, &self.action, &mut self.devices).map_err(refuse)? {
+            match parse(line, item, &self.action, &mut self.actions, &mut self.devices).map_err(refuse)? {
                 Some(record) => return Ok(Some(record)),
                 None => counts.not_io += 1,
             }
@@ -83,6 +86,10 @@ impl Reader for Blkparse {
 
     fn devices(&self) -> &Devices {
         &self.devices
+    }
+
+    fn remedy(&self) -> Option<String> {
+        self.actions.remedy()
     }
 }
 
@@ -136,9 +143,16 @@ fn seconds(text: &[u8]) -> Result<u64, String> {
     parse().ok_or_else(|| TIME.refuse(format!("{} is not seconds with decimals", quote(text))))
 }
 
-fn parse(line: &[u8], item: u64, action: &str, devices: &mut Devices) -> Result<Option<Record>, String> {
+fn parse(
+    line: &[u8],
+    item: u64,
+    action: &str,
+    actions: &mut Actions,
+    devices: &mut Devices,
+) -> Result<Option<Record>, String> {
     let event = event(line)?;
     if event.action != action.as_bytes() {
+        actions.pass(std::str::from_utf8(event.action).unwrap_or_default());
         return Ok(None);
     }
     let mut rest = words(line).skip(6);

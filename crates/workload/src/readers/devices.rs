@@ -1,5 +1,6 @@
 //! The devices a trace names, numbered in the order they are met.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::Basis;
@@ -14,19 +15,22 @@ pub(crate) fn says_synthetic(path: &Path) -> bool {
 }
 
 /// Most devices one trace may have.
-const LIMIT: usize = 4096;
+const LIMIT: usize = 65_536;
 
 /// Names of devices; the index of a name is its number in every record.
 #[derive(Default)]
 pub(crate) struct Devices {
     names: Vec<Box<[u8]>>,
+    numbers: BTreeMap<Box<[u8]>, u32>,
     last: usize,
 }
 
 impl Devices {
     /// A table of one device without a name of its own.
     pub(crate) fn single() -> Self {
-        Devices { names: vec![Box::from(*b"0")], last: 0 }
+        let mut single = Devices::default();
+        single.index(b"0").expect("a first device is always taken");
+        single
     }
 
     /// The number of the device of this name, new or known.
@@ -39,12 +43,13 @@ impl Devices {
     }
 
     fn find(&mut self, name: &[u8]) -> Result<u32, String> {
-        self.last = match self.names.iter().position(|known| **known == *name) {
-            Some(known) => known,
+        self.last = match self.numbers.get(name) {
+            Some(&known) => known as usize,
             None if self.names.len() == LIMIT => {
                 return Err(format!("more than {LIMIT} devices; is this column the device?"));
             }
             None => {
+                self.numbers.insert(name.into(), self.names.len() as u32);
                 self.names.push(name.into());
                 self.names.len() - 1
             }

@@ -146,6 +146,10 @@ impl Reader for Etw {
         &self.devices
     }
 
+    fn tick_ns(&self) -> Option<u64> {
+        Some(self.tick_ns)
+    }
+
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.times == Times::Recorded {

@@ -98,6 +98,10 @@ impl Reader for Iolog {
     fn devices(&self) -> &Devices {
         &self.devices
     }
+
+    fn tick_ns(&self) -> Option<u64> {
+        Some(self.clock.tick_ns)
+    }
 }
 
 fn parse(line: &[u8], item: u64, clock: &mut Clock, devices: &mut Devices) -> Result<Option<Record>, String> {

@@ -13,13 +13,24 @@ use crate::text::{Separator, lines, quote};
 use crate::trace::Times;
 use crate::{Counts, Place, WorkloadError};
 
+mod actions;
+mod alibaba;
 mod blkparse;
+mod blktrace;
+mod columns;
 mod devices;
+mod disksim;
 mod etw;
 mod fio_iolog;
 mod mqsim;
 mod msr;
+mod oracle;
+mod replayer;
+mod spc;
 mod ssdsim;
+mod systor;
+mod table;
+mod tencent;
 mod vscsi;
 
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
@@ -30,9 +41,18 @@ static FORMATS: &[Format] = &[
     vscsi::FORMAT,
     ssdsim::FORMAT,
     mqsim::FORMAT,
+    disksim::FORMAT,
+    alibaba::FORMAT,
+    tencent::FORMAT,
+    spc::FORMAT,
+    systor::FORMAT,
+    replayer::FORMAT,
     blkparse::FORMAT,
     fio_iolog::FORMAT,
     etw::FORMAT,
+    blktrace::FORMAT,
+    oracle::FORMAT,
+    columns::FORMAT,
 ];
 
 /// Lines at the beginning of a file that detection looks at.
@@ -58,8 +78,12 @@ pub(crate) struct Format {
 pub(crate) struct ReaderOptions {
     /// What one tick of the trace's clock means, where not the format's own.
     pub time_unit: Option<Span>,
-    /// The blkparse event that counts as a request.
+    /// The event of blkparse and blktrace that counts as a request.
     pub action: Option<String>,
+    /// What is in which column, of the format `columns`.
+    pub columns: Option<String>,
+    /// Whether the format was given.
+    pub is_forced: bool,
     /// Which times count, of a format with several.
     pub times: Times,
 }
@@ -79,10 +103,9 @@ impl ReaderOptions {
 
     pub(crate) fn refuse_time_unit(&self, format: &str) -> Result<(), WorkloadError> {
         match self.time_unit {
-            Some(_) => Err(WorkloadError::key(
-                "workload.source.time_unit",
-                format!("{format} writes seconds and has no tick to set"),
-            )),
+            Some(_) => {
+                Err(WorkloadError::key("workload.source.time_unit", format!("{format} has no tick to set")))
+            }
             None => Ok(()),
         }
     }
@@ -91,7 +114,7 @@ impl ReaderOptions {
         match self.action {
             Some(_) => Err(WorkloadError::key(
                 "workload.source.action",
-                format!("only blkparse has actions; this trace is {format}"),
+                format!("only blkparse and blktrace have actions; this trace is {format}"),
             )),
             None => Ok(()),
         }
@@ -132,6 +155,21 @@ pub(crate) trait Reader {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// What a tick of its clock is taken for, where that can be set.
+    fn tick_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// What to do where a trace read to its end has no request.
+    fn remedy(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Whether a format stands in the name of a file.
+fn is_named(file: &str, format: &str) -> bool {
+    file.rsplit(['/', '\\']).next().is_some_and(|name| name.to_ascii_lowercase().contains(format))
 }
 
 /// The range of a request given in sectors of 512 bytes.
@@ -201,6 +239,8 @@ pub(crate) struct Opened {
     pub compression: crate::Compression,
     pub file: String,
     pub progress: Progress,
+    /// What of its packing a result must show.
+    pub notes: Vec<String>,
     pub reader: Box<dyn Reader>,
 }
 
@@ -210,11 +250,18 @@ pub(crate) fn open(
     format: Option<FormatName>,
     options: &ReaderOptions,
 ) -> Result<Opened, WorkloadError> {
-    let input = Input::open(path)?;
+    let mut input = Input::open(path)?;
     let format = match format {
         Some(name) => FORMATS.iter().find(|format| format.name == name.0).expect("names come from the list"),
+        None if options.columns.is_some() => &columns::FORMAT,
         None => detect(&input.file, input.head())?,
     };
+    if options.columns.is_some() && format.name != columns::FORMAT.name {
+        return Err(WorkloadError::key(
+            "workload.source.columns",
+            format!("only the format columns has a description of them; this trace is {}", format.name),
+        ));
+    }
     if options.times == Times::Issued && format.name != etw::FORMAT.name {
         return Err(WorkloadError::key(
             "workload.source.times",
@@ -222,23 +269,30 @@ pub(crate) fn open(
         ));
     }
     let (file, compression, progress) = (input.file.clone(), input.compression, input.progress());
+    let notes = std::mem::take(&mut input.notes);
     let reader = (format.open)(input, options)?;
-    Ok(Opened { format: FormatName(format.name), compression, file, progress, reader })
+    Ok(Opened { format: FormatName(format.name), compression, file, progress, notes, reader })
 }
 
-/// The format that most of the first lines or records are of; the first in
-/// the list where several match alike.
+/// The format that most of the first lines or records are of.
 fn detect(file: &str, head: &[u8]) -> Result<&'static Format, WorkloadError> {
-    if let Some(format) = best_match(file, head) {
-        return Ok(format);
-    }
-    if head.starts_with(&[0x07, b't', b'a', b'e']) {
-        return Err(WorkloadError::file(
-            file,
-            "a binary blktrace file; turn it into text with blkparse first",
-        ));
+    let known = || FormatName::all().collect::<Vec<_>>().join(", ");
+    match &best_matches(file, head)[..] {
+        [format] => return Ok(format),
+        [] => {}
+        several => {
+            let shapes: Vec<String> =
+                several.iter().map(|format| format!("{} ({})", format.name, format.shape)).collect();
+            let message =
+                format!("it may be of several formats, and format = \"…\" says which: {}", shapes.join("; "));
+            return Err(WorkloadError::file(file, message));
+        }
     }
     let first = lines(head, 1).next().unwrap_or_default();
+    if !is_text(head) {
+        let message = format!("neither text nor a known binary format; known are {}", known());
+        return Err(WorkloadError::file(file, message));
+    }
     let mut message = format!("no known trace format; it begins with {}", quote(first));
     if let Some((format, separator)) = other_separator(file, head) {
         message += &format!(
@@ -248,18 +302,37 @@ fn detect(file: &str, head: &[u8]) -> Result<&'static Format, WorkloadError> {
             format.shape
         );
     } else {
-        message += &format!("; known are {}", FormatName::all().collect::<Vec<_>>().join(", "));
+        message += &format!("; known are {}", known());
+        if Separator::ALL.iter().any(|separator| separator.fields(first, &mut []) > 2) {
+            message += "; columns = \"time=1,unit=us,offset=3,length=4,op=2\" describes others";
+        }
     }
     Err(WorkloadError::at(file, Place::Line(1), message))
 }
 
-fn best_match(file: &str, head: &[u8]) -> Option<&'static Format> {
-    let mut best = None;
-    let mut most = 0;
+/// Whether a message may quote it.
+fn is_text(head: &[u8]) -> bool {
+    let is_control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
+    !head.iter().take(512).any(is_control)
+        && std::str::from_utf8(&head[..head.len().min(512)]).map_or_else(
+            // A character may be cut at the end.
+            |error| error.error_len().is_none(),
+            |_| true,
+        )
+}
+
+/// The formats that most of the first lines or records are of.
+fn best_matches(file: &str, head: &[u8]) -> Vec<&'static Format> {
+    let mut best = Vec::new();
+    let mut most = 1;
     for format in FORMATS {
         let matches = (format.matches)(file, head);
         if matches > most {
-            (best, most) = (Some(format), matches);
+            best.clear();
+            most = matches;
+        }
+        if matches == most {
+            best.push(format);
         }
     }
     best
@@ -271,13 +344,16 @@ fn other_separator(file: &str, head: &[u8]) -> Option<(&'static Format, Separato
         Separator::Space => b' ',
         Separator::Comma => b',',
         Separator::Semicolon => b';',
+        Separator::Tab => b'\t',
     };
     for found in Separator::ALL {
         for wanted in Separator::ALL {
             let is_found = |byte: u8| byte == bytes_of(found) || found == Separator::Space && byte == b'\t';
             let changed: Vec<u8> =
                 head.iter().map(|&byte| if is_found(byte) { bytes_of(wanted) } else { byte }).collect();
-            if let Some(format) = best_match(file, &changed).filter(|_| found != wanted) {
+            if found != wanted
+                && let Some(format) = best_matches(file, &changed).first()
+            {
                 return Some((format, found));
             }
         }

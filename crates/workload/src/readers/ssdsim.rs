@@ -24,7 +24,7 @@ pub(super) const FORMAT: Format = Format {
 
 /// Whether the file says in its name that it is an SSDsim trace.
 pub(super) fn is_named(file: &str) -> bool {
-    file.rsplit(['/', '\\']).next().is_some_and(|name| name.to_ascii_lowercase().contains("ssdsim"))
+    super::is_named(file, "ssdsim")
 }
 
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {

@@ -88,6 +88,10 @@ impl Reader for Vscsi {
         &self.devices
     }
 
+    fn tick_ns(&self) -> Option<u64> {
+        Some(self.tick_ns)
+    }
+
     fn place(&self, item: u64) -> Place {
         Place::Record { number: item, byte: (item - 1) * self.layout.size as u64 }
     }

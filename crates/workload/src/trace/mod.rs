@@ -3,29 +3,34 @@
 use std::{fmt, path::PathBuf};
 
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Lba, Span, Time};
+use flashkeel_engine::{Lba, Operation, Span, Time};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{self, Visitor},
 };
 
+use crate::input::is_read_once;
 use crate::readers::{self, FormatName, Opened, ReaderOptions};
 use crate::{Arrival, Basis, Context, Counts, Open, Source, Stopped, Watch, WorkloadError};
 
+mod compact;
 mod order;
 mod pass;
 mod place;
+mod rate;
 
 pub(crate) use order::Ordered;
 use pass::{Pass, Shape};
 use place::Placement;
+pub(crate) use rate::note as rate_note;
 
 /// Settings of a recorded trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// The file: plain, gzip or Zstandard, which its first bytes tell.
+    /// The file, which may be a pipe; `-` is standard input. Compression and
+    /// encoding are told from its first bytes.
     pub path: PathBuf,
     /// Its format; found from its contents if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,9 +38,14 @@ pub struct Trace {
     /// What a tick of its clock means; the format's own if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_unit: Option<Span>,
-    /// The blkparse action that counts as a request; `Q` if not given.
+    /// The action of blkparse and blktrace that counts as a request; `Q` if not
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// What is in which column of a text of any other format:
+    /// `"time=1,unit=us,offset=3,length=4,op=2"`, with columns counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<String>,
     /// Which of its times count, where it has more than one: those of `etw`.
     #[serde(default)]
     pub times: Times,
@@ -105,6 +115,11 @@ pub enum Fold {
     Refuse,
     /// Taken modulo the capacity, cut off at the end of the device; counted.
     Wrap,
+    /// Where the trace reaches beyond the device, what it reads and writes is
+    /// laid out without what it never touches between, in extents of 4 KiB to
+    /// 1 MiB, the largest that fit; neighbours stay neighbours. Counted. The
+    /// trace is read once before the run, so that it cannot come through a pipe.
+    Compact,
 }
 
 /// What becomes of reads, writes and trims of no length.
@@ -169,6 +184,7 @@ impl Trace {
             format: None,
             time_unit: None,
             action: None,
+            columns: None,
             times: Times::default(),
             device: None,
             devices: DeviceSpaces::default(),
@@ -182,20 +198,43 @@ impl Trace {
         }
     }
 
+    /// The settings, checked; those too that need more than one pass.
+    fn shape(&self, context: &Context) -> Result<Shape, WorkloadError> {
+        let shape = Shape::new(self, context)?;
+        let twice = match self {
+            Trace { repeat: 2.., .. } => "repeat",
+            Trace { fold: Fold::Compact, .. } => "fold",
+            _ => return Ok(shape),
+        };
+        if is_read_once(&self.path) {
+            return Err(WorkloadError::key(
+                &format!("workload.source.{twice}"),
+                "the trace has to be read more than once, and a pipe cannot be; save it to a file first",
+            ));
+        }
+        Ok(shape)
+    }
+
     /// Opens the file itself.
     pub(crate) fn open_file(&self) -> Result<Opened, WorkloadError> {
-        let options =
-            ReaderOptions { time_unit: self.time_unit, action: self.action.clone(), times: self.times };
+        let options = ReaderOptions {
+            time_unit: self.time_unit,
+            action: self.action.clone(),
+            columns: self.columns.clone(),
+            is_forced: self.format.is_some(),
+            times: self.times,
+        };
         readers::open(&self.path, self.format, &options)
     }
 }
 
 impl Open for Trace {
     fn open(&self, context: &Context, watch: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped> {
-        let shape = Shape::new(self, context)?;
-        let pass = Pass::open(self, &shape)?;
-        let notes = pass.notes();
+        let shape = self.shape(context)?;
+        // Of a pipe nothing is taken before it is replayed.
         let placement = Placement::find(self, &shape, context, watch)?;
+        let pass = Pass::open(self, &shape)?;
+        let notes = [pass.notes(), placement.notes.clone()].concat();
         Ok(Box::new(TraceSource {
             trace: self.clone(),
             shape,
@@ -209,6 +248,13 @@ impl Open for Trace {
             delivered_in_pass: 0,
             notes,
         }))
+    }
+
+    fn check(&self, context: &Context, watch: &mut Watch<'_>) -> Result<(), Stopped> {
+        if is_read_once(&self.path) {
+            return Ok(self.shape(context).map(drop)?);
+        }
+        self.open(context, watch).map(drop)
     }
 
     fn is_finite(&self) -> bool {
@@ -243,6 +289,7 @@ impl Source for TraceSource {
                 }
                 if self.passes_left == 0 {
                     self.requests_left = 0;
+                    self.mark_rate();
                     break;
                 }
                 self.begin_again()?;
@@ -257,6 +304,10 @@ impl Source for TraceSource {
             let (lba, sectors) = self.placement.place(&selected, &mut self.counts).map_err(|message| {
                 WorkloadError::at(&self.pass.file, self.pass.place(selected.item), message)
             })?;
+            if sectors == 0 && selected.operation == Operation::Trim {
+                self.counts.trims_dropped += 1;
+                continue;
+            }
             self.counts.deliver(selected.operation);
             self.requests_left -= 1;
             self.delivered_in_pass += 1;
@@ -291,6 +342,13 @@ impl Source for TraceSource {
 }
 
 impl TraceSource {
+    /// Notes a rate that no drive could serve.
+    fn mark_rate(&mut self) {
+        // As recorded: who asks for more may have it.
+        let span_ns = (self.last_ns - self.start_ns) as f64 * self.trace.intensity.max(1.0);
+        self.notes.extend(rate_note(self.delivered_in_pass, span_ns as u64, self.pass.tick_ns()));
+    }
+
     fn begin_again(&mut self) -> Result<(), WorkloadError> {
         let gaps = self.delivered_in_pass.saturating_sub(1).max(1);
         self.start_ns = self.last_ns.saturating_add((self.last_ns - self.start_ns) / gaps);

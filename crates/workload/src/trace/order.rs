@@ -14,6 +14,9 @@ use crate::{Basis, Counts, WorkloadError};
 /// not comes from a misread field.
 const LONGEST_BYTES: u64 = 1 << 40;
 
+/// Longest window that is advised; no recorder holds requests back for longer.
+const LONGEST_WINDOW_NS: u64 = 60 * 1_000_000_000;
+
 /// A reader whose requests come by time, those at equal times as recorded.
 ///
 /// Without a reorder window a time that goes backwards is an error; with one,
@@ -21,6 +24,7 @@ const LONGEST_BYTES: u64 = 1 << 40;
 /// more than the window is an error.
 pub(crate) struct Ordered {
     file: String,
+    notes: Vec<String>,
     reader: Box<dyn Reader>,
     window_ns: Option<u64>,
     zero_length: ZeroLength,
@@ -34,6 +38,7 @@ impl Ordered {
     pub(crate) fn new(opened: Opened, reorder: Option<Span>, zero_length: ZeroLength) -> Self {
         Ordered {
             file: opened.file,
+            notes: opened.notes,
             reader: opened.reader,
             window_ns: reorder.map(Span::as_ns),
             zero_length,
@@ -45,6 +50,11 @@ impl Ordered {
 
     pub(crate) fn reader(&self) -> &dyn Reader {
         &*self.reader
+    }
+
+    /// Assumptions that a result must show.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        [&self.notes[..], &self.reader.notes()].concat()
     }
 
     /// Whether the trace says by now that it was synthesised: in the name of its
@@ -119,15 +129,32 @@ impl Ordered {
 
     #[cold]
     fn backwards(&self, record: &Record, window_ns: Option<u64>) -> WorkloadError {
-        let back = Span(self.newest_ns - record.time_ns);
-        let remedy = match window_ns {
-            None => format!("reorder = \"{back}\" or more puts requests in order within such a window"),
-            Some(window_ns) => format!("more than the reorder window of {}", Span(window_ns)),
+        let back_ns = self.newest_ns - record.time_ns;
+        let back = Span(back_ns);
+        let message = match window_ns {
+            None if back_ns > LONGEST_WINDOW_NS => format!(
+                "the time goes back by {}, too far to put requests in order: is this the time, and are these not two \
+                 traces joined?",
+                length(back_ns)
+            ),
+            None => format!(
+                "the time goes back by {back}; reorder = \"{back}\" or more puts requests in order within such a window"
+            ),
+            Some(window_ns) => {
+                format!("the time goes back by {back}; more than the reorder window of {}", Span(window_ns))
+            }
         };
-        WorkloadError::at(
-            &self.file,
-            self.reader.place(record.item),
-            format!("the time goes back by {back}; {remedy}"),
-        )
+        WorkloadError::at(&self.file, self.reader.place(record.item), message)
+    }
+}
+
+/// A long time in words.
+fn length(ns: u64) -> String {
+    let hours = ns as f64 / 3.6e12;
+    match hours {
+        0.0..1.0 => format!("{:.1} minutes", hours * 60.0),
+        1.0..48.0 => format!("{hours:.1} hours"),
+        48.0..8766.0 => format!("{:.1} days", hours / 24.0),
+        _ => format!("{:.1} years", hours / 8766.0),
     }
 }

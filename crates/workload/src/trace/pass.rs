@@ -125,7 +125,12 @@ impl Pass {
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        self.input.reader().notes()
+        self.input.notes()
+    }
+
+    /// What a tick of its clock is taken for, where that can be set.
+    pub(super) fn tick_ns(&self) -> Option<u64> {
+        self.input.reader().tick_ns()
     }
 
     pub(super) fn basis(&self) -> Basis {
@@ -182,7 +187,12 @@ impl Pass {
     pub(super) fn nothing_left(&self, trace: &Trace, counts: &Counts) -> WorkloadError {
         let names = self.input.reader().devices().names();
         let mut message = if counts.read == 0 {
-            format!("no request in it ({} lines or records of other kinds)", counts.not_io)
+            let remedy = self.input.reader().remedy().map(|remedy| format!("; {remedy}"));
+            format!(
+                "no request in it ({} lines or records of other kinds){}",
+                counts.not_io,
+                remedy.unwrap_or_default()
+            )
         } else {
             format!(
                 "none of its {} requests is left: {} of other devices, {} outside the window, {} of no length, {} trims below the alignment",

@@ -2,9 +2,11 @@
 
 use flashkeel_engine::SECTOR_BYTES;
 
+use super::compact::{Compaction, Touched};
 use super::pass::{ALIGN_LIMIT_BYTES, Pass, Selected, Shape};
 use super::{DeviceSpaces, Fold, Trace};
 use crate::error::Pulse;
+use crate::input::is_read_once;
 use crate::{Context, Counts, Stopped, Watch, WorkloadError};
 
 const LAYOUT_SECTORS: u64 = ALIGN_LIMIT_BYTES / SECTOR_BYTES;
@@ -14,6 +16,12 @@ pub(super) struct Placement {
     bases: Vec<u64>,
     device_sectors: u64,
     fold: Fold,
+    /// Where addresses go instead, if they do not fit.
+    compaction: Option<Compaction>,
+    /// Whether a second device has no place: the trace is read only once.
+    is_single: bool,
+    /// What a result must show.
+    pub notes: Vec<String>,
 }
 
 /// How far a device of the trace reaches, and the request that reaches it.
@@ -24,31 +32,49 @@ struct Extent {
 }
 
 impl Placement {
-    /// Lays the devices out. Where they are separate this reads the trace once,
-    /// as far as it will be delivered.
+    /// Lays the devices out. Where they are separate, or to be compacted, this
+    /// reads the trace once, as far as it will be delivered; of a trace that can
+    /// be read only once, devices that are separate may be but one.
     pub(super) fn find(
         trace: &Trace,
         shape: &Shape,
         context: &Context,
         watch: &mut Watch<'_>,
     ) -> Result<Placement, Stopped> {
-        let mut placement =
-            Placement { bases: Vec::new(), device_sectors: context.device_sectors, fold: trace.fold };
-        if trace.devices == DeviceSpaces::Merge || trace.device.is_some() {
+        let has_bases = trace.devices == DeviceSpaces::Separate && trace.device.is_none();
+        let is_once = is_read_once(&trace.path);
+        let mut placement = Placement {
+            bases: Vec::new(),
+            device_sectors: context.device_sectors,
+            fold: trace.fold,
+            compaction: None,
+            is_single: has_bases && is_once,
+            notes: Vec::new(),
+        };
+        if is_once || !has_bases && trace.fold != Fold::Compact {
             return Ok(placement);
         }
         let mut pass = Pass::open(trace, shape)?;
-        let extents = extents(&mut pass, shape, context, watch)?;
+        let mut touched = (trace.fold == Fold::Compact).then(Touched::default);
+        let extents = extents(&mut pass, shape, context, has_bases, touched.as_mut(), watch)?;
+        if !has_bases {
+            let end = extents.iter().map(|extent| extent.end).max().unwrap_or(0);
+            return placement.compact(touched, end, &pass.file);
+        }
+        let largest = extents.iter().map(|extent| extent.end).max().unwrap_or(0);
         let mut base = 0u64;
+        let mut reach = 0;
         for (device, extent) in (0..).zip(&extents) {
             placement.bases.push(base);
             let end = base.saturating_add(extent.end);
+            reach = reach.max(end);
             if end > context.device_sectors && trace.fold == Fold::Refuse {
+                let merge = "devices = \"merge\" puts the devices onto the same addresses, ";
                 return Err(WorkloadError::at(
                     &pass.file,
                     pass.place(extent.item),
                     format!(
-                        "device {} reaches its byte {}{}, beyond the simulated device's {} bytes; {REMEDY}",
+                        "device {} reaches its byte {}{}, beyond the simulated device's {} bytes; {}{REMEDY}",
                         pass.device_name(device),
                         u128::from(extent.end) * 512,
                         if base > 0 {
@@ -57,25 +83,58 @@ impl Placement {
                             String::new()
                         },
                         u128::from(context.device_sectors) * 512,
+                        if base > 0 && largest <= context.device_sectors { merge } else { "" },
                     ),
                 )
                 .into());
             }
             base = end.div_ceil(LAYOUT_SECTORS).saturating_mul(LAYOUT_SECTORS);
         }
-        Ok(placement)
+        placement.compact(touched, reach, &pass.file)
     }
 
-    /// First sector and length on the simulated device.
+    /// Compacts what is touched, if that was asked for and the trace reaches
+    /// beyond the device.
+    fn compact(mut self, touched: Option<Touched>, reach: u64, file: &str) -> Result<Placement, Stopped> {
+        let Some(touched) = touched.filter(|_| reach > self.device_sectors) else { return Ok(self) };
+        let compaction = touched.compact(self.device_sectors).ok_or_else(|| {
+            WorkloadError::file(
+                file,
+                format!(
+                    "it touches {} bytes, more than the simulated device's {}; fold = \"wrap\" folds addresses into \
+                     the device",
+                    touched.bytes(),
+                    u128::from(self.device_sectors) * 512
+                ),
+            )
+        })?;
+        self.notes.push(compaction.note(&touched));
+        self.compaction = Some(compaction);
+        Ok(self)
+    }
+
+    /// First sector and length on the simulated device; of length 0 where nothing
+    /// of the range is there, as of a trim.
     #[inline]
     pub(super) fn place(&self, selected: &Selected, counts: &mut Counts) -> Result<(u64, u32), String> {
+        if let Some(compaction) = &self.compaction {
+            let device = if self.bases.is_empty() { 0 } else { selected.device };
+            let (lba, sectors) = compaction.place(device, selected.lba, selected.sectors);
+            counts.folded += u64::from(lba != selected.lba);
+            return Ok((lba, sectors));
+        }
+        if self.is_single && selected.device > 0 {
+            return Err("a second device: to lay devices out one after the other the trace is read twice, and this \
+                        one comes through a pipe; devices = \"merge\" or device = \"…\" takes one pass, a file two"
+                .to_owned());
+        }
         let base = self.bases.get(selected.device as usize).copied().unwrap_or(0);
         let lba = base.saturating_add(selected.lba);
         let end = lba.saturating_add(selected.sectors.into());
         if end <= self.device_sectors {
             return Ok((lba, selected.sectors));
         }
-        if self.fold == Fold::Refuse {
+        if self.fold != Fold::Wrap {
             return Err(format!(
                 "bytes {} to {} lie beyond the device's {} bytes; {REMEDY}",
                 u128::from(lba) * 512,
@@ -94,14 +153,17 @@ impl Placement {
     }
 }
 
-const REMEDY: &str = "fold = \"wrap\" folds addresses into the device";
+const REMEDY: &str = "fold = \"compact\" leaves out what the trace does not touch, fold = \"wrap\" folds addresses \
+                      into the device";
 
 /// How far each device of the trace reaches among the requests that will be
-/// delivered.
+/// delivered; all are one where they are not separate.
 fn extents(
     pass: &mut Pass,
     shape: &Shape,
     context: &Context,
+    is_separate: bool,
+    mut touched: Option<&mut Touched>,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Extent>, Stopped> {
     let mut pulse = Pulse::new(watch);
@@ -114,7 +176,11 @@ fn extents(
     {
         pulse.step(|| pass.progress())?;
         requests_left -= 1;
-        let device = selected.device as usize;
+        let device = if is_separate { selected.device } else { 0 };
+        if let Some(touched) = &mut touched {
+            touched.insert(device, selected.operation, selected.lba, selected.sectors);
+        }
+        let device = device as usize;
         if extents.len() <= device {
             extents.resize(device + 1, Extent::default());
         }

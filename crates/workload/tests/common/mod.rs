@@ -171,3 +171,72 @@ pub fn gzip(contents: &[u8]) -> Vec<u8> {
 pub fn zstd(contents: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(contents, ruzstd::encoding::CompressionLevel::Fastest)
 }
+
+/// Compresses with xz.
+pub fn xz(contents: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    encoder.write_all(contents).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Compresses with bzip2.
+pub fn bzip2(contents: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(contents).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A zip archive of these files, deflated; with their sizes behind the data, as
+/// of an archive that was written to a pipe, or before it.
+pub fn zip(files: &[&[u8]], is_piped: bool) -> Vec<u8> {
+    use std::io::Write;
+    let mut archive = Vec::new();
+    for contents in files {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(contents).unwrap();
+        let packed = encoder.finish().unwrap();
+        let mut crc = flate2::Crc::new();
+        crc.update(contents);
+        let sizes = [crc.sum(), packed.len() as u32, contents.len() as u32];
+        archive.extend(b"PK\x03\x04\x14\x00");
+        archive.extend(u16::to_le_bytes(u16::from(is_piped) << 3));
+        archive.extend(b"\x08\x00\x00\x00\x00\x00");
+        archive.extend(sizes.iter().flat_map(|&size| if is_piped { [0; 4] } else { size.to_le_bytes() }));
+        archive.extend(b"\x05\x00\x00\x00t.csv");
+        archive.extend(packed);
+        if is_piped {
+            archive.extend(b"PK\x07\x08");
+            archive.extend(sizes.iter().flat_map(|size| size.to_le_bytes()));
+        }
+    }
+    // The central directory, of which only the signature is looked at.
+    archive.extend(b"PK\x01\x02");
+    archive
+}
+
+/// A record of a binary blktrace file, and the bytes that follow it.
+pub fn blktrace(time_ns: u64, action: u32, sector: u64, bytes: u32, more: &[u8]) -> Vec<u8> {
+    let mut record = Vec::new();
+    record.extend(0x6561_7407u32.to_le_bytes());
+    record.extend(1u32.to_le_bytes());
+    record.extend(time_ns.to_le_bytes());
+    record.extend(sector.to_le_bytes());
+    for word in [bytes, action, 4020, 259 << 20 | 2, 0] {
+        record.extend(word.to_le_bytes());
+    }
+    record.extend([0, 0]);
+    record.extend((more.len() as u16).to_le_bytes());
+    record.extend(more);
+    record
+}
+
+/// A record of libCacheSim's oracleGeneral.
+pub fn oracle(time_s: u32, object: u64, bytes: u32, next: i64) -> Vec<u8> {
+    let mut record = time_s.to_le_bytes().to_vec();
+    record.extend(object.to_le_bytes());
+    record.extend(bytes.to_le_bytes());
+    record.extend(next.to_le_bytes());
+    record
+}

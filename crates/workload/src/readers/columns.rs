@@ -1,0 +1,218 @@
+//! Any other text of columns, described in one line, as in
+//! `columns = "time=1,unit=us,offset=3,length=4,op=2"`.
+//!
+//! | key | value |
+//! |---|---|
+//! | `time`, `offset`, `length` | the number of the column, from 1 |
+//! | `unit` | what a whole one of the time is: `s`, `ms`, `us`, `ns` or a span such as `100ns` |
+//! | `op` | the number of its column, or `read` or `write` for all lines |
+//! | `read`, `write` | how an operation is written, such as `read=0,write=1`; letters and words go without |
+//! | `device` | the number of its column |
+//! | `offset_unit`, `length_unit` | bytes of a whole one, such as 512; 1 if not given |
+//! | `separator` | `comma`, `semicolon`, `tab` or `space`; found from the first line if not given |
+
+use std::borrow::Cow;
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::{Operation, Span};
+
+use super::table::{Column, MOST_COLUMNS, Table, TableReader, Word, word};
+use crate::WorkloadError;
+use crate::input::Input;
+use crate::readers::{Format, Reader, ReaderOptions};
+use crate::text::{Separator, lines};
+
+const KEY: &str = "workload.source.columns";
+const KEYS: [&str; 11] = [
+    "time",
+    "unit",
+    "offset",
+    "length",
+    "op",
+    "read",
+    "write",
+    "device",
+    "offset_unit",
+    "length_unit",
+    "separator",
+];
+const LETTERS: &[Word] = &[
+    word("R", Operation::Read),
+    word("W", Operation::Write),
+    word("read", Operation::Read),
+    word("write", Operation::Write),
+    word("D", Operation::Trim),
+    word("T", Operation::Trim),
+    word("trim", Operation::Trim),
+    word("discard", Operation::Trim),
+];
+/// What messages call a column whose meaning nobody has said.
+const UNUSED: &str = "unused";
+/// The device's column, for the table: one of these by its number.
+static SINGLE: [[usize; 1]; MOST_COLUMNS] = {
+    let mut columns = [[0]; MOST_COLUMNS];
+    let mut at = 0;
+    while at < MOST_COLUMNS {
+        columns[at] = [at];
+        at += 1;
+    }
+    columns
+};
+
+pub(super) const FORMAT: Format = Format {
+    name: "columns",
+    shape: "columns as the setting `columns` describes them",
+    matches: |_, _| 0,
+    open,
+};
+
+fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
+    options.refuse_action(FORMAT.name)?;
+    let refuse = |why: String| WorkloadError::key(KEY, why);
+    let Some(text) = &options.columns else {
+        let example = "such as \"time=1,unit=us,offset=3,length=4,op=2\"";
+        return Err(refuse(format!("the format `columns` needs a description of them, {example}")));
+    };
+    let table = describe(text, options.time_unit, input.head()).map_err(refuse)?;
+    Ok(TableReader::new(input, table, Vec::new()))
+}
+
+/// The values of a description, each at most once.
+struct Description<'a> {
+    values: [Option<&'a str>; KEYS.len()],
+}
+
+impl<'a> Description<'a> {
+    fn parse(text: &'a str) -> Result<Self, String> {
+        let mut values = [None; KEYS.len()];
+        for part in text.split(',') {
+            let (key, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("{part:?} is not KEY=VALUE; the keys are {}", KEYS.join(", ")))?;
+            let (key, value) = (key.trim(), value.trim());
+            let index = KEYS.iter().position(|known| *known == key).ok_or_else(|| {
+                format!("unknown key {key:?}; the keys are {}{}", KEYS.join(", "), did_you_mean(key, KEYS))
+            })?;
+            if values[index].replace(value).is_some() {
+                return Err(format!("{key} is given twice"));
+            }
+        }
+        Ok(Description { values })
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        KEYS.iter().position(|known| *known == key).and_then(|index| self.values[index])
+    }
+
+    /// A column, from 0.
+    fn column(&self, key: &str) -> Result<Option<usize>, String> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.parse::<usize>() {
+            Ok(number @ 1..=MOST_COLUMNS) => Ok(Some(number - 1)),
+            _ => Err(format!("{key}={value}: a column is a number from 1 to {MOST_COLUMNS}")),
+        }
+    }
+
+    fn needed(&self, key: &str) -> Result<usize, String> {
+        self.column(key)?.ok_or_else(|| format!("{key} is missing: the number of its column, as in {key}=1"))
+    }
+
+    fn bytes(&self, key: &str) -> Result<u64, String> {
+        match self.get(key).map(str::parse::<u64>) {
+            None => Ok(1),
+            Some(Ok(bytes @ 1..=1_073_741_824)) => Ok(bytes),
+            Some(_) => Err(format!("{key} is a number of bytes, such as 512")),
+        }
+    }
+}
+
+/// The table of a description.
+fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, String> {
+    let description = Description::parse(text)?;
+    let [time, offset, length] = ["time", "offset", "length"].map(|key| description.needed(key));
+    let (time, offset, length) = (time?, offset?, length?);
+    let device = description.column("device")?;
+    let operation = match description.get("op") {
+        None => return Err("op is missing: the number of its column, or read or write for all lines".into()),
+        Some("read") => Column::Constant(Operation::Read),
+        Some("write") => Column::Constant(Operation::Write),
+        Some(_) => Column::At(description.needed("op")?, words(&description)),
+    };
+    let mut names = Vec::new();
+    let mut name = |column: usize, name: &'static str| {
+        if names.len() <= column {
+            names.resize(column + 1, UNUSED);
+        }
+        let is_free = std::mem::replace(&mut names[column], name) == UNUSED;
+        if is_free { Ok(()) } else { Err(format!("column {} is two things", column + 1)) }
+    };
+    name(time, "time")?;
+    name(offset, "offset")?;
+    name(length, "length")?;
+    if let Column::At(column, _) = operation {
+        name(column, "op")?;
+    }
+    if let Some(column) = device {
+        name(column, "device")?;
+    }
+    let tick_ns = match (description.get("unit"), time_unit) {
+        (Some(unit), None) => tick_ns(unit)?,
+        (None, Some(Span(1..))) => time_unit.expect("it is some").0,
+        (Some(_), Some(_)) => return Err("unit and time_unit say the same; give one".into()),
+        _ => return Err("unit is missing: s, ms, us, ns or a span such as 100ns".into()),
+    };
+    Ok(Table {
+        separator: separator(description.get("separator"), head)?,
+        names: Cow::Owned(names),
+        is_open: true,
+        time,
+        tick_ns,
+        device: device.map_or(&[], |column| &SINGLE[column]),
+        offset,
+        offset_bytes: description.bytes("offset_unit")?,
+        length,
+        length_bytes: description.bytes("length_unit")?,
+        operation,
+        numbers: &[],
+    })
+}
+
+/// How operations are written.
+fn words(description: &Description<'_>) -> Cow<'static, [Word]> {
+    let of = |key, operation| {
+        description
+            .get(key)
+            .map(|text| Word { text: Cow::Owned(text.to_owned()), operation: Some(operation) })
+    };
+    let own: Vec<Word> =
+        [of("read", Operation::Read), of("write", Operation::Write)].into_iter().flatten().collect();
+    if own.is_empty() { Cow::Borrowed(LETTERS) } else { Cow::Owned(own) }
+}
+
+fn tick_ns(unit: &str) -> Result<u64, String> {
+    let is_span = unit.starts_with(|first: char| first.is_ascii_digit());
+    let text = if is_span { unit.to_owned() } else { format!("1{unit}") };
+    match Span::parse(&text) {
+        Ok(Span(tick_ns @ 1..)) => Ok(tick_ns),
+        _ => Err(format!("unit={unit}: it is s, ms, us, ns or a span such as 100ns")),
+    }
+}
+
+fn separator(given: Option<&str>, head: &[u8]) -> Result<Separator, String> {
+    Ok(match given {
+        Some("comma") => Separator::Comma,
+        Some("semicolon") => Separator::Semicolon,
+        Some("tab") => Separator::Tab,
+        Some("space") => Separator::Space,
+        Some(other) => return Err(format!("separator={other}: it is comma, semicolon, tab or space")),
+        None => {
+            let first = lines(head, 1).next().unwrap_or_default();
+            let has = |byte: u8| first.contains(&byte);
+            match () {
+                () if has(b',') => Separator::Comma,
+                () if has(b';') => Separator::Semicolon,
+                () => Separator::Space,
+            }
+        }
+    })
+}

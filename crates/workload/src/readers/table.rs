@@ -1,0 +1,258 @@
+//! Lines of columns: what most text formats are. A format says which column is
+//! what, and in which unit; the reading is the same.
+
+use std::borrow::Cow;
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::Operation;
+
+use crate::input::Input;
+use crate::readers::{DETECTION_LINES, Devices, Reader, Record};
+use crate::text::{Separator, is_whole, lines, number, quote, scaled, wrong_number};
+use crate::{Counts, Place, WorkloadError};
+
+/// Most columns up to the last one that is read.
+pub(super) const MOST_COLUMNS: usize = 24;
+
+/// What each column of a line is, counted from 0.
+#[derive(Clone)]
+pub(super) struct Table {
+    pub separator: Separator,
+    /// Names of all columns, for messages.
+    pub names: Cow<'static, [&'static str]>,
+    /// Whether further columns may follow.
+    pub is_open: bool,
+    pub time: usize,
+    /// Nanoseconds of a whole one of its time; decimals are parts of it.
+    pub tick_ns: u64,
+    /// Columns that together name the device; none where there is one.
+    pub device: &'static [usize],
+    pub offset: usize,
+    pub offset_bytes: u64,
+    pub length: usize,
+    pub length_bytes: u64,
+    pub operation: Column,
+    /// Further columns that are whole numbers.
+    pub numbers: &'static [usize],
+}
+
+/// Where the operation of a line is.
+#[derive(Clone)]
+pub(super) enum Column {
+    /// Nowhere: every line is of this one.
+    Constant(Operation),
+    /// In this column, written so.
+    At(usize, Cow<'static, [Word]>),
+}
+
+/// How an operation is written.
+#[derive(Clone)]
+pub(super) struct Word {
+    pub text: Cow<'static, str>,
+    /// None of a line that is no request.
+    pub operation: Option<Operation>,
+}
+
+/// One way to write an operation.
+pub(super) const fn word(text: &'static str, operation: Operation) -> Word {
+    Word { text: Cow::Borrowed(text), operation: Some(operation) }
+}
+
+/// `R` and `W`, in any case.
+pub(super) const LETTERS: &[Word] = &[word("R", Operation::Read), word("W", Operation::Write)];
+
+impl Table {
+    /// How many of the first lines are of this table.
+    pub(super) fn matches(&self, head: &[u8]) -> usize {
+        self.matches_where(head, |_| true)
+    }
+
+    /// How many of the first lines are of this table and give such a request.
+    pub(super) fn matches_where(&self, head: &[u8], is_likely: impl Fn(&Record) -> bool) -> usize {
+        let mut unused = Devices::default();
+        let mut name = Vec::new();
+        lines(head, DETECTION_LINES)
+            .enumerate()
+            .filter(|(item, line)| {
+                // A header says nothing of the lines below it.
+                !(*item == 0 && self.is_header(line))
+                    && self
+                        .parse(line, 0, &mut unused, &mut name)
+                        .is_ok_and(|found| found.is_some_and(|found| is_likely(&found)))
+            })
+            .count()
+    }
+
+    /// Whether a first line names the columns.
+    fn is_header(&self, line: &[u8]) -> bool {
+        let begins_number =
+            |text: &[u8]| text.first().is_none_or(|&byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'));
+        self.split(line).is_ok_and(|fields| {
+            ![self.time, self.offset, self.length].iter().any(|&column| begins_number(fields[column]))
+        })
+    }
+
+    /// The columns up to the last that is read.
+    #[inline]
+    fn split<'a>(&self, line: &'a [u8]) -> Result<[&'a [u8]; MOST_COLUMNS], String> {
+        let mut fields = [&[] as &[u8]; MOST_COLUMNS];
+        let count = self.separator.fields(line, &mut fields);
+        let wanted = self.names.len();
+        if count == wanted || self.is_open && count > wanted {
+            return Ok(fields);
+        }
+        Err(wrong_number(line, self.separator, &self.names, count))
+    }
+
+    #[cold]
+    fn refuse(&self, column: usize, why: impl std::fmt::Display) -> String {
+        format!("field {} ({}): {why}", column + 1, self.names[column])
+    }
+
+    #[inline]
+    fn number(&self, fields: &[&[u8]; MOST_COLUMNS], column: usize) -> Result<u64, String> {
+        number(fields[column]).ok_or_else(|| self.refuse(column, explain(fields[column], "whole number")))
+    }
+
+    /// The request of a line; none where it is something else.
+    #[inline]
+    fn parse(
+        &self,
+        line: &[u8],
+        item: u64,
+        devices: &mut Devices,
+        name: &mut Vec<u8>,
+    ) -> Result<Option<Record>, String> {
+        let fields = self.split(line)?;
+        let time_ns = match scaled(fields[self.time], self.tick_ns) {
+            Some(Some(time_ns)) => time_ns,
+            Some(None) if is_whole(fields[self.time]) && number(fields[self.time]).is_none() => {
+                return Err(self.refuse(self.time, explain(fields[self.time], "number")));
+            }
+            Some(None) => return Err(self.refuse(self.time, "too large for a time in nanoseconds")),
+            None => return Err(self.refuse(self.time, explain(fields[self.time], "number"))),
+        };
+        for &column in self.numbers {
+            self.number(&fields, column)?;
+        }
+        let device = match *self.device {
+            [] => devices.index(b"0"),
+            [column] => devices.index(fields[column]),
+            [first, second, ..] => {
+                name.clear();
+                name.extend_from_slice(fields[first]);
+                name.push(b'.');
+                name.extend_from_slice(fields[second]);
+                devices.index(name)
+            }
+        };
+        let device = device.map_err(|why| self.refuse(self.device[0], why))?;
+        let operation = match &self.operation {
+            Column::Constant(operation) => *operation,
+            Column::At(column, words) => match self.operation(*column, words, fields[*column])? {
+                Some(operation) => operation,
+                None => return Ok(None),
+            },
+        };
+        let (offset, length) = (self.number(&fields, self.offset)?, self.number(&fields, self.length)?);
+        let range = offset.checked_mul(self.offset_bytes).zip(length.checked_mul(self.length_bytes));
+        match range {
+            Some((start, bytes)) if start.checked_add(bytes).is_some() => {
+                Ok(Some(Record { time_ns, item, device, operation, offset: start, bytes }))
+            }
+            _ => Err(self.refuse(self.offset, self.beyond(offset, length))),
+        }
+    }
+
+    #[cold]
+    fn beyond(&self, offset: u64, length: u64) -> String {
+        let names = (self.names[self.offset], self.names[self.length]);
+        if self.offset_bytes == 512 {
+            return format!("sector {offset} and a length of {length} lie beyond any 64-bit address");
+        }
+        format!("{} and {} lie beyond any 64-bit address", names.0, names.1)
+    }
+
+    #[inline]
+    fn operation(&self, column: usize, words: &[Word], text: &[u8]) -> Result<Option<Operation>, String> {
+        if let Some(word) = words.iter().find(|word| text.eq_ignore_ascii_case(word.text.as_bytes())) {
+            return Ok(word.operation);
+        }
+        Err(self.refuse(column, unknown_operation(words, text)))
+    }
+}
+
+/// The sentence that refuses the text of an operation.
+#[cold]
+fn unknown_operation(words: &[Word], text: &[u8]) -> String {
+    let known = words.iter().filter(|word| !word.text.is_empty());
+    let is_number = words.iter().any(|word| number(word.text.as_bytes()).is_some());
+    if is_number {
+        let name = |operation| format!("{operation:?}").to_lowercase();
+        let parts: Vec<String> = known
+            .filter_map(|word| Some((&word.text, word.operation?)))
+            .map(|(text, operation)| format!("{text} a {}", name(operation)))
+            .collect();
+        return format!("unknown operation {}; {}", quote(text), parts.join(" and ").replacen(" a ", " is a ", 1));
+    }
+    let hint = did_you_mean(&String::from_utf8_lossy(text), known.map(|word| &*word.text));
+    format!("unknown operation {}{hint}", quote(text))
+}
+
+/// Why a text is not a number of this kind.
+#[cold]
+fn explain(text: &[u8], kind: &str) -> String {
+    match text {
+        [b'-', rest @ ..] if is_whole(rest) => format!("{} is negative", quote(text)),
+        _ if is_whole(text) => format!("{} is too large", quote(text)),
+        _ if kind == "number" => format!("{} is not a whole number or one with decimals", quote(text)),
+        _ => format!("{} is not a {kind}", quote(text)),
+    }
+}
+
+/// A reader of a table.
+pub(super) struct TableReader {
+    file: String,
+    input: Input,
+    table: Table,
+    devices: Devices,
+    /// A name put together, kept for its room.
+    name: Vec<u8>,
+    notes: Vec<String>,
+}
+
+impl TableReader {
+    pub(super) fn new(input: Input, table: Table, notes: Vec<String>) -> Box<dyn Reader> {
+        let file = input.file.clone();
+        Box::new(TableReader { file, input, table, devices: Devices::default(), name: Vec::new(), notes })
+    }
+}
+
+impl Reader for TableReader {
+    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+        while let Some((item, line)) = self.input.line()? {
+            if line.is_empty() || item == 1 && self.table.is_header(line) {
+                counts.not_io += 1;
+                continue;
+            }
+            match self.table.parse(line, item, &mut self.devices, &mut self.name) {
+                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(None) => counts.not_io += 1,
+                Err(message) => return Err(WorkloadError::at(&self.file, Place::Line(item), message)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        Some(self.table.tick_ns)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}

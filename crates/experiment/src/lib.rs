@@ -34,7 +34,7 @@ pub use predictor::{Predictor, parse_model};
 pub use probe::probe;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
-pub use trace::{trace_convert, trace_info, trace_synth};
+pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth};
 
 pub use flashkeel_workload::Watch;
 

@@ -1,9 +1,9 @@
 //! Traces by themselves: described, converted, generated.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flashkeel_config::{Node, Origin};
-use flashkeel_workload::{Trace, TraceInfo, Watch, WriterName, Written};
+use flashkeel_workload::{Beginnings, Context, Trace, TraceInfo, Watch, WriterName, Written};
 use serde_json::Value;
 
 use crate::{Error, Experiment};
@@ -58,6 +58,58 @@ pub fn trace_synth(
     let layout = experiment.device.validate().map_err(Error::Input)?;
     let mut source = experiment.workload.open_watched(layout.sectors(), seed, watch)?;
     Ok(flashkeel_workload::save(source.as_mut(), format, out, watch)?)
+}
+
+/// Writes several traces as one; `options` and `watch` as for [`trace_info`],
+/// the options for each of them. `beginnings` is `together` or `recorded`,
+/// `spaces` is `separate` or `merge`, as for the devices of a trace.
+///
+/// # Errors
+/// As for [`trace_convert`].
+pub fn trace_merge(
+    paths: &[PathBuf],
+    options: &str,
+    (beginnings, spaces): (&str, &str),
+    out: &Path,
+    format: &str,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Error> {
+    let format = WriterName::parse(format).map_err(Error::Input)?;
+    let beginnings = match beginnings {
+        "together" => Beginnings::Together,
+        "recorded" => Beginnings::Recorded,
+        other => return Err(Error::Input(format!("times are together or recorded, not {other:?}"))),
+    };
+    let spaces = serde_json::from_value(Value::String(spaces.to_owned()))
+        .map_err(|error| Error::Input(format!("address spaces: {error}")))?;
+    let traces = paths.iter().map(|path| trace(path, options)).collect::<Result<Vec<_>, _>>()?;
+    Ok(flashkeel_workload::merge(&traces, beginnings, spaces, format, out, watch)?)
+}
+
+/// Writes a synthetic trace that is like another; `options` and `watch` as for
+/// [`trace_info`]. It has `requests` requests, or as many as the other.
+///
+/// # Errors
+/// As for [`trace_convert`], or if `path` is a pipe.
+pub fn trace_like(
+    path: &Path,
+    options: &str,
+    (seed, requests): (u64, Option<u64>),
+    out: &Path,
+    format: &str,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Error> {
+    let format = WriterName::parse(format).map_err(Error::Input)?;
+    let trace = trace(path, options)?;
+    if trace.is_read_once() {
+        let message = "measuring reads a trace twice, and a pipe cannot be; save it to a file first";
+        return Err(Error::Input(format!("{}: {message}", path.display())));
+    }
+    let info = flashkeel_workload::info(&trace, watch)?;
+    let context = Context { seed, requests, ..flashkeel_workload::conversion() };
+    let whole = Context { requests: None, ..context };
+    let measured = flashkeel_workload::profiles::measure(&trace, &info, &whole, watch)?;
+    Ok(flashkeel_workload::save(&mut *measured.source(&context), format, out, watch)?)
 }
 
 /// A trace source from a path and options.

@@ -101,6 +101,55 @@ pub fn trace_synth(
     .map(json)
 }
 
+/// Write several traces as one; give the counts as JSON.
+#[pyfunction]
+#[pyo3(signature = (paths, options_json, beginnings, spaces, out_path, out_format, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
+pub fn trace_merge(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    options_json: &str,
+    beginnings: &str,
+    spaces: &str,
+    out_path: PathBuf,
+    out_format: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    watched(py, progress, |reporter| {
+        experiment::trace_merge(
+            &paths,
+            options_json,
+            (beginnings, spaces),
+            &out_path,
+            out_format,
+            &mut |done| reporter.report("merge", done),
+        )
+    })
+    .map(json)
+}
+
+/// Write a synthetic trace that is like another; give the counts as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, options_json, out_path, out_format, seed, requests=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
+pub fn trace_like(
+    py: Python<'_>,
+    path: PathBuf,
+    options_json: &str,
+    out_path: PathBuf,
+    out_format: &str,
+    seed: u64,
+    requests: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    watched(py, progress, |reporter| {
+        experiment::trace_like(&path, options_json, (seed, requests), &out_path, out_format, &mut |done| {
+            reporter.report("write", done)
+        })
+    })
+    .map(json)
+}
+
 /// Find how long a drive lasts, as JSON.
 #[pyfunction]
 pub fn lifetime(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {

@@ -19,7 +19,8 @@ mod _core {
         errors::InputError,
         functions::{
             demand_names, demand_similarity, explain, lifetime, list_names, merge, reference, resolve,
-            schema, show, trace_convert, trace_info, trace_synth, version, write_profiles,
+            schema, show, trace_convert, trace_info, trace_like, trace_merge, trace_synth, version,
+            write_profiles,
         },
         run::{RunResult, run},
         ssdcheck::{Predictor, predict, probe, resolve_device},

@@ -87,7 +87,7 @@ pub struct Counts {
     pub trims_dropped: u64,
     /// Requests whose range was rounded to the alignment.
     pub aligned: u64,
-    /// Requests wrapped into the device's capacity.
+    /// Requests whose address was changed by `fold`.
     pub folded: u64,
     /// Wrapped requests cut off at the end of the device.
     pub clipped: u64,
@@ -96,6 +96,25 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Adds the counts of another input.
+    pub(crate) fn add(&mut self, other: &Counts) {
+        self.read += other.read;
+        self.delivered += other.delivered;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.trims += other.trims;
+        self.flushes += other.flushes;
+        self.not_io += other.not_io;
+        self.other_device += other.other_device;
+        self.outside_window += other.outside_window;
+        self.zero_length += other.zero_length;
+        self.trims_dropped += other.trims_dropped;
+        self.aligned += other.aligned;
+        self.folded += other.folded;
+        self.clipped += other.clipped;
+        self.reordered += other.reordered;
+    }
+
     #[inline]
     pub(crate) fn deliver(&mut self, operation: Operation) {
         self.delivered += 1;

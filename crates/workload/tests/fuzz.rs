@@ -17,7 +17,7 @@ use flashkeel_workload::trace::{Fold, ZeroLength};
 use flashkeel_workload::{FormatName, Place, SourceConfig, Trace};
 
 /// Seeds tried where no time is given.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 3000;
 /// Longest that one small file may take, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A mutated file is no longer than this.
@@ -35,13 +35,29 @@ fn corpus() -> Vec<(&'static str, Vec<u8>)> {
         ("alibaba", text("419,R,4096,8192,1577808000000000\n725,W,12288,512,1577808000001500\n")),
         ("tencent", text("1538323200,8,16,0,1063\n1538323201,24,1,1,1064\n")),
         ("spc", text("0,8,8192,R,0.551706\n1,24,512,w,0.553206,x\n")),
-        ("systor", text("Timestamp,Response,IOType,LUN,Offset,Size\n1456.5,0.1,R,0,4096,8192\n1457.5,0.1,,0,0,0\n")),
+        (
+            "systor",
+            text("Timestamp,Response,IOType,LUN,Offset,Size\n1456.5,0.1,R,0,4096,8192\n1457.5,0.1,,0,0,0\n"),
+        ),
         ("replayer", text("0.5,0,4096,8192,1\n2,0,12288,512,0\n")),
-        ("blkparse", text("8,0 3 1 0.000000000 697 Q R 0 + 8 [a]\n8,0 3 2 0.000000100 697 C W 8 + 8 [a]\nCPU0 (8,0):\n")),
+        (
+            "blkparse",
+            text(
+                "8,0 3 1 0.000000000 697 Q R 0 + 8 [a]\n8,0 3 2 0.000000100 697 C W 8 + 8 [a]\nCPU0 (8,0):\n",
+            ),
+        ),
         ("fio", text("fio version 2 iolog\nf add\nf wait 9 0\nf read 0 4096\nf sync\n")),
         ("fio", text("fio version 3 iolog\n0 f open\n1 f read 0 4096\n2 f trim 4096 4096\n")),
-        ("etw", text("BeginHeader\n DiskRead, TimeStamp, DiskNum, ByteOffset, IOSize\nEndHeader\n DiskRead, 10, 0, 0x0, 0x1000\n DiskFlush, 20, 1\n")),
-        ("blktrace", [blktrace(10, 0x0011_0001, 8, 4096, b"pdu"), blktrace(20, 0x2012_0001, 16, 512, b"")].concat()),
+        (
+            "etw",
+            text(
+                "BeginHeader\n DiskRead, TimeStamp, DiskNum, ByteOffset, IOSize\n DiskFlush, TimeStamp, DiskNum\nEndHeader\n DiskRead, 10, 0, 0x0, 0x1000\n DiskFlush, 20, 1\n",
+            ),
+        ),
+        (
+            "blktrace",
+            [blktrace(10, 0x0011_0001, 8, 4096, b"pdu"), blktrace(20, 0x2012_0001, 16, 512, b"")].concat(),
+        ),
         ("oracle-general", [oracle(5, 8, 4096, 2), oracle(5, 24, 512, -1)].concat()),
         ("columns", text("1;R;4096;8192\n2;W;0;512\n")),
     ]
@@ -93,7 +109,8 @@ fn mutate(bytes: &mut Vec<u8>, other: &[u8], draws: &mut Stream) {
         7 => {
             // A number in its place.
             let is_digit = |byte: &u8| byte.is_ascii_digit();
-            let end = bytes[place..].iter().position(|byte| !is_digit(byte)).map_or(bytes.len(), |end| place + end);
+            let end =
+                bytes[place..].iter().position(|byte| !is_digit(byte)).map_or(bytes.len(), |end| place + end);
             drop(bytes.splice(place..end, HUGE[at(HUGE.len() - 1)].iter().copied()));
         }
         _ => drop(bytes.splice(place..place, b"\n, ;\t\0\xff".iter().copied().skip(at(6)).take(1))),
@@ -158,7 +175,8 @@ fn the_corpus_is_valid() {
 
 #[test]
 fn mutated_traces_end_with_requests_or_an_error() {
-    let seconds = std::env::var("FLASHKEEL_SOAK_SECONDS").ok().map(|text| text.parse::<u64>().expect("seconds"));
+    let seconds =
+        std::env::var("FLASHKEEL_SOAK_SECONDS").ok().map(|text| text.parse::<u64>().expect("seconds"));
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let corpus = corpus();
     for seed in 0.. {

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use flashkeel_config::did_you_mean;
+use flashkeel_engine::Stream;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -12,12 +13,14 @@ use crate::{Context, Open, Source, Stopped, Watch, WorkloadError};
 
 mod autossd;
 mod gaps;
+mod measured;
 mod sizes;
 mod ssdcheck;
 mod synthesis;
 mod ttflash;
 
-use synthesis::Synthesis;
+pub use measured::{Measured, measure};
+use synthesis::{Recipe, Synthesis};
 
 /// The profiles of every paper, in the order in which they are listed.
 static PAPERS: &[&[Characteristics]] = &[autossd::PROFILES, ssdcheck::PROFILES, ttflash::PROFILES];
@@ -215,7 +218,9 @@ impl Open for Profile {
             let message = format!("{} is not between 0.000001 and 1000000", self.intensity);
             return Err(WorkloadError::key("workload.source.intensity", message).into());
         }
-        Ok(Box::new(Synthesis::new(self.name.0, self.intensity, context)?))
+        let stream = |name: &str| Stream::new(context.seed, &format!("workload/profile/{name}"));
+        let recipe = Recipe::of(self.name.0, self.intensity, context, &stream)?;
+        Ok(Box::new(Synthesis::new(recipe, &stream, context)))
     }
 
     fn is_finite(&self) -> bool {

@@ -9,11 +9,10 @@ const KIB: [f64; 7] = [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 const DECK: usize = 1024;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Draws sizes. Of all mixes with the mean it takes the one of most entropy:
-/// the weights of the sizes are exponential in them.
+/// Draws sizes.
 pub(super) struct Sizes {
-    /// Share of sizes up to and with each of [`KIB`].
-    cumulative: [f64; KIB.len()],
+    /// Each size in sectors, with the share of sizes up to and with it.
+    cumulative: Vec<(u32, f64)>,
     deck: Vec<u32>,
     at: usize,
     offset: f64,
@@ -21,13 +20,28 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes of this mean, from 4 to 256 KiB.
+    /// Sizes of this mean, from 4 to 256 KiB. Of all mixes with the mean it takes
+    /// the one of most entropy: the weights of the sizes are exponential in them.
     pub(super) fn new(mean_kib: f64, stream: Stream) -> Sizes {
+        let sectors = KIB.map(|kib| (kib as u64 * 1024 / SECTOR_BYTES) as u32);
+        let weights: Vec<(u32, f64)> = sectors.into_iter().zip(weights(mean_kib)).collect();
+        Sizes::weighted(weights.into_iter(), stream)
+    }
+
+    /// Sizes in sectors, each with how often it occurs; at least one.
+    pub(super) fn of(occurrences: &[(u32, f64)], stream: Stream) -> Sizes {
+        let all: f64 = occurrences.iter().map(|(_, count)| count).sum();
+        Sizes::weighted(occurrences.iter().map(|(sectors, count)| (*sectors, count / all)), stream)
+    }
+
+    fn weighted(weights: impl Iterator<Item = (u32, f64)>, stream: Stream) -> Sizes {
         let mut sum = 0.0;
-        let cumulative = weights(mean_kib).map(|weight| {
-            sum += weight;
-            sum
-        });
+        let cumulative = weights
+            .map(|(sectors, weight)| {
+                sum += weight;
+                (sectors, sum)
+            })
+            .collect();
         Sizes { cumulative, deck: vec![0; DECK], at: DECK, offset: 0.0, stream }
     }
 
@@ -47,10 +61,10 @@ impl Sizes {
         let mut rung = 0;
         for (index, card) in self.deck.iter_mut().enumerate() {
             let share = (index as f64 + self.offset) / DECK as f64;
-            while rung + 1 < KIB.len() && share >= self.cumulative[rung] {
+            while rung + 1 < self.cumulative.len() && share >= self.cumulative[rung].1 {
                 rung += 1;
             }
-            *card = (KIB[rung] as u64 * 1024 / SECTOR_BYTES) as u32;
+            *card = self.cumulative[rung].0;
         }
         self.offset = (self.offset + GOLDEN).fract();
         for last in (1..DECK).rev() {

@@ -1,4 +1,4 @@
-//! Makes the requests of a profile.
+//! Makes the requests of a profile, or of what was measured of a trace.
 //!
 //! Operation and randomness of each request are drawn with probabilities that
 //! lean against what has been made so far, sizes and gaps are dealt in decks:
@@ -17,9 +17,77 @@ use crate::{Arrival, Basis, Context, Counts, Source, WorkloadError};
 const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES;
 /// Skew is between extents of this many pages, 1 MiB; within one, pages are
 /// alike. Our assumption.
-const EXTENT_PAGES: u64 = 256;
+pub(super) const EXTENT_PAGES: u64 = 256;
 
-/// A profile being synthesised.
+/// What requests are made from.
+pub(super) struct Recipe {
+    /// Share of writes.
+    pub write_fraction: f64,
+    /// Share of requests that do not begin where the one before ended.
+    pub random_fraction: f64,
+    /// Sizes of reads.
+    pub reads: Sizes,
+    /// Sizes of writes.
+    pub writes: Sizes,
+    /// Which extent a random request goes to.
+    pub skew: Box<dyn Draw>,
+    /// Pages that requests lie in.
+    pub pages: u64,
+    /// Mean time between requests.
+    pub mean_gap_ns: f64,
+    /// Median time between requests.
+    pub median_gap_ns: f64,
+    /// Requests to make.
+    pub requests: u64,
+    /// What every result must show.
+    pub notes: Vec<String>,
+}
+
+impl Recipe {
+    /// The recipe of a profile for a device.
+    pub(super) fn of(
+        profile: &Characteristics,
+        intensity: f64,
+        context: &Context,
+        stream: &dyn Fn(&str) -> Stream,
+    ) -> Result<Recipe, WorkloadError> {
+        let mut notes = vec![profile.statement()];
+        let device_bytes = context.device_sectors.saturating_mul(SECTOR_BYTES);
+        if device_bytes < RANGE_BYTES {
+            notes.push(format!(
+                "profile {} lies all over the device's {} instead of {}",
+                profile.name,
+                Bytes(device_bytes),
+                Bytes(RANGE_BYTES)
+            ));
+        }
+        let extents = device_bytes.min(RANGE_BYTES) / (EXTENT_PAGES * 4096);
+        if extents == 0 {
+            let message =
+                format!("a profile needs a device of at least 1MiB; this one has {}", Bytes(device_bytes));
+            return Err(WorkloadError::key("workload.source", message));
+        }
+        let skew: &dyn Locate = match profile.zipf_theta {
+            0.0 => &Uniform {},
+            theta => &Zipf { theta },
+        };
+        let gap_ns = |ms: f64| ms * 1e6 / intensity;
+        Ok(Recipe {
+            write_fraction: profile.write_fraction(),
+            random_fraction: profile.random_percent / 100.0,
+            reads: Sizes::new(profile.read_kb, stream("read sizes")),
+            writes: Sizes::new(profile.write_kb, stream("write sizes")),
+            skew: skew.draw(extents)?,
+            pages: extents * EXTENT_PAGES,
+            mean_gap_ns: gap_ns(profile.synthesised_mean_ms()),
+            median_gap_ns: gap_ns(profile.inter_arrival_median_ms),
+            requests: profile.requests(),
+            notes,
+        })
+    }
+}
+
+/// A recipe being followed.
 pub(super) struct Synthesis {
     write: Share,
     random: Share,
@@ -41,56 +109,27 @@ pub(super) struct Synthesis {
 }
 
 impl Synthesis {
-    pub(super) fn new(
-        profile: &Characteristics,
-        intensity: f64,
-        context: &Context,
-    ) -> Result<Synthesis, WorkloadError> {
-        let stream = |name: &str| Stream::new(context.seed, &format!("workload/profile/{name}"));
-        let mut notes = vec![profile.statement()];
-        let device_bytes = context.device_sectors.saturating_mul(SECTOR_BYTES);
-        if device_bytes < RANGE_BYTES {
-            notes.push(format!(
-                "profile {} lies all over the device's {} instead of {}",
-                profile.name,
-                Bytes(device_bytes),
-                Bytes(RANGE_BYTES)
-            ));
-        }
-        let extents = device_bytes.min(RANGE_BYTES) / (EXTENT_PAGES * 4096);
-        if extents == 0 {
-            let message =
-                format!("a profile needs a device of at least 1MiB; this one has {}", Bytes(device_bytes));
-            return Err(WorkloadError::key("workload.source", message));
-        }
-        let skew: &dyn Locate = match profile.zipf_theta {
-            0.0 => &Uniform {},
-            theta => &Zipf { theta },
-        };
-        let length = profile.requests().min(context.requests.unwrap_or(u64::MAX));
-        let gap_ns = |ms: f64| ms * 1e6 / intensity;
-        Ok(Synthesis {
-            write: Share::new(profile.write_fraction()),
-            random: Share::new(profile.random_percent / 100.0),
+    /// Follows a recipe as far as `context` says, with streams of its names.
+    pub(super) fn new(recipe: Recipe, stream: &dyn Fn(&str) -> Stream, context: &Context) -> Synthesis {
+        let length = recipe.requests.min(context.requests.unwrap_or(u64::MAX));
+        Synthesis {
+            write: Share::new(recipe.write_fraction),
+            random: Share::new(recipe.random_fraction),
             draws: stream("draws"),
-            reads: Sizes::new(profile.read_kb, stream("read sizes")),
-            writes: Sizes::new(profile.write_kb, stream("write sizes")),
-            extents: skew.draw(extents)?,
-            pages: extents * EXTENT_PAGES,
+            reads: recipe.reads,
+            writes: recipe.writes,
+            extents: recipe.skew,
+            pages: recipe.pages,
             places: stream("places"),
-            gaps: Gaps::new(
-                gap_ns(profile.synthesised_mean_ms()),
-                gap_ns(profile.inter_arrival_median_ms),
-                stream("gaps"),
-            ),
+            gaps: Gaps::new(recipe.mean_gap_ns, recipe.median_gap_ns, stream("gaps")),
             elapsed: Elapsed::default(),
             run: None,
             length,
             requests_left: length,
             end_ns: context.duration.map_or(u64::MAX, |duration| duration.0),
             counts: Counts::default(),
-            notes,
-        })
+            notes: recipe.notes,
+        }
     }
 
     /// Operation, first page and sectors of the next request.

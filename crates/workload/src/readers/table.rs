@@ -193,7 +193,11 @@ fn unknown_operation(words: &[Word], text: &[u8]) -> String {
             .filter_map(|word| Some((&word.text, word.operation?)))
             .map(|(text, operation)| format!("{text} a {}", name(operation)))
             .collect();
-        return format!("unknown operation {}; {}", quote(text), parts.join(" and ").replacen(" a ", " is a ", 1));
+        return format!(
+            "unknown operation {}; {}",
+            quote(text),
+            parts.join(" and ").replacen(" a ", " is a ", 1)
+        );
     }
     let hint = did_you_mean(&String::from_utf8_lossy(text), known.map(|word| &*word.text));
     format!("unknown operation {}{hint}", quote(text))

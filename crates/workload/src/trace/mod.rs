@@ -215,6 +215,18 @@ impl Trace {
         Ok(shape)
     }
 
+    /// Whether it comes through a pipe, and can be read only once.
+    pub fn is_read_once(&self) -> bool {
+        is_read_once(&self.path)
+    }
+
+    /// When its first request was recorded, in nanoseconds of its own clock.
+    pub(crate) fn origin_ns(&self) -> Result<u64, WorkloadError> {
+        let mut input = Ordered::new(self.open_file()?, self.reorder, self.zero_length);
+        let first = input.next(&mut Counts::default())?;
+        Ok(first.map_or(0, |first| first.time_ns))
+    }
+
     /// Opens the file itself.
     pub(crate) fn open_file(&self) -> Result<Opened, WorkloadError> {
         let options = ReaderOptions {

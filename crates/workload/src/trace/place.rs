@@ -120,7 +120,7 @@ impl Placement {
         if let Some(compaction) = &self.compaction {
             let device = if self.bases.is_empty() { 0 } else { selected.device };
             let (lba, sectors) = compaction.place(device, selected.lba, selected.sectors);
-            counts.folded += u64::from(lba != selected.lba);
+            counts.folded += u64::from(sectors > 0 && lba != selected.lba);
             return Ok((lba, sectors));
         }
         if self.is_single && selected.device > 0 {

@@ -1,8 +1,9 @@
 //! Trace formats that can be written: one file each, and their list.
 
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use flashkeel_config::did_you_mean;
@@ -24,6 +25,7 @@ mod msr;
 static WRITERS: &[Writer] = &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER];
 
 const BATCH: usize = 4096;
+const BUFFER_BYTES: usize = 64 << 10;
 /// Host or file of requests that were recorded.
 const RECORDED: &str = "flashkeel";
 
@@ -125,20 +127,37 @@ pub fn convert(
     out: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
-    let context = Context {
+    refuse_overwriting(trace, out)?;
+    let mut source = trace.open(&conversion(), watch)?;
+    save(&mut *source, format, out, watch)
+}
+
+/// What a trace is opened for when it is not replayed: every address is there,
+/// and none is aligned.
+pub fn conversion() -> Context {
+    Context {
         device_sectors: u64::MAX / 512,
         seed: 0,
         requests: None,
         duration: None,
         is_timed: true,
         block: Bytes(512),
-    };
-    let mut source = trace.open(&context, watch)?;
-    save(&mut *source, format, out, watch)
+    }
 }
 
-/// Writes every arrival of a source to `out`, with gzip where its name ends in
-/// `.gz`. Where the format has a name of a host or file, it says whether they
+/// Refuses to write where a trace is read from, by whatever name.
+pub(crate) fn refuse_overwriting(trace: &Trace, out: &Path) -> Result<(), WorkloadError> {
+    let identity =
+        |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()));
+    if identity(out).is_some_and(|target| identity(&trace.path) == Some(target)) {
+        let message = format!("it is the trace that is read, {}; choose another name", trace.path.display());
+        return Err(WorkloadError::file(&out.display().to_string(), message));
+    }
+    Ok(())
+}
+
+/// Writes every arrival of a source to `out`, or to standard output if that is
+/// `-`; with gzip where its name ends in `.gz`. Where the format has a name of a host or file, it says whether they
 /// are synthetic.
 ///
 /// # Errors
@@ -150,11 +169,27 @@ pub fn save(
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
     let writer = WRITERS.iter().find(|writer| writer.name == format.0).expect("names come from the list");
+    let name = out.display().to_string();
+    let cannot =
+        |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
+    if out == Path::new("-") {
+        return write_to(writer, source, out, io::stdout().lock(), watch);
+    }
+    // A pipe or a device is written to, and stays what it is.
+    if out.metadata().is_ok_and(|target| !target.is_file() && !target.is_dir()) {
+        let target = OpenOptions::new().write(true).open(out).map_err(cannot)?;
+        return write_to(writer, source, out, target, watch);
+    }
     // Written beside its place and moved there, so that no reader sees a part.
     let mut beside = out.as_os_str().to_owned();
     beside.push(".partial");
     let beside = Path::new(&beside);
-    let written = write_all(writer, source, out, beside, watch);
+    let written = File::create(beside)
+        .map_err(|error| cannot(error).into())
+        .and_then(|file| write_to(writer, source, out, file, watch))
+        .and_then(|written| {
+            std::fs::rename(beside, out).map(|()| written).map_err(|error| cannot(error).into())
+        });
     if written.is_err() {
         // It may not have come to exist.
         let _ = std::fs::remove_file(beside);
@@ -162,26 +197,24 @@ pub fn save(
     written
 }
 
-/// Writes to `beside` what is to be at `out`, and moves it there.
-fn write_all(
+/// Writes to `file` what is to be at `out`.
+fn write_to(
     writer: &Writer,
     source: &mut dyn Source,
     out: &Path,
-    beside: &Path,
+    file: impl Write,
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
     let name = out.display().to_string();
     let cannot =
         |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
     let has_extension = |wanted: &str| out.extension().is_some_and(|extension| extension == wanted);
-    if has_extension("zst") {
-        return Err(WorkloadError::file(
-            &name,
-            "traces are written plain, or with gzip where the name ends in .gz",
-        )
-        .into());
+    if let Some(packed) = ["zst", "xz", "bz2", "zip"].into_iter().find(|packed| has_extension(packed)) {
+        let message =
+            format!("traces are written plain, or with gzip where the name ends in .gz, not as .{packed}");
+        return Err(WorkloadError::file(&name, message).into());
     }
-    let mut file = BufWriter::new(File::create(beside).map_err(cannot)?);
+    let mut file = BufWriter::with_capacity(BUFFER_BYTES, file);
     let times_rounded = if has_extension("gz") {
         let mut packed = GzEncoder::new(&mut file, flate2::Compression::default());
         let times_rounded = write_lines(writer, source, &name, &mut packed, watch)?;
@@ -191,7 +224,6 @@ fn write_all(
         write_lines(writer, source, &name, &mut file, watch)?
     };
     file.flush().map_err(cannot)?;
-    std::fs::rename(beside, out).map_err(cannot)?;
     let (counts, basis) = (source.counts().clone(), source.basis());
     let notes = source.notes().to_vec();
     Ok(Written { requests: counts.delivered, times_rounded, basis, counts, notes })

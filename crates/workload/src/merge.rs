@@ -1,0 +1,160 @@
+//! Several traces as one.
+
+use std::path::Path;
+
+use flashkeel_engine::Time;
+
+use crate::trace::DeviceSpaces;
+use crate::writers::{WriterName, Written, conversion, refuse_overwriting, save};
+use crate::{Arrival, Basis, Counts, Open, Source, Stopped, Trace, Watch, WorkloadError};
+
+const BATCH: usize = 1024;
+/// Address spaces begin at multiples of this, as those of a trace's devices do.
+const LAYOUT_SECTORS: u64 = (1 << 20) / 512;
+
+/// When the traces that are merged begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginnings {
+    /// All together, at the beginning of the merged trace.
+    Together,
+    /// As recorded: for traces of one recording, whose clocks are the same.
+    Recorded,
+}
+
+/// Writes several traces to `out` as one, by time and at equal times in their
+/// order. Their address spaces lie one after the other, or on the same
+/// addresses. `watch` is told how much is done; each is read once for each of
+/// these: to lay out its own devices, to find how far it reaches, to convert it.
+///
+/// # Errors
+/// As for [`convert`](crate::convert) of each trace.
+pub fn merge(
+    traces: &[Trace],
+    beginnings: Beginnings,
+    spaces: DeviceSpaces,
+    format: WriterName,
+    out: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Written, Stopped> {
+    let mut parts = Vec::new();
+    let (mut base, mut origins) = (0, Vec::new());
+    for trace in traces {
+        refuse_overwriting(trace, out)?;
+        if crate::input::is_read_once(&trace.path) {
+            let message = "traces that are merged are read more than once, and a pipe cannot be; save it to a file first";
+            return Err(WorkloadError::file(&trace.path.display().to_string(), message).into());
+        }
+        if beginnings == Beginnings::Recorded {
+            origins.push(trace.origin_ns()?);
+        }
+        let reach = if spaces == DeviceSpaces::Separate { reach(trace, watch)? } else { 0 };
+        parts.push(Part {
+            source: trace.open(&conversion(), watch)?,
+            batch: Vec::new(),
+            at: 0,
+            base,
+            delay_ns: 0,
+        });
+        base += reach.next_multiple_of(LAYOUT_SECTORS);
+    }
+    let first = origins.iter().copied().min().unwrap_or(0);
+    for (part, origin) in parts.iter_mut().zip(origins) {
+        part.delay_ns = origin - first;
+    }
+    for part in &mut parts {
+        part.refill()?;
+    }
+    save(&mut Merged { parts, counts: Counts::default(), notes: Vec::new() }, format, out, watch)
+}
+
+/// How far a trace reaches, in sectors.
+fn reach(trace: &Trace, watch: &mut Watch<'_>) -> Result<u64, Stopped> {
+    let mut source = trace.open(&conversion(), watch)?;
+    let (mut batch, mut reach) = (Vec::new(), 0);
+    loop {
+        source.fill(&mut batch, BATCH)?;
+        if batch.is_empty() {
+            return Ok(reach);
+        }
+        let ends = batch.iter().map(|arrival| arrival.lba.0 + u64::from(arrival.sectors));
+        reach = ends.fold(reach, u64::max);
+        if watch(source.progress().unwrap_or(0.0)).is_break() {
+            return Err(Stopped::Interrupted);
+        }
+    }
+}
+
+/// One of the traces.
+struct Part {
+    source: Box<dyn Source>,
+    batch: Vec<Arrival>,
+    /// Its next arrival in `batch`.
+    at: usize,
+    /// First sector of its address space.
+    base: u64,
+    /// Its beginning.
+    delay_ns: u64,
+}
+
+impl Part {
+    fn refill(&mut self) -> Result<(), WorkloadError> {
+        if self.at == self.batch.len() {
+            self.source.fill(&mut self.batch, BATCH)?;
+            self.at = 0;
+        }
+        Ok(())
+    }
+
+    fn time_ns(&self) -> Option<u64> {
+        self.batch.get(self.at).map(|arrival| arrival.time.0.saturating_add(self.delay_ns))
+    }
+}
+
+struct Merged {
+    parts: Vec<Part>,
+    counts: Counts,
+    notes: Vec<String>,
+}
+
+impl Source for Merged {
+    fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
+        batch.clear();
+        while batch.len() < limit {
+            let times =
+                self.parts.iter().enumerate().filter_map(|(index, part)| Some((part.time_ns()?, index)));
+            let Some((time_ns, index)) = times.min() else { break };
+            let part = &mut self.parts[index];
+            let mut arrival = part.batch[part.at];
+            arrival.time = Time(time_ns);
+            arrival.lba.0 += part.base;
+            part.at += 1;
+            part.refill()?;
+            batch.push(arrival);
+        }
+        let mut counts = Counts::default();
+        for part in &self.parts {
+            counts.add(part.source.counts());
+        }
+        self.counts = counts;
+        self.notes = self.parts.iter().flat_map(|part| part.source.notes().to_vec()).collect();
+        Ok(())
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let done = self.parts.iter().filter_map(|part| part.source.progress());
+        Some(done.sum::<f64>() / self.parts.len() as f64)
+    }
+
+    fn basis(&self) -> Basis {
+        let is_synthetic = self.parts.iter().any(|part| part.source.basis() == Basis::Synthetic);
+        if is_synthetic { Basis::Synthetic } else { Basis::Trace }
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}

@@ -1,0 +1,122 @@
+//! Traces merged, written where they must not be, and made like others.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::*;
+use flashkeel_workload::profiles::measure;
+use flashkeel_workload::trace::DeviceSpaces;
+use flashkeel_workload::{
+    Basis, Beginnings, Context, Source, Trace, TraceInfo, WriterName, conversion, convert, merge, save,
+};
+
+fn msr() -> WriterName {
+    WriterName::parse("msr").unwrap()
+}
+
+#[test]
+fn a_trace_is_not_written_over_itself() {
+    let path = file("a.csv", "100,hm,1,Read,0,4096,0\n");
+    let link = path.with_file_name("b.csv");
+    std::fs::hard_link(&path, &link).unwrap();
+    let symbolic = path.with_file_name("c.csv");
+    std::os::unix::fs::symlink(&path, &symbolic).unwrap();
+    let roundabout =
+        path.parent().unwrap().join("../").join(path.strip_prefix(env!("CARGO_TARGET_TMPDIR")).unwrap());
+    for out in [path.clone(), link, symbolic, roundabout] {
+        let message = convert(&Trace::new(&path), msr(), &out, &mut go_on).unwrap_err().to_string();
+        assert!(message.contains("it is the trace that is read"), "{message}");
+        let message = merge(
+            &[Trace::new(&path)],
+            Beginnings::Together,
+            DeviceSpaces::Separate,
+            msr(),
+            &out,
+            &mut go_on,
+        );
+        assert!(message.unwrap_err().to_string().contains("it is the trace that is read"));
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "100,hm,1,Read,0,4096,0\n");
+}
+
+#[test]
+fn what_is_no_file_is_written_to_and_stays() {
+    use std::os::unix::fs::FileTypeExt;
+    let path = file("a.csv", "100,hm,1,Read,0,4096,0\n");
+    convert(&Trace::new(path), msr(), Path::new("/dev/null"), &mut go_on).unwrap();
+    assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
+}
+
+fn two() -> [PathBuf; 2] {
+    // The second begins 1 µs later.
+    [file("a.mqsim", "1000 0 8 8 1\n3000 0 16 8 0\n"), file("b.mqsim", "2000 0 0 8 0\n2500 1 8 8 1\n")]
+}
+
+#[test]
+fn merged_traces_come_by_time() {
+    let paths = two();
+    let traces = paths.clone().map(Trace::new);
+    let out = paths[0].with_file_name("merged.mqsim");
+    let mqsim = WriterName::parse("mqsim").unwrap();
+    let merged = |beginnings, spaces| {
+        let written = merge(&traces, beginnings, spaces, mqsim, &out, &mut go_on).unwrap();
+        assert_eq!((written.requests, written.counts.read, written.basis), (4, 4, Basis::Trace));
+        replay(unaligned(out.clone())).unwrap().0
+    };
+    // The first reaches sector 24, so that the second begins at 1 MiB.
+    assert_eq!(
+        merged(Beginnings::Together, DeviceSpaces::Separate),
+        [read(0, 8, 8), write(0, 2048, 8), read(500, 2 * 2048 + 8, 8), write(2000, 16, 8)]
+    );
+    assert_eq!(
+        merged(Beginnings::Recorded, DeviceSpaces::Merge),
+        [read(0, 8, 8), write(1000, 0, 8), read(1500, 2048 + 8, 8), write(2000, 16, 8)]
+    );
+}
+
+/// A trace made like another, and what is in both.
+fn like(trace: &Trace, requests: Option<u64>) -> (TraceInfo, TraceInfo) {
+    let original = info(trace).unwrap();
+    let measured = measure(trace, &original, &conversion(), &mut go_on).unwrap();
+    let context = Context { seed: 3, requests, ..conversion() };
+    let mut source: Box<dyn Source> = measured.source(&context);
+    let out = file("like.log", "").with_file_name("out.log");
+    save(&mut *source, WriterName::parse("fio").unwrap(), &out, &mut go_on).unwrap();
+    assert!(source.notes()[0].contains("synthetic, no recorded trace"));
+    (original, info(&Trace::new(out)).unwrap())
+}
+
+#[test]
+fn a_trace_made_like_another_is_like_it() {
+    // Three quarters writes, of 4 KiB and a few of 64; half go to one place of sixteen.
+    let mut text = String::from("fio version 3 iolog\n");
+    let (mut time, mut end) = (0, 0);
+    for n in 0..20_000u64 {
+        let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        time += if mixed % 10 == 0 { 900 } else { 20 + mixed % 11 };
+        let (action, bytes) =
+            (if mixed % 4 == 0 { "read" } else { "write" }, if mixed % 7 == 0 { 65_536 } else { 4096 });
+        let extent = if mixed % 2 == 0 { 7 } else { mixed / 64 % 16 };
+        let offset = if n % 3 == 0 { end } else { extent * (64 << 20) + mixed % 200 * 4096 };
+        end = offset + bytes;
+        text += &format!("{time} f {action} {offset} {bytes}\n");
+    }
+    let trace = Trace::new(file("original.log", text));
+    let (original, made) = like(&trace, None);
+    assert_eq!((made.basis, made.requests), (Basis::Synthetic, original.requests));
+    let near = |a: Option<f64>, b: Option<f64>, part: f64| {
+        let (a, b) = (a.unwrap(), b.unwrap());
+        assert!((a - b).abs() <= part * b, "{a} is not near {b}");
+    };
+    near(made.read_fraction, original.read_fraction, 0.02);
+    near(made.mean_read_bytes, original.mean_read_bytes, 0.02);
+    near(made.mean_write_bytes, original.mean_write_bytes, 0.02);
+    near(made.random_fraction, original.random_fraction, 0.02);
+    let gaps = |info: &TraceInfo| info.inter_arrival_ns.clone().unwrap();
+    near(Some(gaps(&made).mean), Some(gaps(&original).mean), 0.05);
+    near(Some(gaps(&made).median as f64), Some(gaps(&original).median as f64), 0.1);
+    assert!(made.max_address_bytes <= original.max_address_bytes.next_multiple_of(1 << 20) + 65_536);
+    let (_, short) = like(&trace, Some(100));
+    assert_eq!(short.requests, 100);
+}

@@ -44,9 +44,10 @@ def cli(monkeypatch, capsys):
 def shell():
     """Run the command line in a process of its own, with pipes."""
 
-    def call(*arguments, **environment):
+    def call(*arguments, stdin="", **environment):
         done = subprocess.run(
             [sys.executable, "-m", "flashkeel", *map(str, arguments)],
+            input=stdin,
             capture_output=True,
             encoding="utf-8",
             env=os.environ | environment,

@@ -27,6 +27,8 @@ __all__ = [
     "show",
     "trace_convert",
     "trace_info",
+    "trace_like",
+    "trace_merge",
     "trace_synth",
     "version",
     "write_profiles",
@@ -121,6 +123,31 @@ def trace_convert(
     progress: Callable[[str, float], object] | None = None,
 ) -> str:
     """Write a trace in another format and return the counts of what became of it."""
+
+def trace_merge(
+    paths: list[str],
+    options_json: str,
+    beginnings: str,
+    spaces: str,
+    out_path: str,
+    out_format: str,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
+    """Write several traces as one and return the counts of what became of them.
+
+    `beginnings` is ``together`` or ``recorded``, `spaces` is ``separate`` or ``merge``.
+    """
+
+def trace_like(
+    path: str,
+    options_json: str,
+    out_path: str,
+    out_format: str,
+    seed: int,
+    requests: int | None = None,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
+    """Write a synthetic trace that is like another and return its counts."""
 
 def trace_synth(
     config_json: str,

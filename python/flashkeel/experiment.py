@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,7 @@ class Experiment:
             raise InputError(f"jobs = {jobs}: at least one is needed")
         plans = self.plans(seed)
         files = TableFiles.temporary()
+        _refuse_shared_pipes(plans, seeds)
         tasks = _tasks(plans, seeds, str(cache.directory()) if use_cache else None)
         runs = execute(tasks, jobs, files, progress)
         return Result(
@@ -135,6 +138,31 @@ class Experiment:
             },
             files,
         )
+
+
+def _refuse_shared_pipes(plans: Sequence[dict[str, Any]], seeds: int) -> None:
+    """Refuse several runs that read one pipe, of which only the first would get anything."""
+    readers: dict[str, int] = {}
+    for plan in plans:
+        stack = plan["config"].get("stack") or {}
+        asked = [it["workload"] for it in stack.get("tenants", [])] or [plan["config"]["workload"]]
+        for source in (workload["source"] for workload in asked):
+            if source["policy"] == "trace" and _is_pipe(source["path"]):
+                readers[source["path"]] = readers.get(source["path"], 0) + seeds
+    for path, count in readers.items():
+        if count > 1:
+            name = "standard input" if path == "-" else path
+            raise InputError(
+                f"{name} can be read only once, and {count} runs read it; save it to a file first"
+            )
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        mode = os.fstat(0).st_mode if path == "-" else Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode)
 
 
 def identity(plans: Sequence[dict[str, Any]], seeds: int) -> str:

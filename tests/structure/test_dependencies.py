@@ -45,9 +45,10 @@ DEVICE = {
 MEASURED = "."
 ROOMS = {
     MEASURED: set(),
+    "imports": {MEASURED},
     "output": {MEASURED},
     "reproduce": {"output", MEASURED},
-    "cli": {"reproduce", "output", MEASURED},
+    "cli": {"imports", "reproduce", "output", MEASURED},
 }
 """Each room of the Python package, and the rooms that it may use; its own modules measure."""
 

@@ -3,8 +3,8 @@
 //!
 //! Mutations are drawn from a seed, so that a failure can be had again: its
 //! message names the seed. `FLASHKEEL_SOAK_SECONDS` says for how long new seeds
-//! are tried; without it a fixed number is. What once failed stands in
-//! `tests/found`, and is read every time.
+//! are tried; without it a fixed number is. What is worth keeping stands in
+//! `tests/found`, in hexadecimal, and is read every time.
 
 mod common;
 
@@ -205,15 +205,18 @@ fn mutated_traces_end_with_requests_or_an_error() {
 }
 
 #[test]
-fn what_once_failed_is_read() {
+fn what_was_found_is_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/found");
     let mut paths: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     assert!(!paths.is_empty());
     for path in paths {
-        // FORMAT-WHAT.bin
+        // FORMAT_WHAT.hex
         let name = path.file_name().unwrap().to_str().unwrap();
         let format = FormatName::all().find(|format| name.starts_with(&format!("{format}_")));
-        survive(format.expect("files are called FORMAT_WHAT"), &std::fs::read(&path).unwrap(), name);
+        let digits: String = std::fs::read_to_string(&path).unwrap().split_whitespace().collect();
+        let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+        let contents: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+        survive(format.expect("files are called FORMAT_WHAT"), &contents, name);
     }
 }

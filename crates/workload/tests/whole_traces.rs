@@ -117,6 +117,7 @@ fn a_trace_made_like_another_is_like_it() {
     near(Some(gaps(&made).mean), Some(gaps(&original).mean), 0.05);
     near(Some(gaps(&made).median as f64), Some(gaps(&original).median as f64), 0.1);
     assert!(made.max_address_bytes <= original.max_address_bytes.next_multiple_of(1 << 20) + 65_536);
-    let (_, short) = like(&trace, Some(100));
-    assert_eq!(short.requests, 100);
+    for requests in [100, 30_000] {
+        assert_eq!(like(&trace, Some(requests)).1.requests, requests);
+    }
 }

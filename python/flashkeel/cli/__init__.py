@@ -13,6 +13,7 @@ from flashkeel._core import InputError
 from flashkeel.cli.catalogue import list_, show
 from flashkeel.cli.compare import compare
 from flashkeel.cli.explain import explain
+from flashkeel.cli.imports import import_
 from flashkeel.cli.map import map_
 from flashkeel.cli.plan import plan
 from flashkeel.cli.probe import predict, probe
@@ -31,7 +32,21 @@ def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first."""
 
 
-for _command in (run, compare, explain, map_, trace, plan, probe, predict, reproduce, list_, show):
+_COMMANDS = (
+    run,
+    compare,
+    explain,
+    map_,
+    trace,
+    import_,
+    plan,
+    probe,
+    predict,
+    reproduce,
+    list_,
+    show,
+)
+for _command in _COMMANDS:
     app.add_command(_command)
 
 

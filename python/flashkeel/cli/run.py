@@ -8,14 +8,15 @@ from pathlib import Path
 import click
 
 from flashkeel.cli.common import Seed, console, split_assignment
-from flashkeel.experiment import Experiment, identity
+from flashkeel.cli.imports import find
+from flashkeel.experiment import identity
 from flashkeel.output import fio_json, plots, storage, tables, textplot
 from flashkeel.output.progress import Bars
 from flashkeel.result import Result
 
 
 @click.command()
-@click.argument("experiment", metavar="EXPERIMENT.toml|NAME")
+@click.argument("experiment", metavar="EXPERIMENT.toml|JOB.fio|NAME")
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
 )
@@ -60,8 +61,8 @@ def run(
     no_cache: bool,
     form: str,
 ) -> None:
-    """Run an experiment: a TOML file, or a built-in one by name."""
-    chosen = Experiment.find(experiment)
+    """Run an experiment: a TOML file, a fio job file, or a built-in one by name."""
+    chosen = find(experiment)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
     with Bars([chosen.name]) as bars:

@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from flashkeel import _core
+from flashkeel import _core, trace_tables
 from flashkeel._core import InputError
 from flashkeel.cli.common import Seed, console, split_assignment
+from flashkeel.cli.imports import find
 from flashkeel.experiment import Experiment
 from flashkeel.output import listing, tables
 from flashkeel.output.progress import Bars
@@ -26,10 +27,15 @@ _SETTINGS = click.option(
     help="Set a key of the trace, such as format=msr or reorder=10ms.",
 )
 
+_FORMAT = click.option(
+    "--to", "form", default="msr", show_default=True, metavar="FORMAT", help="Format to write."
+)
+_TARGET = click.argument("target", metavar="TARGET")
+
 
 @click.group()
 def trace() -> None:
-    """Look at traces, convert and generate them."""
+    """Look at traces, convert, cut, scale, merge and generate them."""
 
 
 @trace.command()
@@ -40,8 +46,8 @@ def trace() -> None:
 )
 def info(file: str, sets: tuple[str, ...], form: str) -> None:
     """Say what a trace holds, or what is wrong with it first."""
-    with Bars([file]) as bars:
-        found = json.loads(_core.trace_info(file, _settings(sets), partial(bars.update, 0)))
+    with Bars([file]) as bars, trace_tables.readable(file, settings(sets)) as (path, options):
+        found = json.loads(_core.trace_info(path, json.dumps(options), partial(bars.update, 0)))
     if form == "json":
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -52,49 +58,145 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
 
 @trace.command()
 @click.argument("source")
-@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--to", "form", required=True, metavar="FORMAT", help="Format to write.")
+@_TARGET
+@_FORMAT
 @_SETTINGS
-def convert(source: str, target: Path, form: str, sets: tuple[str, ...]) -> None:
-    """Write a trace in another format; with gzip where TARGET ends in .gz."""
-    with Bars([source]) as bars:
-        written = _core.trace_convert(
-            source, _settings(sets), str(target), form, partial(bars.update, 0)
-        )
-    _print_written(written)
+def convert(source: str, target: str, form: str, sets: tuple[str, ...]) -> None:
+    """Write a trace in another format.
+
+    With gzip where TARGET ends in .gz; to standard output where it is `-`. A
+    Parquet file is one where it ends in .parquet, on either side.
+    """
+    _write(source, target, form, settings(sets))
+
+
+@trace.command(name="slice")
+@click.argument("source")
+@_TARGET
+@click.option("--from", "begin", metavar="TIME", default="0s", help="Beginning, such as 10min.")
+@click.option("--until", "end", metavar="TIME", help="End, not included; else the trace's.")
+@click.option("--device", metavar="NAME", help="Only the requests of this device.")
+@_FORMAT
+@_SETTINGS
+def slice_(
+    source: str,
+    target: str,
+    begin: str,
+    end: str | None,
+    device: str | None,
+    form: str,
+    sets: tuple[str, ...],
+) -> None:
+    """Write a part of a trace, in recorded time from its first request."""
+    window = {"from": begin} | ({"to": end} if end else {})
+    chosen = settings(sets) | {"window": window} | ({"device": device} if device else {})
+    _write(source, target, form, chosen)
 
 
 @trace.command()
-@click.argument("name", metavar="PROFILE|EXPERIMENT.toml|NAME")
+@click.argument("source")
+@_TARGET
+@click.option("--intensity", type=float, metavar="X", help="How many times as fast.")
+@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="How many times over.")
+@_FORMAT
+@_SETTINGS
+def scale(
+    source: str,
+    target: str,
+    intensity: float | None,
+    repeat: int | None,
+    form: str,
+    sets: tuple[str, ...],
+) -> None:
+    """Write a trace faster, slower or several times over."""
+    asked = {"intensity": intensity, "repeat": repeat}
+    given = {key: value for key, value in asked.items() if value is not None}
+    if not given:
+        raise click.UsageError("say how: --intensity X or --repeat N")
+    _write(source, target, form, settings(sets) | given)
+
+
+@trace.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("-o", "--out", "target", required=True, metavar="FILE", help="File to write.")
 @click.option(
-    "-o",
-    "--out",
-    "target",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="File to write.",
+    "--times",
+    type=click.Choice(["together", "recorded"]),
+    default="together",
+    show_default=True,
+    help="All begin together, or as their clocks say, which are then one.",
 )
+@click.option(
+    "--addresses",
+    type=click.Choice(["separate", "merge"]),
+    default="separate",
+    show_default=True,
+    help="One behind the other, or on the same addresses.",
+)
+@_FORMAT
+@_SETTINGS
+def merge(
+    sources: tuple[str, ...],
+    target: str,
+    times: str,
+    addresses: str,
+    form: str,
+    sets: tuple[str, ...],
+) -> None:
+    """Write several traces as one, by time."""
+    with Bars([target]) as bars:
+        progress = partial(bars.update, 0)
+        chosen = json.dumps(settings(sets))
+        _print_written(
+            _core.trace_merge(list(sources), chosen, times, addresses, target, form, progress),
+            target,
+        )
+
+
+@trace.command()
+@click.argument("name", metavar="PROFILE|EXPERIMENT.toml|NAME|TRACE")
+@click.option("-o", "--out", "target", required=True, metavar="FILE", help="File to write.")
 @click.option("--format", "form", required=True, metavar="FORMAT", help="Format to write.")
 @click.option("--run", "run_name", metavar="NAME", help="Run whose workload it is; else the first.")
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
 )
 @click.option("--seed", type=Seed(), metavar="N", help="Seed.")
+@click.option(
+    "--requests", type=click.IntRange(min=1), metavar="N", help="Requests made like a trace's."
+)
 def synth(
     name: str,
-    target: Path,
+    target: str,
     form: str,
     run_name: str | None,
     sets: tuple[str, ...],
     seed: int | None,
+    requests: int | None,
 ) -> None:
-    """Write a profile, or the workload an experiment generates, as a trace.
+    """Write what a profile, an experiment or another trace says as a new trace.
 
     With gzip where FILE ends in .gz. `flashkeel list profiles` names the
     profiles; `--set workload.requests=N` or `workload.duration=TIME` cuts one.
+    Of a trace, its mix, sizes, gaps, sequentiality and places are measured, and
+    as many requests are made like them; `--set` then takes keys of the trace.
     """
     profiles = json.loads(_core.list_names("profiles"))
+    if name not in profiles and _is_trace(name):
+        with Bars([name]) as bars:
+            written = _core.trace_like(
+                name,
+                json.dumps(settings(sets)),
+                target,
+                form,
+                seed or 0,
+                requests,
+                partial(bars.update, 0),
+            )
+        _print_written(written, target)
+        return
+    if requests is not None:
+        raise click.UsageError("--requests is for traces; --set workload.requests=N for others")
     chosen = Experiment.with_profile(name) if name in profiles else _experiment(name, profiles)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
@@ -105,13 +207,19 @@ def synth(
         if config is None:
             known = ", ".join(plan["name"] for plan in plans)
             raise InputError(f"--run {run_name}: no such run; the experiment has {known}")
-        written = _core.trace_synth(json.dumps(config), str(target), form, config["seed"], progress)
-    _print_written(written)
+        written = _core.trace_synth(json.dumps(config), target, form, config["seed"], progress)
+    _print_written(written, target)
+
+
+def _is_trace(name: str) -> bool:
+    """Say whether `name` is a file, and none of TOML."""
+    known = json.loads(_core.list_names("experiments"))
+    return name not in known and Path(name).suffix not in (".toml", ".fio") and Path(name).is_file()
 
 
 def _experiment(name: str, profiles: list[str]) -> Experiment:
     try:
-        return Experiment.find(name)
+        return find(name)
     except InputError as error:
         if Path(name).suffix:
             raise
@@ -121,9 +229,9 @@ def _experiment(name: str, profiles: list[str]) -> Experiment:
         raise InputError(message) from error
 
 
-def _settings(sets: tuple[str, ...]) -> str:
-    """Return ``KEY=VALUE`` texts as a JSON object; values as in ``run --set``."""
-    return json.dumps({k: _value(v) for k, v in (split_assignment(s, "--set") for s in sets)})
+def settings(sets: tuple[str, ...]) -> dict[str, Any]:
+    """Return ``KEY=VALUE`` texts as settings; values as in ``run --set``."""
+    return {key: _value(text) for key, text in (split_assignment(it, "--set") for it in sets)}
 
 
 def _value(text: str) -> Any:  # noqa: ANN401
@@ -133,8 +241,20 @@ def _value(text: str) -> Any:  # noqa: ANN401
         return text
 
 
-def _print_written(done: str) -> None:
+def _write(source: str, target: str, form: str, chosen: dict[str, Any]) -> None:
+    """Write `source` to `target`, either of which may be Parquet."""
+    with Bars([source]) as bars, trace_tables.readable(source, chosen) as (path, options):
+        progress = partial(bars.update, 0)
+        if trace_tables.is_parquet(target):
+            written = trace_tables.write(path, options, Path(target), progress)
+        else:
+            written = _core.trace_convert(path, json.dumps(options), target, form, progress)
+    _print_written(written, target)
+
+
+def _print_written(done: str, target: str) -> None:
     found = json.loads(done)
     counts = {key: value for key, value in found.pop("counts").items() if value}
     for line in listing.lines(found | {"input": counts}):
-        click.echo(line)
+        # Standard output is the trace's, where it is written there.
+        click.echo(line, err=target == "-")

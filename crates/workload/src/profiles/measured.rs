@@ -118,7 +118,7 @@ impl Measured {
             pages: ((last + 1) * EXTENT_PAGES).max(longest.unwrap_or(0)),
             mean_gap_ns: self.mean_gap_ns,
             median_gap_ns: self.median_gap_ns,
-            requests: self.requests,
+            requests: context.requests.unwrap_or(self.requests),
             notes: vec![self.statement()],
         };
         Box::new(Synthesis::new(recipe, &stream, context))

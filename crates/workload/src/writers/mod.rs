@@ -17,12 +17,13 @@ use crate::input::reason;
 use crate::readers::{SYNTHETIC, says_synthetic};
 use crate::{Arrival, Basis, Context, Open, Source, Stopped, Trace, Watch, WorkloadError};
 
+mod columns;
 mod fio_iolog;
 mod mqsim;
 mod msr;
 
 /// Every format that can be written.
-static WRITERS: &[Writer] = &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER];
+static WRITERS: &[Writer] = &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER, columns::WRITER];
 
 const BATCH: usize = 4096;
 const BUFFER_BYTES: usize = 64 << 10;

@@ -1,0 +1,23 @@
+//! Columns with a header, which is also how a trace gets into a table: time in
+//! ns, `R`, `W` or `T`, offset and length in bytes.
+
+use flashkeel_engine::{Operation, SECTOR_BYTES};
+
+use super::Writer;
+
+pub(super) const WRITER: Writer = Writer {
+    name: "columns",
+    tick_ns: 1,
+    operations: &[Operation::Read, Operation::Write, Operation::Trim],
+    is_named: false,
+    header: |out, _| writeln!(out, "time_ns,operation,offset,bytes"),
+    line: |out, _, ticks, arrival| {
+        let operation = match arrival.operation {
+            Operation::Read => 'R',
+            Operation::Write => 'W',
+            Operation::Trim | Operation::Flush => 'T',
+        };
+        let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
+        writeln!(out, "{ticks},{operation},{offset},{bytes}")
+    },
+};

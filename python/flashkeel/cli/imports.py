@@ -1,0 +1,69 @@
+"""``flashkeel import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from flashkeel.experiment import Experiment
+from flashkeel.imports import Imported, read_fio, read_mqsim
+
+_OUT = click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write.",
+)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group(name="import")
+def import_() -> None:
+    """Turn documents of other tools into experiments."""
+
+
+@import_.command()
+@click.argument("file", type=_FILE)
+@_OUT
+def fio(file: Path, out: Path | None) -> None:
+    """Turn a fio job file into an experiment; `flashkeel run FILE.fio` runs one as it is."""
+    _give(read_fio(file), out)
+
+
+@import_.command()
+@click.argument("config", type=_FILE, metavar="SSDCONFIG.xml")
+@click.argument("workload", type=_FILE, metavar="[WORKLOAD.xml]", required=False)
+@click.option(
+    "--scenario", type=int, default=1, metavar="N", show_default=True, help="Of the workload."
+)
+@_OUT
+def mqsim(config: Path, workload: Path | None, scenario: int, out: Path | None) -> None:
+    """Turn MQSim's configuration and workload into an experiment."""
+    _give(read_mqsim(config, workload, scenario), out)
+
+
+def find(name: str) -> Experiment:
+    """Return the experiment called `name` or in that file, which may be a fio job file."""
+    if Path(name).suffix != ".fio":
+        return Experiment.find(name)
+    imported = read_fio(Path(name))
+    _print_notes(imported)
+    return Experiment(imported.to_toml(), name)
+
+
+def _print_notes(imported: Imported) -> None:
+    for note in imported.notes:
+        click.echo(f"note: {note}", err=True)
+
+
+def _give(imported: Imported, out: Path | None) -> None:
+    text = imported.to_toml()
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    out.write_text(text, encoding="utf-8")
+    _print_notes(imported)
+    # What is wrong with it is better known now than at its first run.
+    Experiment.from_toml(out).plans()

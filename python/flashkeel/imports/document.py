@@ -1,0 +1,59 @@
+"""What an import makes: an experiment as TOML, and notes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Imported:
+    """An experiment made from another tool's document."""
+
+    source: str
+    """What it was made from."""
+    table: dict[str, Any]
+    """The experiment."""
+    notes: list[str] = field(default_factory=list)
+    """What has no equal here, or only nearly one."""
+
+    def to_toml(self) -> str:
+        """Return the document, its notes as comments at the top."""
+        head = [f"# Made from {self.source}."]
+        head += [f"# Note: {note}." for note in self.notes]
+        lines: list[str] = []
+        _write(self.table, "", lines)
+        return "\n".join([*head, "", *lines]).rstrip() + "\n"
+
+
+def _write(table: dict[str, Any], path: str, lines: list[str]) -> None:
+    inline = {key: value for key, value in table.items() if not _is_section(value)}
+    lines += [f"{key} = {_value(value)}" for key, value in inline.items()]
+    for key, value in table.items():
+        if not _is_section(value):
+            continue
+        inner = f"{path}{key}"
+        for part in value if isinstance(value, list) else [value]:
+            own = any(not _is_section(it) for it in part.values())
+            if isinstance(value, list):
+                lines += ["", f"[[{inner}]]"]
+            elif own:
+                lines += ["", f"[{inner}]"]
+            _write(part, f"{inner}.", lines)
+
+
+def _is_section(value: Any) -> bool:  # noqa: ANN401
+    """Say whether a value is written under a heading: a table without a policy, or several."""
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], dict)
+    return isinstance(value, dict) and "policy" not in value
+
+
+def _value(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{key} = {_value(it)}" for key, it in value.items())
+        return f"{{ {pairs} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,306 @@
+"""MQSim's pair of XML files: the drive (`ssdconfig.xml`) and what it is asked (`workload.xml`).
+
+Meanings and units are those of MQSim's README, "MQSim parameters".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from flashkeel._core import InputError
+from flashkeel.imports.document import Imported
+
+_CELLS = {"SLC": ("LSB",), "MLC": ("LSB", "MSB"), "TLC": ("LSB", "CSB", "MSB")}
+"""The page types of each kind of cell."""
+_VICTIMS = {"GREEDY": "greedy", "RGA": "d-choices", "FIFO": "fifo"}
+_RESERVED = 4
+"""Free blocks of each plane that collection begins above at least; a choice of ours."""
+_TIME_UNITS = {"PICOSECOND": None, "NANOSECOND": "1ns", "MICROSECOND": "1us"}
+
+
+class _Fields:
+    """The fields of an element; remembers which have been taken."""
+
+    def __init__(self, file: Path, element: ElementTree.Element) -> None:
+        self.file = file
+        self.tag = element.tag
+        self._texts = {it.tag: (it.text or "").strip() for it in element if len(it) == 0}
+        self._taken: set[str] = set()
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return a field, or InputError if it is missing and has no default."""
+        self._taken.add(key)
+        found = self._texts.get(key, default)
+        if found is None:
+            raise InputError(f"{self.file}: {self.tag} has no {key}")
+        return found
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """Return a number of at least 0."""
+        text = self.text(key, None if default is None else str(default))
+        try:
+            found = float(text)
+        except ValueError:
+            raise InputError(f"{self.file}: {key}: {text!r} is not a number") from None
+        if not 0 <= found < 2**63:
+            raise InputError(f"{self.file}: {key}: {text} is out of range")
+        return found
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """Return a whole number of at least 0."""
+        return int(self.number(key, default))
+
+    def is_true(self, key: str) -> bool:
+        """Return whether a field says true."""
+        return self.text(key, "false").lower() in ("true", "1")
+
+    def rest(self) -> list[str]:
+        """Return the fields that nobody has taken."""
+        return [key for key in self._texts if key not in self._taken]
+
+
+def read_mqsim(config: Path, workload: Path | None, scenario: int = 1) -> Imported:
+    """Return the experiment of a drive and one of the scenarios asked of it, counted from 1."""
+    notes: list[str] = []
+    root = _parse(config, "Execution_Parameter_Set")
+    table: dict[str, Any] = {"title": f"MQSim {config.name}"}
+    device, seed = _device(config, root, notes)
+    if seed:
+        table["seed"] = seed
+    table["device"] = device
+    if workload is None:
+        notes.append("no workload was given: it is 4 KiB random writes, one at a time")
+        source = {"policy": "synthetic", "read_fraction": 0.0}
+        pacing = {"policy": "closed", "depth": 1}
+        table["workload"] = {"requests": 100_000, "pacing": pacing, "source": source}
+        return Imported(f"MQSim's {config.name}", table, notes)
+    scenarios = _parse(workload, "MQSim_IO_Scenarios").findall("IO_Scenario")
+    if not 1 <= scenario <= len(scenarios):
+        raise InputError(f"{workload}: no scenario {scenario}; it has {len(scenarios)}")
+    if len(scenarios) > 1:
+        notes.append(f"scenario {scenario} of {len(scenarios)}; --scenario chooses another")
+    flows = [_flow(workload, it, table["device"], notes) for it in scenarios[scenario - 1]]
+    if not flows:
+        raise InputError(f"{workload}: scenario {scenario} has no flow")
+    if len(flows) == 1:
+        table["workload"] = flows[0]
+    else:
+        tenants = [{"name": f"flow-{n}", "workload": flow} for n, flow in enumerate(flows, 1)]
+        depth = sum(flow["pacing"].get("depth", 32) for flow in flows)
+        table["stack"] = {"depth": depth, "tenants": tenants}
+        notes.append("each flow has a volume of its own on the drive")
+    made = f"MQSim's {config.name} and {workload.name}"
+    return Imported(made, table, list(dict.fromkeys(notes)))
+
+
+def _parse(file: Path, expected: str) -> ElementTree.Element:
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}") from error
+    if b"<!ENTITY" in text or b"<!DOCTYPE" in text:
+        raise InputError(f"{file}: entities are not read")
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise InputError(f"{file}: not XML: {error}") from error
+    if root.tag != expected:
+        raise InputError(f"{file}: begins with <{root.tag}>; <{expected}> was expected")
+    return root
+
+
+def _child(file: Path, element: ElementTree.Element, tag: str) -> ElementTree.Element:
+    found = element.find(tag)
+    if found is None:
+        raise InputError(f"{file}: {element.tag} has no {tag}")
+    return found
+
+
+def _device(file: Path, root: ElementTree.Element, notes: list[str]) -> tuple[dict[str, Any], int]:
+    """Return the drive, and its seed."""
+    outer = _child(file, root, "Device_Parameter_Set")
+    drive = _Fields(file, outer)
+    flash = _Fields(file, _child(file, outer, "Flash_Parameter_Set"))
+    host = _Fields(file, _child(file, root, "Host_Parameter_Set"))
+    channels, planes = drive.whole("Flash_Channel_Count"), flash.whole("Plane_No_Per_Die")
+    dies = drive.whole("Chip_No_Per_Channel") * flash.whole("Die_No_Per_Chip")
+    blocks, pages = flash.whole("Block_No_Per_Plane"), flash.whole("Page_No_Per_Block")
+    page_bytes = flash.whole("Page_Capacity")
+    all_blocks = channels * dies * planes * blocks
+    spare = drive.number("Overprovisioning_Ratio", 0.07)
+    capacity = int(all_blocks * pages * page_bytes * (1 - spare)) >> 20 << 20
+    start = max(int(drive.number("GC_Exec_Threshold", 0.05) * all_blocks), _RESERVED)
+    # MQSim begins where spare blocks are nearly all there is; ours needs room to stop.
+    start = min(start, max(int(spare * all_blocks / 4), _RESERVED))
+    device: dict[str, Any] = {
+        "logical_capacity": f"{capacity}B",
+        "map_cache": "all"
+        if drive.is_true("Ideal_Mapping_Table")
+        else f"{drive.whole('CMT_Capacity', 2 << 20)}B",
+        "scheduler": "priority",
+        "geometry": {
+            "channels": channels,
+            "chips_per_channel": dies,
+            "planes_per_chip": planes,
+            "blocks_per_plane": blocks,
+            "pages_per_block": pages,
+            "page_size": f"{page_bytes}B",
+        },
+        "timing": _timing(drive, flash),
+        "buffer": {
+            "kind": "back",
+            "size": f"{max(drive.whole('Data_Cache_Capacity', 0), page_bytes * 2)}B",
+        },
+        "gc": {
+            "start_below": start,
+            "stop_above": start + max(1, start // 4),
+            "victim": _victim(drive, notes),
+        },
+        "controller": {"queue_depth": max(1, drive.whole("IO_Queue_Depth", 65535))},
+        "precondition": {
+            "pattern": "random" if drive.is_true("Enabled_Preconditioning") else "none"
+        },
+    }
+    link = host.number("PCIe_Lane_Bandwidth", 1.0) * host.whole("PCIe_Lane_Count", 4)
+    if link > 0:
+        device["host_link"] = f"{round(link * 1000)}MB/s"
+    if drive.is_true("Use_Copyback_for_GC"):
+        device["gc"]["movement"] = "plane-blocking"
+    if drive.is_true("Static_Wearleveling_Enabled"):
+        threshold = max(1, drive.whole("Static_Wearleveling_Threshold", 100))
+        device["wear_levelling"] = {"enabled": True, "threshold": threshold}
+    support = flash.text("CMD_Suspension_Support", "NONE").upper()
+    if support != "NONE":
+        latency = flash.whole("Suspend_Program_Time", 100_000)
+        device["suspension"] = {"latency": f"{latency}ns"}
+        if support != "PROGRAM_ERASE":
+            notes.append(
+                f"CMD_Suspension_Support {support}: here programs and erases are suspended"
+            )
+    notes.append("Transaction_Scheduling_Policy is taken for the scheduler priority")
+    drive.text("Transaction_Scheduling_Policy", "")
+    notes.append("GC_Exec_Threshold is a share of all blocks, at most a quarter of the spare ones")
+    seed = drive.whole("Seed", 0)
+    for fields in (host, drive, flash):
+        notes += [f"{key} has no equal, and is left out" for key in fields.rest()]
+    return device, seed
+
+
+def _timing(drive: _Fields, flash: _Fields) -> dict[str, Any]:
+    technology = flash.text("Flash_Technology", "MLC").upper()
+    if technology not in _CELLS:
+        raise InputError(
+            f"{flash.file}: Flash_Technology {technology} is not one of {', '.join(_CELLS)}"
+        )
+
+    def times(operation: str) -> list[str]:
+        keys = [f"Page_{operation}_Latency_{it}" for it in ("LSB", "CSB", "MSB")]
+        found = {key[-3:]: flash.whole(key, flash.whole(keys[0])) for key in keys}
+        each = [f"{found[cell]}ns" for cell in _CELLS[technology]]
+        return each if len(set(each)) > 1 else each[:1]
+
+    rate = drive.number("Channel_Transfer_Rate") * drive.whole("Flash_Channel_Width", 1)
+    return {
+        "read": times("Read"),
+        "program": times("Program"),
+        "erase": f"{flash.whole('Block_Erase_Latency')}ns",
+        "channel_rate": f"{round(rate)}MB/s",
+    }
+
+
+def _victim(drive: _Fields, notes: list[str]) -> str:
+    policy = drive.text("GC_Block_Selection_Policy", "GREEDY").upper()
+    if policy not in _VICTIMS:
+        notes.append(f"GC_Block_Selection_Policy {policy} has no equal: d-choices")
+    return _VICTIMS.get(policy, "d-choices")
+
+
+def _flow(
+    file: Path, element: ElementTree.Element, device: dict[str, Any], notes: list[str]
+) -> dict[str, Any]:
+    """Return what one flow of a scenario asks."""
+    fields = _Fields(file, element)
+    kinds: dict[str, Callable[[], dict[str, Any]]] = {
+        "IO_Flow_Parameter_Set_Synthetic": lambda: _synthetic(fields, device, notes),
+        "IO_Flow_Parameter_Set_Trace_Based": lambda: _trace(fields, notes),
+    }
+    if element.tag not in kinds:
+        raise InputError(f"{file}: <{element.tag}> is not one of {', '.join(kinds)}")
+    made = kinds[element.tag]()
+    notes += [f"{key} of a flow has no equal, and is left out" for key in fields.rest()]
+    return made
+
+
+def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
+    path = fields.text("File_Path").replace("\\", "/")
+    unit = fields.text("Time_Unit", "NANOSECOND").upper()
+    source: dict[str, Any] = {"policy": "trace", "path": path, "format": "mqsim", "fold": "wrap"}
+    if unit not in _TIME_UNITS:
+        raise InputError(f"{fields.file}: Time_Unit {unit} is not one of {', '.join(_TIME_UNITS)}")
+    if _TIME_UNITS[unit] is None:
+        notes.append(
+            "Time_Unit PICOSECOND: the smallest tick here is 1ns, so that times are too long"
+        )
+    source["time_unit"] = _TIME_UNITS[unit] or "1ns"
+    relays = fields.whole("Relay_Count", 1)
+    if relays > 1:
+        source["repeat"] = relays
+    notes.append("addresses of the trace beyond the drive are folded into it, as MQSim does")
+    return {"pacing": {"policy": "open"}, "source": source}
+
+
+def _synthetic(fields: _Fields, device: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    size = fields.whole("Average_Request_Size", 8)
+    if fields.text("Request_Size_Distribution", "FIXED").upper() != "FIXED":
+        notes.append(
+            "Request_Size_Distribution other than FIXED has no equal: all have the average"
+        )
+        fields.text("Variance_Request_Size", "")
+    capacity = int(device["logical_capacity"].removesuffix("B"))
+    region = int(capacity * fields.number("Working_Set_Percentage", 100) / 100) >> 20 << 20
+    source: dict[str, Any] = {
+        "policy": "synthetic",
+        "read_fraction": fields.number("Read_Percentage", 0) / 100,
+        "block_sizes": [f"{max(1, size) * 512}B"],
+        "pattern": _pattern(fields, notes),
+        "region_size": f"{max(region, 1 << 20)}B",
+    }
+    if fields.is_true("Generated_Aligned_Addresses"):
+        source["align"] = f"{fields.whole('Address_Alignment_Unit', 16) * 512}B"
+    workload: dict[str, Any] = {}
+    requests = fields.whole("Total_Requests_To_Generate", 0)
+    if requests:
+        workload["requests"] = requests
+    else:
+        workload["duration"] = f"{fields.whole('Stop_Time')}ns"
+    pacing: dict[str, Any]
+    generator = fields.text("Synthetic_Generator_Type", "QUEUE_DEPTH").upper()
+    if generator == "BANDWIDTH":
+        iops = fields.number("Intensity") / max(1, size * 512)
+        source["arrivals"] = {"policy": "poisson", "iops": max(iops, 0.001)}
+        pacing = {"policy": "open"}
+    else:
+        pacing = {
+            "policy": "closed",
+            "depth": max(1, fields.whole("Average_No_of_Reqs_in_Queue", 1)),
+        }
+        fields.text("Intensity", "")
+    return workload | {"pacing": pacing, "source": source}
+
+
+def _pattern(fields: _Fields, notes: list[str]) -> dict[str, Any]:
+    distribution = fields.text("Address_Distribution", "UNIFORM_RANDOM").upper()
+    hot = fields.number("Percentage_of_Hot_Region", 0) / 100
+    match distribution:
+        case "STREAMING":
+            return {"policy": "sequential"}
+        case "RANDOM_HOTCOLD" | "HOTCOLD_RANDOM" if 0 < hot < 1:
+            # MQSim sends 1 - hot of the requests to the hot region.
+            return {"policy": "hot-cold", "hot_space": hot, "hot_accesses": 1 - hot}
+        case "UNIFORM_RANDOM" | "RANDOM_UNIFORM":
+            return {"policy": "uniform"}
+    notes.append(f"Address_Distribution {distribution} has no equal: all places alike")
+    return {"policy": "uniform"}

@@ -1,0 +1,30 @@
+"""flashkeel import, and fio job files that run as they are."""
+
+import json
+
+SMALL_DEVICE = [
+    text
+    for key, value in {
+        "logical_capacity": "380MiB",
+        "geometry.blocks_per_plane": "16",
+        "geometry.pages_per_block": "64",
+        "gc.start_below": "40",
+        "gc.stop_above": "60",
+    }.items()
+    for text in ("--set", f"device.{key}={value}")
+]
+
+
+def test_a_fio_job_file_runs(cli, tmp_path):
+    job = tmp_path / "job.fio"
+    job.write_text("[a]\nrw=randread\nbs=4k\nsize=1m\niodepth=4\n")
+    outcome = cli("run", job, *SMALL_DEVICE, "--format", "json")
+    assert outcome.status == 0, outcome.err
+    assert json.loads(outcome.out)["runs"][0]["requests"] == 256
+    assert "fio names no drive" in outcome.err
+    document = tmp_path / "job.toml"
+    assert cli("import", "fio", job, "-o", document).status == 0
+    assert (
+        json.loads(cli("run", document, *SMALL_DEVICE, "--format", "json").out)["runs"][0]["digest"]
+        == json.loads(outcome.out)["runs"][0]["digest"]
+    )

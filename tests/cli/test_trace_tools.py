@@ -1,0 +1,140 @@
+"""flashkeel trace: pipes, parts, merging, Parquet, and traces like others."""
+
+import json
+import os
+import threading
+
+import pytest
+from small import SMALL
+
+MSR = """\
+128166372003061629,src1,0,Read,0,4096,511
+128166372003071629,src1,0,Write,8192,8192,733
+128166372003091629,src1,0,Write,16384,4096,611
+"""
+
+
+@pytest.fixture
+def msr(tmp_path):
+    path = tmp_path / "three.csv"
+    path.write_text(MSR)
+    return path
+
+
+def test_a_trace_comes_through_a_pipe(cli, msr, tmp_path):
+    pipe = tmp_path / "trace.fifo"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_text, args=(MSR,), daemon=True).start()
+    found = json.loads(cli("trace", "info", pipe, "--format", "json").out)
+    assert found["requests"] == 3
+
+
+def test_standard_input_is_a_trace(shell):
+    outcome = shell("trace", "convert", "-", "-", "--to", "fio", stdin=MSR)
+    assert outcome.out.splitlines()[3:5] == [
+        "0 flashkeel read 0 4096",
+        "1000 flashkeel write 8192 8192",
+    ]
+    assert "requests" in outcome.err
+    assert outcome.status == 0
+
+
+@pytest.fixture
+def replay(tmp_path):
+    """Write a small experiment that replays standard input, once for each name."""
+
+    def write(*names):
+        head, _, rest = SMALL.partition("[workload]")
+        source = '[workload.source]\npolicy = "trace"\npath = "-"\n'
+        runs = "".join(f'[[runs]]\nname = "{name}"\n' for name in names)
+        assert "[[runs]]" in rest
+        path = tmp_path / "replay.toml"
+        path.write_text(head + source + runs)
+        return path
+
+    return write
+
+
+def test_a_run_takes_a_trace_from_standard_input(shell, replay):
+    outcome = shell("run", replay("one"), "--format", "json", stdin=MSR)
+    assert outcome.status == 0, outcome.err
+    assert json.loads(outcome.out)["runs"][0]["requests"] == 3
+
+
+def test_only_one_run_can_have_standard_input(shell, replay):
+    for arguments in [(replay("one", "two"),), (replay("one"), "--seeds", "2")]:
+        outcome = shell("run", *arguments, stdin=MSR)
+        assert outcome.status == 2
+        assert "standard input can be read only once, and 2 runs read it" in outcome.err
+
+
+def test_a_pipe_is_checked_before_it_is_read(shell, replay):
+    outcome = shell("run", replay("one"), "--set", "workload.source.repeat=2", stdin=MSR)
+    assert outcome.status == 2
+    assert "workload.source.repeat" in outcome.err
+    assert "a pipe cannot be" in outcome.err
+
+
+def test_a_source_is_not_overwritten(cli, msr):
+    outcome = cli("trace", "convert", msr, msr)
+    assert outcome.status == 2
+    assert "it is the trace that is read" in outcome.err
+    assert msr.read_text() == MSR
+
+
+def test_parquet_goes_out_and_in(cli, msr, tmp_path):
+    table = tmp_path / "t.parquet"
+    assert cli("trace", "convert", msr, table).status == 0
+    found = json.loads(cli("trace", "info", table, "--format", "json").out)
+    assert (found["format"], found["requests"], found["span_ns"]) == ("columns", 3, 3_000_000)
+    again = tmp_path / "again.csv"
+    assert cli("trace", "convert", table, again).status == 0
+    assert [line.split(",")[4:6] for line in again.read_text().splitlines()] == [
+        ["0", "4096"],
+        ["8192", "8192"],
+        ["16384", "4096"],
+    ]
+
+
+def test_parquet_of_other_columns_is_refused(cli, tmp_path):
+    from arro3.core import Array, DataType, Table
+    from arro3.io import write_parquet
+
+    path = tmp_path / "t.parquet"
+    write_parquet(Table.from_pydict({"time": Array([1], DataType.int64())}), path)
+    outcome = cli("trace", "convert", path, tmp_path / "o.csv")
+    assert outcome.status == 2
+    assert "has no column time_ns; a trace has time_ns, operation, offset, bytes" in outcome.err
+    whole = path.read_bytes()
+    for wrong in (b"", b"PAR1 or not", whole[:-20]):
+        path.write_bytes(wrong)
+        assert "no Parquet file" in cli("trace", "convert", path, tmp_path / "o.csv").err
+
+
+def test_parts_and_speeds(cli, msr, tmp_path):
+    out = tmp_path / "out.log"
+    assert (
+        cli("trace", "slice", msr, out, "--from", "1ms", "--to-time", "2ms", "--to", "fio").status
+        == 0
+    )
+    assert out.read_text().splitlines()[3:] == ["0 flashkeel write 8192 8192"]
+    assert cli("trace", "scale", msr, out, "--intensity", "0.5", "--to", "fio").status == 0
+    assert [line.split()[0] for line in out.read_text().splitlines()[3:]] == ["0", "2000", "6000"]
+    assert cli("trace", "scale", msr, out).status == 2
+
+
+def test_traces_are_merged(cli, msr, tmp_path):
+    out = tmp_path / "out.log"
+    options = ("--to", "fio", "--addresses", "merge")
+    assert cli("trace", "merge", msr, msr, "-o", out, *options).status == 0
+    assert [line.split()[0] for line in out.read_text().splitlines()[3:]] == [
+        *("0", "0", "1000", "1000", "3000", "3000")
+    ]
+
+
+def test_a_trace_like_another(cli, msr, tmp_path):
+    out = tmp_path / "made.log"
+    outcome = cli("trace", "synth", msr, "-o", out, "--format", "fio", "--requests", "50")
+    assert outcome.status == 0, outcome.err
+    found = json.loads(cli("trace", "info", out, "--format", "json").out)
+    assert (found["basis"], found["requests"]) == ("synthetic", 50)

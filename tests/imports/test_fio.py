@@ -1,0 +1,127 @@
+"""fio job files become experiments."""
+
+import pytest
+from flashkeel import Experiment, InputError
+from flashkeel.imports import read_fio
+
+JOBS = """\
+; comment
+[global]
+ioengine=libaio
+direct=1
+size=64m
+runtime=2
+
+[readers]
+rw=randread
+bssplit=4k/75:64k/25
+iodepth=8
+numjobs=2
+
+[writers]
+rw=randrw
+rwmixread=20
+bs=16k
+iodepth=4
+iodepth_low=1
+random_distribution=zipf:0.9
+fsync=10
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    def write(text):
+        path = tmp_path / "job.fio"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def only(path):
+    return read_fio(path).table["workload"]
+
+
+def test_jobs_become_tenants(job):
+    imported = read_fio(job(JOBS))
+    tenants = imported.table["stack"]["tenants"]
+    assert [it["name"] for it in tenants] == ["readers-1", "readers-2", "writers"]
+    assert imported.table["stack"]["depth"] == 20
+    readers, _, writers = (it["workload"] for it in tenants)
+    assert readers["source"]["block_sizes"] == ["4096B/75", "65536B/25"]
+    assert readers["source"]["read_fraction"] == 1.0
+    # 64 MiB of 19 KiB on average.
+    assert readers["requests"] == 3449
+    assert (readers["duration"], readers["pacing"]["depth"]) == ("2000000000ns", 8)
+    assert writers["source"]["pattern"] == {"policy": "zipf", "theta": 0.9}
+    assert writers["source"]["read_fraction"] == 0.2
+    assert writers["pacing"] == {"policy": "closed", "depth": 4, "low": 1}
+    assert "[writers] fsync has no equal, and is left out" in imported.notes
+    assert not any("ioengine" in note for note in imported.notes)
+
+
+def test_what_is_made_is_an_experiment(job):
+    plans = Experiment(read_fio(job(JOBS)).to_toml(), "job.fio").plans()
+    tenants = plans[0]["config"]["stack"]["tenants"]
+    assert [it["workload"]["requests"] for it in tenants] == [3449, 3449, 4096]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("rw=write\nbs=128k\nsize=1g", {"requests": 8192}),
+        ("rw=read\nsize=1g\nruntime=10\ntime_based", {"duration": "10000000000ns"}),
+        ("rw=read\nruntime=1m\nramp_time=5\ntime_based", {"warm_up": "5000000000ns"}),
+        ("rw=read\nnumber_ios=7\nsize=1g", {"requests": 7}),
+        ("rw=read\nsize=1g\nio_size=2g\nbs=1m", {"requests": 2048}),
+        ("rw=read\nsize=1g\niodepth=32", {"pacing": {"policy": "closed", "depth": 32}}),
+        ("rw=read\nsize=1g\nrate_iops=500", {"pacing": {"policy": "open"}}),
+        ("rw=read\nsize=1g\nthinktime=200", {"pacing": {"policy": "think"}}),
+    ],
+)
+def test_how_long_and_when(job, options, expected):
+    workload = only(job(f"[a]\n{options}\n"))
+    assert {key: workload[key] for key in expected} == expected
+
+
+def test_rates_and_thinking_are_arrivals(job):
+    def arrivals(options):
+        return only(job(f"[a]\nrw=read\nsize=1g\nbs=4k\n{options}\n"))["source"]["arrivals"]
+
+    assert arrivals("rate_iops=500") == {"policy": "constant", "iops": 500.0}
+    assert arrivals("rate_iops=500\nrate_process=poisson")["policy"] == "poisson"
+    assert arrivals("rate=4m")["iops"] == 1024.0
+    assert arrivals("thinktime=200")["iops"] == 5000.0
+    assert arrivals("thinktime=2ms")["iops"] == 500.0
+
+
+def test_a_range_of_sizes(job):
+    sizes = only(job("[a]\nrw=randread\nsize=1g\nbsrange=4k-16k\n"))["source"]["block_sizes"]
+    assert sizes == ["4096B", "8192B", "12288B", "16384B"]
+    imported = read_fio(job("[a]\nrw=randread\nsize=1g\nbsrange=4k-1m\n"))
+    sizes = imported.table["workload"]["source"]["block_sizes"]
+    assert (len(sizes), sizes[-1]) == (64, "1048576B")
+    assert any("every 4th is taken" in note for note in imported.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rw=read\n", "job.fio:1: rw stands before the first [job]"),
+        ("[global]\nrw=read\n", "job.fio: no job in it"),
+        ("[a]\nrw=raed\nsize=1g\n", "job.fio:2: rw: 'raed' is not one of read, write"),
+        ("[a]\nrw=read\n", "job.fio:1: size: missing"),
+        ("[a]\nrw=read\nsize=50%\n", "job.fio:3: size: '50%' is not a size; a share"),
+        ("[a]\nrw=read\nsize=1x\n", "job.fio:3: size: '1x' is not a size"),
+        ("[a]\nrw=read\nsize=1g\niodepth=0\n", "job.fio:4: iodepth: a queue depth"),
+        ("[a]\nrw=read\nsize=${SIZE}\n", "job.fio:3: size: ${SIZE} has a variable"),
+        ("[a]\ninclude other.fio\n", "job.fio:2: include other.fio"),
+        ("[a]\nrw=read\nruntime=soon\n", "job.fio:3: runtime: 'soon' is not a time"),
+        ("[a\n", "job.fio:1: '[a' is not the name of a job"),
+    ],
+)
+def test_what_is_wrong_has_its_line(job, text, expected):
+    with pytest.raises(InputError) as refusal:
+        read_fio(job(text))
+    assert expected in str(refusal.value)

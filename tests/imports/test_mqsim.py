@@ -1,0 +1,133 @@
+"""MQSim's pair of files becomes an experiment."""
+
+import pytest
+from flashkeel import Experiment, InputError
+from flashkeel.imports import read_mqsim
+
+CONFIG = """\
+<?xml version="1.0" encoding="us-ascii"?>
+<Execution_Parameter_Set>
+  <Host_Parameter_Set>
+    <PCIe_Lane_Bandwidth>1.0</PCIe_Lane_Bandwidth> <PCIe_Lane_Count>4</PCIe_Lane_Count>
+  </Host_Parameter_Set>
+  <Device_Parameter_Set>
+    <Seed>321</Seed> <Enabled_Preconditioning>true</Enabled_Preconditioning>
+    <HostInterface_Type>NVME</HostInterface_Type> <IO_Queue_Depth>1024</IO_Queue_Depth>
+    <Data_Cache_Capacity>1048576</Data_Cache_Capacity> <CMT_Capacity>2097152</CMT_Capacity>
+    <Overprovisioning_Ratio>0.2</Overprovisioning_Ratio>
+    <GC_Exec_Threshold>0.05</GC_Exec_Threshold>
+    <GC_Block_Selection_Policy>RGA</GC_Block_Selection_Policy>
+    <Flash_Channel_Count>2</Flash_Channel_Count> <Flash_Channel_Width>1</Flash_Channel_Width>
+    <Channel_Transfer_Rate>333</Channel_Transfer_Rate> <Chip_No_Per_Channel>2</Chip_No_Per_Channel>
+    <Flash_Parameter_Set>
+      <Flash_Technology>MLC</Flash_Technology>
+      <CMD_Suspension_Support>ERASE</CMD_Suspension_Support>
+      <Page_Read_Latency_LSB>75000</Page_Read_Latency_LSB>
+      <Page_Read_Latency_CSB>75000</Page_Read_Latency_CSB>
+      <Page_Read_Latency_MSB>75000</Page_Read_Latency_MSB>
+      <Page_Program_Latency_LSB>500000</Page_Program_Latency_LSB>
+      <Page_Program_Latency_CSB>600000</Page_Program_Latency_CSB>
+      <Page_Program_Latency_MSB>900000</Page_Program_Latency_MSB>
+      <Block_Erase_Latency>3800000</Block_Erase_Latency>
+      <Die_No_Per_Chip>2</Die_No_Per_Chip> <Plane_No_Per_Die>2</Plane_No_Per_Die>
+      <Block_No_Per_Plane>64</Block_No_Per_Plane> <Page_No_Per_Block>64</Page_No_Per_Block>
+      <Page_Capacity>8192</Page_Capacity> <Page_Metadat_Capacity>448</Page_Metadat_Capacity>
+    </Flash_Parameter_Set>
+  </Device_Parameter_Set>
+</Execution_Parameter_Set>
+"""
+
+SYNTHETIC = """\
+<IO_Flow_Parameter_Set_Synthetic>
+  <Priority_Class>HIGH</Priority_Class> <Working_Set_Percentage>50</Working_Set_Percentage>
+  <Synthetic_Generator_Type>QUEUE_DEPTH</Synthetic_Generator_Type>
+  <Read_Percentage>30</Read_Percentage>
+  <Address_Distribution>UNIFORM_RANDOM</Address_Distribution>
+  <Request_Size_Distribution>FIXED</Request_Size_Distribution>
+  <Average_Request_Size>8</Average_Request_Size>
+  <Average_No_of_Reqs_in_Queue>16</Average_No_of_Reqs_in_Queue>
+  <Stop_Time>1000000000</Stop_Time> <Total_Requests_To_Generate>0</Total_Requests_To_Generate>
+</IO_Flow_Parameter_Set_Synthetic>
+"""
+
+TRACE = """\
+<IO_Flow_Parameter_Set_Trace_Based>
+  <File_Path>traces\\tpcc-small.trace</File_Path> <Relay_Count>2</Relay_Count>
+  <Time_Unit>NANOSECOND</Time_Unit>
+</IO_Flow_Parameter_Set_Trace_Based>
+"""
+
+
+@pytest.fixture
+def pair(tmp_path):
+    def write(*scenarios, config=CONFIG):
+        inner = "".join(f"<IO_Scenario>{flows}</IO_Scenario>" for flows in scenarios)
+        files = {
+            "ssdconfig.xml": config,
+            "workload.xml": f"<MQSim_IO_Scenarios>{inner}</MQSim_IO_Scenarios>",
+        }
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        return tmp_path / "ssdconfig.xml", tmp_path / "workload.xml"
+
+    return write
+
+
+def test_the_drive(pair):
+    imported = read_mqsim(*pair(SYNTHETIC))
+    device = imported.table["device"]
+    assert device["geometry"] == {
+        "channels": 2,
+        "chips_per_channel": 4,
+        "planes_per_chip": 2,
+        "blocks_per_plane": 64,
+        "pages_per_block": 64,
+        "page_size": "8192B",
+    }
+    assert device["timing"] == {
+        "read": ["75000ns"],
+        "program": ["500000ns", "900000ns"],
+        "erase": "3800000ns",
+        "channel_rate": "333MB/s",
+    }
+    # 512 MiB and a fifth of it spare.
+    assert device["logical_capacity"] == f"{409 << 20}B"
+    assert (device["host_link"], device["gc"]["victim"]) == ("4000MB/s", "d-choices")
+    assert imported.table["seed"] == 321
+    assert "Page_Metadat_Capacity has no equal, and is left out" in imported.notes
+    assert "Priority_Class of a flow has no equal, and is left out" in imported.notes
+
+
+def test_what_is_made_is_an_experiment(pair):
+    imported = read_mqsim(*pair(SYNTHETIC + SYNTHETIC))
+    plans = Experiment(imported.to_toml(), "imported.toml").plans()
+    tenants = plans[0]["config"]["stack"]["tenants"]
+    assert [it["name"] for it in tenants] == ["flow-1", "flow-2"]
+    assert tenants[0]["workload"]["pacing"] == {"policy": "closed", "depth": 16}
+
+
+def test_a_trace_and_a_scenario(pair):
+    files = pair(SYNTHETIC, TRACE)
+    first, second = read_mqsim(*files), read_mqsim(*files, 2)
+    assert "scenario 1 of 2; --scenario chooses another" in first.notes
+    source = second.table["workload"]["source"]
+    assert (source["path"], source["repeat"]) == ("traces/tpcc-small.trace", 2)
+    with pytest.raises(InputError, match="no scenario 3; it has 2"):
+        read_mqsim(*files, 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("<Flash_Channel_Count>2<", "<Flash_Channel_Count>two<", "Flash_Channel_Count: 'two'"),
+        ("<Flash_Channel_Count>2</Flash_Channel_Count>", "", "has no Flash_Channel_Count"),
+        ("MLC", "XLC", "Flash_Technology XLC is not one of SLC, MLC, TLC"),
+        ("</Execution_Parameter_Set>", "", "not XML"),
+        ("Execution_Parameter_Set>", "Other>", "begins with <Other>"),
+        ("<?xml", "<!DOCTYPE x [<!ENTITY a 'b'>]><?xml", "entities are not read"),
+    ],
+)
+def test_what_is_wrong_is_named(pair, old, new, expected):
+    config = CONFIG.replace(old, new)
+    with pytest.raises(InputError, match=expected):
+        read_mqsim(*pair(SYNTHETIC, config=config))

@@ -62,8 +62,8 @@ def test_a_run_takes_a_trace_from_standard_input(shell, replay):
 
 
 def test_only_one_run_can_have_standard_input(shell, replay):
-    for arguments in [(replay("one", "two"),), (replay("one"), "--seeds", "2")]:
-        outcome = shell("run", *arguments, stdin=MSR)
+    for names, options in [(("one", "two"), ()), (("one",), ("--seeds", "2"))]:
+        outcome = shell("run", replay(*names), *options, stdin=MSR)
         assert outcome.status == 2
         assert "standard input can be read only once, and 2 runs read it" in outcome.err
 
@@ -113,10 +113,8 @@ def test_parquet_of_other_columns_is_refused(cli, tmp_path):
 
 def test_parts_and_speeds(cli, msr, tmp_path):
     out = tmp_path / "out.log"
-    assert (
-        cli("trace", "slice", msr, out, "--from", "1ms", "--to-time", "2ms", "--to", "fio").status
-        == 0
-    )
+    window = ("--from", "1ms", "--until", "2ms")
+    assert cli("trace", "slice", msr, out, *window, "--to", "fio").status == 0
     assert out.read_text().splitlines()[3:] == ["0 flashkeel write 8192 8192"]
     assert cli("trace", "scale", msr, out, "--intensity", "0.5", "--to", "fio").status == 0
     assert [line.split()[0] for line in out.read_text().splitlines()[3:]] == ["0", "2000", "6000"]

@@ -74,7 +74,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         return Err(refuse(format!("the format `columns` needs a description of them, {example}")));
     };
     let table = describe(text, options.time_unit, input.head()).map_err(refuse)?;
-    Ok(TableReader::new(input, table, Vec::new()))
+    Ok(TableReader::boxed(input, table, Vec::new()))
 }
 
 /// The values of a description, each at most once.

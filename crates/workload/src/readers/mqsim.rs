@@ -64,5 +64,5 @@ pub(super) fn open(
 ) -> Result<Box<dyn Reader>, WorkloadError> {
     options.refuse_action(format)?;
     let tick_ns = options.tick_ns(default_tick_ns)?;
-    Ok(TableReader::new(input, Table { tick_ns, ..TABLE }, notes))
+    Ok(TableReader::boxed(input, Table { tick_ns, ..TABLE }, notes))
 }

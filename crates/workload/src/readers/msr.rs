@@ -40,7 +40,7 @@ pub(super) const FORMAT: Format = Format {
     matches,
     open: |input, options| {
         options.refuse_action(FORMAT.name)?;
-        Ok(TableReader::new(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
+        Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
     },
 };
 

@@ -37,6 +37,6 @@ pub(super) const FORMAT: Format = Format {
     },
     open: |input, options| {
         options.refuse_action(FORMAT.name)?;
-        Ok(TableReader::new(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
+        Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
     },
 };

@@ -32,6 +32,6 @@ pub(super) const FORMAT: Format = Format {
     matches: |_, head| TABLE.matches(head),
     open: |input, options| {
         options.refuse_action(FORMAT.name)?;
-        Ok(TableReader::new(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
+        Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
     },
 };

@@ -226,7 +226,7 @@ pub(super) struct TableReader {
 }
 
 impl TableReader {
-    pub(super) fn new(input: Input, table: Table, notes: Vec<String>) -> Box<dyn Reader> {
+    pub(super) fn boxed(input: Input, table: Table, notes: Vec<String>) -> Box<dyn Reader> {
         let file = input.file.clone();
         Box::new(TableReader { file, input, table, devices: Devices::default(), name: Vec::new(), notes })
     }

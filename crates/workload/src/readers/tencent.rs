@@ -37,6 +37,6 @@ pub(super) const FORMAT: Format = Format {
         let tick_ns = options.tick_ns(TICK_NS)?;
         let note = "the times of a Tencent trace are whole seconds: all requests of a second arrive at its beginning";
         let notes = if tick_ns == TICK_NS { vec![note.to_owned()] } else { Vec::new() };
-        Ok(TableReader::new(input, Table { tick_ns, ..TABLE }, notes))
+        Ok(TableReader::boxed(input, Table { tick_ns, ..TABLE }, notes))
     },
 };

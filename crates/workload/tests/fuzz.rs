@@ -63,8 +63,10 @@ fn corpus() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Ways to pack a trace.
-const PACKINGS: [fn(&[u8]) -> Vec<u8>; 8] = [
+/// A way to pack a trace.
+type Pack = fn(&[u8]) -> Vec<u8>;
+
+const PACKINGS: [Pack; 8] = [
     <[u8]>::to_vec,
     gzip,
     zstd,

@@ -15,7 +15,8 @@ pub(super) const WRITER: Writer = Writer {
         let operation = match arrival.operation {
             Operation::Read => 'R',
             Operation::Write => 'W',
-            Operation::Trim | Operation::Flush => 'T',
+            Operation::Trim => 'T',
+            Operation::Flush | Operation::WriteZeroes => unreachable!("not among the operations above"),
         };
         let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
         writeln!(out, "{ticks},{operation},{offset},{bytes}")

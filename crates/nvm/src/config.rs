@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::latency::{Latency, LatencyConfig};
 
 /// The request that latencies are given for.
-const UNIT_BYTES: u64 = 4096;
+pub(crate) const UNIT_BYTES: u64 = 4096;
 /// Its sectors.
 pub(crate) const UNIT_SECTORS: u32 = (UNIT_BYTES / SECTOR_BYTES) as u32;
 

@@ -3,18 +3,20 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Request, RequestId,
-    Status, Stream, Submit, Time, Wake,
+    Arena, Cause, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Request, Status, Stream,
+    Submit, Time, Wake,
 };
 use serde::Serialize;
 
 use crate::config::{Layout, UNIT_SECTORS};
+use crate::memory::Memory;
 
 /// One NVM device.
 ///
 /// A request waits for a free unit, is worked on for a latency by chance, and
-/// then moves its data, one request after the other. Trims and flushes have
-/// nothing to do: what is acknowledged is durable.
+/// then moves its data, one request after the other. Filling a range with
+/// zeros takes the latency of a write and moves nothing. Trims and flushes take
+/// no time: what is acknowledged is durable.
 #[derive(Clone)]
 pub struct Nvm {
     layout: Layout,
@@ -29,14 +31,14 @@ pub struct Nvm {
     bytes_read: u64,
     bytes_written: u64,
     completed: Vec<Completion>,
+    /// What the device holds, where its data is real.
+    memory: Option<Memory>,
 }
 
 /// A request inside.
 #[derive(Clone, Copy)]
 struct Slot {
-    id: RequestId,
-    operation: Operation,
-    bytes: u64,
+    request: Request,
     /// The time up to which the ledger says who owned it.
     mark: Time,
     ledger: Ledger,
@@ -69,7 +71,14 @@ impl Nvm {
             bytes_read: 0,
             bytes_written: 0,
             completed: Vec::new(),
+            memory: None,
         }
+    }
+
+    /// From now on the device holds bytes: zeros, until others are written. For
+    /// tests and servers; it costs memory and time.
+    pub fn keep_data(&mut self) {
+        self.memory = Some(Memory::default());
     }
 
     /// Capacity in 512-byte sectors.
@@ -102,7 +111,7 @@ impl Nvm {
         let slot = &mut self.slots[index as usize];
         slot.ledger.charge_between(Cause::BehindNvm, slot.mark, now);
         slot.mark = now;
-        let latency = match slot.operation {
+        let latency = match slot.request.operation {
             Operation::Read => self.layout.read_latency.draw(&mut self.random),
             _ => self.layout.write_latency.draw(&mut self.random),
         };
@@ -114,13 +123,13 @@ impl Nvm {
         let slot = &mut self.slots[index as usize];
         slot.is_moving = true;
         slot.ledger.charge_between(Cause::Nvm, slot.mark, now);
-        let rate = match slot.operation {
+        let rate = match slot.request.operation {
             Operation::Read => self.layout.bandwidth.read,
             _ => self.layout.bandwidth.write,
         };
         slot.mark = self.moved_until.max(now);
         slot.ledger.charge_between(Cause::BehindNvm, now, slot.mark);
-        self.moved_until = slot.mark + rate.time_for(slot.bytes);
+        self.moved_until = slot.mark + rate.time_for(moved_bytes(&slot.request));
         self.events.push(self.moved_until, index);
         self.busy_units -= 1;
         if let Some(next) = self.waiting.pop_front() {
@@ -128,17 +137,25 @@ impl Nvm {
         }
     }
 
-    fn complete(&mut self, now: Time, index: u32) {
+    fn complete(&mut self, now: Time, index: u32, data: &mut Arena) {
         let slot = &mut self.slots[index as usize];
         slot.ledger.charge_between(Cause::Nvm, slot.mark, now);
-        let Slot { id, operation, bytes, ledger, .. } = *slot;
-        match operation {
-            Operation::Read => self.bytes_read += bytes,
-            _ => self.bytes_written += bytes,
+        let Slot { request, ledger, .. } = *slot;
+        match request.operation {
+            Operation::Read => self.bytes_read += request.bytes(),
+            _ => self.bytes_written += request.bytes(),
+        }
+        if let Some(memory) = &mut self.memory {
+            memory.serve(&request, data);
         }
         self.free.push(index);
-        self.completed.push(Completion { id, time: now, status: Status::Ok, ledger });
+        self.completed.push(Completion { id: request.id, time: now, status: Status::Ok, ledger });
     }
+}
+
+/// Bytes that cross the interface for a request.
+fn moved_bytes(request: &Request) -> u64 {
+    if request.operation == Operation::WriteZeroes { 0 } else { request.bytes() }
 }
 
 impl Leaf for Nvm {
@@ -151,7 +168,7 @@ impl Leaf for Nvm {
         }
     }
 
-    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
         if self.requests() == self.layout.queue_depth {
             return Submit::Busy;
         }
@@ -159,18 +176,14 @@ impl Leaf for Nvm {
             return Submit::Refused(Status::Invalid);
         }
         if matches!(request.operation, Operation::Trim | Operation::Flush) {
+            if let Some(memory) = &mut self.memory {
+                memory.serve(request, data);
+            }
             let done = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };
             self.completed.push(done);
             return Submit::Accepted;
         }
-        let slot = Slot {
-            id: request.id,
-            operation: request.operation,
-            bytes: request.bytes(),
-            mark: now,
-            ledger: Ledger::ZERO,
-            is_moving: false,
-        };
+        let slot = Slot { request: *request, mark: now, ledger: Ledger::ZERO, is_moving: false };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;
@@ -194,10 +207,10 @@ impl Leaf for Nvm {
         ready.or_else(|| self.events.next_time()).into()
     }
 
-    fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some((time, index)) = self.events.pop_due(now) {
             if self.slots[index as usize].is_moving {
-                self.complete(time, index);
+                self.complete(time, index, data);
             } else {
                 self.move_data(time, index);
             }

@@ -4,6 +4,7 @@
 mod config;
 mod device;
 mod latency;
+mod memory;
 mod presets;
 
 pub use config::{Bandwidth, Endurance, Layout, NvmConfig};

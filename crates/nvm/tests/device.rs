@@ -154,3 +154,36 @@ fn impossible_devices_are_refused_by_key() {
         assert!(message.starts_with(expected), "{message}");
     }
 }
+
+#[test]
+fn what_is_written_is_read_sector_by_sector() {
+    let mut nvm = device(&steady(7));
+    nvm.keep_data();
+    let mut data = Arena::new();
+    let mut next = 0;
+    let mut run = |operation, lba, sectors, fill: u8, data: &mut Arena| {
+        let payload = data.take(sectors);
+        data.write(payload, sectors).expect("a buffer").fill(fill);
+        let request = Request::new(RequestId(next), operation, Lba(lba), sectors);
+        next += 1;
+        let now = Time(next * 1_000_000);
+        assert_eq!(nvm.submit(now, &Request { payload, ..request }, data), Submit::Accepted);
+        let mut done = Vec::new();
+        nvm.advance(Time(now.0 + 999_999), data, &mut done);
+        assert_eq!((done.len(), done[0].status), (1, Status::Ok));
+        let sectors = data.read(payload, sectors).expect("a buffer").chunks(512);
+        let found = sectors.map(|sector| (sector.iter().all(|&byte| byte == sector[0])).then_some(sector[0]));
+        let found: Vec<u8> = found.map(|byte| byte.expect("a sector is of one write")).collect();
+        data.give_back(payload);
+        (found, done[0].ledger.total())
+    };
+    let write = run(Operation::Write, 5, 12, 7, &mut data).1;
+    run(Operation::Write, 9, 1, 8, &mut data);
+    let expected = [0, 7, 7, 7, 7, 8, 7, 7, 7, 7, 7, 7, 7, 0];
+    assert_eq!(run(Operation::Read, 4, 14, 0xA5, &mut data).0, expected);
+    let zeroes = run(Operation::WriteZeroes, 6, 2, 9, &mut data).1;
+    run(Operation::Trim, 15, 2, 9, &mut data);
+    let expected = [0, 7, 0, 0, 7, 8, 7, 7, 7, 7, 7, 0, 0, 0];
+    assert_eq!(run(Operation::Read, 4, 14, 0xA5, &mut data).0, expected);
+    assert!(zeroes < write, "zeros do not cross the interface");
+}

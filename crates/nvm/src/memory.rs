@@ -1,0 +1,49 @@
+//! What the device holds, where its data is real.
+
+use std::collections::BTreeMap;
+
+use flashkeel_engine::{Arena, Operation, Request, SECTOR_BYTES};
+
+use crate::config::{UNIT_BYTES, UNIT_SECTORS};
+
+/// The bytes of the device, page by page; zeros where there is no page.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    pages: BTreeMap<u64, Box<[u8; UNIT_BYTES as usize]>>,
+}
+
+impl Memory {
+    /// Does what a request asks, of its bytes.
+    pub fn serve(&mut self, request: &Request, data: &mut Arena) {
+        for sector in 0..request.sectors {
+            self.serve_sector(request, sector, data);
+        }
+    }
+
+    /// Does what a request asks of one of its sectors.
+    fn serve_sector(&mut self, request: &Request, sector: u32, data: &mut Arena) {
+        let lba = request.lba.0 + u64::from(sector);
+        let (page, within) = (lba / u64::from(UNIT_SECTORS), lba % u64::from(UNIT_SECTORS));
+        let within = (within * SECTOR_BYTES) as usize..((within + 1) * SECTOR_BYTES) as usize;
+        let payload = request.payload.skip(sector);
+        match request.operation {
+            Operation::Read => {
+                let Some(place) = data.write(payload, 1) else { return };
+                match self.pages.get(&page) {
+                    Some(page) => place.copy_from_slice(&page[within]),
+                    None => place.fill(0),
+                }
+            }
+            Operation::Write if request.payload.is_some() => {
+                let page = self.pages.entry(page).or_insert_with(|| Box::new([0; UNIT_BYTES as usize]));
+                page[within].copy_from_slice(data.read(payload, 1).expect("the bytes of a write"));
+            }
+            Operation::Write | Operation::Trim | Operation::WriteZeroes => {
+                if let Some(page) = self.pages.get_mut(&page) {
+                    page[within].fill(0);
+                }
+            }
+            Operation::Flush => {}
+        }
+    }
+}

@@ -19,6 +19,9 @@ pub struct Counters {
     /// 4 KiB pages the host trimmed.
     #[serde(skip)]
     pub host_pages_trimmed: u64,
+    /// 4 KiB pages the host had filled with zeros.
+    #[serde(skip)]
+    pub host_pages_zeroed: u64,
     /// Pages read without flash: never written.
     pub unmapped_pages_read: u64,
     /// Pages read from the write buffer.
@@ -109,6 +112,7 @@ impl Counters {
             host_bytes_written: self.host_pages_written * crate::address::LOGICAL_PAGE_BYTES,
             host_bytes_read: self.host_pages_read * crate::address::LOGICAL_PAGE_BYTES,
             host_bytes_trimmed: self.host_pages_trimmed * crate::address::LOGICAL_PAGE_BYTES,
+            host_bytes_zeroed: self.host_pages_zeroed * crate::address::LOGICAL_PAGE_BYTES,
             flash_operations: Purpose::ALL.iter().map(|&p| (p.label(), self.operations(p))).collect(),
             counters: self.clone(),
         }
@@ -131,6 +135,8 @@ pub struct Report {
     pub host_bytes_read: u64,
     /// Bytes the host trimmed, in whole 4 KiB pages.
     pub host_bytes_trimmed: u64,
+    /// Bytes the host had filled with zeros, in whole 4 KiB pages.
+    pub host_bytes_zeroed: u64,
     /// Flash operations by purpose.
     pub flash_operations: std::collections::BTreeMap<&'static str, u64>,
     /// What has no other unit.

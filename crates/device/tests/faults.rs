@@ -4,13 +4,14 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use flashkeel_device::{
     Activity, DeviceConfig, Fault, InvocationConfig, MapCacheSize, MovementConfig, Pattern, ReadPathConfig,
     RotationConfig, SchedulerConfig, Ssd,
 };
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Arena, Completion, Leaf, Operation, RequestId, Status, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Completion, Leaf, Operation, Payload, Request, Status, Stream, Submit, Time};
 use proptest::prelude::*;
 use serde_json::json;
 use support::{policy, ready, request};
@@ -20,15 +21,25 @@ const PAGE: usize = 4096;
 /// A device whose pages hold bytes, beside the bytes that they should hold.
 struct Pair {
     ssd: Ssd,
+    data: Arena,
     /// The version of each page; 0 where it was never written, or trimmed.
     versions: Vec<u64>,
-    /// Requests inside: operation, first page, number, and the versions read.
-    flying: BTreeMap<u64, (Operation, u64, u32, Vec<u64>)>,
+    /// Requests inside.
+    flying: BTreeMap<u64, Flying>,
     now: Time,
     next: u64,
     checked: u64,
     /// Reads that ended in an error, where that is allowed.
     lost: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Flying {
+    operation: Operation,
+    pages: Range<u64>,
+    payload: Payload,
+    /// The versions that a read should find.
+    versions: Vec<u64>,
 }
 
 /// The bytes of a version of a page.
@@ -44,38 +55,53 @@ impl Pair {
     fn new(config: &DeviceConfig) -> Pair {
         let mut ssd = ready(config, 3);
         ssd.keep_data();
-        let versions = vec![0; (config.logical_capacity.0 / 4096) as usize];
-        Pair { ssd, versions, flying: BTreeMap::new(), now: Time::ZERO, next: 0, checked: 0, lost: None }
+        Pair {
+            ssd,
+            data: Arena::new(),
+            versions: vec![0; (config.logical_capacity.0 / 4096) as usize],
+            flying: BTreeMap::new(),
+            now: Time::ZERO,
+            next: 0,
+            checked: 0,
+            lost: None,
+        }
     }
 
-    fn submit(&mut self, operation: Operation, page: u64, pages: u32) {
+    fn submit(&mut self, operation: Operation, page: u64, count: u32) {
         // No host has two requests for a page in flight of which one changes it.
-        let range = page..page + u64::from(pages);
-        let overlaps = |other: &(Operation, u64, u32, Vec<u64>)| {
-            (other.0 != Operation::Read || operation != Operation::Read)
-                && other.1 < range.end
-                && range.start < other.1 + u64::from(other.2)
+        let pages = page..page + u64::from(count);
+        let overlaps = |other: &Flying| {
+            (other.operation != Operation::Read || operation != Operation::Read)
+                && other.pages.start < pages.end
+                && pages.start < other.pages.end
         };
         while self.flying.values().any(overlaps) {
             self.progress();
         }
         let id = self.next;
         self.next += 1;
-        let range = range.start as usize..range.end as usize;
+        let range = pages.start as usize..pages.end as usize;
+        let mut payload = Payload::NONE;
         match operation {
             Operation::Write => {
                 self.versions[range.clone()].fill(id + 1);
-                let data = range.clone().flat_map(|page| bytes(page as u64, id + 1)).collect();
-                self.ssd.give(RequestId(id), data);
+                payload = self.data.take(count * 8);
+                let places = self.data.write(payload, count * 8).expect("a buffer").chunks_exact_mut(PAGE);
+                pages
+                    .clone()
+                    .zip(places)
+                    .for_each(|(page, place)| place.copy_from_slice(&bytes(page, id + 1)));
             }
             Operation::Trim | Operation::WriteZeroes => self.versions[range.clone()].fill(0),
-            Operation::Read | Operation::Flush => {}
+            Operation::Read => {
+                payload = self.data.take(count * 8);
+                self.data.write(payload, count * 8).expect("a buffer").fill(0xA5);
+            }
+            Operation::Flush => {}
         }
-        self.flying.insert(id, (operation, page, pages, self.versions[range].to_vec()));
-        assert_eq!(
-            self.ssd.submit(self.now, &request(id, operation, page, pages), &mut Arena::new()),
-            Submit::Accepted
-        );
+        self.flying.insert(id, Flying { operation, pages, payload, versions: self.versions[range].to_vec() });
+        let request = Request { payload, ..request(id, operation, page, count) };
+        assert_eq!(self.ssd.submit(self.now, &request, &mut self.data), Submit::Accepted);
     }
 
     fn progress(&mut self) {
@@ -87,26 +113,26 @@ impl Pair {
 
     fn advance(&mut self, to: Time) {
         let mut done: Vec<Completion> = Vec::new();
-        self.ssd.advance(to, &mut Arena::new(), &mut done);
+        self.ssd.advance(to, &mut self.data, &mut done);
         self.now = to;
         for completion in done {
-            let (operation, page, _, versions) =
+            let Flying { operation, pages, payload, versions } =
                 self.flying.remove(&completion.id.0).expect("a request completes exactly once");
-            if let (Some(lost), Operation::Read, Status::Lost) =
-                (&mut self.lost, operation, completion.status)
-            {
-                *lost += 1;
-                self.ssd.take(completion.id);
-                continue;
+            match (&mut self.lost, completion.status) {
+                (Some(lost), Status::Lost) if operation == Operation::Read => *lost += 1,
+                (_, status) => assert_eq!(status, Status::Ok),
             }
-            assert_eq!(completion.status, Status::Ok);
-            let read = self.ssd.take(completion.id);
-            if operation == Operation::Read {
-                let expected: Vec<u8> =
-                    versions.iter().zip(page..).flat_map(|(&version, page)| bytes(page, version)).collect();
-                assert!(read == Some(expected), "pages {page} to {}", page + versions.len() as u64);
+            if operation == Operation::Read && completion.status == Status::Ok {
+                let expected: Vec<u8> = versions
+                    .iter()
+                    .zip(pages.clone())
+                    .flat_map(|(&version, page)| bytes(page, version))
+                    .collect();
+                let read = self.data.read(payload, versions.len() as u32 * 8);
+                assert!(read == Some(&expected[..]), "pages {pages:?}");
                 self.checked += 1;
             }
+            self.data.give_back(payload);
         }
     }
 
@@ -172,7 +198,8 @@ fn random_steps(pair: &mut Pair, random: &mut Stream, steps: u64) {
         let operation = match random.below(16) {
             0 => Operation::Flush,
             1 => Operation::Trim,
-            2..=8 => Operation::Read,
+            2 => Operation::WriteZeroes,
+            3..=8 => Operation::Read,
             _ => Operation::Write,
         };
         let page = random.below(pair.versions.len() as u64 - 10);

@@ -31,6 +31,7 @@ impl Ssd {
                 let buffered = !trimmed && partition.ftl.map.home(local) != crate::address::Home::UNMAPPED;
                 self.machine.counters.buffered_pages_read += u64::from(buffered);
                 self.machine.counters.unmapped_pages_read += u64::from(!buffered);
+                self.serve_from_memory(index, part, local);
                 self.requests[index].next += 1;
                 continue;
             };
@@ -84,10 +85,12 @@ impl Ssd {
         request.next = next;
         request.outstanding += 1;
         request.pass(now, Cause::Controller);
-        if self.may_rebuild && self.rebuild(now, index, part, lpn.0..lpn.0 + u32::from(slots), ppn) {
+        let pages = lpn.0..lpn.0 + u32::from(slots);
+        if self.may_rebuild && self.rebuild(now, index, part, pages.clone(), ppn) {
             return;
         }
-        self.issue_read(now, index, part, Activity::Host.read(), page, slots);
+        let id = self.issue_read(now, index, part, Activity::Host.read(), page, slots);
+        self.note_read(id, index, part, pages, false);
     }
 
     /// Queues one flash read for a request.
@@ -100,7 +103,7 @@ impl Ssd {
         purpose: Purpose,
         page: u32,
         slots: u16,
-    ) {
+    ) -> OperationId {
         let ftl = &mut self.partitions[part].ftl;
         ftl.begin_read(page);
         let operations = &mut self.machine.dispatcher.operations;
@@ -112,10 +115,12 @@ impl Ssd {
         operation.slots = slots;
         operation.owner = index;
         self.machine.enqueue(now, id);
+        id
     }
 
     /// A flash read of the host is done.
     pub(crate) fn host_read_done(&mut self, now: Time, id: OperationId, operation: &Operation) {
+        self.serve_read(id, operation.owner, operation.partition as usize);
         self.partitions[operation.partition as usize].ftl.read_done(now, operation, &mut self.machine);
         let request = &mut self.requests[operation.owner];
         request.outstanding -= 1;

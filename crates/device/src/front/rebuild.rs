@@ -47,7 +47,12 @@ impl Ssd {
             let outstanding = &mut self.requests[index].outstanding;
             *outstanding = *outstanding + reads.len() as u32 - 1;
             for &page in &reads {
-                self.issue_read(now, index, part, Activity::Rebuild.read(), page, pages.len() as u16);
+                let slots = pages.len() as u16;
+                let id = self.issue_read(now, index, part, Activity::Rebuild.read(), page, slots);
+                self.note_read(id, index, part, pages.clone(), true);
+            }
+            if reads.is_empty() {
+                self.serve_rebuilt(index, part, pages.clone());
             }
             self.note_rebuilt(index, part, pages);
         }
@@ -121,7 +126,6 @@ impl Ssd {
     fn note_rebuilt(&mut self, index: u32, part: usize, pages: Range<u32>) {
         if let Some(stripes) = self.partitions[part].ftl.static_stripes {
             self.requests[index].rebuilt = Some((part as u16, stripes.stripe_of(Lpn(pages.start))));
-            pages.for_each(|page| self.note_rebuilt_page(index, part, Lpn(page)));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Requests inside the device.
 
-use flashkeel_engine::{Cause, Ledger, Operation, Request, RequestId, Time};
+use flashkeel_engine::{Cause, Ledger, Operation, Payload, Request, RequestId, Time};
 
 use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, NONE};
 
@@ -9,6 +9,7 @@ use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, NONE};
 pub(crate) struct RequestState {
     pub id: RequestId,
     pub operation: Operation,
+    pub payload: Payload,
     pub submitted: Time,
     /// The range of logical pages of the device, and the next to work on.
     pub first: u64,
@@ -69,6 +70,7 @@ impl Requests {
         let state = RequestState {
             id: request.id,
             operation: request.operation,
+            payload: request.payload,
             submitted: now,
             first,
             next: first,

@@ -193,6 +193,15 @@ impl Ftl {
         }
     }
 
+    /// What a read of `lpn` at `ppn` brings, or the reads that rebuild it;
+    /// `None` if it is lost for good.
+    pub fn read_page(&self, lpn: Lpn, ppn: Ppn, is_rebuilt: bool) -> Option<Page> {
+        let rebuilt = if is_rebuilt { self.rebuilt(lpn) } else { None };
+        // What has been lost, or may have been erased, on the way is found elsewhere.
+        let has_moved = self.is_lost(ppn) || (is_rebuilt && self.static_stripes.is_some());
+        rebuilt.or_else(|| if has_moved { self.content(lpn) } else { Some(self.flash_page(ppn)) })
+    }
+
     fn flash_page(&self, ppn: Ppn) -> Page {
         let pages = self.pages.as_ref().expect("data is kept");
         pages.flash.get(ppn.0 as usize).and_then(Option::as_deref).copied().unwrap_or([0; _])

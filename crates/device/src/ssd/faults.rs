@@ -1,24 +1,9 @@
-//! Real data: bytes given with writes and taken with reads, and flash that
-//! fails under them.
+//! Flash that fails, and how reads of what it held end.
 
-use std::collections::BTreeMap;
-
-use flashkeel_engine::{Operation, RequestId, Status, Time};
+use flashkeel_engine::{Operation, Status, Time};
 
 use super::Ssd;
-use crate::address::{LOGICAL_PAGE_BYTES, Lpn};
-use crate::ftl::{Page, Pages, Part};
-
-const PAGE_BYTES: usize = LOGICAL_PAGE_BYTES as usize;
-
-/// The bytes of requests inside the device.
-#[derive(Clone, Default)]
-pub(crate) struct Payloads {
-    /// Of writes, given before they are submitted; of reads, not taken yet.
-    of: BTreeMap<u64, Vec<u8>>,
-    /// Pages of requests that were rebuilt from the rest of their stripe.
-    rebuilt: BTreeMap<u64, Vec<(usize, Lpn)>>,
-}
+use crate::ftl::Part;
 
 /// What fails, in chips of the device (channel by channel), blocks of the chip
 /// and flash pages of the block. What it held is lost, and what is written
@@ -48,25 +33,6 @@ pub enum Fault {
 }
 
 impl Ssd {
-    /// From now on pages hold bytes: zeros, until others are given. For tests
-    /// and servers; it costs memory and time.
-    pub fn keep_data(&mut self) {
-        self.payloads = Some(Payloads::default());
-        for partition in &mut self.partitions {
-            partition.ftl.pages = Some(Pages::default());
-        }
-    }
-
-    /// Gives the bytes of a write that is about to be submitted.
-    pub fn give(&mut self, id: RequestId, bytes: Vec<u8>) {
-        self.payloads.as_mut().expect("data is kept").of.insert(id.0, bytes);
-    }
-
-    /// Takes the bytes of a read that has completed.
-    pub fn take(&mut self, id: RequestId) -> Option<Vec<u8>> {
-        self.payloads.as_mut()?.of.remove(&id.0)
-    }
-
     /// Lets a part of the flash fail. Needs logical stripes, from which what is
     /// lost can be rebuilt.
     ///
@@ -135,58 +101,5 @@ impl Ssd {
         }
         self.machine.counters.lost_reads += 1;
         Status::Lost
-    }
-
-    /// Gives the buffered copy of a page the bytes that its write brought.
-    #[inline]
-    pub(crate) fn hold(&mut self, index: u32, part: usize, entry: u32) {
-        if self.payloads.is_some() {
-            self.hold_payload(index, part, entry);
-        }
-    }
-
-    #[cold]
-    fn hold_payload(&mut self, index: u32, part: usize, entry: u32) {
-        let request = &self.requests[index];
-        let first = (request.next - request.first) as usize * PAGE_BYTES;
-        let given = self.payloads.as_ref().and_then(|payloads| payloads.of.get(&request.id.0));
-        let page: Page = match given.and_then(|bytes| bytes.get(first..first + PAGE_BYTES)) {
-            Some(bytes) => bytes.try_into().expect("a page of bytes"),
-            None => [0; _],
-        };
-        self.partitions[part].ftl.hold(entry, &page);
-    }
-
-    /// Notes that a page is rebuilt for a request.
-    pub(crate) fn note_rebuilt_page(&mut self, index: u32, part: usize, lpn: Lpn) {
-        if let Some(payloads) = &mut self.payloads {
-            payloads.rebuilt.entry(self.requests[index].id.0).or_default().push((part, lpn));
-        }
-    }
-
-    /// Gathers the bytes that a completed request has read, or drops those that
-    /// it has written.
-    #[cold]
-    pub(crate) fn settle_payload(&mut self, index: u32) {
-        let request = &self.requests[index];
-        let (id, first, end) = (request.id.0, request.first, request.end);
-        let is_read = request.operation == Operation::Read;
-        let Some(mut payloads) = self.payloads.take() else { return };
-        payloads.of.remove(&id);
-        let rebuilt = payloads.rebuilt.remove(&id).unwrap_or_default();
-        if is_read {
-            let mut bytes = Vec::with_capacity((end - first) as usize * PAGE_BYTES);
-            for lpn in first..end {
-                let (part, local) = self.layout.locate(lpn);
-                let ftl = &self.partitions[part].ftl;
-                let from_mates = || ftl.rebuilt(local).filter(|_| rebuilt.contains(&(part, local)));
-                match from_mates().or_else(|| ftl.content(local)) {
-                    Some(page) => bytes.extend_from_slice(&page),
-                    None => bytes.extend_from_slice(&[0; PAGE_BYTES]),
-                }
-            }
-            payloads.of.insert(id, bytes);
-        }
-        self.payloads = Some(payloads);
     }
 }

@@ -1,11 +1,11 @@
 //! The SSD as a leaf: partitions over one flash array, driven by events.
 
-mod data;
+mod bytes;
+mod faults;
 mod initial;
 mod inspect;
 
-pub use data::Fault;
-pub(crate) use data::Payloads;
+pub use faults::Fault;
 use flashkeel_engine::{
     Arena, Cause, Coming, Completion, Durable, EventQueue, Leaf, Limits, Operation, Request, Status, Stream,
     Submit, Time, Wake,
@@ -23,6 +23,7 @@ use crate::layout::Layout;
 use crate::limits::MAX_INDEX;
 use crate::machine::{Event, Machine};
 use crate::sched::{Activity, Dispatcher, OperationId, Signals, Task};
+use bytes::Bytes;
 use inspect::endurance;
 
 /// A partition: an SSD within the SSD, with chips, map, buffer and garbage
@@ -56,7 +57,7 @@ pub struct Ssd {
     /// Whether any of the flash has failed.
     pub(crate) has_failed: bool,
     /// The bytes of requests, where they are real.
-    payloads: Option<Payloads>,
+    bytes: Option<Bytes>,
     /// Flash pages that the page at hand is rebuilt from.
     pub(crate) rebuild_reads: Vec<u32>,
 }
@@ -101,7 +102,7 @@ impl Ssd {
             completed: Vec::new(),
             may_rebuild: layout.policies.read_path.policy().needs_redundancy(),
             has_failed: false,
-            payloads: None,
+            bytes: None,
             rebuild_reads: Vec::new(),
             layout: layout.clone(),
         };
@@ -130,7 +131,8 @@ impl Ssd {
         match request.operation {
             Operation::Read => counters.host_pages_read += pages,
             Operation::Write => counters.host_pages_written += pages,
-            Operation::Trim | Operation::WriteZeroes => counters.host_pages_trimmed += pages,
+            Operation::Trim => counters.host_pages_trimmed += pages,
+            Operation::WriteZeroes => counters.host_pages_zeroed += pages,
             Operation::Flush => {}
         }
     }
@@ -218,9 +220,6 @@ impl Ssd {
 
     #[inline]
     fn report_completion(&mut self, now: Time, index: u32) {
-        if self.payloads.is_some() {
-            self.settle_payload(index);
-        }
         let status = if self.has_failed { self.read_status(index) } else { Status::Ok };
         let request = &self.requests[index];
         debug_assert_eq!(
@@ -419,18 +418,22 @@ impl Leaf for Ssd {
         self.machine.events.next_time().into()
     }
 
-    fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
+        self.lend(data);
         self.run(now, false);
+        self.lend(data);
         self.hand_over(completions);
     }
 
     fn advance_to_completion(
         &mut self,
         limit: Time,
-        _data: &mut Arena,
+        data: &mut Arena,
         completions: &mut Vec<Completion>,
     ) -> Option<Time> {
+        self.lend(data);
         self.run(limit, true);
+        self.lend(data);
         let instant = self.completed.first()?.time;
         self.hand_over(completions);
         Some(instant)

@@ -1,0 +1,154 @@
+//! The bytes of requests, where data is real: a write's are taken from the
+//! arena when its pages enter the buffer, a read's are put there when its flash
+//! read, or its look-up in memory, is served.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use flashkeel_engine::Arena;
+
+use super::Ssd;
+use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lpn, Ppn};
+use crate::ftl::{Page, Pages};
+use crate::sched::OperationId;
+
+const PAGE_BYTES: usize = LOGICAL_PAGE_BYTES as usize;
+const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
+
+/// The bytes of requests inside the device.
+#[derive(Default)]
+pub(super) struct Bytes {
+    /// The caller's, as long as a call lasts.
+    arena: Arena,
+    /// What flash reads on their way bring, by operation.
+    reads: BTreeMap<u32, FlashRead>,
+}
+
+impl Clone for Bytes {
+    /// A copy made between two calls: its callers lend it an arena of their own.
+    fn clone(&self) -> Bytes {
+        Bytes { arena: Arena::new(), reads: self.reads.clone() }
+    }
+}
+
+/// The pages of a request that a flash read serves, neighbours in one flash page.
+#[derive(Clone)]
+struct FlashRead {
+    /// The first of them, counted from the request's first page.
+    at: u32,
+    pages: Vec<(Lpn, Ppn)>,
+    /// They are rebuilt from the rest of their stripe.
+    is_rebuilt: bool,
+}
+
+impl Ssd {
+    /// From now on pages hold bytes: zeros, until others are written. For tests
+    /// and servers; it costs memory and time. The device must be at rest.
+    pub fn keep_data(&mut self) {
+        self.bytes = Some(Bytes::default());
+        for partition in &mut self.partitions {
+            partition.ftl.pages = Some(Pages::default());
+        }
+    }
+
+    /// Takes over the arena that a caller lends, or gives it back.
+    #[inline]
+    pub(super) fn lend(&mut self, data: &mut Arena) {
+        if let Some(bytes) = &mut self.bytes {
+            std::mem::swap(&mut bytes.arena, data);
+        }
+    }
+
+    /// Gives the buffered copy of a page the bytes that its write brought.
+    #[inline]
+    pub(crate) fn hold(&mut self, index: u32, part: usize, entry: u32) {
+        if self.bytes.is_some() {
+            self.hold_bytes(index, part, entry);
+        }
+    }
+
+    #[cold]
+    fn hold_bytes(&mut self, index: u32, part: usize, entry: u32) {
+        let request = &self.requests[index];
+        let at = (request.next - request.first) as u32;
+        let payload = request.payload.skip(at * PAGE_SECTORS);
+        let given = self.bytes.as_ref().and_then(|bytes| bytes.arena.read(payload, PAGE_SECTORS));
+        let page: Page = given.map_or([0; PAGE_BYTES], |page| page.try_into().expect("a page of bytes"));
+        self.partitions[part].ftl.hold(entry, &page);
+    }
+
+    /// Serves the next page of a read from memory, or as one that was never
+    /// written.
+    #[inline]
+    pub(crate) fn serve_from_memory(&mut self, index: u32, part: usize, lpn: Lpn) {
+        if self.bytes.is_some() {
+            let request = &self.requests[index];
+            let at = (request.next - request.first) as u32;
+            let page = self.partitions[part].ftl.content(lpn);
+            self.fill(index, at, page);
+        }
+    }
+
+    /// Notes what a flash read, or several that rebuild a page, will bring.
+    #[inline]
+    pub(crate) fn note_read(
+        &mut self,
+        id: OperationId,
+        index: u32,
+        part: usize,
+        pages: Range<u32>,
+        is_rebuilt: bool,
+    ) {
+        if self.bytes.is_some() {
+            let read = self.flash_read(index, part, pages, is_rebuilt);
+            self.bytes.as_mut().and_then(|bytes| bytes.reads.insert(id.0, read));
+        }
+    }
+
+    /// Serves pages that are rebuilt from what is all in memory.
+    pub(crate) fn serve_rebuilt(&mut self, index: u32, part: usize, pages: Range<u32>) {
+        if self.bytes.is_some() {
+            let read = self.flash_read(index, part, pages, true);
+            self.serve(index, part, read);
+        }
+    }
+
+    /// The last `pages` that a request has taken up, with their places now:
+    /// nothing is erased while it is being read.
+    #[cold]
+    fn flash_read(&self, index: u32, part: usize, pages: Range<u32>, is_rebuilt: bool) -> FlashRead {
+        let request = &self.requests[index];
+        let at = (request.next - request.first) as u32 - pages.len() as u32;
+        let map = &self.partitions[part].ftl.map;
+        let place = |lpn| map.flash_home(lpn).expect("a page that is read lies in flash");
+        FlashRead { at, pages: pages.map(|lpn| (Lpn(lpn), place(Lpn(lpn)))).collect(), is_rebuilt }
+    }
+
+    /// A flash read of a request is done.
+    #[inline]
+    pub(crate) fn serve_read(&mut self, id: OperationId, index: u32, part: usize) {
+        let read = self.bytes.as_mut().and_then(|bytes| bytes.reads.remove(&id.0));
+        if let Some(read) = read {
+            self.serve(index, part, read);
+        }
+    }
+
+    #[cold]
+    fn serve(&mut self, index: u32, part: usize, read: FlashRead) {
+        for (at, (lpn, ppn)) in (read.at..).zip(read.pages) {
+            let page = self.partitions[part].ftl.read_page(lpn, ppn, read.is_rebuilt);
+            self.fill(index, at, page);
+        }
+    }
+
+    /// Puts a page of a request into the arena; zeros where it is lost.
+    #[cold]
+    fn fill(&mut self, index: u32, at: u32, page: Option<Page>) {
+        let payload = self.requests[index].payload.skip(at * PAGE_SECTORS);
+        if let Some(bytes) = &mut self.bytes
+            && let Some(place) = bytes.arena.write(payload, PAGE_SECTORS)
+        {
+            place.copy_from_slice(&page.unwrap_or([0; PAGE_BYTES]));
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! The device's front door: host link, requests, write buffer.
 
 pub mod buffer;
+mod lanes;
 mod link;
+mod pending;
 pub mod power;
 mod reads;
 mod rebuild;

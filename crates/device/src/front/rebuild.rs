@@ -92,7 +92,8 @@ impl Ssd {
         let stripes = ftl.static_stripes?;
         let slots_per_page = self.layout.geometry.slots_per_page;
         let stripe = stripes.stripe_of(Lpn(pages.start));
-        let may_wait = self.stripe_queue(part).is_updating(stripe) || self.has_rebuilt(index, part, stripe);
+        let may_wait = self.partitions[part].buffer.stripes().is_updating(stripe)
+            || self.has_rebuilt(index, part, stripe);
         if may_wait && !is_lost {
             return None;
         }

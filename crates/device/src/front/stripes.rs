@@ -4,7 +4,6 @@
 use flashkeel_engine::{Span, Time};
 
 use crate::address::{Home, Lpn, NONE};
-use crate::front::buffer::StripeQueue;
 use crate::ftl::{Entry, Lane};
 use crate::sched::{Activity, Operation};
 use crate::ssd::Ssd;
@@ -30,8 +29,7 @@ impl Ssd {
         let first_entry = ftl.map.ppns();
         let id = ftl.entries.add(entry, Some(first_entry));
         ftl.map.set_home(lpn, Home(first_entry + id));
-        let queue = buffer.stripes.as_mut().expect("a device with stripes");
-        queue.add(now, stripe);
+        buffer.stripes_mut().add(now, stripe);
         self.hold(index, part, id);
         self.expect_timeout(now, part);
         self.trigger_stripes(now, part, stripe)
@@ -44,12 +42,12 @@ impl Ssd {
         let triggers = buffer.triggers;
         let mut flushed = false;
         if let Some(group) = triggers.page
-            && self.stripe_queue(part).is_due(stripe)
+            && self.partitions[part].buffer.stripes().is_due(stripe)
             && self.pending_pages(part, stripe).count_ones() >= group
         {
             flushed = self.flush_stripe_if_allowed(now, part, stripe);
             if !flushed {
-                self.stripe_queue_mut(part).ready.push_back(stripe);
+                self.partitions[part].buffer.stripes_mut().ready.push_back(stripe);
             }
         }
         flushed | self.flush_stripes_if_full(now, part)
@@ -66,7 +64,7 @@ impl Ssd {
         }
         if let Some(mark) = triggers.watermark {
             while self.partitions[part].buffer.occupancy.pending > mark
-                && let Some((stripe, _)) = self.stripe_queue_mut(part).first()
+                && let Some((stripe, _)) = self.partitions[part].buffer.stripes_mut().first()
                 && self.flush_stripe_if_allowed(now, part, stripe)
             {
                 flushed = true;
@@ -77,7 +75,7 @@ impl Ssd {
 
     /// Flushes every stripe that is not being updated.
     pub(super) fn flush_stripes(&mut self, now: Time, part: usize) {
-        while let Some((stripe, _)) = self.stripe_queue_mut(part).first() {
+        while let Some((stripe, _)) = self.partitions[part].buffer.stripes_mut().first() {
             let written = self.pending_pages(part, stripe);
             self.flush_stripe(now, part, stripe, written);
         }
@@ -86,7 +84,7 @@ impl Ssd {
     /// Flushes stripes that have been there for long enough; when the next
     /// will be, if there is one.
     pub(super) fn flush_old_stripes(&mut self, now: Time, part: usize, timeout: Span) -> Option<Time> {
-        while let Some((stripe, since)) = self.stripe_queue_mut(part).first() {
+        while let Some((stripe, since)) = self.partitions[part].buffer.stripes_mut().first() {
             if since + timeout > now {
                 return Some(since + timeout);
             }
@@ -100,11 +98,13 @@ impl Ssd {
 
     /// After room has come: flushes that had to wait.
     pub(super) fn retry_stripes(&mut self, now: Time, part: usize) {
-        while let Some(&stripe) = self.stripe_queue(part).ready.front() {
-            if self.stripe_queue(part).is_due(stripe) && !self.flush_stripe_if_allowed(now, part, stripe) {
+        while let Some(&stripe) = self.partitions[part].buffer.stripes().ready.front() {
+            if self.partitions[part].buffer.stripes().is_due(stripe)
+                && !self.flush_stripe_if_allowed(now, part, stripe)
+            {
                 break;
             }
-            self.stripe_queue_mut(part).ready.pop_front();
+            self.partitions[part].buffer.stripes_mut().ready.pop_front();
         }
         self.flush_stripes_if_full(now, part);
     }
@@ -137,8 +137,8 @@ impl Ssd {
     /// Flushes the pending pages of a stripe, those `written`, flash page by
     /// flash page.
     fn flush_stripe(&mut self, now: Time, part: usize, stripe: u32, written: u128) {
-        self.stripe_queue_mut(part).begin_update(stripe);
-        if let Some((next, _)) = self.stripe_queue_mut(part).first() {
+        self.partitions[part].buffer.stripes_mut().begin_update(stripe);
+        if let Some((next, _)) = self.partitions[part].buffer.stripes_mut().first() {
             self.partitions[part].ftl.prefetch_stripe(next);
         }
         let slots_per_page = self.layout.geometry.slots_per_page;
@@ -176,7 +176,7 @@ impl Ssd {
         let ftl = &mut self.partitions[part].ftl;
         let Some(stripe) = ftl.update_programmed(operation) else { return };
         ftl.restore_after_update(now, stripe, &mut self.machine);
-        if self.stripe_queue_mut(part).end_update(now, stripe) {
+        if self.partitions[part].buffer.stripes_mut().end_update(now, stripe) {
             self.expect_timeout(now, part);
             if self.partitions[part].buffer.awaits_flush() {
                 // A flush command has passed this stripe over.
@@ -187,13 +187,5 @@ impl Ssd {
             }
         }
         self.retry_buffer(now, part);
-    }
-
-    pub(super) fn stripe_queue(&self, part: usize) -> &StripeQueue {
-        self.partitions[part].buffer.stripes.as_ref().expect("a device with stripes")
-    }
-
-    fn stripe_queue_mut(&mut self, part: usize) -> &mut StripeQueue {
-        self.partitions[part].buffer.stripes.as_mut().expect("a device with stripes")
     }
 }

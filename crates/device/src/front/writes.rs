@@ -2,10 +2,9 @@
 
 use flashkeel_engine::{Cause, Time};
 
-use crate::address::{Home, Lpn, NONE};
-use crate::ftl::Entry;
+use crate::address::{Lpn, NONE};
 use crate::machine::Event;
-use crate::sched::{Activity, Operation, OperationId};
+use crate::sched::{Operation, OperationId};
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -67,44 +66,8 @@ impl Ssd {
     /// Puts one page into the buffer and starts the flushes it triggers.
     #[inline]
     fn insert(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) {
-        if self.partitions[part].ftl.static_stripes.is_some() {
-            let caused = self.insert_in_stripe(now, part, lpn, index);
-            self.note_flush(part, index, caused);
-            return;
-        }
-        let partition = &mut self.partitions[part];
-        let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
-        let first_entry = ftl.map.ppns();
-        let home = ftl.map.home(lpn);
-        if buffer.coalesces() && home != Home::UNMAPPED && home.0 >= first_entry {
-            let entry = home.0 - first_entry;
-            if ftl.entries.is_pending(entry) {
-                self.machine.counters.coalesced_pages += 1;
-                self.hold(index, part, entry);
-                return;
-            }
-        }
-        let in_flash = buffer.kind().acknowledges_in_flash();
-        let owner = if in_flash { index } else { NONE };
-        self.requests[index].outstanding += u32::from(in_flash);
-        let epoch = buffer.enter();
-        let domain = ftl.domain_of(lpn);
-        let lane = &mut buffer.lanes[domain as usize];
-        let entry = Entry::new(lpn, Home::UNMAPPED, owner, epoch, now);
-        let id = ftl.entries.push(lane, entry, Some(first_entry));
-        ftl.move_home(lpn, Home(first_entry + id));
-        let len = lane.len;
-        self.hold(index, part, id);
-        self.expect_timeout(now, part);
-        let caused = self.trigger_flushes(now, part, domain, len);
-        self.note_flush(part, index, caused);
-    }
-
-    /// Notes for a request whether it has `caused` a flush that it has to wait
-    /// for.
-    #[inline]
-    fn note_flush(&mut self, part: usize, index: u32, caused: bool) {
-        if caused && self.partitions[part].buffer.kind().waits_for_own_flush() {
+        let flushed = self.buffer_page(now, part, lpn, index);
+        if flushed && self.partitions[part].buffer.kind().waits_for_own_flush() {
             self.requests[index].awaited_flushes |= 1 << part;
         }
     }
@@ -121,113 +84,10 @@ impl Ssd {
         }
     }
 
-    /// Starts the flushes that the state of the buffer calls for.
-    fn trigger_flushes(&mut self, now: Time, part: usize, domain: u32, len: u32) -> bool {
-        let buffer = &self.partitions[part].buffer;
-        let (triggers, occupancy) = (buffer.triggers, buffer.occupancy);
-        let mut flushed = false;
-        if let Some(group) = triggers.page
-            && len >= group
-        {
-            flushed |= self.flush_group(now, part, domain, group);
-        }
-        if triggers.full && occupancy.pending >= occupancy.size && occupancy.flushing == 0 {
-            self.flush_all(now, part);
-            flushed = true;
-        }
-        if let Some(mark) = triggers.watermark {
-            flushed |= self.flush_above(now, part, mark);
-        }
-        flushed
-    }
-
-    /// Flushes `group` pages of a lane, if as much as that may be in flight.
-    fn flush_group(&mut self, now: Time, part: usize, domain: u32, group: u32) -> bool {
-        let occupancy = self.partitions[part].buffer.occupancy;
-        if occupancy.flushing > 0 && occupancy.flushing + group > occupancy.size {
-            return false;
-        }
-        let mut left = group;
-        while left > 0 {
-            let count = left.min(self.layout.geometry.slots_per_page);
-            self.flush_page(now, part, domain, count);
-            left -= count;
-        }
-        true
-    }
-
-    /// Flushes whole flash pages, the fullest lane's first, until no more than
-    /// `mark` pages are pending or being flushed.
-    fn flush_above(&mut self, now: Time, part: usize, mark: u32) -> bool {
-        let slots_per_page = self.layout.geometry.slots_per_page;
-        let mut flushed = false;
-        loop {
-            let buffer = &self.partitions[part].buffer;
-            let occupancy = buffer.occupancy;
-            if occupancy.pending <= mark || occupancy.flushing + slots_per_page > occupancy.size {
-                return flushed;
-            }
-            let lanes = buffer.lanes.iter().enumerate();
-            let (domain, len) =
-                lanes.map(|(domain, lane)| (domain, lane.len)).max_by_key(|&(_, len)| len).expect("a lane");
-            self.flush_page(now, part, domain as u32, len.min(slots_per_page));
-            flushed = true;
-        }
-    }
-
-    /// Flushes everything pending.
-    pub(crate) fn flush_all(&mut self, now: Time, part: usize) {
-        if self.partitions[part].ftl.static_stripes.is_some() {
-            return self.flush_stripes(now, part);
-        }
-        let slots_per_page = self.layout.geometry.slots_per_page;
-        for domain in 0..self.partitions[part].buffer.lanes.len() {
-            loop {
-                let len = self.partitions[part].buffer.lanes[domain].len;
-                if len == 0 {
-                    break;
-                }
-                self.flush_page(now, part, domain as u32, len.min(slots_per_page));
-            }
-        }
-    }
-
-    /// Programs the first `count` pages of a lane as one flash page.
-    fn flush_page(&mut self, now: Time, part: usize, domain: u32, count: u32) {
-        let partition = &mut self.partitions[part];
-        let lane = &mut partition.buffer.lanes[domain as usize];
-        let id = partition.ftl.form(now, lane, count, Activity::Host.program(), domain, &mut self.machine);
-        let ticket = partition.buffer.take_off(now, id, count, &self.machine.dispatcher);
-        let operation = &mut self.machine.dispatcher.operations[id];
-        operation.tracked = true;
-        operation.owner = ticket;
-        self.machine.generate(now, id);
-    }
-
     /// The oldest buffered page may have been there for long enough.
     pub(crate) fn buffer_timeout(&mut self, now: Time, part: usize) {
         let timeout = self.partitions[part].buffer.triggers.timeout.expect("only a timeout schedules this");
-        let slots_per_page = self.layout.geometry.slots_per_page;
-        let has_stripes = self.partitions[part].ftl.static_stripes.is_some();
-        let mut next = if has_stripes { self.flush_old_stripes(now, part, timeout) } else { None };
-        for domain in 0..self.partitions[part].buffer.lanes.len() {
-            loop {
-                let partition = &self.partitions[part];
-                let lane = &partition.buffer.lanes[domain];
-                let Some(head) = lane.head() else { break };
-                let due = partition.ftl.entries[head].entered + timeout;
-                if due > now {
-                    next = Some(next.map_or(due, |next| next.min(due)));
-                    break;
-                }
-                let count = lane.len.min(slots_per_page);
-                if !self.flush_group(now, part, domain as u32, count) {
-                    // As much as may be in flight is: pages follow as others land.
-                    next = Some(now + timeout);
-                    break;
-                }
-            }
-        }
+        let next = self.flush_old(now, part, timeout);
         self.partitions[part].buffer.timing = next.is_some();
         if let Some(next) = next {
             self.machine.schedule(next, Event::BufferTimeout(part as u32));
@@ -274,26 +134,7 @@ impl Ssd {
 
     /// After room has come: pending flushes first, then those who wait.
     pub(super) fn retry_buffer(&mut self, now: Time, part: usize) {
-        if self.partitions[part].ftl.static_stripes.is_some() {
-            self.retry_stripes(now, part);
-            return self.release_waiting(now, part);
-        }
-        let buffer = &self.partitions[part].buffer;
-        if let Some(group) = buffer.triggers.page {
-            for domain in 0..buffer.lanes.len() {
-                while self.partitions[part].buffer.lanes[domain].len >= group
-                    && self.flush_group(now, part, domain as u32, group)
-                {}
-            }
-        }
-        let occupancy = self.partitions[part].buffer.occupancy;
-        let triggers = self.partitions[part].buffer.triggers;
-        if triggers.full && occupancy.pending >= occupancy.size && occupancy.flushing == 0 {
-            self.flush_all(now, part);
-        }
-        if let Some(mark) = triggers.watermark {
-            self.flush_above(now, part, mark);
-        }
+        self.retry_flushes(now, part);
         self.release_waiting(now, part);
     }
 

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use state::Triggers;
-pub(crate) use state::{Buffer, BufferLayout};
+pub(crate) use state::{Buffer, BufferLayout, Pending};
 pub(crate) use stripe_queue::StripeQueue;
 
 use crate::address::LOGICAL_PAGE_BYTES;

@@ -39,16 +39,22 @@ struct Flight {
     done: bool,
 }
 
+/// Pages waiting for a flush: what makes them one, and so how they are flushed.
+#[derive(Clone)]
+pub(crate) enum Pending {
+    /// Their allocation domain; see `front/lanes.rs`.
+    Lanes(Vec<Lane>),
+    /// Their logical stripe; see `front/stripes.rs`.
+    Stripes(StripeQueue),
+}
+
 /// The write buffer of one partition.
 #[derive(Clone)]
 pub(crate) struct Buffer {
     kind: BufferKind,
     coalesces: bool,
     pub triggers: Triggers,
-    /// Pages waiting for a flush, by allocation domain.
-    pub lanes: Vec<Lane>,
-    /// The same by logical stripe, where there are any; lanes stay empty then.
-    pub stripes: Option<StripeQueue>,
+    pub pending: Pending,
     pub occupancy: Occupancy,
     /// Whether a timeout is scheduled.
     pub timing: bool,
@@ -84,8 +90,10 @@ impl Buffer {
             kind: kind.clone(),
             coalesces,
             triggers,
-            lanes: vec![Lane::EMPTY; domains as usize],
-            stripes: stripes.map(StripeQueue::new),
+            pending: match stripes {
+                Some(stripes) => Pending::Stripes(StripeQueue::new(stripes)),
+                None => Pending::Lanes(vec![Lane::EMPTY; domains as usize]),
+            },
             occupancy: Occupancy { pending: 0, flushing: 0, size },
             timing: false,
             waiting: (NONE, NONE),
@@ -97,6 +105,42 @@ impl Buffer {
             since: Time::ZERO,
             epochs: VecDeque::from([Epoch { outstanding: 0, flush: NONE }]),
             first_epoch: 0,
+        }
+    }
+
+    /// The pending pages of each allocation domain.
+    #[inline]
+    pub fn lanes(&self) -> &[Lane] {
+        match &self.pending {
+            Pending::Lanes(lanes) => lanes,
+            Pending::Stripes(_) => unreachable!("the pages of stripes are in no lane"),
+        }
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub fn lanes_mut(&mut self) -> &mut [Lane] {
+        match &mut self.pending {
+            Pending::Lanes(lanes) => lanes,
+            Pending::Stripes(_) => unreachable!("the pages of stripes are in no lane"),
+        }
+    }
+
+    /// The logical stripes with pending pages.
+    #[inline]
+    pub fn stripes(&self) -> &StripeQueue {
+        match &self.pending {
+            Pending::Stripes(stripes) => stripes,
+            Pending::Lanes(_) => unreachable!("only the pages of stripes are flushed by them"),
+        }
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub fn stripes_mut(&mut self) -> &mut StripeQueue {
+        match &mut self.pending {
+            Pending::Stripes(stripes) => stripes,
+            Pending::Lanes(_) => unreachable!("only the pages of stripes are flushed by them"),
         }
     }
 

@@ -1,0 +1,168 @@
+//! Writes without logical stripes: buffered pages of an allocation domain are
+//! flushed in the order in which they came, as many to a flash page as fit.
+
+use flashkeel_engine::{Span, Time};
+
+use crate::address::{Home, Lpn, NONE};
+use crate::ftl::Entry;
+use crate::sched::Activity;
+use crate::ssd::Ssd;
+
+impl Ssd {
+    /// Puts one page into the buffer and starts the flushes it triggers;
+    /// whether there were any.
+    #[inline]
+    pub(super) fn insert_in_lane(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
+        let partition = &mut self.partitions[part];
+        let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
+        let first_entry = ftl.map.ppns();
+        let home = ftl.map.home(lpn);
+        if buffer.coalesces() && home != Home::UNMAPPED && home.0 >= first_entry {
+            let entry = home.0 - first_entry;
+            if ftl.entries.is_pending(entry) {
+                self.machine.counters.coalesced_pages += 1;
+                self.hold(index, part, entry);
+                return false;
+            }
+        }
+        let in_flash = buffer.kind().acknowledges_in_flash();
+        let owner = if in_flash { index } else { NONE };
+        self.requests[index].outstanding += u32::from(in_flash);
+        let epoch = buffer.enter();
+        let domain = ftl.domain_of(lpn);
+        let lane = &mut buffer.lanes_mut()[domain as usize];
+        let entry = Entry::new(lpn, Home::UNMAPPED, owner, epoch, now);
+        let id = ftl.entries.push(lane, entry, Some(first_entry));
+        ftl.move_home(lpn, Home(first_entry + id));
+        let len = lane.len;
+        self.hold(index, part, id);
+        self.expect_timeout(now, part);
+        self.trigger_flushes(now, part, domain, len)
+    }
+
+    /// Starts the flushes that the state of the buffer calls for.
+    fn trigger_flushes(&mut self, now: Time, part: usize, domain: u32, len: u32) -> bool {
+        let buffer = &self.partitions[part].buffer;
+        let (triggers, occupancy) = (buffer.triggers, buffer.occupancy);
+        let mut flushed = false;
+        if let Some(group) = triggers.page
+            && len >= group
+        {
+            flushed |= self.flush_group(now, part, domain, group);
+        }
+        if triggers.full && occupancy.pending >= occupancy.size && occupancy.flushing == 0 {
+            self.flush_all(now, part);
+            flushed = true;
+        }
+        if let Some(mark) = triggers.watermark {
+            flushed |= self.flush_above(now, part, mark);
+        }
+        flushed
+    }
+
+    /// Flushes `group` pages of a lane, if as much as that may be in flight.
+    fn flush_group(&mut self, now: Time, part: usize, domain: u32, group: u32) -> bool {
+        let occupancy = self.partitions[part].buffer.occupancy;
+        if occupancy.flushing > 0 && occupancy.flushing + group > occupancy.size {
+            return false;
+        }
+        let mut left = group;
+        while left > 0 {
+            let count = left.min(self.layout.geometry.slots_per_page);
+            self.flush_page(now, part, domain, count);
+            left -= count;
+        }
+        true
+    }
+
+    /// Flushes whole flash pages, the fullest lane's first, until no more than
+    /// `mark` pages are pending or being flushed.
+    fn flush_above(&mut self, now: Time, part: usize, mark: u32) -> bool {
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        let mut flushed = false;
+        loop {
+            let buffer = &self.partitions[part].buffer;
+            let occupancy = buffer.occupancy;
+            if occupancy.pending <= mark || occupancy.flushing + slots_per_page > occupancy.size {
+                return flushed;
+            }
+            let lanes = buffer.lanes().iter().enumerate();
+            let (domain, len) =
+                lanes.map(|(domain, lane)| (domain, lane.len)).max_by_key(|&(_, len)| len).expect("a lane");
+            self.flush_page(now, part, domain as u32, len.min(slots_per_page));
+            flushed = true;
+        }
+    }
+
+    /// Flushes everything pending.
+    pub(super) fn flush_lanes(&mut self, now: Time, part: usize) {
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        for domain in 0..self.partitions[part].buffer.lanes().len() {
+            loop {
+                let len = self.partitions[part].buffer.lanes()[domain].len;
+                if len == 0 {
+                    break;
+                }
+                self.flush_page(now, part, domain as u32, len.min(slots_per_page));
+            }
+        }
+    }
+
+    /// Programs the first `count` pages of a lane as one flash page.
+    fn flush_page(&mut self, now: Time, part: usize, domain: u32, count: u32) {
+        let partition = &mut self.partitions[part];
+        let lane = &mut partition.buffer.lanes_mut()[domain as usize];
+        let id = partition.ftl.form(now, lane, count, Activity::Host.program(), domain, &mut self.machine);
+        let ticket = partition.buffer.take_off(now, id, count, &self.machine.dispatcher);
+        let operation = &mut self.machine.dispatcher.operations[id];
+        operation.tracked = true;
+        operation.owner = ticket;
+        self.machine.generate(now, id);
+    }
+
+    /// Flushes pages that have been there for long enough; when the next will
+    /// be, if there is one.
+    pub(super) fn flush_old_pages(&mut self, now: Time, part: usize, timeout: Span) -> Option<Time> {
+        let slots_per_page = self.layout.geometry.slots_per_page;
+        let mut next: Option<Time> = None;
+        for domain in 0..self.partitions[part].buffer.lanes().len() {
+            loop {
+                let partition = &self.partitions[part];
+                let lane = &partition.buffer.lanes()[domain];
+                let Some(head) = lane.head() else { break };
+                let due = partition.ftl.entries[head].entered + timeout;
+                if due > now {
+                    next = Some(next.map_or(due, |next| next.min(due)));
+                    break;
+                }
+                let count = lane.len.min(slots_per_page);
+                if !self.flush_group(now, part, domain as u32, count) {
+                    // As much as may be in flight is: pages follow as others land.
+                    next = Some(now + timeout);
+                    break;
+                }
+            }
+        }
+        next
+    }
+
+    /// After room has come: flushes that had to wait.
+    pub(super) fn retry_lanes(&mut self, now: Time, part: usize) {
+        let buffer = &self.partitions[part].buffer;
+        if let Some(group) = buffer.triggers.page {
+            for domain in 0..buffer.lanes().len() {
+                while self.partitions[part].buffer.lanes()[domain].len >= group
+                    && self.flush_group(now, part, domain as u32, group)
+                {}
+            }
+        }
+        let occupancy = self.partitions[part].buffer.occupancy;
+        let triggers = self.partitions[part].buffer.triggers;
+        if triggers.full && occupancy.pending >= occupancy.size && occupancy.flushing == 0 {
+            self.flush_all(now, part);
+        }
+        if let Some(mark) = triggers.watermark {
+            self.flush_above(now, part, mark);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Pages that wait for a flush, whichever way they are gathered: by allocation
+//! domain (`lanes.rs`) or by logical stripe (`stripes.rs`).
+
+use flashkeel_engine::{Span, Time};
+
+use crate::address::Lpn;
+use crate::front::buffer::Pending;
+use crate::ssd::Ssd;
+
+impl Ssd {
+    /// Puts one page of a request into the buffer and starts the flushes it
+    /// triggers; whether there were any.
+    #[inline]
+    pub(super) fn buffer_page(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
+        match self.partitions[part].buffer.pending {
+            Pending::Lanes(_) => self.insert_in_lane(now, part, lpn, index),
+            Pending::Stripes(_) => self.insert_in_stripe(now, part, lpn, index),
+        }
+    }
+
+    /// Flushes everything pending.
+    pub(crate) fn flush_all(&mut self, now: Time, part: usize) {
+        match self.partitions[part].buffer.pending {
+            Pending::Lanes(_) => self.flush_lanes(now, part),
+            Pending::Stripes(_) => self.flush_stripes(now, part),
+        }
+    }
+
+    /// Flushes what has been there for long enough; when the next will have been,
+    /// if there is more.
+    pub(super) fn flush_old(&mut self, now: Time, part: usize, timeout: Span) -> Option<Time> {
+        match self.partitions[part].buffer.pending {
+            Pending::Lanes(_) => self.flush_old_pages(now, part, timeout),
+            Pending::Stripes(_) => self.flush_old_stripes(now, part, timeout),
+        }
+    }
+
+    /// After room has come: flushes that had to wait.
+    pub(super) fn retry_flushes(&mut self, now: Time, part: usize) {
+        match self.partitions[part].buffer.pending {
+            Pending::Lanes(_) => self.retry_lanes(now, part),
+            Pending::Stripes(_) => self.retry_stripes(now, part),
+        }
+    }
+}

@@ -26,7 +26,7 @@ pub use flash::wear::Law;
 pub use flash::wear::{rated::Rated, self_recovery::SelfRecovery};
 pub use flash::{Endurance, Geometry, GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
 pub use front::buffer::{BufferKind, Trigger};
-pub use front::throttle::{Goal, PAGE_BYTES, Passed, Stretch, Throttle};
+pub use front::throttle::{Goal, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
 use crate::limits::{INDEX_BITS, MAX_INDEX};
-use crate::sched::{Activity, Dispatcher, OperationId};
+use crate::sched::{Activity, Dispatcher, FlashOpId};
 
 /// A delay drawn uniformly between two bounds; equal bounds make it exact.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,7 +149,7 @@ impl Machine {
 
     /// Schedules the end of an operation's generation delay.
     #[inline]
-    pub fn generate(&mut self, now: Time, operation: OperationId) {
+    pub fn generate(&mut self, now: Time, operation: FlashOpId) {
         let delay = self.controller.host_generation.draw(&mut self.random);
         self.schedule(now + delay, Event::Operation(operation.0));
     }
@@ -176,7 +176,7 @@ impl Machine {
 
     /// Puts an operation with its target set into its request queue.
     #[inline]
-    pub fn enqueue(&mut self, now: Time, operation: OperationId) {
+    pub fn enqueue(&mut self, now: Time, operation: FlashOpId) {
         let op = &self.dispatcher.operations[operation];
         self.counters.count(op.purpose);
         self.dispatcher.enqueue(now, operation, &mut self.events);

@@ -30,7 +30,7 @@ pub use lifetime::{
 };
 pub use outcome::{RunOutcome, TenantOutcome, explain, merge};
 pub use predict::{Predicted, predict};
-pub use predictor::{Predictor, parse_model};
+pub use predictor::{DrivePredictor, parse_model};
 pub use probe::probe;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};

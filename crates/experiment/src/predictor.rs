@@ -19,16 +19,16 @@ pub fn parse_model(text: &str, name: &str) -> Result<DeviceModel, Error> {
 }
 
 /// Predicts the requests of one drive; times are nanoseconds since any moment.
-pub struct Predictor {
+pub struct DrivePredictor {
     engine: Engine,
     sectors: u64,
     latest: Time,
 }
 
-impl Predictor {
+impl DrivePredictor {
     /// A predictor that knows no more than `model` says.
-    pub fn new(model: &DeviceModel) -> Predictor {
-        Predictor { engine: Engine::new(model), sectors: model.sectors, latest: Time::ZERO }
+    pub fn new(model: &DeviceModel) -> DrivePredictor {
+        DrivePredictor { engine: Engine::new(model), sectors: model.sectors, latest: Time::ZERO }
     }
 
     /// Latency in nanoseconds, and whether it is above the threshold, of a

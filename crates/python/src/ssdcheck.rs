@@ -62,14 +62,14 @@ pub fn predict(
 
 /// Predicts the requests of one drive.
 #[pyclass(module = "flashkeel._core")]
-pub struct Predictor(experiment::Predictor);
+pub struct Predictor(experiment::DrivePredictor);
 
 #[pymethods]
 impl Predictor {
     #[new]
     fn new(model_json: &str, model_name: &str) -> PyResult<Predictor> {
         let model = experiment::parse_model(model_json, model_name).map_err(exception)?;
-        Ok(Predictor(experiment::Predictor::new(&model)))
+        Ok(Predictor(experiment::DrivePredictor::new(&model)))
     }
 
     /// Latency in nanoseconds, and whether it is slow.

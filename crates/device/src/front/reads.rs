@@ -4,7 +4,7 @@ use flashkeel_engine::{Cause, Time};
 
 use crate::address::{Lpn, Ppn};
 use crate::machine::Event;
-use crate::sched::{Activity, Operation, OperationId, Purpose, Task};
+use crate::sched::{Activity, FlashOp, FlashOpId, Purpose, Task};
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -103,7 +103,7 @@ impl Ssd {
         purpose: Purpose,
         page: u32,
         slots: u16,
-    ) -> OperationId {
+    ) -> FlashOpId {
         let ftl = &mut self.partitions[part].ftl;
         ftl.begin_read(page);
         let operations = &mut self.machine.dispatcher.operations;
@@ -119,7 +119,7 @@ impl Ssd {
     }
 
     /// A flash read of the host is done.
-    pub(crate) fn host_read_done(&mut self, now: Time, id: OperationId, operation: &Operation) {
+    pub(crate) fn host_read_done(&mut self, now: Time, id: FlashOpId, operation: &FlashOp) {
         self.serve_read(id, operation.owner, operation.partition as usize);
         self.partitions[operation.partition as usize].ftl.read_done(now, operation, &mut self.machine);
         let request = &mut self.requests[operation.owner];

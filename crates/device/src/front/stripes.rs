@@ -5,7 +5,7 @@ use flashkeel_engine::{Span, Time};
 
 use crate::address::{Home, Lpn, NONE};
 use crate::ftl::{Entry, Lane};
-use crate::sched::{Activity, Operation};
+use crate::sched::{Activity, FlashOp};
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -171,7 +171,7 @@ impl Ssd {
     }
 
     /// A program of a stripe's update is done.
-    pub(crate) fn stripe_programmed(&mut self, now: Time, operation: &Operation) {
+    pub(crate) fn stripe_programmed(&mut self, now: Time, operation: &FlashOp) {
         let part = operation.partition as usize;
         let ftl = &mut self.partitions[part].ftl;
         let Some(stripe) = ftl.update_programmed(operation) else { return };

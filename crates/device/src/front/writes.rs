@@ -1,10 +1,10 @@
 //! Writes, trims and flush commands: into the buffer, and from it to flash.
 
-use flashkeel_engine::{Cause, Time};
+use flashkeel_engine::{Cause, Operation, Time};
 
 use crate::address::{Lpn, NONE};
 use crate::machine::Event;
-use crate::sched::{Operation, OperationId};
+use crate::sched::{FlashOp, FlashOpId};
 use crate::ssd::Ssd;
 
 impl Ssd {
@@ -95,7 +95,7 @@ impl Ssd {
     }
 
     /// A host program is done: its pages are in the map and in flash.
-    pub(crate) fn host_write_done(&mut self, now: Time, id: OperationId, operation: &Operation) {
+    pub(crate) fn host_write_done(&mut self, now: Time, id: FlashOpId, operation: &FlashOp) {
         let part = operation.partition as usize;
         let partition = &mut self.partitions[part];
         partition.ftl.program_done(now, operation, &mut self.machine);
@@ -115,7 +115,7 @@ impl Ssd {
     }
 
     /// A page of a request that waits for flash is in flash.
-    fn written(&mut self, now: Time, id: OperationId, index: u32) {
+    fn written(&mut self, now: Time, id: FlashOpId, index: u32) {
         let request = &mut self.requests[index];
         request.outstanding -= 1;
         if request.outstanding == 0 && request.issued {
@@ -168,7 +168,7 @@ impl Ssd {
                 return;
             }
             let request = &mut self.requests[index];
-            let for_flush = request.issued || request.operation == flashkeel_engine::Operation::Read;
+            let for_flush = request.issued || request.operation == Operation::Read;
             let ready =
                 if for_flush { !buffer.is_flushing() } else { buffer.kind().admits(buffer.occupancy) };
             if !ready {
@@ -186,7 +186,7 @@ impl Ssd {
             }
             // The wait is charged; go on from now.
             request.mark = now;
-            if request.operation == flashkeel_engine::Operation::Read {
+            if request.operation == Operation::Read {
                 request.owner = Cause::Controller;
                 self.continue_read(now, index);
             } else if request.issued {

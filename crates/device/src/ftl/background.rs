@@ -12,7 +12,7 @@ use crate::address::BlockId;
 use crate::flash::Command;
 use crate::machine::Machine;
 use crate::sched::tasks::tasks;
-use crate::sched::{Activity, Operation, Signals, Task};
+use crate::sched::{Activity, FlashOp, Signals, Task};
 
 /// A background activity. One that empties blocks says when and which, and
 /// `relocation` does the rest; one that does something else has its own
@@ -87,7 +87,7 @@ pub(in crate::ftl) trait Background {
 
     /// One of its operations is done. The device has had no request since
     /// `quiet_since`.
-    fn done(_ftl: &mut Ftl, _now: Time, _operation: &Operation, _quiet_since: Time, _machine: &mut Machine) {}
+    fn done(_ftl: &mut Ftl, _now: Time, _operation: &FlashOp, _quiet_since: Time, _machine: &mut Machine) {}
 }
 
 /// A number in the time series.
@@ -254,7 +254,7 @@ macro_rules! dispatch {
             pub fn done(
                 &mut self,
                 now: Time,
-                operation: &Operation,
+                operation: &FlashOp,
                 quiet_since: Time,
                 machine: &mut Machine,
             ) {

@@ -15,7 +15,7 @@ use super::{Bits, BlockState, Entry, Ftl, Lane, PartitionLayout};
 use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::limits::LONGEST;
 use crate::machine::{Event, Machine};
-use crate::sched::{Activity, Operation, Task};
+use crate::sched::{Activity, FlashOp, Task};
 
 /// When and how fast the map is checkpointed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -191,7 +191,7 @@ impl Background for Checkpoint {
         }
     }
 
-    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, _quiet_since: Time, machine: &mut Machine) {
+    fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, _quiet_since: Time, machine: &mut Machine) {
         ftl.checkpointed(now, operation, machine);
     }
 }
@@ -285,7 +285,7 @@ impl Ftl {
     }
 
     /// A flash page of the map has been programmed.
-    fn checkpointed(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    fn checkpointed(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         let mut next = operation.entries;

@@ -10,7 +10,7 @@ use super::background::Background;
 use super::{BlockState, Ftl};
 use crate::address::{BlockId, Ppn};
 use crate::machine::Machine;
-use crate::sched::{Activity, Operation, Task};
+use crate::sched::{Activity, FlashOp, Task};
 
 /// The check task of one partition.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ impl Background for EccCheck {
         ftl.check_ecc(now, machine);
     }
 
-    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, _quiet_since: Time, machine: &mut Machine) {
+    fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, _quiet_since: Time, machine: &mut Machine) {
         ftl.ecc_checked(now, operation, machine);
     }
 }
@@ -99,7 +99,7 @@ impl Ftl {
     }
 
     /// A page has been read and checked.
-    fn ecc_checked(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    fn ecc_checked(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let first = Ppn(operation.target * self.slots_per_page);
         let valid = self.map.valid_run(first, self.slots_per_page);
         machine.counters.checked_pages += u64::from(valid.count_ones());

@@ -13,7 +13,7 @@ use super::{Entry, Ftl, Lane};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::flash::Command;
 use crate::machine::Machine;
-use crate::sched::{Activity, Operation, Task};
+use crate::sched::{Activity, FlashOp, Task};
 
 /// What fails of a chip: every flash page for which both hold.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Background for Restoring {
         ftl.restore_next(now, machine);
     }
 
-    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, _quiet_since: Time, machine: &mut Machine) {
+    fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, _quiet_since: Time, machine: &mut Machine) {
         match operation.purpose.command() {
             Command::Read => ftl.restore_read_done(now, operation, machine),
             _ => ftl.restored(now, operation, machine),
@@ -233,7 +233,7 @@ impl Ftl {
     }
 
     /// A read for a lost page is done.
-    fn restore_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    fn restore_read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         self.read_done(now, operation, machine);
         self.restoring.reads -= 1;
         if self.restoring.reads == 0 {
@@ -266,7 +266,7 @@ impl Ftl {
     }
 
     /// Lost pages are in flash again.
-    fn restored(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    fn restored(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         let mut next = operation.entries;

@@ -5,7 +5,7 @@
 //! only what a look-up costs.
 
 use crate::address::NONE;
-use crate::sched::OperationId;
+use crate::sched::FlashOpId;
 
 /// Index of a map page.
 pub type MapPage = u32;
@@ -124,14 +124,14 @@ impl MapCache {
     }
 
     /// Notes which operation reads a page that is being loaded.
-    pub fn set_loader(&mut self, page: MapPage, operation: OperationId) {
+    pub fn set_loader(&mut self, page: MapPage, operation: FlashOpId) {
         self.slots[page as usize].loader = operation.0;
     }
 
     /// The operation that reads a page that is being loaded.
-    pub fn loader(&self, page: MapPage) -> OperationId {
+    pub fn loader(&self, page: MapPage) -> FlashOpId {
         debug_assert_eq!(self.slots[page as usize].state, State::Loading);
-        OperationId(self.slots[page as usize].loader)
+        FlashOpId(self.slots[page as usize].loader)
     }
 
     /// Lets `waiter` wait for a page that is being loaded.

@@ -5,7 +5,7 @@ use flashkeel_engine::{Cause, Time};
 use super::{Entry, Ftl, LPNS_PER_MAP_PAGE, MapCache, Waiter};
 use crate::address::{Home, Lpn, NONE};
 use crate::machine::Machine;
-use crate::sched::{Activity, Operation, Task};
+use crate::sched::{Activity, FlashOp, Task};
 
 impl Ftl {
     /// The LPN under which a map page is itself mapped.
@@ -108,7 +108,7 @@ impl Ftl {
     }
 
     /// A map page has been read.
-    pub fn map_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub fn map_read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         self.read_done(now, operation, machine);
         self.map_page_arrived(now, operation.owner, machine);
     }

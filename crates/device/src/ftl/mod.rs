@@ -81,7 +81,7 @@ pub(crate) use wear_levelling::WearLevellingLayout;
 use crate::address::{BlockId, ChipId, Home, Lpn, NONE, Ppn};
 use crate::flash::BlockWear;
 use crate::sched::tasks::tasks;
-use crate::sched::{Operation, OperationId};
+use crate::sched::{FlashOp, FlashOpId};
 use ecc_check::EccCheck;
 use updates::Updates;
 
@@ -131,8 +131,8 @@ pub(crate) struct Ftl {
     /// Evicted map pages not yet programmed, by domain.
     map_lanes: Vec<Lane>,
     /// Programs without a free block, oldest first, by domain.
-    stalled_host: Vec<VecDeque<OperationId>>,
-    stalled_map: Vec<VecDeque<OperationId>>,
+    stalled_host: Vec<VecDeque<FlashOpId>>,
+    stalled_map: Vec<VecDeque<FlashOpId>>,
     pub gc: gc::Gc,
     slc: Option<slc::Slc>,
     tasks: Tasks,
@@ -240,7 +240,7 @@ impl Ftl {
 
     /// Points an operation at a flash page.
     #[inline]
-    pub fn aim(&self, operation: &mut Operation, page: u32) {
+    pub fn aim(&self, operation: &mut FlashOp, page: u32) {
         let block = BlockId(page / self.pages_per_block);
         let (chip, row) = self.stripes.locate(self.blocks.chip(block), page % self.pages_per_block);
         operation.chip = chip;

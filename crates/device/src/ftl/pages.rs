@@ -11,7 +11,7 @@ use super::Ftl;
 use super::entries::EntryId;
 use crate::address::{Home, LOGICAL_PAGE_BYTES, Lpn, NONE, Ppn};
 use crate::machine::Machine;
-use crate::sched::OperationId;
+use crate::sched::FlashOpId;
 
 /// The bytes of a mapping unit.
 pub(crate) type Page = [u8; LOGICAL_PAGE_BYTES as usize];
@@ -91,7 +91,7 @@ impl Ftl {
 
     /// Computes the new parity of a stripe from the pages of its formed
     /// programs and what the parity covers so far.
-    pub(super) fn compute_parity(&mut self, stripe: u32, formed: &[OperationId], machine: &Machine) {
+    pub(super) fn compute_parity(&mut self, stripe: u32, formed: &[FlashOpId], machine: &Machine) {
         if self.pages.is_none() {
             return;
         }

@@ -6,7 +6,7 @@ use flashkeel_engine::{Cause, Time};
 use super::{Ftl, Lane, Waiter};
 use crate::address::{BlockId, NONE, Ppn};
 use crate::machine::Machine;
-use crate::sched::{Activity, Operation, OperationId, Purpose, Task};
+use crate::sched::{Activity, FlashOp, FlashOpId, Purpose, Task};
 
 impl Ftl {
     /// Makes a program of the first `count` entries of `lane`. It has no
@@ -19,7 +19,7 @@ impl Ftl {
         purpose: Purpose,
         domain: u32,
         machine: &mut Machine,
-    ) -> OperationId {
+    ) -> FlashOpId {
         let task = purpose.activity().task();
         machine.counters.padding_pages += u64::from(self.slots_per_page - count);
         let entries = self.entries.take(lane, count);
@@ -33,7 +33,7 @@ impl Ftl {
 
     /// Gives a formed program its page and puts it into its request queue, or
     /// lets it wait for a free block.
-    pub fn place(&mut self, now: Time, id: OperationId, machine: &mut Machine) {
+    pub fn place(&mut self, now: Time, id: FlashOpId, machine: &mut Machine) {
         let operation = &machine.dispatcher.operations[id];
         let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
         let waiting = match writer {
@@ -46,7 +46,7 @@ impl Ftl {
         }
     }
 
-    fn stall(&mut self, now: Time, id: OperationId, writer: Task, domain: u32, machine: &mut Machine) {
+    fn stall(&mut self, now: Time, id: FlashOpId, writer: Task, domain: u32, machine: &mut Machine) {
         machine.dispatcher.operations.set_outside(now, id, Cause::NoFreeBlock);
         if writer == Task::Host {
             machine.counters.free_block_stalls += 1;
@@ -74,7 +74,7 @@ impl Ftl {
     }
 
     /// Allocates a page for a program in its domain and queues it.
-    pub(super) fn try_place(&mut self, now: Time, id: OperationId, machine: &mut Machine) -> bool {
+    pub(super) fn try_place(&mut self, now: Time, id: FlashOpId, machine: &mut Machine) -> bool {
         let operation = &machine.dispatcher.operations[id];
         let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
         let (stripes, dispatcher) = (self.stripes, &machine.dispatcher);
@@ -129,7 +129,7 @@ impl Ftl {
     }
 
     /// The parity of a stripe has been programmed.
-    pub fn parity_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub fn parity_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
         self.page_programmed(now, Task::ALL[operation.owner as usize], block, machine);
     }
@@ -144,7 +144,7 @@ impl Ftl {
 
     /// Installs the pages of a finished program in the map. Its entries are in
     /// `finished` afterwards, for the front to tell its requests.
-    pub fn program_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub fn program_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let writer = operation.purpose.activity().writer();
         let block = BlockId(operation.target / self.pages_per_block);
         let mut ppn = Ppn(operation.target * self.slots_per_page);
@@ -200,7 +200,7 @@ impl Ftl {
 
     /// A flash read is done; an erase may have waited for it.
     #[inline]
-    pub fn read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub fn read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
         let part = self.stripes.member_of(operation.target - block.0 * self.pages_per_block);
         if self.blocks.end_read(block, part) && self.blocks.state(block) == super::BlockState::Victim {

@@ -11,7 +11,7 @@ use super::redundancy::update::Way;
 use super::{Entry, Ftl, Lane};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::machine::Machine;
-use crate::sched::{Activity, Operation, OperationId, Task};
+use crate::sched::{Activity, FlashOp, FlashOpId, Task};
 
 /// One update under way.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ struct Update {
     /// Programs, data and parity, that are not done.
     programs: u32,
     /// Those of them that wait for the reads.
-    formed: Vec<OperationId>,
+    formed: Vec<FlashOpId>,
 }
 
 /// The updates of one partition.
@@ -55,7 +55,7 @@ impl Ftl {
     }
 
     /// Adds a formed program of data to an update.
-    pub fn add_to_update(&mut self, update: u32, id: OperationId, machine: &mut Machine) {
+    pub fn add_to_update(&mut self, update: u32, id: FlashOpId, machine: &mut Machine) {
         machine.dispatcher.operations[id].update = update;
         let update = &mut self.updates.list[update as usize];
         update.programs += 1;
@@ -189,7 +189,7 @@ impl Ftl {
     }
 
     /// A read for the parity of a stripe is done.
-    pub fn parity_read_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub fn parity_read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         self.read_done(now, operation, machine);
         let update = &mut self.updates.list[operation.update as usize];
         update.reads -= 1;
@@ -199,7 +199,7 @@ impl Ftl {
     }
 
     /// The parity of a logical stripe has been programmed.
-    pub fn static_parity_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub fn static_parity_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = BlockId(operation.target / self.pages_per_block);
         let mut ppn = Ppn(operation.target * self.slots_per_page);
         let mut next = operation.entries;
@@ -216,7 +216,7 @@ impl Ftl {
 
     /// A program of an update, data or parity, is done; the stripe, if it was
     /// the last.
-    pub fn update_programmed(&mut self, operation: &Operation) -> Option<u32> {
+    pub fn update_programmed(&mut self, operation: &FlashOp) -> Option<u32> {
         let update = &mut self.updates.list[operation.update as usize];
         update.programs -= 1;
         if update.programs > 0 {

@@ -6,7 +6,7 @@ use super::chip_log::{ChipLog, Interval};
 use super::held::Held;
 use super::operation::Stage;
 use super::queue::{ChipQueue, Pending};
-use super::{Arbiter, OperationId, Operations, Purpose, Signals, Task};
+use super::{Arbiter, FlashOpId, FlashOps, Purpose, Signals, Task};
 use crate::address::ChipId;
 use crate::flash::{Array, Command, Job, Step, Timing};
 
@@ -14,7 +14,7 @@ use crate::flash::{Array, Command, Job, Step, Timing};
 #[derive(Clone)]
 pub struct Dispatcher {
     /// Every operation of the device.
-    pub operations: Operations,
+    pub operations: FlashOps,
     pub(super) array: Array,
     pub(super) arbiter: Box<dyn Arbiter>,
     pub(super) queues: Vec<ChipQueue>,
@@ -41,7 +41,7 @@ impl Dispatcher {
     /// Nothing queued, every chip idle.
     pub fn new(array: Array, arbiter: Box<dyn Arbiter>, chips: u32, depth: u32) -> Self {
         Dispatcher {
-            operations: Operations::default(),
+            operations: FlashOps::default(),
             overtakes: array.suspension_limit(),
             chips_per_channel: array.chips_per_channel(),
             host_loads: vec![0; (chips / array.chips_per_channel()) as usize],
@@ -60,7 +60,7 @@ impl Dispatcher {
 
     /// Puts an operation whose chip and target are set into its request queue.
     #[inline]
-    pub fn enqueue(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
+    pub fn enqueue(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         self.operations.leave_outside(now, id);
         let operation = &mut self.operations[id];
         operation.arrival = self.arrivals;
@@ -96,7 +96,7 @@ impl Dispatcher {
 
     /// Makes an operation that nobody is charged for one of `task`, unless its
     /// chip has it already.
-    pub fn promote(&mut self, now: Time, id: OperationId, task: Task, events: &mut EventQueue) {
+    pub fn promote(&mut self, now: Time, id: FlashOpId, task: Task, events: &mut EventQueue) {
         let operation = &mut self.operations[id];
         debug_assert!(!operation.tracked, "the wait of a tracked operation belongs to its task");
         match operation.stage {
@@ -116,7 +116,7 @@ impl Dispatcher {
     /// Runs a chip's due event; the operation that is done by it, if any. Its
     /// ledger is complete; the caller releases it.
     #[inline]
-    pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Option<OperationId> {
+    pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Option<FlashOpId> {
         match self.array.step(now, chip, events) {
             Step::Working => {
                 if self.overtakes.is_some() {
@@ -183,7 +183,7 @@ impl Dispatcher {
 
     /// Lets a chip begin with an operation that has waited in a slot.
     #[inline]
-    pub(super) fn start_waiting(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
+    pub(super) fn start_waiting(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         if self.operations[id].tracked {
             let queue = &self.queues[self.operations[id].chip.0 as usize];
             queue.slot_meter.end_wait(now, self.operations.ledger_mut(id).waits());
@@ -262,7 +262,7 @@ impl Dispatcher {
     }
 
     /// The blame of an operation in flight, up to `now`.
-    pub fn ledger_at(&self, now: Time, id: OperationId) -> Ledger {
+    pub fn ledger_at(&self, now: Time, id: FlashOpId) -> Ledger {
         let operation = &self.operations[id];
         let mut ledger = *self.operations.ledger(id);
         let queue = || &self.queues[operation.chip.0 as usize];
@@ -313,7 +313,7 @@ impl Dispatcher {
 
     /// Moves an operation from its request queue into a slot.
     #[inline]
-    fn issue(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
+    fn issue(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let operation = &self.operations[id];
         let (chip, tracked) = (operation.chip, operation.tracked);
         let queue = &mut self.queues[chip.0 as usize];
@@ -332,7 +332,7 @@ impl Dispatcher {
 
     /// Lets the chip begin with the operation in its first slot.
     #[inline]
-    fn start(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
+    fn start(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let operation = &mut self.operations[id];
         operation.stage = Stage::Running;
         let chip = operation.chip;

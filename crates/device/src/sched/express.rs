@@ -7,13 +7,13 @@ use flashkeel_engine::{EventQueue, Time};
 
 use super::operation::Stage;
 use super::queue::Pending;
-use super::{Activity, Dispatcher, OperationId};
+use super::{Activity, Dispatcher, FlashOpId};
 use crate::address::ChipId;
 use crate::flash::{Command, Step};
 
 impl Dispatcher {
     /// Whether an arriving operation may go before what is queued for its chip.
-    pub(super) fn may_overtake(&self, id: OperationId) -> bool {
+    pub(super) fn may_overtake(&self, id: FlashOpId) -> bool {
         let operation = &self.operations[id];
         let queue = &self.queues[operation.chip.0 as usize];
         let is_waited_for =
@@ -27,7 +27,7 @@ impl Dispatcher {
     }
 
     /// Lets an arriving read overtake. It counts as issued for the policy.
-    pub(super) fn overtake(&mut self, now: Time, id: OperationId, events: &mut EventQueue) {
+    pub(super) fn overtake(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let (chip, task, tracked) = {
             let operation = &self.operations[id];
             (operation.chip, operation.task, operation.tracked)

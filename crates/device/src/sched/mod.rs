@@ -16,7 +16,7 @@ pub(crate) mod tasks;
 
 pub use chip_log::{Doing, Interval};
 pub use dispatcher::Dispatcher;
-pub use operation::{Operation, OperationId, Operations};
+pub use operation::{FlashOp, FlashOpId, FlashOps};
 pub use policy::{Arbiter, SchedulerConfig, Signals};
 pub use purpose::{Activity, Purpose, Task};
 

@@ -9,7 +9,7 @@ use crate::limits::MAX_INDEX;
 
 /// Index of an operation in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OperationId(pub u32);
+pub struct FlashOpId(pub u32);
 
 /// Where an operation is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) enum Stage {
 
 /// One flash operation.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
+pub struct FlashOp {
     /// What it is for.
     pub purpose: Purpose,
     /// Whose request queue it goes through.
@@ -66,7 +66,7 @@ pub struct Operation {
     pub(super) arrival: u64,
 }
 
-impl Operation {
+impl FlashOp {
     /// How long its chip will work on it if the channel is free.
     #[inline]
     pub fn service(&self, timing: &Timing) -> Span {
@@ -83,13 +83,13 @@ impl Operation {
 
 /// The pool of operations; grows when needed and then stays.
 #[derive(Clone, Debug, Default)]
-pub struct Operations {
-    list: Vec<Operation>,
+pub struct FlashOps {
+    list: Vec<FlashOp>,
     free: Vec<u32>,
     ledgers: Vec<Ledger>,
 }
 
-impl Operations {
+impl FlashOps {
     /// A new operation, outside every queue; its time belongs to `cause` until
     /// [`set_outside`](Self::set_outside) or the dispatcher says otherwise.
     #[inline]
@@ -100,8 +100,8 @@ impl Operations {
         task: Task,
         partition: u16,
         cause: Cause,
-    ) -> OperationId {
-        let operation = Operation {
+    ) -> FlashOpId {
+        let operation = FlashOp {
             purpose,
             task,
             tracked: false,
@@ -123,36 +123,36 @@ impl Operations {
         if let Some(index) = self.free.pop() {
             self.list[index as usize] = operation;
             self.ledgers[index as usize] = Ledger::ZERO;
-            return OperationId(index);
+            return FlashOpId(index);
         }
         assert!(self.list.len() <= MAX_INDEX as usize, "more flash operations than events can name");
         self.list.push(operation);
         self.ledgers.push(Ledger::ZERO);
-        OperationId(self.list.len() as u32 - 1)
+        FlashOpId(self.list.len() as u32 - 1)
     }
 
     /// Gives an operation back.
     #[inline]
-    pub fn release(&mut self, id: OperationId) {
+    pub fn release(&mut self, id: FlashOpId) {
         self.free.push(id.0);
     }
 
     /// The blame gathered so far, up to the last change of stage.
     #[inline]
-    pub fn ledger(&self, id: OperationId) -> &Ledger {
+    pub fn ledger(&self, id: FlashOpId) -> &Ledger {
         &self.ledgers[id.0 as usize]
     }
 
     /// The blame, to start it with what a request has gathered before.
     #[inline]
-    pub fn ledger_mut(&mut self, id: OperationId) -> &mut Ledger {
+    pub fn ledger_mut(&mut self, id: FlashOpId) -> &mut Ledger {
         &mut self.ledgers[id.0 as usize]
     }
 
     /// Charges the time outside every queue so far; from `now` on it belongs
     /// to `cause`.
     #[inline]
-    pub fn set_outside(&mut self, now: Time, id: OperationId, cause: Cause) {
+    pub fn set_outside(&mut self, now: Time, id: FlashOpId, cause: Cause) {
         self.leave_outside(now, id);
         let operation = &mut self[id];
         operation.stage = Stage::Outside(cause);
@@ -160,7 +160,7 @@ impl Operations {
     }
 
     #[inline]
-    pub(super) fn leave_outside(&mut self, now: Time, id: OperationId) {
+    pub(super) fn leave_outside(&mut self, now: Time, id: FlashOpId) {
         if let Stage::Outside(cause) = self[id].stage {
             let mark = self[id].mark;
             self.ledgers[id.0 as usize].charge_between(cause, mark, now);
@@ -168,17 +168,17 @@ impl Operations {
     }
 }
 
-impl std::ops::Index<OperationId> for Operations {
-    type Output = Operation;
+impl std::ops::Index<FlashOpId> for FlashOps {
+    type Output = FlashOp;
     #[inline]
-    fn index(&self, id: OperationId) -> &Operation {
+    fn index(&self, id: FlashOpId) -> &FlashOp {
         &self.list[id.0 as usize]
     }
 }
 
-impl std::ops::IndexMut<OperationId> for Operations {
+impl std::ops::IndexMut<FlashOpId> for FlashOps {
     #[inline]
-    fn index_mut(&mut self, id: OperationId) -> &mut Operation {
+    fn index_mut(&mut self, id: FlashOpId) -> &mut FlashOp {
         &mut self.list[id.0 as usize]
     }
 }

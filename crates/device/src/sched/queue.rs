@@ -2,7 +2,7 @@
 
 use flashkeel_engine::Span;
 
-use super::{OperationId, Operations, Task};
+use super::{FlashOpId, FlashOps, Task};
 use crate::address::NONE;
 use crate::flash::{Meter, Timing};
 
@@ -17,18 +17,18 @@ impl Fifo {
     const EMPTY: Fifo = Fifo { head: NONE, tail: NONE };
 
     #[inline]
-    fn push(&mut self, operations: &mut Operations, id: OperationId) {
+    fn push(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         if self.head == NONE {
             self.head = id.0;
         } else {
-            operations[OperationId(self.tail)].next = id.0;
+            operations[FlashOpId(self.tail)].next = id.0;
         }
         self.tail = id.0;
         operations[id].next = NONE;
     }
 
     /// Puts an operation among the others by its arrival.
-    fn insert(&mut self, operations: &mut Operations, id: OperationId) {
+    fn insert(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         let arrival = operations[id].arrival;
         let before = self.last(operations, |other| operations[other].arrival < arrival);
         let next = self.after(operations, before);
@@ -43,7 +43,7 @@ impl Fifo {
     }
 
     /// Takes an operation out of the queue that holds it.
-    fn remove(&mut self, operations: &mut Operations, id: OperationId) {
+    fn remove(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         let before = self.last(operations, |other| other != id);
         let next = operations[id].next;
         match before {
@@ -56,26 +56,26 @@ impl Fifo {
     }
 
     /// The last of those at the beginning of the queue of which `holds` is true.
-    fn last(&self, operations: &Operations, holds: impl Fn(OperationId) -> bool) -> Option<OperationId> {
+    fn last(&self, operations: &FlashOps, holds: impl Fn(FlashOpId) -> bool) -> Option<FlashOpId> {
         let mut last = None;
         loop {
             let next = self.after(operations, last);
-            if next == NONE || !holds(OperationId(next)) {
+            if next == NONE || !holds(FlashOpId(next)) {
                 return last;
             }
-            last = Some(OperationId(next));
+            last = Some(FlashOpId(next));
         }
     }
 
     /// What comes after an operation of the queue, or first.
-    fn after(&self, operations: &Operations, id: Option<OperationId>) -> u32 {
+    fn after(&self, operations: &FlashOps, id: Option<FlashOpId>) -> u32 {
         id.map_or(self.head, |id| operations[id].next)
     }
 
     /// Takes the first out of a queue that is not empty.
     #[inline]
-    fn pop(&mut self, operations: &Operations) -> OperationId {
-        let id = OperationId(self.head);
+    fn pop(&mut self, operations: &FlashOps) -> FlashOpId {
+        let id = FlashOpId(self.head);
         self.head = operations[id].next;
         id
     }
@@ -135,7 +135,7 @@ impl ChipQueue {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, operations: &mut Operations, id: OperationId) {
+    pub(super) fn push(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         let task = operations[id].task;
         self.pending[task as usize].push(operations, id);
         self.mask |= 1 << task as u32;
@@ -144,7 +144,7 @@ impl ChipQueue {
 
     /// Puts an operation before the others of its task.
     #[inline]
-    pub(super) fn push_front(&mut self, operations: &mut Operations, id: OperationId) {
+    pub(super) fn push_front(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         let task = operations[id].task;
         let queue = &mut self.pending[task as usize];
         operations[id].next = queue.head;
@@ -156,7 +156,7 @@ impl ChipQueue {
     }
 
     #[inline]
-    pub(super) fn pop(&mut self, operations: &Operations, task: Task) -> OperationId {
+    pub(super) fn pop(&mut self, operations: &FlashOps, task: Task) -> FlashOpId {
         let queue = &mut self.pending[task as usize];
         let id = queue.pop(operations);
         if queue.head == NONE {
@@ -167,7 +167,7 @@ impl ChipQueue {
 
     /// Moves a pending operation to the queue of another task, where it waits
     /// by its arrival.
-    pub(super) fn transfer(&mut self, operations: &mut Operations, id: OperationId, task: Task) {
+    pub(super) fn transfer(&mut self, operations: &mut FlashOps, id: FlashOpId, task: Task) {
         let former = std::mem::replace(&mut operations[id].task, task);
         let queue = &mut self.pending[former as usize];
         queue.remove(operations, id);
@@ -180,14 +180,14 @@ impl ChipQueue {
 
     /// Puts an operation into a free slot.
     #[inline]
-    pub(super) fn fill_slot(&mut self, operations: &mut Operations, id: OperationId) {
+    pub(super) fn fill_slot(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         self.slots.push(operations, id);
         self.slots_used += 1;
     }
 
     /// Takes the running operation out of its slot.
     #[inline]
-    pub(super) fn free_slot(&mut self, operations: &Operations) -> OperationId {
+    pub(super) fn free_slot(&mut self, operations: &FlashOps) -> FlashOpId {
         self.slots_used -= 1;
         let id = self.slots.pop(operations);
         self.suspendable -= u32::from(operations[id].purpose.command().is_suspendable());
@@ -196,42 +196,42 @@ impl ChipQueue {
 
     /// Puts a read behind those that overtake.
     #[inline]
-    pub(super) fn push_express(&mut self, operations: &mut Operations, id: OperationId) {
+    pub(super) fn push_express(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         self.express.push(operations, id);
         self.express_used += 1;
     }
 
     /// Takes out the read that has overtaken and is done.
     #[inline]
-    pub(super) fn pop_express(&mut self, operations: &Operations) -> OperationId {
+    pub(super) fn pop_express(&mut self, operations: &FlashOps) -> FlashOpId {
         self.express_used -= 1;
         self.express.pop(operations)
     }
 
     /// The first of the reads that overtake, if any.
     #[inline]
-    pub(super) fn first_express(&self) -> Option<OperationId> {
-        (self.express_used > 0).then_some(OperationId(self.express.head))
+    pub(super) fn first_express(&self) -> Option<FlashOpId> {
+        (self.express_used > 0).then_some(FlashOpId(self.express.head))
     }
 
     /// The operations in slots, the running one first.
     #[cfg(test)]
-    pub(super) fn slots(&self, operations: &Operations) -> impl Iterator<Item = OperationId> {
-        let next = |id: &OperationId| Some(OperationId(operations[*id].next));
+    pub(super) fn slots(&self, operations: &FlashOps) -> impl Iterator<Item = FlashOpId> {
+        let next = |id: &FlashOpId| Some(FlashOpId(operations[*id].next));
         std::iter::successors(self.first_slot(), next).take(self.slots_used as usize)
     }
 
     /// The operation in the first slot, if any.
     #[inline]
-    pub(super) fn first_slot(&self) -> Option<OperationId> {
-        (self.slots_used > 0).then_some(OperationId(self.slots.head))
+    pub(super) fn first_slot(&self) -> Option<FlashOpId> {
+        (self.slots_used > 0).then_some(FlashOpId(self.slots.head))
     }
 }
 
 /// The heads of one chip's request queues, as a policy sees them.
 pub struct Pending<'a> {
     pub(super) queue: &'a ChipQueue,
-    pub(super) operations: &'a Operations,
+    pub(super) operations: &'a FlashOps,
     pub(super) timing: &'a Timing,
     /// Bit set of the tasks to choose from; never empty.
     pub mask: u32,
@@ -248,13 +248,13 @@ impl Pending<'_> {
     /// When the task's first operation arrived, as a sequence over all tasks.
     #[inline]
     pub fn arrival(&self, task: Task) -> u64 {
-        self.operations[OperationId(self.queue.pending[task as usize].head)].arrival
+        self.operations[FlashOpId(self.queue.pending[task as usize].head)].arrival
     }
 
     /// How long the chip will work on the task's first operation if its
     /// channel is free.
     #[inline]
     pub fn service(&self, task: Task) -> Span {
-        self.operations[OperationId(self.queue.pending[task as usize].head)].service(self.timing)
+        self.operations[FlashOpId(self.queue.pending[task as usize].head)].service(self.timing)
     }
 }

@@ -48,7 +48,7 @@ impl Bench {
         self.add(chip, purpose, task);
     }
 
-    fn add(&mut self, chip: u32, purpose: Purpose, task: Task) -> OperationId {
+    fn add(&mut self, chip: u32, purpose: Purpose, task: Task) -> FlashOpId {
         let operations = &mut self.dispatcher.operations;
         let id = operations.create(self.now, purpose, task, 0, Cause::Controller);
         let operation = &mut operations[id];
@@ -63,7 +63,7 @@ impl Bench {
     }
 
     /// Runs until an operation is done; its number, task and id.
-    fn next(&mut self) -> Option<(u32, Task, OperationId)> {
+    fn next(&mut self) -> Option<(u32, Task, FlashOpId)> {
         while let Some((time, chip)) = self.events.pop_due(Time::MAX) {
             self.now = time;
             if let Some(id) = self.dispatcher.step(time, ChipId(chip), &mut self.events) {
@@ -358,7 +358,7 @@ fn an_active_task_may_always_have_one_operation_outstanding() {
 fn debit_chooses_in_favour_of_the_smaller_debit() {
     let (_, timing) = timing();
     let settings = config(serde_json::json!({"policy": "debit", "gc_static": 0.25}));
-    let mut operations = Operations::default();
+    let mut operations = FlashOps::default();
     let mut queue = ChipQueue::new();
     for (purpose, task) in [(Activity::Host.read(), Task::Host), (Activity::Gc.read(), Task::Gc)] {
         let id = operations.create(Time::ZERO, purpose, task, 0, Cause::Controller);

@@ -10,7 +10,7 @@ use flashkeel_engine::Arena;
 use super::Ssd;
 use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lpn, Ppn};
 use crate::ftl::{Page, Pages};
-use crate::sched::OperationId;
+use crate::sched::FlashOpId;
 
 const PAGE_BYTES: usize = LOGICAL_PAGE_BYTES as usize;
 const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
@@ -93,7 +93,7 @@ impl Ssd {
     #[inline]
     pub(crate) fn note_read(
         &mut self,
-        id: OperationId,
+        id: FlashOpId,
         index: u32,
         part: usize,
         pages: Range<u32>,
@@ -126,7 +126,7 @@ impl Ssd {
 
     /// A flash read of a request is done.
     #[inline]
-    pub(crate) fn serve_read(&mut self, id: OperationId, index: u32, part: usize) {
+    pub(crate) fn serve_read(&mut self, id: FlashOpId, index: u32, part: usize) {
         let read = self.bytes.as_mut().and_then(|bytes| bytes.reads.remove(&id.0));
         if let Some(read) = read {
             self.serve(index, part, read);

@@ -22,7 +22,7 @@ use crate::ftl::Ftl;
 use crate::layout::Layout;
 use crate::limits::MAX_INDEX;
 use crate::machine::{Event, Machine};
-use crate::sched::{Activity, Dispatcher, OperationId, Signals, Task};
+use crate::sched::{Activity, Dispatcher, FlashOpId, Signals, Task};
 use bytes::Bytes;
 use inspect::endurance;
 
@@ -309,7 +309,7 @@ impl Ssd {
     }
 
     /// Puts a formed program, or a read with its target, into its queue.
-    fn operation_generated(&mut self, now: Time, id: OperationId) {
+    fn operation_generated(&mut self, now: Time, id: FlashOpId) {
         let operation = &self.machine.dispatcher.operations[id];
         if operation.purpose.is_program() {
             let part = operation.partition as usize;
@@ -335,7 +335,7 @@ impl Ssd {
                     }
                     self.resume(time, request);
                 }
-                Event::Operation(operation) => self.operation_generated(time, OperationId(operation)),
+                Event::Operation(operation) => self.operation_generated(time, FlashOpId(operation)),
                 Event::Background(partition, activity) => {
                     let quiet_since = self.quiet_since(time);
                     let ftl = &mut self.partitions[partition as usize].ftl;

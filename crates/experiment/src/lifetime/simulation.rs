@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_device::{DeviceConfig, LOGICAL_PAGE_BYTES, Law, PAGE_BYTES, Ssd};
+use flashkeel_device::{DeviceConfig, LOGICAL_PAGE_BYTES, Law, Ssd, THROTTLE_UNIT_BYTES};
 use flashkeel_engine::{
     Arena, Cause, Completion, Lba, Leaf, Operation, Request, RequestId, SECTOR_BYTES, Span, Stream, Submit,
     Time,
@@ -61,7 +61,7 @@ impl Simulation {
         let layout = config.validate().map_err(Error::Input)?;
         let mut ssd = Ssd::new(&layout, seed);
         let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
-        let pages = ssd.sectors() * SECTOR_BYTES / PAGE_BYTES;
+        let pages = ssd.sectors() * SECTOR_BYTES / THROTTLE_UNIT_BYTES;
         Ok(Simulation {
             draw: pattern.policy().draw(pages)?,
             places: Stream::new(seed, "lifetime/place"),
@@ -77,7 +77,7 @@ impl Simulation {
     fn write(&mut self, gap: Span) -> (f64, f64) {
         self.now += gap;
         self.ssd.advance(self.now, &mut Arena::new(), &mut self.completions);
-        let sectors = (PAGE_BYTES / SECTOR_BYTES) as u32;
+        let sectors = (THROTTLE_UNIT_BYTES / SECTOR_BYTES) as u32;
         let lba = Lba(self.draw.next(&mut self.places, 1) * u64::from(sectors));
         let request = Request::new(RequestId(self.written), Operation::Write, lba, sectors);
         let answer = self.ssd.submit(self.now, &request, &mut Arena::new());
@@ -95,7 +95,7 @@ impl Simulation {
     /// Writes `pages` without timing, one each `gap`.
     pub fn age(&mut self, pages: u64, gap: Span) {
         let Simulation { draw, places, .. } = self;
-        let each = PAGE_BYTES / LOGICAL_PAGE_BYTES;
+        let each = THROTTLE_UNIT_BYTES / LOGICAL_PAGE_BYTES;
         let logical = (0..pages).flat_map(|_| {
             let first = draw.next(places, 1) * each;
             first..first + each
@@ -126,8 +126,8 @@ impl Simulation {
     pub fn steady_state(mut self, demand: &Demand, levelled: u32, law: &dyn Law) -> Steady {
         let day_ns = 86_400.0 * 1e9;
         // Writes further apart than this find an idle device anyway.
-        let gap = Span((day_ns * PAGE_BYTES as f64 / demand.bytes_per_day()).min(1e9) as u64);
-        let pages = self.ssd.sectors() * SECTOR_BYTES / PAGE_BYTES;
+        let gap = Span((day_ns * THROTTLE_UNIT_BYTES as f64 / demand.bytes_per_day()).min(1e9) as u64);
+        let pages = self.ssd.sectors() * SECTOR_BYTES / THROTTLE_UNIT_BYTES;
         self.age(SETTLING[0] * pages, gap);
         let levelled = f64::from(levelled);
         let _ = self.wear(pages, gap, 2.0 * levelled);
@@ -162,7 +162,7 @@ impl Simulation {
 
     /// Writes until the mean block is worn out.
     pub fn live(mut self, plan: &LifetimePlan, demand: &Demand, seed: u64) -> Lifetime {
-        let mut clock = DemandClock::new(demand.clone(), PAGE_BYTES);
+        let mut clock = DemandClock::new(demand.clone(), THROTTLE_UNIT_BYTES);
         let mut unused = Stream::new(seed, "lifetime/arrivals");
         let (mut service, mut held) = (Delays::default(), Delays::default());
         let mut course = Course::default();
@@ -187,7 +187,7 @@ impl Simulation {
         let days = self.now.as_secs_f64() / 86_400.0;
         let is_worn = endurance.wear >= endurance.rated_cycles;
         let years = is_worn.then(|| Drive::years(days));
-        let written_per_day = held.pages() * PAGE_BYTES as f64 / days;
+        let written_per_day = held.pages() * THROTTLE_UNIT_BYTES as f64 / days;
         let mut notes = demand.notes.clone();
         if !is_worn {
             notes.push(format!("not worn out after {:.0} years", Drive::years(days)));

@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use flashkeel_device::{Endurance, Law, PAGE_BYTES, Passed, Stretch, Throttle, ThrottleConfig, WearConfig};
+use flashkeel_device::{
+    Endurance, Law, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig, WearConfig,
+};
 use flashkeel_engine::{Span, Time};
 use flashkeel_workload::demand::Demand;
 
@@ -75,7 +77,7 @@ impl<'a> Years<'a> {
     /// Writes what one interval of the demand asks for, however long it takes.
     fn interval(&mut self, bytes: f64) {
         let length = self.demand.interval;
-        let mut pages = bytes / PAGE_BYTES as f64;
+        let mut pages = bytes / THROTTLE_UNIT_BYTES as f64;
         if pages <= 0.0 {
             self.now += length;
             return;
@@ -84,13 +86,14 @@ impl<'a> Years<'a> {
         let from = self.now;
         let mut seen = Delays::default();
         // Idle times are known as well as the round is divided finely.
-        let part_of_round =
-            self.endurance.flash_bytes / (PAGE_BYTES as f64 * self.endurance.write_amplification) / 64.0;
+        let part_of_round = self.endurance.flash_bytes
+            / (THROTTLE_UNIT_BYTES as f64 * self.endurance.write_amplification)
+            / 64.0;
         // What is left of a page after roundings counts as none.
         while pages > 1e-6 {
             let passed = self.stretch(gap_ns, pages.min(part_of_round), &mut seen);
             pages -= passed.pages;
-            let cycles = passed.pages * PAGE_BYTES as f64 * self.endurance.write_amplification
+            let cycles = passed.pages * THROTTLE_UNIT_BYTES as f64 * self.endurance.write_amplification
                 / self.endurance.flash_bytes;
             let cost = self.rounds.pass(passed.until, self.endurance.cycles + cycles);
             // The last stretch ends when the drive is worn out.
@@ -135,7 +138,7 @@ impl<'a> Years<'a> {
         let days = self.now.0 as f64 / DAY_NS as f64;
         let is_worn = self.endurance.wear >= self.endurance.rated_cycles;
         let years = is_worn.then(|| Drive::years(days));
-        let written_per_day = self.held.pages() * PAGE_BYTES as f64 / days;
+        let written_per_day = self.held.pages() * THROTTLE_UNIT_BYTES as f64 / days;
         let mut notes = self.demand.notes.clone();
         if self.plan.recovery.is_some() {
             notes.push("the constants of recovery are ours, not measured on a chip".into());

@@ -5,6 +5,7 @@
 mod slots;
 mod stage;
 
+use flashkeel_device::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::{Completion, Predictor, Request, Span, Stream, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,7 @@ impl DrainConfig {
         if self.period == Span::ZERO {
             return Err("drain.period is 0ns; it must be longer".into());
         }
-        if self.batch.0 < slots::PAGE_BYTES {
+        if self.batch.0 < LOGICAL_PAGE_BYTES {
             return Err(format!("drain.batch is {}; at least a page of 4KiB", self.batch));
         }
         Ok(())

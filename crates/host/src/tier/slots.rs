@@ -3,9 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Bytes of a page of the SSD, and of a slot.
-pub(crate) const PAGE_BYTES: u64 = 4096;
-/// Sectors of a page.
+/// Sectors of a logical page of the SSD, and of a slot.
 pub(crate) const PAGE_SECTORS: u64 = 8;
 /// No slot.
 const NONE: u32 = u32::MAX;

@@ -1,12 +1,13 @@
 //! The tier as a stage over an SSD and an NVM.
 
+use flashkeel_device::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::{
     Arena, Completion, Lba, Limits, Operation, Outbox, Payload, Request, RequestId, Span, Stage, Submit,
     Time, Wake,
 };
 use serde::Serialize;
 
-use super::slots::{PAGE_BYTES, PAGE_SECTORS, Slots};
+use super::slots::{PAGE_SECTORS, Slots};
 use super::{DrainConfig, Placement};
 use crate::flight::Flights;
 use crate::parts::Parts;
@@ -119,7 +120,7 @@ impl Tier {
             pieces: Flights::default(),
             sequence: 0,
             period: drain.period,
-            batch: (drain.batch.0 / PAGE_BYTES) as usize,
+            batch: (drain.batch.0 / LOGICAL_PAGE_BYTES) as usize,
             draining: 0,
             next_drain: Time::ZERO,
             has_bytes: false,
@@ -206,7 +207,7 @@ impl Tier {
                 self.report.pages_read_from_nvm += pages;
                 Piece::NvmRead { part, slot, pages: count }
             } else {
-                self.report.host_bytes_to_nvm += pages * PAGE_BYTES;
+                self.report.host_bytes_to_nvm += pages * LOGICAL_PAGE_BYTES;
                 Piece::NvmWrite { part, slot, pages: count, sequence: self.sequence }
             };
             return self.give_nvm(piece, request, from, slot, count, outbox);
@@ -215,7 +216,7 @@ impl Tier {
             Piece::Plain { part }
         } else {
             if request.operation == Operation::Write {
-                self.report.host_bytes_to_ssd += pages * PAGE_BYTES;
+                self.report.host_bytes_to_ssd += pages * LOGICAL_PAGE_BYTES;
             }
             Piece::SsdWrite { part, page, pages, sequence: self.sequence }
         };
@@ -361,7 +362,7 @@ impl Stage for Tier {
             Piece::DrainRead { slot, sequence, payload } => {
                 match self.slots.begin_write_back(slot, sequence) {
                     Some(page) => {
-                        self.report.drained_bytes += PAGE_BYTES;
+                        self.report.drained_bytes += LOGICAL_PAGE_BYTES;
                         let lba = Lba(page * PAGE_SECTORS);
                         let write = Request { lba, ..background(Operation::Write, payload) };
                         self.give_ssd(now, Piece::WriteBack { slot, sequence, payload }, &write, outbox);

@@ -7,7 +7,7 @@ use flashkeel_engine::{Cause, Ledger, Span, Time};
 use super::{BufferKind, BufferPolicy, Occupancy, StripeQueue};
 use crate::address::NONE;
 use crate::ftl::Lane;
-use crate::sched::{Dispatcher, OperationId};
+use crate::sched::{Dispatcher, FlashOpId};
 
 /// The triggers, resolved.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct BufferLayout {
 /// A host program on its way, in the order of forming.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
-    operation: OperationId,
+    operation: FlashOpId,
     done: bool,
 }
 
@@ -174,13 +174,7 @@ impl Buffer {
     }
 
     /// Notes a program of `pages` pages; returns the ticket it carries.
-    pub fn take_off(
-        &mut self,
-        now: Time,
-        operation: OperationId,
-        pages: u32,
-        dispatcher: &Dispatcher,
-    ) -> u32 {
+    pub fn take_off(&mut self, now: Time, operation: FlashOpId, pages: u32, dispatcher: &Dispatcher) -> u32 {
         self.occupancy.pending -= pages;
         self.occupancy.flushing += pages;
         if self.flights.is_empty() {

@@ -126,7 +126,7 @@ pub struct Passed {
 
 /// Unit of throttling: the same delay applies to each page of a write (READY:
 /// "a page write (page size is 8 KB)").
-pub const PAGE_BYTES: u64 = 8 << 10;
+pub const THROTTLE_UNIT_BYTES: u64 = 8 << 10;
 
 impl Stretch {
     /// What passes if a page takes `each_ns`.

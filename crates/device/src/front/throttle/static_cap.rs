@@ -6,7 +6,7 @@ use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Goal, PAGE_BYTES, Passed, Stretch, Throttle, ThrottleConfig};
+use super::{Build, Goal, THROTTLE_UNIT_BYTES, Passed, Stretch, Throttle, ThrottleConfig};
 
 /// Settings of `static-cap`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,7 +90,7 @@ impl Throttle for Cap {
     }
 
     fn stretch(&mut self, stretch: &Stretch, tell: &mut dyn FnMut(f64, f64)) -> Passed {
-        let (share, period) = (self.share as f64 / PAGE_BYTES as f64, self.period as f64);
+        let (share, period) = (self.share as f64 / THROTTLE_UNIT_BYTES as f64, self.period as f64);
         if period <= share * stretch.gap_ns {
             let passed = stretch.pass(stretch.gap_ns);
             tell(passed.pages, 0.0);

@@ -9,7 +9,7 @@ use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::ftl::gc::movement::Inside;
 use crate::ftl::{BlockState, Entry, Ftl, Lane, Waiter};
 use crate::machine::Machine;
-use crate::sched::{Activity, Operation, Task};
+use crate::sched::{Activity, FlashOp, Task};
 
 impl Ftl {
     /// Generates the next move within a chip, taking turns among the blocks
@@ -127,7 +127,7 @@ impl Ftl {
     }
 
     /// Pages have been moved within a chip.
-    pub fn move_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub fn move_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let job = operation.owner;
         self.relocation[Task::Gc].outstanding -= 1;
         let mut ppn = Ppn(operation.target * self.slots_per_page);

@@ -9,7 +9,7 @@ use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::{Entry, Ftl};
 use crate::machine::Machine;
-use crate::sched::{Operation, Task};
+use crate::sched::{FlashOp, Task};
 
 impl Ftl {
     /// Makes sure that the mover's next operation is generated, if there is one.
@@ -223,7 +223,7 @@ impl Ftl {
     pub(in crate::ftl) fn relocation_read_done(
         &mut self,
         now: Time,
-        operation: &Operation,
+        operation: &FlashOp,
         machine: &mut Machine,
     ) {
         let index = operation.owner;
@@ -295,7 +295,7 @@ impl Ftl {
     }
 
     /// A block has been erased.
-    pub(in crate::ftl) fn erase_done(&mut self, now: Time, operation: &Operation, machine: &mut Machine) {
+    pub(in crate::ftl) fn erase_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         debug_assert_ne!(operation.owner, NONE);
         let Job { mover, erases, .. } = self.relocation.jobs[operation.owner as usize];
         self.relocation[mover].outstanding -= 1;

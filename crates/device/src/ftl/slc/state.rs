@@ -8,7 +8,7 @@ use crate::flash::Geometry;
 use crate::ftl::background::Background;
 use crate::ftl::{Ftl, PartitionLayout};
 use crate::machine::{Event, Machine};
-use crate::sched::{Activity, Operation, Task};
+use crate::sched::{Activity, FlashOp, Task};
 
 /// The SLC cache of one partition in plain numbers; all counts in flash pages.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Background for Slc {
         ftl.slc_tick(now, quiet_since, machine);
     }
 
-    fn done(ftl: &mut Ftl, now: Time, operation: &Operation, quiet_since: Time, machine: &mut Machine) {
+    fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, quiet_since: Time, machine: &mut Machine) {
         ftl.slc_folded(now, operation, quiet_since, machine);
     }
 }
@@ -154,7 +154,7 @@ impl Ftl {
 
     /// A page has been folded; goes on if the host has been silent since
     /// `quiet_since`, or must be served by a cache less full.
-    fn slc_folded(&mut self, now: Time, operation: &Operation, quiet_since: Time, machine: &mut Machine) {
+    fn slc_folded(&mut self, now: Time, operation: &FlashOp, quiet_since: Time, machine: &mut Machine) {
         let slc = self.slc.as_mut().expect("only a cache folds");
         slc.folding[operation.owner as usize] = false;
         slc.used -= 1;

@@ -1,20 +1,20 @@
-//! Dynamic throttling by epochs of similar demand: the predictor says how long
+//! Dynamic throttling by epochs of similar demand: the forecast says how long
 //! an epoch is, the estimator how long each page is held in it, the regulator
 //! what happens when an epoch uses more than its capacity (READY, FAST 2012).
 
 mod estimator;
+mod forecast;
 mod plan;
-mod predictor;
 mod regulator;
 
 use flashkeel_engine::{Span, Time};
 
-use super::{PAGE_BYTES, Passed, Stretch, Throttle};
+use super::{Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle};
 use crate::flash::Endurance;
 use estimator::Estimator;
+use forecast::Forecast;
 use plan::Known;
 pub use plan::Plan;
-use predictor::Predictor;
 use regulator::Regulator;
 
 /// What is unused is carried over for a day at most: the longest cycle that
@@ -26,7 +26,7 @@ const DAY_NS: u64 = 86_400_000_000_000;
 pub(crate) struct Epochs {
     plan: Plan,
     knows_recovery: bool,
-    predictor: Predictor,
+    forecast: Forecast,
     estimator: Estimator,
     regulator: Regulator,
     epoch_began: Time,
@@ -47,7 +47,7 @@ impl Epochs {
     pub fn new(plan: &Plan, knows_recovery: bool) -> Self {
         Epochs {
             knows_recovery,
-            predictor: Predictor::new(&plan.epochs),
+            forecast: Forecast::new(&plan.epochs),
             estimator: Estimator::default(),
             regulator: Regulator::new(plan),
             epoch_began: Time::ZERO,
@@ -71,8 +71,8 @@ impl Epochs {
 impl Throttle for Epochs {
     fn delay(&mut self, now: Time, bytes: u64) -> Span {
         self.regulator.roll(now);
-        let pages = bytes.div_ceil(PAGE_BYTES);
-        self.predictor.count(now, bytes as f64);
+        let pages = bytes.div_ceil(THROTTLE_UNIT_BYTES);
+        self.forecast.count(now, bytes as f64);
         self.count(bytes as f64, pages as f64);
         let each = self.estimator.delay_ns + self.regulator.extra_ns(self.estimator.delay_ns);
         self.gate = self.gate.max(now) + Span((each * pages as f64) as u64);
@@ -95,9 +95,9 @@ impl Throttle for Epochs {
             let (written, pages) = if epochs == 1 { (self.written, self.pages) } else { (0.0, 0.0) };
             let capacity = self.plan.capacity(now, length, &known, self.carried) + self.carried;
             self.estimator.adjust(length, written, capacity, pages);
-            self.predictor.close(written, now);
+            self.forecast.close(written, now);
         }
-        let epoch = self.predictor.epoch();
+        let epoch = self.forecast.epoch();
         self.base = self.plan.capacity(now, epoch, &known, self.carried);
         self.regulator.begin(now, epoch, self.base + self.carried);
         self.epoch_began = now;
@@ -115,8 +115,8 @@ impl Throttle for Epochs {
             let steady = self.regulator.steady_ns(each).clamp(1.0, rest.until.since(rest.from).0 as f64);
             let passed = Stretch { until: rest.from + Span(steady as u64), ..rest }.pass(each);
             tell(passed.pages, delay);
-            let bytes = passed.pages * PAGE_BYTES as f64;
-            self.predictor.spread(rest.from, passed.until, bytes);
+            let bytes = passed.pages * THROTTLE_UNIT_BYTES as f64;
+            self.forecast.spread(rest.from, passed.until, bytes);
             self.count(bytes, passed.pages);
             pages += passed.pages;
             rest.pages -= passed.pages;
@@ -145,7 +145,7 @@ mod tests {
             throttle.review(Time::ZERO, &endurance);
             throttle.delay(Time(1), 1 << 20);
             throttle.review(Time(epochs * 1_800_000_000_000), &endurance);
-            throttle.predictor.expected
+            throttle.forecast.expected
         };
         assert_eq!(expected_after(1), f64::from(1 << 20));
         assert_eq!(expected_after(5), 0.0);

@@ -4,7 +4,7 @@ use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::predictor::MINUTE;
+use super::forecast::MINUTE;
 use crate::flash::Endurance;
 use crate::front::throttle::Goal;
 

@@ -4,7 +4,7 @@
 use flashkeel_engine::{Span, Time};
 
 use super::Plan;
-use crate::front::throttle::PAGE_BYTES;
+use crate::front::throttle::THROTTLE_UNIT_BYTES;
 
 /// By how much the share of the spare that is drawn on may change within a
 /// stretch that is taken as one.
@@ -44,7 +44,7 @@ impl Regulator {
     pub fn begin(&mut self, now: Time, epoch: Span, capacity: f64) {
         self.allowance = capacity * self.period.0 as f64 / epoch.0 as f64;
         self.spare = capacity * self.spare_share;
-        self.hard_ns = PAGE_BYTES as f64 / self.allowance * self.period.0 as f64;
+        self.hard_ns = THROTTLE_UNIT_BYTES as f64 / self.allowance * self.period.0 as f64;
         self.period_ends = now + self.period;
         self.unused = self.allowance;
     }
@@ -78,7 +78,7 @@ impl Regulator {
     /// For how many nanoseconds writes, one each `each_ns`, change what is added
     /// by little.
     pub fn steady_ns(&self, each_ns: f64) -> f64 {
-        let overdraft_per_ns = PAGE_BYTES as f64 / each_ns - self.allowance / self.period.0 as f64;
+        let overdraft_per_ns = THROTTLE_UNIT_BYTES as f64 / each_ns - self.allowance / self.period.0 as f64;
         let room = if self.unused > 0.0 && overdraft_per_ns > 0.0 { self.unused } else { 0.0 };
         if self.unused >= 0.0 && overdraft_per_ns <= 0.0 {
             return f64::INFINITY;

@@ -1,5 +1,6 @@
-//! The write demand predictor: the next epoch is expected to write what the
-//! last one wrote, and epochs are as long as makes that most true.
+//! The forecast of write demand (READY's predictor): the next epoch is expected
+//! to write what the last one wrote, and epochs are as long as makes that most
+//! true.
 
 use flashkeel_engine::{Span, Time};
 
@@ -14,7 +15,7 @@ const WRONG_IN_A_ROW: u32 = 3;
 
 /// Chooses the length of epochs.
 #[derive(Clone)]
-pub(super) struct Predictor {
+pub(super) struct Forecast {
     /// Lengths to choose from, in minutes, and which is chosen.
     lengths: Vec<usize>,
     chosen: usize,
@@ -28,9 +29,9 @@ pub(super) struct Predictor {
     has_chosen: bool,
 }
 
-impl Predictor {
+impl Forecast {
     pub fn new(lengths: &[Span]) -> Self {
-        Predictor {
+        Forecast {
             lengths: lengths.iter().map(|length| (length.0 / MINUTE) as usize).collect(),
             chosen: 0,
             minutes: vec![0.0; KEPT],
@@ -115,9 +116,9 @@ mod tests {
 
     #[test]
     fn minutes_without_writes_are_not_those_of_the_day_before() {
-        let mut predictor = Predictor::new(&[Span(30 * MINUTE)]);
-        (0..60).for_each(|minute| predictor.count(Time(minute * MINUTE), 1e6));
-        predictor.close(0.0, Time((KEPT as u64 + 60) * MINUTE));
-        assert!(predictor.minutes.iter().all(|&bytes| bytes == 0.0));
+        let mut forecast = Forecast::new(&[Span(30 * MINUTE)]);
+        (0..60).for_each(|minute| forecast.count(Time(minute * MINUTE), 1e6));
+        forecast.close(0.0, Time((KEPT as u64 + 60) * MINUTE));
+        assert!(forecast.minutes.iter().all(|&bytes| bytes == 0.0));
     }
 }

@@ -2,7 +2,11 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 from small import SMALL
@@ -136,3 +140,29 @@ def test_a_trace_like_another(cli, msr, tmp_path):
     assert outcome.status == 0, outcome.err
     found = json.loads(cli("trace", "info", out, "--format", "json").out)
     assert (found["basis"], found["requests"]) == ("synthetic", 50)
+
+
+def test_whoever_has_seen_enough_may_go(msr, tmp_path):
+    long = tmp_path / "long.csv"
+    long.write_text("".join(f"{n},a,0,Read,{n * 4096},4096,0\n" for n in range(200_000)))
+    command = [sys.executable, "-m", "flashkeel", "trace", "convert", str(long), "-"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as running:
+        assert running.stdout.readline() == "0,flashkeel,0,Read,0,4096,0\n"
+        running.stdout.close()
+        assert running.wait(30) == 1
+        assert running.stderr.read() == ""
+
+
+def test_a_wait_for_a_pipe_can_be_interrupted():
+    command = [sys.executable, "-m", "flashkeel", "trace", "info", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as running:
+        running.stdin.write("100,a,0,Read,0,4096,0\n")
+        running.stdin.flush()
+        time.sleep(2)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 130
+        assert running.stderr.read().strip() == "flashkeel: interrupted"

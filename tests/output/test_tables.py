@@ -56,9 +56,9 @@ def test_run_names_are_no_markup(known_run):
 def test_changed_input_is_told(known_run):
     folded = dict.fromkeys(known_run().data["workload"], 0) | {"folded": 1234}
     same = [known_run("a", workload=folded), known_run("b", workload=folded)]
-    assert tables.notes(same) == ["Note: input: 1,234 requests wrapped into the capacity"]
+    assert tables.notes(same) == ["Note: input: 1,234 requests moved by fold"]
     different = [known_run("a", workload=folded), known_run("b")]
-    assert tables.notes(different) == ["Note: a: 1,234 requests wrapped into the capacity"]
+    assert tables.notes(different) == ["Note: a: 1,234 requests moved by fold"]
     assert tables.notes([known_run()]) == []
 
 

@@ -25,7 +25,8 @@ pub fn watched<T: Send>(
     let done = py.detach(|| work(&mut reporter));
     match reporter.error {
         Some(error) => Err(error),
-        None => done.map_err(exception),
+        // A signal ends a wait for a pipe, and the input seems cut off.
+        None => done.map_err(|error| py.check_signals().err().unwrap_or_else(|| exception(error))),
     }
 }
 

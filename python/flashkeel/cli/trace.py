@@ -248,7 +248,13 @@ def _write(source: str, target: str, form: str, chosen: dict[str, Any]) -> None:
         if trace_tables.is_parquet(target):
             written = trace_tables.write(path, options, Path(target), progress)
         else:
-            written = _core.trace_convert(path, json.dumps(options), target, form, progress)
+            try:
+                written = _core.trace_convert(path, json.dumps(options), target, form, progress)
+            except InputError as error:
+                # Whoever read standard output has seen enough.
+                if target == "-" and str(error).endswith("Broken pipe"):
+                    raise BrokenPipeError from error
+                raise
     _print_written(written, target)
 
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
+
+_LARGER = {
+    "B": [("KiB", 1024), ("MiB", 1024), ("GiB", 1024)],
+    "ns": [("us", 1000), ("ms", 1000), ("s", 1000)],
+}
 
 
 @dataclass
@@ -56,4 +62,17 @@ def _value(value: Any) -> str:  # noqa: ANN401
         return f"{{ {pairs} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(_in_large_units(value), ensure_ascii=False)
+
+
+def _in_large_units(value: Any) -> Any:  # noqa: ANN401
+    """Return a size or time, given in bytes or nanoseconds, in the largest unit that is whole."""
+    match = re.fullmatch(r"(\d+)(B|ns)(/\d+)?", value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    number, unit = int(match[1]), match[2]
+    for larger, factor in _LARGER[unit]:
+        if number == 0 or number % factor:
+            break
+        number, unit = number // factor, larger
+    return f"{number}{unit}{match[3] or ''}"

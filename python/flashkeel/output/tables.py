@@ -34,7 +34,7 @@ _INPUT_CHANGES = {
     "zero_length": "requests of no length left out",
     "trims_dropped": "trims too small to free anything",
     "aligned": "requests rounded to the alignment",
-    "folded": "requests wrapped into the capacity",
+    "folded": "requests moved by fold",
     "clipped": "requests cut off at its end",
     "reordered": "requests put back in order",
 }

@@ -1,7 +1,7 @@
 //! Where the bytes of a trace come from: a file, a pipe or standard input.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,11 @@ pub(super) struct Counted {
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
+        let count = self.file.read(buffer).map_err(|error| match error.kind() {
+            // Who reads would try again, and wait for a pipe for ever.
+            ErrorKind::Interrupted => io::Error::other("interrupted"),
+            _ => error,
+        })?;
         self.read_bytes.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }

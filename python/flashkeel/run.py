@@ -125,9 +125,32 @@ class Run:
             ),
         )
 
+    def iops(self, latency_class: str) -> float:
+        """Return the requests of a class in a second of simulated time."""
+        return float(self._distribution(latency_class).get("iops", 0.0))
+
+    def bandwidth(self, latency_class: str) -> float:
+        """Return the bytes that the requests of a class asked for in a second of simulated time."""
+        distribution = self._distribution(latency_class)
+        size = distribution["bytes"] / distribution["count"] if distribution["count"] else 0.0
+        return size * self.iops(latency_class)
+
+    def classes(self) -> list[str]:
+        """Return the classes that the workload is made of, the one to look at first before others.
+
+        These are reads (small reads where most of them are small) and writes. Reads come first,
+        unless fewer than one request in a hundred is one.
+        """
+        small, reads, writes = (self.samples(c) for c in ("small_read", "read", "write"))
+        found = (["small_read" if 2 * small >= reads else "read"] if reads else []) + (
+            ["write"] if writes else []
+        )
+        return found[::-1] if 100 * reads < reads + writes else found
+
     def main_class(self) -> str:
-        """Return the class to look at first: small reads, else reads, else writes."""
-        return next((c for c in LATENCY_CLASSES if self.samples(c)), LATENCY_CLASSES[0])
+        """Return the class to look at first: of reads and writes, else any with samples."""
+        known = (*self.classes(), *LATENCY_CLASSES)
+        return next((c for c in known if self.samples(c)), LATENCY_CLASSES[0])
 
     def series(self, seed: int | None = None) -> Table:
         """Return the time series as an Arrow table, one row a window.

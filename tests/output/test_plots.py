@@ -1,13 +1,15 @@
 """The picture: axes, units, labels."""
 
+import pytest
 from flashkeel.output import plots
 from flashkeel.reproduce import pictures
 
 
 def test_picture_says_what_it_shows(small_result):
     figure = plots.tails(small_result)
-    left, right = figure.axes
-    assert figure.get_suptitle() == "Small: latency of small reads (synthetic workload)"
+    left, right, *_ = figure.axes
+    assert figure.get_suptitle() == "Small: latency (synthetic workload)"
+    assert [axes.get_title() for axes in figure.axes[::2]] == ["small reads", "writes"]
     assert "percentile" in left.get_xlabel()
     assert left.get_ylabel() == "latency"
     assert left.get_yscale() == "log"
@@ -16,6 +18,50 @@ def test_picture_says_what_it_shows(small_result):
     labels = [text.get_text() for text in left.get_legend().get_texts()]
     assert [label.split(" (")[0] for label in labels] == ["fifo", "debit"]
     assert all("samples" in label for label in labels)
+
+
+def test_writes_are_drawn_first_where_reads_are_rare(known_run):
+    reads = known_run().data["read"]
+    few, small = reads | {"count": 80}, reads | {"count": 4}
+    run = known_run(read=few, small_read=small, write=reads | {"count": 15_444})
+    assert plots.shown_classes([run]) == ["write", "read"]
+    run = known_run(write=reads)
+    assert plots.shown_classes([run]) == ["small_read", "write"]
+    none = reads | {"count": 0}
+    only_trims = known_run(read=none, small_read=none, trim=reads)
+    assert plots.shown_classes([only_trims]) == ["trim"]
+
+
+def test_no_text_crosses_the_frame_of_its_axes_or_of_the_picture(small_result):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = plots.tails(small_result)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    width, height = figure.bbox.size
+    for axes in figure.axes:
+        assert not axes.texts
+        # A logarithmic axis has labels beyond its ends, which are not drawn.
+        names = axes.get_yticklabels() if axes.get_yscale() == "linear" else []
+        for label in (*names, axes.title, axes.xaxis.label):
+            box = label.get_window_extent(renderer)
+            assert min(box.x0, box.y0) >= 0 and box.x1 <= width and box.y1 <= height
+        for label in names:
+            assert label.get_window_extent(renderer).x1 < axes.get_window_extent().x0
+
+
+def test_latencies_that_hardly_differ_look_it(known_run):
+    from matplotlib.figure import Figure
+
+    run = known_run()
+    known = run.data["small_read"]["percentile"]
+    known.update(zip(known, (950, 960, 970, 980, 990, 1000), strict=True))
+    run.data["small_read"]["ci95_bounded"] = dict.fromkeys(known, False)
+    axes = Figure().subplots()
+    plots._tails(axes, [run], "small_read")
+    low, high = axes.get_ylim()
+    assert high / low == pytest.approx(2)
 
 
 def test_bars_are_the_mean_latency(small_result):

@@ -12,9 +12,20 @@ def text(table):
     return stream.getvalue()
 
 
+def last_row(table):
+    """Return the cells of the only row, with single spaces."""
+    return " ".join(text(table).splitlines()[-2].split())
+
+
 def test_run_table_has_human_units(known_run):
-    (row,) = [line for line in text(tables.runs([known_run()])).splitlines() if "200,000" in line]
-    assert row.split() == ["run", "200,000", "10.0", "s", "400", "k", "–", "12", "1.23", "%"]
+    row = last_row(tables.runs([known_run()]))
+    assert row == "run 10.0 s 200 k 20.0 k 81.9 0 0 0"
+    assert last_row(tables.costs([known_run()])) == "run – 12 1.23 % 500 ms 400 k"
+
+
+def test_requests_that_neither_read_nor_write_are_counted_apart(known_run):
+    run = known_run(requests=200_030)
+    assert last_row(tables.runs([run])).endswith("0 0 0 30")
 
 
 def test_generated_input_is_called_synthetic(known_run):

@@ -89,15 +89,17 @@ def run(
 
 
 def _print_tables(result: Result) -> None:
-    latency_class = plots.common_class(result.runs)
+    classes = plots.shown_classes(result.runs)
     screen = console()
     screen.print(tables.runs(result.runs))
+    screen.print(tables.costs(result.runs))
     by_tenant = tables.tenants(result.runs)
     if by_tenant is not None:
         screen.print(by_tenant)
-    screen.print(tables.tails(result.runs, latency_class))
-    explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]
-    screen.print(tables.largest_causes(explanations))
-    click.echo(textplot.tails(result.runs, latency_class) + "\n")
+    for latency_class in classes:
+        screen.print(tables.tails(result.runs, latency_class))
+        explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]
+        screen.print(tables.largest_causes(explanations))
+        click.echo(textplot.tails(result.runs, latency_class) + "\n")
     for note in tables.notes(result.runs):
         click.echo(note)

@@ -1,4 +1,4 @@
-"""Pictures of a result: the latency tails, and what owns them."""
+"""The picture of a result: the latency tails of reads and of writes, and what owns them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from flashkeel.output import units
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -60,6 +61,7 @@ _CAUSE_COLOURS = {
 }
 _OTHER_COLOUR = "#f0f0f0"
 _SMALLEST_SHARE = 0.01
+_OTHERS = f"others, each below {_SMALLEST_SHARE:.0%}"
 
 
 def save(result: Result, directory: Path) -> None:
@@ -73,19 +75,33 @@ def save(result: Result, directory: Path) -> None:
 
 
 def tails(result: Result) -> Figure:
-    """Return a figure of the latency tail of every run beside the causes above p99.9."""
+    """Return a figure with a row for reads and one for writes, as far as there are any.
+
+    Beside the latency tail of every run stand the causes of what is above p99.9.
+    """
     from matplotlib.figure import Figure
 
-    latency_class = common_class(result.runs)
-    figure = Figure(figsize=(12, max(5.2, 0.3 * len(result.runs))), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
-    words = latency_class.replace("_", " ")
-    figure.suptitle(f"{result.title}: latency of {words}s ({workload_kind(result.runs)})")
-    _tails(left, result.runs, latency_class)
-    _causes(right, result.runs, latency_class)
-    handles, labels = right.get_legend_handles_labels()
+    classes = shown_classes(result.runs)
+    height = max(4.4, 0.45 * len(result.runs)) * len(classes) + 0.8
+    figure = Figure(figsize=(12, height), layout="constrained")
+    rows = figure.subplots(len(classes), 2, width_ratios=(1.15, 1), squeeze=False)
+    figure.suptitle(f"{result.title}: latency ({workload_kind(result.runs)})")
+    handles: dict[str, Artist] = {}
+    for latency_class, (left, right) in zip(classes, rows, strict=True):
+        left.set_title(f"{latency_class.replace('_', ' ')}s")
+        _tails(left, result.runs, latency_class)
+        _causes(right, result.runs, latency_class)
+        found, names = right.get_legend_handles_labels()
+        handles |= dict(zip(names, found, strict=True))
+    # What is too small to be shown by itself comes last.
+    labels = sorted(handles, key=lambda label: label == _OTHERS)
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize="small"
+        [handles[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=6,
+        frameon=False,
+        fontsize="small",
     )
     return figure
 
@@ -100,10 +116,10 @@ def workload_kind(runs: Sequence[Run]) -> str:
     return "synthetic workload"
 
 
-def common_class(runs: Sequence[Run]) -> str:
-    """Return the latency class that is the main one of the first run with samples."""
-    classes = [run.main_class() for run in runs if run.samples(run.main_class())]
-    return classes[0] if classes else runs[0].main_class()
+def shown_classes(runs: Sequence[Run]) -> list[str]:
+    """Return the latency classes of the first run with samples: what its workload is made of."""
+    found = (run.classes() or [run.main_class()] for run in runs if run.samples(run.main_class()))
+    return next(found, [runs[0].main_class()])
 
 
 def draw_tail(
@@ -153,6 +169,11 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
             linewidth=0,
         )
     axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    if high < 2 * low:
+        # Latencies that hardly differ should look it.
+        middle = (low * high) ** 0.5
+        axes.set_ylim(middle / 2**0.5, middle * 2**0.5)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.set_xticks([percentiles.nines(p) for p in SHOWN], [f"{p:g} %" for p in SHOWN])
     axes.minorticks_off()
@@ -170,22 +191,27 @@ def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     large = {s.cause for e in found for s in e.shares if s.share >= _SMALLEST_SHARE}
     order = [cause for cause in _CAUSE_COLOURS if cause in large]
     order += sorted(large.difference(order))
-    names = [run.name for run in runs]
+    places = range(len(runs))
     left = [0.0] * len(runs)
     for cause in [*order, None]:
         if cause is None:
             widths = [(e.mean_ns or 0.0) - start for e, start in zip(found, left, strict=True)]
-            label, colour = f"others, each below {_SMALLEST_SHARE:.0%}", _OTHER_COLOUR
+            label, colour = _OTHERS, _OTHER_COLOUR
         else:
             widths = [mean.get(cause, 0.0) for mean in means]
             label, colour = units.cause(cause), _CAUSE_COLOURS.get(cause, _OTHER_COLOUR)
-        axes.barh(names, widths, left=left, color=colour, label=label, height=0.6)
+        axes.barh(places, widths, left=left, color=colour, label=label, height=0.6)
         left = [start + width for start, width in zip(left, widths, strict=True)]
-    for position, explanation in enumerate(found):
-        text = f" {units.count(explanation.count)} requests"
-        axes.annotate(text, (left[position], position), va="center", fontsize=8)
+    axes.set_yticks(
+        places,
+        [
+            f"{run.name}\n{units.count(e.count)} request{'' if e.count == 1 else 's'}"
+            for run, e in zip(runs, found, strict=True)
+        ],
+        fontsize="small",
+    )
     axes.invert_yaxis()
-    axes.set_xlim(right=1.2 * max(*left, 1.0))
+    axes.set_xlim(0, 1.05 * max(*left, 1.0))
     axes.locator_params(axis="x", nbins=6)
     axes.xaxis.set_major_formatter(lambda ns, _: units.duration(ns))
     axes.set_xlabel(f"mean latency above {percentiles.label(ABOVE)}, by cause")

@@ -55,23 +55,43 @@ def _titled(title: str, table: Table, caption: str = "") -> Group:
 
 
 def runs(all_runs: Sequence[Run]) -> Group:
-    """Return one row a run: how much was simulated, how fast, and what it cost."""
+    """Return one row a run: the reads and the writes that were measured, and how fast they came."""
     title = f"Runs ({workload_kind(all_runs)})"
-    columns = ("requests", "simulated", "requests/s", "WAF", "erases", "GC-blocked")
+    columns = ["time", "reads", "IOPS", "MB/s", "writes", "IOPS", "MB/s"]
+    others = [run.data["requests"] - run.samples("read") - run.samples("write") for run in all_runs]
+    if any(others):
+        columns.append("others")
     table = _table("run", *columns)
+    for run, other in zip(all_runs, others, strict=True):
+        cells = []
+        for latency_class in ("read", "write"):
+            cells += [
+                units.count(run.samples(latency_class)),
+                units.count(run.iops(latency_class)),
+                units.significant(run.bandwidth(latency_class) / 1e6),
+            ]
+        time = units.duration(run.data["simulated_s"] * 1e9)
+        table.add_row(
+            escape(run.name), time, *cells, *([units.count(other)] if any(others) else [])
+        )
+    return _titled(title, table)
+
+
+def costs(all_runs: Sequence[Run]) -> Group:
+    """Return one row a run: what it cost the drive, and how fast the simulator was."""
+    table = _table("run", "WAF", "erases", "GC-blocked", "simulated in", "requests simulated/s")
     for run in all_runs:
         data = run.data
         speed = data["requests"] / data["wall_s"] if data["wall_s"] else None
         table.add_row(
             escape(run.name),
-            f"{data['requests']:,}",
-            units.duration(data["simulated_s"] * 1e9),
-            units.count(speed),
             units.ratio(data["waf"]),
             units.count(data["erases"]),
             units.share(data["gc_blocked_fraction"]),
+            units.duration(data["wall_s"] * 1e9),
+            units.count(speed),
         )
-    return _titled(title, table)
+    return _titled("The drive's work, and the simulator's", table)
 
 
 def tenants(all_runs: Sequence[Run]) -> Group | None:
@@ -179,10 +199,12 @@ def _tail(run: Run, latency_class: str, percentile: float) -> str:
 
 def largest_causes(explanations: Iterable[Explanation]) -> Group:
     """Return one row a run: the causes that own most of its tail."""
-    title = f"What owns the latency above {percentiles.label(ABOVE)}"
+    found = list(explanations)
+    words = found[0].latency_class.replace("_", " ")
+    title = f"What owns the latency of {words}s above {percentiles.label(ABOVE)}"
     table = _table("run")
     table.add_column("largest causes")
-    for explanation in explanations:
+    for explanation in found:
         largest = explanation.shares[:_MOST_CAUSES]
         causes = ", ".join(f"{units.cause(s.cause)} {units.share(s.share)}" for s in largest)
         table.add_row(escape(explanation.run), causes or units.MISSING)

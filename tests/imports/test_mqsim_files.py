@@ -99,7 +99,10 @@ def test_the_drive(pair):
 
 
 def test_what_is_made_is_an_experiment(pair):
+    # Together they work on half of the drive, of which each has its part.
     imported = read_mqsim(*pair(SYNTHETIC + SYNTHETIC))
+    flows = imported.table["stack"]["tenants"]
+    assert flows[0]["workload"]["source"]["region_size"] == f"{102 << 20}B"
     plans = Experiment(imported.to_toml(), "imported.toml").plans()
     tenants = plans[0]["config"]["stack"]["tenants"]
     assert [it["name"] for it in tenants] == ["flow-1", "flow-2"]

@@ -82,7 +82,10 @@ def read_mqsim(config: Path, workload: Path | None, scenario: int = 1) -> Import
         raise InputError(f"{workload}: no scenario {scenario}; it has {len(scenarios)}")
     if len(scenarios) > 1:
         notes.append(f"scenario {scenario} of {len(scenarios)}; --scenario chooses another")
-    flows = [_flow(workload, it, table["device"], notes) for it in scenarios[scenario - 1]]
+    chosen = list(scenarios[scenario - 1])
+    # Each flow has an equal part of the logical space, as in MQSim.
+    space = int(device["logical_capacity"].removesuffix("B")) // max(1, len(chosen))
+    flows = [_flow(workload, it, space, notes) for it in chosen]
     if not flows:
         raise InputError(f"{workload}: scenario {scenario} has no flow")
     if len(flows) == 1:
@@ -218,13 +221,11 @@ def _victim(drive: _Fields, notes: list[str]) -> str:
     return _VICTIMS.get(policy, "d-choices")
 
 
-def _flow(
-    file: Path, element: ElementTree.Element, device: dict[str, Any], notes: list[str]
-) -> dict[str, Any]:
+def _flow(file: Path, element: ElementTree.Element, space: int, notes: list[str]) -> dict[str, Any]:
     """Return what one flow of a scenario asks."""
     fields = _Fields(file, element)
     kinds: dict[str, Callable[[], dict[str, Any]]] = {
-        "IO_Flow_Parameter_Set_Synthetic": lambda: _synthetic(fields, device, notes),
+        "IO_Flow_Parameter_Set_Synthetic": lambda: _synthetic(fields, space, notes),
         "IO_Flow_Parameter_Set_Trace_Based": lambda: _trace(fields, notes),
     }
     if element.tag not in kinds:
@@ -252,15 +253,14 @@ def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
     return {"pacing": {"policy": "open"}, "source": source}
 
 
-def _synthetic(fields: _Fields, device: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+def _synthetic(fields: _Fields, space: int, notes: list[str]) -> dict[str, Any]:
     size = fields.whole("Average_Request_Size", 8)
     if fields.text("Request_Size_Distribution", "FIXED").upper() != "FIXED":
         notes.append(
             "Request_Size_Distribution other than FIXED has no equal: all have the average"
         )
         fields.text("Variance_Request_Size", "")
-    capacity = int(device["logical_capacity"].removesuffix("B"))
-    region = int(capacity * fields.number("Working_Set_Percentage", 100) / 100) >> 20 << 20
+    region = int(space * fields.number("Working_Set_Percentage", 100) / 100) >> 20 << 20
     source: dict[str, Any] = {
         "policy": "synthetic",
         "read_fraction": fields.number("Read_Percentage", 0) / 100,

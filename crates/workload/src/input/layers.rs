@@ -38,7 +38,8 @@ pub enum Compression {
 impl Compression {
     fn sniff(magic: &[u8]) -> Self {
         match magic {
-            [0x1f, 0x8b, ..] => Compression::Gzip,
+            // The third byte is the method, and there is only this one.
+            [0x1f, 0x8b] | [0x1f, 0x8b, 8, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
             // A skippable frame may come first (RFC 8878, section 3.1.2).
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
@@ -65,7 +66,7 @@ impl Compression {
 /// What is not read, by its first bytes or those at an offset, and what to do.
 const UNREAD: [(usize, &[u8], &str); 8] = [
     (0, &[0x04, 0x22, 0x4d, 0x18], "an LZ4 file; unpack it: lz4 -dc FILE | flashkeel trace info -"),
-    (0, &[0x1f, 0x9d], "a file of compress(1); unpack it with gzip -d first"),
+    (0, &[0x1f, 0x9d, 0x90], "a file of compress(1); unpack it with gzip -d first"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
     (0, b"Rar!\x1a\x07", "a RAR archive; unpack it first"),
     (0, b"PAR1", "a Parquet file; flashkeel trace convert turns it into another format"),

@@ -10,7 +10,8 @@ import pytest
 from flashkeel import InputError, _core, policies
 from structure.source import ROOT
 
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+WHOLE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+TEXT = re.split(r"^## ", WHOLE.partition("## Add a policy\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
 NAME, FOLDER = re.search(r"The file,\s+`(\w+)\.rs`\s+in\s+`([^`]+)`", TEXT).groups()
 FILE, LINE = re.findall(r"^```rust\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 COPY = ROOT / "target/contributing"

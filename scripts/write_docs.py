@@ -39,10 +39,16 @@ def _policies(axis: str) -> tuple[tuple[str, str], Iterable[tuple[str, str]]]:
     types = json.loads(_core.schema())["$defs"].values()
     found = next(one for one in types if one.get("x-axis") == axis)
     rows = (
-        (f"`{policy['properties']['policy']['const']}`", _sentence(policy["description"]))
-        for policy in found["anyOf"][1:]
+        (f"`{_name(policy['properties'])}`", _sentence(policy["description"]))
+        for policy in found["anyOf"]
+        if "properties" in policy
     )
     return (axis, re.split(r"[:.]", _sentence(found["description"]))[0]), rows
+
+
+def _name(properties: dict[str, dict[str, str]]) -> str:
+    """Return the name of the policy, or the only key, of a choice of an axis."""
+    return properties["policy"]["const"] if "policy" in properties else next(iter(properties))
 
 
 def _axes() -> Iterable[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import json
 import tomllib
 
+import flashkeel
 import pytest
 
 STACK = """\
@@ -77,7 +78,18 @@ def test_policies_and_nvm_presets_are_listed(cli):
     assert tomllib.loads(cli("show", "optane-p4800x").out)["capacity"] == "375GB"
 
 
-def test_chips_are_not_watched_behind_a_stack(cli, stack_toml):
-    outcome = cli("run", stack_toml, "--set", "measure.chip_log.from=0s")
-    assert outcome.status == 2
-    assert "without a [stack]" in outcome.err
+def test_chips_behind_a_stack_are_drawn_and_counted_on(cli, stack_toml, tmp_path):
+    tier = "{tier = {placement = 'write-back', upper = {dram = {}}, lower = {ssd = {}}}}"
+    out, picture = tmp_path / "out", tmp_path / "map.png"
+    outcome = cli(
+        "run", stack_toml, "--out", str(out), "--set", f"stack.devices=[{{ssd = {{}}}}, {tier}]",
+        "--set", 'measure.chip_log={ from = "0s", length = "20ms" }',
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.err
+    (run,) = flashkeel.load(out).runs
+    geometry = run.data["config"]["device"]["geometry"]
+    chips = geometry["channels"] * geometry["chips_per_channel"]
+    seen = set(run.chips().column("chip").to_pylist())
+    assert min(seen) < chips <= max(seen) < 2 * chips
+    assert cli("map", str(out), "-o", str(picture)).status == 0
+    assert picture.stat().st_size > 1000

@@ -26,7 +26,6 @@ ALLOWED = {
         "files",
     ): "asks how much memory there is; no result depends on it",
     ("crates/experiment/src/run.rs", "a clock"): "reports wall time beside the result",
-    ("crates/experiment/src/stack.rs", "a clock"): "reports wall time beside the result",
     ("crates/python/src/progress.rs", "a clock"): "limits progress reports",
 }
 """Who may use what, and why."""

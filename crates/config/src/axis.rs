@@ -10,6 +10,36 @@ use crate::error::unknown;
 /// other format hands over the value as it is.
 pub const AXIS: &str = "flashkeel axis";
 
+/// The name under which an axis whose kinds are keys asks a deserialiser for its
+/// kind, as [`AXIS`] for others.
+pub const KEYED_AXIS: &str = "flashkeel keyed axis";
+
+/// What is wrong with a kind that is not in `names`; it is empty where a table
+/// has no key or several.
+pub fn no_such_kind(axis: &str, name: &str, names: &[&str]) -> String {
+    if name.is_empty() {
+        format!("a {axis} is a table with exactly one key, its kind: {}", names.join(", "))
+    } else {
+        unknown(axis, name, names)
+    }
+}
+
+/// The JSON Schema of an axis whose kinds are keys, given as (name, description,
+/// schema of the settings).
+pub fn keyed_axis_schema(axis: &str, description: &str, kinds: Vec<(&str, &str, Schema)>) -> Schema {
+    let options = kinds.into_iter().map(|(name, description, schema)| {
+        serde_json::json!({
+            "description": description.trim(),
+            "type": "object",
+            "properties": { name: schema.to_value() },
+            "required": [name],
+            "additionalProperties": false,
+        })
+    });
+    let options: Vec<Value> = options.collect();
+    json_schema!({ "description": description.trim(), "x-axis": axis, "anyOf": options })
+}
+
 /// What is wrong with a policy's name that is not in `names`.
 pub fn no_such_policy(axis: &str, name: &str, names: &[&str]) -> String {
     if name.is_empty() {
@@ -51,6 +81,13 @@ pub fn axis_schema(axis: &str, description: &str, policies: Vec<(&str, &str, Sch
 /// types cannot say and names the key first: `"depth is 0; …"`. Reading calls it,
 /// so that no policy is read unchecked, and the error has the place of that key.
 /// An axis that is made in code is checked by `checked()`.
+///
+/// With `by key` after the label the choice is the only key of a table,
+/// `{ name = { … } }`, which suits kinds of things that hold one another. The
+/// trait then has `fn expand(settings: &mut Node, key: &str, ground: Option<&Node>)
+/// -> Result<(), ConfigError> where Self: Sized` too, which puts presets and
+/// whatever else it builds on under what was written; the axis has an `expand`
+/// that calls that of the kind written.
 #[macro_export]
 macro_rules! axis {
     (
@@ -146,6 +183,107 @@ macro_rules! axis {
                 generator: &mut $crate::macro_support::schemars::SchemaGenerator,
             ) -> $crate::macro_support::schemars::Schema {
                 $crate::axis_schema($label, concat!($($doc, "\n"),*), vec![$(($name, concat!($($variant_doc, "\n"),*), <$($module::)? $Settings as $crate::macro_support::schemars::JsonSchema>::json_schema(generator))),+])
+            }
+        }
+    };
+    (
+        $(#[doc = $doc:literal])*
+        pub enum $Axis:ident as $label:literal by key: $Policy:path {
+            $( $(#[doc = $variant_doc:literal])* $Variant:ident($Settings:ident) in $module:ident = $name:literal ),+ $(,)?
+        }
+    ) => {
+        $(pub mod $module;)+
+
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $Axis { $( $(#[doc = $variant_doc])* $Variant(Box<$module::$Settings>) ),+ }
+
+        impl $Axis {
+            /// Every kind's name, in the order of the list.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// The kind's name.
+            pub fn name(&self) -> &'static str {
+                match self { $($Axis::$Variant(_) => $name),+ }
+            }
+
+            /// The kind's settings, as what they have in common.
+            pub fn policy(&self) -> &dyn $Policy {
+                match self { $($Axis::$Variant(settings) => &**settings),+ }
+            }
+
+            /// Puts what a kind builds on under what was written at `key`.
+            ///
+            /// # Errors
+            /// If it names something that is not there.
+            pub fn expand(
+                node: &mut $crate::Node,
+                key: &str,
+                ground: Option<&$crate::Node>,
+            ) -> ::std::result::Result<(), $crate::ConfigError> {
+                $(
+                    if let Some(settings) = node.get_mut($name) {
+                        <$module::$Settings as $Policy>::expand(settings, &format!("{key}.{}", $name), ground)?;
+                    }
+                )+
+                Ok(())
+            }
+        }
+
+        impl<'de> $crate::macro_support::serde::Deserialize<'de> for $Axis {
+            fn deserialize<D: $crate::macro_support::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::std::result::Result<Self, D::Error> {
+                use $crate::macro_support::{serde::de::{EnumAccess, Error, VariantAccess, Visitor}, serde_json};
+                struct Choose;
+                impl<'de> Visitor<'de> for Choose {
+                    type Value = $Axis;
+
+                    fn expecting(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                        f.write_str(concat!("a table with the kind of a ", $label))
+                    }
+
+                    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> ::std::result::Result<$Axis, A::Error> {
+                        let (kind, settings) = access.variant::<String>()?;
+                        match kind.as_str() {
+                            $($name => settings.newtype_variant().map($Axis::$Variant),)+
+                            _ => Err(Error::custom($crate::no_such_kind($label, &kind, $Axis::NAMES))),
+                        }
+                    }
+
+                    fn visit_newtype_struct<D: $crate::macro_support::serde::Deserializer<'de>>(
+                        self,
+                        deserializer: D,
+                    ) -> ::std::result::Result<$Axis, D::Error> {
+                        let value = <serde_json::Value as $crate::macro_support::serde::Deserialize>::deserialize(deserializer)?;
+                        $crate::Node::from_json(value, &$crate::Origin::Default).read().map_err(Error::custom)
+                    }
+                }
+                deserializer.deserialize_newtype_struct($crate::KEYED_AXIS, Choose)
+            }
+        }
+
+        impl $crate::macro_support::serde::Serialize for $Axis {
+            fn serialize<S: $crate::macro_support::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::std::result::Result<S::Ok, S::Error> {
+                use $crate::macro_support::serde::ser::SerializeMap;
+                let mut table = serializer.serialize_map(Some(1))?;
+                match self { $($Axis::$Variant(settings) => table.serialize_entry($name, settings)?),+ }
+                table.end()
+            }
+        }
+
+        impl $crate::macro_support::schemars::JsonSchema for $Axis {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($Axis).into()
+            }
+
+            fn json_schema(
+                generator: &mut $crate::macro_support::schemars::SchemaGenerator,
+            ) -> $crate::macro_support::schemars::Schema {
+                $crate::keyed_axis_schema($label, concat!($($doc, "\n"),*), vec![$(($name, concat!($($variant_doc, "\n"),*), generator.subschema_for::<$module::$Settings>())),+])
             }
         }
     };

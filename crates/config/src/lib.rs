@@ -5,13 +5,15 @@ mod axis;
 mod error;
 mod merge;
 mod node;
+mod preset;
 mod read;
 mod reference;
 mod suggest;
 
-pub use axis::{AXIS, axis_schema, no_such_policy};
+pub use axis::{AXIS, KEYED_AXIS, axis_schema, keyed_axis_schema, no_such_kind, no_such_policy};
 pub use error::ConfigError;
 pub use node::{Kind, Node, Origin};
+pub use preset::preset_layer;
 pub use reference::{Axis, axes, reference};
 pub use suggest::{did_you_mean, nearest};
 

@@ -12,7 +12,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use crate::{AXIS, ConfigError, Kind, Node, Origin, merge::POLICY};
+use crate::{AXIS, ConfigError, KEYED_AXIS, Kind, Node, Origin, merge::POLICY};
 
 impl Node {
     /// Turns the tree into a value of type `T`.
@@ -79,6 +79,8 @@ impl<'de> Deserializer<'de> for &'de Node {
         if name == AXIS {
             let policy = self.get(POLICY).unwrap_or(self);
             visitor.visit_enum(Policy(self)).map_err(|error| policy.place(self.name_key(error)))
+        } else if name == KEYED_AXIS {
+            visitor.visit_enum(Keyed::of(self)?).map_err(|error| self.place(error))
         } else {
             visitor.visit_newtype_struct(self)
         }
@@ -215,6 +217,60 @@ impl<'de> VariantAccess<'de> for Policy<'de> {
         };
         let settings = MapAccessDeserializer::new(Entries::new(entries, true));
         seed.deserialize(settings).map_err(|error| self.0.place(error))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ConfigError> {
+        Err(ConfigError::invalid_type(Unexpected::TupleVariant, &visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ConfigError> {
+        Err(ConfigError::invalid_type(Unexpected::StructVariant, &visitor))
+    }
+}
+
+/// An axis whose kind is the only key of a table.
+struct Keyed<'de> {
+    /// Empty where the table has no key, or several.
+    kind: &'de str,
+    settings: &'de Node,
+}
+
+impl<'de> Keyed<'de> {
+    fn of(node: &'de Node) -> Result<Keyed<'de>, ConfigError> {
+        let Kind::Table(entries) = &node.kind else {
+            let error = ConfigError::invalid_type(node.unexpected(), &"a table with one key");
+            return Err(node.place(error));
+        };
+        Ok(match entries.first_key_value().filter(|_| entries.len() == 1) {
+            Some((kind, settings)) => Keyed { kind, settings },
+            None => Keyed { kind: "", settings: node },
+        })
+    }
+}
+
+impl<'de> EnumAccess<'de> for Keyed<'de> {
+    type Error = ConfigError;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ConfigError> {
+        let value = seed.deserialize(StrDeserializer::<ConfigError>::new(self.kind))?;
+        Ok((value, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Keyed<'de> {
+    type Error = ConfigError;
+
+    fn unit_variant(self) -> Result<(), ConfigError> {
+        self.newtype_variant_seed(std::marker::PhantomData)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ConfigError> {
+        seed.deserialize(self.settings).map_err(|error| self.settings.place(error).within(self.kind))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ConfigError> {

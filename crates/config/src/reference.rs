@@ -85,6 +85,9 @@ impl<'a> Book<'a> {
                 self.axes.insert(axis, target);
             }
             let element = self.resolve(&target["items"]);
+            if let Some(axis) = element["x-axis"].as_str() {
+                self.axes.insert(axis, element);
+            }
             let table = if target["properties"].is_object() {
                 Some((path.clone(), target))
             } else if element["properties"].is_object() {
@@ -191,8 +194,13 @@ fn tables(axis: &Value) -> impl Iterator<Item = &Value> {
     axis["anyOf"].as_array().into_iter().flatten().filter(|option| option["properties"].is_object())
 }
 
+/// The name of the choice that a table of an axis stands for: its policy, or its
+/// only key.
 fn policy_of(table: &Value) -> String {
-    text(&table["properties"][crate::merge::POLICY]["const"])
+    match &table["properties"][crate::merge::POLICY]["const"] {
+        Value::String(name) => one_line(name),
+        _ => table["properties"].as_object().and_then(|keys| keys.keys().next()).cloned().unwrap_or_default(),
+    }
 }
 
 fn text(value: &Value) -> String {

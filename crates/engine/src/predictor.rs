@@ -1,5 +1,7 @@
 //! The seam between a host policy and whatever predicts a device.
 
+use dyn_clone::DynClone;
+
 use crate::{Completion, Request, Span, Time};
 
 /// What is expected of a request before it is submitted.
@@ -16,7 +18,7 @@ pub struct Prediction {
 /// Whoever submits to the device tells of every submission and of every
 /// completion, in order; all a predictor knows of the device comes that way.
 /// Times never decrease. Addresses are the device's own.
-pub trait Predictor: Send {
+pub trait Predictor: DynClone + Send {
     /// What `request` would take from its own submission if it were submitted
     /// next: at `now`, or, where others are `ahead` (oldest first, none of them
     /// submitted yet), behind those, as the device takes them.
@@ -31,3 +33,5 @@ pub trait Predictor: Send {
     /// A request told of by [`submitted`](Predictor::submitted) has completed.
     fn observe(&mut self, now: Time, completion: &Completion);
 }
+
+dyn_clone::clone_trait_object!(Predictor);

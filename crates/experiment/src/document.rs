@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
-use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean};
+use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean, preset_layer};
 use flashkeel_device::{DeviceConfig, Layout, PRESETS};
 use flashkeel_host::StackConfig;
 use flashkeel_stats::MeasureConfig;
-use flashkeel_workload::{Stopped, Watch, WorkloadConfig, WorkloadError};
+use flashkeel_workload::{Watch, WorkloadConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -204,25 +204,6 @@ fn defaults() -> Node {
     Node::from_json(value, &Origin::Default)
 }
 
-/// The preset of `presets` that `node`, which was found at `key`, names.
-pub(crate) fn preset_layer(
-    node: &Node,
-    key: &str,
-    presets: &[(&'static str, &'static str)],
-) -> Result<Node, ConfigError> {
-    let refuse = |message: String| ConfigError::new(Some(node.origin.clone()), key, message);
-    let names = || presets.iter().map(|(name, _)| *name);
-    let known = || names().collect::<Vec<_>>().join(", ");
-    let Some(name) = node.as_str() else {
-        return Err(refuse(format!("expected the name of a preset, one of {}", known())));
-    };
-    let Some((_, text)) = presets.iter().find(|(known, _)| *known == name) else {
-        let hint = did_you_mean(name, names());
-        return Err(refuse(format!("unknown preset {name:?}, expected one of {}{hint}", known())));
-    };
-    Node::parse(text, &format!("preset {name}"))
-}
-
 /// A slip in `preset`, which the device itself does not know.
 fn refuse_misspelt_preset(tree: &Node) -> Result<(), ConfigError> {
     let Some(Kind::Table(keys)) = tree.get("device").map(|device| &device.kind) else { return Ok(()) };
@@ -264,17 +245,10 @@ fn validate(
     watch: &mut Watch<'_>,
 ) -> Result<(), Error> {
     let layout = validate_device(config, tree)?;
-    if let Some(stack) = &config.stack {
-        return stack::validate(stack, config, tree, watch);
-    }
     if is_workload_known {
         return Ok(());
     }
-    let checked = config.workload.check(layout.sectors(), config.seed, watch);
-    checked.map_err(|stopped| match stopped {
-        Stopped::Wrong(error) => workload_error(error, tree),
-        Stopped::Interrupted => Error::Interrupted,
-    })
+    stack::validate(config, layout.sectors(), tree, watch)
 }
 
 /// Checks the device, and that the machine can hold it.
@@ -282,13 +256,4 @@ fn validate_device(config: &Experiment, tree: &Node) -> Result<Layout, Error> {
     let layout = config.device.validate().map_err(|message| tree.error_in("device", &message))?;
     crate::memory::check(&layout, tree)?;
     Ok(layout)
-}
-
-/// An error about a key of the workload is placed where that key is written.
-fn workload_error(error: WorkloadError, tree: &Node) -> Error {
-    if error.subject.split('.').next() == Some("workload") {
-        tree.error_at(&error.subject, error.message).into()
-    } else {
-        error.into()
-    }
 }

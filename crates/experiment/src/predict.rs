@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use flashkeel_device::Ssd;
 use flashkeel_engine::{
     Arena, Coming, Completion, Leaf, Limits, Operation, Predictor as _, Request, RequestId, Submit, Time,
     Wake,
 };
-use flashkeel_host::{Measured, drive};
+use flashkeel_host::device::Device;
+use flashkeel_host::{Measured, Nothing, Tenant, drive};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Score};
 use flashkeel_stats::Recorder;
 use flashkeel_workload::Basis;
 use serde::Serialize;
 
-use crate::run::{Progress, steady_state};
-use crate::{Error, RunPlan};
+use crate::run::{Progress, open};
+use crate::{Error, Experiment, RunPlan, stack};
 
 /// What became of predictions.
 #[derive(Clone, Debug, Serialize)]
@@ -49,25 +49,34 @@ pub fn predict(
     cache_dir: Option<&Path>,
     progress: &mut Progress<'_>,
 ) -> Result<Predicted, Error> {
-    let ssd = steady_state(&plan.config.device, seed, cache_dir, progress)?;
-    if ssd.sectors() != model.sectors {
+    let config = Experiment { seed, ..plan.config.clone() };
+    let device = stack::device(&config, cache_dir, progress)?;
+    let sectors = device.limits().sectors;
+    if sectors != model.sectors {
         return Err(Error::Input(format!(
             "the model is of a device of {} sectors, this one has {}",
-            model.sectors,
-            ssd.sectors()
+            model.sectors, sectors
         )));
     }
-    let workload = &plan.config.workload;
-    let mut source =
-        workload.open_watched(ssd.sectors(), seed, &mut |fraction| progress("scan", fraction))?;
-    let gauges = Ssd::gauge_names();
+    let mut sources = open(&config, &*device, progress)?;
+    let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
-    let recorder = Recorder::new(&plan.config.measure, workload.warm_up, &gauges);
-    let mut judged = Judged { ssd, engine: Engine::new(model), score: Score::default(), flights: Vec::new() };
-    drive(&mut judged, source.as_mut(), workload, recorder, &mut |fraction| progress("replay", fraction))?;
+    let workloads = stack::workloads(&config);
+    let warm_up = workloads.iter().map(|workload| workload.warm_up).max().unwrap_or_default();
+    let recorder = Recorder::new(&config.measure, warm_up, &gauges);
+    let mut judged =
+        Judged { device, engine: Engine::new(model), score: Score::default(), flights: Vec::new() };
+    let tenants = sources.iter_mut().zip(workloads).map(|(source, workload)| Tenant {
+        source: source.as_mut(),
+        workload,
+        recorder: None,
+    });
+    let tenants = tenants.collect();
+    drive(&mut judged, &mut Nothing, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
     let Judged { engine, score, .. } = judged;
     let slow = score.slow_found + score.slow_missed;
     let requests = slow + score.normal_found + score.normal_missed;
+    let is_synthetic = sources.iter().any(|source| source.basis() == Basis::Synthetic);
     Ok(Predicted {
         requests,
         slow_fraction: slow as f64 / requests.max(1) as f64,
@@ -76,13 +85,13 @@ pub fn predict(
         precision: score.precision(),
         score,
         is_on: engine.is_on(),
-        basis: source.basis(),
+        basis: if is_synthetic { Basis::Synthetic } else { Basis::Trace },
     })
 }
 
 /// A drive whose requests are predicted, and the predictions judged.
 struct Judged {
-    ssd: Ssd,
+    device: Box<dyn Device>,
     engine: Engine,
     score: Score,
     flights: Vec<Flight>,
@@ -112,12 +121,12 @@ impl Judged {
 
 impl Leaf for Judged {
     fn limits(&self) -> Limits {
-        self.ssd.limits()
+        self.device.limits()
     }
 
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
         let predicted_slow = self.engine.predict(now, &[], request).is_slow;
-        let answer = self.ssd.submit(now, request, data);
+        let answer = self.device.submit(now, request, data);
         if answer == Submit::Accepted && matches!(request.operation, Operation::Read | Operation::Write) {
             self.engine.submitted(now, request);
             let Request { id, operation, sectors, .. } = *request;
@@ -127,39 +136,39 @@ impl Leaf for Judged {
     }
 
     fn expect(&self, coming: Coming) {
-        self.ssd.expect(coming);
+        self.device.expect(coming);
     }
 
     fn expect_soon(&self, coming: Coming) {
-        self.ssd.expect_soon(coming);
+        self.device.expect_soon(coming);
     }
 
     fn next_event(&self) -> Wake {
-        self.ssd.next_event()
+        self.device.next_event()
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         let seen = completions.len();
-        self.ssd.advance(now, data, completions);
+        self.device.advance(now, data, completions);
         self.judge(&completions[seen..]);
     }
 }
 
 impl Measured for Judged {
     fn gauge_names(&self) -> Vec<String> {
-        Ssd::gauge_names()
+        self.device.gauge_names()
     }
 
     fn gauges(&self, values: &mut Vec<u64>) {
-        self.ssd.gauges(values);
+        self.device.gauges(values);
     }
 
     fn start_measuring(&mut self) {
-        self.ssd.start_measuring();
+        self.device.start_measuring();
         self.score = Score::default();
     }
 
     fn final_counters(&self) -> Vec<u64> {
-        self.ssd.final_counters()
+        self.device.final_counters()
     }
 }

@@ -2,12 +2,20 @@
 
 use std::{ops::ControlFlow, path::Path, time::Instant};
 
-use flashkeel_device::{DeviceConfig, Doing, Interval, Pattern, Ssd};
+use flashkeel_device::{DeviceConfig, Doing, Pattern, Ssd};
 use flashkeel_engine::Time;
-use flashkeel_host::{DriveError, drive};
-use flashkeel_stats::{Column, Measurement, Recorder, RequestLog};
+use flashkeel_host::device::{Device, Unmade, seed_of};
+use flashkeel_host::{DriveError, Measured, Nothing, Tenant, drive, parts, reports};
+use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog};
+use flashkeel_workload::{Basis, Source};
+use serde_json::json;
 
-use crate::{Error, RunOutcome, RunPlan, VERSION, cache::Cache, stack};
+use crate::{
+    Error, Experiment, RunOutcome, RunPlan, VERSION,
+    cache::Cache,
+    outcome::{TenantOutcome, pool_reports, sum_of_counts},
+    stack,
+};
 
 /// Told what is being done and the fraction of it that is done; may stop it.
 pub type Progress<'a> = dyn FnMut(&'static str, f64) -> ControlFlow<()> + 'a;
@@ -20,11 +28,12 @@ pub struct Finished {
     pub series: Vec<(String, Column)>,
     /// The request log, column by column, if one was asked for.
     pub requests: Option<Vec<(String, Column)>>,
-    /// What each chip did in the window asked for, column by column.
+    /// What each chip did in the window asked for, column by column; chips of
+    /// several SSDs are counted on from one to the next.
     pub chips: Option<Vec<(String, Column)>>,
 }
 
-/// Runs a plan with a seed. The steady state of the device is taken from
+/// Runs a plan with a seed. The steady state of its SSDs is taken from
 /// `cache_dir`, or made and kept there.
 ///
 /// # Errors
@@ -36,81 +45,143 @@ pub fn run(
     cache_dir: Option<&Path>,
     progress: &mut Progress<'_>,
 ) -> Result<Finished, Error> {
-    if let Some(stack) = &plan.config.stack {
-        return stack::run(plan, stack, seed, cache_dir, progress);
-    }
-    let mut config = plan.config.clone();
-    config.seed = seed;
-    let mut ssd = steady_state(&config.device, seed, cache_dir, progress)?;
-    let mut source =
-        config.workload.open_watched(ssd.sectors(), seed, &mut |fraction| progress("scan", fraction))?;
-    let gauges = Ssd::gauge_names();
+    let config = Experiment { seed, ..plan.config.clone() };
+    let mut device = stack::device(&config, cache_dir, progress)?;
+    let mut sources = open(&config, &*device, progress)?;
+    let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
-    let recorder = Recorder::new(&config.measure, config.workload.warm_up, &gauges);
+    let workloads = stack::workloads(&config);
+    let warm_up = workloads.iter().map(|workload| workload.warm_up).max().unwrap_or_default();
+    let recorder = Recorder::new(&config.measure, warm_up, &gauges);
+    // The log of all requests is kept once, with those of all tenants.
+    let unlogged = MeasureConfig { log_requests: false, ..config.measure.clone() };
+    let names = stack::tenants(&config);
+    let tenants = sources.iter_mut().zip(&workloads).map(|(source, workload)| Tenant {
+        source: source.as_mut(),
+        workload,
+        recorder: (!names.is_empty()).then(|| Recorder::new(&unlogged, warm_up, &[])),
+    });
+    let tenants = tenants.collect();
     if let Some(window) = &config.measure.chip_log {
         let from = Time::ZERO + window.from;
-        ssd.watch(from, from + window.length);
+        device.watch(from, from + window.length);
     }
     let start = Instant::now();
-    let measurement = drive(&mut ssd, source.as_mut(), &config.workload, recorder, &mut |fraction| {
-        progress("replay", fraction)
-    })?;
+    let (all, each) =
+        drive(&mut *device, &mut Nothing, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
     let wall_s = start.elapsed().as_secs_f64();
-    let Measurement { summary, series, log } = measurement;
-    let chips = config.measure.chip_log.as_ref().map(|_| chip_columns(ssd.watched()));
-    let report = ssd.report();
+
+    let report = reports(&*device);
+    let mut pooled = json!({});
+    let mut waf = None;
+    for ssd in report["ssds"].as_object().into_iter().flat_map(|ssds| ssds.values()) {
+        waf = pool_reports(&mut pooled, ssd);
+    }
+    let mut notes: Vec<String> = Vec::new();
+    for note in sources.iter().flat_map(|source| source.notes()) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    let tenants = names.iter().zip(each).zip(&sources).map(|((tenant, measured), source)| TenantOutcome {
+        name: tenant.name.clone(),
+        summary: measured.summary,
+        basis: source.basis(),
+        workload: source.counts().clone(),
+    });
+    let tenants = tenants.collect();
+    // Where any part is generated, the whole is no recorded trace.
+    let is_synthetic = sources.iter().any(|source| source.basis() == Basis::Synthetic);
+    let counts = sources.iter().map(|source| source.counts().clone());
     let outcome = RunOutcome {
         name: plan.name.clone(),
         seed,
-        summary,
+        summary: all.summary,
         wall_s,
-        waf: report.waf,
-        erases: report.erases,
-        basis: source.basis(),
-        notes: source.notes().to_vec(),
+        waf,
+        erases: pooled["erases"].as_u64().unwrap_or(0),
+        basis: if is_synthetic { Basis::Synthetic } else { Basis::Trace },
+        notes,
         version: VERSION.into(),
         preset: plan.preset.clone(),
-        device: serde_json::to_value(&report).expect("a report is plain data"),
-        workload: source.counts().clone(),
-        tenants: Vec::new(),
-        stack: None,
-        config,
+        device: pooled,
+        workload: counts.reduce(|sum, other| sum_of_counts(&sum, &other)).unwrap_or_default(),
+        tenants,
+        stack: config.stack.is_some().then(|| report.into()),
+        config: config.clone(),
     };
-    Ok(Finished { outcome, series: series.columns(), requests: log.map(RequestLog::into_columns), chips })
+    Ok(Finished {
+        outcome,
+        series: all.series.columns(),
+        requests: all.log.map(RequestLog::into_columns),
+        chips: config.measure.chip_log.as_ref().map(|_| chip_columns(&*device)),
+    })
+}
+
+/// Each tenant's requests.
+pub(crate) fn open(
+    config: &Experiment,
+    device: &dyn Device,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Box<dyn Source>>, Error> {
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    for (index, workload) in stack::workloads(config).iter().enumerate() {
+        let seed = seed_of(config.seed, "tenant", index);
+        let watch = &mut |fraction| progress("scan", fraction);
+        sources.push(workload.open_watched(device.limits().sectors, seed, watch)?);
+    }
+    Ok(sources)
 }
 
 /// The chip log as a table.
-fn chip_columns(intervals: &[Interval]) -> Vec<(String, Column)> {
-    let column = |value: fn(&Interval) -> u64| Column::U64(intervals.iter().map(value).collect());
-    let indices = intervals.iter().map(|interval| interval.doing.index()).collect();
+fn chip_columns(device: &dyn Device) -> Vec<(String, Column)> {
+    let mut intervals = Vec::new();
+    let mut first = 0;
+    for part in parts(device) {
+        intervals.extend(part.watched().iter().map(|interval| (first + interval.chip, *interval)));
+        first += part.chips();
+    }
+    let indices = intervals.iter().map(|(_, interval)| interval.doing.index()).collect();
+    let of_each = |value: fn(&(u32, flashkeel_device::Interval)) -> u64| {
+        Column::U64(intervals.iter().map(value).collect())
+    };
     vec![
-        ("chip".into(), column(|interval| u64::from(interval.chip))),
+        ("chip".into(), of_each(|(chip, _)| u64::from(*chip))),
         ("doing".into(), Column::Word { indices, vocabulary: &Doing::LABELS }),
-        ("start_ns".into(), column(|interval| interval.start.0)),
-        ("end_ns".into(), column(|interval| interval.end.0)),
+        ("start_ns".into(), of_each(|(_, interval)| interval.start.0)),
+        ("end_ns".into(), of_each(|(_, interval)| interval.end.0)),
     ]
 }
 
-/// A device ready to be measured.
+/// An SSD ready to be measured.
 pub(crate) fn steady_state(
     config: &DeviceConfig,
     seed: u64,
     cache_dir: Option<&Path>,
     progress: &mut Progress<'_>,
-) -> Result<Ssd, Error> {
-    let layout = config.validate().map_err(Error::Input)?;
+) -> Result<Ssd, Unmade> {
+    let layout = config.validate()?;
     let cache = cache_dir.filter(|_| config.precondition.pattern != Pattern::None).map(Cache::new);
     if let Some(ssd) = cache.as_ref().and_then(|cache| cache.load(config, &layout, seed)) {
         return Ok(ssd);
     }
     let mut ssd = Ssd::new(&layout, seed);
     if ssd.precondition(&mut |fraction| progress("precondition", fraction)).is_break() {
-        return Err(Error::Interrupted);
+        return Err(Unmade::Interrupted);
     }
     if let Some(cache) = cache {
         cache.store(config, seed, &ssd);
     }
     Ok(ssd)
+}
+
+impl From<Unmade> for Error {
+    fn from(unmade: Unmade) -> Self {
+        match unmade {
+            Unmade::Refused(reason) => Error::Input(reason),
+            Unmade::Interrupted => Error::Interrupted,
+        }
+    }
 }
 
 impl From<DriveError> for Error {

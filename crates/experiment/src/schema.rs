@@ -1,5 +1,6 @@
 //! The configuration's JSON Schema and the reference generated from it.
 
+use flashkeel_host::stack::TierShort;
 use serde_json::{Value, json};
 
 use crate::Experiment;
@@ -25,6 +26,14 @@ pub fn schema() -> Value {
             required.retain(|key| keys.is_some_and(|left_out| key != left_out));
         }
     }
+    // The short way to write a tier, of which nothing is left when it has been read.
+    let short = schemars::schema_for!(TierShort).to_value();
+    let copy = |from: &Value, to: &mut Value| {
+        for (key, value) in from.as_object().into_iter().flatten() {
+            to[key] = value.clone();
+        }
+    };
+    copy(&short["properties"], &mut schema["$defs"]["StackConfig"]["properties"]);
     schema
 }
 

@@ -2,7 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use flashkeel_engine::Cause;
 use flashkeel_experiment::{Error, RunOutcome, RunPlan, merge, resolve, run};
+use flashkeel_host::device::DeviceKind;
+use serde_json::Value;
 
 const DEVICE: &str = "\
 [device]
@@ -63,11 +66,14 @@ fn tenants_and_devices_are_laid_over_what_the_experiment_says() {
     let stack = plan.config.stack.as_ref().unwrap();
     let device = &plan.config.device;
     let [first, second, third] = &stack.devices[..] else { panic!("three devices") };
-    let first = first.ssd.as_ref().unwrap();
+    let (DeviceKind::Ssd(first), DeviceKind::Ssd(second), DeviceKind::Nvm(third)) = (first, second, third)
+    else {
+        panic!("two SSDs and an NVM")
+    };
     assert_eq!((first.scheduler.name(), &first.geometry), ("debit", &device.geometry));
-    assert_eq!(second.ssd.as_ref().unwrap().partition_bits, [17]);
-    assert_eq!(third.nvm.as_ref().unwrap().capacity.0, 1 << 30);
-    assert_eq!(third.nvm.as_ref().unwrap().endurance.drive_writes_per_day, 30.0);
+    assert_eq!(second.partition_bits, [17]);
+    assert_eq!(third.capacity.0, 1 << 30);
+    assert_eq!(third.endurance.drive_writes_per_day, 30.0);
     let [reader, writer] = &stack.tenants[..] else { panic!("two tenants") };
     assert_eq!((reader.weight, writer.weight), (300, 100));
     assert_eq!(reader.workload.duration, plan.config.workload.duration);
@@ -124,11 +130,27 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
             ("stack.tenants.1.workload.source.read_fraction", "2"),
             "--set stack.tenants.1.workload.source.read_fraction: 2 is not between 0 and 1",
         ),
-        ("[[stack.devices]]\n", ("seed", "1"), "exp.toml:27: stack.devices.0: name one of ssd and nvm"),
+        (
+            "[[stack.devices]]\n",
+            ("seed", "1"),
+            "exp.toml:27: stack.devices.0: a device is a table with exactly one key, its kind: ssd, nvm, dram, \
+             tier, stack",
+        ),
+        (
+            "[[stack.devices]]\nsdd = {}\n",
+            ("seed", "1"),
+            "exp.toml:27: stack.devices.0: unknown device \"sdd\", expected one of ssd, nvm, dram, tier, stack; \
+             did you mean \"ssd\"?",
+        ),
         (
             "[[stack.devices]]\nnvm = {}\n",
-            ("stack.scheduler", "pas"),
-            "--set stack.scheduler: is \"pas\", which predicts SSDs, but devices.0 is an NVM",
+            ("stack.tier", "{policy = \"write-back\"}"),
+            "--set stack.tier: is \"write-back\", which needs an NVM; name it in nvm",
+        ),
+        (
+            "[[stack.devices]]\ndram = {}\n[stack.nvm]\n[stack.tier]\npolicy = \"write-back\"\n",
+            ("seed", "1"),
+            "exp.toml:30: stack.tier: is for SSDs, but devices.0 is none",
         ),
         (
             "[[stack.devices]]\nssd.gc.start_below = 99\n",
@@ -202,4 +224,123 @@ fn an_exact_prediction_makes_pas_shorten_the_tail_of_reads() {
     let mean = |run: &RunOutcome| run.summary.read.mean_ns.unwrap();
     assert!(mean(&pas) < 0.3 * mean(&none), "{} instead of {}", mean(&pas), mean(&none));
     assert!(pas.summary.simulated_s <= none.summary.simulated_s * 1.02);
+}
+
+#[test]
+fn the_short_way_to_write_a_tier_is_the_long_one() {
+    let short =
+        format!("{DEVICE}{WORKLOAD}[stack]\ntier = \"write-back\"\nnvm = {{ capacity = \"1MiB\" }}\n");
+    let long = format!(
+        "{DEVICE}{WORKLOAD}[[stack.devices]]\ntier = {{ placement = \"write-back\", upper = {{ nvm = {{ capacity = \
+         \"1MiB\" }} }}, lower = {{ ssd = {{}} }} }}\n"
+    );
+    let [short, long] = [short, long].map(|document| outcome(&document, &[], 1));
+    assert_eq!(short.summary.digest, long.summary.digest);
+    assert_eq!(short.config, long.config);
+    assert_eq!(short.stack, long.stack);
+}
+
+/// A cache of memory over a stack of an NVM and a tier.
+const NESTED: &str = "\
+[[stack.devices]]
+[stack.devices.tier]
+placement = \"write-back\"
+drain.period = \"1ms\"
+upper = { dram = { capacity = \"256KiB\" } }
+[[stack.devices.tier.lower.stack.devices]]
+nvm = { capacity = \"16MiB\" }
+[[stack.devices.tier.lower.stack.devices]]
+tier = { placement = \"write-back\", upper = { nvm = { capacity = \"1MiB\" } }, lower = { ssd = {} } }
+";
+
+#[test]
+fn kinds_of_device_nest_and_every_part_reports() {
+    let document = format!("{}{NESTED}", tenants());
+    let result = outcome(&document, &[], 1);
+    assert_eq!(result.summary.invalid_requests, 0);
+    let stack = result.stack.as_ref().unwrap();
+    let numbers = |kind: &str| stack[kind].as_object().unwrap().len();
+    assert_eq!((numbers("ssds"), numbers("nvms"), numbers("drams"), numbers("tiers")), (1, 2, 1, 2));
+    let bytes = |part: &Value, key: &str| part[key].as_u64().unwrap();
+    assert!(bytes(&stack["drams"]["0"], "bytes_written") > 0);
+    assert!(bytes(&stack["nvms"]["0"], "bytes_read") > 0, "the reader's volume begins on it");
+    assert!(bytes(&stack["nvms"]["1"], "bytes_written") > 0);
+    let by =
+        |cause| result.summary.blame_ns.iter().find(|&(other, _)| other == cause).map_or(0, |(_, ns)| ns);
+    assert!(by(Cause::Controller) > 0 && by(Cause::Nvm) > 0);
+    assert_eq!(result.summary.digest, outcome(&document, &[], 1).summary.digest);
+    assert_ne!(result.summary.digest, outcome(&document, &[], 2).summary.digest);
+}
+
+#[test]
+fn nested_devices_are_refused_at_their_own_place() {
+    let lower = "stack.devices.0.tier.lower.stack";
+    for (path, value, expected) in [
+        (
+            "stack.devices.0.tier.lower",
+            "{sdd = {}}",
+            "--set stack.devices.0.tier.lower: a device is a table with exactly one key, its kind: ssd, nvm, \
+             dram, tier, stack",
+        ),
+        ("devices.1.tier.upper.nvm.units", "0", "is 0; it must lie between 1 and 1024"),
+        (
+            "devices.1.tier.placement",
+            "none",
+            "is \"none\", which leaves the upper device unused; name the lower one alone",
+        ),
+        ("depth", "2000", "is 2000, but device 0 takes 1024 at most"),
+        (
+            "tenants",
+            "[{name = \"a\", workload = {source = \"synthetic\"}}]",
+            "only the experiment's own stack has some",
+        ),
+        ("devices.1.tier.lower.ssd.preset", "ssd-z", "unknown preset \"ssd-z\""),
+    ] {
+        let path = if path.starts_with("stack") { path.to_owned() } else { format!("{lower}.{path}") };
+        match plans(&format!("{}{NESTED}", tenants()), &[(&path, value)]) {
+            Err(Error::Input(message)) => {
+                let whole = if expected.starts_with("--set") {
+                    expected.to_owned()
+                } else {
+                    format!("--set {path}: {expected}")
+                };
+                assert!(message.starts_with(&whole), "{message}, not {whole}");
+            }
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_works_for_a_device_works_for_a_stack() {
+    let small = "logical_capacity = \"64MiB\"\n\
+        geometry = { blocks_per_plane = 96 }\n\
+        [workload]\nrequests = 600\npacing = { policy = \"closed\", depth = 8 }\n\
+        source = { policy = \"synthetic\", read_fraction = 0.5 }\n\
+        [measure]\nchip_log = { from = \"0s\", length = \"50ms\" }\n";
+    let plain = format!("[device]\npreset = \"ssd-f\"\n{small}");
+    let chips = |document: &str, sets: &[(&str, &str)]| {
+        let plans = plans(document, sets).unwrap_or_else(|error| panic!("{error}"));
+        run(&plans[0], 1, None, &mut |_, _| ControlFlow::Continue(())).unwrap().chips.unwrap()
+    };
+    let stacked = format!("{plain}[stack]\n");
+    assert_eq!(
+        chips(&plain, &[]),
+        chips(&stacked, &[]),
+        "a stack without policies leaves the chips' work as it is"
+    );
+    // A prediction of a tier, and of an NVM.
+    for devices in [
+        "[{tier = {placement = \"write-back\", upper = {dram = {}}, lower = {ssd = {}}}}]",
+        "[{nvm = {capacity = \"64MiB\"}}]",
+    ] {
+        let sets = [
+            ("stack.devices", devices),
+            ("stack.scheduler", "pas"),
+            ("stack.predictor", "oracle"),
+            ("stack.depth", "1"),
+        ];
+        let result = outcome(&stacked, &sets, 1);
+        assert_eq!((result.summary.requests, result.summary.invalid_requests), (600, 0));
+    }
 }

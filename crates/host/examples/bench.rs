@@ -18,7 +18,9 @@
 //!
 //! With `valgrind` installed, instructions per request are counted too, on a
 //! small device: `instructions write N` (or `read N`, N requests) is how this
-//! program is called for that. `reading` measures only how fast traces are read.
+//! program is called for that; `stacked_write` and `stacked_read` are the same
+//! under a stack without policies. `reading` measures only how fast traces are
+//! read.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -31,7 +33,9 @@ use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Stream, Time,
 };
-use flashkeel_host::drive;
+use flashkeel_host::device::{Device, DeviceKind, Maker};
+use flashkeel_host::stack::StackConfig;
+use flashkeel_host::{Measured as _, Nothing, Tenant, drive};
 use flashkeel_ssdcheck::{DeviceModel, Engine};
 use flashkeel_stats::{MeasureConfig, Recorder};
 use flashkeel_workload::WorkloadConfig;
@@ -56,8 +60,7 @@ fn main() {
     if let [_, mode, operation, requests] = &arguments[..]
         && mode == "instructions"
     {
-        let read_fraction = if operation == "read" { 1.0 } else { 0.0 };
-        return count_instructions(read_fraction, requests.parse().expect("a number of requests"));
+        return count_instructions(operation, requests.parse().expect("a number of requests"));
     }
     if let [_, mode] = &arguments[..]
         && mode == "reading"
@@ -138,7 +141,7 @@ fn main() {
         figures.insert(name.into(), json!({ "value": value, "unit": "ns", "limit_ratio": null }));
     }
     figures.insert("bytes_per_page".into(), json!({ "value": bytes, "unit": "bytes", "limit_ratio": null }));
-    for operation in ["write", "read"] {
+    for operation in ["write", "read", "stacked_write", "stacked_read"] {
         let Some(each) = instructions_per_request(operation) else { continue };
         let name = format!("instructions_per_random_{operation}");
         println!("{name:>28} {each:8.0}");
@@ -261,15 +264,17 @@ fn speeds(mut per_s: impl FnMut() -> f64) -> Speeds {
 }
 
 /// Runs a workload; returns requests per second.
-fn run(ssd: &mut Ssd, workload: &WorkloadConfig) -> f64 {
-    let mut source = workload.open(ssd.sectors(), 1).expect("a valid workload");
-    let names = Ssd::gauge_names();
+fn run(device: &mut dyn Device, workload: &WorkloadConfig) -> f64 {
+    let mut source = workload.open(device.limits().sectors, 1).expect("a valid workload");
+    let names = device.gauge_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let recorder = Recorder::new(&MeasureConfig::default(), workload.warm_up, &names);
     let start = Instant::now();
-    let measured = drive(ssd, source.as_mut(), workload, recorder, &mut |_| ControlFlow::Continue(()));
+    let tenant = Tenant { source: source.as_mut(), workload, recorder: None };
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let measured = drive(device, &mut Nothing, vec![tenant], recorder, go_on);
     let seconds = start.elapsed().as_secs_f64();
-    measured.expect("a valid workload").summary.requests as f64 / seconds
+    measured.expect("a valid workload").0.summary.requests as f64 / seconds
 }
 
 /// Independent random read-modify-writes over a table of `len` words.
@@ -287,7 +292,8 @@ fn random_accesses_per_s(len: usize) -> f64 {
 }
 
 /// What valgrind runs: `requests` on a small device in its steady state.
-fn count_instructions(read_fraction: f64, requests: u64) {
+fn count_instructions(operation: &str, requests: u64) {
+    let read_fraction = if operation.ends_with("read") { 1.0 } else { 0.0 };
     let mut config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
     config.geometry.blocks_per_plane = 16;
     config.geometry.pages_per_block = 64;
@@ -297,7 +303,17 @@ fn count_instructions(read_fraction: f64, requests: u64) {
     let layout = config.validate().expect("the small device is valid");
     let mut ssd = Ssd::new(&layout, 1);
     let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
-    black_box(run(&mut ssd, &saturated(read_fraction, requests)));
+    let workload = saturated(read_fraction, requests);
+    if operation.starts_with("stacked") {
+        // No policies, and a depth that leaves nothing waiting.
+        let ssd_kind = DeviceKind::Ssd(Box::new(config));
+        let stack = StackConfig { devices: vec![ssd_kind], depth: DEPTH, ..StackConfig::default() };
+        let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
+        let mut stack = stack.assemble(1, &mut Maker::new(1, &mut take)).expect("a stack of one device");
+        black_box(run(&mut stack, &workload));
+    } else {
+        black_box(run(&mut ssd, &workload));
+    }
 }
 
 /// Instructions of one request: the difference between two runs of different

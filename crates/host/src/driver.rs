@@ -33,8 +33,9 @@ pub struct Tenant<'a> {
     pub source: &'a mut dyn Source,
     /// How they are paced and when they end.
     pub workload: &'a WorkloadConfig,
-    /// Takes this tenant's completions; without gauges.
-    pub recorder: Recorder,
+    /// Takes this tenant's completions, where they are measured apart from the
+    /// others'; without gauges.
+    pub recorder: Option<Recorder>,
 }
 
 /// What a driver listens to where a leaf waits for something that nobody here
@@ -54,44 +55,24 @@ impl Outside for Nothing {
     }
 }
 
-/// Feeds a workload to a leaf until the workload ends and everything has
-/// completed, and returns what `recorder` has measured.
+/// Feeds the tenants' workloads to a leaf at the same time until they end and
+/// everything has completed, listening to `outside` where the leaf waits for it.
+/// Returns what `recorder` has measured of all, and what each tenant's own has of
+/// it, for those that have one. What is measured begins after the longest of the
+/// warm-ups.
 ///
 /// `progress` is told the fraction done.
 ///
 /// # Errors
-/// If the workload is wrong, or `progress` breaks off.
-pub fn drive<L: Measured>(
-    leaf: &mut L,
-    source: &mut dyn Source,
-    workload: &WorkloadConfig,
-    recorder: Recorder,
-    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
-) -> Result<Measurement, DriveError> {
-    let mut nothing = Nothing;
-    let feed = Feed::new(source, workload, None);
-    let mut driver = Driver::new(leaf, &mut nothing, vec![feed], recorder);
-    driver.run(progress)?;
-    Ok(driver.finish().0)
-}
-
-/// Feeds several workloads to a leaf at the same time, as [`drive`] does one,
-/// listening to `outside` where the leaf waits for it, and returns what `recorder` has measured of all, and each tenant's own of
-/// it. What is measured begins after the longest of the warm-ups.
-///
-/// # Errors
 /// If a workload is wrong, or `progress` breaks off.
-pub fn drive_tenants<L: Measured>(
+pub fn drive<L: Measured + ?Sized>(
     leaf: &mut L,
     outside: &mut dyn Outside,
     tenants: Vec<Tenant<'_>>,
     recorder: Recorder,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<(Measurement, Vec<Measurement>), DriveError> {
-    let feeds = tenants
-        .into_iter()
-        .map(|tenant| Feed::new(tenant.source, tenant.workload, Some(tenant.recorder)))
-        .collect();
+    let feeds = tenants.into_iter().map(Feed::new).collect();
     let mut driver = Driver::new(leaf, outside, feeds, recorder);
     driver.run(progress)?;
     Ok(driver.finish())
@@ -109,7 +90,7 @@ struct Flight {
     accepted: Time,
 }
 
-struct Driver<'a, 'l, L> {
+struct Driver<'a, 'l, L: ?Sized> {
     leaf: &'l mut L,
     outside: &'l mut dyn Outside,
     feeds: Vec<Feed<'a>>,
@@ -125,7 +106,7 @@ struct Driver<'a, 'l, L> {
     latest: Time,
 }
 
-impl<'a, 'l, L: Measured> Driver<'a, 'l, L> {
+impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
     fn new(leaf: &'l mut L, outside: &'l mut dyn Outside, feeds: Vec<Feed<'a>>, recorder: Recorder) -> Self {
         let warm_up = feeds.iter().map(|feed| feed.workload.warm_up).max().unwrap_or_default();
         Driver {

@@ -5,6 +5,8 @@ use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::pacing::{Pacer, Progress};
 use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
 
+use crate::Tenant;
+
 /// Arrivals taken from the source at a time.
 const BATCH: usize = 1024;
 /// Arrivals that a leaf is told of at a time. The memory serves several
@@ -27,11 +29,8 @@ pub(crate) struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    pub fn new(
-        source: &'a mut dyn Source,
-        workload: &'a WorkloadConfig,
-        recorder: Option<Recorder>,
-    ) -> Feed<'a> {
+    pub fn new(tenant: Tenant<'a>) -> Feed<'a> {
+        let Tenant { source, workload, recorder } = tenant;
         // An open source ends by itself.
         let is_open = workload.pacing.policy().is_open();
         Feed {
@@ -74,7 +73,7 @@ impl<'a> Feed<'a> {
 
     /// Tells a leaf what is coming, a burst at a time.
     #[inline]
-    pub fn announce(&self, tenant: TenantId, leaf: &impl Leaf) {
+    pub fn announce(&self, tenant: TenantId, leaf: &(impl Leaf + ?Sized)) {
         if !self.at.is_multiple_of(BURST) {
             return;
         }

@@ -8,7 +8,7 @@ use flashkeel_engine::RequestId;
 ///
 /// A window over the numbers from the oldest in flight to the newest: dense,
 /// and as long as the spread between them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flights<T> {
     first: u64,
     window: VecDeque<Option<T>>,

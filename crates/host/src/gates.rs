@@ -8,14 +8,14 @@ use crate::flight::Flights;
 
 /// A gate for each tenant. A flush goes through when all before it have
 /// completed, and those after it wait until it has.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Gates {
     gates: Vec<Gate>,
     through: Flights<Through>,
 }
 
 /// A request that was let through and has not completed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Through {
     /// Its number with whoever asked.
     id: RequestId,
@@ -24,7 +24,7 @@ struct Through {
     held: Span,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Gate {
     /// Requests let through and not completed.
     through: usize,
@@ -44,6 +44,12 @@ impl Gates {
     /// Open gates, one for each tenant.
     pub fn new(tenants: usize) -> Gates {
         Gates { gates: (0..tenants).map(|_| Gate::default()).collect(), through: Flights::default() }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn tenants(&self) -> usize {
+        self.gates.len()
     }
 
     /// Requests held.

@@ -2,6 +2,7 @@
 //! to a stack of host stages over devices, and hands what completes to the
 //! statistics.
 
+pub mod device;
 mod driver;
 mod feed;
 mod flight;
@@ -16,6 +17,6 @@ mod tests;
 pub mod tier;
 pub mod volume;
 
-pub use driver::{DriveError, Nothing, Outside, Tenant, drive, drive_tenants};
-pub use measured::Measured;
-pub use stack::{HostStack, StackConfig};
+pub use driver::{DriveError, Nothing, Outside, Tenant, drive};
+pub use measured::{Measured, Part, parts, reports};
+pub use stack::StackConfig;

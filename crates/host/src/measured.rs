@@ -1,7 +1,10 @@
 //! What the driver wants from a leaf besides serving requests.
 
-use flashkeel_device::{Purpose, Ssd};
+use flashkeel_device::Interval;
 use flashkeel_engine::Leaf;
+use serde_json::{Map, Value};
+
+use crate::device::{Device, DeviceKind};
 
 /// A leaf with instruments.
 pub trait Measured: Leaf {
@@ -18,13 +21,91 @@ pub trait Measured: Leaf {
     fn final_counters(&self) -> Vec<u64>;
 }
 
-impl Measured for Ssd {
+/// A part of a device that counts what it does: a device that is made of no
+/// others, or a policy over some.
+pub trait Part {
+    /// The name of its kind.
+    fn kind(&self) -> &'static str;
+
+    /// What it has done since the start or the last reset.
+    fn report(&self) -> Value;
+
+    /// Its counters, in a fixed order, for the digest.
+    fn counters(&self) -> Vec<u64>;
+
+    /// Names of its gauges, in order.
     fn gauge_names(&self) -> Vec<String> {
-        Ssd::gauge_names()
+        Vec::new()
+    }
+
+    /// Reads its gauges into `values`, which it clears.
+    fn gauges(&self, values: &mut Vec<u64>) {
+        values.clear();
+    }
+
+    /// What its chips have done in the window that is watched, in the order in
+    /// which it ended.
+    fn watched(&self) -> &[Interval] {
+        &[]
+    }
+
+    /// How many chips it has.
+    fn chips(&self) -> u32 {
+        0
+    }
+}
+
+/// The parts of a device, in the order of their kinds.
+pub fn parts(device: &(impl Device + ?Sized)) -> Vec<&dyn Part> {
+    let mut parts = Vec::new();
+    device.parts(&mut parts);
+    parts.sort_by_key(|part| DeviceKind::NAMES.iter().position(|name| *name == part.kind()));
+    parts
+}
+
+/// The kinds that are in every report of a stack.
+const ALWAYS: [&str; 3] = ["ssd", "nvm", "tier"];
+
+/// What each part of a device has done, by kind and number.
+pub fn reports(device: &(impl Device + ?Sized)) -> Map<String, Value> {
+    let mut reports = Map::new();
+    for kind in ALWAYS {
+        reports.insert(format!("{kind}s"), Value::Object(Map::new()));
+    }
+    for part in parts(device) {
+        let of_kind = reports.entry(format!("{}s", part.kind())).or_insert_with(|| Value::Object(Map::new()));
+        let of_kind = of_kind.as_object_mut().expect("a table by number");
+        of_kind.insert(of_kind.len().to_string(), part.report());
+    }
+    reports
+}
+
+impl<D: Device + ?Sized> Measured for D {
+    /// What policies hold, if there are any: `waiting_on_host` and `nvm_pages`.
+    /// Then the gauges of each part; where there are several of a kind, after
+    /// its kind and number.
+    fn gauge_names(&self) -> Vec<String> {
+        let held = self.held().map(|_| ["waiting_on_host".to_owned(), "nvm_pages".to_owned()]);
+        let mut names: Vec<String> = held.into_iter().flatten().collect();
+        let parts = parts(self);
+        for (index, part) in parts.iter().enumerate() {
+            let alike = |other: &&&dyn Part| other.kind() == part.kind();
+            let several = parts.iter().filter(alike).count() > 1;
+            let number = parts[..index].iter().filter(alike).count();
+            let prefix = if several { format!("{}{number}_", part.kind()) } else { String::new() };
+            names.extend(part.gauge_names().into_iter().map(|name| prefix.clone() + &name));
+        }
+        names
     }
 
     fn gauges(&self, values: &mut Vec<u64>) {
-        Ssd::gauges(self, values);
+        values.clear();
+        values.extend(self.held().into_iter().flat_map(|held| [held.requests, held.upper_pages]));
+        let mut each = Vec::new();
+        for part in parts(self) {
+            part.gauges(&mut each);
+            values.append(&mut each);
+        }
     }
 
     fn start_measuring(&mut self) {
@@ -32,11 +113,6 @@ impl Measured for Ssd {
     }
 
     fn final_counters(&self) -> Vec<u64> {
-        let counters = self.counters();
-        // A purpose that never came up leaves digests as they were before it existed.
-        let counts = Purpose::ALL.iter().map(|&purpose| counters.operations(purpose));
-        let mut values: Vec<u64> = counts.filter(|&count| count > 0).collect();
-        values.extend([counters.host_pages_written, counters.host_pages_read, counters.moved_pages]);
-        values
+        parts(self).iter().flat_map(|part| part.counters()).collect()
     }
 }

@@ -6,14 +6,14 @@ use crate::flight::Flights;
 
 /// Requests on their way in parts. A request ends with its last part, whose
 /// ledger it continues; what that ledger does not cover was spent waiting here.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     wholes: Flights<Whole>,
     /// Each part's whole.
     parts: Flights<RequestId>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Whole {
     /// Its number with whoever asked.
     id: RequestId,

@@ -8,7 +8,7 @@ use flashkeel_engine::{
     Arena, Cause, Completion, Durable, Leaf, Ledger, Limits, Request, RequestId, Status, Stream, Submit,
     Time, Wake,
 };
-use flashkeel_host::{Measured, Outside, Tenant, drive_tenants};
+use flashkeel_host::{Measured, Outside, Tenant, drive};
 use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 use flashkeel_workload::WorkloadConfig;
 use serde_json::json;
@@ -111,9 +111,9 @@ fn run(pacing: serde_json::Value, arrivals: serde_json::Value) -> (Summary, u32)
     let mut remote = Remote { shared: shared.clone(), submitted: Vec::new() };
     let mut world = World { shared: shared.clone(), random: Stream::new(1, "world"), now: Time::ZERO };
     let recorder = || Recorder::new(&MeasureConfig::default(), workload.warm_up, &[]);
-    let tenant = Tenant { source: source.as_mut(), workload: &workload, recorder: recorder() };
+    let tenant = Tenant { source: source.as_mut(), workload: &workload, recorder: None };
     let go_on = &mut |_| ControlFlow::Continue(());
-    let (all, _) = drive_tenants(&mut remote, &mut world, vec![tenant], recorder(), go_on).expect("it ends");
+    let (all, _) = drive(&mut remote, &mut world, vec![tenant], recorder(), go_on).expect("it ends");
     let waits = shared.borrow().waits;
     (all.summary, waits)
 }

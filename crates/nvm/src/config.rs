@@ -1,7 +1,7 @@
 //! The configuration of an NVM device, and what it resolves to.
 
 use flashkeel_engine::{
-    SECTOR_BYTES, Span,
+    Cause, Durable, SECTOR_BYTES, Span,
     units::{Bytes, Rate},
 };
 use schemars::JsonSchema;
@@ -76,7 +76,22 @@ pub struct Layout {
     pub(crate) units: usize,
     pub(crate) queue_depth: usize,
     pub(crate) endurance_bytes: f64,
+    pub(crate) medium: Medium,
 }
+
+/// What the memory is, beyond its speed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Medium {
+    /// Owns the time that it works for a request.
+    pub work: Cause,
+    /// Owns the time that it is busy with others.
+    pub wait: Cause,
+    pub durable: Durable,
+}
+
+/// Keeps what is written.
+const NON_VOLATILE: Medium =
+    Medium { work: Cause::Nvm, wait: Cause::BehindNvm, durable: Durable::Acknowledged };
 
 impl Layout {
     /// Capacity that the host can address, in 512-byte sectors.
@@ -133,6 +148,7 @@ impl NvmConfig {
             units: self.units as usize,
             queue_depth: self.queue_depth as usize,
             endurance_bytes: self.capacity.0 as f64 * drive_writes_per_day * 365.0 * years,
+            medium: NON_VOLATILE,
         })
     }
 }

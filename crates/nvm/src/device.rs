@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Request, Status, Stream,
-    Submit, Time, Wake,
+    Arena, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Request, Status, Stream, Submit,
+    Time, Wake,
 };
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::memory::Memory;
 /// A request waits for a free unit, is worked on for a latency by chance, and
 /// then moves its data, one request after the other. Filling a range with
 /// zeros takes the latency of a write and moves nothing. Trims and flushes take
-/// no time: what is acknowledged is durable.
+/// no time: what is acknowledged is as durable as it ever will be.
 #[derive(Clone)]
 pub struct Nvm {
     layout: Layout,
@@ -86,6 +86,11 @@ impl Nvm {
         self.layout.sectors
     }
 
+    /// Whether a power cut takes everything.
+    pub fn is_volatile(&self) -> bool {
+        self.layout.medium.durable == Durable::Never
+    }
+
     /// Requests inside.
     pub fn requests(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -109,7 +114,7 @@ impl Nvm {
     fn start(&mut self, now: Time, index: u32) {
         self.busy_units += 1;
         let slot = &mut self.slots[index as usize];
-        slot.ledger.charge_between(Cause::BehindNvm, slot.mark, now);
+        slot.ledger.charge_between(self.layout.medium.wait, slot.mark, now);
         slot.mark = now;
         let latency = match slot.request.operation {
             Operation::Read => self.layout.read_latency.draw(&mut self.random),
@@ -122,13 +127,13 @@ impl Nvm {
     fn move_data(&mut self, now: Time, index: u32) {
         let slot = &mut self.slots[index as usize];
         slot.is_moving = true;
-        slot.ledger.charge_between(Cause::Nvm, slot.mark, now);
+        slot.ledger.charge_between(self.layout.medium.work, slot.mark, now);
         let rate = match slot.request.operation {
             Operation::Read => self.layout.bandwidth.read,
             _ => self.layout.bandwidth.write,
         };
         slot.mark = self.moved_until.max(now);
-        slot.ledger.charge_between(Cause::BehindNvm, now, slot.mark);
+        slot.ledger.charge_between(self.layout.medium.wait, now, slot.mark);
         self.moved_until = slot.mark + rate.time_for(moved_bytes(&slot.request));
         self.events.push(self.moved_until, index);
         self.busy_units -= 1;
@@ -139,7 +144,7 @@ impl Nvm {
 
     fn complete(&mut self, now: Time, index: u32, data: &mut Arena) {
         let slot = &mut self.slots[index as usize];
-        slot.ledger.charge_between(Cause::Nvm, slot.mark, now);
+        slot.ledger.charge_between(self.layout.medium.work, slot.mark, now);
         let Slot { request, ledger, .. } = *slot;
         match request.operation {
             Operation::Read => self.bytes_read += request.bytes(),
@@ -164,7 +169,7 @@ impl Leaf for Nvm {
             sectors: self.layout.sectors,
             block_sectors: 1,
             preferred_sectors: UNIT_SECTORS,
-            durable: Durable::Acknowledged,
+            durable: self.layout.medium.durable,
         }
     }
 

@@ -52,6 +52,11 @@ impl Latency {
         Ok(Latency { knots: knots.map(|knot| (knot - included).0) })
     }
 
+    /// Always the same.
+    pub fn fixed(latency: Span) -> Latency {
+        Latency { knots: [latency.0; 4] }
+    }
+
     /// A latency by chance.
     #[inline]
     pub fn draw(&self, random: &mut Stream) -> Span {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError
 from flashkeel.output.plots import workload_kind
@@ -50,7 +50,8 @@ class _Rows:
 
     by_doing: Mapping[str, list[tuple[int, float, float]]]
     chips: int
-    channels: int
+    channels: Sequence[int]
+    """The first chip of each."""
     start_s: float
     end_s: float
 
@@ -86,7 +87,7 @@ def draw(runs: Sequence[Run], window: Window) -> Figure:
 
 def _rows(run: Run, window: Window) -> _Rows:
     table = run.chips()
-    geometry = run.data["config"]["device"]["geometry"]
+    drives = _drives(run.data["config"])
     log = run.data["config"]["measure"]["chip_log"]
     columns = {name: list(table.column(name).to_pylist()) for name in table.column_names}
     if not columns["chip"]:
@@ -111,8 +112,31 @@ def _rows(run: Run, window: Window) -> _Rows:
         begin, end = max(start_ns / 1e9, start_s), min(end_ns / 1e9, end_s)
         if begin < end:
             by_doing.setdefault(doing, []).append((chip, begin, end - begin))
-    chips = geometry["channels"] * geometry["chips_per_channel"]
-    return _Rows(by_doing, chips, geometry["channels"], start_s, end_s)
+    first, channels = 0, []
+    for drive in drives:
+        for _ in range(drive["channels"]):
+            channels.append(first)
+            first += drive["chips_per_channel"]
+    return _Rows(by_doing, first, channels, start_s, end_s)
+
+
+def _drives(config: dict[str, Any]) -> list[dict[str, int]]:
+    """Return the geometries of a run's SSDs, in the order in which their chips are numbered."""
+    devices = (config.get("stack") or {}).get("devices")
+    return _below(devices or [{"ssd": config["device"]}])
+
+
+def _below(devices: Sequence[dict[str, Any]]) -> list[dict[str, int]]:
+    found = []
+    for device in devices:
+        ((kind, settings),) = device.items()
+        if kind == "ssd":
+            found.append(settings["geometry"])
+        elif kind == "tier":
+            found += _below([settings["lower"], settings["upper"]])
+        elif kind == "stack":
+            found += _below(settings["devices"])
+    return found
 
 
 def _map(axes: Axes, rows: _Rows) -> None:
@@ -136,5 +160,5 @@ def _map(axes: Axes, rows: _Rows) -> None:
     axes.add_collection(waits)
     axes.set_xlim(rows.start_s, rows.end_s)
     axes.set_ylim(rows.chips, 0)
-    axes.set_yticks([channel * rows.chips // rows.channels for channel in range(rows.channels)])
+    axes.set_yticks(rows.channels)
     axes.grid(axis="y", alpha=0.4)

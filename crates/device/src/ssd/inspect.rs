@@ -38,6 +38,11 @@ impl Ssd {
         self.machine.dispatcher.watched()
     }
 
+    /// How many chips there are.
+    pub fn chips(&self) -> u32 {
+        self.layout.geometry.chips()
+    }
+
     /// Names of the gauges, in order.
     pub fn gauge_names() -> Vec<String> {
         // Garbage collection, which every device has, stands among the first.

@@ -4,16 +4,17 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_device::Ssd;
 use flashkeel_engine::Predictor;
 use flashkeel_ssdcheck::{DeviceModel, probe};
 
+use crate::device::Device;
+
 flashkeel_config::axis! {
-    /// Who tells the host what a request to an SSD would take.
+    /// Who tells the host what a request to a device would take.
     pub enum PredictorConfig as "predictor": Build {
-        /// A copy of the SSD, which cannot err: the bound for every other.
+        /// A copy of the device, which cannot err: the bound for every other.
         Oracle(Oracle) in oracle = "oracle",
-        /// A model found by probing the SSD, which corrects itself.
+        /// A model found by probing the device, which corrects itself.
         Ssdcheck(Ssdcheck) in ssdcheck = "ssdcheck",
     }
 }
@@ -26,12 +27,12 @@ impl Default for PredictorConfig {
 
 /// Makes a predictor from its settings.
 pub trait Build {
-    /// A predictor for `ssd`, which has not served anything yet and gets at most
+    /// A predictor for `device`, which has not served anything yet and gets at most
     /// `depth` requests at a time.
     ///
     /// # Errors
-    /// A sentence that begins with the key, if the SSD cannot be predicted.
-    fn build(&self, ssd: &Ssd, depth: usize) -> Result<Box<dyn Predictor>, String>;
+    /// A sentence that begins with the key, if the device cannot be predicted.
+    fn build(&self, device: &(dyn Device + 'static), depth: usize) -> Result<Box<dyn Predictor>, String>;
 
     /// Checks the settings.
     ///
@@ -42,8 +43,9 @@ pub trait Build {
     }
 }
 
-/// What a probe of a copy of `ssd` finds.
-fn diagnosis(ssd: &Ssd, seed: u64) -> Result<DeviceModel, String> {
-    let report = probe(&mut ssd.clone(), ssd.sectors(), seed, &mut |_| ControlFlow::Continue(()));
-    Ok(report.map_err(|error| format!("predictor cannot probe the SSD: {error}"))?.model)
+/// What a probe of a copy of `device` finds.
+fn diagnosis(device: &(dyn Device + 'static), seed: u64) -> Result<DeviceModel, String> {
+    let mut copy = dyn_clone::clone_box(device);
+    let report = probe(&mut copy, device.limits().sectors, seed, &mut |_| ControlFlow::Continue(()));
+    Ok(report.map_err(|error| format!("predictor cannot probe the device: {error}"))?.model)
 }

@@ -1,9 +1,8 @@
-//! `oracle`: a second SSD in the same state gets the same requests at the same
+//! `oracle`: a second device in the same state gets the same requests at the same
 //! times, and a copy of that is asked what would happen. Exact, and slow: each
-//! prediction copies a device. What counts as slow is what a probe of the SSD
+//! prediction copies a device. What counts as slow is what a probe of the device
 //! says, as for `ssdcheck`, so that the two answer the same question.
 
-use flashkeel_device::Ssd;
 use flashkeel_engine::{
     Arena, Completion, Leaf, Operation, Payload, Prediction, Predictor, Request, RequestId, Submit, Time,
 };
@@ -12,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, diagnosis};
+use crate::device::Device;
 
 /// Settings of `oracle`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,19 +28,26 @@ impl Default for Oracle {
 }
 
 impl Build for Oracle {
-    fn build(&self, ssd: &Ssd, depth: usize) -> Result<Box<dyn Predictor>, String> {
-        let model = diagnosis(ssd, self.probe_seed)?;
-        Ok(Box::new(Shadow { model, ssd: ssd.clone(), depth, in_flight: 0, completions: Vec::new() }))
+    fn build(&self, device: &(dyn Device + 'static), depth: usize) -> Result<Box<dyn Predictor>, String> {
+        let model = diagnosis(device, self.probe_seed)?;
+        Ok(Box::new(Shadow {
+            model,
+            device: dyn_clone::clone_box(device),
+            depth,
+            in_flight: 0,
+            completions: Vec::new(),
+        }))
     }
 }
 
 /// The number of the request in question.
 const ASKED: RequestId = RequestId(u64::MAX);
 
+#[derive(Clone)]
 struct Shadow {
     /// Says what is slow.
     model: DeviceModel,
-    ssd: Ssd,
+    device: Box<dyn Device>,
     /// Requests that the host gives the device at most.
     depth: usize,
     in_flight: usize,
@@ -49,7 +56,7 @@ struct Shadow {
 
 impl Shadow {
     fn advance(&mut self, now: Time) {
-        self.ssd.advance(now, &mut Arena::new(), &mut self.completions);
+        self.device.advance(now, &mut Arena::new(), &mut self.completions);
         self.in_flight -= self.completions.len();
         self.completions.clear();
     }
@@ -58,10 +65,10 @@ impl Shadow {
 impl Predictor for Shadow {
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
         self.advance(now);
-        let mut copy = self.ssd.clone();
+        let mut copy = self.device.clone();
         let (mut time, mut in_flight) = (now, self.in_flight);
         let mut done = Vec::new();
-        let mut wait = |copy: &mut Ssd, in_flight: &mut usize| {
+        let mut wait = |copy: &mut Box<dyn Device>, in_flight: &mut usize| {
             done.clear();
             let time = copy.advance_to_completion(Time::MAX, &mut Arena::new(), &mut done);
             *in_flight -= done.len();
@@ -93,7 +100,8 @@ impl Predictor for Shadow {
     fn submitted(&mut self, now: Time, request: &Request) {
         self.advance(now);
         self.in_flight += 1;
-        let answer = self.ssd.submit(now, &Request { payload: Payload::NONE, ..*request }, &mut Arena::new());
+        let answer =
+            self.device.submit(now, &Request { payload: Payload::NONE, ..*request }, &mut Arena::new());
         assert_eq!(answer, Submit::Accepted, "who asks keeps to the device's queue depth");
     }
 

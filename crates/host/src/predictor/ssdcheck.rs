@@ -1,13 +1,13 @@
-//! `ssdcheck`: a model of the SSD found by probing a copy of it, which corrects
+//! `ssdcheck`: a model of the device found by probing a copy of it, which corrects
 //! itself by what it sees (SSDcheck, §III).
 
-use flashkeel_device::Ssd;
 use flashkeel_engine::Predictor;
 use flashkeel_ssdcheck::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, diagnosis};
+use crate::device::Device;
 
 /// Settings of `ssdcheck`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ impl Default for Ssdcheck {
 }
 
 impl Build for Ssdcheck {
-    fn build(&self, ssd: &Ssd, _depth: usize) -> Result<Box<dyn Predictor>, String> {
-        Ok(Box::new(Engine::new(&diagnosis(ssd, self.probe_seed)?)))
+    fn build(&self, device: &(dyn Device + 'static), _depth: usize) -> Result<Box<dyn Predictor>, String> {
+        Ok(Box::new(Engine::new(&diagnosis(device, self.probe_seed)?)))
     }
 }

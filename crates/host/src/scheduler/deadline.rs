@@ -67,6 +67,7 @@ impl Build for Deadline {
 const READ: usize = 0;
 const WRITE: usize = 1;
 
+#[derive(Clone)]
 struct Scheduler {
     /// Each tenant's.
     classes: Vec<TenantClass>,
@@ -76,6 +77,7 @@ struct Scheduler {
 }
 
 /// The requests of one class.
+#[derive(Clone)]
 struct Level {
     directions: [Direction; 2],
     writes_starved: u32,
@@ -88,6 +90,7 @@ struct Level {
 }
 
 /// The reads, or the writes with everything else.
+#[derive(Clone)]
 struct Direction {
     expire: Span,
     /// In order of arrival, with deadlines; those that are not in `sorted` any

@@ -61,6 +61,7 @@ impl Build for Fair {
 /// Virtual time per sector at a weight of 1.
 const SCALE: u64 = 1 << 16;
 
+#[derive(Clone)]
 struct Scheduler {
     /// In sectors.
     budget: u64,
@@ -71,12 +72,14 @@ struct Scheduler {
 }
 
 /// The queue that is being served.
+#[derive(Clone)]
 struct Turn {
     queue: usize,
     /// Sectors served so far, with their charge.
     served: u64,
 }
 
+#[derive(Clone)]
 struct Queue {
     weight: u64,
     class: TenantClass,

@@ -4,9 +4,10 @@
 
 mod stage;
 
+use dyn_clone::DynClone;
 use flashkeel_engine::{Completion, Predictor, Request, Time};
 
-pub(crate) use stage::Scheduling;
+pub use stage::Scheduling;
 
 use crate::stack::Claim;
 
@@ -54,7 +55,7 @@ pub trait Build {
 
 /// An I/O scheduler. Flushes are kept in order by whoever calls it; they come
 /// alone among the requests of their tenant.
-pub trait IoScheduler: Send {
+pub trait IoScheduler: DynClone + Send {
     /// `request` waits from now on. Ids rise in the order of calls.
     fn add(&mut self, now: Time, request: &Request);
 
@@ -64,3 +65,5 @@ pub trait IoScheduler: Send {
     /// The device has completed a request that it got.
     fn completed(&mut self, _now: Time, _completion: &Completion) {}
 }
+
+dyn_clone::clone_trait_object!(IoScheduler);

@@ -20,7 +20,7 @@ impl Build for None {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Fifo {
     waiting: VecDeque<Request>,
 }

@@ -30,6 +30,7 @@ impl Build for Pas {
     }
 }
 
+#[derive(Clone)]
 struct Scheduler {
     predictor: Box<dyn Predictor>,
     reads: VecDeque<Request>,

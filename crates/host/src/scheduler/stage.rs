@@ -9,7 +9,8 @@ use super::IoScheduler;
 use crate::flight::Flights;
 
 /// Gives requests to the only child, at most `depth` at a time.
-pub(crate) struct Scheduling {
+#[derive(Clone)]
+pub struct Scheduling {
     policy: Box<dyn IoScheduler>,
     depth: usize,
     at_device: usize,
@@ -17,7 +18,7 @@ pub(crate) struct Scheduling {
 }
 
 /// A request that has not completed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pending {
     /// Its number with whoever asked.
     id: RequestId,
@@ -25,6 +26,7 @@ struct Pending {
 }
 
 impl Scheduling {
+    /// Over a device that gets `depth` requests at most.
     pub fn new(policy: Box<dyn IoScheduler>, depth: usize) -> Scheduling {
         Scheduling { policy, depth, at_device: 0, flights: Flights::default() }
     }

@@ -14,6 +14,7 @@ use crate::stack::{Claim, TenantClass};
 use crate::volume::{VolumeConfig, VolumeManager};
 
 /// Finds every second read slow.
+#[derive(Clone)]
 struct Fickle(bool);
 
 impl Predictor for Fickle {

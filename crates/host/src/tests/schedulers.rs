@@ -101,6 +101,7 @@ fn fair_gives_no_credit_for_time_away_and_serves_higher_classes_first() {
 }
 
 /// Finds reads of pages from 100 on slow, if any write is ahead.
+#[derive(Clone)]
 struct Wary;
 
 impl Predictor for Wary {

@@ -17,6 +17,7 @@ const SSD: usize = 0;
 const NVM: usize = 1;
 
 /// Sends writes to the NVM by chance.
+#[derive(Clone)]
 struct Coin(Stream, f64);
 
 impl Placement for Coin {

@@ -44,6 +44,7 @@ impl Build for HybridPas {
     }
 }
 
+#[derive(Clone)]
 struct Selective {
     predictor: Box<dyn Predictor>,
     nvm_weight: u64,

@@ -5,13 +5,13 @@
 mod slots;
 mod stage;
 
+use dyn_clone::DynClone;
 use flashkeel_device::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::{Completion, Predictor, Request, Span, Stream, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use stage::Tier;
-pub use stage::TierReport;
+pub use stage::{Tier, TierReport};
 
 flashkeel_config::axis! {
     /// Which writes go to the NVM in front of each SSD.
@@ -88,7 +88,7 @@ pub trait Build {
 }
 
 /// Decides where writes go.
-pub trait Placement: Send {
+pub trait Placement: DynClone + Send {
     /// Whether a write goes to the NVM, which has room for it.
     fn takes(&mut self, now: Time, write: &Request) -> bool;
 
@@ -98,3 +98,5 @@ pub trait Placement: Send {
     /// The SSD has completed one.
     fn completed(&mut self, _now: Time, _completion: &Completion) {}
 }
+
+dyn_clone::clone_trait_object!(Placement);

@@ -42,6 +42,7 @@ struct Slot {
 }
 
 /// The slots of an NVM over the pages of an SSD.
+#[derive(Clone)]
 pub(crate) struct Slots {
     pages: Vec<Page>,
     slots: Vec<Slot>,

@@ -21,7 +21,8 @@ const NVM: usize = 1;
 ///
 /// A write that finds no room goes to the SSD. Nothing is lost: a copy in the
 /// NVM is given up only when the SSD has acknowledged it or a newer one.
-pub(crate) struct Tier {
+#[derive(Clone)]
+pub struct Tier {
     placement: Box<dyn Placement>,
     slots: Slots,
     parts: Parts,

@@ -18,6 +18,7 @@ impl Build for WriteBack {
     }
 }
 
+#[derive(Clone)]
 struct All;
 
 impl Placement for All {

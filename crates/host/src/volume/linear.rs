@@ -23,6 +23,7 @@ impl Build for Linear {
     }
 }
 
+#[derive(Clone)]
 struct EndToEnd {
     devices: Vec<u64>,
     sectors: u64,

@@ -4,9 +4,10 @@
 
 mod stage;
 
+use dyn_clone::DynClone;
 use flashkeel_engine::Lba;
 
-pub(crate) use stage::VolumeManager;
+pub use stage::VolumeManager;
 
 flashkeel_config::axis! {
     /// Where each tenant's volume lies on the devices.
@@ -44,13 +45,15 @@ pub trait Build {
 }
 
 /// Where volumes lie.
-pub trait Volumes: Send {
+pub trait Volumes: DynClone + Send {
     /// Size of every volume in sectors.
     fn sectors(&self) -> u64;
 
     /// Where sector `lba` of `volume` lies.
     fn place(&self, volume: usize, lba: Lba) -> Place;
 }
+
+dyn_clone::clone_trait_object!(Volumes);
 
 /// A place on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

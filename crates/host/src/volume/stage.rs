@@ -1,7 +1,8 @@
 //! The volume manager as a stage: from a tenant's addresses to the devices'.
 
 use flashkeel_engine::{
-    Arena, Coming, Completion, Lba, Limits, Operation, Outbox, Request, Stage, Status, Submit, Time, Wake,
+    Arena, Coming, Completion, Lba, Limits, Operation, Outbox, Request, Stage, Status, Submit, TenantId,
+    Time, Wake,
 };
 
 use super::Volumes;
@@ -11,7 +12,8 @@ use crate::parts::Parts;
 /// Sends each request, in parts where it crosses from one stretch of its volume
 /// to the next, to the devices; a flush to all of them. A flush keeps its place
 /// among the requests of its tenant on all devices together.
-pub(crate) struct VolumeManager {
+#[derive(Clone)]
+pub struct VolumeManager {
     volumes: Box<dyn Volumes>,
     devices: usize,
     gates: Gates,
@@ -19,6 +21,7 @@ pub(crate) struct VolumeManager {
 }
 
 impl VolumeManager {
+    /// Over so many devices, for so many tenants with a volume each.
     pub fn new(volumes: Box<dyn Volumes>, devices: usize, tenants: usize) -> VolumeManager {
         VolumeManager { volumes, devices, gates: Gates::new(tenants), parts: Parts::default() }
     }
@@ -26,6 +29,12 @@ impl VolumeManager {
     /// Requests that wait here.
     pub fn waiting(&self) -> usize {
         self.gates.held()
+    }
+
+    /// Whose volume a request is for: within another device all tenants share
+    /// the only one.
+    fn volume_of(&self, tenant: TenantId) -> TenantId {
+        if self.gates.tenants() == 1 { TenantId(0) } else { tenant }
     }
 
     fn send(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
@@ -66,16 +75,18 @@ impl Stage for VolumeManager {
         {
             return Submit::Refused(Status::Invalid);
         }
-        if let Some(request) = self.gates.enter(now, request) {
+        let request = Request { tenant: self.volume_of(request.tenant), ..*request };
+        if let Some(request) = self.gates.enter(now, &request) {
             self.send(now, &request, outbox);
         }
         Submit::Accepted
     }
 
     fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
+        let tenant = self.volume_of(coming.tenant);
         let is_inside = coming.lba.0 < self.volumes.sectors();
-        let place = is_inside.then(|| self.volumes.place(usize::from(coming.tenant.0), coming.lba))?;
-        Some((place.device, Coming { lba: place.lba, ..coming }))
+        let place = is_inside.then(|| self.volumes.place(usize::from(tenant.0), coming.lba))?;
+        Some((place.device, Coming { tenant, lba: place.lba, ..coming }))
     }
 
     fn next_event(&self) -> Wake {

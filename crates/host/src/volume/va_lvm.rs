@@ -50,6 +50,7 @@ impl Build for VaLvm {
     }
 }
 
+#[derive(Clone)]
 struct Interleaved {
     /// Each device's part of a volume, in sectors.
     devices: Vec<u64>,

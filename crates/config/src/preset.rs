@@ -1,0 +1,26 @@
+//! Presets: documents by name that others are laid over.
+
+use crate::{ConfigError, Node, did_you_mean};
+
+/// The preset of `presets` (name, TOML) that `node`, which was found at `key`,
+/// names.
+///
+/// # Errors
+/// If there is none of that name.
+pub fn preset_layer(
+    node: &Node,
+    key: &str,
+    presets: &[(&'static str, &'static str)],
+) -> Result<Node, ConfigError> {
+    let refuse = |message: String| ConfigError::new(Some(node.origin.clone()), key, message);
+    let names = || presets.iter().map(|(name, _)| *name);
+    let known = || names().collect::<Vec<_>>().join(", ");
+    let Some(name) = node.as_str() else {
+        return Err(refuse(format!("expected the name of a preset, one of {}", known())));
+    };
+    let Some((_, text)) = presets.iter().find(|(known, _)| *known == name) else {
+        let hint = did_you_mean(name, names());
+        return Err(refuse(format!("unknown preset {name:?}, expected one of {}{hint}", known())));
+    };
+    Node::parse(text, &format!("preset {name}"))
+}

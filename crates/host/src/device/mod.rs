@@ -1,0 +1,123 @@
+//! The device axis: what serves requests, alone or put together of others.
+//!
+//! One file per kind. To add one: write the file, add its line to the list.
+
+mod maker;
+
+use dyn_clone::DynClone;
+use flashkeel_config::{ConfigError, Node};
+use flashkeel_engine::{Leaf, Time};
+
+pub use maker::{Maker, Unmade, seed_of};
+
+use crate::measured::Part;
+
+flashkeel_config::axis! {
+    /// What serves requests: a device, or several put together to one.
+    pub enum DeviceKind as "device" by key: Build {
+        /// An SSD.
+        Ssd(DeviceConfig) in ssd = "ssd",
+        /// A non-volatile memory device, such as an Optane SSD.
+        Nvm(NvmConfig) in nvm = "nvm",
+        /// Memory of the host: fast, and lost with the power.
+        Dram(DramConfig) in dram = "dram",
+        /// An upper device in front of a lower one, which takes some of its writes.
+        Tier(TieredConfig) in tier = "tier",
+        /// A whole stack over devices of its own, as one device.
+        Stack(StackConfig) in stack = "stack",
+    }
+}
+
+/// What whoever puts devices together has to know before they are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Capacity in 512-byte sectors.
+    pub sectors: u64,
+    /// Requests that it takes at most; `None` for any number.
+    pub queue_depth: Option<u32>,
+}
+
+/// Makes a device from its settings.
+pub trait Build {
+    /// Puts presets, and what the experiment says of its device (`ground`),
+    /// under the settings written at `key`.
+    ///
+    /// # Errors
+    /// If they name something that is not there.
+    fn expand(_settings: &mut Node, _key: &str, _ground: Option<&Node>) -> Result<(), ConfigError>
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
+
+    /// Checks the settings as a whole.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn check(&self) -> Result<Size, String>;
+
+    /// The device in the state it starts in. Its settings have been checked.
+    ///
+    /// # Errors
+    /// If it cannot be made after all, or whoever waits for it gave up.
+    fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade>;
+}
+
+impl DeviceKind {
+    /// Checks the device as a whole.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key, which begins with the kind.
+    pub fn check(&self) -> Result<Size, String> {
+        self.policy().check().map_err(|message| format!("{}.{message}", self.name()))
+    }
+
+    /// The device in the state it starts in.
+    ///
+    /// # Errors
+    /// As for [`Build::build`].
+    pub fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        self.policy().build(maker)
+    }
+}
+
+/// A leaf that can be copied, and has parts that can be read off.
+pub trait Device: Leaf + DynClone + Send {
+    /// Appends what it is made of and what counts something: itself, or what is
+    /// below it and then itself.
+    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>);
+
+    /// Starts counting anew in every part, as at the end of a warm-up.
+    fn reset_counters(&mut self);
+
+    /// From now on notes what each chip does in a window of time.
+    fn watch(&mut self, _from: Time, _to: Time) {}
+
+    /// What is held in policies; `None` where there are none.
+    fn held(&self) -> Option<Held> {
+        None
+    }
+}
+
+dyn_clone::clone_trait_object!(Device);
+
+/// What the policies of a device hold at this moment, those of devices in it
+/// included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Requests waiting.
+    pub requests: u64,
+    /// Pages in the upper devices of tiers.
+    pub upper_pages: u64,
+}
+
+impl Held {
+    /// The sum of this and whatever the devices below hold.
+    pub fn over<'a>(self, devices: impl Iterator<Item = &'a Box<dyn Device>>) -> Held {
+        devices.filter_map(|device| device.held()).fold(self, |sum, each| Held {
+            requests: sum.requests + each.requests,
+            upper_pages: sum.upper_pages + each.upper_pages,
+        })
+    }
+}

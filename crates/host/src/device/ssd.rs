@@ -1,0 +1,87 @@
+//! `ssd`: an SSD. It is laid over the experiment's own device, unless it names a
+//! preset.
+
+use flashkeel_config::{ConfigError, Node, Origin, preset_layer};
+pub use flashkeel_device::DeviceConfig;
+use flashkeel_device::{Interval, PRESETS, Purpose, Ssd};
+use flashkeel_engine::Time;
+use serde_json::{Value, json};
+
+use super::{Build, Device, Maker, Size, Unmade};
+use crate::measured::Part;
+
+impl Build for DeviceConfig {
+    fn expand(settings: &mut Node, key: &str, ground: Option<&Node>) -> Result<(), ConfigError> {
+        let mut base = match (settings.remove("preset"), ground) {
+            (None, Some(device)) => device.clone(),
+            (preset, _) => {
+                let mut base = Node::from_json(json!(DeviceConfig::default()), &Origin::Default);
+                if let Some(preset) = preset {
+                    base.merge(preset_layer(&preset, &format!("{key}.preset"), PRESETS)?)?;
+                }
+                base
+            }
+        };
+        base.merge(settings.clone())?;
+        *settings = base;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Size, String> {
+        let layout = self.validate()?;
+        Ok(Size { sectors: layout.sectors(), queue_depth: Some(self.controller.queue_depth) })
+    }
+
+    fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        Ok(Box::new(maker.ssd(self)?))
+    }
+}
+
+impl Device for Ssd {
+    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
+        parts.push(self);
+    }
+
+    fn reset_counters(&mut self) {
+        Ssd::reset_counters(self);
+    }
+
+    fn watch(&mut self, from: Time, to: Time) {
+        Ssd::watch(self, from, to);
+    }
+}
+
+impl Part for Ssd {
+    fn kind(&self) -> &'static str {
+        "ssd"
+    }
+
+    fn report(&self) -> Value {
+        json!(Ssd::report(self))
+    }
+
+    fn counters(&self) -> Vec<u64> {
+        let counters = Ssd::counters(self);
+        // A purpose that never came up leaves digests as they were before it existed.
+        let counts = Purpose::ALL.iter().map(|&purpose| counters.operations(purpose));
+        let mut values: Vec<u64> = counts.filter(|&count| count > 0).collect();
+        values.extend([counters.host_pages_written, counters.host_pages_read, counters.moved_pages]);
+        values
+    }
+
+    fn gauge_names(&self) -> Vec<String> {
+        Ssd::gauge_names()
+    }
+
+    fn gauges(&self, values: &mut Vec<u64>) {
+        Ssd::gauges(self, values);
+    }
+
+    fn watched(&self) -> &[Interval] {
+        Ssd::watched(self)
+    }
+
+    fn chips(&self) -> u32 {
+        Ssd::chips(self)
+    }
+}

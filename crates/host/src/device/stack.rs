@@ -1,0 +1,106 @@
+//! `stack`: volumes over schedulers over devices, as one device.
+
+use flashkeel_config::{ConfigError, Kind, Node};
+use flashkeel_engine::{Leaf, Stack, Stream, Time};
+
+use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade, seed_of};
+use crate::measured::Part;
+use crate::scheduler::Scheduling;
+pub use crate::stack::StackConfig;
+use crate::volume::VolumeManager;
+
+impl Build for StackConfig {
+    fn expand(settings: &mut Node, key: &str, ground: Option<&Node>) -> Result<(), ConfigError> {
+        let Some(Node { kind: Kind::Array(devices), .. }) = settings.get_mut("devices") else {
+            return Ok(());
+        };
+        for (index, device) in devices.iter_mut().enumerate() {
+            DeviceKind::expand(device, &format!("{key}.devices.{index}"), ground)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Size, String> {
+        if !self.tenants.is_empty() {
+            return Err("tenants: only the experiment's own stack has some".into());
+        }
+        Ok(Size { sectors: self.validate()?, queue_depth: None })
+    }
+
+    /// Within another device; its devices have seeds of their own.
+    fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        let seed = Stream::new(maker.seed_for("stack"), "stack").word();
+        Ok(Box::new(self.assemble(seed, maker)?))
+    }
+}
+
+/// Volumes over schedulers over devices.
+pub type HostStack = Stack<VolumeManager, Stack<Scheduling, Box<dyn Device>>>;
+
+impl StackConfig {
+    /// Checks the stack as a whole and returns the size of each tenant's volume
+    /// in sectors.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn validate(&self) -> Result<u64, String> {
+        self.validate_tenants()?;
+        if self.depth == 0 {
+            return Err("depth is 0; a device gets at least 1 request at a time".into());
+        }
+        if self.devices.is_empty() {
+            return Err("devices: there are none".into());
+        }
+        let mut sizes = Vec::new();
+        for (index, device) in self.devices.iter().enumerate() {
+            let size = device.check().map_err(|message| format!("devices.{index}.{message}"))?;
+            if let Some(depth) = size.queue_depth.filter(|&depth| self.depth > depth) {
+                return Err(format!("depth is {}, but device {index} takes {depth} at most", self.depth));
+            }
+            sizes.push(size.sectors);
+        }
+        Ok(self.volumes.policy().build(&sizes, self.claims().len())?.sectors())
+    }
+
+    /// Puts the stack together; its first device has the seed itself. It has
+    /// been checked.
+    ///
+    /// # Errors
+    /// As for [`Build::build`].
+    pub fn assemble(&self, seed: u64, maker: &mut Maker<'_>) -> Result<HostStack, Unmade> {
+        let claims = self.claims();
+        let (mut sizes, mut children) = (Vec::new(), Vec::new());
+        for (index, device) in self.devices.iter().enumerate() {
+            let device = maker.apart(seed_of(seed, "device", index), |maker| device.build(maker))?;
+            sizes.push(device.limits().sectors);
+            let depth = self.depth as usize;
+            let scheduler = self.scheduler.policy();
+            let asks = scheduler.needs_predictor();
+            let predictor = asks.then(|| self.predictor.policy().build(&*device, depth)).transpose()?;
+            let order = scheduler.build(&claims, predictor);
+            children.push(Stack::new(Scheduling::new(order, depth), vec![device]));
+        }
+        let volumes = self.volumes.policy().build(&sizes, claims.len())?;
+        Ok(Stack::new(VolumeManager::new(volumes, children.len(), claims.len()), children))
+    }
+}
+
+impl Device for HostStack {
+    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
+        self.children().flat_map(Stack::children).for_each(|device| device.parts(parts));
+    }
+
+    fn reset_counters(&mut self) {
+        self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.reset_counters());
+    }
+
+    fn watch(&mut self, from: Time, to: Time) {
+        self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.watch(from, to));
+    }
+
+    fn held(&self) -> Option<Held> {
+        let scheduled = self.children().map(|scheduled| scheduled.stage().waiting()).sum::<usize>();
+        let own = Held { requests: (self.stage().waiting() + scheduled) as u64, ..Held::default() };
+        Some(own.over(self.children().flat_map(Stack::children)))
+    }
+}

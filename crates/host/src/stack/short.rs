@@ -1,0 +1,90 @@
+//! The short way to write a tier over each SSD of a stack.
+
+use std::collections::BTreeMap;
+
+use flashkeel_config::{ConfigError, Kind, Node};
+use flashkeel_nvm::NvmConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::device::Build;
+use crate::tier::{DrainConfig, TierConfig};
+
+/// Keys of a `[stack]` that put an NVM in front of each of its SSDs. When they
+/// are read, each SSD becomes a `tier` of the two.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TierShort {
+    /// In short for a `tier` over each SSD: which writes go to the NVM.
+    pub tier: TierConfig,
+    /// The NVM of such a tier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nvm: Option<NvmConfig>,
+    /// How the background moves data from it to the SSD.
+    pub drain: DrainConfig,
+}
+
+const KEYS: [&str; 3] = ["tier", "nvm", "drain"];
+
+impl TierShort {
+    /// Turns the short way, if it was used in the `stack` of a document, into
+    /// the long one.
+    ///
+    /// # Errors
+    /// Where it is wrong, or does not fit the devices.
+    pub fn lengthen(stack: &mut Node) -> Result<(), ConfigError> {
+        if let Some(nvm) = stack.get_mut("nvm") {
+            NvmConfig::expand(nvm, "stack.nvm", None)?;
+        }
+        let written = KEYS.iter().filter_map(|key| Some(((*key).to_owned(), stack.get(key)?.clone())));
+        let mut written: BTreeMap<String, Node> = written.collect();
+        let node = Node { kind: Kind::Table(written.clone()), origin: stack.origin.clone() };
+        let short: TierShort = node.read().map_err(|error| error.within("stack"))?;
+        let wrong = |key: &str, message: &str| Err(node.error_in(key, message).within("stack"));
+        if let Err(message) = short.drain.validate() {
+            return wrong("", &message);
+        }
+        match &short.nvm {
+            Some(nvm) => {
+                if let Err(message) = nvm.validate() {
+                    return wrong("nvm", &message);
+                }
+            }
+            None if short.tier.policy().needs_nvm() => {
+                let name = short.tier.name();
+                return wrong("", &format!("tier is {name:?}, which needs an NVM; name it in nvm"));
+            }
+            None => {}
+        }
+        for key in KEYS {
+            stack.remove(key);
+        }
+        if !short.tier.policy().needs_nvm() {
+            return Ok(());
+        }
+        let table = |entries: Vec<(&str, Node)>| {
+            let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+            Node { kind: Kind::Table(entries), origin: node.origin.clone() }
+        };
+        let mut settings = vec![];
+        settings.extend(written.remove("tier").map(|tier| ("placement", tier)));
+        settings.extend(written.remove("nvm").map(|nvm| ("upper", table(vec![("nvm", nvm)]))));
+        settings.extend(written.remove("drain").map(|drain| ("drain", drain)));
+        settings.extend(stack.get("predictor").map(|predictor| ("predictor", predictor.clone())));
+        let Kind::Table(keys) = &mut stack.kind else { return Ok(()) };
+        let devices = keys.entry("devices".to_owned()).or_insert_with(|| table(vec![]));
+        if !matches!(&devices.kind, Kind::Array(devices) if !devices.is_empty()) {
+            devices.kind = Kind::Array(vec![table(vec![("ssd", table(vec![]))])]);
+        }
+        let Kind::Array(devices) = &mut devices.kind else { return Ok(()) };
+        for (index, device) in devices.iter_mut().enumerate() {
+            if device.get("ssd").is_none() {
+                return wrong("", &format!("tier is for SSDs, but devices.{index} is none"));
+            }
+            let lower = std::mem::replace(device, table(vec![]));
+            let tier = settings.iter().cloned().chain([("lower", lower)]).collect();
+            *device = table(vec![("tier", table(tier))]);
+        }
+        Ok(())
+    }
+}

@@ -59,8 +59,9 @@ pub trait Leaf {
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>);
 
     /// Runs events due at or before `limit`, instant by instant, until one of
-    /// them has completed something; returns that instant. `None` if nothing
-    /// completes before `limit`. `completions` must be empty.
+    /// them has completed something, or raised something for
+    /// [`notice`](Leaf::notice); returns that instant. `None` if nothing does
+    /// before `limit`. `completions` must be empty.
     fn advance_to_completion(
         &mut self,
         limit: Time,
@@ -70,7 +71,7 @@ pub trait Leaf {
         loop {
             let next = self.next_event().time().filter(|&next| next <= limit)?;
             self.advance(next, data, completions);
-            if !completions.is_empty() {
+            if !completions.is_empty() || self.has_notice() {
                 return Some(next);
             }
         }
@@ -89,6 +90,11 @@ pub trait Leaf {
         _data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         Err(if place.0.is_empty() { Refusal::Unknown } else { Refusal::NoSuchPlace })
+    }
+
+    /// Whether there is an event that has not been taken yet.
+    fn has_notice(&self) -> bool {
+        false
     }
 
     /// The oldest of the events that have not been taken yet.
@@ -139,6 +145,10 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
         data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         (**self).command(now, place, command, data)
+    }
+
+    fn has_notice(&self) -> bool {
+        (**self).has_notice()
     }
 
     fn notice(&mut self) -> Option<Notice> {

@@ -304,9 +304,12 @@ impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
         }
     }
 
-    /// Hands what has completed to the statistics.
+    /// Hands what has completed to the statistics. Nobody here listens to events.
     #[inline]
     fn record(&mut self) {
+        while self.leaf.has_notice() {
+            self.leaf.notice();
+        }
         for completion in &mut self.completions {
             let flight = self.flights.land(completion.id);
             if flight.arrived != flight.accepted {

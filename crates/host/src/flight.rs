@@ -50,6 +50,11 @@ impl<T> Flights<T> {
         self.window.get_mut(index)?.as_mut()
     }
 
+    /// Everything in flight, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.window.iter().flatten()
+    }
+
     /// Takes a completed one out.
     ///
     /// # Panics

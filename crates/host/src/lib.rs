@@ -2,6 +2,7 @@
 //! to a stack of host stages over devices, and hands what completes to the
 //! statistics.
 
+pub mod blocks;
 pub mod device;
 mod driver;
 mod feed;

@@ -5,7 +5,7 @@
 mod stage;
 
 use dyn_clone::DynClone;
-use flashkeel_engine::{Completion, Predictor, Request, Time};
+use flashkeel_engine::{Completion, Predictor, Request, Time, Wake};
 
 pub use stage::Scheduling;
 
@@ -64,6 +64,14 @@ pub trait IoScheduler: DynClone + Send {
 
     /// The device has completed a request that it got.
     fn completed(&mut self, _now: Time, _completion: &Completion) {}
+
+    /// When a request may go that was held back by itself, if ever.
+    fn next_event(&self) -> Wake {
+        Wake::Never
+    }
+
+    /// Runs every timer due at or before `now`.
+    fn advance(&mut self, _now: Time) {}
 }
 
 dyn_clone::clone_trait_object!(IoScheduler);

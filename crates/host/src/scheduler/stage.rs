@@ -62,10 +62,13 @@ impl Stage for Scheduling {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::Never
+        self.policy.next_event()
     }
 
-    fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
+    fn advance(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
+        self.policy.advance(now);
+        self.dispatch(now, outbox);
+    }
 
     fn completed(
         &mut self,

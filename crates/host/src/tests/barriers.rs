@@ -30,11 +30,18 @@ impl Predictor for Fickle {
 }
 
 /// Serves up to eight requests at a time, each in a time of its own.
-struct Device {
+pub(super) struct Device {
     random: Stream,
     /// When each request ends and began.
     at_work: Vec<(Time, Time, Request)>,
     begun: Vec<(Time, Request)>,
+}
+
+impl Device {
+    /// Idle; its times follow from the seed.
+    pub fn new(seed: u64) -> Device {
+        Device { random: Stream::new(seed, "device"), at_work: vec![], begun: vec![] }
+    }
 }
 
 impl Leaf for Device {

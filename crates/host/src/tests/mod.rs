@@ -1,8 +1,10 @@
 //! Stages on their own: over leaves whose order of service the test decides.
 
 mod barriers;
+mod blocks;
 mod schedulers;
 mod tier;
+mod timers;
 
 use flashkeel_engine::{Lba, Operation, Request, RequestId, TenantId};
 

@@ -5,7 +5,7 @@
 mod stage;
 
 use dyn_clone::DynClone;
-use flashkeel_engine::Lba;
+use flashkeel_engine::{Lba, Time, Wake};
 
 pub use stage::VolumeManager;
 
@@ -51,6 +51,14 @@ pub trait Volumes: DynClone + Send {
 
     /// Where sector `lba` of `volume` lies.
     fn place(&self, volume: usize, lba: Lba) -> Place;
+
+    /// When something changes by itself, if ever.
+    fn next_event(&self) -> Wake {
+        Wake::Never
+    }
+
+    /// Runs every timer due at or before `now`.
+    fn advance(&mut self, _now: Time) {}
 }
 
 dyn_clone::clone_trait_object!(Volumes);

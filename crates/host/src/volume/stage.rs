@@ -90,10 +90,12 @@ impl Stage for VolumeManager {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::Never
+        self.volumes.next_event()
     }
 
-    fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
+    fn advance(&mut self, now: Time, _data: &mut Arena, _outbox: &mut Outbox) {
+        self.volumes.advance(now);
+    }
 
     fn completed(
         &mut self,

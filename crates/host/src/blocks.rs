@@ -1,0 +1,289 @@
+//! For clients of small blocks over a device with larger ones: what does not
+//! begin and end with a block is read, changed and written back.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use flashkeel_engine::{
+    Arena, Cause, Coming, Completion, Lba, Ledger, Limits, Operation, Outbox, Payload, Request, RequestId,
+    Stage, Status, Submit, Time, Wake,
+};
+
+use crate::flight::Flights;
+
+/// Gives its only child whole blocks.
+///
+/// A request of whole blocks passes as it is. A read of parts of blocks reads the
+/// whole ones; a write reads the blocks that it covers in part, and then writes
+/// all of them. While it does, whatever changes the same blocks waits. Parts of
+/// blocks are not trimmed: they keep their data, as a trim allows.
+#[derive(Clone)]
+pub struct WholeBlocks {
+    below: Limits,
+    /// Requests with the child.
+    pieces: Flights<Piece>,
+    /// Requests of parts of blocks.
+    jobs: Flights<Job>,
+    /// Blocks that a job changes, with its number.
+    changing: Vec<(RequestId, Range<u64>)>,
+    /// What waits for blocks that are being changed, with its submission.
+    held: VecDeque<(Time, Request)>,
+    /// Whether requests carry bytes, and so what is read here does too.
+    has_bytes: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Piece {
+    /// A request of whole blocks: its number, its submission, and what it changes.
+    Whole { id: RequestId, submitted: Time, changes: Range<u64> },
+    /// A part of a job.
+    Part(RequestId),
+}
+
+/// A request of parts of blocks.
+#[derive(Clone, Debug)]
+struct Job {
+    request: Request,
+    submitted: Time,
+    /// Sectors of the blocks that it touches.
+    blocks: Range<u64>,
+    /// Their bytes.
+    bytes: Payload,
+    /// Reads, or the write, that have not ended.
+    left: u32,
+    is_writing: bool,
+    status: Status,
+    ledger: Ledger,
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+impl WholeBlocks {
+    /// Over a child that states `below` of itself.
+    pub fn new(below: Limits) -> WholeBlocks {
+        WholeBlocks {
+            below,
+            pieces: Flights::default(),
+            jobs: Flights::default(),
+            changing: Vec::new(),
+            held: VecDeque::new(),
+            has_bytes: false,
+        }
+    }
+
+    /// The whole blocks that a request touches, in sectors.
+    fn blocks(&self, request: &Request) -> Range<u64> {
+        let block = u64::from(self.below.block_sectors);
+        let end = request.lba.0 + u64::from(request.sectors);
+        request.lba.0 / block * block..end.next_multiple_of(block)
+    }
+
+    /// What a request changes of the blocks below, in sectors.
+    fn changes(&self, request: &Request) -> Range<u64> {
+        match request.operation {
+            Operation::Read | Operation::Flush => 0..0,
+            Operation::Write | Operation::WriteZeroes | Operation::Trim => self.blocks(request),
+        }
+    }
+
+    /// Whether a request changes what is being changed, or one before it will.
+    fn must_wait(&self, request: &Request, ahead: usize) -> bool {
+        let mine = self.changes(request);
+        self.changing.iter().any(|(_, blocks)| overlap(&mine, blocks))
+            || self.held.iter().take(ahead).any(|(_, other)| overlap(&mine, &self.changes(other)))
+    }
+
+    /// Sends a request that need not wait, or holds it for writes below.
+    fn start(
+        &mut self,
+        now: Time,
+        submitted: Time,
+        request: &Request,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let (asked, blocks) =
+            (request.lba.0..request.lba.0 + u64::from(request.sectors), self.blocks(request));
+        let changes = self.changes(request);
+        if request.operation == Operation::Flush || asked == blocks {
+            let piece = Piece::Whole { id: request.id, submitted, changes };
+            outbox.requests.push((0, Request { id: self.pieces.take_off(piece), ..*request }));
+            return true;
+        }
+        if request.operation == Operation::Trim {
+            self.trim(now, submitted, request, outbox);
+            return true;
+        }
+        // What it reads must not change before it writes.
+        let is_read = request.operation == Operation::Read;
+        let below =
+            |piece: &Piece| matches!(piece, Piece::Whole { changes, .. } if overlap(changes, &blocks));
+        if !is_read && self.pieces.iter().any(below) {
+            return false;
+        }
+        let sectors = (blocks.end - blocks.start) as u32;
+        let bytes = if self.has_bytes { data.take(sectors) } else { Payload::NONE };
+        let job = self.jobs.take_off(Job {
+            request: *request,
+            submitted,
+            blocks: blocks.clone(),
+            bytes,
+            left: 0,
+            is_writing: false,
+            status: Status::Ok,
+            ledger: Ledger::ZERO,
+        });
+        if is_read {
+            self.give(job, Operation::Read, blocks, outbox);
+            return true;
+        }
+        self.changing.push((job, blocks.clone()));
+        let block = u64::from(self.below.block_sectors);
+        let head = blocks.start..blocks.start + block;
+        let tail = blocks.end - block..blocks.end;
+        if asked.start != blocks.start {
+            self.give(job, Operation::Read, head.clone(), outbox);
+        }
+        if asked.end != blocks.end && (tail != head || asked.start == blocks.start) {
+            self.give(job, Operation::Read, tail, outbox);
+        }
+        true
+    }
+
+    /// Trims the whole blocks inside, if there are any.
+    fn trim(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
+        let block = u64::from(self.below.block_sectors);
+        let start = request.lba.0.next_multiple_of(block);
+        let end = (request.lba.0 + u64::from(request.sectors)) / block * block;
+        if start >= end {
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(Cause::HostQueue, submitted, now);
+            outbox.completions.push(Completion { id: request.id, time: now, status: Status::Ok, ledger });
+            return;
+        }
+        let piece = Piece::Whole { id: request.id, submitted, changes: start..end };
+        let id = self.pieces.take_off(piece);
+        let from = (start - request.lba.0) as u32;
+        outbox.requests.push((0, request.part(id, from, Lba(start), (end - start) as u32)));
+    }
+
+    /// Gives the child a part of a job.
+    fn give(&mut self, number: RequestId, operation: Operation, blocks: Range<u64>, outbox: &mut Outbox) {
+        let id = self.pieces.take_off(Piece::Part(number));
+        let job = self.jobs.get_mut(number).expect("a part belongs to a job");
+        job.left += 1;
+        let sectors = (blocks.end - blocks.start) as u32;
+        let payload = job.bytes.skip((blocks.start - job.blocks.start) as u32);
+        let fua = job.request.fua && operation == Operation::Write;
+        let lba = Lba(blocks.start);
+        outbox.requests.push((0, Request { id, operation, lba, sectors, fua, payload, ..job.request }));
+    }
+
+    /// A part of a job has ended.
+    fn land(
+        &mut self,
+        now: Time,
+        number: RequestId,
+        part: &Completion,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let job = self.jobs.get_mut(number).expect("a part belongs to a job");
+        job.left -= 1;
+        job.status = job.status.max(part.status);
+        if job.left > 0 {
+            return;
+        }
+        // What the last part's ledger does not cover was spent waiting.
+        job.ledger.add(&part.ledger);
+        job.ledger.charge(Cause::HostQueue, now.since(job.submitted) - job.ledger.total());
+        let Request { lba, sectors, operation, payload, .. } = job.request;
+        let inside = job.bytes.skip((lba.0 - job.blocks.start) as u32);
+        let is_ok = job.status == Status::Ok;
+        match operation {
+            Operation::Read => data.copy(inside, payload, sectors),
+            _ if is_ok && !job.is_writing => {
+                match operation {
+                    Operation::WriteZeroes => data.write(inside, sectors).unwrap_or_default().fill(0),
+                    _ => data.copy(payload, inside, sectors),
+                }
+                job.is_writing = true;
+                let blocks = job.blocks.clone();
+                return self.give(number, Operation::Write, blocks, outbox);
+            }
+            _ => {}
+        }
+        let Job { request, bytes, status, ledger, .. } = self.jobs.land(number);
+        data.give_back(bytes);
+        self.changing.retain(|(other, _)| *other != number);
+        outbox.completions.push(Completion { id: request.id, time: now, status, ledger });
+    }
+
+    /// Starts what was held and need not wait any longer.
+    fn release(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        let mut index = 0;
+        while index < self.held.len() {
+            let (submitted, request) = self.held[index];
+            if !self.must_wait(&request, index) && self.start(now, submitted, &request, data, outbox) {
+                self.held.remove(index);
+            } else {
+                index += 1;
+            }
+        }
+    }
+}
+
+impl Stage for WholeBlocks {
+    /// Those of the child, in single sectors.
+    fn limits(&self, below: &[Limits]) -> Limits {
+        let Limits { block_sectors, preferred_sectors, .. } = below[0];
+        Limits { block_sectors: 1, preferred_sectors: preferred_sectors.max(block_sectors), ..below[0] }
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit {
+        let limits = Limits { block_sectors: 1, ..self.below };
+        if request.operation != Operation::Flush && !limits.admit(request.lba.0, request.sectors) {
+            return Submit::Refused(Status::Invalid);
+        }
+        self.has_bytes |= request.payload.is_some();
+        let is_clear = self.changing.is_empty() && self.held.is_empty();
+        let may_start = is_clear || !self.must_wait(request, self.held.len());
+        if !may_start || !self.start(now, now, request, data, outbox) {
+            self.held.push_back((now, *request));
+        }
+        Submit::Accepted
+    }
+
+    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
+        Some((0, coming))
+    }
+
+    fn next_event(&self) -> Wake {
+        Wake::Never
+    }
+
+    fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
+
+    fn completed(
+        &mut self,
+        now: Time,
+        _child: usize,
+        completion: &Completion,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        match self.pieces.land(completion.id) {
+            Piece::Part(job) => self.land(now, job, completion, data, outbox),
+            Piece::Whole { id, submitted, .. } => {
+                let mut ledger = completion.ledger;
+                ledger.charge(Cause::HostQueue, now.since(submitted) - ledger.total());
+                outbox.completions.push(Completion { id, ledger, ..*completion });
+            }
+        }
+        if !self.held.is_empty() {
+            self.release(now, data, outbox);
+        }
+    }
+}

@@ -14,7 +14,7 @@ ROUND = "FLASHKEEL_SOAK_ROUND"
 
 CARGO_TEST = ("cargo", "test", "--quiet", "--workspace")
 LONG = (
-    (*CARGO_TEST, "--test", "reference", "--test", "faults"),
+    (*CARGO_TEST, "--test", "reference", "--test", "faults", "--test", "power_cut"),
     (*CARGO_TEST, "--", "--ignored"),
 )
 """Random devices against a plain map and under faults; then all that is too long for a test."""

@@ -77,6 +77,13 @@ pub trait Leaf {
         }
     }
 
+    /// Power is cut, and comes back at once; every event due before `now` has been
+    /// run. Whatever is volatile is lost and what was durable is found again. Requests
+    /// inside end as [`Status::Aborted`] at `now`, with the next
+    /// [`advance`](Leaf::advance): each write may have been done in part, block by
+    /// block.
+    fn cut_power(&mut self, now: Time, data: &mut Arena);
+
     /// Tells or asks something, here or, by its `place`, of something below.
     /// Events that follow from it come with the next [`advance`](Leaf::advance).
     ///
@@ -135,6 +142,10 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
         completions: &mut Vec<Completion>,
     ) -> Option<Time> {
         (**self).advance_to_completion(limit, data, completions)
+    }
+
+    fn cut_power(&mut self, now: Time, data: &mut Arena) {
+        (**self).cut_power(now, data)
     }
 
     fn command(

@@ -266,6 +266,21 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         }
     }
 
+    fn cut_power(&mut self, now: Time, data: &mut Arena) {
+        // What was on its way between stage and children was in memory.
+        self.outbox.requests.clear();
+        self.outbox.commands.clear();
+        for child in &mut self.children {
+            child.waiting.clear();
+            child.leaf.cut_power(now, data);
+            // The stage has forgotten what it waited for.
+            child.leaf.advance(now, data, &mut self.scratch);
+            self.scratch.clear();
+            child.wake = child.leaf.next_event();
+        }
+        self.stage.cut_power(now, data, &mut self.outbox);
+    }
+
     fn command(
         &mut self,
         now: Time,

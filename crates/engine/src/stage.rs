@@ -50,6 +50,12 @@ pub trait Stage {
         outbox: &mut Outbox,
     );
 
+    /// Power is cut, below too, and comes back at once: the stage forgets what is
+    /// volatile, requests that it has given its children among it, gives back the
+    /// buffers that it has taken, and ends what it has accepted as
+    /// [`Status::Aborted`](crate::Status::Aborted) at `now`.
+    fn cut_power(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox);
+
     /// The stage is told or asked something.
     ///
     /// # Errors

@@ -31,6 +31,8 @@ impl Leaf for Windowed {
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _completions: &mut Vec<Completion>) {}
 
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena) {}
+
     fn command(
         &mut self,
         _now: Time,
@@ -97,6 +99,8 @@ impl Stage for Coordinator {
     ) {
         outbox.completions.push(*completion);
     }
+
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
 
     fn answered(
         &mut self,

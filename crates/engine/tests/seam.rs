@@ -44,6 +44,11 @@ impl Leaf for Server {
         self.queue.front().map(|&(_, end)| end).into()
     }
 
+    fn cut_power(&mut self, now: Time, _data: &mut Arena) {
+        self.queue.iter_mut().for_each(|(_, end)| *end = now);
+        self.free_at = now;
+    }
+
     fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some(&(id, time)) = self.queue.front().filter(|&&(_, end)| end <= now) {
             self.queue.pop_front();
@@ -94,6 +99,13 @@ impl Stage for Mirror {
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
 
+    fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
+        for parts in self.parts.iter_mut().filter(|parts| parts.left > 0) {
+            parts.left = 0;
+            outbox.completions.push(aborted(parts.id, now));
+        }
+    }
+
     fn completed(
         &mut self,
         now: Time,
@@ -140,6 +152,10 @@ impl Stage for Delay {
         }
     }
 
+    fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
+        outbox.completions.extend(self.held.drain(..).map(|(_, request)| aborted(request.id, now)));
+    }
+
     fn completed(
         &mut self,
         _now: Time,
@@ -150,6 +166,10 @@ impl Stage for Delay {
     ) {
         outbox.completions.push(*completion);
     }
+}
+
+fn aborted(id: RequestId, time: Time) -> Completion {
+    Completion { id, time, status: Status::Aborted, ledger: Ledger::ZERO }
 }
 
 fn request(id: u64, operation: Operation) -> Request {
@@ -227,4 +247,27 @@ fn stacks_nest() {
     let ends = run(&mut stack, &[(0, Operation::Write), (0, Operation::Write), (40, Operation::Read)]);
     // The read and the second write end together; the first child is heard first.
     assert_eq!(ends, [(0, 25), (2, 50), (1, 50)]);
+}
+
+#[test]
+fn a_power_cut_ends_everything_once_wherever_it_was() {
+    // Two at the children, two refused by them and waiting between.
+    let pair = Stack::new(Mirror::new(2), vec![Server::new(10, 1), Server::new(15, 1)]);
+    let mut stack = Stack::new(Mirror::new(1), vec![pair]);
+    let mut data = Arena::new();
+    for id in 0..4 {
+        assert_eq!(stack.submit(Time(id), &request(id, Operation::Write), &mut data), Submit::Accepted);
+    }
+    stack.cut_power(Time(5), &mut data);
+    assert_eq!(stack.next_event(), Wake::At(Time(5)));
+    let mut done = Vec::new();
+    stack.advance(Time(5), &mut data, &mut done);
+    let ends = done.iter().map(|completion| (completion.id.0, completion.time.0, completion.status));
+    assert_eq!(ends.collect::<Vec<_>>(), [0, 1, 2, 3].map(|id| (id, 5, Status::Aborted)));
+    assert_eq!(stack.next_event(), Wake::Never, "nobody goes on with what was aborted");
+    // It serves as before.
+    assert_eq!(stack.submit(Time(6), &request(4, Operation::Write), &mut data), Submit::Accepted);
+    done.clear();
+    stack.advance(Time(100), &mut data, &mut done);
+    assert_eq!(done.iter().map(|completion| completion.time.0).collect::<Vec<_>>(), [21]);
 }

@@ -147,6 +147,10 @@ impl Leaf for Judged {
         self.device.next_event()
     }
 
+    fn cut_power(&mut self, now: Time, data: &mut Arena) {
+        self.device.cut_power(now, data);
+    }
+
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         let seen = completions.len();
         self.device.advance(now, data, completions);

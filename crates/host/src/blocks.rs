@@ -266,6 +266,27 @@ impl Stage for WholeBlocks {
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
 
+    fn cut_power(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        let mut ended = Vec::new();
+        for (_, piece) in self.pieces.take_all() {
+            if let Piece::Whole { id, submitted, .. } = piece {
+                ended.push((submitted, id));
+            }
+        }
+        for (_, Job { request, submitted, bytes, .. }) in self.jobs.take_all() {
+            data.give_back(bytes);
+            ended.push((submitted, request.id));
+        }
+        ended.extend(self.held.drain(..).map(|(submitted, request)| (submitted, request.id)));
+        self.changing.clear();
+        ended.sort_by_key(|&(submitted, _)| submitted);
+        for (submitted, id) in ended {
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(Cause::HostQueue, submitted, now);
+            outbox.completions.push(Completion { id, time: now, status: Status::Aborted, ledger });
+        }
+    }
+
     fn completed(
         &mut self,
         now: Time,

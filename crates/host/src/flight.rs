@@ -43,6 +43,14 @@ impl<T> Flights<T> {
         id
     }
 
+    /// Takes all that are in flight out, in the order of their numbers.
+    pub fn take_all(&mut self) -> Vec<(RequestId, T)> {
+        let first = self.first;
+        (self.first, self.count) = (first + self.window.len() as u64, 0);
+        let all = (first..).map(RequestId).zip(self.window.drain(..));
+        all.filter_map(|(id, flight)| Some((id, flight?))).collect()
+    }
+
     /// One that is in flight, to change.
     #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut T> {

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use flashkeel_engine::{Cause, Completion, Operation, Request, RequestId, Span, TenantId, Time};
+use flashkeel_engine::{
+    Cause, Completion, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
+};
 
 use crate::flight::Flights;
 
@@ -89,6 +91,17 @@ impl Gates {
         }
         gate.held.pop_front();
         Some(self.let_through(now, submitted, &request))
+    }
+
+    /// Ends what is held as aborted at `now`. All that went through has left.
+    pub fn cut_power(&mut self, now: Time) -> Vec<Completion> {
+        let held = self.gates.iter_mut().flat_map(|gate| gate.held.drain(..));
+        let ended = |(submitted, Request { id, .. })| {
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(Cause::Barrier, submitted, now);
+            Completion { id, time: now, status: Status::Aborted, ledger }
+        };
+        held.map(ended).collect()
     }
 
     fn let_through(&mut self, now: Time, submitted: Time, request: &Request) -> Request {

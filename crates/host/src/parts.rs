@@ -1,6 +1,6 @@
 //! Requests that a stage splits into parts.
 
-use flashkeel_engine::{Cause, Completion, Request, RequestId, Status, Time};
+use flashkeel_engine::{Cause, Completion, Ledger, Request, RequestId, Status, Time};
 
 use crate::flight::Flights;
 
@@ -32,6 +32,17 @@ impl Parts {
     pub fn add(&mut self, whole: RequestId) -> RequestId {
         self.wholes.get_mut(whole).expect("a part belongs to a request in flight").left += 1;
         self.parts.take_off(whole)
+    }
+
+    /// Ends every request as aborted at `now`; of its parts no more is heard.
+    pub fn cut_power(&mut self, now: Time) -> Vec<Completion> {
+        self.parts.take_all();
+        let ended = |(_, Whole { id, submitted, .. })| {
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(Cause::HostQueue, submitted, now);
+            Completion { id, time: now, status: Status::Aborted, ledger }
+        };
+        self.wholes.take_all().into_iter().map(ended).collect()
     }
 
     /// A part has ended, and with it perhaps the request.

@@ -45,6 +45,10 @@ impl Leaf for Remote {
         if self.submitted.is_empty() { Wake::Never } else { Wake::Outside }
     }
 
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena) {
+        self.submitted.clear();
+    }
+
     fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         for (id, time) in self.shared.borrow_mut().done.extract_if(.., |&mut (_, time)| time <= now) {
             let index = self.submitted.iter().position(|&(sent, _)| sent == id).expect("it was sent");

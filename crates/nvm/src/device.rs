@@ -212,6 +212,34 @@ impl Leaf for Nvm {
         ready.or_else(|| self.events.next_time()).into()
     }
 
+    fn cut_power(&mut self, now: Time, data: &mut Arena) {
+        let is_free = |index: &usize| self.free.contains(&(*index as u32));
+        let inside: Vec<usize> = (0..self.slots.len()).filter(|index| !is_free(index)).collect();
+        for index in inside {
+            let Slot { request, mark, ledger: former, is_moving } = self.slots[index];
+            if is_moving
+                && request.operation != Operation::Read
+                && let Some(memory) = &mut self.memory
+            {
+                // Sectors are written in order; the cut comes between any two.
+                let sectors = self.random.between(0, u64::from(request.sectors)) as u32;
+                memory.serve(&Request { sectors, ..request }, data);
+            }
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(self.layout.medium.work, Time(mark.0 - former.total().0), now);
+            self.completed.push(Completion { id: request.id, time: now, status: Status::Aborted, ledger });
+        }
+        if self.is_volatile() {
+            self.memory = self.memory.take().map(|_| Memory::default());
+        }
+        self.slots.clear();
+        self.free.clear();
+        self.waiting.clear();
+        self.events = EventQueue::new();
+        self.busy_units = 0;
+        self.moved_until = now;
+    }
+
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some((time, index)) = self.events.pop_due(now) {
             if self.slots[index as usize].is_moving {

@@ -96,6 +96,10 @@ impl Leaf for Dice {
         self.flying.map(|completion| completion.time).into()
     }
 
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena) {
+        self.flying = None;
+    }
+
     fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         completions.extend(self.flying.take_if(|completion| completion.time <= now));
     }

@@ -224,6 +224,7 @@ impl DeviceConfig {
             cached_map_pages,
             stripe_width,
             static_stripes,
+            has_volatile_buffer: buffer.is_volatile,
             domains,
             reserves,
             gc: GcLayout {
@@ -317,6 +318,9 @@ impl DeviceConfig {
                 "\"back\", \"fore\" or \"stripe\"",
                 "stripes are flushed from a buffer",
             );
+        }
+        if buffer.is_volatile {
+            return needs("buffer.volatile", "false", "data and parity of a stripe change together");
         }
         let data = (width - 1) * geometry.slots_per_page;
         if data > 128 {

@@ -33,7 +33,7 @@ impl Ssd {
         let lane = &mut buffer.lanes_mut()[domain as usize];
         let entry = Entry::new(lpn, Home::UNMAPPED, owner, epoch, now);
         let id = ftl.entries.push(lane, entry, Some(first_entry));
-        ftl.move_home(lpn, Home(first_entry + id));
+        ftl.supersede(lpn, id);
         let len = lane.len;
         self.hold(index, part, id);
         self.expect_timeout(now, part);

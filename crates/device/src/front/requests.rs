@@ -10,6 +10,8 @@ pub(crate) struct RequestState {
     pub id: RequestId,
     pub operation: Operation,
     pub payload: Payload,
+    /// It ends only when what it has written is durable.
+    pub fua: bool,
     pub submitted: Time,
     /// The range of logical pages of the device, and the next to work on.
     pub first: u64,
@@ -71,6 +73,7 @@ impl Requests {
             id: request.id,
             operation: request.operation,
             payload: request.payload,
+            fua: request.fua,
             submitted: now,
             first,
             next: first,
@@ -99,6 +102,16 @@ impl Requests {
     #[inline]
     pub fn release(&mut self, index: u32) {
         self.free.push(index);
+    }
+
+    /// Takes all requests out, in the order of their submission.
+    pub fn take_all(&mut self) -> Vec<RequestState> {
+        let mut is_free = vec![false; self.list.len()];
+        self.free.drain(..).for_each(|index| is_free[index as usize] = true);
+        let all = self.list.drain(..).zip(is_free).filter(|(_, is_free)| !is_free);
+        let mut inside: Vec<RequestState> = all.map(|(request, _)| request).collect();
+        inside.sort_by_key(|request| request.submitted);
+        inside
     }
 
     /// Requests in the device.

@@ -37,7 +37,7 @@ impl Ssd {
 
     /// Starts the flushes that the state of the buffer calls for, after a
     /// change of one stripe.
-    fn trigger_stripes(&mut self, now: Time, part: usize, stripe: u32) -> bool {
+    pub(crate) fn trigger_stripes(&mut self, now: Time, part: usize, stripe: u32) -> bool {
         let buffer = &self.partitions[part].buffer;
         let triggers = buffer.triggers;
         let mut flushed = false;

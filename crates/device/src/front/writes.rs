@@ -60,6 +60,10 @@ impl Ssd {
                 return;
             }
         }
+        if self.requests[index].fua && self.layout.buffer.is_volatile {
+            // As if a flush command came behind it.
+            return self.start_flush(now, index);
+        }
         self.complete(now, index);
     }
 
@@ -74,7 +78,7 @@ impl Ssd {
 
     /// Sees to it that the buffer is looked at when its oldest page is due.
     #[inline]
-    pub(super) fn expect_timeout(&mut self, now: Time, part: usize) {
+    pub(crate) fn expect_timeout(&mut self, now: Time, part: usize) {
         let buffer = &mut self.partitions[part].buffer;
         if let Some(timeout) = buffer.triggers.timeout
             && !buffer.timing
@@ -133,7 +137,7 @@ impl Ssd {
     }
 
     /// After room has come: pending flushes first, then those who wait.
-    pub(super) fn retry_buffer(&mut self, now: Time, part: usize) {
+    pub(crate) fn retry_buffer(&mut self, now: Time, part: usize) {
         self.retry_flushes(now, part);
         self.release_waiting(now, part);
     }

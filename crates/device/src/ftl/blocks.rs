@@ -277,7 +277,7 @@ impl Blocks {
     }
 
     /// An open block is fully programmed: from now on a candidate.
-    fn close(&mut self, block: BlockId) {
+    pub fn close(&mut self, block: BlockId) {
         let index = block.0 as usize;
         debug_assert_eq!(self.states[index], BlockState::Open);
         self.states[index] = BlockState::Full;
@@ -360,10 +360,10 @@ impl Blocks {
         self.reads[(block.0 * self.width) as usize].under_way > 0
     }
 
-    /// An emptied block has been erased.
+    /// An emptied block has been erased, or an open one whose data is elsewhere.
     pub fn free(&mut self, block: BlockId) {
         let index = block.0 as usize;
-        debug_assert_eq!(self.states[index], BlockState::Victim);
+        debug_assert!(matches!(self.states[index], BlockState::Victim | BlockState::Open));
         debug_assert_eq!((self.valid(block), self.programs[index]), (0, 0));
         debug_assert!(!self.is_read(block));
         self.states[index] = BlockState::Free;
@@ -373,6 +373,23 @@ impl Blocks {
         let chip = self.chip(block);
         self.free[chip as usize].push_back(block.0);
         self.free_by_domain[(chip / self.chips_per_domain) as usize] += 1;
+    }
+
+    /// After a power cut: nothing is under way, and no block is being emptied.
+    /// Takes the valid pages of each block.
+    pub fn restart(&mut self, valid: &[u32]) {
+        self.programs.fill(0);
+        self.reads.iter_mut().for_each(|part| part.under_way = 0);
+        for ((state, key), &valid) in self.states.iter_mut().zip(&mut self.keys).zip(valid) {
+            if *state == BlockState::Victim {
+                *state = BlockState::Full;
+            }
+            *key = valid | if *state == BlockState::Full { 0 } else { NOT_CANDIDATE };
+        }
+        self.dead.fill(0);
+        (0..self.len()).for_each(|block| self.count_dead(BlockId(block), 1));
+        // Policies may have noted which blocks have lost pages.
+        self.losses += 1;
     }
 
     /// Hands the tables of a partition at rest to `write`: states, order of

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::background::{Background, Gauge};
 use super::map_cache::Unsaved;
-use super::{Bits, BlockState, Entry, Ftl, Lane, PartitionLayout};
+use super::{Bits, BlockState, Entry, Ftl, LPNS_PER_MAP_PAGE, Lane, PartitionLayout};
 use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::limits::LONGEST;
 use crate::machine::{Event, Machine};
@@ -136,6 +136,11 @@ impl Checkpoint {
         }
     }
 
+    /// Power has been cut: the last complete checkpoint is still that of `former`.
+    pub fn keep_mark(&mut self, former: &mut Checkpoint) {
+        self.mark = std::mem::take(&mut former.mark);
+    }
+
     /// When the next checkpoint begins, if the map has changed.
     fn next_begin(&self, now: Time, layout: &CheckpointLayout) -> Time {
         if self.changes >= layout.most_changes { now } else { now.max(self.begun + layout.period) }
@@ -206,6 +211,15 @@ impl Ftl {
         if is_first && checkpoint.next_mark.is_none() {
             let begin = checkpoint.next_begin(now, layout);
             self.checkpoint_at(begin, machine);
+        }
+    }
+
+    /// Power is back: which map pages have changed since the last checkpoint is not
+    /// known any more; the next one writes them all.
+    pub(super) fn checkpoint_start_again(&mut self, now: Time, machine: &mut Machine) {
+        let Some(layout) = self.tasks.checkpoint.layout else { return };
+        for page in 0..self.lpns.div_ceil(LPNS_PER_MAP_PAGE) {
+            self.note_change(now, page, &layout, machine);
         }
     }
 
@@ -291,6 +305,7 @@ impl Ftl {
         let mut next = operation.entries;
         while next != NONE {
             let (entry, following) = self.entries.release(next);
+            self.note_programmed(&entry, ppn);
             self.install(entry.lpn, entry.from, ppn);
             ppn.0 += 1;
             next = following;

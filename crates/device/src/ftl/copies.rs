@@ -1,11 +1,14 @@
 //! Copies in flash: which one is a page's home, and which one its parity
 //! covers.
 //!
-//! Without logical stripes the copy of a page is garbage as soon as it is
-//! written again. With them it is part of its stripe until the parity is
-//! computed anew: it stays valid behind the buffered page that supersedes it.
+//! The copy of a page is garbage as soon as it is written again, but in two
+//! cases. With logical stripes it is part of its stripe until the parity is
+//! computed anew. And where a power cut empties the buffer, the copy is what is
+//! left of the page then. In both it stays valid behind the buffered page that
+//! supersedes it.
 
-use super::Ftl;
+use super::entries::EntryId;
+use super::{Entry, Ftl};
 use crate::address::{Home, Lpn, Ppn};
 
 impl Ftl {
@@ -26,12 +29,55 @@ impl Ftl {
         (home != Home::UNMAPPED && home.0 >= self.map.ppns()).then(|| home.0 - self.map.ppns())
     }
 
+    /// Makes a buffered page, without logical stripes, the home of `lpn`.
+    #[inline]
+    pub fn supersede(&mut self, lpn: Lpn, id: EntryId) {
+        let home = Home(self.map.ppns() + id);
+        if !self.keeps_behind {
+            self.move_home(lpn, home);
+            return;
+        }
+        let former = self.map.set_home(lpn, home);
+        let (behind, behind_sequence) = match self.buffered(former) {
+            Some(older) => (self.entries[older].behind, self.entries[older].behind_sequence),
+            // What is on its way still was written before the copy, or trimmed.
+            None => (former, self.entries[id].sequence - 1),
+        };
+        let entry = &mut self.entries[id];
+        (entry.behind, entry.behind_sequence) = (behind, behind_sequence);
+    }
+
+    /// Whether a page of the host that has been programmed is the newest copy in
+    /// flash, without logical stripes.
+    pub(super) fn is_newest_copy(&mut self, entry: &Entry) -> bool {
+        let home = self.map.home(entry.lpn);
+        if home == entry.from || !self.keeps_behind {
+            return home == entry.from;
+        }
+        let Some(newer) = self.buffered(home) else { return false };
+        let behind_sequence = &mut self.entries[newer].behind_sequence;
+        let is_newest = *behind_sequence < entry.sequence;
+        *behind_sequence = entry.sequence.max(*behind_sequence);
+        is_newest
+    }
+
+    /// Unmaps a page, without logical stripes.
+    pub(super) fn unmap(&mut self, lpn: Lpn) {
+        if self.keeps_behind
+            && let Some(entry) = self.buffered(self.map.home(lpn))
+        {
+            let behind = std::mem::replace(&mut self.entries[entry].behind, Home::UNMAPPED);
+            self.discard(behind);
+        }
+        self.move_home(lpn, Home::UNMAPPED);
+    }
+
     /// Whether the copy at `from` is still that of `lpn`.
     #[inline]
     pub(super) fn is_current(&self, lpn: Lpn, from: Home) -> bool {
         let home = self.map.home(lpn);
         home == from
-            || (self.static_stripes.is_some()
+            || (self.keeps_behind
                 && self.buffered(home).is_some_and(|entry| self.entries[entry].behind == from))
     }
 
@@ -40,7 +86,7 @@ impl Ftl {
     #[inline]
     pub(super) fn install(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
         let home = self.map.home(lpn);
-        if self.static_stripes.is_some()
+        if self.keeps_behind
             && let Some(entry) = self.buffered(home)
         {
             let former = std::mem::replace(&mut self.entries[entry].behind, Home(ppn.0));

@@ -17,6 +17,11 @@ pub struct Entry {
     pub from: Home,
     /// The page's copy in flash, as long as the parity of its stripe covers it.
     pub behind: Home,
+    /// Its place in the order in which entries are made.
+    pub sequence: u64,
+    /// Where `behind` is kept without stripes: no older entry than of this place
+    /// may still come there.
+    pub behind_sequence: u64,
     /// The request to tell, or the garbage collection job it belongs to.
     pub owner: u32,
     /// Which flush of the host covers it.
@@ -53,9 +58,22 @@ impl Lane {
 pub struct Entries {
     list: Vec<Entry>,
     free: Vec<EntryId>,
+    /// Entries made so far.
+    made: u64,
 }
 
 impl Entries {
+    /// An empty pool that goes on counting where `former` ends.
+    pub fn after(former: &Entries) -> Entries {
+        Entries { made: former.made, ..Entries::default() }
+    }
+
+    /// A place in the order of entries for something that makes none.
+    pub fn next_sequence(&mut self) -> u64 {
+        self.made += 1;
+        self.made
+    }
+
     /// Makes an entry at the end of `lane`. Its `from` is `None` where it is
     /// to be its own home among `first_home` and up (see [`Home`]).
     #[inline]
@@ -68,6 +86,7 @@ impl Entries {
     /// Makes an entry in no list.
     #[inline]
     pub fn add(&mut self, mut entry: Entry, own_home: Option<u32>) -> EntryId {
+        entry.sequence = self.next_sequence();
         let id = self.free.pop().unwrap_or(self.list.len() as u32);
         if let Some(first) = own_home {
             entry.from = Home(first + id);
@@ -137,7 +156,19 @@ impl Entries {
 impl Entry {
     /// An entry of `lpn` made at `now`, in no list yet.
     pub fn new(lpn: Lpn, from: Home, owner: u32, epoch: u32, now: Time) -> Entry {
-        Entry { lpn, from, behind: Home::UNMAPPED, owner, epoch, entered: now, next: NONE, is_pending: true }
+        let (sequence, behind_sequence) = (0, 0);
+        Entry {
+            lpn,
+            from,
+            behind: Home::UNMAPPED,
+            sequence,
+            behind_sequence,
+            owner,
+            epoch,
+            entered: now,
+            next: NONE,
+            is_pending: true,
+        }
     }
 }
 

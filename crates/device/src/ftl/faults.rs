@@ -96,6 +96,11 @@ impl Ftl {
         for stripe in 0..stripes.len() {
             self.give_up(stripe, machine);
         }
+        self.queue_lost(now, machine);
+    }
+
+    /// Lets everything that is lost be restored.
+    pub(super) fn queue_lost(&mut self, now: Time, machine: &mut Machine) {
         self.restoring.waiting.clear();
         let lost = |&lpn: &Lpn| self.flash_copy(lpn).is_some_and(|ppn| self.is_lost(ppn));
         self.restoring.queue = (0..self.map.lpns()).map(Lpn).filter(lost).collect();
@@ -137,6 +142,9 @@ impl Ftl {
             // The host has written it again: only the former version is gone.
             let behind = std::mem::replace(&mut self.entries[entry].behind, Home::UNMAPPED);
             return self.discard(behind);
+        }
+        if let Some(ppn) = self.map.flash_home(lpn) {
+            self.data_given_up(ppn);
         }
         self.move_home(lpn, Home::UNMAPPED);
         if !self.is_trimmed(lpn) {
@@ -274,7 +282,7 @@ impl Ftl {
             let (entry, following) = self.entries.release(next);
             next = following;
             if self.is_current(entry.lpn, entry.from) {
-                self.data_restored(entry.lpn, ppn);
+                self.data_restored(entry.lpn, entry.from, ppn);
                 self.install(entry.lpn, entry.from, ppn);
                 machine.counters.restored_pages += 1;
             } else if self.flash_copy(entry.lpn).is_some_and(|ppn| self.is_lost(ppn)) {

@@ -23,6 +23,8 @@ pub(crate) struct PartitionLayout {
     pub stripe_width: u32,
     /// Logical stripes, if any.
     pub static_stripes: Option<StaticStripes>,
+    /// Whether a power cut empties the write buffer.
+    pub has_volatile_buffer: bool,
     /// Allocation domains.
     pub domains: u32,
     pub reserves: Reserves,

@@ -40,7 +40,8 @@ impl Ftl {
             self.set_gone(lpn, false);
             return self.set_trimmed(lpn, true);
         }
-        self.move_home(lpn, Home::UNMAPPED);
+        self.unmap(lpn);
+        self.note_trim(lpn);
         self.change_map(now, lpn, None, Task::Map, machine);
     }
 

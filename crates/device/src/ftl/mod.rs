@@ -20,6 +20,7 @@ mod map_cache;
 mod mapping;
 mod pages;
 mod points;
+mod power_cut;
 mod programs;
 pub mod read_path;
 pub mod redundancy;
@@ -66,8 +67,10 @@ pub use gc::GcConfig;
 pub(crate) use layout::{PartitionLayout, Policies};
 pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Waiter};
-pub(crate) use pages::{Page, Pages};
+pub(crate) use pages::Page;
+use pages::Pages;
 pub(crate) use points::{Points, Reserves};
+pub(crate) use power_cut::Kept;
 pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
 pub(crate) use redundancy::{StaticStripes, Stripes, UpdateConfig};
@@ -94,6 +97,8 @@ pub(crate) struct Ftl {
     pub stripes: Stripes,
     /// Logical stripes, if any, and how their parity is updated.
     pub static_stripes: Option<StaticStripes>,
+    /// Whether the copy of a page in flash stays valid behind a buffered one.
+    keeps_behind: bool,
     parity_update: UpdateConfig,
     updates: Updates,
     /// What pages hold, where their data is real.
@@ -157,6 +162,7 @@ impl Ftl {
             index,
             stripes,
             static_stripes,
+            keeps_behind: static_stripes.is_some() || layout.has_volatile_buffer,
             parity_update: layout.policies.update.clone(),
             updates: Updates::default(),
             pages: None,

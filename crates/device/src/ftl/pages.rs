@@ -4,23 +4,45 @@
 //! A page that was never given any bytes holds zeros, and so does the parity of
 //! such pages. A lost page holds nothing any more: what it held follows from
 //! the rest of its stripe.
+//!
+//! Beside its bytes each physical page holds, out of band, which logical page it
+//! is and when that was written, so that the map can be made again from flash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Ftl;
 use super::entries::EntryId;
-use crate::address::{Home, LOGICAL_PAGE_BYTES, Lpn, NONE, Ppn};
+use super::{Entry, Ftl};
+use crate::address::{BlockId, Home, LOGICAL_PAGE_BYTES, Lpn, NONE, Ppn};
 use crate::machine::Machine;
 use crate::sched::FlashOpId;
 
 /// The bytes of a mapping unit.
 pub(crate) type Page = [u8; LOGICAL_PAGE_BYTES as usize];
 
+/// What lies beside the bytes of a physical page.
+#[derive(Clone, Copy)]
+struct OutOfBand {
+    lpn: Lpn,
+    /// Its place in the order of writes.
+    sequence: u64,
+}
+
+/// All that a physical page holds.
+#[derive(Default)]
+pub(super) struct Content {
+    page: Option<Box<Page>>,
+    out_of_band: Option<OutOfBand>,
+}
+
 /// The bytes of one partition's pages.
 #[derive(Clone, Default)]
 pub(crate) struct Pages {
     /// By physical page.
     flash: Vec<Option<Box<Page>>>,
+    /// The same; `None` where nothing has been programmed since the last erase.
+    out_of_band: Vec<Option<OutOfBand>>,
+    /// The journal of trims: the last one of each page, in the order of writes.
+    trims: BTreeMap<Lpn, u64>,
     /// By buffer entry.
     buffered: Vec<Option<Box<Page>>>,
     /// What the new parity of each stripe being updated covers, and that
@@ -30,18 +52,64 @@ pub(crate) struct Pages {
     outdated: BTreeSet<Lpn>,
 }
 
-fn set(list: &mut Vec<Option<Box<Page>>>, index: u32, page: Option<Box<Page>>) {
+fn set<T: Clone>(list: &mut Vec<Option<T>>, index: u32, value: Option<T>) {
     if list.len() <= index as usize {
         list.resize(index as usize + 1, None);
     }
-    list[index as usize] = page;
+    list[index as usize] = value;
 }
 
 fn add(sum: &mut Page, page: &Page) {
     sum.iter_mut().zip(page).for_each(|(sum, byte)| *sum ^= byte);
 }
 
+impl Pages {
+    fn out_of_band(&self, ppn: Ppn) -> Option<OutOfBand> {
+        self.out_of_band.get(ppn.0 as usize).copied().flatten()
+    }
+
+    /// Whether two physical pages hold the same version of a page, or none.
+    pub(super) fn are_alike(&self, one: Option<Ppn>, other: Option<Ppn>) -> bool {
+        let version = |ppn| self.out_of_band(ppn).map(|beside| (beside.lpn, beside.sequence));
+        one.map(version) == other.map(version)
+    }
+
+    /// Forgets what the controller had in memory, but for the parity of updates.
+    pub(super) fn forget_memory(&mut self) {
+        self.buffered.clear();
+        self.outdated.clear();
+    }
+}
+
 impl Ftl {
+    /// From now on pages hold bytes: zeros, until others are written.
+    pub fn keep_data(&mut self) {
+        let mut pages = Pages::default();
+        for lpn in (0..self.map.lpns()).map(Lpn) {
+            if let Some(ppn) = self.flash_copy(lpn) {
+                set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence: 0 }));
+            }
+        }
+        self.pages = Some(pages);
+    }
+
+    /// The newest version of each logical page that is found in flash and has not
+    /// been trimmed since; a readable copy before a lost one.
+    pub(super) fn scan(&self) -> Option<Vec<Option<Ppn>>> {
+        let pages = self.pages.as_ref()?;
+        let mut newest: Vec<Option<(u64, bool, Ppn)>> = vec![None; self.map.lpns() as usize];
+        for (ppn, beside) in (0..).map(Ppn).zip(&pages.out_of_band) {
+            let Some(OutOfBand { lpn, sequence }) = *beside else { continue };
+            let is_trimmed = pages.trims.get(&lpn).is_some_and(|&trim| trim > sequence);
+            let known = &mut newest[lpn.0 as usize];
+            let found = (sequence, !self.is_lost(ppn), ppn);
+            if !is_trimmed && known.is_none_or(|known| (known.0, known.1) < (found.0, found.1)) {
+                *known = Some(found);
+            }
+        }
+        Some(newest.into_iter().map(|found| found.map(|(.., ppn)| ppn)).collect())
+    }
+
     /// Gives a buffer entry its bytes.
     pub fn hold(&mut self, entry: EntryId, page: &Page) {
         if let Some(pages) = &mut self.pages {
@@ -51,10 +119,54 @@ impl Ftl {
 
     /// The bytes of a buffer entry are in flash.
     #[inline]
-    pub(super) fn data_programmed(&mut self, entry: EntryId, ppn: Ppn) {
+    pub(super) fn data_programmed(&mut self, id: EntryId, entry: &Entry, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
-            let page = pages.buffered.get(entry as usize).cloned().flatten();
+            let page = pages.buffered.get(id as usize).cloned().flatten();
             set(&mut pages.flash, ppn.0, page);
+        }
+        self.note_programmed(entry, ppn);
+    }
+
+    /// An entry has been programmed: notes out of band which page it is.
+    #[inline]
+    pub(super) fn note_programmed(&mut self, entry: &Entry, ppn: Ppn) {
+        if let Some(pages) = &mut self.pages {
+            let &Entry { lpn, sequence, .. } = entry;
+            set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence }));
+        }
+    }
+
+    /// Notes a trim in the journal.
+    #[inline]
+    pub(super) fn note_trim(&mut self, lpn: Lpn) {
+        if let Some(pages) = &mut self.pages {
+            pages.trims.insert(lpn, self.entries.next_sequence());
+        }
+    }
+
+    /// A block holds nothing any more.
+    #[inline]
+    pub(super) fn data_erased(&mut self, block: BlockId) {
+        if self.pages.is_some() {
+            let first = block.0 * self.slots_per_block;
+            (first..first + self.slots_per_block).for_each(|ppn| drop(self.take_content(Ppn(ppn))));
+        }
+    }
+
+    /// Takes away what a physical page holds.
+    pub(super) fn take_content(&mut self, ppn: Ppn) -> Content {
+        let Some(pages) = &mut self.pages else { return Content::default() };
+        Content {
+            page: pages.flash.get_mut(ppn.0 as usize).and_then(Option::take),
+            out_of_band: pages.out_of_band.get_mut(ppn.0 as usize).and_then(Option::take),
+        }
+    }
+
+    /// Programs a physical page with what another held.
+    pub(super) fn set_content(&mut self, ppn: Ppn, content: Content) {
+        if let Some(pages) = &mut self.pages {
+            set(&mut pages.flash, ppn.0, content.page);
+            set(&mut pages.out_of_band, ppn.0, content.out_of_band);
         }
     }
 
@@ -68,6 +180,8 @@ impl Ftl {
         if let Some(pages) = &mut self.pages {
             let page = pages.flash.get(from.0 as usize).cloned().flatten();
             set(&mut pages.flash, to.0, page);
+            let beside = pages.out_of_band(Ppn(from.0));
+            set(&mut pages.out_of_band, to.0, beside);
         }
     }
 
@@ -78,15 +192,22 @@ impl Ftl {
         }
     }
 
-    /// A lost page of `lpn` has been rebuilt in memory and programmed.
-    pub(super) fn data_restored(&mut self, lpn: Lpn, ppn: Ppn) {
+    /// A lost page of `lpn`, which was at `from`, has been rebuilt in memory and
+    /// programmed.
+    pub(super) fn data_restored(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
         if self.pages.is_none() {
             return;
         }
         let page = self.recovered(lpn).map(Box::new);
         if let Some(pages) = &mut self.pages {
-            set(&mut pages.flash, ppn.0, page);
+            let out_of_band = pages.out_of_band(Ppn(from.0));
+            self.set_content(ppn, Content { page, out_of_band });
         }
+    }
+
+    /// The last copy of a page has been given up: the map has no place for it.
+    pub(super) fn data_given_up(&mut self, ppn: Ppn) {
+        drop(self.take_content(ppn));
     }
 
     /// Computes the new parity of a stripe from the pages of its formed
@@ -175,7 +296,7 @@ impl Ftl {
         }
     }
 
-    fn buffered_page(&self, entry: EntryId) -> Page {
+    pub(super) fn buffered_page(&self, entry: EntryId) -> Page {
         let pages = self.pages.as_ref().expect("data is kept");
         pages.buffered.get(entry as usize).and_then(Option::as_deref).copied().unwrap_or([0; _])
     }
@@ -232,7 +353,7 @@ impl Ftl {
 
     /// The version of a page that belongs to the stripe's present parity, from
     /// wherever it can still be had.
-    fn recovered(&self, lpn: Lpn) -> Option<Page> {
+    pub(super) fn recovered(&self, lpn: Lpn) -> Option<Page> {
         self.covered(lpn).or_else(|| self.rebuilt(lpn))
     }
 

@@ -184,6 +184,11 @@ impl Points {
         self.points[writer as usize][chip as usize] = Point { block: block.0, next_page };
     }
 
+    /// Takes a writer's open block on a chip, if there is one, out of use.
+    pub fn close(&mut self, writer: Task, chip: u32) {
+        self.points[writer as usize][chip as usize] = CLOSED;
+    }
+
     /// Open blocks with their next page, as (writer, chip, block, page).
     pub fn open_blocks(&self) -> impl Iterator<Item = (Task, u32, BlockId, u32)> + '_ {
         Task::ALL.iter().copied().flat_map(move |writer| {

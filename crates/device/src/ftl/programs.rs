@@ -159,6 +159,7 @@ impl Ftl {
                 Task::Map => true,
                 // The parity covers it, whatever is in the buffer meanwhile.
                 Task::Host if self.static_stripes.is_some() => true,
+                Task::Host => self.is_newest_copy(&entry),
                 _ => self.is_current(entry.lpn, entry.from),
             };
             if is_newest {
@@ -166,11 +167,14 @@ impl Ftl {
             }
             match writer {
                 Task::Host => {
-                    self.data_programmed(id, ppn);
+                    self.data_programmed(id, &entry, ppn);
                     self.finished.push(entry);
                     self.change_map(now, entry.lpn, None, Task::Map, machine);
                 }
-                Task::Map => self.map_page_written(entry.lpn),
+                Task::Map => {
+                    self.note_programmed(&entry, ppn);
+                    self.map_page_written(entry.lpn);
+                }
                 _ => {
                     let mover = self.relocation.jobs[entry.owner as usize].mover;
                     self.relocation[mover].moving -= 1;

@@ -17,6 +17,8 @@ use crate::sched::{Activity, FlashOp, FlashOpId, Task};
 #[derive(Clone, Debug)]
 struct Update {
     stripe: u32,
+    /// A bit for each page of the host in the stripe that is programmed.
+    written: u128,
     /// Reads on their way.
     reads: u32,
     /// Programs, data and parity, that are not done.
@@ -38,13 +40,20 @@ pub(crate) struct Updates {
 impl Updates {
     fn begin(&mut self, stripe: u32) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.list.push(Update { stripe, reads: 0, programs: 0, formed: Vec::new() });
+            self.list.push(Update { stripe, written: 0, reads: 0, programs: 0, formed: Vec::new() });
             self.list.len() as u32 - 1
         });
         let update = &mut self.list[index as usize];
         (update.stripe, update.reads, update.programs) = (stripe, 0, 0);
         update.formed.clear();
         index
+    }
+
+    /// Updates under way: the stripe, and a bit for each of its pages that is
+    /// programmed.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = (u32, u128)> + '_ {
+        let updates = (0..).zip(&self.list).filter(|(index, _)| !self.free.contains(index));
+        updates.map(|(_, update)| (update.stripe, update.written))
     }
 }
 
@@ -66,7 +75,9 @@ impl Ftl {
     /// a bit for each page of the host in the stripe that they contain, lowest
     /// first.
     pub fn start_update(&mut self, now: Time, index: u32, written: u128, machine: &mut Machine) {
-        let stripe = self.updates.list[index as usize].stripe;
+        let update = &mut self.updates.list[index as usize];
+        update.written = written;
+        let stripe = update.stripe;
         self.form_parity(now, index, stripe, written, machine);
         let modifies = match self.find_reads(stripe, written) {
             (false, false) => {
@@ -205,7 +216,7 @@ impl Ftl {
         let mut next = operation.entries;
         while next != NONE {
             let (entry, following) = self.entries.release(next);
-            self.data_programmed(next, ppn);
+            self.data_programmed(next, &entry, ppn);
             // Updates of a stripe follow each other: this is the newest parity.
             self.install(entry.lpn, entry.from, ppn);
             ppn.0 += 1;

@@ -111,6 +111,14 @@ impl ChipLog {
         }
     }
 
+    /// Every chip breaks off what it does, and forgets what was there for it.
+    pub fn all_rest(&mut self, now: Time) {
+        for chip in 0..self.rows.len() {
+            self.rests(now, ChipId(chip as u32));
+            self.rows[chip].waiting = 0;
+        }
+    }
+
     fn add(&mut self, chip: ChipId, doing: Doing, start: Time, end: Time) {
         let (start, end) = (start.max(self.from), end.min(self.to));
         if start < end {

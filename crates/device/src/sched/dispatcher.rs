@@ -227,6 +227,14 @@ impl Dispatcher {
         self.log = Some(Box::new(ChipLog::new(from, to, self.loads.len())));
     }
 
+    /// Goes on watching what `former` has watched until now, when all its work ends.
+    pub fn watch_on(&mut self, now: Time, former: &mut Dispatcher) {
+        self.log = former.log.take();
+        if let Some(log) = &mut self.log {
+            log.all_rest(now);
+        }
+    }
+
     /// What chips have done in the window that is watched.
     pub fn watched(&self) -> &[Interval] {
         self.log.as_ref().map_or(&[], |log| log.intervals())

@@ -131,6 +131,13 @@ impl FlashOps {
         FlashOpId(self.list.len() as u32 - 1)
     }
 
+    /// Operations that have not been given back.
+    pub fn in_flight(&self) -> impl Iterator<Item = &FlashOp> {
+        let mut is_free = vec![false; self.list.len()];
+        self.free.iter().for_each(|&index| is_free[index as usize] = true);
+        self.list.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(operation, _)| operation)
+    }
+
     /// Gives an operation back.
     #[inline]
     pub fn release(&mut self, id: FlashOpId) {

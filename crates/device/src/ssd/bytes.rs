@@ -9,7 +9,7 @@ use flashkeel_engine::Arena;
 
 use super::Ssd;
 use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lpn, Ppn};
-use crate::ftl::{Page, Pages};
+use crate::ftl::Page;
 use crate::sched::FlashOpId;
 
 const PAGE_BYTES: usize = LOGICAL_PAGE_BYTES as usize;
@@ -47,7 +47,14 @@ impl Ssd {
     pub fn keep_data(&mut self) {
         self.bytes = Some(Bytes::default());
         for partition in &mut self.partitions {
-            partition.ftl.pages = Some(Pages::default());
+            partition.ftl.keep_data();
+        }
+    }
+
+    /// Forgets what flash reads on their way would bring.
+    pub(super) fn forget_reads(&mut self) {
+        if let Some(bytes) = &mut self.bytes {
+            bytes.reads.clear();
         }
     }
 

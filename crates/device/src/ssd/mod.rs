@@ -4,6 +4,7 @@ mod bytes;
 mod faults;
 mod initial;
 mod inspect;
+mod power_cut;
 
 pub use faults::Fault;
 use flashkeel_engine::{
@@ -65,24 +66,16 @@ pub struct Ssd {
 impl Ssd {
     /// A fresh device. Every random decision follows from `seed`.
     pub fn new(layout: &Layout, seed: u64) -> Self {
-        let geometry = &layout.geometry;
-        let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
-        let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
-        let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
         let partitions = (0..1u16 << layout.partition_bits.len())
             .map(|index| Partition {
                 ftl: Ftl::new(&layout.partition, index, seed),
-                buffer: Buffer::new(
-                    &layout.buffer,
-                    layout.partition.domains,
-                    layout.partition.static_stripes.map(|stripes| stripes.len()),
-                ),
+                buffer: Ssd::empty_buffer(layout),
             })
             .collect();
         let mut ssd = Ssd {
             machine: Machine {
                 events: EventQueue::new(),
-                dispatcher: Dispatcher::new(array, arbiter, chips, depth),
+                dispatcher: Ssd::idle_chips(layout, seed),
                 counters: Counters::default(),
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),
@@ -108,6 +101,20 @@ impl Ssd {
         };
         ssd.next_window(Time::ZERO);
         ssd
+    }
+
+    fn empty_buffer(layout: &Layout) -> Buffer {
+        let stripes = layout.partition.static_stripes.map(|stripes| stripes.len());
+        Buffer::new(&layout.buffer, layout.partition.domains, stripes)
+    }
+
+    /// The flash under its scheduler, with nothing to do.
+    fn idle_chips(layout: &Layout, seed: u64) -> Dispatcher {
+        let geometry = &layout.geometry;
+        let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
+        let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
+        let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
+        Dispatcher::new(array, arbiter, chips, depth)
     }
 
     /// Capacity in 512-byte sectors.
@@ -371,11 +378,13 @@ impl Leaf for Ssd {
     #[inline]
     fn limits(&self) -> Limits {
         let block_sectors = LOGICAL_PAGE_SECTORS as u32;
+        let buffer = &self.layout.buffer;
+        let is_lost = buffer.is_volatile && !buffer.kind.policy().acknowledges_in_flash();
         Limits {
             sectors: self.sectors(),
             block_sectors,
             preferred_sectors: block_sectors * self.layout.geometry.slots_per_page,
-            durable: Durable::Acknowledged,
+            durable: if is_lost { Durable::Flushed } else { Durable::Acknowledged },
         }
     }
 
@@ -415,7 +424,13 @@ impl Leaf for Ssd {
 
     #[inline]
     fn next_event(&self) -> Wake {
-        self.machine.events.next_time().into()
+        // What a power cut has ended waits to be handed over.
+        let ended = self.completed.first().map(|completion| completion.time);
+        ended.or_else(|| self.machine.events.next_time()).into()
+    }
+
+    fn cut_power(&mut self, now: Time, _data: &mut Arena) {
+        self.lose_power(now);
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
@@ -431,6 +446,7 @@ impl Leaf for Ssd {
         data: &mut Arena,
         completions: &mut Vec<Completion>,
     ) -> Option<Time> {
+        let limit = self.completed.first().map_or(limit, |ended| ended.time);
         self.lend(data);
         self.run(limit, true);
         self.lend(data);

@@ -194,6 +194,13 @@ impl IoScheduler for Scheduler {
         self.levels[class as usize].add(now, request);
     }
 
+    fn forget(&mut self) {
+        for direction in self.levels.iter_mut().flat_map(|level| &mut level.directions) {
+            direction.fifo.clear();
+            direction.sorted.clear();
+        }
+    }
+
     fn next(&mut self, now: Time) -> Option<Request> {
         // Who has waited too long for higher classes goes before them.
         let aged = (1..self.levels.len())

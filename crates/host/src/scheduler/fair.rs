@@ -136,6 +136,10 @@ impl IoScheduler for Scheduler {
         queue.waiting.push_back(*request);
     }
 
+    fn forget(&mut self) {
+        self.queues.iter_mut().for_each(|queue| queue.waiting.clear());
+    }
+
     fn next(&mut self, _now: Time) -> Option<Request> {
         let class = self.waiting_class()?;
         let is_over = self.turn.as_ref().is_none_or(|turn| {

@@ -62,6 +62,9 @@ pub trait IoScheduler: DynClone + Send {
     /// The request that goes to the device at `now`; it waits no longer.
     fn next(&mut self, now: Time) -> Option<Request>;
 
+    /// What waits has been ended by a power cut.
+    fn forget(&mut self);
+
     /// The device has completed a request that it got.
     fn completed(&mut self, _now: Time, _completion: &Completion) {}
 

@@ -30,6 +30,10 @@ impl IoScheduler for Fifo {
         self.waiting.push_back(*request);
     }
 
+    fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
     fn next(&mut self, _now: Time) -> Option<Request> {
         self.waiting.pop_front()
     }

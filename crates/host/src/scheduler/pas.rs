@@ -58,6 +58,11 @@ impl IoScheduler for Scheduler {
         queue.push_back(*request);
     }
 
+    fn forget(&mut self) {
+        self.reads.clear();
+        self.others.clear();
+    }
+
     fn next(&mut self, now: Time) -> Option<Request> {
         let queue = if self.is_read_next(now) { &mut self.reads } else { &mut self.others };
         let request = queue.pop_front()?;

@@ -2,7 +2,8 @@
 //! others waiting in the policy's order.
 
 use flashkeel_engine::{
-    Arena, Cause, Coming, Completion, Limits, Outbox, Request, RequestId, Stage, Submit, Time, Wake,
+    Arena, Cause, Coming, Completion, Ledger, Limits, Outbox, Request, RequestId, Stage, Status, Submit,
+    Time, Wake,
 };
 
 use super::IoScheduler;
@@ -23,6 +24,7 @@ struct Pending {
     /// Its number with whoever asked.
     id: RequestId,
     submitted: Time,
+    is_at_device: bool,
 }
 
 impl Scheduling {
@@ -40,6 +42,7 @@ impl Scheduling {
         while self.at_device < self.depth {
             let Some(request) = self.policy.next(now) else { return };
             self.at_device += 1;
+            self.flights.get_mut(request.id).expect("what waits is in flight").is_at_device = true;
             outbox.requests.push((0, request));
         }
     }
@@ -51,7 +54,7 @@ impl Stage for Scheduling {
     }
 
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
-        let id = self.flights.take_off(Pending { id: request.id, submitted: now });
+        let id = self.flights.take_off(Pending { id: request.id, submitted: now, is_at_device: false });
         self.policy.add(now, &Request { id, ..*request });
         self.dispatch(now, outbox);
         Submit::Accepted
@@ -68,6 +71,20 @@ impl Stage for Scheduling {
     fn advance(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
         self.policy.advance(now);
         self.dispatch(now, outbox);
+    }
+
+    fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
+        self.policy.forget();
+        self.at_device = 0;
+        for (number, Pending { id, submitted, is_at_device }) in self.flights.take_all() {
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(Cause::HostQueue, submitted, now);
+            let completion = Completion { id: number, time: now, status: Status::Aborted, ledger };
+            if is_at_device {
+                self.policy.completed(now, &completion);
+            }
+            outbox.completions.push(Completion { id, ..completion });
+        }
     }
 
     fn completed(

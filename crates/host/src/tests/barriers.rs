@@ -62,6 +62,10 @@ impl Leaf for Device {
         self.at_work.iter().map(|&(end, ..)| end).min().into()
     }
 
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena) {
+        self.at_work.clear();
+    }
+
     fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some(next) = self.next_event().time().filter(|&next| next <= now) {
             let index = self.at_work.iter().position(|&(end, ..)| end == next).expect("the next");

@@ -55,6 +55,10 @@ impl Leaf for Disk {
         self.at_work.iter().map(|&(end, ..)| end).min().into()
     }
 
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena) {
+        self.at_work.clear();
+    }
+
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some(time) = self.next_event().time().filter(|&next| next <= now) {
             let index = self.at_work.iter().position(|&(end, ..)| end == time).expect("the next");

@@ -187,6 +187,27 @@ impl World {
         self.route(Origin::Background(job.data[0]));
     }
 
+    /// Power is cut: of what the devices had not ended, they may have served some.
+    fn cut_power(&mut self) {
+        for child in [SSD, NVM] {
+            for index in 0..self.jobs[child].len() {
+                if self.random.chance(0.5) {
+                    self.serve(child, index);
+                }
+            }
+            self.jobs[child].clear();
+        }
+        self.tier.cut_power(self.now, &mut Arena::new(), &mut self.outbox);
+        assert!(self.outbox.requests.is_empty());
+        for completion in std::mem::take(&mut self.outbox.completions) {
+            let open = self.open.remove(&completion.id.0);
+            let (_, submitted, _) = open.expect("a request ends once");
+            assert_eq!((completion.status, completion.time), (Status::Aborted, self.now));
+            assert_eq!(completion.ledger.total(), completion.time.since(submitted));
+        }
+        assert!(self.open.is_empty(), "every request ends");
+    }
+
     /// Lets time pass.
     fn tick(&mut self) {
         self.now += Span(1);
@@ -224,6 +245,9 @@ fn nothing_is_lost_and_reads_find_the_newest_copy() {
             }
             world.tick();
             world.submit(id);
+            if world.random.chance(0.003) {
+                world.cut_power();
+            }
         }
         while !world.open.is_empty() || world.tier.nvm_pages() > 0 {
             world.step();

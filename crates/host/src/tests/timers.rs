@@ -33,6 +33,10 @@ impl IoScheduler for Idling {
         self.waiting.remove(index)
     }
 
+    fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
     fn completed(&mut self, now: Time, _completion: &Completion) {
         self.free_until = Some(now + self.wait);
     }

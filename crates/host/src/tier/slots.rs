@@ -176,6 +176,39 @@ impl Slots {
         self.unpin(slot);
     }
 
+    /// Power is cut: nothing is on its way any more, and slots keep what they have
+    /// acknowledged. They are drained again, the oldest writes first.
+    pub fn cut_power(&mut self) {
+        self.pages.iter_mut().for_each(|page| page.ssd_writes = 0);
+        self.free.clear();
+        let mut kept = Vec::new();
+        for (number, slot) in (0..).zip(&mut self.slots) {
+            let Slot { page, acknowledged, is_owned, is_valid, .. } = *slot;
+            let generation = slot.generation.wrapping_add(1);
+            *slot = Slot { page, generation, ..Slot::default() };
+            if is_owned && is_valid {
+                *slot = Slot {
+                    sequence: acknowledged,
+                    acknowledged,
+                    is_valid,
+                    is_owned,
+                    is_queued: true,
+                    ..*slot
+                };
+                kept.push((acknowledged, number));
+            } else {
+                self.free.push(number);
+                if is_owned {
+                    self.pages[page as usize].slot = NONE;
+                }
+            }
+        }
+        self.free.reverse();
+        kept.sort_unstable();
+        let slots = &self.slots;
+        self.queue = kept.into_iter().map(|(_, slot)| (slot, slots[slot as usize].generation)).collect();
+    }
+
     /// Whether anything may be left to drain.
     pub fn is_queue_empty(&self) -> bool {
         self.queue.is_empty()

@@ -331,6 +331,19 @@ impl Stage for Tier {
         self.plan_drain(now);
     }
 
+    fn cut_power(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        for (_, piece) in self.pieces.take_all() {
+            if let Piece::DrainRead { payload, .. } | Piece::WriteBack { payload, .. } = piece {
+                data.give_back(payload);
+            }
+        }
+        // Which slot holds what is taken to be kept on the NVM itself.
+        self.slots.cut_power();
+        self.draining = 0;
+        self.plan_drain(now);
+        outbox.completions.append(&mut self.parts.cut_power(now));
+    }
+
     fn completed(
         &mut self,
         now: Time,

@@ -97,6 +97,13 @@ impl Stage for VolumeManager {
         self.volumes.advance(now);
     }
 
+    fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
+        for whole in self.parts.cut_power(now) {
+            outbox.completions.push(self.gates.leave(&whole).1);
+        }
+        outbox.completions.append(&mut self.gates.cut_power(now));
+    }
+
     fn completed(
         &mut self,
         now: Time,

@@ -60,7 +60,7 @@ pub enum Trigger {
     Timeout,
 }
 
-/// The write buffer, in capacitor-backed controller memory.
+/// The write buffer, in controller memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BufferConfig {
@@ -69,6 +69,10 @@ pub struct BufferConfig {
     /// Data that can wait for a flush; as much again may be being flushed.
     /// Divided evenly among partitions.
     pub size: Bytes,
+    /// Whether a power cut empties it, as in a drive without capacitors: a write
+    /// is then durable once a flush behind it is acknowledged, or the write itself
+    /// where it forces unit access or the kind is `none`.
+    pub volatile: bool,
     /// What becomes of a page that is written again while it is buffered.
     pub rewrite: Rewrite,
     /// What starts a flush.
@@ -86,6 +90,7 @@ impl Default for BufferConfig {
         BufferConfig {
             kind: BufferKind::Back(back::Back::default()),
             size: Bytes(4 << 20),
+            volatile: false,
             rewrite: Rewrite::Append,
             flush: vec![Trigger::Page, Trigger::Timeout],
             timeout: Span::from_ms(100),
@@ -155,6 +160,7 @@ impl BufferConfig {
                 timeout: has(Trigger::Timeout).then_some(self.timeout),
             },
             coalesces: self.rewrite == Rewrite::Coalesce,
+            is_volatile: self.volatile,
             kind: self.kind.clone(),
         })
     }

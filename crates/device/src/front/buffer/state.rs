@@ -29,6 +29,8 @@ pub(crate) struct BufferLayout {
     pub triggers: Triggers,
     /// Whether a page that is written again replaces the one that is buffered.
     pub coalesces: bool,
+    /// Whether a power cut empties it.
+    pub is_volatile: bool,
     pub kind: BufferKind,
 }
 
@@ -85,7 +87,7 @@ impl Buffer {
     /// An empty buffer in front of `domains` allocation domains, or of so many
     /// logical `stripes`.
     pub fn new(layout: &BufferLayout, domains: u32, stripes: Option<u32>) -> Self {
-        let &BufferLayout { size, triggers, coalesces, ref kind } = layout;
+        let &BufferLayout { size, triggers, coalesces, ref kind, .. } = layout;
         Buffer {
             kind: kind.clone(),
             coalesces,

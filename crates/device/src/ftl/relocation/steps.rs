@@ -311,6 +311,7 @@ impl Ftl {
         job.progress = Progress::Unused;
         let (mover, block, domain) = (job.mover, job.block, job.domain);
         self.blocks.free(block);
+        self.data_erased(block);
         if let Some(wear) = &mut self.wear {
             wear.erased(now, block.0);
         }

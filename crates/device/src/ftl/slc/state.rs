@@ -116,6 +116,32 @@ impl Ftl {
         true
     }
 
+    /// Power is cut: what was being folded waits, what was being programmed does
+    /// not.
+    pub(in crate::ftl) fn slc_cut_power(&mut self, broken_off: &[FlashOp]) {
+        let Some(slc) = &mut self.slc else { return };
+        slc.timing = false;
+        for (waiting, folding) in slc.waiting.iter_mut().zip(&mut slc.folding) {
+            *waiting += u32::from(std::mem::take(folding));
+        }
+        let first = self.stripes.member(0, 0).0;
+        for operation in broken_off.iter().filter(|operation| operation.slc) {
+            let waiting = &mut slc.waiting[(operation.chip.0 - first) as usize];
+            if *waiting > 0 {
+                *waiting -= 1;
+                slc.used -= 1;
+            }
+        }
+    }
+
+    /// Power is back: looks for silence again.
+    pub(in crate::ftl) fn slc_start_again(&mut self, now: Time, machine: &mut Machine) {
+        let Some(slc) = self.slc.as_mut().filter(|slc| slc.used > 0 && !slc.timing) else { return };
+        slc.timing = true;
+        machine
+            .schedule(now + slc.idle_after, Event::Background(u32::from(self.index), Activity::Fold as u32));
+    }
+
     /// Looks whether the host has been silent since `quiet_since`.
     fn slc_tick(&mut self, now: Time, quiet_since: Time, machine: &mut Machine) {
         let slc = self.slc.as_mut().expect("only a cache schedules this");

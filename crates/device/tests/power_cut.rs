@@ -1,0 +1,349 @@
+//! Power cuts at any moment: what was durable is read back, byte by byte, and
+//! the device goes on working.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{
+    Arena, Completion, Durable, Leaf, Operation, Payload, Request, Status, Stream, Submit, Time,
+};
+use proptest::prelude::*;
+use serde_json::json;
+use support::{policy, ready, request};
+
+const PAGE: usize = 4096;
+const PAGE_SECTORS: u32 = 8;
+
+/// What a page may hold.
+struct Page {
+    /// Versions that may be found after a power cut, with the place of their
+    /// acknowledgement in the order of all; the last is what is read until then.
+    /// Version 0 is zeros.
+    versions: Vec<(u64, u64)>,
+    /// A version that is being written.
+    written: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Flying {
+    request: Request,
+    pages: Range<usize>,
+    submitted: Time,
+    /// How many acknowledgements there were before.
+    after: u64,
+}
+
+/// A device beside what it should hold.
+struct World {
+    ssd: Ssd,
+    data: Arena,
+    pages: Vec<Page>,
+    flying: BTreeMap<u64, Flying>,
+    now: Time,
+    next: u64,
+    acknowledged: u64,
+    is_volatile: bool,
+}
+
+/// The bytes of a version of a page.
+fn bytes(page: usize, version: u64) -> Vec<u8> {
+    if version == 0 {
+        return vec![0; PAGE];
+    }
+    let mut random = Stream::new(version, &format!("page {page}"));
+    (0..PAGE / 8).flat_map(|_| random.word().to_le_bytes()).collect()
+}
+
+impl World {
+    fn new(config: &DeviceConfig) -> World {
+        let mut ssd = ready(config, 5);
+        ssd.keep_data();
+        let pages =
+            (0..config.logical_capacity.0 / 4096).map(|_| Page { versions: vec![(0, 0)], written: None });
+        World {
+            is_volatile: ssd.limits().durable == Durable::Flushed,
+            ssd,
+            data: Arena::new(),
+            pages: pages.collect(),
+            flying: BTreeMap::new(),
+            now: Time::ZERO,
+            next: 1,
+            acknowledged: 0,
+        }
+    }
+
+    fn submit(&mut self, operation: Operation, pages: Range<usize>, fua: bool) {
+        // No host has two requests for a page in flight of which one changes it.
+        let changes = |operation| !matches!(operation, Operation::Read | Operation::Flush);
+        let overlaps = |other: &Flying| {
+            (changes(operation) || changes(other.request.operation))
+                && other.pages.start < pages.end
+                && pages.start < other.pages.end
+        };
+        while self.flying.len() >= 12 || self.flying.values().any(overlaps) {
+            self.progress();
+        }
+        let id = self.next;
+        self.next += 1;
+        let count = pages.len() as u32;
+        let mut payload = Payload::NONE;
+        if matches!(operation, Operation::Read | Operation::Write) {
+            payload = self.data.take(count * PAGE_SECTORS);
+            let place = self.data.write(payload, count * PAGE_SECTORS).expect("a buffer");
+            place.fill(0xA5);
+            if operation == Operation::Write {
+                let places = place.chunks_exact_mut(PAGE).zip(pages.clone());
+                places.for_each(|(place, page)| place.copy_from_slice(&bytes(page, id)));
+            }
+        }
+        if changes(operation) {
+            let version = if operation == Operation::Write { id } else { 0 };
+            self.pages[pages.clone()].iter_mut().for_each(|page| page.written = Some(version));
+        }
+        let request = Request { payload, fua, ..request(id, operation, pages.start as u64, count) };
+        assert_eq!(self.ssd.submit(self.now, &request, &mut self.data), Submit::Accepted);
+        let (submitted, after) = (self.now, self.acknowledged);
+        self.flying.insert(id, Flying { request, pages, submitted, after });
+    }
+
+    fn progress(&mut self) {
+        let next = self.ssd.next_event().time();
+        self.now = next.unwrap_or_else(|| panic!("nothing to do with {:?} inside", self.flying));
+        for completion in self.advance() {
+            let flying = self.land(&completion, Status::Ok);
+            self.end(flying);
+        }
+    }
+
+    fn advance(&mut self) -> Vec<Completion> {
+        let mut done = Vec::new();
+        self.ssd.advance(self.now, &mut self.data, &mut done);
+        done
+    }
+
+    fn land(&mut self, completion: &Completion, status: Status) -> Flying {
+        let flying = self.flying.remove(&completion.id.0).expect("a request completes exactly once");
+        assert_eq!(completion.status, status);
+        assert_eq!(completion.ledger.total(), completion.time.since(flying.submitted));
+        flying
+    }
+
+    /// A request has been acknowledged.
+    fn end(&mut self, Flying { request, pages, after, .. }: Flying) {
+        self.acknowledged += 1;
+        match request.operation {
+            Operation::Read => {
+                let expected: Vec<u8> = pages
+                    .clone()
+                    .flat_map(|page| bytes(page, self.pages[page].versions.last().unwrap().0))
+                    .collect();
+                let found = self.data.read(request.payload, request.sectors);
+                assert!(found == Some(&expected[..]), "pages {pages:?}");
+            }
+            Operation::Flush => {
+                for page in &mut self.pages {
+                    let older = page.versions.iter().filter(|(_, at)| *at <= after).count();
+                    page.versions.drain(..older.saturating_sub(1));
+                }
+            }
+            Operation::Write | Operation::Trim | Operation::WriteZeroes => {
+                for page in &mut self.pages[pages] {
+                    if !self.is_volatile || request.fua {
+                        page.versions.clear();
+                    }
+                    let version = page.written.take().expect("it was being written");
+                    page.versions.push((version, self.acknowledged));
+                }
+            }
+        }
+        self.data.give_back(request.payload);
+    }
+
+    fn drain(&mut self) {
+        while !self.flying.is_empty() {
+            self.progress();
+        }
+    }
+
+    fn cut_power(&mut self) {
+        self.ssd.cut_power(self.now, &mut self.data);
+        for completion in self.advance() {
+            assert_eq!(completion.time, self.now);
+            let flying = self.land(&completion, Status::Aborted);
+            self.data.give_back(flying.request.payload);
+        }
+        assert!(self.flying.is_empty(), "every request ends: {:?}", self.flying);
+        assert_eq!(self.data.taken(), 0);
+        self.ssd.check();
+        self.find();
+    }
+
+    /// Reads every page: it holds one of the versions that it may hold.
+    fn find(&mut self) {
+        for first in (0..self.pages.len()).step_by(64) {
+            let pages = first..(first + 64).min(self.pages.len());
+            let sectors = pages.len() as u32 * PAGE_SECTORS;
+            let payload = self.data.take(sectors);
+            let request =
+                Request { payload, ..request(0, Operation::Read, first as u64, pages.len() as u32) };
+            assert_eq!(self.ssd.submit(self.now, &request, &mut self.data), Submit::Accepted);
+            let mut done = Vec::new();
+            self.now = self.ssd.advance_to_completion(Time::MAX, &mut self.data, &mut done).expect("it ends");
+            assert_eq!((done.len(), done[0].status), (1, Status::Ok));
+            let found = self.data.read(payload, sectors).expect("a buffer").chunks_exact(PAGE);
+            for (number, found) in pages.zip(found) {
+                let page = &mut self.pages[number];
+                let mut may = page.versions.iter().map(|&(version, _)| version).chain(page.written.take());
+                let version = may.find(|&version| bytes(number, version) == found);
+                let version = version.unwrap_or_else(|| {
+                    panic!("page {number} holds {:02x?}, none of {:?}", &found[..8], page.versions)
+                });
+                page.versions = vec![(version, 0)];
+            }
+            self.data.give_back(payload);
+        }
+    }
+}
+
+/// Something that happens to a device.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A request, its place as a share of the capacity.
+    Request(Operation, f64, usize, bool),
+    /// So many events.
+    Events(u32),
+    PowerCut,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let operation = prop_oneof![
+        8 => Just(Operation::Write),
+        2 => Just(Operation::Read),
+        1 => Just(Operation::Trim),
+        1 => Just(Operation::WriteZeroes),
+        1 => Just(Operation::Flush),
+    ];
+    let request = (operation, 0.0..1.0f64, 1..10usize, prop::bool::weighted(0.2))
+        .prop_map(|(operation, place, pages, fua)| Step::Request(operation, place, pages, fua));
+    let step = prop_oneof![
+        40 => request,
+        10 => (1..60u32).prop_map(Step::Events),
+        1 => Just(Step::PowerCut),
+    ];
+    prop::collection::vec(step, 1..400)
+}
+
+/// Devices of every kind, by name.
+const DEVICES: [&str; 13] = [
+    "plain",
+    "checkpoints",
+    "map cache",
+    "in flash",
+    "fore",
+    "physical",
+    "logical",
+    "slc cache",
+    "partitions",
+    "volatile",
+    "volatile, coalescing",
+    "volatile, map cache",
+    "moved inside",
+];
+
+fn device(name: &str) -> DeviceConfig {
+    let mut config = support::tiny();
+    config.geometry.page_size = Bytes(8192);
+    config.geometry.blocks_per_plane = 28;
+    config.logical_capacity = Bytes(2 << 20);
+    config.buffer.size = Bytes(128 << 10);
+    config.precondition.pattern = Pattern::Random;
+    match name {
+        "in flash" => config.buffer.kind = policy("none"),
+        "fore" => {
+            config.buffer.kind = policy("fore");
+            config.buffer.flush = vec![policy("full")];
+        }
+        "physical" => {
+            config.redundancy = policy(json!({ "policy": "physical", "pages": 2 }));
+            config.gc.start_below = 16;
+            config.gc.stop_above = 20;
+            config.logical_capacity = Bytes(1 << 20);
+        }
+        "logical" => {
+            config.geometry.channels = 4;
+            config.allocation = policy("striped");
+            config.redundancy = policy(json!({ "policy": "logical", "update": "gc-tolerant" }));
+            config.read_path = policy("gc-tolerant");
+            config.buffer.rewrite = policy("coalesce");
+            config.buffer.flush = vec![policy("watermark")];
+        }
+        "checkpoints" => {
+            config.checkpoint = policy(json!({ "enabled": true, "period": "1ms", "after_pages": 50 }));
+            config.geometry.blocks_per_plane = 40;
+        }
+        "slc cache" => config.slc_cache = policy(json!({ "policy": "fold", "size": "128KiB" })),
+        "partitions" => config.partition_bits = vec![5],
+        "moved inside" => {
+            config.allocation = policy("striped");
+            config.gc.movement = policy("plane-blocking");
+        }
+        _ => {}
+    }
+    if name.ends_with("map cache") {
+        config.map_cache = MapCacheSize::Size(Bytes(4096));
+        config.logical_capacity = Bytes(6 << 20);
+        config.geometry.blocks_per_plane = 64;
+    }
+    config.buffer.volatile = name.starts_with("volatile");
+    if name == "volatile, coalescing" {
+        config.buffer.rewrite = policy("coalesce");
+    }
+    config
+}
+
+fn survives(name: &str, steps: &[Step]) {
+    let mut world = World::new(&device(name));
+    let total = world.pages.len();
+    for step in steps {
+        match *step {
+            Step::Request(Operation::Flush, ..) => world.submit(Operation::Flush, 0..0, false),
+            Step::Request(operation, place, pages, fua) => {
+                let first = (place * total as f64) as usize;
+                world.submit(operation, first..(first + pages).min(total), fua);
+            }
+            Step::Events(events) => {
+                for _ in 0..events {
+                    if world.ssd.next_event().time().is_some() {
+                        world.progress();
+                    }
+                }
+            }
+            Step::PowerCut => world.cut_power(),
+        }
+    }
+    world.cut_power();
+    // It takes as much as ever.
+    for first in (0..total).step_by(8) {
+        world.submit(Operation::Write, first..(first + 8).min(total), false);
+    }
+    world.drain();
+    world.submit(Operation::Flush, 0..0, false);
+    world.drain();
+    world.cut_power();
+}
+
+/// Cases to try: few enough for every run of the tests; other ones in each round of `make soak`.
+const CASES: u32 = 200;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, max_shrink_iters: 400, rng_seed: proptest::test_runner::RngSeed::Fixed(1 + support::soak_round()), ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_durable_survives_power_cuts(name in prop::sample::select(&DEVICES[..]), steps in steps()) {
+        survives(name, &steps);
+    }
+}

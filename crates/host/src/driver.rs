@@ -225,8 +225,6 @@ impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
             self.record();
             self.stop(stop);
         }
-        // In a closed loop most requests come at the instant of a completion,
-        // up to which the leaf has run already.
         let wake = self.leaf.next_event();
         if wake.is_due(target) || wake.hears_outside() {
             self.leaf.advance(target, &mut self.data, &mut self.completions);
@@ -240,6 +238,12 @@ impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
     fn reach(&mut self, due: Time) -> bool {
         let due = due.max(self.now);
         let wake = self.leaf.next_event();
+        // In a closed loop most requests come at the instant of a completion, up
+        // to which the leaf has run already.
+        if !wake.hears_outside() && !wake.is_due(due) && self.next_stop() > due {
+            self.now = due;
+            return true;
+        }
         self.now = if wake.hears_outside() {
             let until = wake.time().map_or(due, |time| time.min(due));
             self.outside.wait(Some(until)).max(self.now)
@@ -307,8 +311,9 @@ impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
     /// Hands what has completed to the statistics. Nobody here listens to events.
     #[inline]
     fn record(&mut self) {
-        while self.leaf.has_notice() {
-            self.leaf.notice();
+        if self.completions.is_empty() {
+            while self.leaf.notice().is_some() {}
+            return;
         }
         for completion in &mut self.completions {
             let flight = self.flights.land(completion.id);

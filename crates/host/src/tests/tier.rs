@@ -45,7 +45,7 @@ struct Job {
     is_served: bool,
 }
 
-/// A write of a page by the host, which is named by the request's number.
+/// A write or zeroing of a page by the host, which is named by the request's number.
 #[derive(Clone, Copy)]
 struct Written {
     by: u64,
@@ -92,10 +92,14 @@ impl World {
     }
 
     fn submit(&mut self, id: u64) {
-        let operation = if self.random.chance(0.45) { Operation::Read } else { Operation::Write };
+        let operation = match self.random.below(20) {
+            0..9 => Operation::Read,
+            9..18 => Operation::Write,
+            _ => Operation::WriteZeroes,
+        };
         let pages = self.random.between(1, 4);
         let request = request(id, 0, operation, self.random.below(PAGES - pages + 1), pages as u32);
-        if operation == Operation::Write {
+        if operation != Operation::Read {
             let written = Written { by: id, submitted: self.now, acknowledged: Time::MAX };
             pages_of(&request).for_each(|page| self.history[page as usize].push(written));
         }

@@ -84,8 +84,8 @@ impl Slots {
         (slot != NONE && self.slots[slot as usize].is_valid).then_some(slot)
     }
 
-    /// Whether a write of the page must go to its slot: the SSD is getting the
-    /// older copy, and two writes at once could end in either order.
+    /// Whether a change of the page must go to its slot: the SSD is getting the
+    /// older copy, and two changes at once could end in either order.
     pub fn must_take(&self, page: u64) -> bool {
         let slot = self.pages[page as usize].slot;
         slot != NONE && self.slots[slot as usize].is_written_back

@@ -208,7 +208,9 @@ impl Tier {
                 self.report.pages_read_from_nvm += pages;
                 Piece::NvmRead { part, slot, pages: count }
             } else {
-                self.report.host_bytes_to_nvm += pages * LOGICAL_PAGE_BYTES;
+                if request.operation == Operation::Write {
+                    self.report.host_bytes_to_nvm += pages * LOGICAL_PAGE_BYTES;
+                }
                 Piece::NvmWrite { part, slot, pages: count, sequence: self.sequence }
             };
             return self.give_nvm(piece, request, from, slot, count, outbox);
@@ -226,8 +228,6 @@ impl Tier {
     }
 
     fn write(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
-        self.sequence += 1;
-        let sequence = self.sequence;
         let first = request.lba.0 / PAGE_SECTORS;
         let pages = first..first + u64::from(request.sectors) / PAGE_SECTORS;
         let is_taken = if self.slots.has_room(pages) {
@@ -236,6 +236,13 @@ impl Tier {
             self.report.writes_without_room += 1;
             false
         };
+        self.change(now, request, is_taken, outbox);
+    }
+
+    /// Changes pages: in the NVM if that takes them or has to, else on the SSD.
+    fn change(&mut self, now: Time, request: &Request, is_taken: bool, outbox: &mut Outbox) {
+        self.sequence += 1;
+        let sequence = self.sequence;
         self.split(now, request, outbox, |slots, page| {
             if is_taken || slots.must_take(page) {
                 return Some(slots.begin_write(page, sequence));
@@ -305,13 +312,8 @@ impl Stage for Tier {
                 Some(slot)
             }),
             Operation::Write => self.write(now, request, outbox),
-            // A copy that is being written back may survive a trim.
             Operation::Trim | Operation::WriteZeroes | Operation::Flush => {
-                self.sequence += 1;
-                self.split(now, request, outbox, |slots, page| {
-                    slots.begin_ssd_write(page);
-                    None
-                });
+                self.change(now, request, false, outbox);
             }
         }
         Submit::Accepted

@@ -35,7 +35,7 @@ impl Payload {
 /// Whoever drives a leaf owns the arena and lends it with every call, so that a
 /// leaf takes the bytes of a write, and fills in those of a read, at the moment
 /// at which it serves them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Arena {
     buffers: Vec<Vec<u8>>,
     free: Vec<u32>,

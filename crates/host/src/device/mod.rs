@@ -88,6 +88,10 @@ pub trait Device: Leaf + DynClone + Send {
     /// below it and then itself.
     fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>);
 
+    /// From now on what is stored holds bytes: zeros, until others are written.
+    /// For tests and servers; it costs memory and time. The device must be at rest.
+    fn keep_data(&mut self);
+
     /// Starts counting anew in every part, as at the end of a warm-up.
     fn reset_counters(&mut self);
 

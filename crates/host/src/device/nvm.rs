@@ -35,6 +35,10 @@ impl Device for Nvm {
         parts.push(self);
     }
 
+    fn keep_data(&mut self) {
+        Nvm::keep_data(self);
+    }
+
     fn reset_counters(&mut self) {
         Nvm::reset_counters(self);
     }

@@ -42,6 +42,10 @@ impl Device for Ssd {
         parts.push(self);
     }
 
+    fn keep_data(&mut self) {
+        Ssd::keep_data(self);
+    }
+
     fn reset_counters(&mut self) {
         Ssd::reset_counters(self);
     }

@@ -69,10 +69,10 @@ impl StackConfig {
     /// As for [`Build::build`].
     pub fn assemble(&self, seed: u64, maker: &mut Maker<'_>) -> Result<HostStack, Unmade> {
         let claims = self.claims();
-        let (mut sizes, mut children) = (Vec::new(), Vec::new());
+        let (mut limits, mut children) = (Vec::new(), Vec::new());
         for (index, device) in self.devices.iter().enumerate() {
             let device = maker.apart(seed_of(seed, "device", index), |maker| device.build(maker))?;
-            sizes.push(device.limits().sectors);
+            limits.push(device.limits());
             let depth = self.depth as usize;
             let scheduler = self.scheduler.policy();
             let asks = scheduler.needs_predictor();
@@ -80,14 +80,19 @@ impl StackConfig {
             let order = scheduler.build(&claims, predictor);
             children.push(Stack::new(Scheduling::new(order, depth), vec![device]));
         }
+        let sizes: Vec<u64> = limits.iter().map(|each| each.sectors).collect();
         let volumes = self.volumes.policy().build(&sizes, claims.len())?;
-        Ok(Stack::new(VolumeManager::new(volumes, children.len(), claims.len()), children))
+        Ok(Stack::new(VolumeManager::new(volumes, &limits, claims.len()), children))
     }
 }
 
 impl Device for HostStack {
     fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
         self.children().flat_map(Stack::children).for_each(|device| device.parts(parts));
+    }
+
+    fn keep_data(&mut self) {
+        self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.keep_data());
     }
 
     fn reset_counters(&mut self) {

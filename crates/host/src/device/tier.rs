@@ -72,6 +72,10 @@ impl Device for Stack<Tier, Box<dyn Device>> {
         parts.push(self.stage());
     }
 
+    fn keep_data(&mut self) {
+        self.children_mut().for_each(|device| device.keep_data());
+    }
+
     fn reset_counters(&mut self) {
         self.stage_mut().reset_counters();
         self.children_mut().for_each(|device| device.reset_counters());

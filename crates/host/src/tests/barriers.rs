@@ -94,7 +94,9 @@ fn stack(policy: &str) -> Stack<VolumeManager, Stack<Scheduling, Device>> {
     });
     let volumes = VolumeConfig::default().policy().build(&[DEVICE_SECTORS; 2], claims.len());
     let volumes = volumes.expect("volumes on two devices");
-    Stack::new(VolumeManager::new(volumes, 2, claims.len()), devices.collect())
+    let devices: Vec<_> = devices.collect();
+    let limits: Vec<Limits> = devices.iter().map(Leaf::limits).collect();
+    Stack::new(VolumeManager::new(volumes, &limits, claims.len()), devices)
 }
 
 #[test]

@@ -16,14 +16,22 @@ use crate::parts::Parts;
 pub struct VolumeManager {
     volumes: Box<dyn Volumes>,
     devices: usize,
+    limits: Limits,
     gates: Gates,
     parts: Parts,
 }
 
 impl VolumeManager {
-    /// Over so many devices, for so many tenants with a volume each.
-    pub fn new(volumes: Box<dyn Volumes>, devices: usize, tenants: usize) -> VolumeManager {
-        VolumeManager { volumes, devices, gates: Gates::new(tenants), parts: Parts::default() }
+    /// Over devices with such limits, for so many tenants with a volume each.
+    pub fn new(volumes: Box<dyn Volumes>, devices: &[Limits], tenants: usize) -> VolumeManager {
+        let limits = over(&*volumes, devices);
+        VolumeManager {
+            volumes,
+            devices: devices.len(),
+            limits,
+            gates: Gates::new(tenants),
+            parts: Parts::default(),
+        }
     }
 
     /// Requests that wait here.
@@ -57,22 +65,23 @@ impl VolumeManager {
     }
 }
 
+/// What a volume over such devices has to state of itself.
+fn over(volumes: &dyn Volumes, devices: &[Limits]) -> Limits {
+    devices.iter().fold(Limits { sectors: volumes.sectors(), ..devices[0] }, |all, each| Limits {
+        block_sectors: all.block_sectors.max(each.block_sectors),
+        preferred_sectors: all.preferred_sectors.max(each.preferred_sectors),
+        durable: all.durable.max(each.durable),
+        ..all
+    })
+}
+
 impl Stage for VolumeManager {
     fn limits(&self, below: &[Limits]) -> Limits {
-        let first = below[0];
-        below.iter().fold(Limits { sectors: self.volumes.sectors(), ..first }, |all, each| Limits {
-            block_sectors: all.block_sectors.max(each.block_sectors),
-            preferred_sectors: all.preferred_sectors.max(each.preferred_sectors),
-            durable: all.durable.max(each.durable),
-            ..all
-        })
+        over(&*self.volumes, below)
     }
 
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
-        let end = request.lba.0.checked_add(u64::from(request.sectors));
-        if request.operation != Operation::Flush
-            && (request.sectors == 0 || end.is_none_or(|end| end > self.volumes.sectors()))
-        {
+        if request.operation != Operation::Flush && !self.limits.admit(request.lba.0, request.sectors) {
             return Submit::Refused(Status::Invalid);
         }
         let request = Request { tenant: self.volume_of(request.tenant), ..*request };

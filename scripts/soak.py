@@ -14,10 +14,17 @@ ROUND = "FLASHKEEL_SOAK_ROUND"
 
 CARGO_TEST = ("cargo", "test", "--quiet", "--workspace")
 LONG = (
-    (*CARGO_TEST, "--test", "reference", "--test", "faults", "--test", "power_cut"),
+    (
+        *CARGO_TEST,
+        *(
+            part
+            for test in ("reference", "faults", "power_cut", "laws")
+            for part in ("--test", test)
+        ),
+    ),
     (*CARGO_TEST, "--", "--ignored"),
 )
-"""Random devices against a plain map and under faults; then all that is too long for a test."""
+"""Random devices against a plain map, under faults, power cuts and laws; then all that is too long for a test."""
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 

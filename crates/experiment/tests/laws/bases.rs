@@ -1,0 +1,17 @@
+//! The small documents that policies are put into.
+
+/// Each with its name, The last is no whole document: its device has no kind.
+pub const BASES: [(&str, &str); 12] = [
+    ("plain", include_str!("bases/plain.toml")),
+    ("striped", include_str!("bases/striped.toml")),
+    ("scarce", include_str!("bases/scarce.toml")),
+    ("logical-stripes", include_str!("bases/logical_stripes.toml")),
+    ("wear", include_str!("bases/wear.toml")),
+    ("tenants", include_str!("bases/tenants.toml")),
+    ("tier", include_str!("bases/tier.toml")),
+    ("predicted", include_str!("bases/predicted.toml")),
+    ("scheduled", include_str!("bases/scheduled.toml")),
+    ("short-tier", include_str!("bases/short_tier.toml")),
+    ("nested", include_str!("bases/nested.toml")),
+    ("bare", include_str!("bases/bare.toml")),
+];

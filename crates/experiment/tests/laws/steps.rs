@@ -1,0 +1,114 @@
+//! Random operations, which shrink to a short case.
+
+use flashkeel_engine::Operation;
+use proptest::prelude::*;
+
+/// Half of all requests meet in so many blocks.
+pub const NEAR: u16 = 128;
+
+/// What a host does in one case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Requests inside at most.
+    pub depth: usize,
+    /// The step before which the device is copied.
+    pub copied_at: usize,
+    /// One after the other.
+    pub steps: Vec<Step>,
+}
+
+impl std::fmt::Display for Case {
+    /// A step a line.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            f,
+            "{} steps, {} requests inside at most, copied before step {}:",
+            self.steps.len(),
+            self.depth,
+            self.copied_at
+        )?;
+        self.steps.iter().try_for_each(|step| writeln!(f, "  {step:?}"))
+    }
+}
+
+/// One request, or a word, and the pause before it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// How long the host waits first.
+    pub pause_ns: u64,
+    /// What it does.
+    pub act: Act,
+    /// Where: below [`NEAR`] a block of the first, else anywhere.
+    pub place: u16,
+    /// How many logical blocks; those that begin inside count.
+    pub blocks: u32,
+    /// Whose request it is, in turn.
+    pub tenant: u16,
+    /// Whether a write has to be durable before it is acknowledged.
+    pub fua: bool,
+    /// Travels along.
+    pub hint: u32,
+}
+
+/// What a host does.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    /// A request within the limits.
+    Ask(Operation),
+    /// A request that no device may take.
+    Slip(Operation, Slip),
+    /// A command for the device itself, and one for something that is not there.
+    Tell,
+}
+
+/// How a request is wrong.
+#[derive(Clone, Copy, Debug)]
+pub enum Slip {
+    /// It begins inside and ends outside.
+    Outside,
+    /// Its end is beyond the last number.
+    Overflow,
+    /// It asks for nothing.
+    Empty,
+    /// It ends within a logical block.
+    Unaligned,
+}
+
+/// Cases of `most` steps at most.
+pub fn cases(most: usize) -> impl Strategy<Value = Case> {
+    let steps = prop::collection::vec(step(), 0..most);
+    (1..24usize, 0..most, steps).prop_map(|(depth, copied_at, steps)| Case { depth, copied_at, steps })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let operation = || {
+        prop_oneof![
+            6 => Just(Operation::Write),
+            6 => Just(Operation::Read),
+            1 => Just(Operation::Trim),
+            1 => Just(Operation::WriteZeroes),
+        ]
+    };
+    let slip =
+        prop_oneof![Just(Slip::Outside), Just(Slip::Overflow), Just(Slip::Empty), Just(Slip::Unaligned)];
+    let act = prop_oneof![
+        28 => operation().prop_map(Act::Ask),
+        2 => Just(Act::Ask(Operation::Flush)),
+        1 => (operation(), slip).prop_map(|(operation, slip)| Act::Slip(operation, slip)),
+        1 => Just(Act::Tell),
+    ];
+    let pause = prop_oneof![6 => Just(0u64), 3 => 0..200_000u64, 1 => 0..40_000_000u64];
+    let place = prop_oneof![0..NEAR, 0..=u16::MAX];
+    let blocks = prop_oneof![6 => 1..6u32, 1 => 1..70u32];
+    (pause, act, place, blocks, 0..4u16, prop::bool::weighted(0.1), 0..3u32).prop_map(
+        |(pause_ns, act, place, blocks, tenant, fua, hint)| Step {
+            pause_ns,
+            act,
+            place,
+            blocks,
+            tenant,
+            fua,
+            hint,
+        },
+    )
+}

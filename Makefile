@@ -53,7 +53,9 @@ clean:
 
 .venv/packages.stamp: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*project["dependencies"], sep="\n")' > .venv/dependencies.txt
+	$(BIN)/python -m pip install --quiet --group dev -r .venv/dependencies.txt
 	touch $@
 
 # The Python sources are used where they are; only the Rust core needs building.

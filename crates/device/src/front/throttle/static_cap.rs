@@ -6,7 +6,7 @@ use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Goal, THROTTLE_UNIT_BYTES, Passed, Stretch, Throttle, ThrottleConfig};
+use super::{Build, Goal, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig};
 
 /// Settings of `static-cap`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

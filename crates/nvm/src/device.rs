@@ -231,7 +231,7 @@ impl Leaf for Nvm {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
         let inside: Vec<usize> = (0..self.slots.len()).filter(|index| !is_free(index)).collect();
         for index in inside {
-            let Slot { request, mark, ledger: former, is_moving } = self.slots[index];
+            let Slot { request, mark, ledger: former, is_moving, .. } = self.slots[index];
             if is_moving
                 && request.operation != Operation::Read
                 && let Some(memory) = &mut self.memory

@@ -24,7 +24,7 @@ LONG = (
     ),
     (*CARGO_TEST, "--", "--ignored"),
 )
-"""Random devices against a plain map, under faults, power cuts and laws; then all that is too long for a test."""
+"""Random devices under faults, power cuts and laws; then all that is too long for a test."""
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 

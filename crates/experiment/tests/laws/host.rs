@@ -17,6 +17,7 @@ dyn_clone::clone_trait_object!(Tried);
 
 /// Something that a host has seen.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a few at a time")]
 pub enum Seen {
     /// The answer to a request.
     Offered { now: Time, request: Request, answer: Submit },

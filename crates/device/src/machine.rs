@@ -1,8 +1,6 @@
 //! What every partition shares: the event queue, the flash under its
 //! scheduler, the controller's delays and the counters.
 
-use std::collections::VecDeque;
-
 use flashkeel_engine::{EventQueue, Span, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,7 +146,7 @@ pub(crate) struct Machine {
     /// Operations generated so far, modulo 2^32: they take turns by it.
     pub generated: u32,
     /// Requests that may go on because what they waited for has come.
-    pub woken: VecDeque<u32>,
+    pub woken: Vec<u32>,
     /// Whether background work may run in the present window.
     pub background_allowed: bool,
     /// Whether the scheduler's control is scheduled.

@@ -119,7 +119,7 @@ impl Ftl {
         cache.loaded(page);
         while let Some(waiter) = self.cache.as_mut().and_then(|cache| cache.next_waiter(page)) {
             match waiter {
-                Waiter::Request(request) => machine.woken.push_back(request),
+                Waiter::Request(request) => machine.woken.push(request),
                 Waiter::Job(job) => self.copy_done(now, job, machine),
             }
         }

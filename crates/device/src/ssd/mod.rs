@@ -6,8 +6,6 @@ mod initial;
 mod inspect;
 mod power_cut;
 
-use std::collections::VecDeque;
-
 pub use faults::Fault;
 use flashkeel_engine::{
     Arena, Cause, Coming, Completion, Durable, EventQueue, Leaf, Limits, Operation, Request, Status, Stream,
@@ -82,7 +80,7 @@ impl Ssd {
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),
                 generated: 0,
-                woken: VecDeque::new(),
+                woken: Vec::new(),
                 background_allowed: true,
                 controlling: false,
             },
@@ -357,7 +355,7 @@ impl Ssd {
                 Event::Linked(request) => self.linked(time, request),
                 Event::Window => self.next_window(time),
             }
-            while let Some(request) = self.machine.woken.pop_front() {
+            while let Some(request) = self.machine.woken.pop() {
                 self.resume(time, request);
             }
             if to_completion && !self.completed.is_empty() {

@@ -320,7 +320,6 @@ impl<'a> Untimed<'a> {
         if self.ftl.blocks.free_in(domain) >= self.ftl.gc.start_below {
             return;
         }
-        self.ftl.gc_host_wrote(domain);
         while self.ftl.blocks.free_in(domain) <= self.ftl.gc.stop_above {
             let Some(victim) = self.ftl.gc_pick_victim(domain) else { return };
             self.empty(victim, domain, Task::Gc);
@@ -360,7 +359,6 @@ impl<'a> Untimed<'a> {
         }
         self.moving = moving;
         self.ftl.blocks.free(victim);
-        self.ftl.gc_gained(domain);
         if let Some(now) = self.now {
             self.erased(now, victim, domain);
         }

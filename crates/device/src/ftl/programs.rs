@@ -107,7 +107,7 @@ impl Ftl {
             self.write_parity(now, writer, task, page + 1, machine);
         }
         if writer == Task::Host {
-            self.gc_host_wrote(domain);
+            self.gc.domains[domain as usize].fruitless = 0;
         }
         if place.opened || chosen == Some(true) {
             self.gc_check(now, domain, machine);

@@ -79,7 +79,6 @@ impl Ssd {
                 counters: Counters::default(),
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),
-                generated: 0,
                 woken: Vec::new(),
                 background_allowed: true,
                 controlling: false,
@@ -172,8 +171,7 @@ impl Ssd {
         if reads_flash {
             delay += controller.host_generation.draw(&mut self.machine.random);
         }
-        let turn = self.requests[index].turn;
-        self.machine.schedule_turn(begin + delay, Event::Request(index), turn);
+        self.machine.schedule(begin + delay, Event::Request(index));
     }
 
     /// Whether a read will need flash for its first page: a page in memory, or
@@ -221,7 +219,7 @@ impl Ssd {
         {
             request.pass(now, Cause::HostLink);
             let over = link.transfer(now, Direction::ToHost, request.bytes());
-            self.machine.schedule_turn(over, Event::Linked(index), self.requests[index].turn);
+            self.machine.schedule(over, Event::Linked(index));
             return;
         }
         self.report_completion(now, index);
@@ -331,8 +329,8 @@ impl Ssd {
     /// Runs every event due at or before `limit`, or up to and including the
     /// first instant at which a request completes.
     fn run(&mut self, mut limit: Time, to_completion: bool) {
-        while let Some((time, event)) = self.machine.events.pop_due(limit) {
-            match Event::unpack(event) {
+        while let Some((time, payload)) = self.machine.events.pop_due(limit) {
+            match Event::unpack(payload) {
                 Event::Chip(chip) => self.chip_event(time, chip),
                 Event::Request(request) => {
                     let state = &self.requests[request];
@@ -405,7 +403,7 @@ impl Leaf for Ssd {
             Some(link) if request.operation == Operation::Write => {
                 let over = link.transfer(now, Direction::ToDevice, request.bytes());
                 self.requests[index].pass(now, Cause::HostLink);
-                self.machine.schedule_turn(over, Event::Linked(index), self.requests[index].turn);
+                self.machine.schedule(over, Event::Linked(index));
             }
             _ => self.start(now, index),
         }

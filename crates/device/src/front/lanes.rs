@@ -15,11 +15,11 @@ impl Ssd {
     pub(super) fn insert_in_lane(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
         let partition = &mut self.partitions[part];
         let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
-        let first_entry = ftl.map.ppns();
-        let home = ftl.map.home(lpn);
+        let first_entry = ftl.tables.map.ppns();
+        let home = ftl.tables.map.home(lpn);
         if buffer.coalesces() && home != Home::UNMAPPED && home.0 >= first_entry {
             let entry = home.0 - first_entry;
-            if ftl.entries.is_pending(entry) {
+            if ftl.tables.entries.is_pending(entry) {
                 self.machine.counters.coalesced_pages += 1;
                 self.hold(index, part, entry);
                 return false;
@@ -29,11 +29,11 @@ impl Ssd {
         let owner = if in_flash { index } else { NONE };
         self.requests[index].outstanding += u32::from(in_flash);
         let epoch = buffer.enter();
-        let domain = ftl.domain_of(lpn);
+        let domain = ftl.shape.domain_of(lpn);
         let lane = &mut buffer.lanes_mut()[domain as usize];
         let entry = Entry::new(lpn, Home::UNMAPPED, owner, epoch, now);
-        let id = ftl.entries.push(lane, entry, Some(first_entry));
-        ftl.supersede(lpn, id);
+        let id = ftl.tables.entries.push(lane, entry, Some(first_entry));
+        ftl.tables.supersede(lpn, id);
         let len = lane.len;
         self.hold(index, part, id);
         self.expect_timeout(now, part);
@@ -130,7 +130,7 @@ impl Ssd {
                 let partition = &self.partitions[part];
                 let lane = &partition.buffer.lanes()[domain];
                 let Some(head) = lane.head() else { break };
-                let due = partition.ftl.entries[head].entered + timeout;
+                let due = partition.ftl.tables.entries[head].entered + timeout;
                 if due > now {
                     next = Some(next.map_or(due, |next| next.min(due)));
                     break;

@@ -26,9 +26,10 @@ impl Ssd {
                 self.requests[index].translated = lpn;
             }
             let partition = &mut self.partitions[part];
-            let trimmed = partition.ftl.is_trimmed(local);
-            let Some(ppn) = partition.ftl.map.flash_home(local).filter(|_| !trimmed) else {
-                let buffered = !trimmed && partition.ftl.map.home(local) != crate::address::Home::UNMAPPED;
+            let trimmed = partition.ftl.tables.is_trimmed(local);
+            let Some(ppn) = partition.ftl.tables.map.flash_home(local).filter(|_| !trimmed) else {
+                let buffered =
+                    !trimmed && partition.ftl.tables.map.home(local) != crate::address::Home::UNMAPPED;
                 self.machine.counters.buffered_pages_read += u64::from(buffered);
                 self.machine.counters.unmapped_pages_read += u64::from(!buffered);
                 self.serve_from_memory(index, part, local);
@@ -70,12 +71,12 @@ impl Ssd {
         let mut slots = 1;
         while next < end {
             let (other, local) = self.layout.locate(next);
-            let home = self.partitions[part].ftl.map.flash_home(local);
+            let home = self.partitions[part].ftl.tables.map.flash_home(local);
             if other != part || home.is_none_or(|home| home.0 / slots_per_page != page) {
                 break;
             }
             let ftl = &mut self.partitions[part].ftl;
-            if !ftl.is_translated(local) || ftl.is_trimmed(local) {
+            if !ftl.tables.is_translated(local) || ftl.tables.is_trimmed(local) {
                 break;
             }
             slots += 1;
@@ -105,13 +106,13 @@ impl Ssd {
         slots: u16,
     ) -> FlashOpId {
         let ftl = &mut self.partitions[part].ftl;
-        ftl.begin_read(page);
+        ftl.tables.begin_read(page);
         let operations = &mut self.machine.dispatcher.operations;
         let id = operations.create(now, purpose, Task::Host, part as u16, Cause::Controller);
         *operations.ledger_mut(id) = self.requests[index].ledger;
         let operation = &mut operations[id];
         operation.tracked = true;
-        ftl.aim(operation, page);
+        ftl.tables.aim(operation, page);
         operation.slots = slots;
         operation.owner = index;
         self.machine.enqueue(now, id);

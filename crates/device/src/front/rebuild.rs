@@ -23,13 +23,13 @@ impl Ssd {
         let ftl = &self.partitions[part].ftl;
         let page = ppn.0 / self.layout.geometry.slots_per_page;
         let chip = self.chip_state(now, part, page);
-        let is_lost = ftl.is_lost(ppn);
+        let is_lost = ftl.tables.is_lost(ppn);
         if !is_lost && !self.layout.policies.read_path.policy().avoids(chip) {
             return false;
         }
         let mut reads = std::mem::take(&mut self.rebuild_reads);
         reads.clear();
-        let found = match ftl.static_stripes {
+        let found = match ftl.shape.static_stripes {
             Some(_) => self.logical_mates(now, index, part, &pages, is_lost, &mut reads),
             None => self.physical_mates(now, part, page, &mut reads),
         };
@@ -61,14 +61,14 @@ impl Ssd {
     }
 
     fn chip_state(&self, now: Time, part: usize, page: u32) -> ChipState {
-        let chip = self.partitions[part].ftl.chip_of(page);
+        let chip = self.partitions[part].ftl.tables.chip_of(page);
         let dispatcher = &self.machine.dispatcher;
         ChipState { occupant: dispatcher.occupant(chip), background: dispatcher.background_left(now, chip) }
     }
 
     /// The other pages of a physical stripe, if it is complete.
     fn physical_mates(&self, now: Time, part: usize, page: u32, reads: &mut Vec<u32>) -> Option<Others> {
-        reads.extend(self.partitions[part].ftl.stripe_mates(page)?);
+        reads.extend(self.partitions[part].ftl.tables.stripe_mates(page)?);
         let mut others = Others::default();
         for &mate in reads.iter() {
             others.meet(self, now, part, mate);
@@ -89,7 +89,7 @@ impl Ssd {
         reads: &mut Vec<u32>,
     ) -> Option<Others> {
         let ftl = &self.partitions[part].ftl;
-        let stripes = ftl.static_stripes?;
+        let stripes = ftl.shape.static_stripes?;
         let slots_per_page = self.layout.geometry.slots_per_page;
         let stripe = stripes.stripe_of(Lpn(pages.start));
         let may_wait = self.partitions[part].buffer.stripes().is_updating(stripe)
@@ -104,7 +104,9 @@ impl Ssd {
         let mates = data.map(Lpn).filter(|&lpn| slots.contains(&stripes.slot_of(lpn)));
         let mut others = Others::default();
         for lpn in mates.chain(parity) {
-            let Some(ppn) = ftl.flash_copy(lpn).filter(|&ppn| !ftl.is_lost(ppn)) else { continue };
+            let Some(ppn) = ftl.tables.flash_copy(lpn).filter(|&ppn| !ftl.tables.is_lost(ppn)) else {
+                continue;
+            };
             let page = ppn.0 / slots_per_page;
             others.meet(self, now, part, page);
             if !self.is_read_anyway(index, part, lpn) && !reads.contains(&page) {
@@ -120,12 +122,12 @@ impl Ssd {
         let request = &self.requests[index];
         lpn.0 < self.layout.partition.lpns
             && (request.first..request.end).contains(&self.global(part, lpn))
-            && ftl.map.flash_home(lpn).is_some()
-            && !ftl.is_trimmed(lpn)
+            && ftl.tables.map.flash_home(lpn).is_some()
+            && !ftl.tables.is_trimmed(lpn)
     }
 
     fn note_rebuilt(&mut self, index: u32, part: usize, pages: Range<u32>) {
-        if let Some(stripes) = self.partitions[part].ftl.static_stripes {
+        if let Some(stripes) = self.partitions[part].ftl.shape.static_stripes {
             self.requests[index].rebuilt = Some((part as u16, stripes.stripe_of(Lpn(pages.start))));
         }
     }

@@ -14,21 +14,21 @@ impl Ssd {
     pub(super) fn insert_in_stripe(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
         let partition = &mut self.partitions[part];
         let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
-        ftl.set_trimmed(lpn, false);
-        ftl.set_gone(lpn, false);
-        if let Some(entry) = ftl.buffered(ftl.map.home(lpn))
-            && ftl.entries.is_pending(entry)
+        ftl.tables.set_trimmed(lpn, false);
+        ftl.tables.set_gone(lpn, false);
+        if let Some(entry) = ftl.tables.buffered(ftl.tables.map.home(lpn))
+            && ftl.tables.entries.is_pending(entry)
         {
             self.machine.counters.coalesced_pages += 1;
             self.hold(index, part, entry);
             return false;
         }
-        let stripe = ftl.static_stripes.expect("a device with stripes").stripe_of(lpn);
+        let stripe = ftl.shape.static_stripes.expect("a device with stripes").stripe_of(lpn);
         let mut entry = Entry::new(lpn, Home::UNMAPPED, NONE, buffer.enter(), now);
-        entry.behind = ftl.flash_copy(lpn).map_or(Home::UNMAPPED, |ppn| Home(ppn.0));
-        let first_entry = ftl.map.ppns();
-        let id = ftl.entries.add(entry, Some(first_entry));
-        ftl.map.set_home(lpn, Home(first_entry + id));
+        entry.behind = ftl.tables.flash_copy(lpn).map_or(Home::UNMAPPED, |ppn| Home(ppn.0));
+        let first_entry = ftl.tables.map.ppns();
+        let id = ftl.tables.entries.add(entry, Some(first_entry));
+        ftl.tables.map.set_home(lpn, Home(first_entry + id));
         buffer.stripes_mut().add(now, stripe);
         self.hold(index, part, id);
         self.expect_timeout(now, part);
@@ -113,11 +113,11 @@ impl Ssd {
     /// the host in it.
     fn pending_pages(&self, part: usize, stripe: u32) -> u128 {
         let ftl = &self.partitions[part].ftl;
-        let stripes = ftl.static_stripes.expect("a device with stripes");
+        let stripes = ftl.shape.static_stripes.expect("a device with stripes");
         let mut pending = 0;
         for (at, lpn) in stripes.data(stripe).enumerate() {
-            let entry = ftl.buffered(ftl.map.home(Lpn(lpn)));
-            pending |= u128::from(entry.is_some_and(|entry| ftl.entries.is_pending(entry))) << at;
+            let entry = ftl.tables.buffered(ftl.tables.map.home(Lpn(lpn)));
+            pending |= u128::from(entry.is_some_and(|entry| ftl.tables.entries.is_pending(entry))) << at;
         }
         pending
     }
@@ -139,12 +139,12 @@ impl Ssd {
     fn flush_stripe(&mut self, now: Time, part: usize, stripe: u32, written: u128) {
         self.partitions[part].buffer.stripes_mut().begin_update(stripe);
         if let Some((next, _)) = self.partitions[part].buffer.stripes_mut().first() {
-            self.partitions[part].ftl.prefetch_stripe(next);
+            self.partitions[part].ftl.tables.prefetch_stripe(next);
         }
         let slots_per_page = self.layout.geometry.slots_per_page;
         let partition = &mut self.partitions[part];
         let (ftl, machine) = (&mut partition.ftl, &mut self.machine);
-        let stripes = ftl.static_stripes.expect("a device with stripes");
+        let stripes = ftl.shape.static_stripes.expect("a device with stripes");
         let update = ftl.begin_update(stripe);
         let first = stripes.data(stripe).start;
         let mut left = written;
@@ -153,9 +153,9 @@ impl Ssd {
             let mut lane = Lane::EMPTY;
             for at in unit * slots_per_page..(unit + 1) * slots_per_page {
                 if left >> at & 1 == 1 {
-                    let home = ftl.map.home(Lpn(first + at));
-                    let entry = ftl.buffered(home).expect("a pending page is buffered");
-                    ftl.entries.append(&mut lane, entry);
+                    let home = ftl.tables.map.home(Lpn(first + at));
+                    let entry = ftl.tables.buffered(home).expect("a pending page is buffered");
+                    ftl.tables.entries.append(&mut lane, entry);
                     left &= !(1 << at);
                 }
             }

@@ -37,7 +37,7 @@ impl Aging<'_> {
 impl Untimed<'_> {
     /// `block` of `domain` has been erased.
     pub fn erased(&mut self, now: Time, block: BlockId, domain: u32) {
-        if let Some(wear) = &mut self.ftl.wear {
+        if let Some(wear) = &mut self.ftl.tables.wear {
             wear.erased(now, block.0);
         }
         self.ftl.note_erased(domain, block);

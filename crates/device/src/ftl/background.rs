@@ -3,11 +3,10 @@
 
 use flashkeel_engine::Time;
 
-use super::ecc_check::EccCheck;
-use super::faults::Restoring;
-use super::gc::Gc;
-use super::slc::Slc;
-use super::{Ftl, PartitionLayout};
+use super::relocation::Relocation;
+use super::stalled::Stalled;
+use super::updates::Updates;
+use super::{Ftl, PartitionLayout, Shape};
 use crate::address::BlockId;
 use crate::flash::Command;
 use crate::machine::Machine;
@@ -17,7 +16,7 @@ use crate::sched::{Activity, FlashOp, Signals, Task};
 /// A background activity. One that empties blocks says when and which, and
 /// `relocation` does the rest; one that does something else has its own
 /// [`generate`](Self::generate) and [`done`](Self::done).
-pub(in crate::ftl) trait Background {
+pub(in crate::ftl) trait Background: Sized {
     /// Its entry in the table.
     const ACTIVITY: Activity;
     /// Whether it empties blocks.
@@ -25,9 +24,12 @@ pub(in crate::ftl) trait Background {
     /// What the time series shows of it, beside whether it is at work.
     const GAUGES: &'static [Gauge] = &[];
 
+    /// At rest, in partition number `index`.
+    fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self;
+
     /// Whether it is at work.
     fn is_active(ftl: &Ftl) -> bool {
-        ftl.relocation[Self::ACTIVITY.task()].is_at_work()
+        ftl.tasks.relocation[Self::ACTIVITY.task()].is_at_work()
     }
 
     /// How far it is from its target, as in [`Signals`].
@@ -71,6 +73,13 @@ pub(in crate::ftl) trait Background {
     /// Nothing is under way: the partition is about to begin a run.
     fn rest(_ftl: &mut Ftl) {}
 
+    /// Power has been cut, and this is the task anew: takes over what survives of
+    /// the `former`. `broken_off` has the operations that were on their way.
+    fn survive(&mut self, _former: Self, _shape: &Shape, _broken_off: &[FlashOp]) {}
+
+    /// Power is back: begins with what is due.
+    fn start_again(_ftl: &mut Ftl, _now: Time, _machine: &mut Machine) {}
+
     /// A window has begun, or a block has become free: it may go on.
     fn wake(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         if Self::EMPTIES_BLOCKS {
@@ -108,7 +117,7 @@ macro_rules! dispatch {
                 operations { $($operations:tt)* }
                 weight { $($weight:tt)* }
                 share { $($share:tt)* }
-                work { $($Work:ident $(in $module:ident)?)? }
+                work { $($Work:ident in $module:ident)? }
             }
         )+ }
         others { $(
@@ -118,16 +127,35 @@ macro_rules! dispatch {
             }
         )+ }
     ) => {
-        /// The state of the tasks in modules of their own.
+        /// What is being done in one partition.
         #[derive(Clone)]
         pub(in crate::ftl) struct Tasks {
-            $($($(pub $module: super::$module::$Work,)?)?)+
+            $($(pub $module: super::$module::$Work,)?)+
+            $($(pub $other_module: super::$other_module::$OtherWork,)?)+
+            /// The emptying of blocks, for the tasks that do that.
+            pub relocation: Relocation,
+            /// Stripes whose parity is being written.
+            pub updates: Updates,
+            /// Programs without a free block.
+            pub stalled: Stalled,
         }
 
         impl Tasks {
-            /// At rest.
-            pub fn new(layout: &PartitionLayout) -> Self {
-                Tasks { $($($($module: super::$module::$Work::new(layout),)?)?)+ }
+            /// At rest, in partition number `index`.
+            pub fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
+                Tasks {
+                    $($($module: super::$module::$Work::new(layout, index, seed),)?)+
+                    $($($other_module: super::$other_module::$OtherWork::new(layout, index, seed),)?)+
+                    relocation: Relocation::new(layout, |task| Ftl::pages_in_flight(layout, task)),
+                    updates: Updates::new(&layout.policies.update),
+                    stalled: Stalled::new(layout.domains),
+                }
+            }
+
+            /// See [`Background::survive`].
+            pub fn survive(&mut self, former: Tasks, shape: &Shape, broken_off: &[FlashOp]) {
+                $($(self.$module.survive(former.$module, shape, broken_off);)?)+
+                $($(self.$other_module.survive(former.$other_module, shape, broken_off);)?)+
             }
         }
 
@@ -135,11 +163,11 @@ macro_rules! dispatch {
             /// What the share controller wants to know.
             pub fn signals(&self) -> Signals {
                 let mut signals = Signals {
-                    host_stalled: self.stalled_host.iter().any(|stalled| !stalled.is_empty()),
+                    host_stalled: self.tasks.stalled.holds_host_somewhere(),
                     ..Signals::default()
                 };
                 $($({
-                    type Work = $(super::$module::)? $Work;
+                    type Work = super::$module::$Work;
                     signals.set(Task::$Task, Work::is_active(self), Work::error(self));
                 })?)+
                 signals
@@ -148,7 +176,7 @@ macro_rules! dispatch {
             /// What the time series shows of a task.
             pub fn gauges_of(task: Task) -> &'static [Gauge] {
                 match task {
-                    $($(Task::$Task => <$(super::$module::)? $Work as Background>::GAUGES,)?)+
+                    $($(Task::$Task => <super::$module::$Work as Background>::GAUGES,)?)+
                     Task::Host | Task::Map => &[],
                 }
             }
@@ -156,7 +184,7 @@ macro_rules! dispatch {
             /// Flash pages that a task may hold in the controller.
             pub(in crate::ftl) fn pages_in_flight(layout: &PartitionLayout, task: Task) -> u32 {
                 match task {
-                    $($(Task::$Task => <$(super::$module::)? $Work>::pages_in_flight(layout),)?)+
+                    $($(Task::$Task => <super::$module::$Work>::pages_in_flight(layout),)?)+
                     Task::Host | Task::Map => 0,
                 }
             }
@@ -165,7 +193,7 @@ macro_rules! dispatch {
             #[inline]
             pub(in crate::ftl) fn wants_victim(&self, task: Task) -> bool {
                 match task {
-                    $($(Task::$Task => <$(super::$module::)? $Work>::wants_victim(self),)?)+
+                    $($(Task::$Task => <super::$module::$Work>::wants_victim(self),)?)+
                     Task::Host | Task::Map => false,
                 }
             }
@@ -173,7 +201,7 @@ macro_rules! dispatch {
             /// Lets a task choose blocks to empty.
             pub(in crate::ftl) fn start_jobs(&mut self, now: Time, task: Task, machine: &mut Machine) {
                 match task {
-                    $($(Task::$Task => <$(super::$module::)? $Work>::start_jobs(self, now, machine),)?)+
+                    $($(Task::$Task => <super::$module::$Work>::start_jobs(self, now, machine),)?)+
                     Task::Host | Task::Map => {}
                 }
             }
@@ -181,7 +209,7 @@ macro_rules! dispatch {
             /// See [`Background::next_untimed`].
             pub(in crate::ftl) fn next_untimed(&mut self, domain: u32, task: Task) -> Option<BlockId> {
                 match task {
-                    $($(Task::$Task => <$(super::$module::)? $Work>::next_untimed(self, domain),)?)+
+                    $($(Task::$Task => <super::$module::$Work>::next_untimed(self, domain),)?)+
                     Task::Host | Task::Map => None,
                 }
             }
@@ -190,7 +218,7 @@ macro_rules! dispatch {
             #[inline]
             pub(in crate::ftl) fn choose_block(&mut self, domain: u32, task: Task) -> Option<bool> {
                 match task {
-                    $($(Task::$Task => <$(super::$module::)? $Work>::choose_block(self, domain),)?)+
+                    $($(Task::$Task => <super::$module::$Work>::choose_block(self, domain),)?)+
                     Task::Host | Task::Map => None,
                 }
             }
@@ -198,37 +226,43 @@ macro_rules! dispatch {
             /// Tells every task that a block has been erased.
             #[inline]
             pub(in crate::ftl) fn note_erased(&mut self, domain: u32, block: BlockId) {
-                $($(<$(super::$module::)? $Work>::erased(self, domain, block);)?)+
+                $($(<super::$module::$Work>::erased(self, domain, block);)?)+
             }
 
             /// Tells every task that a map page has changed.
             #[inline]
             pub(in crate::ftl) fn note_map_changed(&mut self, now: Time, page: u32, machine: &mut Machine) {
-                $($(<$(super::$module::)? $Work>::map_changed(self, now, page, machine);)?)+
+                $($(<super::$module::$Work>::map_changed(self, now, page, machine);)?)+
             }
 
             /// Tells every task that a map page has been loaded.
             pub(in crate::ftl) fn note_map_loaded(&mut self, now: Time, machine: &mut Machine) {
-                $($(<$(super::$module::)? $Work>::map_loaded(self, now, machine);)?)+
+                $($(<super::$module::$Work>::map_loaded(self, now, machine);)?)+
             }
 
             /// Tells every task that nothing is under way.
             pub(in crate::ftl) fn note_rest(&mut self) {
-                $($(<$(super::$module::)? $Work>::rest(self);)?)+
+                $($(<super::$module::$Work>::rest(self);)?)+
+            }
+
+            /// Power is back: every task begins with what is due.
+            pub fn start_again(&mut self, now: Time, machine: &mut Machine) {
+                $($(<super::$module::$Work>::start_again(self, now, machine);)?)+
+                $($(<super::$other_module::$OtherWork>::start_again(self, now, machine);)?)+
             }
 
             /// Lets everything in the background go on, as after a block has
             /// become free.
             pub fn wake_all(&mut self, now: Time, machine: &mut Machine) {
-                $($(<$(super::$module::)? $Work>::wake(self, now, machine);)?)+
-                $($($OtherWork::wake(self, now, machine);)?)+
+                $($(<super::$module::$Work>::wake(self, now, machine);)?)+
+                $($(super::$other_module::$OtherWork::wake(self, now, machine);)?)+
             }
 
             /// A channel has no more work of the host: what has given way goes on.
             #[inline]
             pub fn go_on(&mut self, now: Time, machine: &mut Machine) {
-                $($($OtherWork::go_on(self, now, machine);)?)+
-                $($(<$(super::$module::)? $Work>::go_on(self, now, machine);)?)+
+                $($(super::$other_module::$OtherWork::go_on(self, now, machine);)?)+
+                $($(<super::$module::$Work>::go_on(self, now, machine);)?)+
             }
 
             /// The delay of an activity is over.
@@ -241,10 +275,10 @@ macro_rules! dispatch {
                 machine: &mut Machine,
             ) {
                 match activity {
-                    $($(Activity::$Task if !<$(super::$module::)? $Work>::EMPTIES_BLOCKS => {
-                        <$(super::$module::)? $Work>::generate(self, now, quiet_since, machine)
+                    $($(Activity::$Task if !<super::$module::$Work>::EMPTIES_BLOCKS => {
+                        <super::$module::$Work>::generate(self, now, quiet_since, machine)
                     })?)+
-                    $($(Activity::$Other => $OtherWork::generate(self, now, quiet_since, machine),)?)+
+                    $($(Activity::$Other => super::$other_module::$OtherWork::generate(self, now, quiet_since, machine),)?)+
                     _ => self.relocate(now, activity.task(), machine),
                 }
             }
@@ -259,10 +293,10 @@ macro_rules! dispatch {
                 machine: &mut Machine,
             ) {
                 match operation.purpose.activity() {
-                    $($(Activity::$Task if !<$(super::$module::)? $Work>::EMPTIES_BLOCKS => {
-                        <$(super::$module::)? $Work>::done(self, now, operation, quiet_since, machine)
+                    $($(Activity::$Task if !<super::$module::$Work>::EMPTIES_BLOCKS => {
+                        <super::$module::$Work>::done(self, now, operation, quiet_since, machine)
                     })?)+
-                    $($(Activity::$Other => $OtherWork::done(self, now, operation, quiet_since, machine),)?)+
+                    $($(Activity::$Other => super::$other_module::$OtherWork::done(self, now, operation, quiet_since, machine),)?)+
                     _ => match operation.purpose.command() {
                         Command::Read => self.relocation_read_done(now, operation, machine),
                         Command::Program => self.program_done(now, operation, machine),

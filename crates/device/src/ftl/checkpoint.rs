@@ -10,9 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::background::{Background, Gauge};
-use super::map_cache::Unsaved;
-use super::{Bits, BlockState, Entry, Ftl, LPNS_PER_MAP_PAGE, Lane, PartitionLayout};
-use crate::address::{BlockId, Home, NONE, Ppn};
+use super::{Bits, BlockState, Entry, Ftl, LPNS_PER_MAP_PAGE, Lane, PartitionLayout, Shape, Tables, Unsaved};
+use crate::address::{BlockId, Home, NONE};
 use crate::limits::LONGEST;
 use crate::machine::{Event, Machine};
 use crate::sched::{Activity, FlashOp, Task};
@@ -92,6 +91,20 @@ struct Mark {
     open: Vec<(BlockId, u32, u32)>,
 }
 
+impl Mark {
+    /// What is in flash and in the map now. Programs on their way are not: their
+    /// pages are the last of their block.
+    fn of(tables: &Tables) -> Mark {
+        let blocks = &tables.blocks;
+        let pages = |block| tables.allocated_pages(block) - blocks.programs_under_way(block);
+        let open = blocks.in_state(BlockState::Open);
+        Mark {
+            closes: blocks.closes(),
+            open: open.map(|block| (block, blocks.erase_count(block), pages(block))).collect(),
+        }
+    }
+}
+
 /// The checkpoint task of one partition.
 #[derive(Clone, Debug)]
 pub(in crate::ftl) struct Checkpoint {
@@ -116,8 +129,40 @@ pub(in crate::ftl) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// At rest.
-    pub fn new(layout: &PartitionLayout) -> Self {
+    /// Flash pages whose out-of-band areas would have to be read to make the map
+    /// whole after a power cut now: those allocated since the last complete
+    /// checkpoint began. Without checkpoints, all that hold anything.
+    fn pages_to_scan(&self, tables: &Tables) -> u32 {
+        let (blocks, Mark { closes, open }) = (&tables.blocks, &self.mark);
+        let was_full = |block: &BlockId| {
+            let closed = blocks.closed(block.0 as usize..block.0 as usize + 1)[0];
+            (closed.wrapping_sub(*closes) as i32) < 0
+        };
+        let full = [BlockState::Full, BlockState::Victim].map(|state| {
+            blocks.in_state(state).filter(|block| self.layout.is_none() || !was_full(block)).count()
+        });
+        let filling: u32 = blocks.in_state(BlockState::Open).map(|block| tables.allocated_pages(block)).sum();
+        // Erased since, they are other blocks.
+        let known = open.iter().filter(|&&(block, erases, _)| blocks.erase_count(block) == erases);
+        let known: u32 = known.map(|&(.., pages)| pages).sum();
+        full.iter().sum::<usize>() as u32 * tables.shape.pages_per_block + filling - known
+    }
+
+    /// When the next checkpoint begins, if the map has changed.
+    fn next_begin(&self, now: Time, layout: &CheckpointLayout) -> Time {
+        if self.changes >= layout.most_changes { now } else { now.max(self.begun + layout.period) }
+    }
+}
+
+impl Background for Checkpoint {
+    const ACTIVITY: Activity = Activity::Checkpoint;
+    const GAUGES: &'static [Gauge] = &[Gauge {
+        name: "pages_to_scan",
+        read: |ftl| ftl.tasks.checkpoint.pages_to_scan(&ftl.tables),
+        is_largest: false,
+    }];
+
+    fn new(layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
         let mut changed = Bits::default();
         if layout.checkpoint.is_some() {
             changed.grow(layout.map_pages);
@@ -135,22 +180,6 @@ impl Checkpoint {
             writing: 0,
         }
     }
-
-    /// Power has been cut: the last complete checkpoint is still that of `former`.
-    pub fn keep_mark(&mut self, former: &mut Checkpoint) {
-        self.mark = std::mem::take(&mut former.mark);
-    }
-
-    /// When the next checkpoint begins, if the map has changed.
-    fn next_begin(&self, now: Time, layout: &CheckpointLayout) -> Time {
-        if self.changes >= layout.most_changes { now } else { now.max(self.begun + layout.period) }
-    }
-}
-
-impl Background for Checkpoint {
-    const ACTIVITY: Activity = Activity::Checkpoint;
-    const GAUGES: &'static [Gauge] =
-        &[Gauge { name: "pages_to_scan", read: Ftl::pages_to_scan, is_largest: false }];
 
     fn is_active(ftl: &Ftl) -> bool {
         ftl.tasks.checkpoint.next_mark.is_some()
@@ -178,7 +207,21 @@ impl Background for Checkpoint {
 
     fn rest(ftl: &mut Ftl) {
         if ftl.tasks.checkpoint.layout.is_some() {
-            ftl.tasks.checkpoint.mark = ftl.mark();
+            ftl.tasks.checkpoint.mark = Mark::of(&ftl.tables);
+        }
+    }
+
+    /// The last complete checkpoint is still there.
+    fn survive(&mut self, former: Self, _shape: &Shape, _broken_off: &[FlashOp]) {
+        self.mark = former.mark;
+    }
+
+    /// Which map pages have changed since the last checkpoint is not known any
+    /// more: the next one writes them all.
+    fn start_again(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        let Some(layout) = ftl.tasks.checkpoint.layout else { return };
+        for page in 0..ftl.shape.lpns.div_ceil(LPNS_PER_MAP_PAGE) {
+            ftl.note_change(now, page, &layout, machine);
         }
     }
 
@@ -214,22 +257,13 @@ impl Ftl {
         }
     }
 
-    /// Power is back: which map pages have changed since the last checkpoint is not
-    /// known any more; the next one writes them all.
-    pub(super) fn checkpoint_start_again(&mut self, now: Time, machine: &mut Machine) {
-        let Some(layout) = self.tasks.checkpoint.layout else { return };
-        for page in 0..self.lpns.div_ceil(LPNS_PER_MAP_PAGE) {
-            self.note_change(now, page, &layout, machine);
-        }
-    }
-
     /// Schedules the next step, unless one is due sooner.
     fn checkpoint_at(&mut self, time: Time, machine: &mut Machine) {
         let due = &mut self.tasks.checkpoint.due;
         if due.is_none_or(|due| time < due) {
             *due = Some(time);
             let activity = Activity::Checkpoint as u32;
-            machine.schedule(time, Event::Background(u32::from(self.index), activity));
+            machine.schedule(time, Event::Background(u32::from(self.shape.index), activity));
         }
     }
 
@@ -247,10 +281,12 @@ impl Ftl {
     /// Begins a checkpoint, or goes on with it.
     fn checkpoint_step(&mut self, now: Time, machine: &mut Machine) {
         if self.tasks.checkpoint.next_mark.is_none() {
-            let mark = self.mark();
+            let mark = Mark::of(&self.tables);
             let mut pages: Vec<u32> = self.tasks.checkpoint.changed.iter().collect();
             // Neighbours stay together within their domain, the first ones last.
-            pages.sort_by_key(|&page| std::cmp::Reverse((self.domain_of(self.map_lpn(page)), page)));
+            pages.sort_by_key(|&page| {
+                std::cmp::Reverse((self.shape.domain_of(self.shape.map_lpn(page)), page))
+            });
             let checkpoint = &mut self.tasks.checkpoint;
             pages.iter().for_each(|&page| checkpoint.changed.set(page, false));
             (checkpoint.left, checkpoint.changes) = (pages, 0);
@@ -268,20 +304,22 @@ impl Ftl {
         let mut lane = Lane::EMPTY;
         let mut domain = 0;
         while let Some(&page) = self.tasks.checkpoint.left.last() {
-            let lpn = self.map_lpn(page);
-            if lane.len == self.slots_per_page || (lane.len > 0 && self.domain_of(lpn) != domain) {
+            let lpn = self.shape.map_lpn(page);
+            if lane.len == self.shape.slots_per_page || (lane.len > 0 && self.shape.domain_of(lpn) != domain)
+            {
                 break;
             }
-            domain = self.domain_of(lpn);
-            if !self.has_spare_block(domain) && self.points.room(Task::Checkpoint, domain) == 0 {
+            domain = self.shape.domain_of(lpn);
+            if !self.tables.has_spare_block(domain) && self.tables.points.room(Task::Checkpoint, domain) == 0
+            {
                 // Tried again when a block has become free.
                 self.gc_start(now, domain, machine);
                 return false;
             }
             self.tasks.checkpoint.left.pop();
-            match self.cache.as_mut().map_or(Unsaved::Changed, |cache| cache.save(page)) {
+            match self.tables.cache.as_mut().map_or(Unsaved::Changed, |cache| cache.save(page)) {
                 Unsaved::Changed => {
-                    self.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
+                    self.tables.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
                 }
                 Unsaved::Loading => self.tasks.checkpoint.loading.push(page),
                 Unsaved::Nothing => {}
@@ -300,13 +338,13 @@ impl Ftl {
 
     /// A flash page of the map has been programmed.
     fn checkpointed(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let block = BlockId(operation.target / self.pages_per_block);
-        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let block = self.shape.block_of_page(operation.target);
+        let mut ppn = self.shape.first_slot(operation.target);
         let mut next = operation.entries;
         while next != NONE {
-            let (entry, following) = self.entries.release(next);
-            self.note_programmed(&entry, ppn);
-            self.install(entry.lpn, entry.from, ppn);
+            let (entry, following) = self.tables.entries.release(next);
+            self.tables.note_programmed(&entry, ppn);
+            self.tables.install(entry.lpn, entry.from, ppn);
             ppn.0 += 1;
             next = following;
         }
@@ -328,47 +366,5 @@ impl Ftl {
             let begin = checkpoint.next_begin(now, &layout);
             self.checkpoint_at(begin, machine);
         }
-    }
-
-    /// What is in flash and in the map now. Programs on their way are not: their
-    /// pages are the last of their block.
-    fn mark(&self) -> Mark {
-        let pages = |block| self.allocated(block) - self.blocks.programs_under_way(block);
-        let open = self.blocks_in(BlockState::Open);
-        Mark {
-            closes: self.blocks.closes(),
-            open: open.map(|block| (block, self.blocks.erase_count(block), pages(block))).collect(),
-        }
-    }
-
-    fn blocks_in(&self, state: BlockState) -> impl Iterator<Item = BlockId> + '_ {
-        (0..self.blocks.len()).map(BlockId).filter(move |&block| self.blocks.state(block) == state)
-    }
-
-    /// Pages of an open block that have been allocated.
-    fn allocated(&self, block: BlockId) -> u32 {
-        let mut open = self.points.open_blocks();
-        open.find(|&(_, _, other, _)| other == block).map_or(self.pages_per_block, |(.., page)| page)
-    }
-
-    /// Flash pages whose out-of-band areas would have to be read to make the map
-    /// whole after a power cut now: those allocated since the last complete
-    /// checkpoint began. Without checkpoints, all that hold anything.
-    fn pages_to_scan(&self) -> u32 {
-        let Mark { closes, open } = &self.tasks.checkpoint.mark;
-        let was_full = |block: &BlockId| {
-            let closed = self.blocks.closed(block.0 as usize..block.0 as usize + 1)[0];
-            (closed.wrapping_sub(*closes) as i32) < 0
-        };
-        let full = [BlockState::Full, BlockState::Victim].map(|state| {
-            self.blocks_in(state)
-                .filter(|block| self.tasks.checkpoint.layout.is_none() || !was_full(block))
-                .count()
-        });
-        let filling: u32 = self.blocks_in(BlockState::Open).map(|block| self.allocated(block)).sum();
-        // Erased since, they are other blocks.
-        let known = open.iter().filter(|&&(block, erases, _)| self.blocks.erase_count(block) == erases);
-        let known: u32 = known.map(|&(.., pages)| pages).sum();
-        full.iter().sum::<usize>() as u32 * self.pages_per_block + filling - known
     }
 }

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use flashkeel_engine::{Cause, Time};
 
 use super::background::Background;
-use super::{BlockState, Ftl};
-use crate::address::{BlockId, Ppn};
+use super::{BlockState, Ftl, PartitionLayout};
+use crate::address::BlockId;
 use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, Task};
 
@@ -28,9 +28,13 @@ pub(crate) struct EccCheck {
 impl Background for EccCheck {
     const ACTIVITY: Activity = Activity::Check;
 
+    fn new(_layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
+        EccCheck::default()
+    }
+
     #[inline]
     fn go_on(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
-        if std::mem::take(&mut ftl.ecc_check.gave_way) {
+        if std::mem::take(&mut ftl.tasks.ecc_check.gave_way) {
             ftl.ecc_check_go_on(now, machine);
         }
     }
@@ -47,64 +51,65 @@ impl Background for EccCheck {
 impl Ftl {
     /// A block has become full of pages that were copied back.
     pub(super) fn check_later(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
-        self.ecc_check.due.push_back(block);
+        self.tasks.ecc_check.due.push_back(block);
         self.ecc_check_go_on(now, machine);
     }
 
     /// Makes sure that the next read is generated, if there is one.
     fn ecc_check_go_on(&mut self, now: Time, machine: &mut Machine) {
-        if !self.ecc_check.is_busy && !self.ecc_check.due.is_empty() {
-            self.ecc_check.is_busy = true;
-            machine.generate_later(now, self.index, Activity::Check);
+        if !self.tasks.ecc_check.is_busy && !self.tasks.ecc_check.due.is_empty() {
+            self.tasks.ecc_check.is_busy = true;
+            machine.generate_later(now, self.shape.index, Activity::Check);
         }
     }
 
     /// Generates the next read, if the host leaves the channel to it.
     fn check_ecc(&mut self, now: Time, machine: &mut Machine) {
-        self.ecc_check.is_busy = false;
+        self.tasks.ecc_check.is_busy = false;
         let Some(page) = self.next_unchecked() else { return };
-        let chip = self.chip_of(page);
+        let chip = self.tables.chip_of(page);
         if machine.dispatcher.host_load(chip) > 0 || !machine.background_allowed {
-            self.ecc_check.gave_way = true;
+            self.tasks.ecc_check.gave_way = true;
             return;
         }
-        self.ecc_check.next_page += 1;
-        self.ecc_check.is_busy = true;
-        self.begin_read(page);
+        self.tasks.ecc_check.next_page += 1;
+        self.tasks.ecc_check.is_busy = true;
+        self.tables.begin_read(page);
         let operations = &mut machine.dispatcher.operations;
-        let id = operations.create(now, Activity::Check.read(), Task::Scrub, self.index, Cause::Controller);
+        let id =
+            operations.create(now, Activity::Check.read(), Task::Scrub, self.shape.index, Cause::Controller);
         let operation = &mut operations[id];
-        self.aim(operation, page);
-        operation.slots = self.slots_per_page as u16;
+        self.tables.aim(operation, page);
+        operation.slots = self.shape.slots_per_page as u16;
         machine.enqueue(now, id);
     }
 
     /// The next page to check: blocks that are being emptied, or have been
     /// since, are passed over.
     fn next_unchecked(&mut self) -> Option<u32> {
-        while let Some(&block) = self.ecc_check.due.front() {
-            while self.blocks.state(block) == BlockState::Full
-                && self.ecc_check.next_page < self.pages_per_block
+        while let Some(&block) = self.tasks.ecc_check.due.front() {
+            while self.tables.blocks.state(block) == BlockState::Full
+                && self.tasks.ecc_check.next_page < self.shape.pages_per_block
             {
-                let page = block.0 * self.pages_per_block + self.ecc_check.next_page;
-                if self.map.valid_run(Ppn(page * self.slots_per_page), self.slots_per_page) != 0 {
+                let page = self.shape.page_of(block, self.tasks.ecc_check.next_page);
+                if self.tables.map.valid_run(self.shape.first_slot(page), self.shape.slots_per_page) != 0 {
                     return Some(page);
                 }
-                self.ecc_check.next_page += 1;
+                self.tasks.ecc_check.next_page += 1;
             }
-            self.ecc_check.due.pop_front();
-            self.ecc_check.next_page = 0;
+            self.tasks.ecc_check.due.pop_front();
+            self.tasks.ecc_check.next_page = 0;
         }
         None
     }
 
     /// A page has been read and checked.
     fn ecc_checked(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let first = Ppn(operation.target * self.slots_per_page);
-        let valid = self.map.valid_run(first, self.slots_per_page);
+        let first = self.shape.first_slot(operation.target);
+        let valid = self.tables.map.valid_run(first, self.shape.slots_per_page);
         machine.counters.checked_pages += u64::from(valid.count_ones());
         self.read_done(now, operation, machine);
-        self.ecc_check.is_busy = false;
+        self.tasks.ecc_check.is_busy = false;
         self.ecc_check_go_on(now, machine);
     }
 }

@@ -9,7 +9,7 @@ use flashkeel_engine::{Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ftl, Map, StaticStripes};
+use super::{Ftl, Map, StaticStripes, Tables};
 use crate::address::{BlockId, Home, Lpn, Ppn};
 use crate::sched::Task;
 
@@ -150,7 +150,7 @@ impl Ftl {
         untimed.write_map_pages();
         let mut reported = 0;
         let mut report = |programs: u64, ftl: &Ftl| {
-            let pages = programs * u64::from(ftl.slots_per_page);
+            let pages = programs * u64::from(ftl.shape.slots_per_page);
             let new = pages - reported;
             reported = pages;
             progress(new)
@@ -158,7 +158,7 @@ impl Ftl {
         for lpn in 0..filled {
             untimed.write(Lpn(lpn as u32));
             let is_last = |stripes: &StaticStripes| stripes.is_last(Lpn(lpn as u32)) || lpn + 1 == filled;
-            if untimed.ftl.static_stripes.as_ref().is_some_and(is_last) {
+            if untimed.ftl.shape.static_stripes.as_ref().is_some_and(is_last) {
                 untimed.write_parity_page(Lpn(lpn as u32));
             }
             if lpn % (1 << 20) == 0 {
@@ -175,15 +175,15 @@ impl Ftl {
                 report(untimed.programs, untimed.ftl)?;
                 left -= batch;
             }
-            let programmed = (untimed.programs - before) * u64::from(untimed.ftl.slots_per_page);
+            let programmed = (untimed.programs - before) * u64::from(untimed.ftl.shape.slots_per_page);
             rounds.push(programmed as f64 / pages as f64);
         }
         untimed.drain();
         if at_random {
-            self.warm_map_cache(random);
+            self.tables.warm_map_cache(random);
         }
         if read_counts_below > 0 {
-            self.blocks.randomise_read_counts(read_counts_below, random);
+            self.tables.blocks.randomise_read_counts(read_counts_below, random);
         }
         let host_pages = filled + rounds.len() as u64 * (filled / ROUND_DIVISOR).max(1);
         let write_amplification = rounds.last().copied().unwrap_or(1.0);
@@ -202,14 +202,14 @@ fn has_converged(rounds: &[f64]) -> bool {
 
 impl<'a> Untimed<'a> {
     pub fn new(ftl: &'a mut Ftl) -> Self {
-        let forming = vec![Vec::new(); ftl.domains as usize];
+        let forming = vec![Vec::new(); ftl.shape.domains as usize];
         Untimed { ftl, forming, moving: Vec::new(), programs: 0, now: None }
     }
 
     /// Places the map itself in flash, where it has a place there.
     fn write_map_pages(&mut self) {
-        if self.ftl.map_in_flash {
-            for lpn in self.ftl.lpns..self.ftl.map.lpns() {
+        if self.ftl.shape.map_in_flash {
+            for lpn in self.ftl.shape.lpns..self.ftl.tables.map.lpns() {
                 self.write(Lpn(lpn));
             }
         }
@@ -229,11 +229,11 @@ impl<'a> Untimed<'a> {
             }
             if index < count {
                 let lpn = Lpn(random.below(span) as u32);
-                self.ftl.map.prefetch(lpn);
+                self.ftl.tables.map.prefetch(lpn);
                 drawn[at(index)] = lpn;
             }
             if (ahead..count + ahead).contains(&index) {
-                self.ftl.map.prefetch_validity(drawn[at(index - ahead)]);
+                self.ftl.tables.map.prefetch_validity(drawn[at(index - ahead)]);
             }
         }
     }
@@ -243,11 +243,11 @@ impl<'a> Untimed<'a> {
     pub fn write(&mut self, lpn: Lpn) {
         // The former copy is garbage at once; the page has no home until its
         // flash page is full.
-        self.ftl.move_home(lpn, Home::UNMAPPED);
-        let domain = self.ftl.domain_of(lpn);
+        self.ftl.tables.move_home(lpn, Home::UNMAPPED);
+        let domain = self.ftl.shape.domain_of(lpn);
         let forming = &mut self.forming[domain as usize];
         forming.push(lpn);
-        if forming.len() == self.ftl.slots_per_page as usize {
+        if forming.len() == self.ftl.shape.slots_per_page as usize {
             self.program_host(domain);
             self.collect(domain);
         }
@@ -255,9 +255,9 @@ impl<'a> Untimed<'a> {
 
     /// Writes the parity page of a stripe whose last page `lpn` is.
     fn write_parity_page(&mut self, lpn: Lpn) {
-        let Some(stripes) = self.ftl.static_stripes else { return };
+        let Some(stripes) = self.ftl.shape.static_stripes else { return };
         let stripe = stripes.stripe_of(lpn);
-        let slots = (lpn.0 + 1 - stripes.data(stripe).start).min(self.ftl.slots_per_page);
+        let slots = (lpn.0 + 1 - stripes.data(stripe).start).min(self.ftl.shape.slots_per_page);
         for slot in 0..slots {
             self.write(stripes.parity(stripe, slot));
         }
@@ -266,7 +266,7 @@ impl<'a> Untimed<'a> {
     /// Writes the parity that covers `lpn`.
     #[inline]
     pub fn write_parity(&mut self, lpn: Lpn) {
-        if let Some(stripes) = self.ftl.static_stripes {
+        if let Some(stripes) = self.ftl.shape.static_stripes {
             self.write(stripes.parity(stripes.stripe_of(lpn), stripes.slot_of(lpn)));
         }
     }
@@ -286,12 +286,12 @@ impl<'a> Untimed<'a> {
     fn program(&mut self, writer: Task, domain: u32, lpns: &[Lpn], current: impl Fn(&Map, Lpn) -> bool) {
         let keep = match self.ftl.choose_block(domain, writer) {
             Some(_) => u32::MAX,
-            None => self.ftl.points.reserves().of(writer),
+            None => self.ftl.tables.points.reserves().of(writer),
         };
-        let Ftl { points, blocks, map, pages_per_block, slots_per_page, .. } = &mut *self.ftl;
+        let Tables { shape, points, blocks, map, .. } = &mut self.ftl.tables;
         let place = points.allocate(writer, domain, keep, blocks, |_| 0);
         let place = place.expect("a validated device never runs out of free blocks here");
-        let first = (place.block.0 * *pages_per_block + place.page) * *slots_per_page;
+        let first = shape.first_slot(shape.page_of(place.block, place.page)).0;
         let mut valid = 0u64;
         for (slot, &lpn) in lpns.iter().enumerate() {
             if current(map, lpn) {
@@ -302,25 +302,25 @@ impl<'a> Untimed<'a> {
         map.set_valid_run(Ppn(first), valid);
         blocks.gain(place.block, valid.count_ones());
         self.programmed(writer, place.chip, place.block);
-        if self.ftl.stripes.is_parity(place.page + 1) {
-            self.ftl.points.skip(writer, &mut self.ftl.blocks, place.block);
+        if self.ftl.shape.stripes.is_parity(place.page + 1) {
+            self.ftl.tables.points.skip(writer, &mut self.ftl.tables.blocks, place.block);
             self.programmed(writer, place.chip, place.block);
         }
     }
 
     #[inline]
     fn programmed(&mut self, writer: Task, chip: u32, block: BlockId) {
-        let exhausted = self.ftl.points.is_exhausted(writer, chip, block);
-        self.ftl.blocks.end_program(block, exhausted);
+        let exhausted = self.ftl.tables.points.is_exhausted(writer, chip, block);
+        self.ftl.tables.blocks.end_program(block, exhausted);
         self.programs += 1;
     }
 
     /// Collects garbage from the start to the stop threshold, as a run would.
     fn collect(&mut self, domain: u32) {
-        if self.ftl.blocks.free_in(domain) >= self.ftl.gc.start_below {
+        if self.ftl.tables.blocks.free_in(domain) >= self.ftl.tasks.gc.start_below {
             return;
         }
-        while self.ftl.blocks.free_in(domain) <= self.ftl.gc.stop_above {
+        while self.ftl.tables.blocks.free_in(domain) <= self.ftl.tasks.gc.stop_above {
             let Some(victim) = self.ftl.gc_pick_victim(domain) else { return };
             self.empty(victim, domain, Task::Gc);
         }
@@ -331,19 +331,19 @@ impl<'a> Untimed<'a> {
 
     /// Moves the data of a full block to where `writer` writes, and erases it.
     pub fn empty(&mut self, victim: BlockId, domain: u32, writer: Task) {
-        self.ftl.blocks.choose(victim);
-        let first = victim.0 * self.ftl.slots_per_block;
-        let run = self.ftl.slots_per_page;
+        self.ftl.tables.blocks.choose(victim);
+        let first = victim.0 * self.ftl.shape.slots_per_block;
+        let run = self.ftl.shape.slots_per_page;
         let mut moving = std::mem::take(&mut self.moving);
-        for page in 0..self.ftl.pages_per_block {
+        for page in 0..self.ftl.shape.pages_per_block {
             // The map entries of a later page are fetched while this one moves.
-            let later = (page + AHEAD as u32 / run).min(self.ftl.pages_per_block - 1);
-            self.ftl.map.prefetch_holders(Ppn(first + later * run), run);
+            let later = (page + AHEAD as u32 / run).min(self.ftl.shape.pages_per_block - 1);
+            self.ftl.tables.map.prefetch_holders(Ppn(first + later * run), run);
             let start = first + page * run;
-            let mut valid = self.ftl.map.take_valid_run(Ppn(start), run);
-            self.ftl.blocks.lose(victim, valid.count_ones());
+            let mut valid = self.ftl.tables.map.take_valid_run(Ppn(start), run);
+            self.ftl.tables.blocks.lose(victim, valid.count_ones());
             while valid != 0 {
-                moving.push(self.ftl.map.holds(Ppn(start + valid.trailing_zeros())));
+                moving.push(self.ftl.tables.map.holds(Ppn(start + valid.trailing_zeros())));
                 valid &= valid - 1;
                 if moving.len() == run as usize {
                     self.program(writer, domain, &moving, |_, _| true);
@@ -358,7 +358,7 @@ impl<'a> Untimed<'a> {
             moving.clear();
         }
         self.moving = moving;
-        self.ftl.blocks.free(victim);
+        self.ftl.tables.blocks.free(victim);
         if let Some(now) = self.now {
             self.erased(now, victim, domain);
         }
@@ -366,7 +366,7 @@ impl<'a> Untimed<'a> {
 
     /// Programs what is still forming.
     pub fn drain(&mut self) {
-        for domain in 0..self.ftl.domains {
+        for domain in 0..self.ftl.shape.domains {
             if !self.forming[domain as usize].is_empty() {
                 self.program_host(domain);
             }

@@ -33,7 +33,7 @@ pub(crate) struct PartitionLayout {
     pub wear_levelling: WearLevellingLayout,
     /// Checkpoints of the map, if there are any.
     pub checkpoint: Option<CheckpointLayout>,
-    pub slc: Option<SlcLayout>,
+    pub slc: SlcLayout,
     pub policies: Policies,
 }
 

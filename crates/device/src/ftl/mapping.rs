@@ -8,16 +8,11 @@ use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, Task};
 
 impl Ftl {
-    /// The LPN under which a map page is itself mapped.
-    pub(super) fn map_lpn(&self, page: u32) -> Lpn {
-        Lpn(self.lpns + page)
-    }
-
     /// Whether the map entry of `lpn` is in memory; if not, it is being
     /// loaded and the request is woken when it has come.
     #[inline]
     pub fn translate(&mut self, now: Time, lpn: Lpn, request: u32, machine: &mut Machine) -> bool {
-        let Some(cache) = &mut self.cache else { return true };
+        let Some(cache) = &mut self.tables.cache else { return true };
         if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false) {
             machine.counters.map_hits += 1;
             return true;
@@ -27,21 +22,15 @@ impl Ftl {
         false
     }
 
-    /// Whether the map entry of `lpn` is in memory; used if it is.
-    #[inline]
-    pub fn is_translated(&mut self, lpn: Lpn) -> bool {
-        self.cache.as_mut().is_none_or(|cache| cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false))
-    }
-
     /// Unmaps a trimmed page.
     pub fn trim(&mut self, now: Time, lpn: Lpn, machine: &mut Machine) {
-        if self.static_stripes.is_some() {
+        if self.shape.static_stripes.is_some() {
             // Its stripe still holds it.
-            self.set_gone(lpn, false);
-            return self.set_trimmed(lpn, true);
+            self.tables.set_gone(lpn, false);
+            return self.tables.set_trimmed(lpn, true);
         }
-        self.unmap(lpn);
-        self.note_trim(lpn);
+        self.tables.unmap(lpn);
+        self.tables.note_trim(lpn);
         self.change_map(now, lpn, None, Task::Map, machine);
     }
 
@@ -56,12 +45,12 @@ impl Ftl {
         machine: &mut Machine,
     ) -> bool {
         self.note_map_changed(now, lpn.0 / LPNS_PER_MAP_PAGE, machine);
-        let Some(cache) = &mut self.cache else { return true };
+        let Some(cache) = &mut self.tables.cache else { return true };
         if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true) {
             return true;
         }
         self.load(now, lpn, waiter, task, machine);
-        if let Some(cache) = &mut self.cache {
+        if let Some(cache) = &mut self.tables.cache {
             cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true);
         }
         false
@@ -69,8 +58,8 @@ impl Ftl {
 
     fn load(&mut self, now: Time, lpn: Lpn, waiter: Option<Waiter>, task: Task, machine: &mut Machine) {
         let page = lpn.0 / LPNS_PER_MAP_PAGE;
-        let home = self.map.flash_home(self.map_lpn(page));
-        let cache = self.cache.as_mut().expect("only a cached map is loaded");
+        let home = self.tables.map.flash_home(self.shape.map_lpn(page));
+        let cache = self.tables.cache.as_mut().expect("only a cached map is loaded");
         let loading = cache.begin_load(page);
         if let Some(waiter) = waiter {
             cache.wait(page, waiter);
@@ -89,20 +78,20 @@ impl Ftl {
             self.map_page_arrived(now, page, machine);
             return;
         };
-        let block = self.block_of(ppn);
-        self.blocks.begin_read(block);
+        let block = self.shape.block_of(ppn);
+        self.tables.blocks.begin_read(block);
         let id = machine.dispatcher.operations.create(
             now,
             Activity::Map.read(),
             task,
-            self.index,
+            self.shape.index,
             Cause::Controller,
         );
         let operation = &mut machine.dispatcher.operations[id];
-        self.aim(operation, ppn.0 / self.slots_per_page);
+        self.tables.aim(operation, ppn.0 / self.shape.slots_per_page);
         operation.slots = 1;
         operation.owner = page;
-        if let Some(cache) = &mut self.cache {
+        if let Some(cache) = &mut self.tables.cache {
             cache.set_loader(page, id);
         }
         machine.generate(now, id);
@@ -115,9 +104,9 @@ impl Ftl {
     }
 
     fn map_page_arrived(&mut self, now: Time, page: u32, machine: &mut Machine) {
-        let cache = self.cache.as_mut().expect("only a cached map is loaded");
+        let cache = self.tables.cache.as_mut().expect("only a cached map is loaded");
         cache.loaded(page);
-        while let Some(waiter) = self.cache.as_mut().and_then(|cache| cache.next_waiter(page)) {
+        while let Some(waiter) = self.tables.cache.as_mut().and_then(|cache| cache.next_waiter(page)) {
             match waiter {
                 Waiter::Request(request) => machine.woken.push(request),
                 Waiter::Job(job) => self.copy_done(now, job, machine),
@@ -130,18 +119,25 @@ impl Ftl {
     /// Brings the cache back to its capacity; dirty pages go to flash, as many
     /// to a program as fit.
     pub(super) fn evict(&mut self, now: Time, machine: &mut Machine) {
-        while let Some((page, dirty)) = self.cache.as_mut().and_then(MapCache::evict) {
+        while let Some((page, dirty)) = self.tables.cache.as_mut().and_then(MapCache::evict) {
             if !dirty {
                 continue;
             }
-            let lpn = self.map_lpn(page);
-            let domain = self.domain_of(lpn);
-            let lane = &mut self.map_lanes[domain as usize];
-            self.entries.push(lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
-            if lane.len == self.slots_per_page {
+            let lpn = self.shape.map_lpn(page);
+            let domain = self.shape.domain_of(lpn);
+            let Some(cache) = &mut self.tables.cache else { return };
+            let lane = &mut cache.lanes[domain as usize];
+            self.tables.entries.push(lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
+            if lane.len == self.shape.slots_per_page {
                 let mut lane = std::mem::replace(lane, super::Lane::EMPTY);
-                let id =
-                    self.form(now, &mut lane, self.slots_per_page, Activity::Map.program(), domain, machine);
+                let id = self.form(
+                    now,
+                    &mut lane,
+                    self.shape.slots_per_page,
+                    Activity::Map.program(),
+                    domain,
+                    machine,
+                );
                 machine.generate(now, id);
             }
         }
@@ -149,20 +145,7 @@ impl Ftl {
 
     /// An evicted map page has been programmed.
     pub(super) fn map_page_written(&mut self, lpn: Lpn) {
-        let page = lpn.0 - self.lpns;
-        self.cache.as_mut().expect("only a cached map is written back").written(page);
-    }
-
-    /// The state the cache has after random writes to the whole device: full
-    /// of random pages, all changed.
-    pub(super) fn warm_map_cache(&mut self, random: &mut flashkeel_engine::Stream) {
-        let Some(cache) = &mut self.cache else { return };
-        let mut pages: Vec<u32> = (0..cache.pages()).collect();
-        for at in 0..cache.capacity() as usize {
-            let other = at + random.below((pages.len() - at) as u64) as usize;
-            pages.swap(at, other);
-            cache.loaded(pages[at]);
-            cache.touch(pages[at], true);
-        }
+        let page = lpn.0 - self.shape.lpns;
+        self.tables.cache.as_mut().expect("only a cached map is written back").written(page);
     }
 }

@@ -3,8 +3,9 @@
 
 use flashkeel_engine::{Cause, Time};
 
+use super::scrub::Scrub;
 use super::{Ftl, Lane, Waiter};
-use crate::address::{BlockId, NONE, Ppn};
+use crate::address::{BlockId, NONE};
 use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, FlashOpId, Purpose, Task};
 
@@ -21,13 +22,14 @@ impl Ftl {
         machine: &mut Machine,
     ) -> FlashOpId {
         let task = purpose.activity().task();
-        machine.counters.padding_pages += u64::from(self.slots_per_page - count);
-        let entries = self.entries.take(lane, count);
-        let id = machine.dispatcher.operations.create(now, purpose, task, self.index, Cause::Controller);
+        machine.counters.padding_pages += u64::from(self.shape.slots_per_page - count);
+        let entries = self.tables.entries.take(lane, count);
+        let id =
+            machine.dispatcher.operations.create(now, purpose, task, self.shape.index, Cause::Controller);
         let operation = &mut machine.dispatcher.operations[id];
         operation.entries = entries;
         operation.target = domain;
-        operation.slots = self.slots_per_page as u16;
+        operation.slots = self.shape.slots_per_page as u16;
         id
     }
 
@@ -36,10 +38,7 @@ impl Ftl {
     pub fn place(&mut self, now: Time, id: FlashOpId, machine: &mut Machine) {
         let operation = &machine.dispatcher.operations[id];
         let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
-        let waiting = match writer {
-            Task::Host => !self.stalled_host[domain as usize].is_empty(),
-            _ => !self.stalled_map[domain as usize].is_empty(),
-        };
+        let waiting = !self.tasks.stalled.of(writer, domain).is_empty();
         let held = writer == Task::Host && self.gc_holds_host(now, domain, machine);
         if held || waiting || !self.try_place(now, id, machine) {
             self.stall(now, id, writer, domain, machine);
@@ -50,26 +49,21 @@ impl Ftl {
         machine.dispatcher.operations.set_outside(now, id, Cause::NoFreeBlock);
         if writer == Task::Host {
             machine.counters.free_block_stalls += 1;
-            self.stalled_host[domain as usize].push_back(id);
-        } else {
-            self.stalled_map[domain as usize].push_back(id);
         }
+        self.tasks.stalled.of(writer, domain).push_back(id);
         self.gc_start(now, domain, machine);
     }
 
     /// Offers stalled programs the blocks that have become free.
     pub(super) fn retry_stalled(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        while let Some(&id) = self.stalled_map[domain as usize].front() {
-            if !self.try_place(now, id, machine) {
-                break;
+        for writer in [Task::Map, Task::Host] {
+            while let Some(&id) = self.tasks.stalled.of(writer, domain).front() {
+                let held = writer == Task::Host && self.gc_holds_host(now, domain, machine);
+                if held || !self.try_place(now, id, machine) {
+                    break;
+                }
+                self.tasks.stalled.of(writer, domain).pop_front();
             }
-            self.stalled_map[domain as usize].pop_front();
-        }
-        while let Some(&id) = self.stalled_host[domain as usize].front() {
-            if self.gc_holds_host(now, domain, machine) || !self.try_place(now, id, machine) {
-                break;
-            }
-            self.stalled_host[domain as usize].pop_front();
         }
     }
 
@@ -77,37 +71,38 @@ impl Ftl {
     pub(super) fn try_place(&mut self, now: Time, id: FlashOpId, machine: &mut Machine) -> bool {
         let operation = &machine.dispatcher.operations[id];
         let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
-        let (stripes, dispatcher) = (self.stripes, &machine.dispatcher);
+        let (stripes, dispatcher) = (self.shape.stripes, &machine.dispatcher);
         let load = |group| dispatcher.load(stripes.member(group, 0));
         let chosen = self.choose_block(domain, writer);
         let keep = match writer {
             Task::Map => self.gc_claim(domain),
             // The block of its choice is open already, or there is none.
             _ if chosen.is_some() => u32::MAX,
-            _ => self.points.reserves().of(writer),
+            _ => self.tables.points.reserves().of(writer),
         };
-        let Some(place) = self.points.allocate(writer, domain, keep, &mut self.blocks, load) else {
+        let Some(place) = self.tables.points.allocate(writer, domain, keep, &mut self.tables.blocks, load)
+        else {
             return false;
         };
         let operation = &mut machine.dispatcher.operations[id];
-        let page = place.block.0 * self.pages_per_block + place.page;
-        self.aim(operation, page);
+        let page = self.shape.page_of(place.block, place.page);
+        self.tables.aim(operation, page);
         // The map entries will be wanted when the program is done. Those of the
         // host have just been changed.
         if writer != Task::Host {
-            self.prefetch_homes(machine.dispatcher.operations[id].entries);
+            self.tables.prefetch_homes(machine.dispatcher.operations[id].entries);
         }
         let task = machine.dispatcher.operations[id].task;
-        if writer == Task::Host && self.slc.is_some() {
-            let slc = self.slc_take(now, machine.dispatcher.operations[id].chip, machine);
-            machine.dispatcher.operations[id].slc = slc;
+        if writer == Task::Host {
+            let chip = machine.dispatcher.operations[id].chip;
+            machine.dispatcher.operations[id].slc = self.tasks.slc.take(now, chip, &self.shape, machine);
         }
         machine.enqueue(now, id);
-        if self.stripes.is_parity(place.page + 1) {
+        if self.shape.stripes.is_parity(place.page + 1) {
             self.write_parity(now, writer, task, page + 1, machine);
         }
         if writer == Task::Host {
-            self.gc.domains[domain as usize].fruitless = 0;
+            self.tasks.gc.domains[domain as usize].fruitless = 0;
         }
         if place.opened || chosen == Some(true) {
             self.gc_check(now, domain, machine);
@@ -118,27 +113,28 @@ impl Ftl {
     /// Programs the parity of the stripe whose last data page has just been
     /// queued: through the same request queue, so that it follows that page.
     fn write_parity(&mut self, now: Time, writer: Task, task: Task, page: u32, machine: &mut Machine) {
-        self.points.skip(writer, &mut self.blocks, BlockId(page / self.pages_per_block));
+        self.tables.points.skip(writer, &mut self.tables.blocks, self.shape.block_of_page(page));
         let operations = &mut machine.dispatcher.operations;
-        let id = operations.create(now, Activity::Parity.program(), task, self.index, Cause::Controller);
+        let id =
+            operations.create(now, Activity::Parity.program(), task, self.shape.index, Cause::Controller);
         let operation = &mut operations[id];
-        self.aim(operation, page);
-        operation.slots = self.slots_per_page as u16;
+        self.tables.aim(operation, page);
+        operation.slots = self.shape.slots_per_page as u16;
         operation.owner = writer as u32;
         machine.enqueue(now, id);
     }
 
     /// The parity of a stripe has been programmed.
     pub fn parity_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let block = BlockId(operation.target / self.pages_per_block);
+        let block = self.shape.block_of_page(operation.target);
         self.page_programmed(now, Task::ALL[operation.owner as usize], block, machine);
     }
 
     pub(super) fn page_programmed(&mut self, now: Time, writer: Task, block: BlockId, machine: &mut Machine) {
-        let chip = self.blocks.chip(block);
-        if self.blocks.end_program(block, self.points.is_exhausted(writer, chip, block)) {
-            self.gc_found(now, self.blocks.domain(block), machine);
-            self.scrub_check(now, block, machine);
+        let chip = self.tables.blocks.chip(block);
+        if self.tables.blocks.end_program(block, self.tables.points.is_exhausted(writer, chip, block)) {
+            self.gc_found(now, self.tables.blocks.domain(block), machine);
+            Scrub::check(self, now, block, machine);
         }
     }
 
@@ -146,44 +142,44 @@ impl Ftl {
     /// `finished` afterwards, for the front to tell its requests.
     pub fn program_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let writer = operation.purpose.activity().writer();
-        let block = BlockId(operation.target / self.pages_per_block);
-        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let block = self.shape.block_of_page(operation.target);
+        let mut ppn = self.shape.first_slot(operation.target);
         let mut next = operation.entries;
         self.finished.clear();
         while next != NONE {
             let id = next;
-            let (entry, following) = self.entries.release(id);
+            let (entry, following) = self.tables.entries.release(id);
             next = following;
             // Newer than any copy that garbage collection is making of it.
             let is_newest = match writer {
                 Task::Map => true,
                 // The parity covers it, whatever is in the buffer meanwhile.
-                Task::Host if self.static_stripes.is_some() => true,
-                Task::Host => self.is_newest_copy(&entry),
-                _ => self.is_current(entry.lpn, entry.from),
+                Task::Host if self.shape.static_stripes.is_some() => true,
+                Task::Host => self.tables.is_newest_copy(&entry),
+                _ => self.tables.is_current(entry.lpn, entry.from),
             };
             if is_newest {
-                self.install(entry.lpn, entry.from, ppn);
+                self.tables.install(entry.lpn, entry.from, ppn);
             }
             match writer {
                 Task::Host => {
-                    self.data_programmed(id, &entry, ppn);
+                    self.tables.data_programmed(id, &entry, ppn);
                     self.finished.push(entry);
                     self.change_map(now, entry.lpn, None, Task::Map, machine);
                 }
                 Task::Map => {
-                    self.note_programmed(&entry, ppn);
+                    self.tables.note_programmed(&entry, ppn);
                     self.map_page_written(entry.lpn);
                 }
                 _ => {
-                    let mover = self.relocation.jobs[entry.owner as usize].mover;
-                    self.relocation[mover].moving -= 1;
+                    let mover = self.tasks.relocation.jobs[entry.owner as usize].mover;
+                    self.tasks.relocation[mover].moving -= 1;
                     machine.counters.moved_pages += u64::from(is_newest);
                     if is_newest {
-                        self.data_copied(entry.from, ppn);
+                        self.tables.data_copied(entry.from, ppn);
                     }
                     let waiter = Waiter::Job(entry.owner);
-                    let is_data = entry.lpn.0 < self.lpns;
+                    let is_data = entry.lpn.0 < self.shape.lpns;
                     if !is_newest
                         || !is_data
                         || self.change_map(now, entry.lpn, Some(waiter), writer, machine)
@@ -205,11 +201,13 @@ impl Ftl {
     /// A flash read is done; an erase may have waited for it.
     #[inline]
     pub fn read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let block = BlockId(operation.target / self.pages_per_block);
-        let part = self.stripes.member_of(operation.target - block.0 * self.pages_per_block);
-        if self.blocks.end_read(block, part) && self.blocks.state(block) == super::BlockState::Victim {
+        let block = self.shape.block_of_page(operation.target);
+        let part = self.shape.stripes.member_of(operation.target - block.0 * self.shape.pages_per_block);
+        if self.tables.blocks.end_read(block, part)
+            && self.tables.blocks.state(block) == super::BlockState::Victim
+        {
             self.readers_gone(now, block, machine);
         }
-        self.scrub_check(now, block, machine);
+        Scrub::check(self, now, block, machine);
     }
 }

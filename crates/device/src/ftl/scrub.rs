@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::background::{Background, Gauge};
-use super::{BlockState, Ftl, PartitionLayout};
+use super::{BlockState, Ftl, PartitionLayout, Tables};
 use crate::address::BlockId;
 use crate::machine::Machine;
 use crate::sched::{Activity, Task};
@@ -104,22 +104,22 @@ pub(in crate::ftl) struct Scrub {
     active: bool,
 }
 
-impl Scrub {
-    /// At rest.
-    pub fn new(layout: &PartitionLayout) -> Self {
-        let ScrubLayout { start_above, stop_below, jobs, .. } = layout.scrub;
-        Scrub { start_above, stop_below, max_jobs: jobs, active: false }
-    }
-}
-
 impl Background for Scrub {
     const ACTIVITY: Activity = Activity::Scrub;
     const EMPTIES_BLOCKS: bool = true;
-    const GAUGES: &'static [Gauge] =
-        &[Gauge { name: "scrub_blocks_due", read: Ftl::scrub_blocks_due, is_largest: false }];
+    const GAUGES: &'static [Gauge] = &[Gauge {
+        name: "scrub_blocks_due",
+        read: |ftl| ftl.tasks.scrub.blocks_due(&ftl.tables),
+        is_largest: false,
+    }];
+
+    fn new(layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
+        let ScrubLayout { start_above, stop_below, jobs, .. } = layout.scrub;
+        Scrub { start_above, stop_below, max_jobs: jobs, active: false }
+    }
 
     fn error(ftl: &Ftl) -> u32 {
-        ftl.scrub_excess()
+        ftl.tasks.scrub.excess(&ftl.tables)
     }
 
     fn pages_in_flight(layout: &PartitionLayout) -> u32 {
@@ -129,20 +129,21 @@ impl Background for Scrub {
     #[inline]
     fn wants_victim(ftl: &Ftl) -> bool {
         let scrub = &ftl.tasks.scrub;
-        scrub.active && ftl.relocation[Task::Scrub].jobs() < scrub.max_jobs
+        scrub.active && ftl.tasks.relocation[Task::Scrub].jobs() < scrub.max_jobs
     }
 
     /// Chooses the most read blocks while there is room to move their pages.
     fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         while Self::wants_victim(ftl) {
-            let most_read = ftl.blocks.most_read();
+            let most_read = ftl.tables.blocks.most_read();
             let stop_below = ftl.tasks.scrub.stop_below;
-            let Some(block) = most_read.filter(|&block| ftl.blocks.read_count(block) >= stop_below) else {
+            let Some(block) = most_read.filter(|&block| ftl.tables.blocks.read_count(block) >= stop_below)
+            else {
                 ftl.tasks.scrub.active = false;
                 return;
             };
-            let domain = ftl.blocks.domain(block);
-            if !ftl.has_spare_block(domain) {
+            let domain = ftl.tables.blocks.domain(block);
+            if !ftl.tables.has_spare_block(domain) {
                 // Tried again when a block has become free.
                 return;
             }
@@ -151,39 +152,33 @@ impl Background for Scrub {
     }
 }
 
-impl Ftl {
-    /// A block's read count, or state, has changed: scrubbing may be due.
-    #[inline]
-    pub(super) fn scrub_check(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
-        if self.blocks.read_count(block) > self.tasks.scrub.start_above {
-            self.scrub_start(now, block, machine);
-        }
-    }
-
-    #[cold]
-    fn scrub_start(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
-        // Others cannot be emptied now, or are being.
-        if !self.tasks.scrub.active && self.blocks.state(block) == BlockState::Full {
-            self.tasks.scrub.active = true;
-            self.wake(now, Task::Scrub, machine);
-        }
-    }
-
+impl Scrub {
     /// Reads by which the most read block is above the start threshold
     /// (AutoSSD, §3.3), or 0 at rest.
-    fn scrub_excess(&self) -> u32 {
-        if !self.tasks.scrub.active {
-            return 0;
-        }
-        self.blocks.max_read_count().saturating_sub(self.tasks.scrub.start_above)
+    fn excess(&self, tables: &Tables) -> u32 {
+        if self.active { tables.blocks.max_read_count().saturating_sub(self.start_above) } else { 0 }
     }
 
     /// Blocks, counted chip by chip, that scrubbing has to rewrite before it
     /// stops.
-    fn scrub_blocks_due(&self) -> u32 {
-        if !self.tasks.scrub.active {
-            return 0;
+    fn blocks_due(&self, tables: &Tables) -> u32 {
+        if self.active { tables.blocks.read_at_least(self.stop_below) } else { 0 }
+    }
+
+    /// A block's read count, or state, has changed: scrubbing may be due.
+    #[inline]
+    pub fn check(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
+        if ftl.tables.blocks.read_count(block) > ftl.tasks.scrub.start_above {
+            Scrub::start(ftl, now, block, machine);
         }
-        self.blocks.read_at_least(self.tasks.scrub.stop_below)
+    }
+
+    #[cold]
+    fn start(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
+        // Others cannot be emptied now, or are being.
+        if !ftl.tasks.scrub.active && ftl.tables.blocks.state(block) == BlockState::Full {
+            ftl.tasks.scrub.active = true;
+            ftl.wake(now, Task::Scrub, machine);
+        }
     }
 }

@@ -8,8 +8,8 @@
 use flashkeel_engine::{Cause, Time};
 
 use super::redundancy::update::Way;
-use super::{Entry, Ftl, Lane};
-use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use super::{Entry, Ftl, Lane, UpdateConfig};
+use crate::address::{Home, Lpn, NONE};
 use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, FlashOpId, Task};
 
@@ -28,8 +28,9 @@ struct Update {
 }
 
 /// The updates of one partition.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Updates {
+#[derive(Clone, Debug)]
+pub(in crate::ftl) struct Updates {
+    policy: UpdateConfig,
     list: Vec<Update>,
     free: Vec<u32>,
     /// Flash pages to read for either way to compute the parity.
@@ -38,6 +39,12 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
+    /// None under way.
+    pub fn new(policy: &UpdateConfig) -> Self {
+        let policy = policy.clone();
+        Updates { policy, list: Vec::new(), free: Vec::new(), modify: Vec::new(), reconstruct: Vec::new() }
+    }
+
     fn begin(&mut self, stripe: u32) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.list.push(Update { stripe, written: 0, reads: 0, programs: 0, formed: Vec::new() });
@@ -60,13 +67,13 @@ impl Updates {
 impl Ftl {
     /// Begins an update of a stripe; its programs follow.
     pub fn begin_update(&mut self, stripe: u32) -> u32 {
-        self.updates.begin(stripe)
+        self.tasks.updates.begin(stripe)
     }
 
     /// Adds a formed program of data to an update.
     pub fn add_to_update(&mut self, update: u32, id: FlashOpId, machine: &mut Machine) {
         machine.dispatcher.operations[id].update = update;
-        let update = &mut self.updates.list[update as usize];
+        let update = &mut self.tasks.updates.list[update as usize];
         update.programs += 1;
         update.formed.push(id);
     }
@@ -75,7 +82,7 @@ impl Ftl {
     /// a bit for each page of the host in the stripe that they contain, lowest
     /// first.
     pub fn start_update(&mut self, now: Time, index: u32, written: u128, machine: &mut Machine) {
-        let update = &mut self.updates.list[index as usize];
+        let update = &mut self.tasks.updates.list[index as usize];
         update.written = written;
         let stripe = update.stripe;
         self.form_parity(now, index, stripe, written, machine);
@@ -83,56 +90,66 @@ impl Ftl {
             (false, false) => {
                 let way = |pages: &[u32]| Way {
                     reads: pages.len() as u32,
-                    is_blocked: pages.iter().any(|&page| machine.dispatcher.collects(self.chip_of(page))),
+                    is_blocked: pages
+                        .iter()
+                        .any(|&page| machine.dispatcher.collects(self.tables.chip_of(page))),
                 };
-                let (modify, reconstruct) = (way(&self.updates.modify), way(&self.updates.reconstruct));
-                self.parity_update.policy().modifies(modify, reconstruct)
+                let (modify, reconstruct) =
+                    (way(&self.tasks.updates.modify), way(&self.tasks.updates.reconstruct));
+                self.tasks.updates.policy.policy().modifies(modify, reconstruct)
             }
             (true, false) => false,
             (false, true) => true,
             (true, true) => {
                 // Some slots can be had the one way, some the other.
-                let rest = std::mem::take(&mut self.updates.reconstruct);
-                let more = rest.iter().filter(|page| !self.updates.modify.contains(page)).copied();
+                let rest = std::mem::take(&mut self.tasks.updates.reconstruct);
+                let more = rest.iter().filter(|page| !self.tasks.updates.modify.contains(page)).copied();
                 let more: Vec<u32> = more.collect();
-                self.updates.modify.extend(more);
-                self.updates.reconstruct = rest;
+                self.tasks.updates.modify.extend(more);
+                self.tasks.updates.reconstruct = rest;
                 true
             }
         };
-        let pages = if modifies { &mut self.updates.modify } else { &mut self.updates.reconstruct };
+        let pages =
+            if modifies { &mut self.tasks.updates.modify } else { &mut self.tasks.updates.reconstruct };
         let pages = std::mem::take(pages);
-        self.updates.list[index as usize].reads = pages.len() as u32;
+        self.tasks.updates.list[index as usize].reads = pages.len() as u32;
         for &page in &pages {
-            self.begin_read(page);
+            self.tables.begin_read(page);
             let operations = &mut machine.dispatcher.operations;
-            let id =
-                operations.create(now, Activity::Parity.read(), Task::Host, self.index, Cause::Controller);
+            let id = operations.create(
+                now,
+                Activity::Parity.read(),
+                Task::Host,
+                self.shape.index,
+                Cause::Controller,
+            );
             let operation = &mut operations[id];
-            self.aim(operation, page);
-            operation.slots = self.slots_per_page as u16;
+            self.tables.aim(operation, page);
+            operation.slots = self.shape.slots_per_page as u16;
             operation.update = index;
             machine.generate(now, id);
         }
         if pages.is_empty() {
             self.program_update(now, index, machine);
         } else {
-            for &id in &self.updates.list[index as usize].formed {
+            for &id in &self.tasks.updates.list[index as usize].formed {
                 machine.dispatcher.operations.set_outside(now, id, Cause::BehindParity);
             }
         }
-        *(if modifies { &mut self.updates.modify } else { &mut self.updates.reconstruct }) = pages;
+        *(if modifies { &mut self.tasks.updates.modify } else { &mut self.tasks.updates.reconstruct }) =
+            pages;
     }
 
     /// Forms the program of the parity pages that cover what is written.
     fn form_parity(&mut self, now: Time, index: u32, stripe: u32, written: u128, machine: &mut Machine) {
-        let stripes = self.static_stripes.expect("only stripes are updated");
-        let mut slots = self.slots_of(written);
+        let stripes = self.shape.static_stripes.expect("only stripes are updated");
+        let mut slots = slots_of(written, self.shape.slots_per_page);
         let mut lane = Lane::EMPTY;
         let count = slots.count_ones();
         while slots != 0 {
             let lpn = stripes.parity(stripe, slots.trailing_zeros());
-            self.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
+            self.tables.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
             slots &= slots - 1;
         }
         let domain = stripes.chip_of(stripes.parity(stripe, 0));
@@ -140,33 +157,25 @@ impl Ftl {
         self.add_to_update(index, id, machine);
     }
 
-    /// The slots of a flash page in which there is a page of `written`.
-    fn slots_of(&self, mut written: u128) -> u64 {
-        let mut slots = 0;
-        while written != 0 {
-            slots |= 1 << (written.trailing_zeros() % self.slots_per_page);
-            written &= written - 1;
-        }
-        slots
-    }
-
     /// Finds the flash pages to read for either way to compute the parity, and
     /// whether the one or the other needs a page that is lost.
     fn find_reads(&mut self, stripe: u32, written: u128) -> (bool, bool) {
-        let stripes = self.static_stripes.expect("only stripes are updated");
-        let (mut modify, mut reconstruct) =
-            (std::mem::take(&mut self.updates.modify), std::mem::take(&mut self.updates.reconstruct));
+        let stripes = self.shape.static_stripes.expect("only stripes are updated");
+        let (mut modify, mut reconstruct) = (
+            std::mem::take(&mut self.tasks.updates.modify),
+            std::mem::take(&mut self.tasks.updates.reconstruct),
+        );
         modify.clear();
         reconstruct.clear();
-        let slots = self.slots_of(written);
+        let slots = slots_of(written, self.shape.slots_per_page);
         let add = |pages: &mut Vec<u32>, lpn: Lpn| {
-            let Some(ppn) = self.flash_copy(lpn) else { return false };
+            let Some(ppn) = self.tables.flash_copy(lpn) else { return false };
             // Garbage once the update has been programmed, or read for it.
-            self.map.prefetch_valid(ppn);
-            let page = ppn.0 / self.slots_per_page;
-            let is_lost = self.is_lost(ppn);
+            self.tables.map.prefetch_valid(ppn);
+            let page = ppn.0 / self.shape.slots_per_page;
+            let is_lost = self.tables.is_lost(ppn);
             // Only several pages of the host can share a flash page.
-            if !is_lost && (self.slots_per_page == 1 || !pages.contains(&page)) {
+            if !is_lost && (self.shape.slots_per_page == 1 || !pages.contains(&page)) {
                 pages.push(page);
             }
             is_lost
@@ -180,29 +189,30 @@ impl Ftl {
                 lost.1 |= add(&mut reconstruct, lpn);
             }
         }
-        for slot in (0..self.slots_per_page).filter(|slot| slots >> slot & 1 == 1) {
+        for slot in (0..self.shape.slots_per_page).filter(|slot| slots >> slot & 1 == 1) {
             lost.0 |= add(&mut modify, stripes.parity(stripe, slot));
         }
-        (self.updates.modify, self.updates.reconstruct) = (modify, reconstruct);
+        (self.tasks.updates.modify, self.tasks.updates.reconstruct) = (modify, reconstruct);
         lost
     }
 
     /// What the parity is computed from is at hand: the programs go on.
     fn program_update(&mut self, now: Time, index: u32, machine: &mut Machine) {
-        let Update { stripe, formed, .. } = &mut self.updates.list[index as usize];
+        let Update { stripe, formed, .. } = &mut self.tasks.updates.list[index as usize];
         let (stripe, formed) = (*stripe, std::mem::take(formed));
-        self.compute_parity(stripe, &formed, machine);
+        let operations = &machine.dispatcher.operations;
+        self.tables.compute_parity(stripe, formed.iter().map(|&id| operations[id].entries));
         for &id in &formed {
             machine.dispatcher.operations.set_outside(now, id, Cause::Controller);
             machine.generate(now, id);
         }
-        self.updates.list[index as usize].formed = formed;
+        self.tasks.updates.list[index as usize].formed = formed;
     }
 
     /// A read for the parity of a stripe is done.
     pub fn parity_read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         self.read_done(now, operation, machine);
-        let update = &mut self.updates.list[operation.update as usize];
+        let update = &mut self.tasks.updates.list[operation.update as usize];
         update.reads -= 1;
         if update.reads == 0 {
             self.program_update(now, operation.update, machine);
@@ -211,14 +221,14 @@ impl Ftl {
 
     /// The parity of a logical stripe has been programmed.
     pub fn static_parity_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let block = BlockId(operation.target / self.pages_per_block);
-        let mut ppn = Ppn(operation.target * self.slots_per_page);
+        let block = self.shape.block_of_page(operation.target);
+        let mut ppn = self.shape.first_slot(operation.target);
         let mut next = operation.entries;
         while next != NONE {
-            let (entry, following) = self.entries.release(next);
-            self.data_programmed(next, &entry, ppn);
+            let (entry, following) = self.tables.entries.release(next);
+            self.tables.data_programmed(next, &entry, ppn);
             // Updates of a stripe follow each other: this is the newest parity.
-            self.install(entry.lpn, entry.from, ppn);
+            self.tables.install(entry.lpn, entry.from, ppn);
             ppn.0 += 1;
             next = following;
         }
@@ -228,14 +238,24 @@ impl Ftl {
     /// A program of an update, data or parity, is done; the stripe, if it was
     /// the last.
     pub fn update_programmed(&mut self, operation: &FlashOp) -> Option<u32> {
-        let update = &mut self.updates.list[operation.update as usize];
+        let update = &mut self.tasks.updates.list[operation.update as usize];
         update.programs -= 1;
         if update.programs > 0 {
             return None;
         }
         let stripe = update.stripe;
-        self.updates.free.push(operation.update);
-        self.parity_settled(stripe);
+        self.tasks.updates.free.push(operation.update);
+        self.tables.parity_settled(stripe);
         Some(stripe)
     }
+}
+
+/// The slots of a flash page in which there is a page of `written`.
+fn slots_of(mut written: u128, slots_per_page: u32) -> u64 {
+    let mut slots = 0;
+    while written != 0 {
+        slots |= 1 << (written.trailing_zeros() % slots_per_page);
+        written &= written - 1;
+    }
+    slots
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::background::{Background, Gauge};
-use super::{Ftl, PartitionLayout};
+use super::{Ftl, PartitionLayout, Tables};
 use crate::address::BlockId;
 use crate::machine::Machine;
 use crate::sched::{Activity, Task};
@@ -80,24 +80,26 @@ pub(in crate::ftl) struct WearLevelling {
     domains: Vec<Domain>,
 }
 
-impl WearLevelling {
-    /// At rest.
-    pub fn new(layout: &PartitionLayout) -> Self {
+impl Background for WearLevelling {
+    const ACTIVITY: Activity = Activity::WearLevelling;
+    const EMPTIES_BLOCKS: bool = true;
+    const GAUGES: &'static [Gauge] = &[Gauge {
+        name: "erase_count_spread",
+        read: |ftl| {
+            (0..ftl.shape.domains).map(|domain| ftl.tables.blocks.erase_spread(domain)).max().unwrap_or(0)
+        },
+        is_largest: true,
+    }];
+
+    fn new(layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
         WearLevelling {
             threshold: layout.wear_levelling.threshold,
             domains: vec![Domain::default(); layout.domains as usize],
         }
     }
-}
-
-impl Background for WearLevelling {
-    const ACTIVITY: Activity = Activity::WearLevelling;
-    const EMPTIES_BLOCKS: bool = true;
-    const GAUGES: &'static [Gauge] =
-        &[Gauge { name: "erase_count_spread", read: Ftl::erase_count_spread, is_largest: true }];
 
     fn error(ftl: &Ftl) -> u32 {
-        ftl.wear_levelling_excess()
+        ftl.tasks.wear_levelling.excess(&ftl.tables)
     }
 
     fn pages_in_flight(layout: &PartitionLayout) -> u32 {
@@ -107,99 +109,88 @@ impl Background for WearLevelling {
     #[inline]
     fn wants_victim(ftl: &Ftl) -> bool {
         ftl.tasks.wear_levelling.domains.iter().any(|domain| domain.due)
-            && ftl.relocation[Task::WearLevelling].jobs() == 0
+            && ftl.tasks.relocation[Task::WearLevelling].jobs() == 0
     }
 
     fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
-        for domain in 0..ftl.domains {
-            if ftl.relocation[Task::WearLevelling].jobs() > 0 {
+        for domain in 0..ftl.shape.domains {
+            if ftl.tasks.relocation[Task::WearLevelling].jobs() > 0 {
                 return;
             }
-            if let Some(block) = ftl.wear_levelling_next(domain) {
+            if let Some(block) = ftl.tasks.wear_levelling.next(&ftl.tables, domain) {
                 ftl.start_job(now, Task::WearLevelling, domain, block, machine);
             }
         }
     }
 
     fn next_untimed(ftl: &mut Ftl, domain: u32) -> Option<BlockId> {
-        ftl.wear_levelling_next(domain)
+        ftl.tasks.wear_levelling.next(&ftl.tables, domain)
     }
 
     fn choose_block(ftl: &mut Ftl, domain: u32) -> Option<bool> {
-        Some(ftl.open_worn_block(domain))
+        Some(open_worn_block(&mut ftl.tables, domain))
     }
 
     #[inline]
     fn erased(ftl: &mut Ftl, domain: u32, block: BlockId) {
-        ftl.wear_levelling_check(domain, block);
+        ftl.tasks.wear_levelling.check(&ftl.tables, domain, block);
     }
 }
 
-impl Ftl {
+impl WearLevelling {
     /// `block` of `domain` has been erased: it may be worn too much for what
     /// the host writes.
     #[inline]
-    fn wear_levelling_check(&mut self, domain: u32, block: BlockId) {
-        let erases = self.blocks.erase_count(block);
-        let state = &mut self.tasks.wear_levelling.domains[domain as usize];
-        if erases.saturating_sub(state.least_erased) <= self.tasks.wear_levelling.threshold {
+    fn check(&mut self, tables: &Tables, domain: u32, block: BlockId) {
+        let erases = tables.blocks.erase_count(block);
+        let state = &mut self.domains[domain as usize];
+        if erases.saturating_sub(state.least_erased) <= self.threshold {
             return;
         }
-        state.least_erased = self.blocks.erase_range(domain).0;
-        if !state.due && self.worn_pair(domain).is_some() {
-            self.tasks.wear_levelling.domains[domain as usize].due = true;
+        state.least_erased = tables.blocks.erase_range(domain).0;
+        if !state.due && self.worn_pair(tables, domain).is_some() {
+            self.domains[domain as usize].due = true;
         }
     }
 
     /// The least worn full block of `domain` with cold data, where the most worn
     /// free one is ahead of it by more than the threshold. Data that are soon
     /// written again would wear that one all the more.
-    fn worn_pair(&self, domain: u32) -> Option<BlockId> {
-        let (coldest, most_worn) =
-            (self.blocks.least_worn_cold(domain)?, self.blocks.most_worn_free(domain)?);
-        let erases = |block| self.blocks.erase_count(block);
-        let ahead = erases(most_worn).saturating_sub(erases(coldest));
-        (ahead > self.tasks.wear_levelling.threshold).then_some(coldest)
+    fn worn_pair(&self, tables: &Tables, domain: u32) -> Option<BlockId> {
+        let blocks = &tables.blocks;
+        let (coldest, most_worn) = (blocks.least_worn_cold(domain)?, blocks.most_worn_free(domain)?);
+        let ahead = blocks.erase_count(most_worn).saturating_sub(blocks.erase_count(coldest));
+        (ahead > self.threshold).then_some(coldest)
     }
 
-    /// Erases by which the most worn block is ahead of the least worn one of
-    /// the same domain.
-    fn erase_count_spread(&self) -> u32 {
-        (0..self.domains).map(|domain| self.spread_in(domain)).max().unwrap_or(0)
-    }
-
-    fn spread_in(&self, domain: u32) -> u32 {
-        let (least, most) = self.blocks.erase_range(domain);
-        most - least
-    }
-
-    /// Erases by which that is above the threshold, in the worst domain at work.
-    fn wear_levelling_excess(&self) -> u32 {
-        let due = (0..self.domains).filter(|&domain| self.tasks.wear_levelling.domains[domain as usize].due);
-        let spread = due.map(|domain| self.spread_in(domain)).max().unwrap_or(0);
-        spread.saturating_sub(self.tasks.wear_levelling.threshold)
+    /// Erases by which the spread is above the threshold, in the worst domain at
+    /// work.
+    fn excess(&self, tables: &Tables) -> u32 {
+        let due = (0..).zip(&self.domains).filter(|(_, domain)| domain.due);
+        let spread = due.map(|(domain, _)| tables.blocks.erase_spread(domain)).max().unwrap_or(0);
+        spread.saturating_sub(self.threshold)
     }
 
     /// The full block of `domain` that is to change places now, if any.
-    fn wear_levelling_next(&mut self, domain: u32) -> Option<BlockId> {
-        if !self.tasks.wear_levelling.domains[domain as usize].due || !self.has_spare_block(domain) {
+    fn next(&mut self, tables: &Tables, domain: u32) -> Option<BlockId> {
+        if !self.domains[domain as usize].due || !tables.has_spare_block(domain) {
             return None;
         }
-        let block = self.worn_pair(domain);
-        self.tasks.wear_levelling.domains[domain as usize].due = block.is_some();
+        let block = self.worn_pair(tables, domain);
+        self.domains[domain as usize].due = block.is_some();
         block
     }
+}
 
-    /// Opens the most worn free block of `domain` for the data that wear
-    /// levelling moves, if there is none open; whether it did.
-    fn open_worn_block(&mut self, domain: u32) -> bool {
-        let writer = Task::WearLevelling;
-        if self.points.room(writer, domain) > 0 || !self.has_spare_block(domain) {
-            return false;
-        }
-        let Some(block) = self.blocks.most_worn_free(domain) else { return false };
-        self.blocks.take(block);
-        self.points.reopen(writer, self.blocks.chip(block), block, 0);
-        true
+/// Opens the most worn free block of `domain` for the data that wear levelling
+/// moves, if there is none open; whether it did.
+fn open_worn_block(tables: &mut Tables, domain: u32) -> bool {
+    let writer = Task::WearLevelling;
+    if tables.points.room(writer, domain) > 0 || !tables.has_spare_block(domain) {
+        return false;
     }
+    let Some(block) = tables.blocks.most_worn_free(domain) else { return false };
+    tables.blocks.take(block);
+    tables.points.reopen(writer, tables.blocks.chip(block), block, 0);
+    true
 }

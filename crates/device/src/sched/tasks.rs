@@ -71,7 +71,7 @@ macro_rules! tasks {
                         /// Largest share of garbage collection.
                         max gc_max = 0.8,
                     }
-                    work { Gc }
+                    work { Gc in gc }
                 }
                 /// Read scrubbing, and the map pages it needs.
                 Scrub = "scrub" {
@@ -152,7 +152,7 @@ macro_rules! tasks {
                         9 Read "restore_read" behind Reconstruction,
                         10 Program "restore_program" behind Reconstruction,
                     }
-                    work { Restoring in faults }
+                    work { Restoring in restoring }
                 }
                 /// Reading what the parity of a stripe is computed from, and
                 /// programming it; whoever writes a stripe programs its parity.

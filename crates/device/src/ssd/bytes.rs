@@ -47,7 +47,7 @@ impl Ssd {
     pub fn keep_data(&mut self) {
         self.bytes = Some(Bytes::default());
         for partition in &mut self.partitions {
-            partition.ftl.keep_data();
+            partition.ftl.tables.keep_data();
         }
     }
 
@@ -81,7 +81,7 @@ impl Ssd {
         let payload = request.payload.skip(at * PAGE_SECTORS);
         let given = self.bytes.as_ref().and_then(|bytes| bytes.arena.read(payload, PAGE_SECTORS));
         let page: Page = given.map_or([0; PAGE_BYTES], |page| page.try_into().expect("a page of bytes"));
-        self.partitions[part].ftl.hold(entry, &page);
+        self.partitions[part].ftl.tables.hold(entry, &page);
     }
 
     /// Serves the next page of a read from memory, or as one that was never
@@ -91,7 +91,7 @@ impl Ssd {
         if self.bytes.is_some() {
             let request = &self.requests[index];
             let at = (request.next - request.first) as u32;
-            let page = self.partitions[part].ftl.content(lpn);
+            let page = self.partitions[part].ftl.tables.content(lpn);
             self.fill(index, at, page);
         }
     }
@@ -126,7 +126,7 @@ impl Ssd {
     fn flash_read(&self, index: u32, part: usize, pages: Range<u32>, is_rebuilt: bool) -> FlashRead {
         let request = &self.requests[index];
         let at = (request.next - request.first) as u32 - pages.len() as u32;
-        let map = &self.partitions[part].ftl.map;
+        let map = &self.partitions[part].ftl.tables.map;
         let place = |lpn| map.flash_home(lpn).expect("a page that is read lies in flash");
         FlashRead { at, pages: pages.map(|lpn| (Lpn(lpn), place(Lpn(lpn)))).collect(), is_rebuilt }
     }
@@ -143,7 +143,7 @@ impl Ssd {
     #[cold]
     fn serve(&mut self, index: u32, part: usize, read: FlashRead) {
         for (at, (lpn, ppn)) in (read.at..).zip(read.pages) {
-            let page = self.partitions[part].ftl.read_page(lpn, ppn, read.is_rebuilt);
+            let page = self.partitions[part].ftl.tables.read_page(lpn, ppn, read.is_rebuilt);
             self.fill(index, at, page);
         }
     }

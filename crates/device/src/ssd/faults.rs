@@ -84,7 +84,7 @@ impl Ssd {
 
     /// Pages of 4 KiB whose copy in flash is lost and not restored yet.
     pub fn lost_pages(&self) -> u64 {
-        self.partitions.iter().map(|partition| partition.ftl.lost_pages()).sum()
+        self.partitions.iter().map(|partition| partition.ftl.tables.lost_pages()).sum()
     }
 
     /// How a request ends that has been served: a read may have asked for pages
@@ -94,7 +94,7 @@ impl Ssd {
         let request = &self.requests[index];
         let is_gone = |lpn: &u64| {
             let (part, local) = self.layout.locate(*lpn);
-            self.partitions[part].ftl.is_gone(local)
+            self.partitions[part].ftl.tables.is_gone(local)
         };
         if request.operation != Operation::Read || !(request.first..request.end).any(|lpn| is_gone(&lpn)) {
             return Status::Ok;

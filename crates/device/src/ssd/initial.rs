@@ -71,7 +71,7 @@ impl Ssd {
     /// What writing returns.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         assert!(self.is_at_rest(), "only a device at rest is saved");
-        self.partitions.iter().try_for_each(|partition| partition.ftl.save(out))
+        self.partitions.iter().try_for_each(|partition| partition.ftl.tables.save(out))
     }
 
     /// Restores into a fresh device what [`save`](Self::save) wrote for the

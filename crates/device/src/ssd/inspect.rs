@@ -6,7 +6,7 @@ use super::{Partition, Ssd};
 use crate::address::{BlockId, LOGICAL_PAGE_BYTES};
 use crate::counters::{Counters, Report};
 use crate::flash::Endurance;
-use crate::ftl::{Ftl, Gauge};
+use crate::ftl::{Ftl, Gauge, Tables};
 use crate::layout::Layout;
 use crate::machine::Machine;
 use crate::sched::{Interval, Task};
@@ -60,7 +60,7 @@ impl Ssd {
     pub fn gauges(&self, values: &mut Vec<u64>) {
         values.clear();
         let sum = |each: fn(&Partition) -> u64| self.partitions.iter().map(each).sum::<u64>();
-        values.push(sum(|partition| u64::from(partition.ftl.free_blocks())));
+        values.push(sum(|partition| u64::from(partition.ftl.tables.free_blocks())));
         let signals = self.signals();
         let is_active = |task| u64::from(signals.is_active(task));
         values.push(is_active(Task::Gc));
@@ -68,7 +68,7 @@ impl Ssd {
             u64::from(partition.buffer.occupancy.pending + partition.buffer.occupancy.flushing)
         }));
         values.push(self.requests.len() as u64);
-        let counts = self.partitions.iter().map(|partition| partition.ftl.blocks.max_read_count());
+        let counts = self.partitions.iter().map(|partition| partition.ftl.tables.blocks.max_read_count());
         values.push(u64::from(counts.max().unwrap_or(0)));
         for task in gauged_tasks() {
             values.push(is_active(task));
@@ -85,14 +85,15 @@ impl Ssd {
     /// Erases of each block, partition by partition.
     pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
         self.partitions.iter().flat_map(|partition| {
-            (0..partition.ftl.blocks.len()).map(|block| partition.ftl.blocks.erase_count(BlockId(block)))
+            (0..partition.ftl.tables.blocks.len())
+                .map(|block| partition.ftl.tables.blocks.erase_count(BlockId(block)))
         })
     }
 
     /// Effective wear of each block in rated cycles, partition by partition;
     /// empty where the device does not account for wear.
     pub fn worn(&self) -> impl Iterator<Item = f64> + '_ {
-        let wear = self.partitions.iter().filter_map(|partition| partition.ftl.wear.as_ref());
+        let wear = self.partitions.iter().filter_map(|partition| partition.ftl.tables.wear.as_ref());
         wear.flat_map(|wear| wear.worn().iter().copied())
     }
 
@@ -105,9 +106,10 @@ impl Ssd {
     /// Mean room in open blocks and free blocks at this moment, in 4 KiB
     /// pages: (free, open). For comparison with closed forms.
     pub fn unwritten_pages(&self) -> (u64, u64) {
-        let sum =
-            |pages: fn(&Ftl) -> u64| self.partitions.iter().map(|partition| pages(&partition.ftl)).sum();
-        let (free, open) = (sum(Ftl::free_slots), sum(Ftl::open_slots));
+        let sum = |pages: fn(&Tables) -> u64| {
+            self.partitions.iter().map(|partition| pages(&partition.ftl.tables)).sum()
+        };
+        let (free, open) = (sum(Tables::free_slots), sum(Tables::open_slots));
         (free, open)
     }
 
@@ -117,14 +119,14 @@ impl Ssd {
     /// If one is broken.
     pub fn check(&self) {
         for partition in &self.partitions {
-            partition.ftl.check();
+            partition.ftl.tables.check();
         }
     }
 
     /// Bytes of memory held per mapped 4 KiB page in the tables that grow with
     /// capacity.
     pub fn bytes_per_page(&self) -> f64 {
-        let bytes: usize = self.partitions.iter().map(|partition| partition.ftl.table_bytes()).sum();
+        let bytes: usize = self.partitions.iter().map(|partition| partition.ftl.tables.table_bytes()).sum();
         bytes as f64 / self.layout.lpns as f64
     }
 }
@@ -144,7 +146,7 @@ pub(super) fn endurance(layout: &Layout, machine: &Machine, partitions: &[Partit
         write_amplification: written.unwrap_or(1.0).max(1.0),
         ..Endurance::default()
     };
-    for wear in partitions.iter().filter_map(|partition| partition.ftl.wear.as_ref()) {
+    for wear in partitions.iter().filter_map(|partition| partition.ftl.tables.wear.as_ref()) {
         wear.add_to(&mut endurance, partitions.len());
     }
     endurance

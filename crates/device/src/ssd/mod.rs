@@ -180,7 +180,7 @@ impl Ssd {
     fn begins_in_flash(&self, index: u32) -> bool {
         let (part, local) = self.layout.locate(self.requests[index].first);
         let Partition { ftl, buffer } = &self.partitions[part];
-        buffer.triggers.read || ftl.map.flash_home(local).is_some()
+        buffer.triggers.read || ftl.tables.map.flash_home(local).is_some()
     }
 
     /// Goes on with a request whose delay or map load is over.
@@ -413,13 +413,13 @@ impl Leaf for Ssd {
     #[inline]
     fn expect(&self, coming: Coming) {
         let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
-        self.partitions[part].ftl.map.prefetch(local);
+        self.partitions[part].ftl.tables.map.prefetch(local);
     }
 
     #[inline]
     fn expect_soon(&self, coming: Coming) {
         let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
-        self.partitions[part].ftl.prefetch_home(coming.operation == Operation::Read, local);
+        self.partitions[part].ftl.tables.prefetch_home(coming.operation == Operation::Read, local);
     }
 
     #[inline]

@@ -53,18 +53,18 @@ impl Ssd {
             let partition = &mut self.partitions[part];
             let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
             let mut entry = Entry::new(lpn, Home::UNMAPPED, NONE, buffer.enter(), now);
-            entry.behind = ftl.flash_copy(lpn).map_or(Home::UNMAPPED, |ppn| Home(ppn.0));
-            let first_entry = ftl.map.ppns();
-            let id = ftl.entries.add(entry, Some(first_entry));
-            ftl.map.set_home(lpn, Home(first_entry + id));
+            entry.behind = ftl.tables.flash_copy(lpn).map_or(Home::UNMAPPED, |ppn| Home(ppn.0));
+            let first_entry = ftl.tables.map.ppns();
+            let id = ftl.tables.entries.add(entry, Some(first_entry));
+            ftl.tables.map.set_home(lpn, Home(first_entry + id));
             if let Some(page) = page {
-                ftl.hold(id, &page);
+                ftl.tables.hold(id, &page);
             }
-            let domain = ftl.domain_of(lpn);
+            let domain = ftl.shape.domain_of(lpn);
             match &mut buffer.pending {
-                Pending::Lanes(lanes) => ftl.entries.append(&mut lanes[domain as usize], id),
+                Pending::Lanes(lanes) => ftl.tables.entries.append(&mut lanes[domain as usize], id),
                 Pending::Stripes(queue) => {
-                    let stripe = ftl.static_stripes.expect("a device with stripes").stripe_of(lpn);
+                    let stripe = ftl.shape.static_stripes.expect("a device with stripes").stripe_of(lpn);
                     queue.add(now, stripe);
                     stripes.push(stripe);
                 }

@@ -6,7 +6,6 @@ pub mod rotation;
 mod task;
 pub mod victim;
 
-use flashkeel_engine::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,6 @@ pub use movement::MovementConfig;
 pub use rotation::RotationConfig;
 pub use victim::VictimConfig;
 
-use super::PartitionLayout;
 use movement::Manner;
 use victim::Victim;
 
@@ -145,27 +143,4 @@ pub(crate) struct Gc {
     pub domains: Vec<Domain>,
     /// Most blocks of one domain emptied at the same time.
     max_jobs: u32,
-}
-
-impl Gc {
-    /// At rest, in partition number `index`.
-    pub fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
-        let random = Stream::new(seed, &format!("gc/{index}"));
-        let GcLayout { start_below, stop_above, force_below, jobs, manner, rotates, .. } = layout.gc;
-        let greedy = VictimConfig::Greedy(Default::default());
-        Gc {
-            start_below,
-            stop_above,
-            force_below,
-            invocation: layout.policies.invocation.clone(),
-            manner,
-            rotates,
-            turns: vec![0; layout.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
-            gave_way: false,
-            victim: layout.policies.victim.policy().build(random.clone()),
-            last_resort: (layout.policies.victim != greedy).then(|| greedy.policy().build(random)),
-            domains: vec![Domain::default(); layout.domains as usize],
-            max_jobs: jobs,
-        }
-    }
 }

@@ -1,10 +1,10 @@
 //! The task: when garbage collection starts and stops, and which blocks it
 //! empties.
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{Stream, Time};
 
-use super::Gc;
 use super::victim::Candidates;
+use super::{Domain, Gc, GcLayout, VictimConfig};
 use crate::address::BlockId;
 use crate::ftl::background::Background;
 use crate::ftl::{Ftl, PartitionLayout};
@@ -15,16 +15,36 @@ impl Background for Gc {
     const ACTIVITY: Activity = Activity::Gc;
     const EMPTIES_BLOCKS: bool = true;
 
+    fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
+        let random = Stream::new(seed, &format!("gc/{index}"));
+        let GcLayout { start_below, stop_above, force_below, jobs, manner, rotates, .. } = layout.gc;
+        let greedy = VictimConfig::Greedy(Default::default());
+        Gc {
+            start_below,
+            stop_above,
+            force_below,
+            invocation: layout.policies.invocation.clone(),
+            manner,
+            rotates,
+            turns: vec![0; layout.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
+            gave_way: false,
+            victim: layout.policies.victim.policy().build(random.clone()),
+            last_resort: (layout.policies.victim != greedy).then(|| greedy.policy().build(random)),
+            domains: vec![Domain::default(); layout.domains as usize],
+            max_jobs: jobs,
+        }
+    }
+
     fn is_active(ftl: &Ftl) -> bool {
-        ftl.gc.domains.iter().any(|domain| domain.active) || ftl.relocation[Task::Gc].jobs() > 0
+        ftl.tasks.gc.domains.iter().any(|domain| domain.active) || ftl.tasks.relocation[Task::Gc].jobs() > 0
     }
 
     /// Free blocks missing to the start threshold, in the domain that is
     /// shortest of them.
     fn error(ftl: &Ftl) -> u32 {
         // Where collection is not at work there is no error to correct.
-        let active = (0..ftl.domains).filter(|&domain| ftl.gc.domains[domain as usize].active);
-        let shortfall = |domain| ftl.gc.start_below.saturating_sub(ftl.blocks.free_in(domain));
+        let active = (0..ftl.shape.domains).filter(|&domain| ftl.tasks.gc.domains[domain as usize].active);
+        let shortfall = |domain| ftl.tasks.gc.start_below.saturating_sub(ftl.tables.blocks.free_in(domain));
         active.map(shortfall).max().unwrap_or(0)
     }
 
@@ -34,23 +54,29 @@ impl Background for Gc {
 
     #[inline]
     fn wants_victim(ftl: &Ftl) -> bool {
-        (0..ftl.domains).any(|domain| ftl.gc_wants_victim_in(domain))
+        (0..ftl.shape.domains).any(|domain| ftl.gc_wants_victim_in(domain))
     }
 
     /// Chooses victims while collection is active and there is room to move
     /// their valid pages.
     fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
-        if ftl.gc.rotates {
+        if ftl.tasks.gc.rotates {
             return ftl.gc_start_in_turn(now, machine);
         }
-        for domain in 0..ftl.domains {
+        for domain in 0..ftl.shape.domains {
             while ftl.gc_start_job(now, domain, machine) {}
+        }
+    }
+
+    fn start_again(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        for domain in 0..ftl.shape.domains {
+            ftl.gc_check(now, domain, machine);
         }
     }
 
     #[inline]
     fn go_on(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
-        if std::mem::take(&mut ftl.gc.gave_way) {
+        if std::mem::take(&mut ftl.tasks.gc.gave_way) {
             ftl.wake(now, Task::Gc, machine);
         }
     }
@@ -59,15 +85,15 @@ impl Background for Gc {
 impl Ftl {
     /// Free blocks have become fewer in `domain`.
     pub(in crate::ftl) fn gc_check(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        let short = self.blocks.free_in(domain) < self.gc.start_below;
-        if short && self.gc.invocation.policy().starts_by_itself() {
+        let short = self.tables.blocks.free_in(domain) < self.tasks.gc.start_below;
+        if short && self.tasks.gc.invocation.policy().starts_by_itself() {
             self.gc_start(now, domain, machine);
         }
     }
 
     /// Starts collection in `domain` if it is not at work.
     pub(in crate::ftl) fn gc_start(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        let state = &mut self.gc.domains[domain as usize];
+        let state = &mut self.tasks.gc.domains[domain as usize];
         if !state.active {
             state.active = true;
             machine.wake_control(now);
@@ -78,18 +104,18 @@ impl Ftl {
     /// A block of `domain` has become full: the victim that collection may
     /// have been unable to find.
     pub(in crate::ftl) fn gc_found(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        let state = &mut self.gc.domains[domain as usize];
+        let state = &mut self.tasks.gc.domains[domain as usize];
         state.starved = false;
-        if state.active && self.relocation.jobs_of(Task::Gc, domain) == 0 {
+        if state.active && self.tasks.relocation.jobs_of(Task::Gc, domain) == 0 {
             self.wake(now, Task::Gc, machine);
         }
     }
 
     /// A block of `domain` has become free, whoever emptied it.
     pub(in crate::ftl) fn gc_gained(&mut self, domain: u32) {
-        let state = &mut self.gc.domains[domain as usize];
+        let state = &mut self.tasks.gc.domains[domain as usize];
         state.starved = false;
-        if self.blocks.free_in(domain) > self.gc.stop_above {
+        if self.tables.blocks.free_in(domain) > self.tasks.gc.stop_above {
             state.active = false;
         }
     }
@@ -97,42 +123,44 @@ impl Ftl {
     /// Whether host programs must wait for collection in `domain`; starts it
     /// if a flush has just found free blocks short.
     pub(in crate::ftl) fn gc_holds_host(&mut self, now: Time, domain: u32, machine: &mut Machine) -> bool {
-        if !self.gc.invocation.policy().holds_host() {
+        if !self.tasks.gc.invocation.policy().holds_host() {
             return false;
         }
-        if self.blocks.free_in(domain) < self.gc.start_below {
+        if self.tables.blocks.free_in(domain) < self.tasks.gc.start_below {
             self.gc_start(now, domain, machine);
         }
-        self.gc.domains[domain as usize].active
+        self.tasks.gc.domains[domain as usize].active
     }
 
     /// Whether the host needs collection now.
     #[inline]
     pub(in crate::ftl) fn gc_is_urgent(&self) -> bool {
-        (0..self.domains)
-            .any(|domain| !self.has_spare_block(domain) || !self.stalled_host[domain as usize].is_empty())
+        (0..self.shape.domains)
+            .any(|domain| !self.tables.has_spare_block(domain) || self.tasks.stalled.holds_host(domain))
     }
 
     #[inline]
     fn gc_wants_victim_in(&self, domain: u32) -> bool {
-        let state = &self.gc.domains[domain as usize];
-        state.active && !state.starved && self.relocation.jobs_of(Task::Gc, domain) < self.gc.max_jobs
+        let state = &self.tasks.gc.domains[domain as usize];
+        state.active
+            && !state.starved
+            && self.tasks.relocation.jobs_of(Task::Gc, domain) < self.tasks.gc.max_jobs
     }
 
     /// Chooses victims so that one chip of each plane group collects at a
     /// time, those first whose turn it is; more where they are forced to.
     fn gc_start_in_turn(&mut self, now: Time, machine: &mut Machine) {
-        let stripes = self.static_stripes.expect("chips of plane groups collect in turn");
+        let stripes = self.shape.static_stripes.expect("chips of plane groups collect in turn");
         for group in 0..stripes.groups() {
             let mut members = (0..stripes.width()).map(|member| stripes.chip_at(group, member));
-            let mut is_idle = members.all(|chip| self.relocation.jobs_of(Task::Gc, chip) == 0);
-            let turn = self.gc.turns[group as usize];
+            let mut is_idle = members.all(|chip| self.tasks.relocation.jobs_of(Task::Gc, chip) == 0);
+            let turn = self.tasks.gc.turns[group as usize];
             for step in 0..stripes.width() {
                 let member = (turn + step) % stripes.width();
                 let chip = stripes.chip_at(group, member);
                 if (is_idle || self.gc_is_forced(chip)) && self.gc_start_job(now, chip, machine) {
                     machine.counters.collections_out_of_turn += u64::from(!is_idle);
-                    self.gc.turns[group as usize] = (member + 1) % stripes.width();
+                    self.tasks.gc.turns[group as usize] = (member + 1) % stripes.width();
                     is_idle = false;
                 }
             }
@@ -142,18 +170,18 @@ impl Ftl {
     /// Chooses a victim in `domain`, if collection may begin with one there.
     fn gc_start_job(&mut self, now: Time, domain: u32, machine: &mut Machine) -> bool {
         let may = self.gc_wants_victim_in(domain)
-            && !(self.gc.invocation.policy().defers() && self.gc_gives_way(domain, machine));
+            && !(self.tasks.gc.invocation.policy().defers() && self.gc_gives_way(domain, machine));
         if !may {
             return false;
         }
         let victim = self.gc_pick_victim(domain).filter(|&block| self.gc_has_room(domain, block));
         let Some(block) = victim else {
-            self.gc.domains[domain as usize].starved = true;
+            self.tasks.gc.domains[domain as usize].starved = true;
             return false;
         };
         machine.counters.victims += 1;
         machine.counters.victims_by_greedy += u64::from(self.gc_is_desperate(domain));
-        self.gc.domains[domain as usize].fruitless += 1;
+        self.tasks.gc.domains[domain as usize].fruitless += 1;
         self.start_job(now, Task::Gc, domain, block, machine);
         true
     }
@@ -161,7 +189,8 @@ impl Ftl {
     /// Whether so few blocks are free in `domain` that collection gives way to
     /// nobody.
     fn gc_is_forced(&self, domain: u32) -> bool {
-        self.blocks.free_in(domain) < self.gc.force_below || !self.stalled_host[domain as usize].is_empty()
+        self.tables.blocks.free_in(domain) < self.tasks.gc.force_below
+            || self.tasks.stalled.holds_host(domain)
     }
 
     /// Whether collection gives way to the host's work on a channel of
@@ -170,12 +199,13 @@ impl Ftl {
         if self.gc_is_forced(domain) {
             return false;
         }
-        let chips = self.stripes.groups() / self.domains;
+        let chips = self.shape.stripes.groups() / self.shape.domains;
         let mut members = (domain * chips..(domain + 1) * chips)
-            .flat_map(|group| (0..self.stripes.width()).map(move |member| (group, member)));
-        let gives_way = members
-            .any(|(group, member)| machine.dispatcher.host_load(self.stripes.member(group, member)) > 0);
-        self.gc.gave_way |= gives_way;
+            .flat_map(|group| (0..self.shape.stripes.width()).map(move |member| (group, member)));
+        let gives_way = members.any(|(group, member)| {
+            machine.dispatcher.host_load(self.shape.stripes.member(group, member)) > 0
+        });
+        self.tasks.gc.gave_way |= gives_way;
         gives_way
     }
 
@@ -183,33 +213,33 @@ impl Ftl {
     fn gc_is_desperate(&self, domain: u32) -> bool {
         // Policies that move blocks full of valid pages can cost as much space
         // in map pages as they gain.
-        let round = self.blocks.domain_range(domain).len();
-        let in_vain = self.gc.domains[domain as usize].fruitless as usize > round;
-        let is_short = self.blocks.free_in(domain) <= self.points.reserves().host;
-        self.gc.last_resort.is_some() && (in_vain || is_short)
+        let round = self.tables.blocks.domain_range(domain).len();
+        let in_vain = self.tasks.gc.domains[domain as usize].fruitless as usize > round;
+        let is_short = self.tables.blocks.free_in(domain) <= self.tables.points.reserves().host;
+        self.tasks.gc.last_resort.is_some() && (in_vain || is_short)
     }
 
     /// The block to empty next.
     pub(in crate::ftl) fn gc_pick_victim(&mut self, domain: u32) -> Option<BlockId> {
         let is_desperate = self.gc_is_desperate(domain);
-        let range = self.blocks.domain_range(domain);
-        let block_size = self.data_slots_per_block();
-        let state = &mut self.gc.domains[domain as usize];
+        let range = self.tables.blocks.domain_range(domain);
+        let block_size = self.shape.data_slots_per_block();
+        let state = &mut self.tasks.gc.domains[domain as usize];
         let candidates = Candidates {
-            valid: self.blocks.keys(range.clone()),
-            closed: self.blocks.closed(range.clone()),
-            closes: self.blocks.closes(),
-            losses: self.blocks.losses(),
-            dead: self.blocks.dead_in(domain),
+            valid: self.tables.blocks.keys(range.clone()),
+            closed: self.tables.blocks.closed(range.clone()),
+            closes: self.tables.blocks.closes(),
+            losses: self.tables.blocks.losses(),
+            dead: self.tables.blocks.dead_in(domain),
             block_size,
             start: state.cursor,
         };
-        let policy = match &mut self.gc.last_resort {
+        let policy = match &mut self.tasks.gc.last_resort {
             Some(greedy) if is_desperate => greedy,
-            _ => &mut self.gc.victim,
+            _ => &mut self.tasks.gc.victim,
         };
         let index = policy.pick(candidates)?;
-        let per_chip = self.blocks.per_chip() as usize;
+        let per_chip = self.tables.blocks.per_chip() as usize;
         state.cursor = (index / per_chip + 1) * per_chip % range.len();
         Some(BlockId((range.start + index) as u32))
     }

@@ -5,7 +5,7 @@
 use flashkeel_engine::{Cause, Span, Time};
 
 use super::Progress;
-use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use crate::address::{Home, Lpn, NONE, Ppn};
 use crate::ftl::gc::movement::Inside;
 use crate::ftl::{BlockState, Entry, Ftl, Lane, Waiter};
 use crate::machine::Machine;
@@ -15,10 +15,10 @@ impl Ftl {
     /// Generates the next move within a chip, taking turns among the blocks
     /// being collected.
     pub(super) fn move_next(&mut self, now: Time, inside: Inside, machine: &mut Machine) -> bool {
-        let jobs = self.relocation.jobs.len();
+        let jobs = self.tasks.relocation.jobs.len();
         for step in 0..jobs {
-            let index = (self.relocation[Task::Gc].turn + step) % jobs;
-            let job = &self.relocation.jobs[index];
+            let index = (self.tasks.relocation[Task::Gc].turn + step) % jobs;
+            let job = &self.tasks.relocation.jobs[index];
             if job.mover != Task::Gc || job.progress != Progress::Moving || job.copies > 0 {
                 continue;
             }
@@ -26,7 +26,7 @@ impl Ftl {
                 continue;
             }
             if self.move_inside(now, index, inside, machine) {
-                self.relocation[Task::Gc].turn = index + 1;
+                self.tasks.relocation[Task::Gc].turn = index + 1;
                 return true;
             }
             self.check_job(now, index as u32, machine);
@@ -37,44 +37,48 @@ impl Ftl {
     /// Generates one move of the job's next valid pages, if there are any, into
     /// the block that collection has open on the chip.
     fn move_inside(&mut self, now: Time, index: usize, inside: Inside, machine: &mut Machine) -> bool {
-        let job = &self.relocation.jobs[index];
+        let job = &self.tasks.relocation.jobs[index];
         let (block, domain) = (job.block, job.domain);
-        let room = self.points.room(Task::Gc, domain);
-        debug_assert!(room > 0 || self.blocks.free_in(domain) > 0, "collection has room for what it moves");
-        let most = inside.pages.min(if room == 0 { self.pages_per_block } else { room });
+        let room = self.tables.points.room(Task::Gc, domain);
+        debug_assert!(
+            room > 0 || self.tables.blocks.free_in(domain) > 0,
+            "collection has room for what it moves"
+        );
+        let most = inside.pages.min(if room == 0 { self.shape.pages_per_block } else { room });
         let mut lane = Lane::EMPTY;
-        let mut span = self.take_valid(now, index, most * self.slots_per_page, &mut lane, inside, machine);
+        let mut span =
+            self.take_valid(now, index, most * self.shape.slots_per_page, &mut lane, inside, machine);
         let count = lane.len;
         if count == 0 {
             return false;
         }
-        let programs = count.div_ceil(self.slots_per_page);
+        let programs = count.div_ceil(self.shape.slots_per_page);
         let mut target = NONE;
         for _ in 0..programs {
-            let place = self.points.allocate(Task::Gc, domain, 0, &mut self.blocks, |_| 0);
+            let place = self.tables.points.allocate(Task::Gc, domain, 0, &mut self.tables.blocks, |_| 0);
             let place = place.expect("collection has an open block or a free one");
-            let page = place.block.0 * self.pages_per_block + place.page;
+            let page = self.shape.page_of(place.block, place.page);
             target = target.min(page);
-            debug_assert!(page - target < programs && place.chip == self.blocks.chip(block));
+            debug_assert!(page - target < programs && place.chip == self.tables.blocks.chip(block));
             span += machine.dispatcher.timing().program(place.page, false);
             if place.opened {
                 self.gc_check(now, domain, machine);
             }
         }
-        machine.counters.padding_pages += u64::from(programs * self.slots_per_page - count);
+        machine.counters.padding_pages += u64::from(programs * self.shape.slots_per_page - count);
         machine.counters.programmed_inside += u64::from(programs);
-        let entries = self.entries.take(&mut lane, count);
-        self.relocation.jobs[index].copies = count;
+        let entries = self.tables.entries.take(&mut lane, count);
+        self.tasks.relocation.jobs[index].copies = count;
         let operations = &mut machine.dispatcher.operations;
-        let id = operations.create(now, inside.purpose, Task::Gc, self.index, Cause::Controller);
+        let id = operations.create(now, inside.purpose, Task::Gc, self.shape.index, Cause::Controller);
         let operation = &mut operations[id];
-        operation.chip = self.stripes.member(self.blocks.chip(block), 0);
+        operation.chip = self.shape.stripes.member(self.tables.blocks.chip(block), 0);
         operation.target = target;
         operation.slots = programs as u16;
         operation.owner = index as u32;
         operation.entries = entries;
         operation.span = span;
-        self.relocation[Task::Gc].outstanding += 1;
+        self.tasks.relocation[Task::Gc].outstanding += 1;
         machine.enqueue(now, id);
         true
     }
@@ -92,16 +96,17 @@ impl Ftl {
     ) -> Span {
         let timing = machine.dispatcher.timing();
         let mut span = Span(0);
-        let job = &mut self.relocation.jobs[index];
-        while job.next_page < self.pages_per_block && left > 0 {
-            let first = Ppn((job.block.0 * self.pages_per_block + job.next_page) * self.slots_per_page);
-            let mut valid = self.map.valid_run(first, self.slots_per_page) >> job.next_slot << job.next_slot;
+        let job = &mut self.tasks.relocation.jobs[index];
+        while job.next_page < self.shape.pages_per_block && left > 0 {
+            let first = self.shape.first_slot(self.shape.page_of(job.block, job.next_page));
+            let mut valid =
+                self.tables.map.valid_run(first, self.shape.slots_per_page) >> job.next_slot << job.next_slot;
             let mut taken = 0;
             while valid != 0 && left > 0 {
                 let slot = valid.trailing_zeros();
                 let ppn = Ppn(first.0 + slot);
-                let entry = Entry::new(self.map.holds(ppn), Home(ppn.0), index as u32, 0, now);
-                self.entries.push(lane, entry, None);
+                let entry = Entry::new(self.tables.map.holds(ppn), Home(ppn.0), index as u32, 0, now);
+                self.tables.entries.push(lane, entry, None);
                 valid &= valid - 1;
                 job.next_slot = slot + 1;
                 taken += 1;
@@ -109,7 +114,7 @@ impl Ftl {
             }
             if taken > 0 {
                 span += timing.read(job.next_page);
-                if inside.purpose == Activity::Gc.through_controller() || taken < self.slots_per_page {
+                if inside.purpose == Activity::Gc.through_controller() || taken < self.shape.slots_per_page {
                     span += timing.transfer(taken) + timing.transfer(taken);
                 }
             }
@@ -118,8 +123,8 @@ impl Ftl {
             }
             job.next_slot = 0;
             job.next_page += 1;
-            if job.next_page == self.pages_per_block {
-                self.relocation[Task::Gc].unread_jobs -= 1;
+            if job.next_page == self.shape.pages_per_block {
+                self.tasks.relocation[Task::Gc].unread_jobs -= 1;
                 break;
             }
         }
@@ -129,21 +134,21 @@ impl Ftl {
     /// Pages have been moved within a chip.
     pub fn move_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let job = operation.owner;
-        self.relocation[Task::Gc].outstanding -= 1;
-        let mut ppn = Ppn(operation.target * self.slots_per_page);
-        self.prefetch_homes(operation.entries);
+        self.tasks.relocation[Task::Gc].outstanding -= 1;
+        let mut ppn = self.shape.first_slot(operation.target);
+        self.tables.prefetch_homes(operation.entries);
         let mut next = operation.entries;
         let mut moved = 0;
         while next != NONE {
-            let (entry, following) = self.entries.release(next);
+            let (entry, following) = self.tables.entries.release(next);
             next = following;
-            let is_current = self.is_current(entry.lpn, entry.from);
+            let is_current = self.tables.is_current(entry.lpn, entry.from);
             if is_current {
-                self.install(entry.lpn, entry.from, ppn);
-                self.data_copied(entry.from, ppn);
+                self.tables.install(entry.lpn, entry.from, ppn);
+                self.tables.data_copied(entry.from, ppn);
                 moved += 1;
             }
-            let changes_map = is_current && entry.lpn.0 < self.lpns;
+            let changes_map = is_current && entry.lpn.0 < self.shape.lpns;
             if !changes_map || self.change_map(now, entry.lpn, Some(Waiter::Job(job)), Task::Gc, machine) {
                 self.copy_done(now, job, machine);
             }
@@ -152,36 +157,36 @@ impl Ftl {
         machine.counters.moved_pages += moved;
         machine.counters.unchecked_pages +=
             if operation.purpose == Activity::Gc.copyback() { moved } else { 0 };
-        let block = BlockId(operation.target / self.pages_per_block);
+        let block = self.shape.block_of_page(operation.target);
         for _ in 0..operation.slots {
             self.page_programmed(now, Task::Gc, block, machine);
         }
-        if self.blocks.state(block) == BlockState::Full && self.gc.manner.is_checked() {
+        if self.tables.blocks.state(block) == BlockState::Full && self.tasks.gc.manner.is_checked() {
             self.check_later(now, block, machine);
         }
     }
 
     /// Moves all valid pages of every block being collected at once.
     pub(super) fn move_untimed(&mut self, now: Time, machine: &mut Machine) {
-        for index in 0..self.relocation.jobs.len() {
-            let job = &mut self.relocation.jobs[index];
+        for index in 0..self.tasks.relocation.jobs.len() {
+            let job = &mut self.tasks.relocation.jobs[index];
             if job.mover != Task::Gc
                 || job.progress != Progress::Moving
-                || job.next_page == self.pages_per_block
+                || job.next_page == self.shape.pages_per_block
             {
                 continue;
             }
-            job.next_page = self.pages_per_block;
+            job.next_page = self.shape.pages_per_block;
             let (block, domain) = (job.block, job.domain);
-            self.relocation[Task::Gc].unread_jobs -= 1;
-            let first = block.0 * self.slots_per_block;
+            self.tasks.relocation[Task::Gc].unread_jobs -= 1;
+            let first = block.0 * self.shape.slots_per_block;
             let mut batch = [Ppn(0); MOST_SLOTS];
             let mut filled = 0;
-            for ppn in (first..first + self.slots_per_block).map(Ppn) {
-                if self.map.is_valid(ppn) {
+            for ppn in (first..first + self.shape.slots_per_block).map(Ppn) {
+                if self.tables.map.is_valid(ppn) {
                     batch[filled] = ppn;
                     filled += 1;
-                    if filled == self.slots_per_page as usize {
+                    if filled == self.shape.slots_per_page as usize {
                         self.program_untimed(now, domain, &batch[..filled], machine);
                         filled = 0;
                     }
@@ -195,17 +200,17 @@ impl Ftl {
     }
 
     fn program_untimed(&mut self, now: Time, domain: u32, batch: &[Ppn], machine: &mut Machine) {
-        let place = self.points.allocate(Task::Gc, domain, 0, &mut self.blocks, |_| 0);
+        let place = self.tables.points.allocate(Task::Gc, domain, 0, &mut self.tables.blocks, |_| 0);
         let place = place.expect("collection has an open block or a free one");
-        let first = (place.block.0 * self.pages_per_block + place.page) * self.slots_per_page;
+        let first = (self.shape.page_of(place.block, place.page)) * self.shape.slots_per_page;
         for (slot, &from) in batch.iter().enumerate() {
-            let lpn: Lpn = self.map.holds(from);
+            let lpn: Lpn = self.tables.map.holds(from);
             let to = Ppn(first + slot as u32);
-            self.install(lpn, Home(from.0), to);
-            self.data_copied(Home(from.0), to);
+            self.tables.install(lpn, Home(from.0), to);
+            self.tables.data_copied(Home(from.0), to);
         }
-        if self.stripes.is_parity(place.page + 1) {
-            self.points.skip(Task::Gc, &mut self.blocks, place.block);
+        if self.shape.stripes.is_parity(place.page + 1) {
+            self.tables.points.skip(Task::Gc, &mut self.tables.blocks, place.block);
             self.page_programmed(now, Task::Gc, place.block, machine);
         }
         self.page_programmed(now, Task::Gc, place.block, machine);

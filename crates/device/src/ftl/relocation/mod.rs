@@ -14,7 +14,7 @@ use std::ops::{Index, IndexMut};
 
 pub(crate) use job::{Job, Progress};
 
-use super::{Entries, Entry, Lane};
+use super::{Entries, Entry, Lane, PartitionLayout};
 use crate::sched::Task;
 
 /// What a mover is doing in one allocation domain.
@@ -110,7 +110,8 @@ pub(crate) struct Relocation {
 impl Relocation {
     /// At rest. `pages_in_flight` counts the flash pages that each mover may
     /// hold in the controller.
-    pub fn new(domains: u32, slots_per_page: u32, pages_in_flight: impl Fn(Task) -> u32) -> Self {
+    pub fn new(layout: &PartitionLayout, pages_in_flight: impl Fn(Task) -> u32) -> Self {
+        let (domains, slots_per_page) = (layout.domains, layout.geometry.slots_per_page);
         // Each domain may hold part of a page that the others must not wait for.
         let moves = |pages: u32| Moves::new(domains, slots_per_page, pages.max(domains + 4));
         let movers = std::array::from_fn(|task| moves(pages_in_flight(Task::ALL[task])));

@@ -15,10 +15,10 @@ impl Ftl {
     /// Makes sure that the mover's next operation is generated, if there is one.
     #[inline]
     pub fn wake(&mut self, now: Time, mover: Task, machine: &mut Machine) {
-        if !self.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover, machine) {
-            self.relocation[mover].ticking = true;
+        if !self.tasks.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover, machine) {
+            self.tasks.relocation[mover].ticking = true;
             machine.wake_control(now);
-            machine.generate_later(now, self.index, mover.activity());
+            machine.generate_later(now, self.shape.index, mover.activity());
         }
     }
 
@@ -32,11 +32,11 @@ impl Ftl {
     /// Whether an operation could be generated, or a victim chosen, now.
     #[inline]
     fn has_work(&self, mover: Task) -> bool {
-        let moves = &self.relocation[mover];
+        let moves = &self.tasks.relocation[mover];
         if !moves.erasable.is_empty() {
             return true;
         }
-        let may_read = moves.moving + self.slots_per_page <= moves.max_moving && moves.unread_jobs > 0;
+        let may_read = moves.moving + self.shape.slots_per_page <= moves.max_moving && moves.unread_jobs > 0;
         // With nothing else on its way, a part of a page goes out alone.
         let may_program = moves.full_domains > 0 || (moves.staged > 0 && moves.staged == moves.moving);
         may_read || may_program || self.wants_victim(mover)
@@ -44,12 +44,12 @@ impl Ftl {
 
     /// Generates the mover's next operation, if there is one.
     pub(in crate::ftl) fn relocate(&mut self, now: Time, mover: Task, machine: &mut Machine) {
-        self.relocation[mover].ticking = false;
+        self.tasks.relocation[mover].ticking = false;
         if !self.may_run(mover, machine) {
             return;
         }
         self.start_jobs(now, mover, machine);
-        let manner = if mover == Task::Gc { self.gc.manner } else { Manner::Queued };
+        let manner = if mover == Task::Gc { self.tasks.gc.manner } else { Manner::Queued };
         if manner == Manner::Untimed {
             self.move_untimed(now, machine);
         }
@@ -77,8 +77,8 @@ impl Ftl {
         block: BlockId,
         machine: &mut Machine,
     ) {
-        self.blocks.choose(block);
-        let jobs = &mut self.relocation.jobs;
+        self.tables.blocks.choose(block);
+        let jobs = &mut self.tasks.relocation.jobs;
         let unused = jobs.iter().position(|job| job.progress == Progress::Unused);
         let index = unused.unwrap_or(jobs.len());
         let job = Job::new(mover, block, domain);
@@ -87,12 +87,12 @@ impl Ftl {
         } else {
             jobs.push(job);
         }
-        let moves = &mut self.relocation[mover];
+        let moves = &mut self.tasks.relocation[mover];
         moves.domains[domain as usize].jobs += 1;
         moves.unread_jobs += 1;
-        if self.blocks.valid(block) == 0 {
-            self.relocation.jobs[index].next_page = self.pages_per_block;
-            self.relocation[mover].unread_jobs -= 1;
+        if self.tables.blocks.valid(block) == 0 {
+            self.tasks.relocation.jobs[index].next_page = self.shape.pages_per_block;
+            self.tasks.relocation[mover].unread_jobs -= 1;
             self.check_job(now, index as u32, machine);
         }
     }
@@ -100,21 +100,21 @@ impl Ftl {
     /// Erases an emptied block, on one chip of its group after the other, so
     /// that the other chips can stand in for the one that is busy.
     fn erase_next(&mut self, now: Time, mover: Task, machine: &mut Machine) -> bool {
-        let Some(index) = self.relocation[mover].erasable.pop_front() else { return false };
-        if mover == Task::Gc && self.gc.manner == Manner::Untimed {
+        let Some(index) = self.tasks.relocation[mover].erasable.pop_front() else { return false };
+        if mover == Task::Gc && self.tasks.gc.manner == Manner::Untimed {
             self.erased(now, index, machine);
             return true;
         }
-        let job = &mut self.relocation.jobs[index as usize];
+        let job = &mut self.tasks.relocation.jobs[index as usize];
         let block = job.block;
         let operations = &mut machine.dispatcher.operations;
-        let id = operations.create(now, mover.activity().erase(), mover, self.index, Cause::Controller);
+        let id = operations.create(now, mover.activity().erase(), mover, self.shape.index, Cause::Controller);
         let operation = &mut operations[id];
-        operation.chip = self.stripes.member(self.blocks.chip(block), job.erases);
+        operation.chip = self.shape.stripes.member(self.tables.blocks.chip(block), job.erases);
         operation.target = block.0;
         operation.owner = index;
         job.erases += 1;
-        self.relocation[mover].outstanding += 1;
+        self.tasks.relocation[mover].outstanding += 1;
         machine.enqueue(now, id);
         true
     }
@@ -122,21 +122,21 @@ impl Ftl {
     /// Programs a page of moved data; part of a page only if nothing that is
     /// on its way can fill it.
     fn program_next(&mut self, now: Time, mover: Task, machine: &mut Machine, partial: bool) -> bool {
-        let moves = &self.relocation[mover];
+        let moves = &self.tasks.relocation[mover];
         if moves.full_domains == 0 && !(partial && moves.staged > 0) {
             return false;
         }
-        for domain in 0..self.domains {
-            let staged = self.relocation[mover].domains[domain as usize].staged.len;
-            let count = staged.min(self.slots_per_page);
-            let enough =
-                count == self.slots_per_page || (partial && count > 0 && !self.expects_data(mover, domain));
+        for domain in 0..self.shape.domains {
+            let staged = self.tasks.relocation[mover].domains[domain as usize].staged.len;
+            let count = staged.min(self.shape.slots_per_page);
+            let enough = count == self.shape.slots_per_page
+                || (partial && count > 0 && !self.expects_data(mover, domain));
             if !enough || !self.may_program(mover, domain) {
                 continue;
             }
-            let mut lane = self.relocation[mover].domains[domain as usize].staged;
+            let mut lane = self.tasks.relocation[mover].domains[domain as usize].staged;
             let id = self.form(now, &mut lane, count, mover.activity().program(), domain, machine);
-            let moves = &mut self.relocation[mover];
+            let moves = &mut self.tasks.relocation[mover];
             moves.unstage(domain, lane, count);
             moves.outstanding += 1;
             let placed = self.try_place(now, id, machine);
@@ -148,30 +148,30 @@ impl Ftl {
 
     /// Whether a page of moved data can be placed in `domain`.
     fn may_program(&self, mover: Task, domain: u32) -> bool {
-        let may_open = self.blocks.free_in(domain) > self.points.reserves().of(mover);
-        may_open || self.points.room(mover, domain) > 0
+        let may_open = self.tables.blocks.free_in(domain) > self.tables.points.reserves().of(mover);
+        may_open || self.tables.points.room(mover, domain) > 0
     }
 
     /// Whether more valid pages of `domain` will be staged.
     fn expects_data(&self, mover: Task, domain: u32) -> bool {
-        self.relocation.jobs.iter().any(|job| {
+        self.tasks.relocation.jobs.iter().any(|job| {
             job.progress == Progress::Moving
                 && job.mover == mover
                 && job.domain == domain
-                && (job.reads > 0 || job.next_page < self.pages_per_block)
+                && (job.reads > 0 || job.next_page < self.shape.pages_per_block)
         })
     }
 
     /// Generates the next read, taking turns among the blocks being emptied.
     fn read_next(&mut self, now: Time, mover: Task, machine: &mut Machine) -> bool {
-        let jobs = self.relocation.jobs.len();
+        let jobs = self.tasks.relocation.jobs.len();
         for step in 0..jobs {
-            let moves = &self.relocation[mover];
-            if moves.moving + self.slots_per_page > moves.max_moving {
+            let moves = &self.tasks.relocation[mover];
+            if moves.moving + self.shape.slots_per_page > moves.max_moving {
                 return false;
             }
             let index = (moves.turn + step) % jobs;
-            let job = &self.relocation.jobs[index];
+            let job = &self.tasks.relocation.jobs[index];
             if job.mover != mover || job.progress != Progress::Moving {
                 continue;
             }
@@ -180,16 +180,17 @@ impl Ftl {
                 self.check_job(now, index as u32, machine);
                 continue;
             };
-            self.relocation.jobs[index].reads += 1;
-            let moves = &mut self.relocation[mover];
+            self.tasks.relocation.jobs[index].reads += 1;
+            let moves = &mut self.tasks.relocation[mover];
             moves.turn = index + 1;
             moves.moving += valid;
             moves.outstanding += 1;
-            self.blocks.begin_read(block);
+            self.tables.blocks.begin_read(block);
             let operations = &mut machine.dispatcher.operations;
-            let id = operations.create(now, mover.activity().read(), mover, self.index, Cause::Controller);
+            let id =
+                operations.create(now, mover.activity().read(), mover, self.shape.index, Cause::Controller);
             let operation = &mut operations[id];
-            self.aim(operation, block.0 * self.pages_per_block + page);
+            self.tables.aim(operation, self.shape.page_of(block, page));
             operation.slots = valid as u16;
             operation.owner = index as u32;
             machine.enqueue(now, id);
@@ -200,18 +201,18 @@ impl Ftl {
 
     /// The job's next page with valid data, and how many 4 KiB pages are.
     fn next_page(&mut self, index: usize) -> Option<(u32, u32)> {
-        while self.relocation.jobs[index].next_page < self.pages_per_block {
-            let job = &mut self.relocation.jobs[index];
+        while self.tasks.relocation.jobs[index].next_page < self.shape.pages_per_block {
+            let job = &mut self.tasks.relocation.jobs[index];
             let page = job.next_page;
             job.next_page += 1;
-            let first = Ppn((job.block.0 * self.pages_per_block + page) * self.slots_per_page);
-            let valid = self.map.valid_run(first, self.slots_per_page).count_ones();
-            if job.next_page == self.pages_per_block {
+            let first = self.shape.first_slot(self.shape.page_of(job.block, page));
+            let valid = self.tables.map.valid_run(first, self.shape.slots_per_page).count_ones();
+            if job.next_page == self.shape.pages_per_block {
                 let mover = job.mover;
-                self.relocation[mover].unread_jobs -= 1;
+                self.tasks.relocation[mover].unread_jobs -= 1;
             }
             if valid > 0 {
-                self.map.prefetch_held(first);
+                self.tables.map.prefetch_held(first);
                 return Some((page, valid));
             }
         }
@@ -227,20 +228,20 @@ impl Ftl {
         machine: &mut Machine,
     ) {
         let index = operation.owner;
-        let first = Ppn(operation.target * self.slots_per_page);
-        let job = &mut self.relocation.jobs[index as usize];
+        let first = self.shape.first_slot(operation.target);
+        let job = &mut self.tasks.relocation.jobs[index as usize];
         job.reads -= 1;
         let (mover, domain) = (job.mover, job.domain);
-        let mut valid = self.map.valid_run(first, self.slots_per_page);
+        let mut valid = self.tables.map.valid_run(first, self.shape.slots_per_page);
         job.copies += valid.count_ones();
-        let moves = &mut self.relocation[mover];
+        let moves = &mut self.tasks.relocation[mover];
         moves.outstanding -= 1;
         moves.moving = moves.moving - u32::from(operation.slots) + valid.count_ones();
         while valid != 0 {
             let ppn = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;
-            let entry = Entry::new(self.map.holds(ppn), Home(ppn.0), index, 0, now);
-            moves.stage(&mut self.entries, domain, entry);
+            let entry = Entry::new(self.tables.map.holds(ppn), Home(ppn.0), index, 0, now);
+            moves.stage(&mut self.tables.entries, domain, entry);
         }
         self.read_done(now, operation, machine);
         self.check_job(now, index, machine);
@@ -249,17 +250,17 @@ impl Ftl {
 
     /// A page of moved data has been programmed.
     pub(in crate::ftl) fn moved(&mut self, now: Time, mover: Task, machine: &mut Machine) {
-        self.relocation[mover].outstanding -= 1;
+        self.tasks.relocation[mover].outstanding -= 1;
         self.wake(now, mover, machine);
     }
 
     /// One moved page has its new home settled, map included.
     pub(in crate::ftl) fn copy_done(&mut self, now: Time, job: u32, machine: &mut Machine) {
-        let state = &mut self.relocation.jobs[job as usize];
+        let state = &mut self.tasks.relocation.jobs[job as usize];
         state.copies -= 1;
         let settled = state.copies == 0 && state.mover == Task::Gc;
         self.check_job(now, job, machine);
-        if settled && matches!(self.gc.manner, Manner::Inside(_)) {
+        if settled && matches!(self.tasks.gc.manner, Manner::Inside(_)) {
             // The next move of the block waits until all of this one's are.
             self.wake(now, Task::Gc, machine);
         }
@@ -268,18 +269,18 @@ impl Ftl {
     /// The last read of a block on its way is done.
     pub(in crate::ftl) fn readers_gone(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
         let waits = |job: &Job| job.block == block && job.progress == Progress::AwaitingReaders;
-        if let Some(index) = self.relocation.jobs.iter().position(waits) {
+        if let Some(index) = self.tasks.relocation.jobs.iter().position(waits) {
             self.make_erasable(now, index as u32, machine);
         }
     }
 
     pub(super) fn check_job(&mut self, now: Time, index: u32, machine: &mut Machine) {
-        let job = &mut self.relocation.jobs[index as usize];
-        if job.progress != Progress::Moving || !job.is_emptied(self.pages_per_block) {
+        let job = &mut self.tasks.relocation.jobs[index as usize];
+        if job.progress != Progress::Moving || !job.is_emptied(self.shape.pages_per_block) {
             return;
         }
-        debug_assert_eq!(self.blocks.valid(job.block), 0, "an emptied block holds valid pages");
-        if self.blocks.is_read(job.block) {
+        debug_assert_eq!(self.tables.blocks.valid(job.block), 0, "an emptied block holds valid pages");
+        if self.tables.blocks.is_read(job.block) {
             job.progress = Progress::AwaitingReaders;
         } else {
             self.make_erasable(now, index, machine);
@@ -287,19 +288,19 @@ impl Ftl {
     }
 
     fn make_erasable(&mut self, now: Time, index: u32, machine: &mut Machine) {
-        let job = &mut self.relocation.jobs[index as usize];
+        let job = &mut self.tasks.relocation.jobs[index as usize];
         job.progress = Progress::Erasing;
         let mover = job.mover;
-        self.relocation[mover].erasable.push_back(index);
+        self.tasks.relocation[mover].erasable.push_back(index);
         self.wake(now, mover, machine);
     }
 
     /// A block has been erased.
     pub(in crate::ftl) fn erase_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         debug_assert_ne!(operation.owner, NONE);
-        let Job { mover, erases, .. } = self.relocation.jobs[operation.owner as usize];
-        self.relocation[mover].outstanding -= 1;
-        if erases < self.stripes.width() {
+        let Job { mover, erases, .. } = self.tasks.relocation.jobs[operation.owner as usize];
+        self.tasks.relocation[mover].outstanding -= 1;
+        if erases < self.shape.stripes.width() {
             return self.make_erasable(now, operation.owner, machine);
         }
         self.erased(now, operation.owner, machine);
@@ -307,15 +308,15 @@ impl Ftl {
 
     /// The block of a job is erased on every chip of its group.
     fn erased(&mut self, now: Time, index: u32, machine: &mut Machine) {
-        let job = &mut self.relocation.jobs[index as usize];
+        let job = &mut self.tasks.relocation.jobs[index as usize];
         job.progress = Progress::Unused;
         let (mover, block, domain) = (job.mover, job.block, job.domain);
-        self.blocks.free(block);
-        self.data_erased(block);
-        if let Some(wear) = &mut self.wear {
+        self.tables.blocks.free(block);
+        self.tables.data_erased(block);
+        if let Some(wear) = &mut self.tables.wear {
             wear.erased(now, block.0);
         }
-        self.relocation[mover].domains[domain as usize].jobs -= 1;
+        self.tasks.relocation[mover].domains[domain as usize].jobs -= 1;
         self.gc_gained(domain);
         self.note_erased(domain, block);
         self.retry_stalled(now, domain, machine);

@@ -5,7 +5,8 @@
 
 mod state;
 
-pub(crate) use state::{Slc, SlcLayout};
+pub(in crate::ftl) use state::Slc;
+pub(crate) use state::SlcLayout;
 
 flashkeel_config::axis! {
     /// Whether host data is programmed fast first and folded later.

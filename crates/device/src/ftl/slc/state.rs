@@ -6,12 +6,12 @@ use super::SlcConfig;
 use crate::address::ChipId;
 use crate::flash::Geometry;
 use crate::ftl::background::Background;
-use crate::ftl::{Ftl, PartitionLayout};
+use crate::ftl::{Ftl, PartitionLayout, Shape};
 use crate::machine::{Event, Machine};
 use crate::sched::{Activity, FlashOp, Task};
 
 /// The SLC cache of one partition in plain numbers; all counts in flash pages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SlcLayout {
     room: u32,
     start_above: u32,
@@ -20,28 +20,25 @@ pub(crate) struct SlcLayout {
 }
 
 impl SlcLayout {
-    /// Resolves a configuration for one of so many `partitions`; `None` where
-    /// there is no cache.
-    pub fn resolve(config: &SlcConfig, geometry: &Geometry, partitions: u64) -> Option<SlcLayout> {
-        let fold = config.policy().settings()?;
+    /// Resolves a configuration for one of so many `partitions`; without room
+    /// where there is no cache.
+    pub fn resolve(config: &SlcConfig, geometry: &Geometry, partitions: u64) -> SlcLayout {
+        let Some(fold) = config.policy().settings() else { return SlcLayout::default() };
         let room = (fold.size.0 / partitions / geometry.page_bytes()).min(u64::from(u32::MAX)) as u32;
         let part = |fraction: f64| (f64::from(room) * fraction) as u32;
-        Some(SlcLayout {
+        SlcLayout {
             room,
             start_above: part(fold.start_above),
             stop_below: part(fold.stop_below),
             idle_after: fold.idle_after,
-        })
+        }
     }
 }
 
 /// The SLC cache of one partition; all counts in flash pages.
 #[derive(Clone)]
-pub(crate) struct Slc {
-    room: u32,
-    start_above: u32,
-    stop_below: u32,
-    idle_after: Span,
+pub(in crate::ftl) struct Slc {
+    layout: SlcLayout,
     /// Pages waiting to be folded, or being folded.
     used: u32,
     /// Whether the cache was too full and has not been emptied far enough.
@@ -57,15 +54,12 @@ pub(crate) struct Slc {
     pages_per_block: u16,
 }
 
-impl Slc {
-    /// Empty; `None` where the device has no cache.
-    pub fn new(layout: &PartitionLayout) -> Option<Slc> {
-        let SlcLayout { room, start_above, stop_below, idle_after } = layout.slc?;
-        Some(Slc {
-            room,
-            start_above,
-            stop_below,
-            idle_after,
+impl Background for Slc {
+    const ACTIVITY: Activity = Activity::Fold;
+
+    fn new(layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
+        Slc {
+            layout: layout.slc,
             used: 0,
             forced: false,
             waiting: vec![0; layout.chips as usize],
@@ -73,120 +67,103 @@ impl Slc {
             timing: false,
             page: 0,
             pages_per_block: layout.geometry.pages_per_block as u16,
-        })
-    }
-
-    /// Whether another page may be programmed fast.
-    fn has_room(&self) -> bool {
-        self.used < self.room
-    }
-}
-
-impl Background for Slc {
-    const ACTIVITY: Activity = Activity::Fold;
-
-    fn generate(ftl: &mut Ftl, now: Time, quiet_since: Time, machine: &mut Machine) {
-        ftl.slc_tick(now, quiet_since, machine);
-    }
-
-    fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, quiet_since: Time, machine: &mut Machine) {
-        ftl.slc_folded(now, operation, quiet_since, machine);
-    }
-}
-
-impl Ftl {
-    /// Takes a host program that is about to be queued for `chip` into the
-    /// cache, if there is room.
-    #[inline]
-    pub(in crate::ftl) fn slc_take(&mut self, now: Time, chip: ChipId, machine: &mut Machine) -> bool {
-        let Some(slc) = self.slc.as_mut().filter(|slc| slc.has_room()) else { return false };
-        slc.used += 1;
-        slc.waiting[(chip.0 - self.stripes.member(0, 0).0) as usize] += 1;
-        slc.forced |= slc.used > slc.start_above;
-        if !slc.timing {
-            slc.timing = true;
-            machine.schedule(
-                now + slc.idle_after,
-                Event::Background(u32::from(self.index), Activity::Fold as u32),
-            );
         }
-        if slc.forced {
-            self.slc_fold(now, machine);
-        }
-        true
     }
 
-    /// Power is cut: what was being folded waits, what was being programmed does
-    /// not.
-    pub(in crate::ftl) fn slc_cut_power(&mut self, broken_off: &[FlashOp]) {
-        let Some(slc) = &mut self.slc else { return };
-        slc.timing = false;
-        for (waiting, folding) in slc.waiting.iter_mut().zip(&mut slc.folding) {
+    /// What was being folded waits, what was being programmed does not.
+    fn survive(&mut self, former: Self, shape: &Shape, broken_off: &[FlashOp]) {
+        *self = Slc { timing: false, ..former };
+        for (waiting, folding) in self.waiting.iter_mut().zip(&mut self.folding) {
             *waiting += u32::from(std::mem::take(folding));
         }
-        let first = self.stripes.member(0, 0).0;
         for operation in broken_off.iter().filter(|operation| operation.slc) {
-            let waiting = &mut slc.waiting[(operation.chip.0 - first) as usize];
+            let waiting = &mut self.waiting[shape.chip_in_partition(operation.chip)];
             if *waiting > 0 {
                 *waiting -= 1;
-                slc.used -= 1;
+                self.used -= 1;
             }
         }
     }
 
-    /// Power is back: looks for silence again.
-    pub(in crate::ftl) fn slc_start_again(&mut self, now: Time, machine: &mut Machine) {
-        let Some(slc) = self.slc.as_mut().filter(|slc| slc.used > 0 && !slc.timing) else { return };
-        slc.timing = true;
-        machine
-            .schedule(now + slc.idle_after, Event::Background(u32::from(self.index), Activity::Fold as u32));
+    /// Looks for silence again.
+    fn start_again(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        let slc = &mut ftl.tasks.slc;
+        if slc.used > 0 {
+            slc.look_at(now + slc.layout.idle_after, &ftl.shape, machine);
+        }
     }
 
     /// Looks whether the host has been silent since `quiet_since`.
-    fn slc_tick(&mut self, now: Time, quiet_since: Time, machine: &mut Machine) {
-        let slc = self.slc.as_mut().expect("only a cache schedules this");
-        slc.timing = slc.used > 0;
-        if !slc.timing {
+    fn generate(ftl: &mut Ftl, now: Time, quiet_since: Time, machine: &mut Machine) {
+        let slc = &mut ftl.tasks.slc;
+        slc.timing = false;
+        if slc.used == 0 {
             return;
         }
-        let due = quiet_since + slc.idle_after;
-        let next = if due <= now { now + slc.idle_after } else { due };
-        machine.schedule(next, Event::Background(u32::from(self.index), Activity::Fold as u32));
-        if due <= now {
-            self.slc_fold(now, machine);
-        }
-    }
-
-    /// Starts folding on every chip that has something to fold and is not at it.
-    fn slc_fold(&mut self, now: Time, machine: &mut Machine) {
-        let slc = self.slc.as_mut().expect("only a cache folds");
-        for chip in 0..slc.waiting.len() {
-            if slc.waiting[chip] == 0 || slc.folding[chip] {
-                continue;
-            }
-            slc.waiting[chip] -= 1;
-            slc.folding[chip] = true;
-            slc.page = (slc.page + 1) % slc.pages_per_block;
-            let operations = &mut machine.dispatcher.operations;
-            let id =
-                operations.create(now, Activity::Fold.program(), Task::Gc, self.index, Cause::Controller);
-            let operation = &mut operations[id];
-            operation.chip = ChipId(self.stripes.member(0, 0).0 + chip as u32);
-            operation.page_in_block = slc.page;
-            operation.owner = chip as u32;
-            machine.enqueue(now, id);
+        let due = quiet_since + slc.layout.idle_after;
+        let is_due = due <= now;
+        slc.look_at(if is_due { now + slc.layout.idle_after } else { due }, &ftl.shape, machine);
+        if is_due {
+            slc.fold(now, &ftl.shape, machine);
         }
     }
 
     /// A page has been folded; goes on if the host has been silent since
     /// `quiet_since`, or must be served by a cache less full.
-    fn slc_folded(&mut self, now: Time, operation: &FlashOp, quiet_since: Time, machine: &mut Machine) {
-        let slc = self.slc.as_mut().expect("only a cache folds");
+    fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, quiet_since: Time, machine: &mut Machine) {
+        let slc = &mut ftl.tasks.slc;
         slc.folding[operation.owner as usize] = false;
         slc.used -= 1;
-        slc.forced &= slc.used > slc.stop_below;
-        if slc.forced || quiet_since + slc.idle_after <= now {
-            self.slc_fold(now, machine);
+        slc.forced &= slc.used > slc.layout.stop_below;
+        if slc.forced || quiet_since + slc.layout.idle_after <= now {
+            slc.fold(now, &ftl.shape, machine);
+        }
+    }
+}
+
+impl Slc {
+    /// Takes a host program that is about to be queued for `chip` into the
+    /// cache, if there is room.
+    #[inline]
+    pub fn take(&mut self, now: Time, chip: ChipId, shape: &Shape, machine: &mut Machine) -> bool {
+        if self.used >= self.layout.room {
+            return false;
+        }
+        self.used += 1;
+        self.waiting[shape.chip_in_partition(chip)] += 1;
+        self.forced |= self.used > self.layout.start_above;
+        if !self.timing {
+            self.look_at(now + self.layout.idle_after, shape, machine);
+        }
+        if self.forced {
+            self.fold(now, shape, machine);
+        }
+        true
+    }
+
+    /// Schedules the next look for silence.
+    fn look_at(&mut self, time: Time, shape: &Shape, machine: &mut Machine) {
+        self.timing = true;
+        machine.schedule(time, Event::Background(u32::from(shape.index), Activity::Fold as u32));
+    }
+
+    /// Starts folding on every chip that has something to fold and is not at it.
+    fn fold(&mut self, now: Time, shape: &Shape, machine: &mut Machine) {
+        for chip in 0..self.waiting.len() {
+            if self.waiting[chip] == 0 || self.folding[chip] {
+                continue;
+            }
+            self.waiting[chip] -= 1;
+            self.folding[chip] = true;
+            self.page = (self.page + 1) % self.pages_per_block;
+            let operations = &mut machine.dispatcher.operations;
+            let id =
+                operations.create(now, Activity::Fold.program(), Task::Gc, shape.index, Cause::Controller);
+            let operation = &mut operations[id];
+            operation.chip = ChipId(shape.stripes.member(0, 0).0 + chip as u32);
+            operation.page_in_block = self.page;
+            operation.owner = chip as u32;
+            machine.enqueue(now, id);
         }
     }
 }

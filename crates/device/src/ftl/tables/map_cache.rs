@@ -4,6 +4,7 @@
 //! The map's contents are always at hand for the simulator; the cache decides
 //! only what a look-up costs.
 
+use super::Lane;
 use crate::address::NONE;
 use crate::sched::FlashOpId;
 
@@ -66,11 +67,13 @@ pub struct MapCache {
     oldest: u32,
     waiters: Vec<(Waiter, u32)>,
     free_waiters: Vec<u32>,
+    /// Evicted pages not yet programmed, by domain.
+    pub lanes: Vec<Lane>,
 }
 
 impl MapCache {
-    /// An empty cache of `capacity` out of `pages` map pages.
-    pub fn new(pages: u32, capacity: u32) -> Self {
+    /// An empty cache of `capacity` out of `pages` map pages, in so many domains.
+    pub fn new(pages: u32, capacity: u32, domains: u32) -> Self {
         let absent = Slot {
             state: State::Absent,
             dirty: false,
@@ -88,6 +91,7 @@ impl MapCache {
             oldest: NONE,
             waiters: Vec::new(),
             free_waiters: Vec::new(),
+            lanes: vec![Lane::EMPTY; domains as usize],
         }
     }
 
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_page_leaves_first() {
-        let mut cache = MapCache::new(4, 2);
+        let mut cache = MapCache::new(4, 2, 1);
         for page in [0, 1] {
             assert!(!cache.touch(page, false) && !cache.begin_load(page));
             cache.touch(page, page == 1);
@@ -283,7 +287,7 @@ mod tests {
 
     #[test]
     fn waiters_are_told_once() {
-        let mut cache = MapCache::new(2, 1);
+        let mut cache = MapCache::new(2, 1, 1);
         assert!(!cache.begin_load(1));
         cache.wait(1, Waiter::Request(7));
         assert!(cache.begin_load(1));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::{BlockState, Ftl};
+use super::{BlockState, Tables};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::sched::Task;
 
@@ -37,7 +37,7 @@ fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("saved device state is damaged: {what}"))
 }
 
-impl Ftl {
+impl Tables {
     /// Writes the state of a partition at rest: homes, blocks, write points
     /// and map cache contents.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -75,7 +75,7 @@ impl Ftl {
             }
             self.map.set_home(Lpn(lpn as u32), Home(home));
             self.map.set_valid(Ppn(home), Lpn(lpn as u32));
-            valid[self.block_of(Ppn(home)).0 as usize] += 1;
+            valid[self.shape.block_of(Ppn(home)).0 as usize] += 1;
         }
         self.blocks.restore(&valid, |count| read_words(input, count)).map_err(|error| {
             if error.kind() == io::ErrorKind::InvalidData { damaged("block states") } else { error }
@@ -88,7 +88,7 @@ impl Ftl {
             let writer = *Task::ALL.get(point[0] as usize).ok_or_else(|| damaged("write points"))?;
             let [chip, block, page] = [point[1], point[2], point[3]];
             let is_open = block < self.blocks.len() && self.blocks.state(BlockId(block)) == BlockState::Open;
-            if !is_open || self.blocks.chip(BlockId(block)) != chip || page >= self.pages_per_block {
+            if !is_open || self.blocks.chip(BlockId(block)) != chip || page >= self.shape.pages_per_block {
                 return Err(damaged("write points"));
             }
             self.points.reopen(writer, chip, BlockId(block), page);
@@ -106,7 +106,6 @@ impl Ftl {
             cache.loaded(page);
             cache.touch(page, true);
         }
-        self.note_rest();
         Ok(())
     }
 }

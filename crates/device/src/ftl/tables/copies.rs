@@ -8,10 +8,10 @@
 //! supersedes it.
 
 use super::entries::EntryId;
-use super::{Entry, Ftl};
+use super::{Entry, Tables};
 use crate::address::{Home, Lpn, Ppn};
 
-impl Ftl {
+impl Tables {
     /// The copy of `lpn` in flash: its home, or behind its buffered home.
     #[inline]
     pub fn flash_copy(&self, lpn: Lpn) -> Option<Ppn> {
@@ -33,7 +33,7 @@ impl Ftl {
     #[inline]
     pub fn supersede(&mut self, lpn: Lpn, id: EntryId) {
         let home = Home(self.map.ppns() + id);
-        if !self.keeps_behind {
+        if !self.shape.keeps_behind {
             self.move_home(lpn, home);
             return;
         }
@@ -49,9 +49,9 @@ impl Ftl {
 
     /// Whether a page of the host that has been programmed is the newest copy in
     /// flash, without logical stripes.
-    pub(super) fn is_newest_copy(&mut self, entry: &Entry) -> bool {
+    pub(in crate::ftl) fn is_newest_copy(&mut self, entry: &Entry) -> bool {
         let home = self.map.home(entry.lpn);
-        if home == entry.from || !self.keeps_behind {
+        if home == entry.from || !self.shape.keeps_behind {
             return home == entry.from;
         }
         let Some(newer) = self.buffered(home) else { return false };
@@ -62,8 +62,8 @@ impl Ftl {
     }
 
     /// Unmaps a page, without logical stripes.
-    pub(super) fn unmap(&mut self, lpn: Lpn) {
-        if self.keeps_behind
+    pub(in crate::ftl) fn unmap(&mut self, lpn: Lpn) {
+        if self.shape.keeps_behind
             && let Some(entry) = self.buffered(self.map.home(lpn))
         {
             let behind = std::mem::replace(&mut self.entries[entry].behind, Home::UNMAPPED);
@@ -74,19 +74,19 @@ impl Ftl {
 
     /// Whether the copy at `from` is still that of `lpn`.
     #[inline]
-    pub(super) fn is_current(&self, lpn: Lpn, from: Home) -> bool {
+    pub(in crate::ftl) fn is_current(&self, lpn: Lpn, from: Home) -> bool {
         let home = self.map.home(lpn);
         home == from
-            || (self.keeps_behind
+            || (self.shape.keeps_behind
                 && self.buffered(home).is_some_and(|entry| self.entries[entry].behind == from))
     }
 
     /// Makes `ppn` the copy of `lpn` in flash; the former one becomes garbage.
     /// It becomes the home unless a newer page is buffered before `from`.
     #[inline]
-    pub(super) fn install(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
+    pub(in crate::ftl) fn install(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
         let home = self.map.home(lpn);
-        if self.keeps_behind
+        if self.shape.keeps_behind
             && let Some(entry) = self.buffered(home)
         {
             let former = std::mem::replace(&mut self.entries[entry].behind, Home(ppn.0));
@@ -98,16 +98,16 @@ impl Ftl {
             self.move_home(lpn, Home(ppn.0));
         }
         self.map.set_valid(ppn, lpn);
-        self.blocks.gain(self.block_of(ppn), 1);
+        self.blocks.gain(self.shape.block_of(ppn), 1);
         self.set_lost(ppn, false);
     }
 
     /// A copy in flash, if `home` names one, is garbage from now on.
     #[inline]
-    pub(super) fn discard(&mut self, home: Home) {
+    pub(in crate::ftl) fn discard(&mut self, home: Home) {
         if home.0 < self.map.ppns() {
             self.map.set_invalid(Ppn(home.0));
-            self.blocks.lose(self.block_of(Ppn(home.0)), 1);
+            self.blocks.lose(self.shape.block_of(Ppn(home.0)), 1);
         }
     }
 
@@ -121,7 +121,7 @@ impl Ftl {
     #[inline]
     pub fn set_trimmed(&mut self, lpn: Lpn, trimmed: bool) {
         if trimmed {
-            self.trimmed.grow(self.lpns);
+            self.trimmed.grow(self.shape.lpns);
         }
         self.trimmed.set(lpn.0, trimmed);
     }

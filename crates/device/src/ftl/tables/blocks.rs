@@ -174,21 +174,33 @@ impl Blocks {
         counts.iter().fold((u32::MAX, 0), |(least, most), &count| (least.min(count), most.max(count)))
     }
 
+    /// Erases by which the most worn block of a domain is ahead of the least worn
+    /// one.
+    pub fn erase_spread(&self, domain: u32) -> u32 {
+        let (least, most) = self.erase_range(domain);
+        most - least
+    }
+
     /// The full block of a domain that has been erased least often, among those
     /// whose data are cold: full for as long as it took to fill as many others as
     /// are full.
     pub fn least_worn_cold(&self, domain: u32) -> Option<BlockId> {
-        let round = self.in_state(domain, BlockState::Full).count() as u32;
+        let round = self.in_domain(domain, BlockState::Full).count() as u32;
         let is_cold = |block: &BlockId| self.closes.wrapping_sub(self.closed[block.0 as usize]) >= round;
-        self.in_state(domain, BlockState::Full).filter(is_cold).min_by_key(|&block| self.erase_count(block))
+        self.in_domain(domain, BlockState::Full).filter(is_cold).min_by_key(|&block| self.erase_count(block))
     }
 
     /// The free block of a domain that has been erased most often.
     pub fn most_worn_free(&self, domain: u32) -> Option<BlockId> {
-        self.in_state(domain, BlockState::Free).max_by_key(|&block| self.erase_count(block))
+        self.in_domain(domain, BlockState::Free).max_by_key(|&block| self.erase_count(block))
     }
 
-    fn in_state(&self, domain: u32, state: BlockState) -> impl Iterator<Item = BlockId> + '_ {
+    /// The blocks that are doing this.
+    pub fn in_state(&self, state: BlockState) -> impl Iterator<Item = BlockId> + '_ {
+        (0..self.len()).map(BlockId).filter(move |&block| self.state(block) == state)
+    }
+
+    fn in_domain(&self, domain: u32, state: BlockState) -> impl Iterator<Item = BlockId> + '_ {
         let blocks = self.domain_range(domain).filter(move |&block| self.states[block] == state);
         blocks.map(|block| BlockId(block as u32))
     }
@@ -224,8 +236,7 @@ impl Blocks {
 
     /// The full block that has been read most often since its last erase.
     pub fn most_read(&self) -> Option<BlockId> {
-        let full = (0..self.len()).map(BlockId).filter(|&block| self.state(block) == BlockState::Full);
-        full.max_by_key(|&block| self.read_count(block))
+        self.in_state(BlockState::Full).max_by_key(|&block| self.read_count(block))
     }
 
     /// Blocks, counted chip by chip, with at least `reads` flash reads since

@@ -11,10 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entries::EntryId;
-use super::{Entry, Ftl};
+use super::{Entry, Tables};
 use crate::address::{BlockId, Home, LOGICAL_PAGE_BYTES, Lpn, NONE, Ppn};
-use crate::machine::Machine;
-use crate::sched::FlashOpId;
 
 /// The bytes of a mapping unit.
 pub(crate) type Page = [u8; LOGICAL_PAGE_BYTES as usize];
@@ -29,7 +27,7 @@ struct OutOfBand {
 
 /// All that a physical page holds.
 #[derive(Default)]
-pub(super) struct Content {
+pub(in crate::ftl) struct Content {
     page: Option<Box<Page>>,
     out_of_band: Option<OutOfBand>,
 }
@@ -69,19 +67,19 @@ impl Pages {
     }
 
     /// Whether two physical pages hold the same version of a page, or none.
-    pub(super) fn are_alike(&self, one: Option<Ppn>, other: Option<Ppn>) -> bool {
+    pub(in crate::ftl) fn are_alike(&self, one: Option<Ppn>, other: Option<Ppn>) -> bool {
         let version = |ppn| self.out_of_band(ppn).map(|beside| (beside.lpn, beside.sequence));
         one.map(version) == other.map(version)
     }
 
     /// Forgets what the controller had in memory, but for the parity of updates.
-    pub(super) fn forget_memory(&mut self) {
+    pub(in crate::ftl) fn forget_memory(&mut self) {
         self.buffered.clear();
         self.outdated.clear();
     }
 }
 
-impl Ftl {
+impl Tables {
     /// From now on pages hold bytes: zeros, until others are written.
     pub fn keep_data(&mut self) {
         let mut pages = Pages::default();
@@ -95,7 +93,7 @@ impl Ftl {
 
     /// The newest version of each logical page that is found in flash and has not
     /// been trimmed since; a readable copy before a lost one.
-    pub(super) fn scan(&self) -> Option<Vec<Option<Ppn>>> {
+    pub(in crate::ftl) fn scan(&self) -> Option<Vec<Option<Ppn>>> {
         let pages = self.pages.as_ref()?;
         let mut newest: Vec<Option<(u64, bool, Ppn)>> = vec![None; self.map.lpns() as usize];
         for (ppn, beside) in (0..).map(Ppn).zip(&pages.out_of_band) {
@@ -119,7 +117,7 @@ impl Ftl {
 
     /// The bytes of a buffer entry are in flash.
     #[inline]
-    pub(super) fn data_programmed(&mut self, id: EntryId, entry: &Entry, ppn: Ppn) {
+    pub(in crate::ftl) fn data_programmed(&mut self, id: EntryId, entry: &Entry, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
             let page = pages.buffered.get(id as usize).cloned().flatten();
             set(&mut pages.flash, ppn.0, page);
@@ -129,7 +127,7 @@ impl Ftl {
 
     /// An entry has been programmed: notes out of band which page it is.
     #[inline]
-    pub(super) fn note_programmed(&mut self, entry: &Entry, ppn: Ppn) {
+    pub(in crate::ftl) fn note_programmed(&mut self, entry: &Entry, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
             let &Entry { lpn, sequence, .. } = entry;
             set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence }));
@@ -138,7 +136,7 @@ impl Ftl {
 
     /// Notes a trim in the journal.
     #[inline]
-    pub(super) fn note_trim(&mut self, lpn: Lpn) {
+    pub(in crate::ftl) fn note_trim(&mut self, lpn: Lpn) {
         if let Some(pages) = &mut self.pages {
             pages.trims.insert(lpn, self.entries.next_sequence());
         }
@@ -146,15 +144,14 @@ impl Ftl {
 
     /// A block holds nothing any more.
     #[inline]
-    pub(super) fn data_erased(&mut self, block: BlockId) {
+    pub(in crate::ftl) fn data_erased(&mut self, block: BlockId) {
         if self.pages.is_some() {
-            let first = block.0 * self.slots_per_block;
-            (first..first + self.slots_per_block).for_each(|ppn| drop(self.take_content(Ppn(ppn))));
+            self.shape.slots_of_block(block).for_each(|ppn| drop(self.take_content(ppn)));
         }
     }
 
     /// Takes away what a physical page holds.
-    pub(super) fn take_content(&mut self, ppn: Ppn) -> Content {
+    pub(in crate::ftl) fn take_content(&mut self, ppn: Ppn) -> Content {
         let Some(pages) = &mut self.pages else { return Content::default() };
         Content {
             page: pages.flash.get_mut(ppn.0 as usize).and_then(Option::take),
@@ -163,7 +160,7 @@ impl Ftl {
     }
 
     /// Programs a physical page with what another held.
-    pub(super) fn set_content(&mut self, ppn: Ppn, content: Content) {
+    pub(in crate::ftl) fn set_content(&mut self, ppn: Ppn, content: Content) {
         if let Some(pages) = &mut self.pages {
             set(&mut pages.flash, ppn.0, content.page);
             set(&mut pages.out_of_band, ppn.0, content.out_of_band);
@@ -173,7 +170,7 @@ impl Ftl {
     /// A page has been copied from one place to another; if it was lost, so is
     /// the copy.
     #[inline]
-    pub(super) fn data_copied(&mut self, from: Home, to: Ppn) {
+    pub(in crate::ftl) fn data_copied(&mut self, from: Home, to: Ppn) {
         if self.is_lost(Ppn(from.0)) {
             self.set_lost(to, true);
         }
@@ -186,7 +183,7 @@ impl Ftl {
     }
 
     /// Forgets what a physical page holds.
-    pub(super) fn data_lost(&mut self, ppn: Ppn) {
+    pub(in crate::ftl) fn data_lost(&mut self, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
             set(&mut pages.flash, ppn.0, None);
         }
@@ -194,7 +191,7 @@ impl Ftl {
 
     /// A lost page of `lpn`, which was at `from`, has been rebuilt in memory and
     /// programmed.
-    pub(super) fn data_restored(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
+    pub(in crate::ftl) fn data_restored(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
         if self.pages.is_none() {
             return;
         }
@@ -206,23 +203,22 @@ impl Ftl {
     }
 
     /// The last copy of a page has been given up: the map has no place for it.
-    pub(super) fn data_given_up(&mut self, ppn: Ppn) {
+    pub(in crate::ftl) fn data_given_up(&mut self, ppn: Ppn) {
         drop(self.take_content(ppn));
     }
 
-    /// Computes the new parity of a stripe from the pages of its formed
-    /// programs and what the parity covers so far.
-    pub(super) fn compute_parity(&mut self, stripe: u32, formed: &[FlashOpId], machine: &Machine) {
+    /// Computes the new parity of a stripe from the pages of its `programs`, of
+    /// which this has the first entries, and what the parity covers so far.
+    pub(in crate::ftl) fn compute_parity(&mut self, stripe: u32, programs: impl Iterator<Item = EntryId>) {
         if self.pages.is_none() {
             return;
         }
-        let stripes = self.static_stripes.expect("only stripes are updated");
+        let stripes = self.shape.static_stripes.expect("only stripes are updated");
         let (mut images, mut parity) = (Vec::new(), Vec::new());
-        for &id in formed {
-            let mut entry = machine.dispatcher.operations[id].entries;
+        for mut entry in programs {
             while entry != NONE {
                 let lpn = self.entries[entry].lpn;
-                if lpn.0 < self.lpns {
+                if lpn.0 < self.shape.lpns {
                     images.push((lpn, Box::new(self.buffered_page(entry))));
                 } else {
                     parity.push((lpn, entry));
@@ -252,7 +248,7 @@ impl Ftl {
     }
 
     /// Everything that the new parity of a stripe covers is in flash.
-    pub(super) fn parity_settled(&mut self, stripe: u32) {
+    pub(in crate::ftl) fn parity_settled(&mut self, stripe: u32) {
         let images = self.pages.as_mut().and_then(|pages| pages.updating.remove(&stripe));
         for (lpn, page) in images.unwrap_or_default() {
             if self.pages.as_mut().is_some_and(|pages| pages.outdated.remove(&lpn)) {
@@ -263,24 +259,24 @@ impl Ftl {
 
     /// Whether a version of a page is in memory that the new parity of its
     /// stripe covers, or that is this parity.
-    pub(super) fn is_updating(&self, lpn: Lpn) -> bool {
+    pub(in crate::ftl) fn is_updating(&self, lpn: Lpn) -> bool {
         self.image(lpn).is_some()
     }
 
     fn image(&self, lpn: Lpn) -> Option<&Page> {
-        let stripe = self.static_stripes?.stripe_of_any(lpn);
+        let stripe = self.shape.static_stripes?.stripe_of_any(lpn);
         let images = self.pages.as_ref()?.updating.get(&stripe)?;
         images.iter().find(|(image, _)| *image == lpn).map(|(_, page)| &**page)
     }
 
     /// A page that parity in memory covers has been given up: from now on it
     /// covers zeros there. What is being programmed is corrected at the end.
-    pub(super) fn correct_parity(&mut self, parity: Lpn) {
+    pub(in crate::ftl) fn correct_parity(&mut self, parity: Lpn) {
         if !self.is_updating(parity) {
             return;
         }
         let sum = self.rebuilt(parity).expect("what is lost has been given up");
-        let stripe = self.static_stripes.map(|stripes| stripes.stripe_of_any(parity));
+        let stripe = self.shape.static_stripes.map(|stripes| stripes.stripe_of_any(parity));
         let Some((pages, stripe)) = self.pages.as_mut().zip(stripe) else { return };
         let images = pages.updating.get_mut(&stripe).into_iter().flatten();
         images.filter(|(lpn, _)| *lpn == parity).for_each(|(_, page)| **page = sum);
@@ -296,7 +292,7 @@ impl Ftl {
         }
     }
 
-    pub(super) fn buffered_page(&self, entry: EntryId) -> Page {
+    pub(in crate::ftl) fn buffered_page(&self, entry: EntryId) -> Page {
         let pages = self.pages.as_ref().expect("data is kept");
         pages.buffered.get(entry as usize).and_then(Option::as_deref).copied().unwrap_or([0; _])
     }
@@ -319,7 +315,7 @@ impl Ftl {
     pub fn read_page(&self, lpn: Lpn, ppn: Ppn, is_rebuilt: bool) -> Option<Page> {
         let rebuilt = if is_rebuilt { self.rebuilt(lpn) } else { None };
         // What has been lost, or may have been erased, on the way is found elsewhere.
-        let has_moved = self.is_lost(ppn) || (is_rebuilt && self.static_stripes.is_some());
+        let has_moved = self.is_lost(ppn) || (is_rebuilt && self.shape.static_stripes.is_some());
         rebuilt.or_else(|| if has_moved { self.content(lpn) } else { Some(self.flash_page(ppn)) })
     }
 
@@ -343,7 +339,7 @@ impl Ftl {
 
     /// The same, computed from the rest of the stripe, if none of that is lost.
     pub fn rebuilt(&self, lpn: Lpn) -> Option<Page> {
-        let stripes = self.static_stripes.as_ref()?;
+        let stripes = self.shape.static_stripes.as_ref()?;
         let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
         for mate in stripes.mates(lpn) {
             add(&mut sum, &self.covered(mate)?);
@@ -353,7 +349,7 @@ impl Ftl {
 
     /// The version of a page that belongs to the stripe's present parity, from
     /// wherever it can still be had.
-    pub(super) fn recovered(&self, lpn: Lpn) -> Option<Page> {
+    pub(in crate::ftl) fn recovered(&self, lpn: Lpn) -> Option<Page> {
         self.covered(lpn).or_else(|| self.rebuilt(lpn))
     }
 
@@ -362,10 +358,10 @@ impl Ftl {
     ///
     /// # Panics
     /// If it is not so.
-    pub(super) fn check_parity(&self) {
-        let (Some(stripes), Some(_)) = (&self.static_stripes, &self.pages) else { return };
+    pub(in crate::ftl) fn check_parity(&self) {
+        let (Some(stripes), Some(_)) = (&self.shape.static_stripes, &self.pages) else { return };
         for stripe in 0..stripes.len() {
-            for slot in 0..self.slots_per_page {
+            for slot in 0..self.shape.slots_per_page {
                 let lpn = stripes.parity(stripe, slot);
                 let Some(parity) = self.covered(lpn) else { continue };
                 let members = stripes.mates(lpn).map(|mate| self.covered(mate));

@@ -1,0 +1,141 @@
+//! The tables by themselves: no time, no operations, no tasks.
+
+use flashkeel_engine::{Stream, Time};
+
+use super::{Entry, Lane, Reserves, Tables};
+use crate::address::{Home, Lpn, NONE};
+use crate::flash::{Geometry, WearConfig};
+use crate::ftl::gc::movement::Manner;
+use crate::ftl::gc::{GcLayout, InvocationConfig, VictimConfig};
+use crate::ftl::slc::SlcLayout;
+use crate::ftl::{
+    AllocationConfig, PartitionLayout, Policies, ScrubConfig, ScrubLayout, Shape, UpdateConfig,
+    WearLevellingConfig, WearLevellingLayout,
+};
+use crate::sched::Task;
+
+/// One partition of four chips with 16 blocks each, its map in memory.
+fn layout(has_volatile_buffer: bool) -> PartitionLayout {
+    PartitionLayout {
+        geometry: Geometry {
+            channels: 2,
+            chips_per_channel: 2,
+            blocks_per_chip: 16,
+            pages_per_block: 8,
+            slots_per_page: 2,
+        },
+        chips: 4,
+        lpns: 512,
+        map_pages: 1,
+        cached_map_pages: 1,
+        stripe_width: 1,
+        static_stripes: None,
+        has_volatile_buffer,
+        domains: 1,
+        reserves: Reserves { host: 0, map: 0, map_margin: 0 },
+        gc: GcLayout {
+            start_below: 1,
+            stop_above: 1,
+            force_below: 1,
+            jobs: 1,
+            pages_in_flight: 1,
+            manner: Manner::Queued,
+            rotates: false,
+        },
+        scrub: ScrubLayout::resolve(&ScrubConfig::default(), 1).expect("valid"),
+        wear_levelling: WearLevellingLayout::resolve(&WearLevellingConfig::default()).expect("valid"),
+        checkpoint: None,
+        slc: SlcLayout::default(),
+        policies: Policies {
+            allocation: AllocationConfig::default(),
+            wear: WearConfig::default(),
+            victim: VictimConfig::default(),
+            invocation: InvocationConfig::default(),
+            update: UpdateConfig::default(),
+        },
+    }
+}
+
+/// Buffers a page as the front does; its entry.
+fn buffer(tables: &mut Tables, lane: &mut Lane, lpn: Lpn) -> u32 {
+    let first = tables.map.ppns();
+    let entry = Entry::new(lpn, Home::UNMAPPED, NONE, 0, Time::ZERO);
+    let id = tables.entries.push(lane, entry, Some(first));
+    tables.supersede(lpn, id);
+    id
+}
+
+/// Programs what is buffered into one flash page, as long as there is any.
+fn flush(tables: &mut Tables, lane: &mut Lane) {
+    while lane.len > 0 {
+        let count = lane.len.min(tables.shape.slots_per_page);
+        let mut next = tables.entries.take(lane, count);
+        let Tables { points, blocks, .. } = tables;
+        let place = points.allocate(Task::Host, 0, 0, blocks, |_| 0).expect("a free block");
+        let page = tables.shape.page_of(place.block, place.page);
+        let mut ppn = tables.shape.first_slot(page);
+        while next != NONE {
+            let (entry, following) = tables.entries.release(next);
+            if tables.is_newest_copy(&entry) {
+                tables.install(entry.lpn, entry.from, ppn);
+            }
+            (ppn.0, next) = (ppn.0 + 1, following);
+        }
+        let exhausted = tables.points.is_exhausted(Task::Host, place.chip, place.block);
+        tables.blocks.end_program(place.block, exhausted);
+    }
+}
+
+#[test]
+fn any_order_of_writes_trims_and_flushes_leaves_every_page_one_home() {
+    for is_volatile in [false, true] {
+        let layout = layout(is_volatile);
+        let mut tables = Tables::new(&layout, &Shape::new(&layout, 0));
+        let mut random = Stream::new(3, "tables");
+        let (mut lane, mut written) = (Lane::EMPTY, [false; 64]);
+        for _ in 0..600 {
+            let lpn = Lpn(random.below(64) as u32);
+            match random.below(8) {
+                0 => flush(&mut tables, &mut lane),
+                1 => {
+                    tables.unmap(lpn);
+                    written[lpn.0 as usize] = false;
+                }
+                _ => {
+                    buffer(&mut tables, &mut lane, lpn);
+                    written[lpn.0 as usize] = true;
+                }
+            }
+            tables.check();
+            let is_mapped = |lpn| tables.map.home(Lpn(lpn)) != Home::UNMAPPED;
+            assert!((0..64).all(|lpn| is_mapped(lpn) == written[lpn as usize]), "volatile: {is_volatile}");
+        }
+        flush(&mut tables, &mut lane);
+        tables.check();
+        let in_flash = |lpn| tables.map.flash_home(Lpn(lpn)).is_some();
+        assert!((0..64).all(|lpn| in_flash(lpn) == written[lpn as usize]));
+    }
+}
+
+#[test]
+fn what_is_saved_and_restored_is_the_same() {
+    let layout = layout(false);
+    let shape = Shape::new(&layout, 0);
+    let mut tables = Tables::new(&layout, &shape);
+    let mut lane = Lane::EMPTY;
+    for lpn in [5, 9, 5, 0, 7, 9, 9, 1] {
+        buffer(&mut tables, &mut lane, Lpn(lpn));
+    }
+    flush(&mut tables, &mut lane);
+    let mut saved = Vec::new();
+    tables.save(&mut saved).expect("memory takes it");
+    let mut restored = Tables::new(&layout, &shape);
+    restored.restore(&mut saved.as_slice()).expect("what was saved");
+    restored.check();
+    assert_eq!(restored.map.homes(), tables.map.homes());
+    assert!(restored.points.open_blocks().eq(tables.points.open_blocks()));
+    assert_eq!(restored.free_blocks(), tables.free_blocks());
+    // Cut short it is refused.
+    let mut other = Tables::new(&layout, &shape);
+    assert!(other.restore(&mut &saved[..saved.len() - 1]).is_err());
+}

@@ -1,6 +1,8 @@
 //! What every partition shares: the event queue, the flash under its
 //! scheduler, the controller's delays and the counters.
 
+use std::collections::VecDeque;
+
 use flashkeel_engine::{EventQueue, Span, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,7 +135,7 @@ pub(crate) struct Machine {
     /// Draws the controller's delays.
     pub random: Stream,
     /// Requests that may go on because what they waited for has come.
-    pub woken: Vec<u32>,
+    pub woken: VecDeque<u32>,
     /// Whether background work may run in the present window.
     pub background_allowed: bool,
     /// Whether the scheduler's control is scheduled.

@@ -13,13 +13,14 @@ impl Ftl {
     #[inline]
     pub fn translate(&mut self, now: Time, lpn: Lpn, request: u32, machine: &mut Machine) -> bool {
         let Some(cache) = &mut self.tables.cache else { return true };
-        if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false) {
-            machine.counters.map_hits += 1;
-            return true;
+        if !cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false) {
+            machine.counters.map_misses += 1;
+            if !self.load(now, lpn, Some(Waiter::Request(request)), Task::Map, machine) {
+                return false;
+            }
         }
-        machine.counters.map_misses += 1;
-        self.load(now, lpn, Some(Waiter::Request(request)), Task::Map, machine);
-        false
+        machine.counters.map_hits += 1;
+        true
     }
 
     /// Unmaps a trimmed page.
@@ -49,35 +50,44 @@ impl Ftl {
         if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true) {
             return true;
         }
-        self.load(now, lpn, waiter, task, machine);
+        let is_there = self.load(now, lpn, waiter, task, machine);
         if let Some(cache) = &mut self.tables.cache {
             cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true);
         }
-        false
+        is_there
     }
 
-    fn load(&mut self, now: Time, lpn: Lpn, waiter: Option<Waiter>, task: Task, machine: &mut Machine) {
+    /// Loads a map page that is not in memory; whether it is there at once. If not,
+    /// `waiter` is told when it has come.
+    fn load(
+        &mut self,
+        now: Time,
+        lpn: Lpn,
+        waiter: Option<Waiter>,
+        task: Task,
+        machine: &mut Machine,
+    ) -> bool {
         let page = lpn.0 / LPNS_PER_MAP_PAGE;
         let home = self.tables.map.flash_home(self.shape.map_lpn(page));
         let cache = self.tables.cache.as_mut().expect("only a cached map is loaded");
-        let loading = cache.begin_load(page);
-        if let Some(waiter) = waiter {
-            cache.wait(page, waiter);
-        }
-        if loading {
+        if cache.begin_load(page) {
+            waiter.into_iter().for_each(|waiter| cache.wait(page, waiter));
             if let Some(Waiter::Request(_)) = waiter {
                 // What a background task has begun is now the host's: it must
                 // not wait for that task's turn.
                 let loader = cache.loader(page);
                 machine.dispatcher.promote(now, loader, Task::Map, &mut machine.events);
             }
-            return;
+            return false;
         }
         let Some(ppn) = home else {
-            // Never programmed: an empty map page, made in memory.
+            // Never programmed: an empty map page, made in memory. Whoever needs it
+            // uses it here and now: had it to wait for its turn among others, they
+            // could drive each other's pages out of the cache for ever.
             self.map_page_arrived(now, page, machine);
-            return;
+            return true;
         };
+        waiter.into_iter().for_each(|waiter| cache.wait(page, waiter));
         let block = self.shape.block_of(ppn);
         self.tables.blocks.begin_read(block);
         let id = machine.dispatcher.operations.create(
@@ -95,6 +105,7 @@ impl Ftl {
             cache.set_loader(page, id);
         }
         machine.generate(now, id);
+        false
     }
 
     /// A map page has been read.
@@ -108,7 +119,7 @@ impl Ftl {
         cache.loaded(page);
         while let Some(waiter) = self.tables.cache.as_mut().and_then(|cache| cache.next_waiter(page)) {
             match waiter {
-                Waiter::Request(request) => machine.woken.push(request),
+                Waiter::Request(request) => machine.woken.push_back(request),
                 Waiter::Job(job) => self.copy_done(now, job, machine),
             }
         }

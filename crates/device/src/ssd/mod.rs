@@ -6,6 +6,8 @@ mod initial;
 mod inspect;
 mod power_cut;
 
+use std::collections::VecDeque;
+
 pub use faults::Fault;
 use flashkeel_engine::{
     Arena, Cause, Coming, Completion, Durable, EventQueue, Leaf, Limits, Operation, Request, Status, Stream,
@@ -79,7 +81,7 @@ impl Ssd {
                 counters: Counters::default(),
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),
-                woken: Vec::new(),
+                woken: VecDeque::new(),
                 background_allowed: true,
                 controlling: false,
             },
@@ -353,7 +355,7 @@ impl Ssd {
                 Event::Linked(request) => self.linked(time, request),
                 Event::Window => self.next_window(time),
             }
-            while let Some(request) = self.machine.woken.pop() {
+            while let Some(request) = self.machine.woken.pop_front() {
                 self.resume(time, request);
             }
             if to_completion && !self.completed.is_empty() {

@@ -52,6 +52,7 @@ struct Slot {
     wanted: bool,
     newer: u32,
     older: u32,
+    /// The last of those who wait for it; the first comes after that one.
     waiters: u32,
     /// While it is being loaded, the operation that reads it.
     loader: u32,
@@ -65,6 +66,7 @@ pub struct MapCache {
     cached: u32,
     newest: u32,
     oldest: u32,
+    /// Who waits, and who comes after: a ring for each page.
     waiters: Vec<(Waiter, u32)>,
     free_waiters: Vec<u32>,
     /// Evicted pages not yet programmed, by domain.
@@ -142,24 +144,32 @@ impl MapCache {
     pub fn wait(&mut self, page: MapPage, waiter: Waiter) {
         let slot = &mut self.slots[page as usize];
         debug_assert_eq!(slot.state, State::Loading);
-        let node = (waiter, slot.waiters);
-        slot.waiters = if let Some(free) = self.free_waiters.pop() {
-            self.waiters[free as usize] = node;
-            free
-        } else {
-            self.waiters.push(node);
-            self.waiters.len() as u32 - 1
+        let node = self.free_waiters.pop().unwrap_or(self.waiters.len() as u32);
+        if node as usize == self.waiters.len() {
+            self.waiters.push((waiter, node));
+        }
+        let first = match slot.waiters {
+            NONE => node,
+            last => std::mem::replace(&mut self.waiters[last as usize].1, node),
         };
+        self.waiters[node as usize] = (waiter, first);
+        slot.waiters = node;
     }
 
-    /// The next of those who waited for a loaded page; last come, first out.
+    /// The next of those who waited for a loaded page, in the order in which they
+    /// came.
     pub fn next_waiter(&mut self, page: MapPage) -> Option<Waiter> {
-        let node = self.slots[page as usize].waiters;
-        if node == NONE {
+        let slot = &mut self.slots[page as usize];
+        if slot.waiters == NONE {
             return None;
         }
+        let node = self.waiters[slot.waiters as usize].1;
         let (waiter, next) = self.waiters[node as usize];
-        self.slots[page as usize].waiters = next;
+        if node == slot.waiters {
+            slot.waiters = NONE;
+        } else {
+            self.waiters[slot.waiters as usize].1 = next;
+        }
         self.free_waiters.push(node);
         Some(waiter)
     }
@@ -286,15 +296,17 @@ mod tests {
     }
 
     #[test]
-    fn waiters_are_told_once() {
+    fn waiters_are_told_once_and_in_order() {
         let mut cache = MapCache::new(2, 1, 1);
-        assert!(!cache.begin_load(1));
-        cache.wait(1, Waiter::Request(7));
-        assert!(cache.begin_load(1));
-        cache.wait(1, Waiter::Job(3));
-        cache.loaded(1);
-        assert_eq!(cache.next_waiter(1), Some(Waiter::Job(3)));
-        assert_eq!(cache.next_waiter(1), Some(Waiter::Request(7)));
-        assert_eq!(cache.next_waiter(1), None);
+        let (request, job) = (Waiter::Request, Waiter::Job);
+        for (page, waiter) in [(1, request(7)), (0, request(5)), (1, job(3)), (1, request(8))] {
+            cache.begin_load(page);
+            cache.wait(page, waiter);
+        }
+        for (page, waiters) in [(1, vec![request(7), job(3), request(8)]), (0, vec![request(5)])] {
+            cache.loaded(page);
+            let told: Vec<Waiter> = std::iter::from_fn(|| cache.next_waiter(page)).collect();
+            assert_eq!(told, waiters);
+        }
     }
 }

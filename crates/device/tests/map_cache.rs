@@ -1,0 +1,46 @@
+//! The map cache: those who wait for a map page go on in the order in which they
+//! came, and all of them go on.
+
+mod support;
+
+use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Trigger};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Cause, Operation};
+use support::{exact, ready, timed};
+
+/// Pages whose addresses one map page has.
+const PER_MAP_PAGE: u64 = 1024;
+
+/// A device with four map pages, of which one has room in memory.
+fn with_one_map_page() -> DeviceConfig {
+    let mut config = exact();
+    config.geometry.blocks_per_plane = 96;
+    config.logical_capacity = Bytes(16 << 20);
+    config.map_cache = MapCacheSize::Size(Bytes(4096));
+    config
+}
+
+#[test]
+fn those_who_wait_for_a_map_page_go_on_in_order() {
+    let mut ssd = ready(&with_one_map_page(), 1);
+    // All on one chip, where they are served one after another.
+    let reads: Vec<_> = (0..12).map(|id| (id * 100, Operation::Read, (id * 5 % 12) * 8, 1)).collect();
+    let served = timed(&mut ssd, &reads);
+    assert!(served.iter().all(|completion| completion.ledger.ns(Cause::MapLoad) > 0));
+    assert!(served.is_sorted_by_key(|completion| completion.time), "{served:?}");
+    assert_eq!(ssd.report().counters.map_misses, 12);
+}
+
+/// Reads that wait for a flush go on at the same instant, each with another map page.
+/// As these were never programmed they are made in memory, at once: each would drive
+/// out the others' before they have their turn.
+#[test]
+fn reads_of_map_pages_never_programmed_do_not_chase_each_other() {
+    let mut config = with_one_map_page();
+    config.precondition.pattern = Pattern::None;
+    config.buffer.flush = vec![Trigger::Full, Trigger::Read];
+    let mut ssd = ready(&config, 1);
+    let read = |map_page| (10_000, Operation::Read, map_page * PER_MAP_PAGE, 1);
+    timed(&mut ssd, &[(0, Operation::Write, 0, 1), read(1), read(2), read(3), read(1)]);
+    assert_eq!(ssd.report().counters.unmapped_pages_read, 4);
+}

@@ -116,7 +116,7 @@ impl Cause {
 
 /// Entries of a ledger: the causes, and zeros up to whole vector registers, so
 /// that whole-ledger operations need no scalar rest.
-const ENTRIES: usize = Cause::COUNT.next_multiple_of(4);
+const ENTRIES: usize = Cause::COUNT.next_multiple_of(Ledger::GROUP);
 
 /// What a wait for a chip, a channel or the scheduler is charged to: the first
 /// causes only, so that taking note of a wait does not touch a whole ledger.
@@ -127,6 +127,9 @@ pub type Waits = [u64; (Cause::SchedulerHold as usize + 1).next_multiple_of(4)];
 pub struct Ledger([u64; ENTRIES]);
 
 impl Ledger {
+    /// Causes in a group: as many as a vector register takes.
+    pub const GROUP: usize = 4;
+
     /// The empty ledger.
     pub const ZERO: Ledger = Ledger([0; ENTRIES]);
 
@@ -170,7 +173,7 @@ impl Ledger {
     }
 
     /// Adds every entry of `other`, modulo 2^64.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, other: &Ledger) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine = mine.wrapping_add(*theirs);
@@ -179,7 +182,7 @@ impl Ledger {
 
     /// Takes off every entry of `other`, modulo 2^64: a later
     /// [`add`](Ledger::add) of something larger leaves the difference.
-    #[inline]
+    #[inline(always)]
     pub fn subtract(&mut self, other: &Ledger) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine = mine.wrapping_sub(*theirs);
@@ -222,6 +225,13 @@ impl Ledger {
             mask
         };
         (0..Cause::COUNT).filter(|i| GC >> i & 1 == 1).fold(0, |any, i| any | self.0[i]) > 0
+    }
+
+    /// Nanoseconds of each cause, in ledger order and in groups; the last one is
+    /// filled up with zeros.
+    #[inline]
+    pub fn groups(&self) -> &[[u64; Ledger::GROUP]] {
+        self.0.as_chunks().0
     }
 
     /// (cause, nanoseconds) pairs, in ledger order, zeros included.

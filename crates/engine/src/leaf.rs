@@ -99,7 +99,8 @@ pub trait Leaf {
         Err(if place.0.is_empty() { Refusal::Unknown } else { Refusal::NoSuchPlace })
     }
 
-    /// Whether there is an event that has not been taken yet.
+    /// Whether there is an event that has not been taken yet. Nobody asks
+    /// [`notice`](Leaf::notice) where this says that there is none.
     fn has_notice(&self) -> bool {
         false
     }

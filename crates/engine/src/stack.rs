@@ -27,23 +27,59 @@ pub struct Stack<S, L> {
 struct Child<L> {
     leaf: L,
     waiting: VecDeque<Request>,
-    /// When it next does something by itself, as it said when it was last touched.
-    wake: Wake,
+    /// When it next does something by itself, as it said when it was last
+    /// touched; [`Time::MAX`] where nobody knows a time.
+    due: Time,
+    /// Whether something outside may have a say in that.
+    hears_outside: bool,
+    /// Whether it has been touched since it was last tended, and there may be
+    /// something to do for it that `due` does not tell of.
+    is_restless: bool,
 }
 
 impl<L: Leaf> Child<L> {
-    /// Offers the oldest of the waiting requests until one is not taken; whether
-    /// any was.
-    fn offer(&mut self, now: Time, data: &mut Arena, refused: &mut Vec<Completion>) -> bool {
-        let before = self.waiting.len();
+    fn new(leaf: L) -> Self {
+        let (waiting, due) = (VecDeque::new(), Time::MAX);
+        let mut child = Child { leaf, waiting, due, hears_outside: false, is_restless: false };
+        child.look();
+        child
+    }
+
+    /// Sees what there is to do after the leaf has been touched.
+    #[inline]
+    fn look(&mut self) {
+        let wake = self.leaf.next_event();
+        self.due = wake.time().unwrap_or(Time::MAX);
+        self.hears_outside = wake.hears_outside();
+        self.is_restless = self.hears_outside || !self.waiting.is_empty() || self.leaf.has_notice();
+    }
+
+    /// Whether it has to be tended at `now`.
+    #[inline]
+    fn stirs(&self, now: Time) -> bool {
+        self.due <= now && self.due < Time::MAX || self.is_restless
+    }
+
+    /// Offers a request, unless others wait before it; then, or if it is not
+    /// taken, it waits too.
+    #[inline]
+    fn give(&mut self, now: Time, request: &Request, data: &mut Arena, refused: &mut Vec<Completion>) {
+        if !self.waiting.is_empty() || !submit(&mut self.leaf, now, request, data, refused) {
+            self.waiting.push_back(*request);
+        }
+        self.look();
+    }
+
+    /// Offers the oldest of the waiting requests until one is not taken.
+    #[cold]
+    fn offer(&mut self, now: Time, data: &mut Arena, refused: &mut Vec<Completion>) {
         while let Some(request) = self.waiting.front() {
             if !submit(&mut self.leaf, now, request, data, refused) {
                 break;
             }
             self.waiting.pop_front();
         }
-        self.wake = self.leaf.next_event();
-        self.waiting.len() < before
+        self.look();
     }
 }
 
@@ -69,8 +105,7 @@ fn submit(
 impl<S: Stage, L: Leaf> Stack<S, L> {
     /// Puts `stage` over `children`; the stage names them by their index here.
     pub fn new(stage: S, children: Vec<L>) -> Self {
-        let child = |leaf: L| Child { wake: leaf.next_event(), leaf, waiting: VecDeque::new() };
-        let children = children.into_iter().map(child).collect();
+        let children = children.into_iter().map(Child::new).collect();
         Stack { stage, children, outbox: Outbox::default(), scratch: Vec::new(), notices: VecDeque::new() }
     }
 
@@ -96,62 +131,105 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
 
     /// Carries requests and commands down, completions and events up, until
     /// nothing moves at `now`. Children that have nothing to do are not touched.
+    #[inline]
     fn settle(&mut self, now: Time, data: &mut Arena) {
-        loop {
-            let mut moved = self.carry_commands(now, data);
-            moved |= self.carry_requests(now, data);
-            for index in 0..self.children.len() {
-                let child = &mut self.children[index];
-                if !child.waiting.is_empty() {
-                    moved |= child.offer(now, data, &mut self.scratch);
-                }
-                if child.wake.is_due(now) || child.wake.hears_outside() {
-                    child.leaf.advance(now, data, &mut self.scratch);
-                    child.wake = child.leaf.next_event();
-                }
-                moved |= self.hear(now, index, data);
-            }
-            let events = self.outbox.events.drain(..);
-            self.notices.extend(events.map(|event| Notice { place: Place::default(), event }));
-            if !moved && self.outbox.requests.is_empty() && self.outbox.commands.is_empty() {
-                return;
+        while !self.is_quiet(now) {
+            self.carry(now, data);
+        }
+    }
+
+    /// Whether nothing is left to carry.
+    #[inline]
+    fn is_quiet(&self, now: Time) -> bool {
+        let Outbox { requests, commands, events, .. } = &self.outbox;
+        let is_empty = requests.is_empty() && commands.is_empty() && events.is_empty();
+        is_empty && !self.children.iter().any(|child| child.stirs(now))
+    }
+
+    /// Carries everything once.
+    fn carry(&mut self, now: Time, data: &mut Arena) {
+        if !self.outbox.commands.is_empty() {
+            self.carry_commands(now, data);
+        }
+        if !self.outbox.requests.is_empty() {
+            self.carry_requests(now, data);
+        }
+        for index in 0..self.children.len() {
+            if self.children[index].stirs(now) {
+                self.tend(now, index, data);
             }
         }
+        if !self.outbox.events.is_empty() {
+            let events = self.outbox.events.drain(..);
+            self.notices.extend(events.map(|event| Notice { place: Place::default(), event }));
+        }
+    }
+
+    /// Lets a child do what it has to do.
+    fn tend(&mut self, now: Time, index: usize, data: &mut Arena) {
+        let child = &mut self.children[index];
+        if !child.waiting.is_empty() {
+            child.offer(now, data, &mut self.scratch);
+        }
+        if child.due <= now || child.hears_outside {
+            child.leaf.advance(now, data, &mut self.scratch);
+            child.look();
+        }
+        // One that has ended something may take more.
+        child.is_restless = !self.scratch.is_empty() && !child.waiting.is_empty();
+        if !self.scratch.is_empty() {
+            self.hear(now, index, data);
+        }
+        self.take_notices(now, index);
     }
 
     /// Gives children their requests, where none waits before.
-    fn carry_requests(&mut self, now: Time, data: &mut Arena) -> bool {
-        let Stack { stage, children, outbox, scratch, .. } = self;
-        let mut requests = std::mem::take(&mut outbox.requests);
-        let moved = !requests.is_empty();
-        for (index, request) in requests.drain(..) {
-            let child = &mut children[index];
-            if !child.waiting.is_empty() || !submit(&mut child.leaf, now, &request, data, scratch) {
-                child.waiting.push_back(request);
-            }
-            child.wake = child.leaf.next_event();
-            for completion in scratch.drain(..) {
-                stage.completed(now, index, &completion, data, outbox);
+    #[inline]
+    fn carry_requests(&mut self, now: Time, data: &mut Arena) {
+        let mut requests = std::mem::take(&mut self.outbox.requests);
+        for (index, request) in &requests {
+            self.children[*index].give(now, request, data, &mut self.scratch);
+            if !self.scratch.is_empty() {
+                self.hear(now, *index, data);
             }
         }
-        if outbox.requests.is_empty() {
+        if self.outbox.requests.is_empty() {
             // Keeps the room for the next ones.
-            outbox.requests = requests;
+            requests.clear();
+            self.outbox.requests = requests;
         }
-        moved
     }
 
-    /// Tells the stage what a child has completed and raised.
-    fn hear(&mut self, now: Time, index: usize, data: &mut Arena) -> bool {
-        let mut heard = !self.scratch.is_empty();
-        for completion in self.scratch.drain(..) {
-            self.stage.completed(now, index, &completion, data, &mut self.outbox);
+    /// Tells the stage what a child has completed.
+    #[inline]
+    fn hear(&mut self, now: Time, index: usize, data: &mut Arena) {
+        let Stack { stage, outbox, scratch, .. } = self;
+        if let [only] = &mut scratch[..]
+            && outbox.completions.is_empty()
+        {
+            // Spares the copy: if it is passed on, the lists change places.
+            let is_passed_on = stage.completed(now, index, only, data, outbox);
+            if is_passed_on && outbox.completions.is_empty() {
+                std::mem::swap(scratch, &mut outbox.completions);
+            } else if is_passed_on {
+                outbox.completions.insert(0, *only);
+            }
+            scratch.clear();
+            return;
         }
+        for mut completion in scratch.drain(..) {
+            let at = outbox.completions.len();
+            if stage.completed(now, index, &mut completion, data, outbox) {
+                outbox.completions.insert(at, completion);
+            }
+        }
+    }
+
+    /// Tells the stage what a child has raised.
+    fn take_notices(&mut self, now: Time, index: usize) {
         while let Some(notice) = self.children[index].leaf.notice() {
             self.notices.extend(self.stage.noticed(now, index, notice, &mut self.outbox));
-            heard = true;
         }
-        heard
     }
 
     /// Goes on to the next instant at or before `limit` at which the stage has
@@ -163,16 +241,14 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     fn step(&mut self, limit: Time, data: &mut Arena) -> Option<Time> {
         loop {
             let timer = self.stage.next_event().time().unwrap_or(Time::MAX);
-            let ready = self.outbox.completions.first().map_or(Time::MAX, |completion| completion.time);
             // When anything but the first child does something.
-            let (mut first, mut other) = ((Time::MAX, 0), timer.min(ready));
+            let (mut first, mut other) = ((Time::MAX, 0), timer.min(self.ready()));
             for (index, child) in self.children.iter().enumerate() {
-                let Some(time) = child.wake.time() else { continue };
-                if time < first.0 {
+                if child.due < first.0 {
                     other = other.min(first.0);
-                    first = (time, index);
+                    first = (child.due, index);
                 } else {
-                    other = other.min(time);
+                    other = other.min(child.due);
                 }
             }
             let next = first.0.min(other);
@@ -183,9 +259,14 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
                 let child = &mut self.children[first.1];
                 let bound = limit.min(Time(other.0 - 1));
                 let completed = child.leaf.advance_to_completion(bound, data, &mut self.scratch);
-                child.wake = child.leaf.next_event();
+                child.look();
                 let Some(now) = completed else { continue };
-                self.hear(now, first.1, data);
+                if !self.scratch.is_empty() {
+                    self.hear(now, first.1, data);
+                }
+                if self.children[first.1].is_restless {
+                    self.take_notices(now, first.1);
+                }
                 now
             } else {
                 self.stage.advance(next, data, &mut self.outbox);
@@ -196,18 +277,31 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
         }
     }
 
+    /// Since when completions wait to be handed over, if any do.
+    #[inline]
+    fn ready(&self) -> Time {
+        self.outbox.completions.first().map_or(Time::MAX, |completion| completion.time)
+    }
+
     /// Gives children their commands, and the stage the answers.
-    fn carry_commands(&mut self, now: Time, data: &mut Arena) -> bool {
-        if self.outbox.commands.is_empty() {
-            return false;
-        }
+    #[cold]
+    fn carry_commands(&mut self, now: Time, data: &mut Arena) {
         for (index, command) in std::mem::take(&mut self.outbox.commands) {
             let child = &mut self.children[index];
             let answer = child.leaf.command(now, &Place::default(), &command, data);
-            child.wake = child.leaf.next_event();
+            child.look();
             self.stage.answered(now, index, &command, answer, &mut self.outbox);
         }
-        true
+    }
+
+    /// Hands over what has completed.
+    #[inline]
+    fn hand_over(&mut self, completions: &mut Vec<Completion>) {
+        if completions.is_empty() {
+            std::mem::swap(completions, &mut self.outbox.completions);
+        } else {
+            completions.append(&mut self.outbox.completions);
+        }
     }
 }
 
@@ -236,19 +330,25 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
     }
 
     fn next_event(&self) -> Wake {
-        let ready = self.outbox.completions.first().map(|completion| completion.time);
-        let own = self.stage.next_event().or(ready.into());
-        self.children.iter().fold(own, |wake, child| wake.or(child.wake))
+        let own = self.stage.next_event();
+        let mut due = own.time().unwrap_or(Time::MAX).min(self.ready());
+        let mut hears_outside = own.hears_outside();
+        for child in &self.children {
+            due = due.min(child.due);
+            hears_outside |= child.hears_outside;
+        }
+        Wake::new(Some(due).filter(|&due| due < Time::MAX), hears_outside)
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         while self.step(now, data).is_some() {
-            completions.append(&mut self.outbox.completions);
+            self.hand_over(completions);
         }
-        if self.children.iter().any(|child| child.wake.hears_outside()) {
-            self.settle(now, data);
+        for child in &mut self.children {
+            child.is_restless |= child.hears_outside;
         }
-        completions.append(&mut self.outbox.completions);
+        self.settle(now, data);
+        self.hand_over(completions);
     }
 
     fn advance_to_completion(
@@ -259,7 +359,7 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
     ) -> Option<Time> {
         loop {
             let now = self.step(limit, data)?;
-            completions.append(&mut self.outbox.completions);
+            self.hand_over(completions);
             if !completions.is_empty() || self.has_notice() {
                 return Some(now);
             }
@@ -276,7 +376,7 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
             // The stage has forgotten what it waited for.
             child.leaf.advance(now, data, &mut self.scratch);
             self.scratch.clear();
-            child.wake = child.leaf.next_event();
+            child.look();
         }
         self.stage.cut_power(now, data, &mut self.outbox);
     }
@@ -293,7 +393,7 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
             Some((&child, rest)) => {
                 let child = self.children.get_mut(child).ok_or(Refusal::NoSuchPlace)?;
                 let answer = child.leaf.command(now, &Place(rest.to_vec()), command, data);
-                child.wake = child.leaf.next_event();
+                child.look();
                 answer
             }
         };

@@ -41,14 +41,18 @@ pub trait Stage {
 
     /// Child number `child` has completed a request that the stage gave it, or
     /// refused it, with the status that says why.
+    ///
+    /// Returns whether that ends a request of whoever submits to the stage. Then
+    /// `completion`, which the stage has made the end of that one, is passed on
+    /// as it stands, before whatever this call has put into the outbox.
     fn completed(
         &mut self,
         now: Time,
         child: usize,
-        completion: &Completion,
+        completion: &mut Completion,
         data: &mut Arena,
         outbox: &mut Outbox,
-    );
+    ) -> bool;
 
     /// Power is cut, below too, and comes back at once: the stage forgets what is
     /// volatile, requests that it has given its children among it, gives back the

@@ -34,6 +34,18 @@ impl Wake {
         matches!(self, Wake::Outside | Wake::AtOrOutside(_))
     }
 
+    /// Of a time, where one is known, and of whether something outside may have
+    /// a say.
+    #[inline]
+    pub fn new(time: Option<Time>, hears_outside: bool) -> Wake {
+        match (time, hears_outside) {
+            (Some(time), false) => Wake::At(time),
+            (Some(time), true) => Wake::AtOrOutside(time),
+            (None, false) => Wake::Never,
+            (None, true) => Wake::Outside,
+        }
+    }
+
     /// Whichever of two comes first.
     #[inline]
     pub fn or(self, other: Wake) -> Wake {
@@ -41,12 +53,7 @@ impl Wake {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
-        match (time, self.hears_outside() || other.hears_outside()) {
-            (Some(time), false) => Wake::At(time),
-            (Some(time), true) => Wake::AtOrOutside(time),
-            (None, false) => Wake::Never,
-            (None, true) => Wake::Outside,
-        }
+        Wake::new(time, self.hears_outside() || other.hears_outside())
     }
 
     /// Whether something is due at or before `now`, as far as is known.

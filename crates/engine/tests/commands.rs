@@ -55,6 +55,10 @@ impl Leaf for Windowed {
         }
     }
 
+    fn has_notice(&self) -> bool {
+        self.has_ended
+    }
+
     fn notice(&mut self) -> Option<Notice> {
         let has_ended = std::mem::take(&mut self.has_ended);
         has_ended.then(|| Notice { place: Place::default(), event: ENDED })
@@ -93,11 +97,11 @@ impl Stage for Coordinator {
         &mut self,
         _now: Time,
         _child: usize,
-        completion: &Completion,
+        _completion: &mut Completion,
         _data: &mut Arena,
-        outbox: &mut Outbox,
-    ) {
-        outbox.completions.push(*completion);
+        _outbox: &mut Outbox,
+    ) -> bool {
+        true
     }
 
     fn cut_power(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}

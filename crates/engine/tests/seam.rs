@@ -110,17 +110,16 @@ impl Stage for Mirror {
         &mut self,
         now: Time,
         child: usize,
-        completion: &Completion,
+        completion: &mut Completion,
         _data: &mut Arena,
-        outbox: &mut Outbox,
-    ) {
+        _outbox: &mut Outbox,
+    ) -> bool {
         assert_eq!(completion.time, now, "a stage hears of a completion at its own time");
         self.seen.push((child, now));
         let parts = &mut self.parts[completion.id.0 as usize];
         parts.left = parts.left.checked_sub(1).expect("a part completes exactly once");
-        if parts.left == 0 {
-            outbox.completions.push(Completion { id: parts.id, ..*completion });
-        }
+        completion.id = parts.id;
+        parts.left == 0
     }
 }
 
@@ -160,11 +159,11 @@ impl Stage for Delay {
         &mut self,
         _now: Time,
         _child: usize,
-        completion: &Completion,
+        _completion: &mut Completion,
         _data: &mut Arena,
-        outbox: &mut Outbox,
-    ) {
-        outbox.completions.push(*completion);
+        _outbox: &mut Outbox,
+    ) -> bool {
+        true
     }
 }
 

@@ -7,7 +7,7 @@ use flashkeel_engine::{
     Wake,
 };
 use flashkeel_host::device::Device;
-use flashkeel_host::{Measured, Nothing, Tenant, drive};
+use flashkeel_host::{Measured, Tenant, drive};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Score};
 use flashkeel_stats::Recorder;
 use flashkeel_workload::Basis;
@@ -72,7 +72,7 @@ pub fn predict(
         recorder: None,
     });
     let tenants = tenants.collect();
-    drive(&mut judged, &mut Nothing, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
+    drive(&mut judged, None, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
     let Judged { engine, score, .. } = judged;
     let slow = score.slow_found + score.slow_missed;
     let requests = slow + score.normal_found + score.normal_missed;

@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::Path, time::Instant};
 use flashkeel_device::{DeviceConfig, Doing, Pattern, Ssd};
 use flashkeel_engine::Time;
 use flashkeel_host::device::{Device, Unmade, seed_of};
-use flashkeel_host::{DriveError, Measured, Nothing, Tenant, drive, parts, reports};
+use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
 use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog};
 use flashkeel_workload::{Basis, Source};
 use serde_json::json;
@@ -68,7 +68,7 @@ pub fn run(
     }
     let start = Instant::now();
     let (all, each) =
-        drive(&mut *device, &mut Nothing, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
+        drive(&mut *device, None, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
     let wall_s = start.elapsed().as_secs_f64();
 
     let report = reports(&*device);

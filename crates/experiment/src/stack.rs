@@ -64,7 +64,7 @@ pub(crate) fn device(
     let mut precondition = |ssd: &_, seed| steady_state(ssd, seed, cache_dir, progress);
     let mut maker = Maker::new(seed, &mut precondition);
     Ok(match resolved(config) {
-        Some(stack) => Box::new(stack.assemble(seed, &mut maker)?),
+        Some(stack) => stack.assemble(seed, &mut maker)?,
         None => config.device.build(&mut maker)?,
     })
 }

@@ -35,7 +35,7 @@ use flashkeel_engine::{
 };
 use flashkeel_host::device::{Device, DeviceKind, Maker};
 use flashkeel_host::stack::StackConfig;
-use flashkeel_host::{Measured as _, Nothing, Tenant, drive};
+use flashkeel_host::{Measured as _, Tenant, drive};
 use flashkeel_ssdcheck::{DeviceModel, Engine};
 use flashkeel_stats::{MeasureConfig, Recorder};
 use flashkeel_workload::WorkloadConfig;
@@ -272,7 +272,7 @@ fn run(device: &mut dyn Device, workload: &WorkloadConfig) -> f64 {
     let start = Instant::now();
     let tenant = Tenant { source: source.as_mut(), workload, recorder: None };
     let go_on = &mut |_| ControlFlow::Continue(());
-    let measured = drive(device, &mut Nothing, vec![tenant], recorder, go_on);
+    let measured = drive(device, None, vec![tenant], recorder, go_on);
     let seconds = start.elapsed().as_secs_f64();
     measured.expect("a valid workload").0.summary.requests as f64 / seconds
 }
@@ -310,7 +310,7 @@ fn count_instructions(operation: &str, requests: u64) {
         let stack = StackConfig { devices: vec![ssd_kind], depth: DEPTH, ..StackConfig::default() };
         let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
         let mut stack = stack.assemble(1, &mut Maker::new(1, &mut take)).expect("a stack of one device");
-        black_box(run(&mut stack, &workload));
+        black_box(run(&mut *stack, &workload));
     } else {
         black_box(run(&mut ssd, &workload));
     }

@@ -186,15 +186,15 @@ impl WholeBlocks {
         &mut self,
         now: Time,
         number: RequestId,
-        part: &Completion,
+        part: &mut Completion,
         data: &mut Arena,
         outbox: &mut Outbox,
-    ) {
+    ) -> bool {
         let job = self.jobs.get_mut(number).expect("a part belongs to a job");
         job.left -= 1;
         job.status = job.status.max(part.status);
         if job.left > 0 {
-            return;
+            return false;
         }
         // What the last part's ledger does not cover was spent waiting.
         job.ledger.add(&part.ledger);
@@ -211,14 +211,16 @@ impl WholeBlocks {
                 }
                 job.is_writing = true;
                 let blocks = job.blocks.clone();
-                return self.give(number, Operation::Write, blocks, outbox);
+                self.give(number, Operation::Write, blocks, outbox);
+                return false;
             }
             _ => {}
         }
         let Job { request, bytes, status, ledger, .. } = self.jobs.land(number);
         data.give_back(bytes);
         self.changing.retain(|(other, _)| *other != number);
-        outbox.completions.push(Completion { id: request.id, time: now, status, ledger });
+        *part = Completion { id: request.id, time: now, status, ledger };
+        true
     }
 
     /// Starts what was held and need not wait any longer.
@@ -291,20 +293,22 @@ impl Stage for WholeBlocks {
         &mut self,
         now: Time,
         _child: usize,
-        completion: &Completion,
+        completion: &mut Completion,
         data: &mut Arena,
         outbox: &mut Outbox,
-    ) {
-        match self.pieces.land(completion.id) {
+    ) -> bool {
+        let is_over = match self.pieces.land(completion.id) {
             Piece::Part(job) => self.land(now, job, completion, data, outbox),
             Piece::Whole { id, submitted, .. } => {
-                let mut ledger = completion.ledger;
+                let ledger = &mut completion.ledger;
                 ledger.charge(Cause::HostQueue, now.since(submitted) - ledger.total());
-                outbox.completions.push(Completion { id, ledger, ..*completion });
+                completion.id = id;
+                true
             }
-        }
+        };
         if !self.held.is_empty() {
             self.release(now, data, outbox);
         }
+        is_over
     }
 }

@@ -46,18 +46,9 @@ pub trait Outside {
     fn wait(&mut self, until: Option<Time>) -> Time;
 }
 
-/// The outside of a leaf that is all simulated: there is none.
-pub struct Nothing;
-
-impl Outside for Nothing {
-    fn wait(&mut self, _until: Option<Time>) -> Time {
-        unreachable!("a simulated leaf waits for nothing outside")
-    }
-}
-
 /// Feeds the tenants' workloads to a leaf at the same time until they end and
-/// everything has completed, listening to `outside` where the leaf waits for it.
-/// Returns what `recorder` has measured of all, and what each tenant's own has of
+/// everything has completed, listening to `outside` where the leaf waits for it;
+/// a leaf that is all simulated has none. Returns what `recorder` has measured of all, and what each tenant's own has of
 /// it, for those that have one. What is measured begins after the longest of the
 /// warm-ups.
 ///
@@ -67,7 +58,7 @@ impl Outside for Nothing {
 /// If a workload is wrong, or `progress` breaks off.
 pub fn drive<L: Measured + ?Sized>(
     leaf: &mut L,
-    outside: &mut dyn Outside,
+    outside: Option<&mut dyn Outside>,
     tenants: Vec<Tenant<'_>>,
     recorder: Recorder,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
@@ -90,9 +81,9 @@ struct Flight {
     accepted: Time,
 }
 
-struct Driver<'a, 'l, L: ?Sized> {
+struct Driver<'a, 'l, 'o, L: ?Sized> {
     leaf: &'l mut L,
-    outside: &'l mut dyn Outside,
+    outside: Option<&'o mut dyn Outside>,
     feeds: Vec<Feed<'a>>,
     recorder: Recorder,
     flights: Flights<Flight>,
@@ -106,8 +97,13 @@ struct Driver<'a, 'l, L: ?Sized> {
     latest: Time,
 }
 
-impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
-    fn new(leaf: &'l mut L, outside: &'l mut dyn Outside, feeds: Vec<Feed<'a>>, recorder: Recorder) -> Self {
+impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
+    fn new(
+        leaf: &'l mut L,
+        outside: Option<&'o mut dyn Outside>,
+        feeds: Vec<Feed<'a>>,
+        recorder: Recorder,
+    ) -> Self {
         let warm_up = feeds.iter().map(|feed| feed.workload.warm_up).max().unwrap_or_default();
         Driver {
             warm: (warm_up.as_ns() > 0).then_some(Time::ZERO + warm_up),
@@ -164,6 +160,9 @@ impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
     /// tenant's.
     #[inline]
     fn next_due(&mut self) -> Result<Option<(Time, usize)>, WorkloadError> {
+        if let [feed] = &mut self.feeds[..] {
+            return Ok(feed.due(self.now)?.map(|due| (due, 0)));
+        }
         let mut next: Option<(Time, usize)> = None;
         for (tenant, feed) in self.feeds.iter_mut().enumerate() {
             if let Some(due) = feed.due(self.now)?
@@ -244,11 +243,12 @@ impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
             self.now = due;
             return true;
         }
-        self.now = if wake.hears_outside() {
-            let until = wake.time().map_or(due, |time| time.min(due));
-            self.outside.wait(Some(until)).max(self.now)
-        } else {
-            due
+        self.now = match &mut self.outside {
+            Some(outside) if wake.hears_outside() => {
+                let until = wake.time().map_or(due, |time| time.min(due));
+                outside.wait(Some(until)).max(self.now)
+            }
+            _ => due,
         };
         self.advance(self.now);
         self.now >= due
@@ -257,12 +257,15 @@ impl<'a, 'l, L: Measured + ?Sized> Driver<'a, 'l, L> {
     /// Runs the leaf until something has completed; returns when.
     fn await_completion(&mut self) -> Time {
         loop {
+            let Some(outside) = &mut self.outside else {
+                return self.advance_to_completion(Time::MAX).expect("what is in flight completes");
+            };
             let wake = self.leaf.next_event();
             if !wake.hears_outside() {
                 return self.advance_to_completion(Time::MAX).expect("what is in flight completes");
             }
             let in_flight = self.flights.len();
-            let now = self.outside.wait(wake.time()).max(self.now);
+            let now = outside.wait(wake.time()).max(self.now);
             self.advance(now);
             if self.flights.len() < in_flight {
                 return now;

@@ -2,28 +2,13 @@
 
 use std::collections::VecDeque;
 
-use flashkeel_engine::{
-    Cause, Completion, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
-};
-
-use crate::flight::Flights;
+use flashkeel_engine::{Cause, Completion, Ledger, Operation, Request, Status, TenantId, Time};
 
 /// A gate for each tenant. A flush goes through when all before it have
 /// completed, and those after it wait until it has.
 #[derive(Clone, Debug)]
 pub(crate) struct Gates {
     gates: Vec<Gate>,
-    through: Flights<Through>,
-}
-
-/// A request that was let through and has not completed.
-#[derive(Clone, Debug)]
-struct Through {
-    /// Its number with whoever asked.
-    id: RequestId,
-    tenant: TenantId,
-    /// How long the gate held it.
-    held: Span,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -40,12 +25,17 @@ impl Gate {
     fn lets(&self, request: &Request) -> bool {
         !self.is_flushing && (request.operation != Operation::Flush || self.through == 0)
     }
+
+    fn let_through(&mut self, request: &Request) {
+        self.through += 1;
+        self.is_flushing = request.operation == Operation::Flush;
+    }
 }
 
 impl Gates {
     /// Open gates, one for each tenant.
     pub fn new(tenants: usize) -> Gates {
-        Gates { gates: (0..tenants).map(|_| Gate::default()).collect(), through: Flights::default() }
+        Gates { gates: (0..tenants).map(|_| Gate::default()).collect() }
     }
 
     /// How many there are.
@@ -59,57 +49,50 @@ impl Gates {
         self.gates.iter().map(|gate| gate.held.len()).sum()
     }
 
-    /// Offers a request; the request to pass on, under a number of the gate's,
-    /// if it may go at once.
-    pub fn enter(&mut self, now: Time, request: &Request) -> Option<Request> {
+    /// Offers a request: whether it may go at once. If not, it is held.
+    #[inline]
+    pub fn enter(&mut self, now: Time, request: &Request) -> bool {
         let gate = &mut self.gates[usize::from(request.tenant.0)];
-        if gate.held.is_empty() && gate.lets(request) {
-            return Some(self.let_through(now, now, request));
+        let may_go = gate.held.is_empty() && gate.lets(request);
+        if may_go {
+            gate.let_through(request);
+        } else {
+            gate.held.push_back((now, *request));
         }
-        gate.held.push_back((now, *request));
-        None
+        may_go
     }
 
-    /// A request that went through has ended: gives it back its number, and
-    /// charges the time that it was held.
-    pub fn leave(&mut self, completion: &Completion) -> (TenantId, Completion) {
-        let Through { id, tenant, held } = self.through.land(completion.id);
+    /// A request of a tenant that went through has ended.
+    #[inline]
+    pub fn leave(&mut self, tenant: TenantId) {
         let gate = &mut self.gates[usize::from(tenant.0)];
         gate.through -= 1;
         gate.is_flushing &= gate.through > 0;
-        let mut ledger = completion.ledger;
-        ledger.charge(Cause::Barrier, held);
-        (tenant, Completion { id, ledger, ..*completion })
     }
 
-    /// The next of a tenant's held requests, if it may go now.
-    pub fn release(&mut self, now: Time, tenant: TenantId) -> Option<Request> {
+    /// The next of a tenant's held requests, if it may go now, with the time of
+    /// its submission.
+    #[inline]
+    pub fn release(&mut self, tenant: TenantId) -> Option<(Time, Request)> {
         let gate = &mut self.gates[usize::from(tenant.0)];
-        let &(submitted, request) = gate.held.front()?;
-        if !gate.lets(&request) {
+        if !gate.lets(&gate.held.front()?.1) {
             return None;
         }
-        gate.held.pop_front();
-        Some(self.let_through(now, submitted, &request))
+        let released = gate.held.pop_front()?;
+        gate.let_through(&released.1);
+        Some(released)
     }
 
-    /// Ends what is held as aborted at `now`. All that went through has left.
+    /// Ends what is held as aborted at `now`; of what went through no more is
+    /// heard.
     pub fn cut_power(&mut self, now: Time) -> Vec<Completion> {
-        let held = self.gates.iter_mut().flat_map(|gate| gate.held.drain(..));
+        let gates = std::mem::replace(self, Gates::new(self.gates.len())).gates;
+        let held = gates.into_iter().flat_map(|gate| gate.held);
         let ended = |(submitted, Request { id, .. })| {
             let mut ledger = Ledger::ZERO;
             ledger.charge_between(Cause::Barrier, submitted, now);
             Completion { id, time: now, status: Status::Aborted, ledger }
         };
         held.map(ended).collect()
-    }
-
-    fn let_through(&mut self, now: Time, submitted: Time, request: &Request) -> Request {
-        let &Request { id, tenant, .. } = request;
-        let gate = &mut self.gates[usize::from(tenant.0)];
-        gate.through += 1;
-        gate.is_flushing = request.operation == Operation::Flush;
-        let id = self.through.take_off(Through { id, tenant, held: now.since(submitted) });
-        Request { id, ..*request }
     }
 }

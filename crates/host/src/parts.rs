@@ -1,62 +1,87 @@
 //! Requests that a stage splits into parts.
 
-use flashkeel_engine::{Cause, Completion, Ledger, Request, RequestId, Status, Time};
+use flashkeel_engine::{Cause, Completion, Ledger, Request, RequestId, Span, Status, TenantId, Time};
 
 use crate::flight::Flights;
 
 /// Requests on their way in parts. A request ends with its last part, whose
 /// ledger it continues; what that ledger does not cover was spent waiting here.
+///
+/// The first part of a request goes by twice the number of the whole, so that
+/// one that is not split is noted once; the others by odd numbers of their own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     wholes: Flights<Whole>,
-    /// Each part's whole.
-    parts: Flights<RequestId>,
+    /// The whole of each part but the first.
+    others: Flights<RequestId>,
 }
 
 #[derive(Clone, Debug)]
 struct Whole {
     /// Its number with whoever asked.
     id: RequestId,
-    submitted: Time,
-    left: u32,
+    tenant: TenantId,
     status: Status,
+    left: u32,
+    submitted: Time,
+    /// How long a gate has held it before.
+    held: Span,
 }
 
 impl Parts {
-    /// Notes a request; it needs at least one part.
-    pub fn begin(&mut self, now: Time, request: &Request) -> RequestId {
-        self.wholes.take_off(Whole { id: request.id, submitted: now, left: 0, status: Status::Ok })
+    /// Notes a request that was submitted at `submitted`, and held until now by
+    /// a gate; it needs at least one part.
+    #[inline]
+    pub fn begin(&mut self, now: Time, submitted: Time, request: &Request) -> RequestId {
+        self.wholes.take_off(Whole {
+            id: request.id,
+            tenant: request.tenant,
+            status: Status::Ok,
+            left: 0,
+            submitted: now,
+            held: now.since(submitted),
+        })
     }
 
     /// Notes a part; returns the number it goes by.
+    #[inline]
     pub fn add(&mut self, whole: RequestId) -> RequestId {
-        self.wholes.get_mut(whole).expect("a part belongs to a request in flight").left += 1;
-        self.parts.take_off(whole)
+        let left = &mut self.wholes.get_mut(whole).expect("a part belongs to a request in flight").left;
+        *left += 1;
+        if *left == 1 {
+            return RequestId(whole.0 << 1);
+        }
+        RequestId(self.others.take_off(whole).0 << 1 | 1)
     }
 
     /// Ends every request as aborted at `now`; of its parts no more is heard.
     pub fn cut_power(&mut self, now: Time) -> Vec<Completion> {
-        self.parts.take_all();
-        let ended = |(_, Whole { id, submitted, .. })| {
+        self.others.take_all();
+        let ended = |(_, Whole { id, submitted, held, .. })| {
             let mut ledger = Ledger::ZERO;
             ledger.charge_between(Cause::HostQueue, submitted, now);
+            ledger.charge(Cause::Barrier, held);
             Completion { id, time: now, status: Status::Aborted, ledger }
         };
         self.wholes.take_all().into_iter().map(ended).collect()
     }
 
-    /// A part has ended, and with it perhaps the request.
-    pub fn land(&mut self, part: &Completion) -> Option<Completion> {
-        let number = self.parts.land(part.id);
+    /// A part has ended. If the request has with it, makes that the end of the
+    /// request, and tells whose it was.
+    #[inline]
+    pub fn land(&mut self, part: &mut Completion) -> Option<TenantId> {
+        let number = RequestId(part.id.0 >> 1);
+        let number = if part.id.0 & 1 == 0 { number } else { self.others.land(number) };
         let whole = self.wholes.get_mut(number).expect("a request ends with its last part");
         whole.left -= 1;
         whole.status = whole.status.max(part.status);
         if whole.left > 0 {
             return None;
         }
-        let whole = self.wholes.land(number);
-        let mut ledger = part.ledger;
-        ledger.charge(Cause::HostQueue, part.time.since(whole.submitted) - ledger.total());
-        Some(Completion { id: whole.id, time: part.time, status: whole.status, ledger })
+        let Whole { id, tenant, status, submitted, held, .. } = self.wholes.land(number);
+        (part.id, part.status) = (id, status);
+        part.ledger.charge(Cause::HostQueue, part.time.since(submitted) - part.ledger.total());
+        part.ledger.charge(Cause::Barrier, held);
+        Some(tenant)
     }
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use flashkeel_device::{DeviceConfig, Ssd};
 use flashkeel_engine::Cause;
-use flashkeel_host::{Nothing, Tenant, drive};
+use flashkeel_host::{Tenant, drive};
 use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 use flashkeel_workload::WorkloadConfig;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ fn run(device: &DeviceConfig, workload: Value, seed: u64) -> Summary {
     let recorder = Recorder::new(&MeasureConfig::default(), workload.warm_up, &names);
     let tenant = Tenant { source: source.as_mut(), workload: &workload, recorder: None };
     let go_on = &mut |_| ControlFlow::Continue(());
-    let measured = drive(&mut ssd, &mut Nothing, vec![tenant], recorder, go_on);
+    let measured = drive(&mut ssd, None, vec![tenant], recorder, go_on);
     ssd.check();
     measured.expect("the workload is good").0.summary
 }

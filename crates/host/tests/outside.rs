@@ -117,7 +117,7 @@ fn run(pacing: serde_json::Value, arrivals: serde_json::Value) -> (Summary, u32)
     let recorder = || Recorder::new(&MeasureConfig::default(), workload.warm_up, &[]);
     let tenant = Tenant { source: source.as_mut(), workload: &workload, recorder: None };
     let go_on = &mut |_| ControlFlow::Continue(());
-    let (all, _) = drive(&mut remote, &mut world, vec![tenant], recorder(), go_on).expect("it ends");
+    let (all, _) = drive(&mut remote, Some(&mut world), vec![tenant], recorder(), go_on).expect("it ends");
     let waits = shared.borrow().waits;
     (all.summary, waits)
 }

@@ -300,7 +300,7 @@ impl Array {
 
     /// Charges the time of the chip's tracked operation from its start to
     /// `now`: its own work, and its waits by owner.
-    #[inline]
+    #[inline(always)]
     pub fn charge(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
         let state = &self.chips[chip.0 as usize];
         let mut worked_until = now;

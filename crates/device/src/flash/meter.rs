@@ -31,7 +31,7 @@ impl Meter {
     }
 
     /// Whoever has `waits` begins to wait.
-    #[inline]
+    #[inline(always)]
     pub fn begin_wait(&self, now: Time, waits: &mut Waits) {
         for (mine, total) in waits.iter_mut().zip(&self.total) {
             *mine = mine.wrapping_sub(*total);
@@ -43,7 +43,7 @@ impl Meter {
     }
 
     /// Whoever has `waits` stops waiting: its wait is charged.
-    #[inline]
+    #[inline(always)]
     pub fn end_wait(&self, now: Time, waits: &mut Waits) {
         for (mine, total) in waits.iter_mut().zip(&self.total) {
             *mine = mine.wrapping_add(*total);

@@ -66,7 +66,7 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// Takes a request in.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&mut self, now: Time, request: &Request) -> u32 {
         let first = request.lba.0 / LOGICAL_PAGE_SECTORS;
         let state = RequestState {

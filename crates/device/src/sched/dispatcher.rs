@@ -172,7 +172,7 @@ impl Dispatcher {
     }
 
     /// Starts the operation in the first slot of an idle chip, if there is one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start_next(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
         let queue = &mut self.queues[chip.0 as usize];
         match queue.first_slot() {
@@ -269,24 +269,32 @@ impl Dispatcher {
         self.loads[chip.0 as usize]
     }
 
-    /// The blame of an operation in flight, up to `now`.
-    pub fn ledger_at(&self, now: Time, id: FlashOpId) -> Ledger {
+    /// Sets `ledger` to the blame of an operation in flight, up to `now`.
+    #[inline]
+    pub fn read_ledger(&self, now: Time, id: FlashOpId, ledger: &mut Ledger) {
         let operation = &self.operations[id];
-        let mut ledger = *self.operations.ledger(id);
+        *ledger = *self.operations.ledger(id);
         let queue = || &self.queues[operation.chip.0 as usize];
         match operation.stage {
             Stage::Outside(cause) => ledger.charge_between(cause, operation.mark, now),
             Stage::Pending => queue().pending_meter.end_wait(now, ledger.waits()),
             Stage::Slotted => queue().slot_meter.end_wait(now, ledger.waits()),
-            Stage::Running => self.array.charge(now, operation.chip, &mut ledger),
-            Stage::Suspended => self.array.charge_paused(now, operation.chip, &mut ledger),
+            Stage::Running => self.array.charge(now, operation.chip, ledger),
+            Stage::Suspended => self.array.charge_paused(now, operation.chip, ledger),
             Stage::Arriving | Stage::Done => {}
         }
-        ledger
     }
 
     /// Fills the chip's free slots as far as the policy allows.
+    #[inline(always)]
     fn dispatch(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
+        if self.queues[chip.0 as usize].mask() == 0 {
+            return self.held.set(chip.0 as usize, 0);
+        }
+        self.dispatch_pending(now, chip, events);
+    }
+
+    fn dispatch_pending(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
         let index = chip.0 as usize;
         loop {
             let queue = &self.queues[index];

@@ -147,6 +147,7 @@ impl Ssd {
     }
 
     /// The command is inside; after the controller's delay it is worked on.
+    #[inline(always)]
     fn start(&mut self, now: Time, index: u32) {
         let request = &mut self.requests[index];
         request.pass(now, Cause::Controller);
@@ -186,7 +187,7 @@ impl Ssd {
     }
 
     /// Goes on with a request whose delay or map load is over.
-    #[inline]
+    #[inline(always)]
     fn resume(&mut self, now: Time, index: u32) {
         match self.requests[index].operation {
             Operation::Read => self.continue_read(now, index),

@@ -125,7 +125,7 @@ fn device(config: &Experiment) -> Result<Box<dyn Device>, Unmade> {
             if stack.devices.is_empty() {
                 stack.devices.push(DeviceKind::Ssd(Box::new(config.device.clone())));
             }
-            Box::new(stack.assemble(config.seed, &mut maker)?)
+            stack.assemble(config.seed, &mut maker)?
         }
     };
     device.keep_data();

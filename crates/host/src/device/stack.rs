@@ -6,6 +6,7 @@ use flashkeel_engine::{Leaf, Stack, Stream, Time};
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade, seed_of};
 use crate::measured::Part;
 use crate::scheduler::Scheduling;
+use crate::stack::Passing;
 pub use crate::stack::StackConfig;
 use crate::volume::VolumeManager;
 
@@ -30,7 +31,7 @@ impl Build for StackConfig {
     /// Within another device; its devices have seeds of their own.
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let seed = Stream::new(maker.seed_for("stack"), "stack").word();
-        Ok(Box::new(self.assemble(seed, maker)?))
+        self.assemble(seed, maker)
     }
 }
 
@@ -62,12 +63,32 @@ impl StackConfig {
         Ok(self.volumes.policy().build(&sizes, self.claims().len())?.sectors())
     }
 
-    /// Puts the stack together; its first device has the seed itself. It has
-    /// been checked.
+    /// Puts the stack together, without layers where it has no policies; its
+    /// first device has the seed itself. It has been checked.
     ///
     /// # Errors
     /// As for [`Build::build`].
-    pub fn assemble(&self, seed: u64, maker: &mut Maker<'_>) -> Result<HostStack, Unmade> {
+    pub fn assemble(&self, seed: u64, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        let one = match (&self.devices[..], &self.tenants[..]) {
+            ([device], [] | [_]) if self.scheduler.policy().keeps_order() => device,
+            _ => return Ok(Box::new(self.layered(seed, maker)?)),
+        };
+        let is_whole = |sectors: u64| {
+            let volume = self.volumes.policy().build(&[sectors], 1);
+            volume.is_ok_and(|volume| volume.is_the_device(sectors))
+        };
+        if !is_whole(one.check()?.sectors) {
+            return Ok(Box::new(self.layered(seed, maker)?));
+        }
+        let device = maker.apart(seed, |maker| one.build(maker))?;
+        Ok(Box::new(Passing::new(device, self.depth as usize)))
+    }
+
+    /// The same with all its layers.
+    ///
+    /// # Errors
+    /// As for [`Build::build`].
+    pub fn layered(&self, seed: u64, maker: &mut Maker<'_>) -> Result<HostStack, Unmade> {
         let claims = self.claims();
         let (mut limits, mut children) = (Vec::new(), Vec::new());
         for (index, device) in self.devices.iter().enumerate() {

@@ -39,6 +39,11 @@ pub trait Build {
     /// is there if the policy needs one.
     fn build(&self, claims: &[Claim], predictor: Option<Box<dyn Predictor>>) -> Box<dyn IoScheduler>;
 
+    /// Whether requests go to the device in the order in which they came.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
     /// Whether it asks a predictor.
     fn needs_predictor(&self) -> bool {
         false

@@ -18,6 +18,10 @@ impl Build for None {
     fn build(&self, _claims: &[Claim], _predictor: Option<Box<dyn Predictor>>) -> Box<dyn IoScheduler> {
         Box::new(Fifo::default())
     }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
 }
 
 #[derive(Clone, Default)]

@@ -91,16 +91,17 @@ impl Stage for Scheduling {
         &mut self,
         now: Time,
         _child: usize,
-        completion: &Completion,
+        completion: &mut Completion,
         _data: &mut Arena,
         outbox: &mut Outbox,
-    ) {
+    ) -> bool {
         self.policy.completed(now, completion);
         let pending = self.flights.land(completion.id);
         self.at_device -= 1;
-        let mut ledger = completion.ledger;
+        let ledger = &mut completion.ledger;
         ledger.charge(Cause::HostQueue, now.since(pending.submitted) - ledger.total());
-        outbox.completions.push(Completion { id: pending.id, ledger, ..*completion });
+        completion.id = pending.id;
         self.dispatch(now, outbox);
+        true
     }
 }

@@ -1,12 +1,14 @@
 //! Tenants, volumes and schedulers over devices: the `[stack]` table of an
 //! experiment.
 
+mod passing;
 mod short;
 
 use flashkeel_workload::WorkloadConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use passing::Passing;
 pub use short::TierShort;
 
 use crate::device::DeviceKind;

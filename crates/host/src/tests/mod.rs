@@ -2,6 +2,7 @@
 
 mod barriers;
 mod blocks;
+mod passing;
 mod schedulers;
 mod tier;
 mod timers;

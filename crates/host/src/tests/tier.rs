@@ -185,9 +185,12 @@ impl World {
             let (_, _, found) = self.open.get_mut(&id).expect("the read is in flight");
             found.extend(job.pages.iter().copied().zip(job.data.iter().copied()));
         }
-        let completion =
+        let mut completion =
             Completion { id: job.request.id, time: self.now, status: Status::Ok, ledger: Ledger::ZERO };
-        self.tier.completed(self.now, child, &completion, &mut Arena::new(), &mut self.outbox);
+        let (data, outbox) = (&mut Arena::new(), &mut self.outbox);
+        if self.tier.completed(self.now, child, &mut completion, data, outbox) {
+            self.outbox.completions.push(completion);
+        }
         self.route(Origin::Background(job.data[0]));
     }
 

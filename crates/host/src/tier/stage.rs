@@ -180,7 +180,7 @@ impl Tier {
         outbox: &mut Outbox,
         mut slot_of: impl FnMut(&mut Slots, u64) -> Option<u32>,
     ) {
-        let whole = self.parts.begin(now, request);
+        let whole = self.parts.begin(now, now, request);
         let first = request.lba.0 / PAGE_SECTORS;
         let end = first + u64::from(request.sectors) / PAGE_SECTORS;
         let mut run = Run { page: first, pages: 1, slot: slot_of(&mut self.slots, first) };
@@ -301,7 +301,7 @@ impl Stage for Tier {
             || end.is_none_or(|end| end > self.slots.pages() * PAGE_SECTORS);
         if is_plain {
             // The SSD makes its writes durable, or refuses the request.
-            let whole = self.parts.begin(now, request);
+            let whole = self.parts.begin(now, now, request);
             self.pass(now, whole, request, outbox);
             return Submit::Accepted;
         }
@@ -350,10 +350,10 @@ impl Stage for Tier {
         &mut self,
         now: Time,
         child: usize,
-        completion: &Completion,
+        completion: &mut Completion,
         data: &mut Arena,
         outbox: &mut Outbox,
-    ) {
+    ) -> bool {
         if child == SSD {
             self.placement.completed(now, completion);
         }
@@ -388,15 +388,16 @@ impl Stage for Tier {
                         self.draining -= 1;
                     }
                 }
-                return;
+                return false;
             }
             Piece::WriteBack { slot, sequence, payload } => {
                 data.give_back(payload);
                 self.slots.end_write_back(slot, sequence);
                 self.draining -= 1;
-                return;
+                return false;
             }
         };
-        outbox.completions.extend(self.parts.land(&Completion { id: part, ..*completion }));
+        completion.id = part;
+        self.parts.land(completion).is_some()
     }
 }

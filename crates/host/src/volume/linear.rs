@@ -34,6 +34,10 @@ impl Volumes for EndToEnd {
         self.sectors
     }
 
+    fn is_the_device(&self, sectors: u64) -> bool {
+        self.devices == [sectors] && self.sectors == sectors
+    }
+
     fn place(&self, volume: usize, lba: Lba) -> Place {
         let place = along(&self.devices, volume as u64 * self.sectors + lba.0);
         Place { run: place.run.min(self.sectors - lba.0), ..place }

@@ -52,6 +52,12 @@ pub trait Volumes: DynClone + Send {
     /// Where sector `lba` of `volume` lies.
     fn place(&self, volume: usize, lba: Lba) -> Place;
 
+    /// Whether there is one volume, and that is the only device, of so many
+    /// sectors.
+    fn is_the_device(&self, _sectors: u64) -> bool {
+        false
+    }
+
     /// When something changes by itself, if ever.
     fn next_event(&self) -> Wake {
         Wake::Never

@@ -45,8 +45,9 @@ impl VolumeManager {
         if self.gates.tenants() == 1 { TenantId(0) } else { tenant }
     }
 
-    fn send(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
-        let whole = self.parts.begin(now, request);
+    /// Sends what was submitted at `submitted` and has passed the gate.
+    fn send(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
+        let whole = self.parts.begin(now, submitted, request);
         if request.operation == Operation::Flush {
             for device in 0..self.devices {
                 outbox.requests.push((device, Request { id: self.parts.add(whole), ..*request }));
@@ -85,15 +86,15 @@ impl Stage for VolumeManager {
             return Submit::Refused(Status::Invalid);
         }
         let request = Request { tenant: self.volume_of(request.tenant), ..*request };
-        if let Some(request) = self.gates.enter(now, &request) {
-            self.send(now, &request, outbox);
+        if self.gates.enter(now, &request) {
+            self.send(now, now, &request, outbox);
         }
         Submit::Accepted
     }
 
     fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
         let tenant = self.volume_of(coming.tenant);
-        let is_inside = coming.lba.0 < self.volumes.sectors();
+        let is_inside = coming.lba.0 < self.limits.sectors;
         let place = is_inside.then(|| self.volumes.place(usize::from(tenant.0), coming.lba))?;
         Some((place.device, Coming { tenant, lba: place.lba, ..coming }))
     }
@@ -107,9 +108,7 @@ impl Stage for VolumeManager {
     }
 
     fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
-        for whole in self.parts.cut_power(now) {
-            outbox.completions.push(self.gates.leave(&whole).1);
-        }
+        outbox.completions.append(&mut self.parts.cut_power(now));
         outbox.completions.append(&mut self.gates.cut_power(now));
     }
 
@@ -117,15 +116,15 @@ impl Stage for VolumeManager {
         &mut self,
         now: Time,
         _child: usize,
-        completion: &Completion,
+        completion: &mut Completion,
         _data: &mut Arena,
         outbox: &mut Outbox,
-    ) {
-        let Some(whole) = self.parts.land(completion) else { return };
-        let (tenant, completion) = self.gates.leave(&whole);
-        outbox.completions.push(completion);
-        while let Some(request) = self.gates.release(now, tenant) {
-            self.send(now, &request, outbox);
+    ) -> bool {
+        let Some(tenant) = self.parts.land(completion) else { return false };
+        self.gates.leave(tenant);
+        while let Some((submitted, request)) = self.gates.release(tenant) {
+            self.send(now, submitted, &request, outbox);
         }
+        true
     }
 }

@@ -272,7 +272,7 @@ impl Buffer {
     #[inline]
     fn read_lead(&mut self, now: Time, dispatcher: &Dispatcher) {
         if let Some(lead) = self.flights.front() {
-            self.lead_reading = dispatcher.ledger_at(now, lead.operation);
+            dispatcher.read_ledger(now, lead.operation, &mut self.lead_reading);
             self.lead_reading.reassign(Cause::OwnFlash, Cause::BehindHostWrite);
         }
     }

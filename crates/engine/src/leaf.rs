@@ -1,8 +1,8 @@
 //! A leaf: something that serves requests by itself, such as an SSD.
 
 use crate::{
-    Answer, Arena, Command, Completion, Lba, Limits, Notice, Operation, Place, Refusal, Request, Status,
-    TenantId, Time, Wake,
+    Answer, Arena, Command, Completion, Lba, Limits, Notice, Operation, Patience, Place, Refusal, Request,
+    Status, TenantId, Time, Wake,
 };
 
 /// The answer to a submission.
@@ -68,8 +68,10 @@ pub trait Leaf {
         data: &mut Arena,
         completions: &mut Vec<Completion>,
     ) -> Option<Time> {
+        let mut patience = Patience::default();
         loop {
             let next = self.next_event().time().filter(|&next| next <= limit)?;
+            patience.at(next);
             self.advance(next, data, completions);
             if !completions.is_empty() || self.has_notice() {
                 return Some(next);

@@ -10,6 +10,7 @@ pub mod command;
 pub mod events;
 pub mod leaf;
 pub mod limits;
+pub mod patience;
 pub mod predictor;
 pub mod random;
 pub mod request;
@@ -25,6 +26,7 @@ pub use command::{Answer, Command, Event, Notice, Place, Refusal, Window, Window
 pub use events::EventQueue;
 pub use leaf::{Coming, Leaf, Submit};
 pub use limits::{Durable, Limits};
+pub use patience::Patience;
 pub use predictor::{Prediction, Predictor};
 pub use random::Stream;
 pub use request::{Completion, Hint, Lba, Operation, Request, RequestId, SECTOR_BYTES, Status, TenantId};

@@ -32,6 +32,10 @@ pub trait Predictor: DynClone + Send {
 
     /// A request told of by [`submitted`](Predictor::submitted) has completed.
     fn observe(&mut self, now: Time, completion: &Completion);
+
+    /// The device's power is cut, and comes back at once: of what it has been given
+    /// no more is told.
+    fn cut_power(&mut self, now: Time);
 }
 
 dyn_clone::clone_trait_object!(Predictor);

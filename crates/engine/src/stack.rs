@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Answer, Arena, Coming, Command, Completion, Leaf, Ledger, Limits, Notice, Outbox, Place, Refusal,
-    Request, Stage, Submit, Time, Wake,
+    Answer, Arena, Coming, Command, Completion, Leaf, Ledger, Limits, Notice, Outbox, Patience, Place,
+    Refusal, Request, Stage, Submit, Time, Wake,
 };
 
 /// One stage over its children, routed so that the whole is a [`Leaf`] again.
@@ -133,7 +133,9 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     /// nothing moves at `now`. Children that have nothing to do are not touched.
     #[inline]
     fn settle(&mut self, now: Time, data: &mut Arena) {
+        let mut patience = Patience::default();
         while !self.is_quiet(now) {
+            patience.at(now);
             self.carry(now, data);
         }
     }
@@ -239,6 +241,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     /// so that no child may run ahead of another one's completion. One that is
     /// alone for a while runs by itself.
     fn step(&mut self, limit: Time, data: &mut Arena) -> Option<Time> {
+        let mut patience = Patience::default();
         loop {
             let timer = self.stage.next_event().time().unwrap_or(Time::MAX);
             // When anything but the first child does something.
@@ -260,7 +263,10 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
                 let bound = limit.min(Time(other.0 - 1));
                 let completed = child.leaf.advance_to_completion(bound, data, &mut self.scratch);
                 child.look();
-                let Some(now) = completed else { continue };
+                let Some(now) = completed else {
+                    patience.at(first.0);
+                    continue;
+                };
                 if !self.scratch.is_empty() {
                     self.hear(now, first.1, data);
                 }
@@ -341,7 +347,9 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
-        while self.step(now, data).is_some() {
+        let mut patience = Patience::default();
+        while let Some(now) = self.step(now, data) {
+            patience.at(now);
             self.hand_over(completions);
         }
         for child in &mut self.children {
@@ -357,8 +365,10 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         data: &mut Arena,
         completions: &mut Vec<Completion>,
     ) -> Option<Time> {
+        let mut patience = Patience::default();
         loop {
             let now = self.step(limit, data)?;
+            patience.at(now);
             self.hand_over(completions);
             if !completions.is_empty() || self.has_notice() {
                 return Some(now);

@@ -270,3 +270,37 @@ fn a_power_cut_ends_everything_once_wherever_it_was() {
     stack.advance(Time(100), &mut data, &mut done);
     assert_eq!(done.iter().map(|completion| completion.time.0).collect::<Vec<_>>(), [21]);
 }
+
+/// Always has something to do at one instant, and never does it.
+struct Restless;
+
+impl Leaf for Restless {
+    fn limits(&self) -> Limits {
+        LIMITS
+    }
+
+    fn submit(&mut self, _now: Time, _request: &Request, _data: &mut Arena) -> Submit {
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Wake {
+        Wake::At(Time(5))
+    }
+
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena) {}
+
+    fn advance(&mut self, _now: Time, _data: &mut Arena, _completions: &mut Vec<Completion>) {}
+}
+
+#[test]
+#[should_panic(expected = "something schedules itself for ever at Time(5)")]
+fn a_leaf_that_never_leaves_an_instant_does_not_hang_a_run() {
+    Restless.advance_to_completion(Time::MAX, &mut Arena::new(), &mut Vec::new());
+}
+
+#[test]
+#[should_panic(expected = "something schedules itself for ever at Time(5)")]
+fn nor_does_it_below_a_stage() {
+    let mut stack = Stack::new(Mirror::new(1), vec![Restless]);
+    stack.advance_to_completion(Time::MAX, &mut Arena::new(), &mut Vec::new());
+}

@@ -94,6 +94,8 @@ fn tenants_alone_make_a_workload() {
 #[test]
 fn wrong_stacks_are_refused_with_place_and_remedy() {
     for (more, sets, expected) in [
+        ("", ("stack.teir", "write-back"), "--set stack.teir: unknown key; did you mean \"tier\"?"),
+        ("", ("stack.drian.batch", "4KiB"), "--set stack.drian: unknown key; did you mean \"drain\"?"),
         ("", ("stack.schduler", "pas"), "--set stack.schduler: unknown key; did you mean \"scheduler\"?"),
         (
             "",

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 
 pub use faults::Fault;
 use flashkeel_engine::{
-    Arena, Cause, Coming, Completion, Durable, EventQueue, Leaf, Limits, Operation, Request, Status, Stream,
-    Submit, Time, Wake,
+    Arena, Cause, Coming, Completion, Durable, EventQueue, Leaf, Limits, Operation, Patience, Request,
+    Status, Stream, Submit, Time, Wake,
 };
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
@@ -332,7 +332,9 @@ impl Ssd {
     /// Runs every event due at or before `limit`, or up to and including the
     /// first instant at which a request completes.
     fn run(&mut self, mut limit: Time, to_completion: bool) {
+        let mut patience = Patience::default();
         while let Some((time, payload)) = self.machine.events.pop_due(limit) {
+            patience.at(time);
             match Event::unpack(payload) {
                 Event::Chip(chip) => self.chip_event(time, chip),
                 Event::Request(request) => {

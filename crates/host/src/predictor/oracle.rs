@@ -108,4 +108,11 @@ impl Predictor for Shadow {
     fn observe(&mut self, now: Time, _completion: &Completion) {
         self.advance(now);
     }
+
+    fn cut_power(&mut self, now: Time) {
+        // As the device itself, which has run what was due before.
+        self.advance(Time(now.0.saturating_sub(1)));
+        self.device.cut_power(now, &mut Arena::new());
+        self.advance(now);
+    }
 }

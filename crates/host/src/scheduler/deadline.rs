@@ -194,7 +194,7 @@ impl IoScheduler for Scheduler {
         self.levels[class as usize].add(now, request);
     }
 
-    fn forget(&mut self) {
+    fn cut_power(&mut self, _now: Time) {
         for direction in self.levels.iter_mut().flat_map(|level| &mut level.directions) {
             direction.fifo.clear();
             direction.sorted.clear();

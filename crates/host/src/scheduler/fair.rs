@@ -136,7 +136,7 @@ impl IoScheduler for Scheduler {
         queue.waiting.push_back(*request);
     }
 
-    fn forget(&mut self) {
+    fn cut_power(&mut self, _now: Time) {
         self.queues.iter_mut().for_each(|queue| queue.waiting.clear());
     }
 

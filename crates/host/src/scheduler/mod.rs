@@ -67,8 +67,8 @@ pub trait IoScheduler: DynClone + Send {
     /// The request that goes to the device at `now`; it waits no longer.
     fn next(&mut self, now: Time) -> Option<Request>;
 
-    /// What waits has been ended by a power cut.
-    fn forget(&mut self);
+    /// The power is cut: what waits has been ended, and so has what the device got.
+    fn cut_power(&mut self, now: Time);
 
     /// The device has completed a request that it got.
     fn completed(&mut self, _now: Time, _completion: &Completion) {}

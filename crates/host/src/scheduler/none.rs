@@ -34,7 +34,7 @@ impl IoScheduler for Fifo {
         self.waiting.push_back(*request);
     }
 
-    fn forget(&mut self) {
+    fn cut_power(&mut self, _now: Time) {
         self.waiting.clear();
     }
 

@@ -58,7 +58,8 @@ impl IoScheduler for Scheduler {
         queue.push_back(*request);
     }
 
-    fn forget(&mut self) {
+    fn cut_power(&mut self, now: Time) {
+        self.predictor.cut_power(now);
         self.reads.clear();
         self.others.clear();
     }

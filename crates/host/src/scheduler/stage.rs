@@ -24,7 +24,6 @@ struct Pending {
     /// Its number with whoever asked.
     id: RequestId,
     submitted: Time,
-    is_at_device: bool,
 }
 
 impl Scheduling {
@@ -42,7 +41,6 @@ impl Scheduling {
         while self.at_device < self.depth {
             let Some(request) = self.policy.next(now) else { return };
             self.at_device += 1;
-            self.flights.get_mut(request.id).expect("what waits is in flight").is_at_device = true;
             outbox.requests.push((0, request));
         }
     }
@@ -54,7 +52,7 @@ impl Stage for Scheduling {
     }
 
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
-        let id = self.flights.take_off(Pending { id: request.id, submitted: now, is_at_device: false });
+        let id = self.flights.take_off(Pending { id: request.id, submitted: now });
         self.policy.add(now, &Request { id, ..*request });
         self.dispatch(now, outbox);
         Submit::Accepted
@@ -74,16 +72,12 @@ impl Stage for Scheduling {
     }
 
     fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
-        self.policy.forget();
+        self.policy.cut_power(now);
         self.at_device = 0;
-        for (number, Pending { id, submitted, is_at_device }) in self.flights.take_all() {
+        for (_, Pending { id, submitted }) in self.flights.take_all() {
             let mut ledger = Ledger::ZERO;
             ledger.charge_between(Cause::HostQueue, submitted, now);
-            let completion = Completion { id: number, time: now, status: Status::Aborted, ledger };
-            if is_at_device {
-                self.policy.completed(now, &completion);
-            }
-            outbox.completions.push(Completion { id, ..completion });
+            outbox.completions.push(Completion { id, time: now, status: Status::Aborted, ledger });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flashkeel_config::{ConfigError, Kind, Node};
+use flashkeel_config::{ConfigError, Kind, Node, did_you_mean};
 use flashkeel_nvm::NvmConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,7 @@ impl TierShort {
     /// # Errors
     /// Where it is wrong, or does not fit the devices.
     pub fn lengthen(stack: &mut Node) -> Result<(), ConfigError> {
+        refuse_misspelt(stack)?;
         if let Some(nvm) = stack.get_mut("nvm") {
             NvmConfig::expand(nvm, "stack.nvm", None)?;
         }
@@ -87,4 +88,14 @@ impl TierShort {
         }
         Ok(())
     }
+}
+
+/// A slip in one of these keys, which the stack itself does not know.
+fn refuse_misspelt(stack: &Node) -> Result<(), ConfigError> {
+    let Kind::Table(keys) = &stack.kind else { return Ok(()) };
+    let slip = keys.keys().filter(|key| !KEYS.contains(&key.as_str())).find_map(|key| {
+        let hint = did_you_mean(key, KEYS);
+        (!hint.is_empty()).then(|| stack.error_at(key, format!("unknown key{hint}")).within("stack"))
+    });
+    slip.map_or(Ok(()), Err)
 }

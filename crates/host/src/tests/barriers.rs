@@ -27,6 +27,8 @@ impl Predictor for Fickle {
     fn submitted(&mut self, _now: Time, _request: &Request) {}
 
     fn observe(&mut self, _now: Time, _completion: &Completion) {}
+
+    fn cut_power(&mut self, _now: Time) {}
 }
 
 /// Serves up to eight requests at a time, each in a time of its own.

@@ -2,6 +2,7 @@
 
 mod barriers;
 mod blocks;
+mod oracle;
 mod passing;
 mod schedulers;
 mod tier;

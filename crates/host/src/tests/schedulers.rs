@@ -112,6 +112,8 @@ impl Predictor for Wary {
     fn submitted(&mut self, _now: Time, _request: &Request) {}
 
     fn observe(&mut self, _now: Time, _completion: &Completion) {}
+
+    fn cut_power(&mut self, _now: Time) {}
 }
 
 #[test]

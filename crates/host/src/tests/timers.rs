@@ -33,7 +33,7 @@ impl IoScheduler for Idling {
         self.waiting.remove(index)
     }
 
-    fn forget(&mut self) {
+    fn cut_power(&mut self, _now: Time) {
         self.waiting.clear();
     }
 

@@ -65,4 +65,8 @@ impl Placement for Selective {
     fn completed(&mut self, now: Time, completion: &Completion) {
         self.predictor.observe(now, completion);
     }
+
+    fn cut_power(&mut self, now: Time) {
+        self.predictor.cut_power(now);
+    }
 }

@@ -97,6 +97,9 @@ pub trait Placement: DynClone + Send {
 
     /// The SSD has completed one.
     fn completed(&mut self, _now: Time, _completion: &Completion) {}
+
+    /// The power is cut: what the SSD got has been ended.
+    fn cut_power(&mut self, _now: Time) {}
 }
 
 dyn_clone::clone_trait_object!(Placement);

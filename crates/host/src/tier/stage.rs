@@ -341,6 +341,7 @@ impl Stage for Tier {
         }
         // Which slot holds what is taken to be kept on the NVM itself.
         self.slots.cut_power();
+        self.placement.cut_power(now);
         self.draining = 0;
         self.plan_drain(now);
         outbox.completions.append(&mut self.parts.cut_power(now));

@@ -377,4 +377,10 @@ impl Predictor for Engine {
             self.collections.reset();
         }
     }
+
+    fn cut_power(&mut self, _now: Time) {
+        self.ids.clear();
+        self.flights.clear();
+        self.outstanding_pages = 0;
+    }
 }

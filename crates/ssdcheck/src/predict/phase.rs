@@ -36,8 +36,8 @@ impl Phase {
     #[inline]
     pub fn tell(&mut self, count: u32, pages: u32, is_flushed: bool) -> bool {
         let buffer = self.standing.len();
-        if pages as usize >= buffer {
-            // It was, whatever the origin.
+        if pages == 0 || pages as usize >= buffer {
+            // It speaks for no count, or for all of them.
             return false;
         }
         let mut index = count as usize % buffer;
@@ -45,13 +45,18 @@ impl Phase {
         for _ in 0..pages {
             index = if index + 1 == buffer { 0 } else { index + 1 };
             let standing = &mut self.standing[index];
-            *standing =
-                if is_flushed { (*standing + FOR).min(MOST) } else { (*standing - AGAINST).max(-MOST) };
+            *standing += if is_flushed { FOR } else { -AGAINST };
             if *standing > best_standing {
                 (best, best_standing) = (index, *standing);
             }
         }
-        let moves = is_flushed && best_standing >= self.standing[self.origin as usize].saturating_add(MARGIN);
+        // Beyond the bound all others fall behind instead: of two counts there,
+        // what speaks for one alone must still tell which it is.
+        let excess = (best_standing - MOST).max(0);
+        for standing in &mut self.standing {
+            *standing = (*standing - excess).max(-MOST);
+        }
+        let moves = is_flushed && self.standing[best] >= self.standing[self.origin as usize] + MARGIN;
         if moves {
             self.origin = best as u32;
         }
@@ -85,6 +90,16 @@ mod tests {
         // It slips, and is found again.
         tell(&mut phase, 61, 600);
         assert!((60..=61).contains(&phase.origin), "{}", phase.origin);
+    }
+
+    #[test]
+    fn of_counts_that_are_passed_together_the_one_that_is_passed_alone_wins() {
+        let mut phase = Phase::new(62);
+        let moves = (0..200).filter(|_| phase.tell(38, 2, true)).count();
+        // Both are at the bound, and the first is taken.
+        assert_eq!((moves, phase.origin), (1, 39));
+        let moves: Vec<bool> = (0..4).map(|_| phase.tell(39, 1, true)).collect();
+        assert_eq!((&moves[..], phase.origin), (&[false, false, false, true][..], 40));
     }
 
     #[test]

@@ -64,11 +64,18 @@ impl Default for ControllerConfig {
     }
 }
 
-/// An event of the device, packed into an event queue's payload.
+/// An event of the device. At one instant they happen in this order: chips come
+/// free, a window begins, data arrive, requests and operations go on in the
+/// order in which they came, then whatever runs by itself; among equals, by
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A chip's phase ends.
     Chip(u32),
+    /// A window ends and the next begins.
+    Window,
+    /// A request's data has crossed the host link.
+    Linked(u32),
     /// A request's look-up or generation delay ends.
     Request(u32),
     /// An operation's generation delay ends.
@@ -80,46 +87,50 @@ pub(crate) enum Event {
     BufferTimeout(u32),
     /// The scheduler's control period ends.
     Control,
-    /// A request's data has crossed the host link.
-    Linked(u32),
-    /// A window ends and the next begins.
-    Window,
 }
+
+/// Where an event's kind, and the turn of what it is about, stand in an event
+/// queue's word.
+const KIND_SHIFT: u32 = 60;
+const TURN_SHIFT: u32 = 28;
+const _: () = assert!(INDEX_BITS <= TURN_SHIFT && TURN_SHIFT + u32::BITS <= KIND_SHIFT);
 
 /// Bits that tell the activities of one partition apart.
 const ACTIVITY_BITS: u32 = 4;
 const _: () = assert!(Activity::ALL.len() <= 1 << ACTIVITY_BITS);
 
 impl Event {
+    /// The event as an event queue has it. `turn` is the number of the request
+    /// or operation in the order in which they came; 0 for others.
     #[inline]
-    pub(crate) fn pack(self) -> u32 {
+    pub(crate) fn pack(self, turn: u32) -> u64 {
         let (kind, index) = match self {
             // Chips push their own number: their kind is 0.
             Event::Chip(chip) => (0, chip),
-            Event::Request(request) => (1, request),
-            Event::Operation(operation) => (2, operation),
-            Event::Background(partition, activity) => (3, partition << ACTIVITY_BITS | activity),
-            Event::BufferTimeout(partition) => (4, partition),
-            Event::Control => (5, 0),
-            Event::Linked(request) => (6, request),
-            Event::Window => (7, 0),
+            Event::Window => (1, 0),
+            Event::Linked(request) => (2, request),
+            Event::Request(request) => (3, request),
+            Event::Operation(operation) => (4, operation),
+            Event::Background(partition, activity) => (5, partition << ACTIVITY_BITS | activity),
+            Event::BufferTimeout(partition) => (6, partition),
+            Event::Control => (7, 0),
         };
         debug_assert!(index <= MAX_INDEX);
-        kind << INDEX_BITS | index
+        kind << KIND_SHIFT | u64::from(turn) << TURN_SHIFT | u64::from(index)
     }
 
     #[inline]
-    pub(crate) fn unpack(payload: u32) -> Event {
-        let index = payload & MAX_INDEX;
-        match payload >> INDEX_BITS {
+    pub(crate) fn unpack(word: u64) -> Event {
+        let index = word as u32 & MAX_INDEX;
+        match word >> KIND_SHIFT {
             0 => Event::Chip(index),
-            1 => Event::Request(index),
-            2 => Event::Operation(index),
-            3 => Event::Background(index >> ACTIVITY_BITS, index & ((1 << ACTIVITY_BITS) - 1)),
-            4 => Event::BufferTimeout(index),
-            5 => Event::Control,
-            6 => Event::Linked(index),
-            7 => Event::Window,
+            1 => Event::Window,
+            2 => Event::Linked(index),
+            3 => Event::Request(index),
+            4 => Event::Operation(index),
+            5 => Event::Background(index >> ACTIVITY_BITS, index & ((1 << ACTIVITY_BITS) - 1)),
+            6 => Event::BufferTimeout(index),
+            7 => Event::Control,
             kind => unreachable!("no event of kind {kind}"),
         }
     }
@@ -134,6 +145,8 @@ pub(crate) struct Machine {
     pub controller: ControllerConfig,
     /// Draws the controller's delays.
     pub random: Stream,
+    /// Operations generated so far, modulo 2^32: they take turns by it.
+    pub generated: u32,
     /// Requests that may go on because what they waited for has come.
     pub woken: VecDeque<u32>,
     /// Whether background work may run in the present window.
@@ -143,17 +156,24 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Schedules an event of the device.
+    /// Schedules an event that is about no request or operation.
     #[inline]
     pub fn schedule(&mut self, time: Time, event: Event) {
-        self.events.push(time, event.pack());
+        self.events.push(time, event.pack(0));
+    }
+
+    /// Schedules an event of a request, the `turn`-th that came.
+    #[inline]
+    pub fn schedule_turn(&mut self, time: Time, event: Event, turn: u32) {
+        self.events.push(time, event.pack(turn));
     }
 
     /// Schedules the end of an operation's generation delay.
     #[inline]
     pub fn generate(&mut self, now: Time, operation: FlashOpId) {
         let delay = self.controller.host_generation.draw(&mut self.random);
-        self.schedule(now + delay, Event::Operation(operation.0));
+        self.generated = self.generated.wrapping_add(1);
+        self.schedule_turn(now + delay, Event::Operation(operation.0), self.generated);
     }
 
     /// Schedules the end of the delay after which a background activity of a
@@ -201,7 +221,25 @@ mod tests {
             Event::Linked(9),
             Event::Window,
         ] {
-            assert_eq!(Event::unpack(event.pack()), event);
+            assert_eq!(Event::unpack(event.pack(u32::MAX)), event);
         }
+    }
+
+    #[test]
+    fn events_go_by_kind_then_turn_then_number() {
+        let order = [
+            Event::Chip(2).pack(0),
+            Event::Chip(MAX_INDEX).pack(0),
+            Event::Window.pack(0),
+            Event::Linked(9).pack(u32::MAX),
+            Event::Request(MAX_INDEX).pack(1),
+            Event::Request(0).pack(2),
+            Event::Operation(4).pack(1),
+            Event::Operation(5).pack(1),
+            Event::Background(0, 2).pack(0),
+            Event::BufferTimeout(0).pack(0),
+            Event::Control.pack(0),
+        ];
+        assert!(order.is_sorted());
     }
 }

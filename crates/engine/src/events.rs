@@ -1,21 +1,18 @@
-//! The event queue, keyed (time, sequence).
+//! The event queue, keyed (time, event).
 
 use crate::Time;
 
-const SEQUENCE_BITS: u32 = 36;
-/// Bits of payload an event carries.
-pub const PAYLOAD_BITS: u32 = 28;
 /// Events kept sorted.
 const NEAR: usize = 64;
 const ARITY: usize = 4;
 
-/// A queue of events ordered by time; events at the same time leave it in the
-/// order they entered.
+/// A queue of events ordered by time; events at the same time leave it by what
+/// they are, the smaller first.
 ///
-/// An event is one 128-bit word: 64 bits of nanoseconds, 36 bits of sequence,
-/// 28 bits of payload whose meaning is the owner's. Comparing words compares
-/// (time, sequence), so ties need no extra branch. When the sequence has run
-/// out, the events that wait are numbered anew.
+/// What an event is, 64 bits, is its owner's to say: what happens first at one
+/// instant is part of the owner's model, and does not depend on when the event
+/// was foreseen. With the time it is one 128-bit word, so that ties need no
+/// extra branch. Equal events at the same time cannot be told apart.
 ///
 /// The earliest events stand in a short sorted ring, the others in a four-ary
 /// heap behind it. A device of some tens of chips has few events at a time and
@@ -28,12 +25,11 @@ pub struct EventQueue {
     near_len: usize,
     /// Events not before any of `near`.
     far: Heap,
-    sequence: u64,
 }
 
 impl Default for EventQueue {
     fn default() -> Self {
-        EventQueue { near: [0; NEAR], first: 0, near_len: 0, far: Heap::default(), sequence: 0 }
+        EventQueue { near: [0; NEAR], first: 0, near_len: 0, far: Heap::default() }
     }
 }
 
@@ -53,16 +49,10 @@ impl EventQueue {
         self.near_len == 0
     }
 
-    /// Adds an event at `time` with a payload below 2^28.
+    /// Adds an event at `time`.
     #[inline]
-    pub fn push(&mut self, time: Time, payload: u32) {
-        debug_assert!(payload >> PAYLOAD_BITS == 0);
-        if self.sequence >> SEQUENCE_BITS != 0 {
-            self.renumber();
-        }
-        let lower = self.sequence << PAYLOAD_BITS | u64::from(payload);
-        let word = u128::from(time.0) << 64 | u128::from(lower);
-        self.sequence += 1;
+    pub fn push(&mut self, time: Time, event: u64) {
+        let word = u128::from(time.0) << 64 | u128::from(event);
         let behind_near = self.far.0.first().is_some_and(|&first| word > first);
         if self.near_len == NEAR || behind_near {
             return self.push_far(word, behind_near);
@@ -78,7 +68,7 @@ impl EventQueue {
 
     /// Removes and returns the earliest event if it is due at or before `now`.
     #[inline]
-    pub fn pop_due(&mut self, now: Time) -> Option<(Time, u32)> {
+    pub fn pop_due(&mut self, now: Time) -> Option<(Time, u64)> {
         let last = self.near_len.checked_sub(1)?;
         let word = *self.nth(0);
         let time = time_of(word);
@@ -90,7 +80,7 @@ impl EventQueue {
         if last == 0 {
             self.refill();
         }
-        Some((time, (word as u32) & ((1 << PAYLOAD_BITS) - 1)))
+        Some((time, word as u64))
     }
 
     /// The `index`-th of the events in `near`.
@@ -108,14 +98,11 @@ impl EventQueue {
     /// end is nearer.
     #[inline]
     fn insert(&mut self, word: u128) {
-        // Of two words with the same upper half, the one that entered last is
-        // the larger, and that is this one: half the word decides.
-        let upper = upper_half(word);
         let len = self.near_len;
         self.near_len += 1;
-        if upper_half(*self.nth(len / 2)) <= upper {
+        if *self.nth(len / 2) <= word {
             let mut at = len;
-            while at > 0 && upper_half(*self.nth(at - 1)) > upper {
+            while at > 0 && *self.nth(at - 1) > word {
                 self.set(at, *self.nth(at - 1));
                 at -= 1;
             }
@@ -123,26 +110,11 @@ impl EventQueue {
         }
         self.first = self.first.wrapping_sub(1);
         let mut at = 0;
-        while at < len && upper_half(*self.nth(at + 1)) <= upper {
+        while at < len && *self.nth(at + 1) <= word {
             self.set(at, *self.nth(at + 1));
             at += 1;
         }
         self.set(at, word);
-    }
-
-    /// Gives the events that wait the first numbers, in their order.
-    #[cold]
-    fn renumber(&mut self) {
-        let payload = u128::from((1u64 << PAYLOAD_BITS) - 1);
-        self.near.rotate_left(self.first % NEAR);
-        self.first = 0;
-        self.far.0.sort_unstable();
-        self.sequence = 0;
-        for word in self.near[..self.near_len].iter_mut().chain(&mut self.far.0) {
-            let time = u128::from(upper_half(*word)) << 64;
-            *word = time | u128::from(self.sequence) << PAYLOAD_BITS | *word & payload;
-            self.sequence += 1;
-        }
     }
 
     #[cold]
@@ -209,13 +181,8 @@ impl Heap {
 }
 
 #[inline]
-fn upper_half(word: u128) -> u64 {
-    (word >> 64) as u64
-}
-
-#[inline]
 fn time_of(word: u128) -> Time {
-    Time(upper_half(word))
+    Time((word >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -223,19 +190,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_leave_by_time_then_by_order_of_entry() {
+    fn events_leave_by_time_then_by_what_they_are() {
         let mut queue = EventQueue::new();
-        let times = [5u64, 3, 9, 3, 5, 0, 9, 3, 7, 1, 5];
-        for (payload, time) in times.iter().enumerate() {
-            queue.push(Time(*time), payload as u32);
+        let events = [(5, 7), (3, 1), (9, 2), (3, 0), (5, u64::MAX), (0, 4), (9, 1), (3, 1), (7, 6), (5, 3)];
+        for (time, event) in events {
+            queue.push(Time(time), event);
         }
-        let mut expected: Vec<_> = times.iter().copied().zip(0u32..).collect();
+        let mut expected = events;
         expected.sort();
-        let mut got = Vec::new();
-        while let Some((time, payload)) = queue.pop_due(Time::MAX) {
-            got.push((time.0, payload));
-        }
-        assert_eq!(got, expected);
+        let got: Vec<_> = std::iter::from_fn(|| queue.pop_due(Time::MAX)).collect();
+        assert_eq!(got, expected.map(|(time, event)| (Time(time), event)));
     }
 
     #[test]
@@ -243,38 +207,22 @@ mod tests {
         let mut random = crate::Stream::new(1, "events");
         let (mut queue, mut reference) = (EventQueue::new(), std::collections::BTreeSet::new());
         let mut now = 0;
-        for payload in 0..20_000u32 {
+        for round in 0..20_000u64 {
             // Grows to hundreds, shrinks to nothing, and so on.
-            let growing = payload / 500 % 2 == 0;
-            for _ in 0..if growing { 2 } else { 1 } {
+            let growing = round / 500 % 2 == 0;
+            for half in 0..if growing { 2 } else { 1 } {
                 let time = now + random.below(50);
-                queue.push(Time(time), payload);
-                reference.insert((time, queue.sequence, payload));
+                let event = random.below(1 << 10) << 20 | round << 1 | half;
+                queue.push(Time(time), event);
+                reference.insert((time, event));
             }
             for _ in 0..if growing { 1 } else { 2 } {
                 let expected = reference.pop_first();
-                now = expected.map_or(now, |(time, ..)| time);
-                assert_eq!(
-                    queue.pop_due(Time::MAX),
-                    expected.map(|(time, _, payload)| (Time(time), payload))
-                );
+                now = expected.map_or(now, |(time, _)| time);
+                assert_eq!(queue.pop_due(Time::MAX), expected.map(|(time, event)| (Time(time), event)));
             }
             assert_eq!(queue.len(), reference.len());
         }
-    }
-
-    #[test]
-    fn order_survives_the_end_of_the_sequence() {
-        let mut queue = EventQueue::new();
-        queue.sequence = (1 << SEQUENCE_BITS) - 60;
-        let times = || (0..120u64).map(|event| event * 7 % 5);
-        for (payload, time) in (0..).zip(times()) {
-            queue.push(Time(time), payload);
-        }
-        let mut expected: Vec<_> = times().zip(0u32..).collect();
-        expected.sort();
-        let popped = std::iter::from_fn(|| queue.pop_due(Time::MAX));
-        assert_eq!(popped.map(|(time, payload)| (time.0, payload)).collect::<Vec<_>>(), expected);
     }
 
     #[test]

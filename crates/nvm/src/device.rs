@@ -26,6 +26,8 @@ pub struct Nvm {
     free: Vec<u32>,
     waiting: VecDeque<u32>,
     busy_units: usize,
+    /// Requests taken in so far, modulo 2^32.
+    taken: u32,
     /// When the data of all requests so far will have moved.
     moved_until: Time,
     bytes_read: u64,
@@ -39,10 +41,20 @@ pub struct Nvm {
 #[derive(Clone, Copy)]
 struct Slot {
     request: Request,
+    /// Its number in the order in which requests came, modulo 2^32: of what
+    /// happens at one instant the earlier request's comes first.
+    turn: u32,
     /// The time up to which the ledger says who owned it.
     mark: Time,
     ledger: Ledger,
     is_moving: bool,
+}
+
+impl Slot {
+    /// An event of the request in slot number `index`, as the event queue has it.
+    fn event(&self, index: u32) -> u64 {
+        u64::from(self.turn) << 32 | u64::from(index)
+    }
 }
 
 /// What an NVM device has done.
@@ -67,6 +79,7 @@ impl Nvm {
             free: Vec::new(),
             waiting: VecDeque::new(),
             busy_units: 0,
+            taken: 0,
             moved_until: Time::ZERO,
             bytes_read: 0,
             bytes_written: 0,
@@ -120,7 +133,7 @@ impl Nvm {
             Operation::Read => self.layout.read_latency.draw(&mut self.random),
             _ => self.layout.write_latency.draw(&mut self.random),
         };
-        self.events.push(now + latency, index);
+        self.events.push(now + latency, slot.event(index));
     }
 
     /// The unit's part is over; the data move as soon as those before have.
@@ -135,7 +148,7 @@ impl Nvm {
         slot.mark = self.moved_until.max(now);
         slot.ledger.charge_between(self.layout.medium.wait, now, slot.mark);
         self.moved_until = slot.mark + rate.time_for(moved_bytes(&slot.request));
-        self.events.push(self.moved_until, index);
+        self.events.push(self.moved_until, slot.event(index));
         self.busy_units -= 1;
         if let Some(next) = self.waiting.pop_front() {
             self.start(now, next);
@@ -188,7 +201,9 @@ impl Leaf for Nvm {
             self.completed.push(done);
             return Submit::Accepted;
         }
-        let slot = Slot { request: *request, mark: now, ledger: Ledger::ZERO, is_moving: false };
+        self.taken = self.taken.wrapping_add(1);
+        let slot =
+            Slot { request: *request, turn: self.taken, mark: now, ledger: Ledger::ZERO, is_moving: false };
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = slot;
@@ -216,7 +231,7 @@ impl Leaf for Nvm {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
         let inside: Vec<usize> = (0..self.slots.len()).filter(|index| !is_free(index)).collect();
         for index in inside {
-            let Slot { request, mark, ledger: former, is_moving } = self.slots[index];
+            let Slot { request, mark, ledger: former, is_moving, .. } = self.slots[index];
             if is_moving
                 && request.operation != Operation::Read
                 && let Some(memory) = &mut self.memory
@@ -241,7 +256,8 @@ impl Leaf for Nvm {
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
-        while let Some((time, index)) = self.events.pop_due(now) {
+        while let Some((time, event)) = self.events.pop_due(now) {
+            let index = event as u32;
             if self.slots[index as usize].is_moving {
                 self.complete(time, index, data);
             } else {

@@ -207,7 +207,7 @@ impl Array {
             Command::Program | Command::Move => return self.want_channel(now, chip, events),
         };
         state.enter(Phase::Cell, now + span);
-        events.push(state.until, chip.0);
+        events.push(state.until, u64::from(chip.0));
     }
 
     /// Runs the chip's event, if it is due.
@@ -225,7 +225,7 @@ impl Array {
             }
             (Phase::Transfer, Command::Program) => {
                 state.enter(Phase::Cell, now + self.timing.program(state.job.page, state.job.slc));
-                events.push(state.until, chip.0);
+                events.push(state.until, u64::from(chip.0));
                 self.leave_channel(now, chip, events);
                 Step::Working
             }
@@ -272,7 +272,7 @@ impl Array {
             place => *place = Some(Box::new(paused)),
         }
         state.enter(Phase::Suspending, now + suspension.latency);
-        events.push(state.until, chip.0);
+        events.push(state.until, u64::from(chip.0));
     }
 
     /// Takes the operation that was broken off up again on an idle chip.
@@ -281,7 +281,7 @@ impl Array {
         let state = &mut self.chips[chip.0 as usize];
         debug_assert_eq!(state.phase, Phase::Idle);
         state.enter(Phase::Resuming, now + suspension.resume);
-        events.push(state.until, chip.0);
+        events.push(state.until, u64::from(chip.0));
     }
 
     fn go_on(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
@@ -295,7 +295,7 @@ impl Array {
             state.waited[Cause::Suspension as usize] += lost.0;
         }
         state.enter(Phase::Cell, now + paused.left);
-        events.push(state.until, chip.0);
+        events.push(state.until, u64::from(chip.0));
     }
 
     /// Charges the time of the chip's tracked operation from its start to
@@ -383,6 +383,6 @@ impl Chip {
             _ => timing.transfer(self.job.slots),
         };
         self.enter(Phase::Transfer, now + span);
-        events.push(self.until, chip);
+        events.push(self.until, u64::from(chip));
     }
 }

@@ -58,7 +58,7 @@ impl Ssd {
     fn schedule_generation(&mut self, now: Time, index: u32) {
         self.requests[index].is_generated = true;
         let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
-        self.machine.schedule(now + delay, Event::Request(index));
+        self.machine.schedule_turn(now + delay, Event::Request(index), self.requests[index].turn);
     }
 
     /// Reads the flash page of the request's next logical page, together with

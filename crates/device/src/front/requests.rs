@@ -8,6 +8,8 @@ use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, NONE};
 #[derive(Clone, Debug)]
 pub(crate) struct RequestState {
     pub id: RequestId,
+    /// Its number in the order in which requests came, modulo 2^32.
+    pub turn: u32,
     pub operation: Operation,
     pub payload: Payload,
     /// It ends only when what it has written is durable.
@@ -62,15 +64,19 @@ impl RequestState {
 pub(crate) struct Requests {
     list: Vec<RequestState>,
     free: Vec<u32>,
+    /// Requests taken in so far, modulo 2^32.
+    admitted: u32,
 }
 
 impl Requests {
     /// Takes a request in.
     #[inline(always)]
     pub fn admit(&mut self, now: Time, request: &Request) -> u32 {
+        self.admitted = self.admitted.wrapping_add(1);
         let first = request.lba.0 / LOGICAL_PAGE_SECTORS;
         let state = RequestState {
             id: request.id,
+            turn: self.admitted,
             operation: request.operation,
             payload: request.payload,
             fua: request.fua,

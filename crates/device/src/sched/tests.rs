@@ -66,7 +66,7 @@ impl Bench {
     fn next(&mut self) -> Option<(u32, Task, FlashOpId)> {
         while let Some((time, chip)) = self.events.pop_due(Time::MAX) {
             self.now = time;
-            if let Some(id) = self.dispatcher.step(time, ChipId(chip), &mut self.events) {
+            if let Some(id) = self.dispatcher.step(time, ChipId(chip as u32), &mut self.events) {
                 let operation = &self.dispatcher.operations[id];
                 return Some((operation.owner, operation.task, id));
             }

@@ -81,6 +81,7 @@ impl Ssd {
                 counters: Counters::default(),
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),
+                generated: 0,
                 woken: VecDeque::new(),
                 background_allowed: true,
                 controlling: false,
@@ -174,7 +175,8 @@ impl Ssd {
         if reads_flash {
             delay += controller.host_generation.draw(&mut self.machine.random);
         }
-        self.machine.schedule(begin + delay, Event::Request(index));
+        let turn = self.requests[index].turn;
+        self.machine.schedule_turn(begin + delay, Event::Request(index), turn);
     }
 
     /// Whether a read will need flash for its first page: a page in memory, or
@@ -222,7 +224,7 @@ impl Ssd {
         {
             request.pass(now, Cause::HostLink);
             let over = link.transfer(now, Direction::ToHost, request.bytes());
-            self.machine.schedule(over, Event::Linked(index));
+            self.machine.schedule_turn(over, Event::Linked(index), self.requests[index].turn);
             return;
         }
         self.report_completion(now, index);
@@ -333,9 +335,9 @@ impl Ssd {
     /// first instant at which a request completes.
     fn run(&mut self, mut limit: Time, to_completion: bool) {
         let mut patience = Patience::default();
-        while let Some((time, payload)) = self.machine.events.pop_due(limit) {
+        while let Some((time, event)) = self.machine.events.pop_due(limit) {
             patience.at(time);
-            match Event::unpack(payload) {
+            match Event::unpack(event) {
                 Event::Chip(chip) => self.chip_event(time, chip),
                 Event::Request(request) => {
                     let state = &self.requests[request];
@@ -408,7 +410,7 @@ impl Leaf for Ssd {
             Some(link) if request.operation == Operation::Write => {
                 let over = link.transfer(now, Direction::ToDevice, request.bytes());
                 self.requests[index].pass(now, Cause::HostLink);
-                self.machine.schedule(over, Event::Linked(index));
+                self.machine.schedule_turn(over, Event::Linked(index), self.requests[index].turn);
             }
             _ => self.start(now, index),
         }

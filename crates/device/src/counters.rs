@@ -45,7 +45,7 @@ pub struct Counters {
     pub given_up_pages: u64,
     /// Reads that ended in `Status::Lost`.
     pub lost_reads: u64,
-    /// Blocks that garbage collection began to empty.
+    /// Blocks that garbage collection chose to empty.
     pub victims: u64,
     /// Of these, those that `greedy` chose although another policy was asked for.
     pub victims_by_greedy: u64,

@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{Activity, DeviceConfig, Pattern, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, MapCacheSize, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Completion, Operation, Request, Stream};
 use serde_json::json;
@@ -227,4 +227,34 @@ fn impossible_collections_are_refused() {
     let mut config = striped("plane-blocking");
     config.gc.rotation = policy("plane-group");
     assert!(refused(config).contains("gc.rotation"));
+}
+
+#[test]
+fn greedy_takes_over_only_after_a_round_that_gained_nothing() {
+    for (map_cache, pages) in [(MapCacheSize::All, 5_320), (MapCacheSize::Size(Bytes(8192)), 5_040)] {
+        let mut config = tiny();
+        config.geometry.channels = 1;
+        config.geometry.chips_per_channel = 1;
+        config.geometry.blocks_per_plane = 48;
+        config.geometry.pages_per_block = 128;
+        config.geometry.page_size = Bytes(4096);
+        config.logical_capacity = Bytes(pages * 4096);
+        config.map_cache = map_cache;
+        config.redundancy = policy("none");
+        config.buffer.size = Bytes(16 << 10);
+        config.buffer.rewrite = policy("append");
+        config.gc.victim = policy(json!({ "policy": "d-choices", "d": 1 }));
+        config.gc.concurrent_victims = 1;
+        config.gc.start_below = 1;
+        config.gc.stop_above = 1;
+        let mut ssd = ready(&config, 1);
+        ssd.reset_counters();
+        // One page over and over: what garbage there is lies in a few blocks, and
+        // rarely in one that is drawn at random.
+        closed_loop(&mut ssd, 8, (0..80_000).map(|id| request(id, Operation::Write, 7, 1)));
+        ssd.check();
+        let counters = ssd.counters();
+        let (by_greedy, asked) = (counters.victims_by_greedy, counters.victims - counters.victims_by_greedy);
+        assert!(by_greedy > 0 && asked >= 48 * by_greedy, "{by_greedy} beside {asked}");
+    }
 }

@@ -8,7 +8,7 @@ use flashkeel_host::device::{Device, Unmade, seed_of};
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
 use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog};
 use flashkeel_workload::{Basis, Source};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     Error, Experiment, RunOutcome, RunPlan, VERSION,
@@ -83,6 +83,13 @@ pub fn run(
             notes.push(note.clone());
         }
     }
+    let ssds = report["ssds"].as_object().into_iter().flatten();
+    notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
+        format!(
+            "garbage collection of SSD {number}: greedy chose more than 1% of the victims in place of the \
+             policy asked for, see victims_by_greedy"
+        )
+    }));
     let tenants = names.iter().zip(each).zip(&sources).map(|((tenant, measured), source)| TenantOutcome {
         name: tenant.name.clone(),
         summary: measured.summary,
@@ -116,6 +123,13 @@ pub fn run(
         requests: all.log.map(RequestLog::into_columns),
         chips: config.measure.chip_log.as_ref().map(|_| chip_columns(&*device)),
     })
+}
+
+/// Whether more than one victim in a hundred was not chosen by the policy asked
+/// for, which whoever compares policies must know.
+fn is_greedy(ssd: &Value) -> bool {
+    let count = |key: &str| ssd[key].as_u64().unwrap_or(0);
+    count("victims_by_greedy") * 100 > count("victims")
 }
 
 /// Each tenant's requests.
@@ -190,5 +204,19 @@ impl From<DriveError> for Error {
             DriveError::Workload(error) => error.into(),
             DriveError::Interrupted => Error::Interrupted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_greedy_where_another_policy_chose_more_than_one_victim_in_a_hundred() {
+        let is = |victims: u64, by_greedy: u64| {
+            is_greedy(&json!({ "victims": victims, "victims_by_greedy": by_greedy }))
+        };
+        assert_eq!([is(0, 0), is(100, 1), is(100, 2), is(199, 2)], [false, false, true, true]);
+        assert!(!is_greedy(&json!({})));
     }
 }

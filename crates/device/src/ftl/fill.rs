@@ -320,6 +320,7 @@ impl<'a> Untimed<'a> {
         if self.ftl.tables.blocks.free_in(domain) >= self.ftl.tasks.gc.start_below {
             return;
         }
+        self.ftl.gc_host_wrote(domain);
         while self.ftl.tables.blocks.free_in(domain) <= self.ftl.tasks.gc.stop_above {
             let Some(victim) = self.ftl.gc_pick_victim(domain) else { return };
             self.empty(victim, domain, Task::Gc);
@@ -359,6 +360,7 @@ impl<'a> Untimed<'a> {
         }
         self.moving = moving;
         self.ftl.tables.blocks.free(victim);
+        self.ftl.gc_gained(domain);
         if let Some(now) = self.now {
             self.erased(now, victim, domain);
         }

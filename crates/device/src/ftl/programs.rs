@@ -102,7 +102,7 @@ impl Ftl {
             self.write_parity(now, writer, task, page + 1, machine);
         }
         if writer == Task::Host {
-            self.tasks.gc.domains[domain as usize].fruitless = 0;
+            self.gc_host_wrote(domain);
         }
         if place.opened || chosen == Some(true) {
             self.gc_check(now, domain, machine);

@@ -159,6 +159,26 @@ pub fn closed_loop_with(
     }
 }
 
+/// Submits one of `requests` every `gap_ns`; hands each completion, and the
+/// device, to `see`.
+pub fn open_loop_with(
+    ssd: &mut Ssd,
+    gap_ns: u64,
+    requests: impl IntoIterator<Item = Request>,
+    mut see: impl FnMut(&Ssd, &Completion),
+) {
+    let mut new = Vec::new();
+    for (index, request) in requests.into_iter().enumerate() {
+        let now = Time(index as u64 * gap_ns);
+        ssd.advance(now, &mut Arena::new(), &mut new);
+        assert_eq!(ssd.submit(now, &request, &mut Arena::new()), Submit::Accepted);
+        for completion in new.drain(..) {
+            see(ssd, &completion);
+        }
+    }
+    settle(ssd, &mut new);
+}
+
 /// Uniform random requests of one page each.
 pub fn random_pages(operation: Operation, span: u64, count: u64, seed: u64) -> impl Iterator<Item = Request> {
     let mut random = Stream::new(seed, "test workload");

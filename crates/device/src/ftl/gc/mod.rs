@@ -14,6 +14,7 @@ pub use movement::MovementConfig;
 pub use rotation::RotationConfig;
 pub use victim::VictimConfig;
 
+use crate::address::BlockId;
 use movement::Manner;
 use victim::Victim;
 
@@ -114,8 +115,14 @@ pub(crate) struct Domain {
     pub active: bool,
     /// Where the next search for a victim begins, so that ties spread.
     pub cursor: usize,
-    /// Victims since the host could last write.
+    /// Victims since the host could last write, or more blocks became free than
+    /// ever since then.
     pub fruitless: u32,
+    /// Most blocks that have been free since the host could last write.
+    pub most_free: u32,
+    /// The victim for which there was no room when it was chosen: it stays the
+    /// next. Another choice would favour blocks with few valid pages.
+    pub refused: Option<BlockId>,
     /// No victim was found or none had room; not tried again before a block
     /// is erased or becomes full.
     pub starved: bool,
@@ -136,9 +143,8 @@ pub(crate) struct Gc {
     /// Whether collection has given way to the host somewhere.
     pub gave_way: bool,
     pub victim: Box<dyn Victim>,
-    /// `greedy`, where another policy was asked for: takes over when free blocks
-    /// run out, or when every block has been emptied in vain, so that space is
-    /// always gained.
+    /// `greedy`, where another policy was asked for: takes over when a whole
+    /// round of blocks has been emptied in vain, so that space is always gained.
     pub last_resort: Option<Box<dyn Victim>>,
     pub domains: Vec<Domain>,
     /// Most blocks of one domain emptied at the same time.

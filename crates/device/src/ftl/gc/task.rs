@@ -7,7 +7,7 @@ use super::victim::Candidates;
 use super::{Domain, Gc, GcLayout, VictimConfig};
 use crate::address::BlockId;
 use crate::ftl::background::Background;
-use crate::ftl::{Ftl, PartitionLayout};
+use crate::ftl::{BlockState, Ftl, PartitionLayout};
 use crate::machine::Machine;
 use crate::sched::{Activity, Task};
 
@@ -113,11 +113,24 @@ impl Ftl {
 
     /// A block of `domain` has become free, whoever emptied it.
     pub(in crate::ftl) fn gc_gained(&mut self, domain: u32) {
+        let blocks = &self.tables.blocks;
+        let free = blocks.free_in(domain);
         let state = &mut self.tasks.gc.domains[domain as usize];
         state.starved = false;
-        if self.tables.blocks.free_in(domain) > self.tasks.gc.stop_above {
+        state.refused = state.refused.filter(|&block| blocks.state(block) == BlockState::Full);
+        if free > state.most_free {
+            (state.most_free, state.fruitless) = (free, 0);
+        }
+        if free > self.tasks.gc.stop_above {
             state.active = false;
         }
+    }
+
+    /// The host has written to `domain`: no victim so far was emptied in vain.
+    #[inline]
+    pub(in crate::ftl) fn gc_host_wrote(&mut self, domain: u32) {
+        let state = &mut self.tasks.gc.domains[domain as usize];
+        (state.most_free, state.fruitless) = (self.tables.blocks.free_in(domain), 0);
     }
 
     /// Whether host programs must wait for collection in `domain`; starts it
@@ -174,14 +187,12 @@ impl Ftl {
         if !may {
             return false;
         }
-        let victim = self.gc_pick_victim(domain).filter(|&block| self.gc_has_room(domain, block));
-        let Some(block) = victim else {
-            self.tasks.gc.domains[domain as usize].starved = true;
+        let victim = self.gc_choose_victim(domain, machine);
+        let Some(block) = victim.filter(|&block| self.gc_has_room(domain, block)) else {
+            let state = &mut self.tasks.gc.domains[domain as usize];
+            (state.starved, state.refused) = (true, victim);
             return false;
         };
-        machine.counters.victims += 1;
-        machine.counters.victims_by_greedy += u64::from(self.gc_is_desperate(domain));
-        self.tasks.gc.domains[domain as usize].fruitless += 1;
         self.start_job(now, Task::Gc, domain, block, machine);
         true
     }
@@ -209,19 +220,32 @@ impl Ftl {
         gives_way
     }
 
-    /// Whether `greedy` chooses instead of the policy asked for.
-    fn gc_is_desperate(&self, domain: u32) -> bool {
-        // Policies that move blocks full of valid pages can cost as much space
-        // in map pages as they gain.
+    /// Whether a whole round of the blocks of `domain` has been emptied and no
+    /// space gained, so that `greedy` chooses instead of the policy asked for:
+    /// victims may hold no garbage, or cost as much in map pages as they gain.
+    fn gc_is_in_vain(&self, domain: u32) -> bool {
         let round = self.tables.blocks.domain_range(domain).len();
-        let in_vain = self.tasks.gc.domains[domain as usize].fruitless as usize > round;
-        let is_short = self.tables.blocks.free_in(domain) <= self.tables.points.reserves().host;
-        self.tasks.gc.last_resort.is_some() && (in_vain || is_short)
+        let gc = &self.tasks.gc;
+        gc.last_resort.is_some() && gc.domains[domain as usize].fruitless as usize >= round
     }
 
-    /// The block to empty next.
+    /// The block to empty next: the last choice if there was no room for it, or
+    /// else a new one.
+    fn gc_choose_victim(&mut self, domain: u32, machine: &mut Machine) -> Option<BlockId> {
+        let refused = self.tasks.gc.domains[domain as usize].refused.take();
+        if let Some(block) = refused.filter(|&block| self.tables.blocks.state(block) == BlockState::Full) {
+            return Some(block);
+        }
+        let in_vain = self.gc_is_in_vain(domain);
+        let block = self.gc_pick_victim(domain)?;
+        machine.counters.victims += 1;
+        machine.counters.victims_by_greedy += u64::from(in_vain);
+        Some(block)
+    }
+
+    /// A new choice of the block to empty next.
     pub(in crate::ftl) fn gc_pick_victim(&mut self, domain: u32) -> Option<BlockId> {
-        let is_desperate = self.gc_is_desperate(domain);
+        let in_vain = self.gc_is_in_vain(domain);
         let range = self.tables.blocks.domain_range(domain);
         let block_size = self.shape.data_slots_per_block();
         let state = &mut self.tasks.gc.domains[domain as usize];
@@ -235,10 +259,11 @@ impl Ftl {
             start: state.cursor,
         };
         let policy = match &mut self.tasks.gc.last_resort {
-            Some(greedy) if is_desperate => greedy,
+            Some(greedy) if in_vain => greedy,
             _ => &mut self.tasks.gc.victim,
         };
         let index = policy.pick(candidates)?;
+        state.fruitless += 1;
         let per_chip = self.tables.blocks.per_chip() as usize;
         state.cursor = (index / per_chip + 1) * per_chip % range.len();
         Some(BlockId((range.start + index) as u32))

@@ -139,10 +139,11 @@ pub(crate) fn open(
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Box<dyn Source>>, Error> {
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    let block = stack::block(config);
     for (index, workload) in stack::workloads(config).iter().enumerate() {
         let seed = seed_of(config.seed, "tenant", index);
         let watch = &mut |fraction| progress("scan", fraction);
-        sources.push(workload.open_watched(device.limits().sectors, seed, watch)?);
+        sources.push(workload.open_watched(device.limits().sectors, block, seed, watch)?);
     }
     Ok(sources)
 }

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
+use flashkeel_engine::units::Bytes;
 use flashkeel_host::StackConfig;
 use flashkeel_host::device::{Build, Device, DeviceKind, Maker};
 use flashkeel_host::stack::{TenantConfig, TierShort};
-use flashkeel_workload::{Stopped, Watch, WorkloadConfig};
+use flashkeel_workload::{LOGICAL_BLOCK_BYTES, Stopped, Watch, WorkloadConfig};
 use serde_json::json;
 
 use crate::run::{Progress, steady_state};
@@ -82,6 +83,12 @@ pub(crate) fn workloads(config: &Experiment) -> Vec<&WorkloadConfig> {
     }
 }
 
+/// The logical block that clients see.
+pub(crate) fn block(config: &Experiment) -> Bytes {
+    let smaller = config.stack.as_ref().and_then(|stack| stack.block);
+    smaller.unwrap_or(Bytes(LOGICAL_BLOCK_BYTES))
+}
+
 /// Checks what types alone cannot say. The experiment's own device, of so many
 /// sectors, has been checked.
 pub(crate) fn validate(
@@ -95,7 +102,7 @@ pub(crate) fn validate(
         None => sectors,
     };
     for (index, workload) in workloads(config).into_iter().enumerate() {
-        let Err(stopped) = workload.check(volume, config.seed, watch) else { continue };
+        let Err(stopped) = workload.check(volume, block(config), config.seed, watch) else { continue };
         let Stopped::Wrong(error) = stopped else { return Err(Error::Interrupted) };
         let is_key = error.subject.split('.').next() == Some("workload");
         let place = match tenants(config) {

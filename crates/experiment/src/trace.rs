@@ -6,7 +6,7 @@ use flashkeel_config::{Node, Origin};
 use flashkeel_workload::{Beginnings, Context, Trace, TraceInfo, Watch, WriterName, Written};
 use serde_json::Value;
 
-use crate::{Error, Experiment};
+use crate::{Error, Experiment, stack};
 
 /// Reads a trace to its end and describes it. `options` is a JSON object with
 /// keys of the trace source, such as `format`; `watch` is told how much has been
@@ -52,11 +52,12 @@ pub fn trace_synth(
     let format = WriterName::parse(format).map_err(Error::Input)?;
     let experiment: Experiment = serde_json::from_str(experiment)
         .map_err(|error| Error::Input(format!("not a resolved experiment: {error}")))?;
-    if experiment.stack.is_some_and(|stack| !stack.tenants.is_empty()) {
+    if experiment.stack.as_ref().is_some_and(|stack| !stack.tenants.is_empty()) {
         return Err(Error::Input("each tenant of the stack has a workload; a trace holds only one".into()));
     }
     let layout = experiment.device.validate().map_err(Error::Input)?;
-    let mut source = experiment.workload.open_watched(layout.sectors(), seed, watch)?;
+    let block = stack::block(&experiment);
+    let mut source = experiment.workload.open_watched(layout.sectors(), block, seed, watch)?;
     Ok(flashkeel_workload::save(source.as_mut(), format, out, watch)?)
 }
 

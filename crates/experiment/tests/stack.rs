@@ -351,3 +351,24 @@ fn what_works_for_a_device_works_for_a_stack() {
         assert_eq!((result.summary.requests, result.summary.invalid_requests), (600, 0));
     }
 }
+
+#[test]
+fn clients_of_small_blocks_cost_reads_of_whole_ones() {
+    let small =
+        ("workload.source", "{policy = \"synthetic\", read_fraction = 0.0, block_sizes = [\"512B\"]}");
+    let document = format!("{DEVICE}{WORKLOAD}");
+    let Err(Error::Input(refused)) = plans(&document, &[small]) else {
+        panic!("the device has larger blocks")
+    };
+    assert!(refused.ends_with("512B is not a multiple of 4KiB, the unit of the device"), "{refused}");
+    let sets = [small, ("stack.block", "512B")];
+    for document in [document.clone(), format!("{document}[stack]\nscheduler = \"fair\"\n")] {
+        let outcome = outcome(&document, &sets, 1);
+        let report = |key: &str| outcome.device[key].as_u64().unwrap() / 4096;
+        let (read, written) = (report("host_bytes_read"), report("host_bytes_written"));
+        assert!(written > 100 && read.abs_diff(written) <= 16, "{read} read, {written} written");
+        assert!(outcome.summary.requests.abs_diff(written) <= 16);
+    }
+    let wrong = plans(&document, &[("stack.block", "3KiB")]).unwrap_err().to_string();
+    assert!(wrong.contains("stack.block: is 3KiB; it must be 512B, 1KiB, 2KiB or 4KiB"), "{wrong}");
+}

@@ -18,9 +18,10 @@
 //!
 //! With `valgrind` installed, instructions per request are counted too, on a
 //! small device: `instructions write N` (or `read N`, N requests) is how this
-//! program is called for that; `stacked_write` and `stacked_read` are the same
-//! under a stack without policies. `reading` measures only how fast traces are
-//! read.
+//! program is called for that. Beside them stands what a stack adds, as a ratio:
+//! `stacked_write` is under a stack without policies, `fair_write` under the
+//! scheduler `fair` on one device, and `pair_write` over two devices end to end.
+//! `reading` measures only how fast traces are read.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -141,11 +142,16 @@ fn main() {
         figures.insert(name.into(), json!({ "value": value, "unit": "ns", "limit_ratio": null }));
     }
     figures.insert("bytes_per_page".into(), json!({ "value": bytes, "unit": "bytes", "limit_ratio": null }));
-    for operation in ["write", "read", "stacked_write", "stacked_read"] {
-        let Some(each) = instructions_per_request(operation) else { continue };
-        let name = format!("instructions_per_random_{operation}");
-        println!("{name:>28} {each:8.0}");
-        figures.insert(name, json!({ "value": each, "unit": "instructions", "limit_ratio": null }));
+    for operation in ["write", "read"] {
+        let mut plain = None;
+        for stack in ["", "stacked_", "fair_", "pair_"] {
+            let Some(each) = instructions_per_request(&format!("{stack}{operation}")) else { continue };
+            let ratio = each / *plain.get_or_insert(each);
+            let name = format!("instructions_per_{stack}random_{operation}");
+            println!("{name:>40} {each:8.0}   {ratio:.2} of plain");
+            let figure = json!({ "value": each, "unit": "instructions", "plain_ratio": ratio });
+            figures.insert(name, figure);
+        }
     }
     let path = "target/bench.json";
     std::fs::create_dir_all("target").expect("target can be made");
@@ -304,16 +310,19 @@ fn count_instructions(operation: &str, requests: u64) {
     let mut ssd = Ssd::new(&layout, 1);
     let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
     let workload = saturated(read_fraction, requests);
-    if operation.starts_with("stacked") {
-        // No policies, and a depth that leaves nothing waiting.
-        let ssd_kind = DeviceKind::Ssd(Box::new(config));
-        let stack = StackConfig { devices: vec![ssd_kind], depth: DEPTH, ..StackConfig::default() };
-        let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
-        let mut stack = stack.assemble(1, &mut Maker::new(1, &mut take)).expect("a stack of one device");
-        black_box(run(&mut *stack, &workload));
-    } else {
+    let Some((kind, _)) = operation.split_once('_') else {
         black_box(run(&mut ssd, &workload));
-    }
+        return;
+    };
+    // A depth that leaves nothing waiting.
+    let devices = if kind == "pair" { 2 } else { 1 };
+    let scheduler = if kind == "fair" { "fair" } else { "none" };
+    let mut stack: StackConfig =
+        serde_json::from_value(json!({ "scheduler": scheduler, "depth": DEPTH })).expect("a stack");
+    stack.devices = vec![DeviceKind::Ssd(Box::new(config)); devices];
+    let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
+    let mut stack = stack.assemble(1, &mut Maker::new(1, &mut take)).expect("a stack");
+    black_box(run(&mut *stack, &workload));
 }
 
 /// Instructions of one request: the difference between two runs of different

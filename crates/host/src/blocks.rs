@@ -6,17 +6,20 @@ use std::ops::Range;
 
 use flashkeel_engine::{
     Arena, Cause, Coming, Completion, Lba, Ledger, Limits, Operation, Outbox, Payload, Request, RequestId,
-    Stage, Status, Submit, Time, Wake,
+    Stack, Stage, Status, Submit, Time, Wake,
 };
 
+use crate::device::{Device, Held};
 use crate::flight::Flights;
+use crate::measured::Part;
+use crate::parts::Parts;
 
 /// Gives its only child whole blocks.
 ///
 /// A request of whole blocks passes as it is. A read of parts of blocks reads the
 /// whole ones; a write reads the blocks that it covers in part, and then writes
-/// all of them. While it does, whatever changes the same blocks waits. Parts of
-/// blocks are not trimmed: they keep their data, as a trim allows.
+/// all of them. While it does, whatever changes the same blocks waits. Of a trim,
+/// parts of blocks are filled with zeros.
 #[derive(Clone)]
 pub struct WholeBlocks {
     below: Limits,
@@ -26,6 +29,8 @@ pub struct WholeBlocks {
     jobs: Flights<Job>,
     /// Blocks that a job changes, with its number.
     changing: Vec<(RequestId, Range<u64>)>,
+    /// Trims that begin or end within a block, in up to three parts.
+    trims: Parts,
     /// What waits for blocks that are being changed, with its submission.
     held: VecDeque<(Time, Request)>,
     /// Whether requests carry bytes, and so what is read here does too.
@@ -56,6 +61,9 @@ struct Job {
     ledger: Ledger,
 }
 
+/// In the number of a part of a trim.
+const OF_TRIM: u64 = 1 << 63;
+
 fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
@@ -68,6 +76,7 @@ impl WholeBlocks {
             pieces: Flights::default(),
             jobs: Flights::default(),
             changing: Vec::new(),
+            trims: Parts::default(),
             held: VecDeque::new(),
             has_bytes: false,
         }
@@ -96,24 +105,13 @@ impl WholeBlocks {
     }
 
     /// Sends a request that need not wait, or holds it for writes below.
-    fn start(
-        &mut self,
-        now: Time,
-        submitted: Time,
-        request: &Request,
-        data: &mut Arena,
-        outbox: &mut Outbox,
-    ) -> bool {
+    fn start(&mut self, submitted: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> bool {
         let (asked, blocks) =
             (request.lba.0..request.lba.0 + u64::from(request.sectors), self.blocks(request));
         let changes = self.changes(request);
         if request.operation == Operation::Flush || asked == blocks {
             let piece = Piece::Whole { id: request.id, submitted, changes };
             outbox.requests.push((0, Request { id: self.pieces.take_off(piece), ..*request }));
-            return true;
-        }
-        if request.operation == Operation::Trim {
-            self.trim(now, submitted, request, outbox);
             return true;
         }
         // What it reads must not change before it writes.
@@ -152,21 +150,32 @@ impl WholeBlocks {
         true
     }
 
-    /// Trims the whole blocks inside, if there are any.
-    fn trim(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
-        let block = u64::from(self.below.block_sectors);
-        let start = request.lba.0.next_multiple_of(block);
-        let end = (request.lba.0 + u64::from(request.sectors)) / block * block;
-        if start >= end {
-            let mut ledger = Ledger::ZERO;
-            ledger.charge_between(Cause::HostQueue, submitted, now);
-            outbox.completions.push(Completion { id: request.id, time: now, status: Status::Ok, ledger });
-            return;
+    /// Sends a request, or holds it.
+    fn take(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) {
+        let is_clear = self.changing.is_empty() && self.held.is_empty();
+        let may_start = is_clear || !self.must_wait(request, self.held.len());
+        if !may_start || !self.start(now, request, data, outbox) {
+            self.held.push_back((now, *request));
         }
-        let piece = Piece::Whole { id: request.id, submitted, changes: start..end };
-        let id = self.pieces.take_off(piece);
-        let from = (start - request.lba.0) as u32;
-        outbox.requests.push((0, request.part(id, from, Lba(start), (end - start) as u32)));
+    }
+
+    /// Trims the whole blocks of a range, and fills the rest with zeros.
+    fn trim(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) {
+        let block = u64::from(self.below.block_sectors);
+        let (start, end) = (request.lba.0, request.lba.0 + u64::from(request.sectors));
+        let first = start.next_multiple_of(block).min(end);
+        let last = (end / block * block).max(first);
+        let whole = self.trims.begin(now, now, request);
+        let parts = [(Operation::WriteZeroes, start..first), (Operation::Trim, first..last)];
+        for (operation, range) in parts.into_iter().chain([(Operation::WriteZeroes, last..end)]) {
+            if range.is_empty() {
+                continue;
+            }
+            let id = RequestId(self.trims.add(whole).0 | OF_TRIM);
+            let (from, sectors) = (range.start - start, range.end - range.start);
+            let part = request.part(id, from as u32, Lba(range.start), sectors as u32);
+            self.take(now, &Request { operation, ..part }, data, outbox);
+        }
     }
 
     /// Gives the child a part of a job.
@@ -224,11 +233,11 @@ impl WholeBlocks {
     }
 
     /// Starts what was held and need not wait any longer.
-    fn release(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+    fn release(&mut self, data: &mut Arena, outbox: &mut Outbox) {
         let mut index = 0;
         while index < self.held.len() {
             let (submitted, request) = self.held[index];
-            if !self.must_wait(&request, index) && self.start(now, submitted, &request, data, outbox) {
+            if !self.must_wait(&request, index) && self.start(submitted, &request, data, outbox) {
                 self.held.remove(index);
             } else {
                 index += 1;
@@ -250,10 +259,13 @@ impl Stage for WholeBlocks {
             return Submit::Refused(Status::Invalid);
         }
         self.has_bytes |= request.payload.is_some();
-        let is_clear = self.changing.is_empty() && self.held.is_empty();
-        let may_start = is_clear || !self.must_wait(request, self.held.len());
-        if !may_start || !self.start(now, now, request, data, outbox) {
-            self.held.push_back((now, *request));
+        let block = self.below.block_sectors;
+        let is_whole =
+            request.lba.0.is_multiple_of(u64::from(block)) && request.sectors.is_multiple_of(block);
+        if request.operation == Operation::Trim && !is_whole {
+            self.trim(now, request, data, outbox);
+        } else {
+            self.take(now, request, data, outbox);
         }
         Submit::Accepted
     }
@@ -281,7 +293,9 @@ impl Stage for WholeBlocks {
         }
         ended.extend(self.held.drain(..).map(|(submitted, request)| (submitted, request.id)));
         self.changing.clear();
+        ended.retain(|(_, id)| id.0 & OF_TRIM == 0);
         ended.sort_by_key(|&(submitted, _)| submitted);
+        outbox.completions.append(&mut self.trims.cut_power(now));
         for (submitted, id) in ended {
             let mut ledger = Ledger::ZERO;
             ledger.charge_between(Cause::HostQueue, submitted, now);
@@ -307,8 +321,35 @@ impl Stage for WholeBlocks {
             }
         };
         if !self.held.is_empty() {
-            self.release(now, data, outbox);
+            self.release(data, outbox);
+        }
+        if is_over && completion.id.0 & OF_TRIM != 0 {
+            completion.id.0 ^= OF_TRIM;
+            return self.trims.land(completion).is_some();
         }
         is_over
+    }
+}
+
+impl Device for Stack<WholeBlocks, Box<dyn Device>> {
+    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
+        self.children().for_each(|device| device.parts(parts));
+    }
+
+    fn keep_data(&mut self) {
+        self.children_mut().for_each(|device| device.keep_data());
+    }
+
+    fn reset_counters(&mut self) {
+        self.children_mut().for_each(|device| device.reset_counters());
+    }
+
+    fn watch(&mut self, from: Time, to: Time) {
+        self.children_mut().for_each(|device| device.watch(from, to));
+    }
+
+    fn held(&self) -> Option<Held> {
+        let own = Held { requests: self.stage().held.len() as u64, ..Held::default() };
+        Some(own.over(self.children()))
     }
 }

@@ -14,7 +14,7 @@ use crate::trace::Trace;
 use crate::{Pacing, Source, Stopped, Watch, WorkloadError};
 
 /// Devices map, read and write units of this size.
-const LOGICAL_BLOCK_BYTES: u64 = 4096;
+pub const LOGICAL_BLOCK_BYTES: u64 = 4096;
 
 /// What a source is opened for.
 #[derive(Clone, Copy, Debug)]
@@ -105,16 +105,18 @@ impl WorkloadConfig {
     /// # Errors
     /// If settings contradict each other or the input cannot be read.
     pub fn open(&self, device_sectors: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
-        self.open_watched(device_sectors, seed, &mut |_| ControlFlow::Continue(())).map_err(|stopped| {
-            match stopped {
+        let block = Bytes(LOGICAL_BLOCK_BYTES);
+        self.open_watched(device_sectors, block, seed, &mut |_| ControlFlow::Continue(())).map_err(
+            |stopped| match stopped {
                 Stopped::Wrong(error) => error,
                 Stopped::Interrupted => unreachable!("nobody interrupts"),
-            }
-        })
+            },
+        )
     }
 
-    /// Opens the source as [`open`](Self::open) does; `watch` is told how much
-    /// has been read of a trace that is read once beforehand.
+    /// Opens the source as [`open`](Self::open) does, for a device of such logical
+    /// blocks; `watch` is told how much has been read of a trace that is read once
+    /// beforehand.
     ///
     /// # Errors
     /// If settings contradict each other, the input cannot be read, or `watch`
@@ -122,11 +124,12 @@ impl WorkloadConfig {
     pub fn open_watched(
         &self,
         device_sectors: u64,
+        block: Bytes,
         seed: u64,
         watch: &mut Watch<'_>,
     ) -> Result<Box<dyn Source>, Stopped> {
         self.validate(device_sectors)?;
-        self.source.policy().open(&self.context(device_sectors, seed), watch)
+        self.source.policy().open(&self.context(device_sectors, block, seed), watch)
     }
 
     /// Finds what is wrong before a run; of a trace that comes through a pipe
@@ -134,19 +137,25 @@ impl WorkloadConfig {
     ///
     /// # Errors
     /// As for [`open_watched`](Self::open_watched).
-    pub fn check(&self, device_sectors: u64, seed: u64, watch: &mut Watch<'_>) -> Result<(), Stopped> {
+    pub fn check(
+        &self,
+        device_sectors: u64,
+        block: Bytes,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Stopped> {
         self.validate(device_sectors)?;
-        self.source.policy().check(&self.context(device_sectors, seed), watch)
+        self.source.policy().check(&self.context(device_sectors, block, seed), watch)
     }
 
-    fn context(&self, device_sectors: u64, seed: u64) -> Context {
+    fn context(&self, device_sectors: u64, block: Bytes, seed: u64) -> Context {
         Context {
             device_sectors,
             seed,
             requests: self.requests,
             duration: self.duration.filter(|_| self.pacing.policy().is_open()),
             is_timed: self.pacing.policy().is_timed(),
-            block: Bytes(LOGICAL_BLOCK_BYTES),
+            block,
         }
     }
 

@@ -1,9 +1,11 @@
 //! `stack`: volumes over schedulers over devices, as one device.
 
 use flashkeel_config::{ConfigError, Kind, Node};
-use flashkeel_engine::{Leaf, Stack, Stream, Time};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade, seed_of};
+use crate::blocks::WholeBlocks;
 use crate::measured::Part;
 use crate::scheduler::Scheduling;
 use crate::stack::Passing;
@@ -52,6 +54,9 @@ impl StackConfig {
         if self.devices.is_empty() {
             return Err("devices: there are none".into());
         }
+        if let Some(block) = self.block.filter(|block| ![512, 1024, 2048, 4096].contains(&block.0)) {
+            return Err(format!("block is {block}; it must be 512B, 1KiB, 2KiB or 4KiB"));
+        }
         let mut sizes = Vec::new();
         for (index, device) in self.devices.iter().enumerate() {
             let size = device.check().map_err(|message| format!("devices.{index}.{message}"))?;
@@ -80,8 +85,19 @@ impl StackConfig {
         if !is_whole(one.check()?.sectors) {
             return Ok(Box::new(self.layered(seed, maker)?));
         }
-        let device = maker.apart(seed, |maker| one.build(maker))?;
+        let device = maker.apart(seed, |maker| self.build_device(one, maker))?;
         Ok(Box::new(Passing::new(device, self.depth as usize)))
+    }
+
+    /// One of the devices, for clients of smaller blocks if there are any.
+    fn build_device(&self, device: &DeviceKind, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        let device = device.build(maker)?;
+        let limits = device.limits();
+        let is_small = |block: Bytes| block.0 < u64::from(limits.block_sectors) * SECTOR_BYTES;
+        Ok(match self.block {
+            Some(block) if is_small(block) => Box::new(Stack::new(WholeBlocks::new(limits), vec![device])),
+            _ => device,
+        })
     }
 
     /// The same with all its layers.
@@ -92,7 +108,8 @@ impl StackConfig {
         let claims = self.claims();
         let (mut limits, mut children) = (Vec::new(), Vec::new());
         for (index, device) in self.devices.iter().enumerate() {
-            let device = maker.apart(seed_of(seed, "device", index), |maker| device.build(maker))?;
+            let seed = seed_of(seed, "device", index);
+            let device = maker.apart(seed, |maker| self.build_device(device, maker))?;
             limits.push(device.limits());
             let depth = self.depth as usize;
             let scheduler = self.scheduler.policy();

@@ -4,6 +4,7 @@
 mod passing;
 mod short;
 
+use flashkeel_engine::units::Bytes;
 use flashkeel_workload::WorkloadConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,11 @@ pub struct StackConfig {
     pub depth: u32,
     /// Who predicts a device, for the policies that ask.
     pub predictor: PredictorConfig,
+    /// Logical block that clients see, from 512B to 4KiB: of a device with larger
+    /// ones, blocks that a request covers in part are read, changed and written
+    /// back. Those of the devices if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<Bytes>,
 }
 
 impl Default for StackConfig {
@@ -48,6 +54,7 @@ impl Default for StackConfig {
             scheduler: IoSchedulerConfig::default(),
             depth: 32,
             predictor: PredictorConfig::default(),
+            block: None,
         }
     }
 }

@@ -30,8 +30,8 @@ impl Disk {
         match request.operation {
             Operation::Read => data.write(payload, sectors).unwrap().copy_from_slice(&self.bytes[range]),
             Operation::Write => self.bytes[range].copy_from_slice(data.read(payload, sectors).unwrap()),
-            Operation::WriteZeroes => self.bytes[range].fill(0),
-            Operation::Trim | Operation::Flush => {}
+            Operation::WriteZeroes | Operation::Trim => self.bytes[range].fill(0),
+            Operation::Flush => {}
         }
         self.served.push(request.operation);
     }
@@ -133,8 +133,8 @@ impl Client {
                 self.data.write(request.payload, request.sectors).unwrap().fill(mark);
                 self.sectors[mine].fill(mark);
             }
-            Operation::WriteZeroes => self.sectors[mine].fill(0),
-            Operation::Trim | Operation::Flush => {}
+            Operation::WriteZeroes | Operation::Trim => self.sectors[mine].fill(0),
+            Operation::Flush => {}
         }
         self.open.insert(request.id, (now, request));
         assert_eq!(self.stack.submit(now, &request, &mut self.data), Submit::Accepted);

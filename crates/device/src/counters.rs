@@ -28,7 +28,7 @@ pub struct Counters {
     pub buffered_pages_read: u64,
     /// Writes merged into a page still in the buffer.
     pub coalesced_pages: u64,
-    /// 4 KiB slots programmed with nothing in them.
+    /// 4 KiB units programmed with nothing in them.
     pub padding_pages: u64,
     /// Valid 4 KiB pages moved from one block to another.
     pub moved_pages: u64,
@@ -96,17 +96,17 @@ impl Counters {
     }
 
     /// All bytes programmed per byte the host wrote, for flash pages of
-    /// `slots_per_page` units; none if it wrote none.
-    pub fn write_amplification(&self, slots_per_page: u32) -> Option<f64> {
-        let programmed = self.programs() * u64::from(slots_per_page);
+    /// `units_per_page` units; none if it wrote none.
+    pub fn write_amplification(&self, units_per_page: u32) -> Option<f64> {
+        let programmed = self.programs() * u64::from(units_per_page);
         (self.host_pages_written > 0).then(|| programmed as f64 / self.host_pages_written as f64)
     }
 
-    /// A report for a device whose flash page holds `slots_per_page` units.
-    pub fn report(&self, slots_per_page: u32) -> Report {
-        let programmed = self.programs() * u64::from(slots_per_page);
+    /// A report for a device whose flash page holds `units_per_page` units.
+    pub fn report(&self, units_per_page: u32) -> Report {
+        let programmed = self.programs() * u64::from(units_per_page);
         Report {
-            waf: self.write_amplification(slots_per_page),
+            waf: self.write_amplification(units_per_page),
             erases: self.erases(),
             programmed_bytes: programmed * crate::address::LOGICAL_PAGE_BYTES,
             host_bytes_written: self.host_pages_written * crate::address::LOGICAL_PAGE_BYTES,

@@ -70,7 +70,7 @@ impl Layout {
         let mapped = self.lpns + (u64::from(self.partition.map_pages) << self.partition_bits.len());
         let blocks = u64::from(self.geometry.chips() * self.geometry.blocks_per_chip);
         // See `Map` and `Blocks`.
-        mapped * 4 + self.geometry.slots() * 33 / 8 + blocks * 27
+        mapped * 4 + self.geometry.units() * 33 / 8 + blocks * 27
     }
 
     /// The flash array's shape.

@@ -9,7 +9,7 @@ use flashkeel_engine::{Arena, Cause, Completion, Leaf, Operation, Span, Submit, 
 use support::{closed_loop, policy, random_pages, ready, request, settle};
 
 /// 4 KiB pages of a flash page.
-const SLOTS: u64 = 4;
+const UNITS: u64 = 4;
 /// Flash pages that the host's data fill, and those of its map.
 const DATA: u64 = 8192;
 const MAP: u64 = 8;
@@ -43,7 +43,7 @@ fn write(ssd: &mut Ssd, flash_pages: u64) -> Vec<u64> {
             scans.push(to_scan(ssd));
         }
         assert_eq!(
-            ssd.submit(at, &request(index, Operation::Write, index * SLOTS, SLOTS as u32), &mut Arena::new()),
+            ssd.submit(at, &request(index, Operation::Write, index * UNITS, UNITS as u32), &mut Arena::new()),
             Submit::Accepted
         );
     }
@@ -69,7 +69,7 @@ fn with_checkpoints_a_scan_reads_what_is_programmed_in_a_period() {
     let mut ssd = ready(&device(true), 1);
     // The device starts with its map in flash.
     assert_eq!(to_scan(&ssd), 0);
-    assert_eq!(ssd.unwritten_pages().0 + ssd.unwritten_pages().1, (12_288 - DATA - MAP) * SLOTS);
+    assert_eq!(ssd.unwritten_pages().0 + ssd.unwritten_pages().1, (12_288 - DATA - MAP) * UNITS);
     let scans = write(&mut ssd, 300);
     // Twenty of the host until the next begins. Until that is complete, less than
     // a millisecond later, one or two more, one on its way when the former began,
@@ -86,7 +86,7 @@ fn with_checkpoints_a_scan_reads_what_is_programmed_in_a_period() {
 fn a_limit_in_pages_does_not_wait_for_the_period() {
     let mut config = device(true);
     config.checkpoint.period = Span::from_secs(3600);
-    config.checkpoint.after_pages = Some(10 * SLOTS as u32);
+    config.checkpoint.after_pages = Some(10 * UNITS as u32);
     let mut ssd = ready(&config, 1);
     let done_at = |ssd: &Ssd| ssd.counters().operations(Activity::Checkpoint.program());
     let (mut done, mut most) = (Vec::new(), 0);
@@ -95,7 +95,7 @@ fn a_limit_in_pages_does_not_wait_for_the_period() {
         ssd.advance(at, &mut Arena::new(), &mut done);
         most = most.max(to_scan(&ssd));
         assert_eq!(
-            ssd.submit(at, &request(index, Operation::Write, index * SLOTS, SLOTS as u32), &mut Arena::new()),
+            ssd.submit(at, &request(index, Operation::Write, index * UNITS, UNITS as u32), &mut Arena::new()),
             Submit::Accepted
         );
     }
@@ -106,8 +106,8 @@ fn a_limit_in_pages_does_not_wait_for_the_period() {
 /// Serves writes and reads at random, eight at a time; the completions.
 fn serve(config: &DeviceConfig) -> (Ssd, Vec<Completion>) {
     let mut ssd = ready(config, 1);
-    let writes = random_pages(Operation::Write, DATA * SLOTS, 6_000, 1);
-    let reads = random_pages(Operation::Read, DATA * SLOTS, 6_000, 2);
+    let writes = random_pages(Operation::Write, DATA * UNITS, 6_000, 1);
+    let reads = random_pages(Operation::Read, DATA * UNITS, 6_000, 2);
     let both = writes.zip(reads).flat_map(|(write, read)| [write, read]).enumerate();
     let numbered = both.map(|(id, each)| request(id as u64, each.operation, each.lba.0 / 8, 1));
     let done = closed_loop(&mut ssd, 8, numbered);
@@ -129,7 +129,7 @@ fn checkpoints_are_counted_and_those_who_wait_behind_them_told() {
     assert!(programs(&on, Activity::Checkpoint) >= MAP);
     let counted: u64 =
         [Activity::Host, Activity::Gc, Activity::Checkpoint].map(|each| programs(&on, each)).iter().sum();
-    assert_eq!(on.report().programmed_bytes, counted * SLOTS * 4096);
+    assert_eq!(on.report().programmed_bytes, counted * UNITS * 4096);
     assert!(on.report().waf > off.report().waf);
 }
 

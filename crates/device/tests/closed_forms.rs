@@ -17,24 +17,24 @@ fn latency(config: &DeviceConfig, operation: Operation, page: u64, pages: u32) -
 #[test]
 fn a_read_within_a_flash_page_costs_one_array_read_and_its_transfer() {
     for pages in 1..=4 {
-        let expected = LOOKUP + GENERATION + READ + u64::from(pages) * SLOT;
+        let expected = LOOKUP + GENERATION + READ + u64::from(pages) * UNIT;
         assert_eq!(latency(&exact(), Operation::Read, 0, pages), expected);
     }
-    // Two slots at the end of one flash page and two of the next, on another channel.
-    let expected = LOOKUP + 2 * GENERATION + READ + 2 * SLOT;
+    // Two units at the end of one flash page and two of the next, on another channel.
+    let expected = LOOKUP + 2 * GENERATION + READ + 2 * UNIT;
     assert_eq!(latency(&exact(), Operation::Read, 2, 4), expected);
 }
 
 #[test]
 fn a_read_over_four_chips_shares_two_channels() {
     // Generated one after another; the second channel's two transfers end last.
-    let expected = LOOKUP + 2 * GENERATION + READ + 2 * 4 * SLOT;
+    let expected = LOOKUP + 2 * GENERATION + READ + 2 * 4 * UNIT;
     assert_eq!(latency(&exact(), Operation::Read, 0, 16), expected);
 }
 
 #[test]
 fn a_read_of_two_flash_pages_on_one_chip_costs_both() {
-    let expected = LOOKUP + GENERATION + 2 * (READ + 4 * SLOT);
+    let expected = LOOKUP + GENERATION + 2 * (READ + 4 * UNIT);
     assert_eq!(latency(&exact_chip(80), Operation::Read, 0, 8), expected);
 }
 
@@ -42,8 +42,8 @@ fn a_read_of_two_flash_pages_on_one_chip_costs_both() {
 fn page_types_have_their_own_times() {
     let mut config = exact_chip(80);
     config.timing.read = vec![Span(30_000), Span(60_000)];
-    assert_eq!(latency(&config, Operation::Read, 0, 1), LOOKUP + GENERATION + 30_000 + SLOT);
-    assert_eq!(latency(&config, Operation::Read, 4, 1), LOOKUP + GENERATION + 60_000 + SLOT);
+    assert_eq!(latency(&config, Operation::Read, 0, 1), LOOKUP + GENERATION + 30_000 + UNIT);
+    assert_eq!(latency(&config, Operation::Read, 4, 1), LOOKUP + GENERATION + 60_000 + UNIT);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_write_through_write_costs_its_program() {
     let mut config = exact();
     config.buffer.kind = policy("none");
     config.buffer.timeout = Span(70_000);
-    let program = GENERATION + 4 * SLOT + PROGRAM;
+    let program = GENERATION + 4 * UNIT + PROGRAM;
     assert_eq!(latency(&config, Operation::Write, 0, 4), LOOKUP + program);
     // A page filled in part waits for the timeout and is programmed whole.
     assert_eq!(latency(&config, Operation::Write, 0, 1), LOOKUP + 70_000 + program);
@@ -71,7 +71,7 @@ fn the_host_link_adds_its_transfer() {
     let mut config = exact();
     config.host_link = Some(Rate(1_000_000_000));
     let link = |pages: u64| pages * 4096;
-    let read = LOOKUP + GENERATION + READ + 3 * SLOT;
+    let read = LOOKUP + GENERATION + READ + 3 * UNIT;
     assert_eq!(latency(&config, Operation::Read, 0, 3), read + link(3));
     assert_eq!(latency(&config, Operation::Write, 0, 3), link(3) + LOOKUP);
     assert_eq!(latency(&config, Operation::Trim, 0, 3), LOOKUP);
@@ -85,11 +85,11 @@ fn planes_together_form_a_larger_page() {
     config.geometry.multi_plane = true;
     config.logical_capacity = Bytes(16 << 20);
     for pages in 1..=8 {
-        let expected = LOOKUP + GENERATION + READ + u64::from(pages) * SLOT;
+        let expected = LOOKUP + GENERATION + READ + u64::from(pages) * UNIT;
         assert_eq!(latency(&config, Operation::Read, 8, pages), expected);
     }
     config.buffer.kind = policy("none");
-    assert_eq!(latency(&config, Operation::Write, 0, 8), LOOKUP + GENERATION + 8 * SLOT + PROGRAM);
+    assert_eq!(latency(&config, Operation::Write, 0, 8), LOOKUP + GENERATION + 8 * UNIT + PROGRAM);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_trim_and_an_empty_flush_cost_the_lookup() {
 fn a_flush_ends_when_the_buffer_is_in_flash() {
     let mut ssd = ready(&exact(), 1);
     let done = timed(&mut ssd, &[(0, Operation::Write, 0, 1), (1_000, Operation::Flush, 0, 0)]);
-    assert_eq!(done[1].time.0, 1_000 + LOOKUP + GENERATION + 4 * SLOT + PROGRAM);
+    assert_eq!(done[1].time.0, 1_000 + LOOKUP + GENERATION + 4 * UNIT + PROGRAM);
 }
 
 /// A device with room to write without collecting garbage, four chips on each
@@ -190,7 +190,7 @@ fn a_slow_host_link_limits_bandwidth() {
 fn reads_of_a_chip_wait_as_in_an_m_d_1_queue() {
     let mut config = exact_chip(80);
     config.map_cache = MapCacheSize::All;
-    let service = READ + SLOT;
+    let service = READ + UNIT;
     let delays = LOOKUP + GENERATION;
     for (load, count) in [(0.3, 400_000), (0.6, 800_000), (0.8, 2_500_000)] {
         let mut ssd = ready(&config, 1);

@@ -118,7 +118,7 @@ fn only_copybacks_leave_the_channel_free() {
         done.iter().filter(|c| c.id.0 % 2 == 0 && c.ledger.ns(Cause::BehindGcMove) > 0).count()
     };
     let by_channel = behind_moves(&done);
-    let page = READ + 2 * SLOT + PROGRAM;
+    let page = READ + 2 * UNIT + PROGRAM;
     assert!(worst_read_ns(&done, Cause::BehindGcMove) > 2 * page, "moves of several pages");
     let (ssd, done) = paced(&striped("plane-blocking"), 200_000, 20_000);
     let by_plane = behind_moves(&done);
@@ -148,7 +148,7 @@ fn preemption_points_bound_the_wait_for_collection() {
     config.gc.force_below = 0;
     let (_, done) = mixed(&config, 1, 20_000);
     // One page on the read's own chip, and one on the other chip of its channel.
-    let most = 2 * (READ + 2 * SLOT + PROGRAM);
+    let most = 2 * (READ + 2 * UNIT + PROGRAM);
     let worst = worst_read_ns(&done, Cause::BehindGcMove);
     assert!(worst > 0 && worst <= most, "{worst} ns behind moves of {most} ns");
 }

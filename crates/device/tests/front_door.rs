@@ -123,7 +123,7 @@ fn a_request_holds_its_reads_back_where_the_device_takes_very_many_requests() {
     let done = support::timed(&mut ssd, &[(0, Operation::Read, 0, 1_024)]);
     let (reads, chips) = (256, 4);
     assert_eq!(ssd.counters().operations(Activity::Host.read()), reads);
-    let least = reads / chips * (support::READ + 4 * support::SLOT);
+    let least = reads / chips * (support::READ + 4 * support::UNIT);
     assert!((least..2 * least).contains(&done[0].time.0), "{} ns, at least {least}", done[0].time.0);
     assert_eq!(done[0].ledger.total().as_ns(), done[0].time.0);
 }

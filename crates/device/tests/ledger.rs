@@ -9,7 +9,7 @@ use flashkeel_engine::{Cause, Completion, Operation, Span};
 use support::*;
 
 const READ_DELAYS: u64 = LOOKUP + GENERATION;
-const HOST_PROGRAM: u64 = 4 * SLOT + PROGRAM;
+const HOST_PROGRAM: u64 = 4 * UNIT + PROGRAM;
 
 /// Checks a ledger entry by entry, and its sum.
 fn owes(completion: &Completion, submitted: u64, expected: &[(Cause, u64)]) {
@@ -27,7 +27,7 @@ fn an_idle_device_owes_nothing_to_others() {
     let mut ssd = ready(&config, 1);
     let done = timed(&mut ssd, &[(0, Operation::Read, 0, 2), (9_000_000, Operation::Write, 0, 2)]);
     let link = (Cause::HostLink, 8192);
-    owes(&done[0], 0, &[(Cause::Controller, READ_DELAYS), (Cause::OwnFlash, READ + 2 * SLOT), link]);
+    owes(&done[0], 0, &[(Cause::Controller, READ_DELAYS), (Cause::OwnFlash, READ + 2 * UNIT), link]);
     owes(&done[1], 9_000_000, &[(Cause::Controller, LOOKUP), link]);
 }
 
@@ -44,8 +44,8 @@ fn a_transfer_waits_for_the_host_link() {
 fn a_read_behind_a_read_of_its_chip() {
     let mut ssd = ready(&exact_chip(80), 1);
     let done = timed(&mut ssd, &[(0, Operation::Read, 0, 3), (5_000, Operation::Read, 8, 1)]);
-    let wait = READ + 3 * SLOT - 5_000;
-    let own = (Cause::OwnFlash, READ + SLOT);
+    let wait = READ + 3 * UNIT - 5_000;
+    let own = (Cause::OwnFlash, READ + UNIT);
     owes(&done[1], 5_000, &[(Cause::Controller, READ_DELAYS), (Cause::BehindHostRead, wait), own]);
 }
 
@@ -57,8 +57,8 @@ fn a_read_behind_a_read_of_its_channel() {
     let mut ssd = ready(&config, 1);
     let done = timed(&mut ssd, &[(0, Operation::Read, 0, 4), (1_000, Operation::Read, 4, 1)]);
     // Array reads overlap; the second transfer waits for the first.
-    let wait = 4 * SLOT - 1_000;
-    let own = (Cause::OwnFlash, READ + SLOT);
+    let wait = 4 * UNIT - 1_000;
+    let own = (Cause::OwnFlash, READ + UNIT);
     owes(&done[1], 1_000, &[(Cause::Controller, READ_DELAYS), (Cause::BehindHostRead, wait), own]);
 }
 
@@ -68,7 +68,7 @@ fn a_read_behind_a_program() {
     // The program starts at LOOKUP + GENERATION, as the read would 100 us later.
     let done = timed(&mut ssd, &[(0, Operation::Write, 0, 4), (100_000, Operation::Read, 8, 1)]);
     let wait = HOST_PROGRAM - 100_000;
-    let own = (Cause::OwnFlash, READ + SLOT);
+    let own = (Cause::OwnFlash, READ + UNIT);
     owes(&done[1], 100_000, &[(Cause::Controller, READ_DELAYS), (Cause::BehindHostWrite, wait), own]);
 }
 
@@ -77,7 +77,7 @@ fn the_operation_that_ends_last_carries_the_blame() {
     let mut ssd = ready(&exact(), 1);
     // Page 0 lies on the chip being programmed, page 4 on an idle one.
     let done = timed(&mut ssd, &[(0, Operation::Write, 100, 4), (100_000, Operation::Read, 0, 8)]);
-    let (wait, own) = (HOST_PROGRAM - 100_000, (Cause::OwnFlash, READ + 4 * SLOT));
+    let (wait, own) = (HOST_PROGRAM - 100_000, (Cause::OwnFlash, READ + 4 * UNIT));
     owes(&done[1], 100_000, &[(Cause::Controller, READ_DELAYS), (Cause::BehindHostWrite, wait), own]);
 }
 
@@ -116,7 +116,7 @@ fn a_flush_command_waits_for_the_programs_before_it() {
         [(0, Operation::Read, 100, 4), (100, Operation::Write, 0, 1), (1_000, Operation::Flush, 0, 0)];
     let done = timed(&mut ssd, &requests);
     // The padded page is generated, waits for the read, and is programmed.
-    let read_until = READ_DELAYS + READ + 4 * SLOT;
+    let read_until = READ_DELAYS + READ + 4 * UNIT;
     let behind = read_until - (1_000 + READ_DELAYS);
     let waits = [(Cause::BehindHostRead, behind), (Cause::BehindHostWrite, HOST_PROGRAM)];
     owes(&done[2], 1_000, &[&[(Cause::Controller, READ_DELAYS)], &waits[..]].concat());
@@ -143,7 +143,7 @@ fn a_read_waits_for_the_flush_it_triggers() {
     let mut ssd = ready(&config, 1);
     let done = timed(&mut ssd, &[(0, Operation::Write, 0, 1), (5_000, Operation::Read, 0, 1)]);
     // The page just written is read back from flash.
-    let own = (Cause::OwnFlash, READ + SLOT);
+    let own = (Cause::OwnFlash, READ + UNIT);
     let controller = (Cause::Controller, READ_DELAYS + GENERATION);
     owes(&done[1], 5_000, &[controller, (Cause::BehindHostWrite, HOST_PROGRAM), own]);
 }
@@ -157,7 +157,7 @@ fn a_read_of_several_flash_pages_flushes_on_arrival_only() {
     let arrival = READ_DELAYS + GENERATION - LOOKUP - 100;
     let done = timed(&mut ssd, &[(0, Operation::Read, 0, 16), (arrival, Operation::Write, 50, 1)]);
     assert_eq!(done[0].ledger.ns(Cause::BehindHostWrite), 0);
-    assert_eq!(done[0].time.0, LOOKUP + 2 * GENERATION + READ + 8 * SLOT);
+    assert_eq!(done[0].time.0, LOOKUP + 2 * GENERATION + READ + 8 * UNIT);
 }
 
 #[test]
@@ -167,15 +167,15 @@ fn a_read_waits_for_its_map_page() {
     config.map_cache = MapCacheSize::Size(Bytes(4096));
     let mut ssd = ready(&config, 1);
     let done = timed(&mut ssd, &[(0, Operation::Read, 0, 1), (1_000_000, Operation::Read, 1, 1)]);
-    let own = (Cause::OwnFlash, READ + SLOT);
-    let load = GENERATION + READ + SLOT;
+    let own = (Cause::OwnFlash, READ + UNIT);
+    let load = GENERATION + READ + UNIT;
     owes(&done[0], 0, &[(Cause::Controller, READ_DELAYS), (Cause::MapLoad, load), own]);
     owes(&done[1], 1_000_000, &[(Cause::Controller, READ_DELAYS), own]);
     // Another request waits behind the flash read of a map page.
     let done =
         timed(&mut ssd, &[(10_000_000, Operation::Read, 1024, 1), (10_002_000, Operation::Read, 8, 1)]);
     assert_eq!(done[0].ledger.ns(Cause::MapLoad), load);
-    let wait = READ + SLOT - (2_000 - GENERATION);
+    let wait = READ + UNIT - (2_000 - GENERATION);
     assert_eq!(done[1].ledger.ns(Cause::BehindMap), wait);
 }
 
@@ -206,10 +206,10 @@ fn a_read_behind_collection() {
     // Of the first block only page 0 stays valid: one read, one program, one erase.
     let opened = FILLED + READ_DELAYS;
     let read = opened + HOST_PROGRAM;
-    let program = read + READ + SLOT + BACKGROUND;
+    let program = read + READ + UNIT + BACKGROUND;
     let erase = program + HOST_PROGRAM + BACKGROUND;
     for (operation, cause, lasts) in [
-        (read, Cause::BehindGcRead, READ + SLOT),
+        (read, Cause::BehindGcRead, READ + UNIT),
         (program, Cause::BehindGcProgram, HOST_PROGRAM),
         (erase, Cause::BehindErase, ERASE),
     ] {
@@ -221,7 +221,7 @@ fn a_read_behind_collection() {
         requests.push((submitted, Operation::Read, 40, 1));
         let done = timed(&mut ready(&collecting(), 1), &requests);
         let read = done.last().expect("the read");
-        let own = (Cause::OwnFlash, READ + SLOT);
+        let own = (Cause::OwnFlash, READ + UNIT);
         owes(read, submitted, &[(Cause::Controller, READ_DELAYS), (cause, lasts - 20_000), own]);
         assert!(read.ledger.has_gc());
     }

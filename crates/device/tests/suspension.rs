@@ -10,7 +10,7 @@ const LATENCY: u64 = 20_000;
 const RESUME: u64 = 30_000;
 const READ_DELAYS: u64 = LOOKUP + GENERATION;
 /// When a write submitted at 0 begins to be programmed into the array.
-const CELL: u64 = LOOKUP + GENERATION + 4 * SLOT;
+const CELL: u64 = LOOKUP + GENERATION + 4 * UNIT;
 
 /// One chip that suspends up to `limit` times and acknowledges writes in flash.
 fn chip(limit: u32) -> DeviceConfig {
@@ -38,9 +38,9 @@ fn write_and_read_at(config: &DeviceConfig, times: &[u64]) -> Vec<Completion> {
 fn a_read_suspends_a_program_and_both_know() {
     let done = write_and_read_at(&chip(1), &[100_000]);
     let delays = (Cause::Controller, READ_DELAYS);
-    owes(&done[1], &[delays, (Cause::Suspension, LATENCY), (Cause::OwnFlash, READ + SLOT)]);
-    let lost = LATENCY + READ + SLOT + RESUME;
-    let own = (Cause::OwnFlash, 4 * SLOT + PROGRAM);
+    owes(&done[1], &[delays, (Cause::Suspension, LATENCY), (Cause::OwnFlash, READ + UNIT)]);
+    let lost = LATENCY + READ + UNIT + RESUME;
+    let own = (Cause::OwnFlash, 4 * UNIT + PROGRAM);
     owes(&done[0], &[(Cause::Controller, READ_DELAYS), own, (Cause::Suspension, lost)]);
 }
 
@@ -49,7 +49,7 @@ fn a_read_during_the_transfer_suspends_the_program_as_it_begins() {
     let done = write_and_read_at(&chip(1), &[10_000]);
     let behind = (Cause::BehindHostWrite, CELL - 10_000 - READ_DELAYS);
     let delays = (Cause::Controller, READ_DELAYS);
-    owes(&done[1], &[delays, behind, (Cause::Suspension, LATENCY), (Cause::OwnFlash, READ + SLOT)]);
+    owes(&done[1], &[delays, behind, (Cause::Suspension, LATENCY), (Cause::OwnFlash, READ + UNIT)]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn check_within(layout: &Layout, machine: u64, tree: &Node) -> Result<(), Config
         format!(
             "a device of {} flash takes {} of memory, and this machine has {}; lower channels, chips_per_channel, \
              planes_per_chip, blocks_per_plane, pages_per_block or page_size",
-            gibibytes(layout.geometry().slots() * 4096),
+            gibibytes(layout.geometry().units() * 4096),
             gibibytes(needed),
             gibibytes(machine)
         ),

@@ -22,7 +22,7 @@ pub struct Nvm {
     layout: Layout,
     random: Stream,
     events: EventQueue,
-    slots: Vec<Slot>,
+    inside: Vec<Inside>,
     free: Vec<u32>,
     waiting: VecDeque<u32>,
     busy_units: usize,
@@ -39,7 +39,7 @@ pub struct Nvm {
 
 /// A request inside.
 #[derive(Clone, Copy)]
-struct Slot {
+struct Inside {
     request: Request,
     /// Its number in the order in which requests came, modulo 2^32: of what
     /// happens at one instant the earlier request's comes first.
@@ -50,8 +50,8 @@ struct Slot {
     is_moving: bool,
 }
 
-impl Slot {
-    /// An event of the request in slot number `index`, as the event queue has it.
+impl Inside {
+    /// An event of the request in state number `index`, as the event queue has it.
     fn event(&self, index: u32) -> u64 {
         u64::from(self.turn) << 32 | u64::from(index)
     }
@@ -75,7 +75,7 @@ impl Nvm {
             layout: layout.clone(),
             random: Stream::new(seed, "nvm"),
             events: EventQueue::new(),
-            slots: Vec::new(),
+            inside: Vec::new(),
             free: Vec::new(),
             waiting: VecDeque::new(),
             busy_units: 0,
@@ -106,7 +106,7 @@ impl Nvm {
 
     /// Requests inside.
     pub fn requests(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.inside.len() - self.free.len()
     }
 
     /// What the device has done since its start or the last reset.
@@ -126,29 +126,29 @@ impl Nvm {
 
     fn start(&mut self, now: Time, index: u32) {
         self.busy_units += 1;
-        let slot = &mut self.slots[index as usize];
-        slot.ledger.charge_between(self.layout.medium.wait, slot.mark, now);
-        slot.mark = now;
-        let latency = match slot.request.operation {
+        let state = &mut self.inside[index as usize];
+        state.ledger.charge_between(self.layout.medium.wait, state.mark, now);
+        state.mark = now;
+        let latency = match state.request.operation {
             Operation::Read => self.layout.read_latency.draw(&mut self.random),
             _ => self.layout.write_latency.draw(&mut self.random),
         };
-        self.events.push(now + latency, slot.event(index));
+        self.events.push(now + latency, state.event(index));
     }
 
     /// The unit's part is over; the data move as soon as those before have.
     fn move_data(&mut self, now: Time, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        slot.is_moving = true;
-        slot.ledger.charge_between(self.layout.medium.work, slot.mark, now);
-        let rate = match slot.request.operation {
+        let state = &mut self.inside[index as usize];
+        state.is_moving = true;
+        state.ledger.charge_between(self.layout.medium.work, state.mark, now);
+        let rate = match state.request.operation {
             Operation::Read => self.layout.bandwidth.read,
             _ => self.layout.bandwidth.write,
         };
-        slot.mark = self.moved_until.max(now);
-        slot.ledger.charge_between(self.layout.medium.wait, now, slot.mark);
-        self.moved_until = slot.mark + rate.time_for(moved_bytes(&slot.request));
-        self.events.push(self.moved_until, slot.event(index));
+        state.mark = self.moved_until.max(now);
+        state.ledger.charge_between(self.layout.medium.wait, now, state.mark);
+        self.moved_until = state.mark + rate.time_for(moved_bytes(&state.request));
+        self.events.push(self.moved_until, state.event(index));
         self.busy_units -= 1;
         if let Some(next) = self.waiting.pop_front() {
             self.start(now, next);
@@ -156,9 +156,9 @@ impl Nvm {
     }
 
     fn complete(&mut self, now: Time, index: u32, data: &mut Arena) {
-        let slot = &mut self.slots[index as usize];
-        slot.ledger.charge_between(self.layout.medium.work, slot.mark, now);
-        let Slot { request, ledger, .. } = *slot;
+        let state = &mut self.inside[index as usize];
+        state.ledger.charge_between(self.layout.medium.work, state.mark, now);
+        let Inside { request, ledger, .. } = *state;
         match request.operation {
             Operation::Read => self.bytes_read += request.bytes(),
             _ => self.bytes_written += request.bytes(),
@@ -202,16 +202,16 @@ impl Leaf for Nvm {
             return Submit::Accepted;
         }
         self.taken = self.taken.wrapping_add(1);
-        let slot =
-            Slot { request: *request, turn: self.taken, mark: now, ledger: Ledger::ZERO, is_moving: false };
+        let state =
+            Inside { request: *request, turn: self.taken, mark: now, ledger: Ledger::ZERO, is_moving: false };
         let index = match self.free.pop() {
             Some(index) => {
-                self.slots[index as usize] = slot;
+                self.inside[index as usize] = state;
                 index
             }
             None => {
-                self.slots.push(slot);
-                self.slots.len() as u32 - 1
+                self.inside.push(state);
+                self.inside.len() as u32 - 1
             }
         };
         if self.busy_units < self.layout.units {
@@ -229,9 +229,9 @@ impl Leaf for Nvm {
 
     fn cut_power(&mut self, now: Time, data: &mut Arena) {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
-        let inside: Vec<usize> = (0..self.slots.len()).filter(|index| !is_free(index)).collect();
+        let inside: Vec<usize> = (0..self.inside.len()).filter(|index| !is_free(index)).collect();
         for index in inside {
-            let Slot { request, mark, ledger: former, is_moving, .. } = self.slots[index];
+            let Inside { request, mark, ledger: former, is_moving, .. } = self.inside[index];
             if is_moving
                 && request.operation != Operation::Read
                 && let Some(memory) = &mut self.memory
@@ -247,7 +247,7 @@ impl Leaf for Nvm {
         if self.is_volatile() {
             self.memory = self.memory.take().map(|_| Memory::default());
         }
-        self.slots.clear();
+        self.inside.clear();
         self.free.clear();
         self.waiting.clear();
         self.events = EventQueue::new();
@@ -258,7 +258,7 @@ impl Leaf for Nvm {
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         while let Some((time, event)) = self.events.pop_due(now) {
             let index = event as u32;
-            if self.slots[index as usize].is_moving {
+            if self.inside[index as usize].is_moving {
                 self.complete(time, index, data);
             } else {
                 self.move_data(time, index);

@@ -77,10 +77,10 @@ fn stranger(random: &mut Stream, most_capacity: u64) -> (DeviceConfig, Vec<u32>,
     let chips = per_volume << volumes;
     // At most four chips share a channel, or it, not they, would limit the drive.
     let channels = chips >> random.below(3).min(u64::from(chips.trailing_zeros()));
-    let slots = 2 << random.below(2);
+    let units = 2 << random.below(2);
     // A flush programs a page or two on each chip.
     let rounds = random.between(1, 2);
-    let buffer_pages = random.between(8, (per_volume * slots * rounds).max(9));
+    let buffer_pages = random.between(8, (per_volume * units * rounds).max(9));
     let is_fore = random.chance(0.4);
     let program_us = random.between(400, 1_500);
     let pages_per_block = 16 << random.below(2);
@@ -92,7 +92,7 @@ fn stranger(random: &mut Stream, most_capacity: u64) -> (DeviceConfig, Vec<u32>,
     // Whole volumes, whatever the bits.
     let lpns = 65_536 * random.between(1, most_capacity);
     // Three tenths of the flash are over-provisioning, and what garbage collection keeps free.
-    let blocks = (lpns * 14 / 10).div_ceil(chips * pages_per_block * slots) + 24;
+    let blocks = (lpns * 14 / 10).div_ceil(chips * pages_per_block * units) + 24;
     let config = json!({
         "logical_capacity": format!("{}KiB", lpns * 4),
         "map_cache": "all",
@@ -101,7 +101,7 @@ fn stranger(random: &mut Stream, most_capacity: u64) -> (DeviceConfig, Vec<u32>,
         "geometry": {
             "channels": channels, "chips_per_channel": chips / channels, "planes_per_chip": 1,
             "blocks_per_plane": blocks, "pages_per_block": pages_per_block,
-            "page_size": format!("{}KiB", 4 * slots),
+            "page_size": format!("{}KiB", 4 * units),
         },
         "timing": {
             "read": [format!("{read_us}us")],

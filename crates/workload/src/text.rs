@@ -143,8 +143,8 @@ impl Separator {
         };
         let (mut count, mut start) = (0, 0);
         let mut take = |field: &'a [u8]| {
-            if let Some(slot) = fields.get_mut(count) {
-                *slot = trim(field);
+            if let Some(place) = fields.get_mut(count) {
+                *place = trim(field);
             }
             count += 1;
         };
@@ -185,8 +185,8 @@ fn spaced<'a>(line: &'a [u8], fields: &mut [&'a [u8]]) -> usize {
         if start == at {
             return count;
         }
-        if let Some(slot) = fields.get_mut(count) {
-            *slot = &line[start..at];
+        if let Some(place) = fields.get_mut(count) {
+            *place = &line[start..at];
         }
         count += 1;
     }

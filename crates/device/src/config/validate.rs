@@ -148,10 +148,10 @@ impl DeviceConfig {
             return Err(format!("logical_capacity is {capacity}; it must be a positive multiple of 4KiB"));
         }
         let lpns = capacity.0 / LOGICAL_PAGE_BYTES;
-        if lpns > geometry.slots() {
+        if lpns > geometry.units() {
             return Err(format!(
                 "logical_capacity {capacity} exceeds the flash, {}",
-                Bytes(geometry.slots() * LOGICAL_PAGE_BYTES)
+                Bytes(geometry.units() * LOGICAL_PAGE_BYTES)
             ));
         }
         // Every partition must be of one size: the addresses that the highest
@@ -322,13 +322,13 @@ impl DeviceConfig {
         if buffer.is_volatile {
             return needs("buffer.volatile", "false", "data and parity of a stripe change together");
         }
-        let data = (width - 1) * geometry.slots_per_page;
+        let data = (width - 1) * geometry.units_per_page;
         if data > 128 {
             return Err(format!(
                 "redundancy.pages is {width}: a stripe has {data} mapping units of 4KiB; at most 128 beside its parity"
             ));
         }
-        Ok(Some(StaticStripes::new(width, chips, geometry.slots_per_page, lpns, lpns + map_pages)))
+        Ok(Some(StaticStripes::new(width, chips, geometry.units_per_page, lpns, lpns + map_pages)))
     }
 
     /// Refuses a device whose garbage collection could not gain space.
@@ -338,15 +338,15 @@ impl DeviceConfig {
         // Striped domains may differ by a flash page in what they hold.
         let mapped = match &layout.static_stripes {
             Some(stripes) => u64::from(stripes.lpns_per_chip()),
-            None => u64::from(mapped.div_ceil(layout.domains)) + u64::from(geometry.slots_per_page),
+            None => u64::from(mapped.div_ceil(layout.domains)) + u64::from(geometry.units_per_page),
         };
         let width = u64::from(layout.stripe_width);
         let groups = layout.chips / layout.stripe_width;
         let blocks = u64::from(groups / layout.domains * geometry.blocks_per_chip);
-        let rows = u64::from(geometry.slots_per_block());
-        let slots = if width > 1 { rows * (width - 1) } else { rows };
+        let rows = u64::from(geometry.units_per_block());
+        let units = if width > 1 { rows * (width - 1) } else { rows };
         // A victim frees space only if it holds at least a flash page of garbage.
-        let useful = slots.saturating_sub(u64::from(geometry.slots_per_page)).max(1);
+        let useful = units.saturating_sub(u64::from(geometry.units_per_page)).max(1);
         let writers = [true, true, kept_in_flash, layout.scrub.jobs > 0, layout.checkpoint.is_some()];
         let per_chip = writers.into_iter().map(u32::from).sum::<u32>();
         // Wear levelling has one block open, whatever the chips.

@@ -46,7 +46,7 @@ pub struct Job {
     /// Page number within its block; 0 for an erase.
     pub page: u32,
     /// Mapping units to transfer.
-    pub slots: u32,
+    pub units: u32,
     /// How long a move takes; other commands have times of their own.
     pub span: Span,
     /// What those who wait behind this operation are told.
@@ -131,7 +131,7 @@ impl Array {
         let job = Job {
             command: Command::Erase,
             page: 0,
-            slots: 0,
+            units: 0,
             span: Span(0),
             cause: Cause::OwnFlash,
             tracked: false,
@@ -380,7 +380,7 @@ impl Chip {
         meter.set_owner(now, Some(self.job.cause));
         let span = match self.job.command {
             Command::Move => self.job.span,
-            _ => timing.transfer(self.job.slots),
+            _ => timing.transfer(self.job.units),
         };
         self.enter(Phase::Transfer, now + span);
         events.push(self.until, u64::from(chip));

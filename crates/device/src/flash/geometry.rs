@@ -44,7 +44,7 @@ impl Default for GeometryConfig {
 }
 
 /// The array in the units the rest of the device works with: planes are
-/// folded into blocks or pages, and pages are counted in 4 KiB slots.
+/// folded into blocks or pages, and pages are counted in 4 KiB units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Channels.
@@ -56,7 +56,7 @@ pub struct Geometry {
     /// Units of programming in each block.
     pub pages_per_block: u32,
     /// 4 KiB mapping units in each unit of programming.
-    pub slots_per_page: u32,
+    pub units_per_page: u32,
 }
 
 impl Geometry {
@@ -84,16 +84,16 @@ impl Geometry {
                 config.page_size
             ));
         }
-        let slots = (size / LOGICAL_PAGE_BYTES) as u32;
+        let units = (size / LOGICAL_PAGE_BYTES) as u32;
         let planes = config.planes_per_chip;
-        let (blocks_per_chip, slots_per_page) = if config.multi_plane {
-            (config.blocks_per_plane, slots * planes)
+        let (blocks_per_chip, units_per_page) = if config.multi_plane {
+            (config.blocks_per_plane, units * planes)
         } else {
-            (config.blocks_per_plane * planes, slots)
+            (config.blocks_per_plane * planes, units)
         };
-        if slots_per_page > 64 || !slots_per_page.is_power_of_two() {
+        if units_per_page > 64 || !units_per_page.is_power_of_two() {
             return Err(format!(
-                "a flash page of {slots_per_page} mapping units of 4KiB (page_size x planes programmed together); \
+                "a flash page of {units_per_page} mapping units of 4KiB (page_size x planes programmed together); \
                  it must be a power of two, at most 64"
             ));
         }
@@ -102,14 +102,14 @@ impl Geometry {
             chips_per_channel: config.chips_per_channel,
             blocks_per_chip,
             pages_per_block: config.pages_per_block,
-            slots_per_page,
+            units_per_page,
         };
-        let slots =
-            u64::from(geometry.chips()) * u64::from(blocks_per_chip) * u64::from(geometry.slots_per_block());
+        let units =
+            u64::from(geometry.chips()) * u64::from(blocks_per_chip) * u64::from(geometry.units_per_block());
         // The top of the 32-bit address space names write-buffer entries.
-        if slots > u64::from(u32::MAX) - (1 << 26) {
+        if units > u64::from(u32::MAX) - (1 << 26) {
             return Err(format!(
-                "the geometry holds {slots} mapping units of 4KiB; at most 15.7 TiB are supported"
+                "the geometry holds {units} mapping units of 4KiB; at most 15.7 TiB are supported"
             ));
         }
         Ok(geometry)
@@ -121,17 +121,17 @@ impl Geometry {
     }
 
     /// 4 KiB mapping units in each block.
-    pub fn slots_per_block(&self) -> u32 {
-        self.pages_per_block * self.slots_per_page
+    pub fn units_per_block(&self) -> u32 {
+        self.pages_per_block * self.units_per_page
     }
 
     /// Bytes programmed by one program operation.
     pub fn page_bytes(&self) -> u64 {
-        u64::from(self.slots_per_page) * LOGICAL_PAGE_BYTES
+        u64::from(self.units_per_page) * LOGICAL_PAGE_BYTES
     }
 
     /// 4 KiB mapping units of the whole array.
-    pub fn slots(&self) -> u64 {
-        u64::from(self.chips()) * u64::from(self.blocks_per_chip) * u64::from(self.slots_per_block())
+    pub fn units(&self) -> u64 {
+        u64::from(self.chips()) * u64::from(self.blocks_per_chip) * u64::from(self.units_per_block())
     }
 }

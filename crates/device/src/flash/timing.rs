@@ -36,7 +36,7 @@ impl Default for TimingConfig {
     }
 }
 
-/// Times by page and by number of slots moved, ready to look up.
+/// Times by page and by number of units moved, ready to look up.
 #[derive(Clone, Debug)]
 pub struct Timing {
     read: Vec<Span>,
@@ -72,13 +72,13 @@ impl Timing {
         if config.channel_rate < SLOWEST {
             return Err(format!("timing.channel_rate is {}; at least {SLOWEST}", config.channel_rate));
         }
-        let transfer = |slots| config.channel_rate.time_for(slots * LOGICAL_PAGE_BYTES);
+        let transfer = |units| config.channel_rate.time_for(units * LOGICAL_PAGE_BYTES);
         Ok(Timing {
             read: per_page("read", &config.read)?,
             program: per_page("program", &config.program)?,
             slc_program: slc_program.unwrap_or(Span::ZERO),
             erase: config.erase,
-            transfer: (0..=u64::from(geometry.slots_per_page)).map(transfer).collect(),
+            transfer: (0..=u64::from(geometry.units_per_page)).map(transfer).collect(),
         })
     }
 
@@ -101,9 +101,9 @@ impl Timing {
         self.erase
     }
 
-    /// Channel time to move `slots` mapping units.
+    /// Channel time to move `units` mapping units.
     #[inline]
-    pub fn transfer(&self, slots: u32) -> Span {
-        self.transfer[slots as usize]
+    pub fn transfer(&self, units: u32) -> Span {
+        self.transfer[units as usize]
     }
 }

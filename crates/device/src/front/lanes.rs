@@ -68,7 +68,7 @@ impl Ssd {
         }
         let mut left = group;
         while left > 0 {
-            let count = left.min(self.layout.geometry.slots_per_page);
+            let count = left.min(self.layout.geometry.units_per_page);
             self.flush_page(now, part, domain, count);
             left -= count;
         }
@@ -78,32 +78,32 @@ impl Ssd {
     /// Flushes whole flash pages, the fullest lane's first, until no more than
     /// `mark` pages are pending or being flushed.
     fn flush_above(&mut self, now: Time, part: usize, mark: u32) -> bool {
-        let slots_per_page = self.layout.geometry.slots_per_page;
+        let units_per_page = self.layout.geometry.units_per_page;
         let mut flushed = false;
         loop {
             let buffer = &self.partitions[part].buffer;
             let occupancy = buffer.occupancy;
-            if occupancy.pending <= mark || occupancy.flushing + slots_per_page > occupancy.size {
+            if occupancy.pending <= mark || occupancy.flushing + units_per_page > occupancy.size {
                 return flushed;
             }
             let lanes = buffer.lanes().iter().enumerate();
             let (domain, len) =
                 lanes.map(|(domain, lane)| (domain, lane.len)).max_by_key(|&(_, len)| len).expect("a lane");
-            self.flush_page(now, part, domain as u32, len.min(slots_per_page));
+            self.flush_page(now, part, domain as u32, len.min(units_per_page));
             flushed = true;
         }
     }
 
     /// Flushes everything pending.
     pub(super) fn flush_lanes(&mut self, now: Time, part: usize) {
-        let slots_per_page = self.layout.geometry.slots_per_page;
+        let units_per_page = self.layout.geometry.units_per_page;
         for domain in 0..self.partitions[part].buffer.lanes().len() {
             loop {
                 let len = self.partitions[part].buffer.lanes()[domain].len;
                 if len == 0 {
                     break;
                 }
-                self.flush_page(now, part, domain as u32, len.min(slots_per_page));
+                self.flush_page(now, part, domain as u32, len.min(units_per_page));
             }
         }
     }
@@ -123,7 +123,7 @@ impl Ssd {
     /// Flushes pages that have been there for long enough; when the next will
     /// be, if there is one.
     pub(super) fn flush_old_pages(&mut self, now: Time, part: usize, timeout: Span) -> Option<Time> {
-        let slots_per_page = self.layout.geometry.slots_per_page;
+        let units_per_page = self.layout.geometry.units_per_page;
         let mut next: Option<Time> = None;
         for domain in 0..self.partitions[part].buffer.lanes().len() {
             loop {
@@ -135,7 +135,7 @@ impl Ssd {
                     next = Some(next.map_or(due, |next| next.min(due)));
                     break;
                 }
-                let count = lane.len.min(slots_per_page);
+                let count = lane.len.min(units_per_page);
                 if !self.flush_group(now, part, domain as u32, count) {
                     // As much as may be in flight is: pages follow as others land.
                     next = Some(now + timeout);

@@ -64,33 +64,33 @@ impl Ssd {
     /// Reads the flash page of the request's next logical page, together with
     /// those after it that lie in the same flash page.
     fn generate_read(&mut self, now: Time, index: u32, part: usize, lpn: Lpn, ppn: Ppn) {
-        let slots_per_page = self.layout.geometry.slots_per_page;
-        let page = ppn.0 / slots_per_page;
+        let units_per_page = self.layout.geometry.units_per_page;
+        let page = ppn.0 / units_per_page;
         let request = &self.requests[index];
         let (mut next, end) = (request.next + 1, request.end);
-        let mut slots = 1;
+        let mut units = 1;
         while next < end {
             let (other, local) = self.layout.locate(next);
             let home = self.partitions[part].ftl.tables.map.flash_home(local);
-            if other != part || home.is_none_or(|home| home.0 / slots_per_page != page) {
+            if other != part || home.is_none_or(|home| home.0 / units_per_page != page) {
                 break;
             }
             let ftl = &mut self.partitions[part].ftl;
             if !ftl.tables.is_translated(local) || ftl.tables.is_trimmed(local) {
                 break;
             }
-            slots += 1;
+            units += 1;
             next += 1;
         }
         let request = &mut self.requests[index];
         request.next = next;
         request.outstanding += 1;
         request.pass(now, Cause::Controller);
-        let pages = lpn.0..lpn.0 + u32::from(slots);
+        let pages = lpn.0..lpn.0 + u32::from(units);
         if self.may_rebuild && self.rebuild(now, index, part, pages.clone(), ppn) {
             return;
         }
-        let id = self.issue_read(now, index, part, Activity::Host.read(), page, slots);
+        let id = self.issue_read(now, index, part, Activity::Host.read(), page, units);
         self.note_read(id, index, part, pages, false);
     }
 
@@ -103,7 +103,7 @@ impl Ssd {
         part: usize,
         purpose: Purpose,
         page: u32,
-        slots: u16,
+        units: u16,
     ) -> FlashOpId {
         let ftl = &mut self.partitions[part].ftl;
         ftl.tables.begin_read(page);
@@ -113,7 +113,7 @@ impl Ssd {
         let operation = &mut operations[id];
         operation.tracked = true;
         ftl.tables.aim(operation, page);
-        operation.slots = slots;
+        operation.units = units;
         operation.owner = index;
         self.machine.enqueue(now, id);
         id

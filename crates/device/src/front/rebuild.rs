@@ -21,7 +21,7 @@ impl Ssd {
         ppn: Ppn,
     ) -> bool {
         let ftl = &self.partitions[part].ftl;
-        let page = ppn.0 / self.layout.geometry.slots_per_page;
+        let page = ppn.0 / self.layout.geometry.units_per_page;
         let chip = self.chip_state(now, part, page);
         let is_lost = ftl.tables.is_lost(ppn);
         if !is_lost && !self.layout.policies.read_path.policy().avoids(chip) {
@@ -47,8 +47,8 @@ impl Ssd {
             let outstanding = &mut self.requests[index].outstanding;
             *outstanding = *outstanding + reads.len() as u32 - 1;
             for &page in &reads {
-                let slots = pages.len() as u16;
-                let id = self.issue_read(now, index, part, Activity::Rebuild.read(), page, slots);
+                let units = pages.len() as u16;
+                let id = self.issue_read(now, index, part, Activity::Rebuild.read(), page, units);
                 self.note_read(id, index, part, pages.clone(), true);
             }
             if reads.is_empty() {
@@ -90,24 +90,24 @@ impl Ssd {
     ) -> Option<Others> {
         let ftl = &self.partitions[part].ftl;
         let stripes = ftl.shape.static_stripes?;
-        let slots_per_page = self.layout.geometry.slots_per_page;
+        let units_per_page = self.layout.geometry.units_per_page;
         let stripe = stripes.stripe_of(Lpn(pages.start));
         let may_wait = self.partitions[part].buffer.stripes().is_updating(stripe)
             || self.has_rebuilt(index, part, stripe);
         if may_wait && !is_lost {
             return None;
         }
-        let slots = pages.start % slots_per_page..pages.start % slots_per_page + pages.len() as u32;
-        let own = pages.start - slots.start..pages.start - slots.start + slots_per_page;
+        let units = pages.start % units_per_page..pages.start % units_per_page + pages.len() as u32;
+        let own = pages.start - units.start..pages.start - units.start + units_per_page;
         let data = stripes.data(stripe).filter(|lpn| !own.contains(lpn));
-        let parity = slots.clone().map(|slot| stripes.parity(stripe, slot));
-        let mates = data.map(Lpn).filter(|&lpn| slots.contains(&stripes.slot_of(lpn)));
+        let parity = units.clone().map(|unit| stripes.parity(stripe, unit));
+        let mates = data.map(Lpn).filter(|&lpn| units.contains(&stripes.unit_of(lpn)));
         let mut others = Others::default();
         for lpn in mates.chain(parity) {
             let Some(ppn) = ftl.tables.flash_copy(lpn).filter(|&ppn| !ftl.tables.is_lost(ppn)) else {
                 continue;
             };
-            let page = ppn.0 / slots_per_page;
+            let page = ppn.0 / units_per_page;
             others.meet(self, now, part, page);
             if !self.is_read_anyway(index, part, lpn) && !reads.contains(&page) {
                 reads.push(page);

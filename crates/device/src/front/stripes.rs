@@ -141,7 +141,7 @@ impl Ssd {
         if let Some((next, _)) = self.partitions[part].buffer.stripes_mut().first() {
             self.partitions[part].ftl.tables.prefetch_stripe(next);
         }
-        let slots_per_page = self.layout.geometry.slots_per_page;
+        let units_per_page = self.layout.geometry.units_per_page;
         let partition = &mut self.partitions[part];
         let (ftl, machine) = (&mut partition.ftl, &mut self.machine);
         let stripes = ftl.shape.static_stripes.expect("a device with stripes");
@@ -149,9 +149,9 @@ impl Ssd {
         let first = stripes.data(stripe).start;
         let mut left = written;
         while left != 0 {
-            let unit = left.trailing_zeros() / slots_per_page;
+            let page = left.trailing_zeros() / units_per_page;
             let mut lane = Lane::EMPTY;
-            for at in unit * slots_per_page..(unit + 1) * slots_per_page {
+            for at in page * units_per_page..(page + 1) * units_per_page {
                 if left >> at & 1 == 1 {
                     let home = ftl.tables.map.home(Lpn(first + at));
                     let entry = ftl.tables.buffered(home).expect("a pending page is buffered");
@@ -159,7 +159,7 @@ impl Ssd {
                     left &= !(1 << at);
                 }
             }
-            let (count, domain) = (lane.len, stripes.chip_of(Lpn(first + unit * slots_per_page)));
+            let (count, domain) = (lane.len, stripes.chip_of(Lpn(first + page * units_per_page)));
             let id = ftl.form(now, &mut lane, count, Activity::Host.program(), domain, machine);
             let ticket = partition.buffer.take_off(now, id, count, &machine.dispatcher);
             let operation = &mut machine.dispatcher.operations[id];

@@ -305,7 +305,7 @@ impl Ftl {
         let mut domain = 0;
         while let Some(&page) = self.tasks.checkpoint.left.last() {
             let lpn = self.shape.map_lpn(page);
-            if lane.len == self.shape.slots_per_page || (lane.len > 0 && self.shape.domain_of(lpn) != domain)
+            if lane.len == self.shape.units_per_page || (lane.len > 0 && self.shape.domain_of(lpn) != domain)
             {
                 break;
             }
@@ -339,7 +339,7 @@ impl Ftl {
     /// A flash page of the map has been programmed.
     fn checkpointed(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = self.shape.block_of_page(operation.target);
-        let mut ppn = self.shape.first_slot(operation.target);
+        let mut ppn = self.shape.first_unit(operation.target);
         let mut next = operation.entries;
         while next != NONE {
             let (entry, following) = self.tables.entries.release(next);

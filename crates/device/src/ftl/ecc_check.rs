@@ -80,7 +80,7 @@ impl Ftl {
             operations.create(now, Activity::Check.read(), Task::Scrub, self.shape.index, Cause::Controller);
         let operation = &mut operations[id];
         self.tables.aim(operation, page);
-        operation.slots = self.shape.slots_per_page as u16;
+        operation.units = self.shape.units_per_page as u16;
         machine.enqueue(now, id);
     }
 
@@ -92,7 +92,7 @@ impl Ftl {
                 && self.tasks.ecc_check.next_page < self.shape.pages_per_block
             {
                 let page = self.shape.page_of(block, self.tasks.ecc_check.next_page);
-                if self.tables.map.valid_run(self.shape.first_slot(page), self.shape.slots_per_page) != 0 {
+                if self.tables.map.valid_run(self.shape.first_unit(page), self.shape.units_per_page) != 0 {
                     return Some(page);
                 }
                 self.tasks.ecc_check.next_page += 1;
@@ -105,8 +105,8 @@ impl Ftl {
 
     /// A page has been read and checked.
     fn ecc_checked(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let first = self.shape.first_slot(operation.target);
-        let valid = self.tables.map.valid_run(first, self.shape.slots_per_page);
+        let first = self.shape.first_unit(operation.target);
+        let valid = self.tables.map.valid_run(first, self.shape.units_per_page);
         machine.counters.checked_pages += u64::from(valid.count_ones());
         self.read_done(now, operation, machine);
         self.tasks.ecc_check.is_busy = false;

@@ -88,14 +88,14 @@ impl Precondition {
 
     /// About how many pages are written, by the host and by collection, in
     /// `partitions` with so many mapping units in all.
-    pub fn expected_pages(&self, partitions: u64, slots: u64) -> f64 {
+    pub fn expected_pages(&self, partitions: u64, units: u64) -> f64 {
         let filled = (self.pages * partitions) as f64;
         if !self.at_random {
             return filled;
         }
         // Under uniform random writes blocks hold between their fewest valid
         // pages and all of them, evenly spread around the mean utilisation.
-        let spare = 1.0 - filled / slots as f64;
+        let spare = 1.0 - filled / units as f64;
         // Filled once, then typically twice.
         filled * (1.0 + 2.0 / (2.0 * spare).min(1.0))
     }
@@ -150,7 +150,7 @@ impl Ftl {
         untimed.write_map_pages();
         let mut reported = 0;
         let mut report = |programs: u64, ftl: &Ftl| {
-            let pages = programs * u64::from(ftl.shape.slots_per_page);
+            let pages = programs * u64::from(ftl.shape.units_per_page);
             let new = pages - reported;
             reported = pages;
             progress(new)
@@ -175,7 +175,7 @@ impl Ftl {
                 report(untimed.programs, untimed.ftl)?;
                 left -= batch;
             }
-            let programmed = (untimed.programs - before) * u64::from(untimed.ftl.shape.slots_per_page);
+            let programmed = (untimed.programs - before) * u64::from(untimed.ftl.shape.units_per_page);
             rounds.push(programmed as f64 / pages as f64);
         }
         untimed.drain();
@@ -247,7 +247,7 @@ impl<'a> Untimed<'a> {
         let domain = self.ftl.shape.domain_of(lpn);
         let forming = &mut self.forming[domain as usize];
         forming.push(lpn);
-        if forming.len() == self.ftl.shape.slots_per_page as usize {
+        if forming.len() == self.ftl.shape.units_per_page as usize {
             self.program_host(domain);
             self.collect(domain);
         }
@@ -257,9 +257,9 @@ impl<'a> Untimed<'a> {
     fn write_parity_page(&mut self, lpn: Lpn) {
         let Some(stripes) = self.ftl.shape.static_stripes else { return };
         let stripe = stripes.stripe_of(lpn);
-        let slots = (lpn.0 + 1 - stripes.data(stripe).start).min(self.ftl.shape.slots_per_page);
-        for slot in 0..slots {
-            self.write(stripes.parity(stripe, slot));
+        let units = (lpn.0 + 1 - stripes.data(stripe).start).min(self.ftl.shape.units_per_page);
+        for unit in 0..units {
+            self.write(stripes.parity(stripe, unit));
         }
     }
 
@@ -267,7 +267,7 @@ impl<'a> Untimed<'a> {
     #[inline]
     pub fn write_parity(&mut self, lpn: Lpn) {
         if let Some(stripes) = self.ftl.shape.static_stripes {
-            self.write(stripes.parity(stripes.stripe_of(lpn), stripes.slot_of(lpn)));
+            self.write(stripes.parity(stripes.stripe_of(lpn), stripes.unit_of(lpn)));
         }
     }
 
@@ -291,12 +291,12 @@ impl<'a> Untimed<'a> {
         let Tables { shape, points, blocks, map, .. } = &mut self.ftl.tables;
         let place = points.allocate(writer, domain, keep, blocks, |_| 0);
         let place = place.expect("a validated device never runs out of free blocks here");
-        let first = shape.first_slot(shape.page_of(place.block, place.page)).0;
+        let first = shape.first_unit(shape.page_of(place.block, place.page)).0;
         let mut valid = 0u64;
-        for (slot, &lpn) in lpns.iter().enumerate() {
+        for (unit, &lpn) in lpns.iter().enumerate() {
             if current(map, lpn) {
-                map.settle(lpn, Ppn(first + slot as u32));
-                valid |= 1 << slot;
+                map.settle(lpn, Ppn(first + unit as u32));
+                valid |= 1 << unit;
             }
         }
         map.set_valid_run(Ppn(first), valid);
@@ -333,8 +333,8 @@ impl<'a> Untimed<'a> {
     /// Moves the data of a full block to where `writer` writes, and erases it.
     pub fn empty(&mut self, victim: BlockId, domain: u32, writer: Task) {
         self.ftl.tables.blocks.choose(victim);
-        let first = victim.0 * self.ftl.shape.slots_per_block;
-        let run = self.ftl.shape.slots_per_page;
+        let first = victim.0 * self.ftl.shape.units_per_block;
+        let run = self.ftl.shape.units_per_page;
         let mut moving = std::mem::take(&mut self.moving);
         for page in 0..self.ftl.shape.pages_per_block {
             // The map entries of a later page are fetched while this one moves.

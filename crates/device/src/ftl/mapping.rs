@@ -98,8 +98,8 @@ impl Ftl {
             Cause::Controller,
         );
         let operation = &mut machine.dispatcher.operations[id];
-        self.tables.aim(operation, ppn.0 / self.shape.slots_per_page);
-        operation.slots = 1;
+        self.tables.aim(operation, ppn.0 / self.shape.units_per_page);
+        operation.units = 1;
         operation.owner = page;
         if let Some(cache) = &mut self.tables.cache {
             cache.set_loader(page, id);
@@ -139,12 +139,12 @@ impl Ftl {
             let Some(cache) = &mut self.tables.cache else { return };
             let lane = &mut cache.lanes[domain as usize];
             self.tables.entries.push(lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
-            if lane.len == self.shape.slots_per_page {
+            if lane.len == self.shape.units_per_page {
                 let mut lane = std::mem::replace(lane, super::Lane::EMPTY);
                 let id = self.form(
                     now,
                     &mut lane,
-                    self.shape.slots_per_page,
+                    self.shape.units_per_page,
                     Activity::Map.program(),
                     domain,
                     machine,

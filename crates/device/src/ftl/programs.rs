@@ -22,14 +22,14 @@ impl Ftl {
         machine: &mut Machine,
     ) -> FlashOpId {
         let task = purpose.activity().task();
-        machine.counters.padding_pages += u64::from(self.shape.slots_per_page - count);
+        machine.counters.padding_pages += u64::from(self.shape.units_per_page - count);
         let entries = self.tables.entries.take(lane, count);
         let id =
             machine.dispatcher.operations.create(now, purpose, task, self.shape.index, Cause::Controller);
         let operation = &mut machine.dispatcher.operations[id];
         operation.entries = entries;
         operation.target = domain;
-        operation.slots = self.shape.slots_per_page as u16;
+        operation.units = self.shape.units_per_page as u16;
         id
     }
 
@@ -119,7 +119,7 @@ impl Ftl {
             operations.create(now, Activity::Parity.program(), task, self.shape.index, Cause::Controller);
         let operation = &mut operations[id];
         self.tables.aim(operation, page);
-        operation.slots = self.shape.slots_per_page as u16;
+        operation.units = self.shape.units_per_page as u16;
         operation.owner = writer as u32;
         machine.enqueue(now, id);
     }
@@ -143,7 +143,7 @@ impl Ftl {
     pub fn program_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let writer = operation.purpose.activity().writer();
         let block = self.shape.block_of_page(operation.target);
-        let mut ppn = self.shape.first_slot(operation.target);
+        let mut ppn = self.shape.first_unit(operation.target);
         let mut next = operation.entries;
         self.finished.clear();
         while next != NONE {

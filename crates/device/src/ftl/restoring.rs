@@ -25,7 +25,7 @@ pub(crate) struct Part {
     /// Flash pages within the block.
     pub pages: Range<u32>,
     /// Mapping units within the flash page.
-    pub slots: Range<u32>,
+    pub units: Range<u32>,
 }
 
 /// The restoring of lost pages in one partition.
@@ -79,8 +79,8 @@ impl Ftl {
         for block in part.blocks.clone() {
             let block = part.chip * self.tables.blocks.per_chip() + block;
             for page in part.pages.clone() {
-                let first = (block * self.shape.pages_per_block + page) * self.shape.slots_per_page;
-                for ppn in part.slots.clone().map(|slot| Ppn(first + slot)) {
+                let first = (block * self.shape.pages_per_block + page) * self.shape.units_per_page;
+                for ppn in part.units.clone().map(|unit| Ppn(first + unit)) {
                     self.tables.set_lost(ppn, true);
                     self.tables.data_lost(ppn);
                 }
@@ -105,9 +105,9 @@ impl Ftl {
     /// From then on the parity covers zeros in their place.
     fn give_up(&mut self, stripe: u32, machine: &mut Machine) {
         let stripes = self.shape.static_stripes.expect("only stripes can lose pages");
-        for slot in 0..self.shape.slots_per_page {
-            let parity = stripes.parity(stripe, slot);
-            let data = stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.slot_of(lpn) == slot);
+        for unit in 0..self.shape.units_per_page {
+            let parity = stripes.parity(stripe, unit);
+            let data = stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.unit_of(lpn) == unit);
             let lost: Vec<Lpn> = data.filter(|&lpn| self.tables.is_out_of_reach(lpn)).collect();
             if lost.len() + usize::from(self.tables.is_out_of_reach(parity)) < 2 {
                 continue;
@@ -191,7 +191,7 @@ impl Ftl {
                 continue;
             }
             self.tasks.restoring.present.push((lpn, ppn));
-            reads.extend(mates.iter().map(|mate| mate.0 / self.shape.slots_per_page));
+            reads.extend(mates.iter().map(|mate| mate.0 / self.shape.units_per_page));
         }
         if self.tasks.restoring.present.is_empty() {
             return;
@@ -212,7 +212,7 @@ impl Ftl {
             );
             let operation = &mut operations[id];
             self.tables.aim(operation, page);
-            operation.slots = self.shape.slots_per_page as u16;
+            operation.units = self.shape.units_per_page as u16;
             machine.enqueue(now, id);
         }
         if reads.is_empty() {
@@ -256,7 +256,7 @@ impl Ftl {
     /// Lost pages are in flash again.
     fn restored(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = self.shape.block_of_page(operation.target);
-        let mut ppn = self.shape.first_slot(operation.target);
+        let mut ppn = self.shape.first_unit(operation.target);
         let mut next = operation.entries;
         while next != NONE {
             let (entry, following) = self.tables.entries.release(next);

@@ -18,10 +18,10 @@ pub(crate) struct Shape {
     pub static_stripes: Option<StaticStripes>,
     /// Whether the copy of a page in flash stays valid behind a buffered one.
     pub keeps_behind: bool,
-    pub slots_per_page: u32,
+    pub units_per_page: u32,
     pub pages_per_block: u32,
-    pub slots_per_block: u32,
-    /// Divides by `slots_per_block`.
+    pub units_per_block: u32,
+    /// Divides by `units_per_block`.
     by_block: Divisor,
     /// Logical pages of the host; map pages are numbered after them.
     pub lpns: u32,
@@ -41,7 +41,7 @@ impl Shape {
     /// Of partition number `index` of a validated device.
     pub fn new(layout: &PartitionLayout, index: u16) -> Self {
         let &PartitionLayout { ref geometry, domains, static_stripes, .. } = layout;
-        let slots_per_page = geometry.slots_per_page;
+        let units_per_page = geometry.units_per_page;
         let stripes = Stripes::new(u32::from(index) * layout.chips, layout.chips, layout.stripe_width);
         let pages_per_block = geometry.pages_per_block * stripes.width();
         let is_by_chip = stripes.width() == 1 && layout.chips.is_multiple_of(geometry.chips_per_channel);
@@ -51,18 +51,18 @@ impl Shape {
             stripes,
             static_stripes,
             keeps_behind: static_stripes.is_some() || layout.has_volatile_buffer,
-            slots_per_page,
+            units_per_page,
             pages_per_block,
-            slots_per_block: pages_per_block * slots_per_page,
-            by_block: Divisor::new(pages_per_block * slots_per_page),
+            units_per_block: pages_per_block * units_per_page,
+            by_block: Divisor::new(pages_per_block * units_per_page),
             lpns: layout.lpns,
             all_lpns: layout.lpns
                 + layout.map_pages
                 + static_stripes.map_or(0, |stripes| stripes.parity_lpns()),
-            ppns: layout.chips * geometry.blocks_per_chip * geometry.slots_per_block(),
+            ppns: layout.chips * geometry.blocks_per_chip * geometry.units_per_block(),
             domains,
             allocation: layout.policies.allocation.clone(),
-            spread: Spread { slots_per_page, domains, per_channel },
+            spread: Spread { units_per_page, domains, per_channel },
             map_in_flash: layout.map_in_flash(),
         }
     }
@@ -105,21 +105,21 @@ impl Shape {
 
     /// The first physical page of a flash page.
     #[inline]
-    pub fn first_slot(&self, page: u32) -> Ppn {
-        Ppn(page * self.slots_per_page)
+    pub fn first_unit(&self, page: u32) -> Ppn {
+        Ppn(page * self.units_per_page)
     }
 
     /// The physical pages of a block.
-    pub fn slots_of_block(&self, block: BlockId) -> impl Iterator<Item = Ppn> + use<> {
-        let first = block.0 * self.slots_per_block;
-        (first..first + self.slots_per_block).map(Ppn)
+    pub fn units_of_block(&self, block: BlockId) -> impl Iterator<Item = Ppn> + use<> {
+        let first = block.0 * self.units_per_block;
+        (first..first + self.units_per_block).map(Ppn)
     }
 
     /// Mapping units of a block that can hold data.
-    pub fn data_slots_per_block(&self) -> u32 {
+    pub fn data_units_per_block(&self) -> u32 {
         match self.stripes.width() {
-            1 => self.slots_per_block,
-            width => self.slots_per_block / width * (width - 1),
+            1 => self.units_per_block,
+            width => self.units_per_block / width * (width - 1),
         }
     }
 
@@ -129,8 +129,8 @@ impl Shape {
         Lpn(self.lpns + page)
     }
 
-    /// Flash pages that moving `slots` mapping units takes, parity included.
-    pub fn pages_for(&self, slots: u32) -> u32 {
-        self.stripes.with_parity(slots.div_ceil(self.slots_per_page))
+    /// Flash pages that moving `units` mapping units takes, parity included.
+    pub fn pages_for(&self, units: u32) -> u32 {
+        self.stripes.with_parity(units.div_ceil(self.units_per_page))
     }
 }

@@ -101,7 +101,7 @@ impl Ftl {
             (true, false) => false,
             (false, true) => true,
             (true, true) => {
-                // Some slots can be had the one way, some the other.
+                // Some units can be had the one way, some the other.
                 let rest = std::mem::take(&mut self.tasks.updates.reconstruct);
                 let more = rest.iter().filter(|page| !self.tasks.updates.modify.contains(page)).copied();
                 let more: Vec<u32> = more.collect();
@@ -126,7 +126,7 @@ impl Ftl {
             );
             let operation = &mut operations[id];
             self.tables.aim(operation, page);
-            operation.slots = self.shape.slots_per_page as u16;
+            operation.units = self.shape.units_per_page as u16;
             operation.update = index;
             machine.generate(now, id);
         }
@@ -144,13 +144,13 @@ impl Ftl {
     /// Forms the program of the parity pages that cover what is written.
     fn form_parity(&mut self, now: Time, index: u32, stripe: u32, written: u128, machine: &mut Machine) {
         let stripes = self.shape.static_stripes.expect("only stripes are updated");
-        let mut slots = slots_of(written, self.shape.slots_per_page);
+        let mut units = units_of(written, self.shape.units_per_page);
         let mut lane = Lane::EMPTY;
-        let count = slots.count_ones();
-        while slots != 0 {
-            let lpn = stripes.parity(stripe, slots.trailing_zeros());
+        let count = units.count_ones();
+        while units != 0 {
+            let lpn = stripes.parity(stripe, units.trailing_zeros());
             self.tables.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
-            slots &= slots - 1;
+            units &= units - 1;
         }
         let domain = stripes.chip_of(stripes.parity(stripe, 0));
         let id = self.form(now, &mut lane, count, Activity::Parity.program(), domain, machine);
@@ -167,15 +167,15 @@ impl Ftl {
         );
         modify.clear();
         reconstruct.clear();
-        let slots = slots_of(written, self.shape.slots_per_page);
+        let units = units_of(written, self.shape.units_per_page);
         let add = |pages: &mut Vec<u32>, lpn: Lpn| {
             let Some(ppn) = self.tables.flash_copy(lpn) else { return false };
             // Garbage once the update has been programmed, or read for it.
             self.tables.map.prefetch_valid(ppn);
-            let page = ppn.0 / self.shape.slots_per_page;
+            let page = ppn.0 / self.shape.units_per_page;
             let is_lost = self.tables.is_lost(ppn);
             // Only several pages of the host can share a flash page.
-            if !is_lost && (self.shape.slots_per_page == 1 || !pages.contains(&page)) {
+            if !is_lost && (self.shape.units_per_page == 1 || !pages.contains(&page)) {
                 pages.push(page);
             }
             is_lost
@@ -185,12 +185,12 @@ impl Ftl {
             let lpn = Lpn(lpn);
             if written >> at & 1 == 1 {
                 lost.0 |= add(&mut modify, lpn);
-            } else if slots >> stripes.slot_of(lpn) & 1 == 1 {
+            } else if units >> stripes.unit_of(lpn) & 1 == 1 {
                 lost.1 |= add(&mut reconstruct, lpn);
             }
         }
-        for slot in (0..self.shape.slots_per_page).filter(|slot| slots >> slot & 1 == 1) {
-            lost.0 |= add(&mut modify, stripes.parity(stripe, slot));
+        for unit in (0..self.shape.units_per_page).filter(|unit| units >> unit & 1 == 1) {
+            lost.0 |= add(&mut modify, stripes.parity(stripe, unit));
         }
         (self.tasks.updates.modify, self.tasks.updates.reconstruct) = (modify, reconstruct);
         lost
@@ -222,7 +222,7 @@ impl Ftl {
     /// The parity of a logical stripe has been programmed.
     pub fn static_parity_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = self.shape.block_of_page(operation.target);
-        let mut ppn = self.shape.first_slot(operation.target);
+        let mut ppn = self.shape.first_unit(operation.target);
         let mut next = operation.entries;
         while next != NONE {
             let (entry, following) = self.tables.entries.release(next);
@@ -250,12 +250,12 @@ impl Ftl {
     }
 }
 
-/// The slots of a flash page in which there is a page of `written`.
-fn slots_of(mut written: u128, slots_per_page: u32) -> u64 {
-    let mut slots = 0;
+/// The units of a flash page in which there is a page of `written`.
+fn units_of(mut written: u128, units_per_page: u32) -> u64 {
+    let mut units = 0;
     while written != 0 {
-        slots |= 1 << (written.trailing_zeros() % slots_per_page);
+        units |= 1 << (written.trailing_zeros() % units_per_page);
         written &= written - 1;
     }
-    slots
+    units
 }

@@ -355,7 +355,7 @@ impl Dispatcher {
         let job = Job {
             command: operation.purpose.command(),
             page: u32::from(operation.page_in_block),
-            slots: u32::from(operation.slots),
+            units: u32::from(operation.units),
             span: operation.span,
             cause: operation.purpose.cause(),
             tracked: operation.tracked,

@@ -44,7 +44,7 @@ pub struct FlashOp {
     /// Partition that owns it.
     pub partition: u16,
     /// Mapping units transferred.
-    pub slots: u16,
+    pub units: u16,
     /// Page number within the block.
     pub page_in_block: u16,
     /// The chip it works on.
@@ -71,7 +71,7 @@ impl FlashOp {
     #[inline]
     pub fn service(&self, timing: &Timing) -> Span {
         let page = u32::from(self.page_in_block);
-        let transfer = || timing.transfer(u32::from(self.slots));
+        let transfer = || timing.transfer(u32::from(self.units));
         match self.purpose.command() {
             Command::Read => timing.read(page) + transfer(),
             Command::Program => timing.program(page, self.slc) + transfer(),
@@ -107,7 +107,7 @@ impl FlashOps {
             tracked: false,
             slc: false,
             partition,
-            slots: 0,
+            units: 0,
             page_in_block: 0,
             chip: ChipId(NONE),
             target: NONE,

@@ -53,7 +53,7 @@ impl Bench {
         let id = operations.create(self.now, purpose, task, 0, Cause::Controller);
         let operation = &mut operations[id];
         operation.chip = ChipId(chip);
-        operation.slots = 1;
+        operation.units = 1;
         operation.page_in_block = 0;
         operation.tracked = task == Task::Host;
         operation.owner = self.created;

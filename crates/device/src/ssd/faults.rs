@@ -44,16 +44,16 @@ impl Ssd {
         }
         let geometry = self.layout.geometry;
         let planes = self.layout.planes_per_chip;
-        let (blocks, pages, slots) =
-            (geometry.blocks_per_chip, geometry.pages_per_block, geometry.slots_per_page);
-        let all = |chip| Part { chip, blocks: 0..blocks, pages: 0..pages, slots: 0..slots };
+        let (blocks, pages, units) =
+            (geometry.blocks_per_chip, geometry.pages_per_block, geometry.units_per_page);
+        let all = |chip| Part { chip, blocks: 0..blocks, pages: 0..pages, units: 0..units };
         let parts: Vec<Part> = match fault {
             Fault::Page { chip, block, page } => {
                 vec![Part { blocks: block..block + 1, pages: page..page + 1, ..all(chip) }]
             }
             Fault::Plane { chip, plane } if plane < planes && self.layout.multi_plane => {
-                let each = slots / planes;
-                vec![Part { slots: plane * each..(plane + 1) * each, ..all(chip) }]
+                let each = units / planes;
+                vec![Part { units: plane * each..(plane + 1) * each, ..all(chip) }]
             }
             Fault::Plane { chip, plane } if plane < planes => {
                 let each = blocks / planes;

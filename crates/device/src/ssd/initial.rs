@@ -18,7 +18,7 @@ impl Ssd {
     ) -> ControlFlow<(), Option<SteadyState>> {
         let Some(wanted) = self.layout.precondition else { return ControlFlow::Continue(None) };
         let partitions = self.partitions.len() as u64;
-        let expected = wanted.expected_pages(partitions, self.layout.geometry.slots());
+        let expected = wanted.expected_pages(partitions, self.layout.geometry.units());
         let seed = wanted.seed.unwrap_or(self.seed);
         let mut random = Stream::new(seed, "precondition");
         let mut pages = 0;

@@ -14,7 +14,7 @@ use crate::sched::{Interval, Task};
 impl Ssd {
     /// What the device has done since its start or the last reset.
     pub fn report(&self) -> Report {
-        self.machine.counters.report(self.layout.geometry.slots_per_page)
+        self.machine.counters.report(self.layout.geometry.units_per_page)
     }
 
     /// The counters behind [`report`](Self::report).
@@ -109,7 +109,7 @@ impl Ssd {
         let sum = |pages: fn(&Tables) -> u64| {
             self.partitions.iter().map(|partition| pages(&partition.ftl.tables)).sum()
         };
-        let (free, open) = (sum(Tables::free_slots), sum(Tables::open_slots));
+        let (free, open) = (sum(Tables::free_units), sum(Tables::open_units));
         (free, open)
     }
 
@@ -139,10 +139,10 @@ fn gauged_tasks() -> impl Iterator<Item = Task> {
 /// What has been used of the endurance of a device in these parts.
 pub(super) fn endurance(layout: &Layout, machine: &Machine, partitions: &[Partition]) -> Endurance {
     let Some(rated) = layout.rated_cycles else { return Endurance::default() };
-    let written = machine.counters.write_amplification(layout.geometry.slots_per_page);
+    let written = machine.counters.write_amplification(layout.geometry.units_per_page);
     let mut endurance = Endurance {
         rated_cycles: f64::from(rated),
-        flash_bytes: (layout.geometry.slots() * LOGICAL_PAGE_BYTES) as f64,
+        flash_bytes: (layout.geometry.units() * LOGICAL_PAGE_BYTES) as f64,
         write_amplification: written.unwrap_or(1.0).max(1.0),
         ..Endurance::default()
     };

@@ -390,7 +390,7 @@ impl Leaf for Ssd {
         Limits {
             sectors: self.sectors(),
             block_sectors,
-            preferred_sectors: block_sectors * self.layout.geometry.slots_per_page,
+            preferred_sectors: block_sectors * self.layout.geometry.units_per_page,
             durable: if is_lost { Durable::Flushed } else { Durable::Acknowledged },
         }
     }

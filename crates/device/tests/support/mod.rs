@@ -17,8 +17,8 @@ pub const BACKGROUND: u64 = 2_000;
 pub const READ: u64 = 50_000;
 pub const PROGRAM: u64 = 500_000;
 pub const ERASE: u64 = 5_000_000;
-/// Channel time of a 4 KiB slot at 400 MB/s, in nanoseconds.
-pub const SLOT: u64 = 10_240;
+/// Channel time of a 4 KiB unit at 400 MB/s, in nanoseconds.
+pub const UNIT: u64 = 10_240;
 
 /// A device of four chips on two channels with little of everything.
 pub fn tiny() -> DeviceConfig {

@@ -12,7 +12,7 @@ use super::request;
 use crate::tier::{DrainConfig, Placement, Tier};
 
 const PAGES: u64 = 40;
-const SLOTS: u64 = 16;
+const FRAMES: u64 = 16;
 const SSD: usize = 0;
 const NVM: usize = 1;
 
@@ -79,11 +79,11 @@ impl World {
         let placement = Box::new(Coin(Stream::new(seed, "coin"), nvm_share));
         let fresh = Written { by: 0, submitted: Time::ZERO, acknowledged: Time::ZERO };
         World {
-            tier: Tier::new(placement, PAGES * 8, SLOTS * 8, &drain),
+            tier: Tier::new(placement, PAGES * 8, FRAMES * 8, &drain),
             random: Stream::new(seed, "world"),
             now: Time(1),
             outbox: Outbox::default(),
-            stored: [vec![0; PAGES as usize], vec![0; SLOTS as usize]],
+            stored: [vec![0; PAGES as usize], vec![0; FRAMES as usize]],
             jobs: [Vec::new(), Vec::new()],
             open: BTreeMap::new(),
             history: vec![vec![fresh]; PAGES as usize],
@@ -273,7 +273,7 @@ fn nothing_is_lost_and_reads_find_the_newest_copy() {
 #[test]
 fn a_full_nvm_sends_writes_to_the_ssd() {
     let drain = DrainConfig { period: Span::from_secs(1), batch: Bytes(16 << 10) };
-    let mut tier = Tier::new(Box::new(Coin(Stream::new(1, "coin"), 1.0)), 800, SLOTS * 8, &drain);
+    let mut tier = Tier::new(Box::new(Coin(Stream::new(1, "coin"), 1.0)), 800, FRAMES * 8, &drain);
     let mut outbox = Outbox::default();
     for id in 0..20 {
         let write = request(id, 0, Operation::Write, id, 1);
@@ -282,7 +282,7 @@ fn a_full_nvm_sends_writes_to_the_ssd() {
     let children: Vec<usize> = outbox.requests.iter().map(|&(child, _)| child).collect();
     assert_eq!(children, [vec![NVM; 16], vec![SSD; 4]].concat());
     assert_eq!(tier.report().writes_without_room, 4);
-    // A page that has a slot is written there again.
+    // A page that has a frame is written there again.
     outbox.requests.clear();
     let again = request(20, 0, Operation::Write, 3, 1);
     assert_eq!(tier.submit(Time(0), &again, &mut Arena::new(), &mut outbox), Submit::Accepted);

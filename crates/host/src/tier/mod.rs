@@ -2,7 +2,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-mod slots;
+mod frames;
 mod stage;
 
 use dyn_clone::DynClone;

@@ -7,7 +7,7 @@ use flashkeel_engine::{
 };
 use serde::Serialize;
 
-use super::slots::{PAGE_SECTORS, Slots};
+use super::frames::{Frames, PAGE_SECTORS};
 use super::{DrainConfig, Placement};
 use crate::flight::Flights;
 use crate::parts::Parts;
@@ -24,7 +24,7 @@ const NVM: usize = 1;
 #[derive(Clone)]
 pub struct Tier {
     placement: Box<dyn Placement>,
-    slots: Slots,
+    frames: Frames,
     parts: Parts,
     pieces: Flights<Piece>,
     /// Counts writes in the order of submission.
@@ -55,7 +55,7 @@ pub struct TierReport {
     pub pages_read_from_nvm: u64,
 }
 
-/// A request to a child. Pages and slots of one piece follow one another.
+/// A request to a child. Pages and frames of one piece follow one another.
 #[derive(Clone, Copy, Debug)]
 enum Piece {
     /// Changes nothing here.
@@ -70,22 +70,22 @@ enum Piece {
     },
     NvmRead {
         part: RequestId,
-        slot: u32,
+        frame: u32,
         pages: u32,
     },
     NvmWrite {
         part: RequestId,
-        slot: u32,
+        frame: u32,
         pages: u32,
         sequence: u64,
     },
     DrainRead {
-        slot: u32,
+        frame: u32,
         sequence: u64,
         payload: Payload,
     },
     WriteBack {
-        slot: u32,
+        frame: u32,
         sequence: u64,
         payload: Payload,
     },
@@ -96,16 +96,16 @@ enum Piece {
 struct Run {
     page: u64,
     pages: u64,
-    /// The first slot; `None` for the SSD.
-    slot: Option<u32>,
+    /// The first frame; `None` for the SSD.
+    frame: Option<u32>,
 }
 
 impl Run {
     /// Whether the next page of the request belongs to it.
-    fn goes_on_with(&self, slot: Option<u32>) -> bool {
-        match (self.slot, slot) {
+    fn goes_on_with(&self, frame: Option<u32>) -> bool {
+        match (self.frame, frame) {
             (None, None) => true,
-            (Some(first), Some(slot)) => u64::from(slot) == u64::from(first) + self.pages,
+            (Some(first), Some(frame)) => u64::from(frame) == u64::from(first) + self.pages,
             _ => false,
         }
     }
@@ -116,7 +116,7 @@ impl Tier {
     pub fn new(placement: Box<dyn Placement>, ssd: u64, nvm: u64, drain: &DrainConfig) -> Tier {
         Tier {
             placement,
-            slots: Slots::new(ssd / PAGE_SECTORS, nvm / PAGE_SECTORS),
+            frames: Frames::new(ssd / PAGE_SECTORS, nvm / PAGE_SECTORS),
             parts: Parts::default(),
             pieces: Flights::default(),
             sequence: 0,
@@ -131,7 +131,7 @@ impl Tier {
 
     /// Pages that the NVM holds.
     pub fn nvm_pages(&self) -> u64 {
-        self.slots.used()
+        self.frames.used()
     }
 
     /// What has been done since the start or the last reset.
@@ -156,19 +156,19 @@ impl Tier {
         outbox.requests.push((SSD, request));
     }
 
-    /// Gives the NVM, from `slot` on, what a request asks of `pages` pages from
+    /// Gives the NVM, from `frame` on, what a request asks of `pages` pages from
     /// its sector `from` on.
     fn give_nvm(
         &mut self,
         piece: Piece,
         request: &Request,
         from: u32,
-        slot: u32,
+        frame: u32,
         pages: u32,
         outbox: &mut Outbox,
     ) {
         let id = self.pieces.take_off(piece);
-        let lba = Lba(u64::from(slot) * PAGE_SECTORS);
+        let lba = Lba(u64::from(frame) * PAGE_SECTORS);
         outbox.requests.push((NVM, request.part(id, from, lba, pages * PAGE_SECTORS as u32)));
     }
 
@@ -178,19 +178,19 @@ impl Tier {
         now: Time,
         request: &Request,
         outbox: &mut Outbox,
-        mut slot_of: impl FnMut(&mut Slots, u64) -> Option<u32>,
+        mut frame_of: impl FnMut(&mut Frames, u64) -> Option<u32>,
     ) {
         let whole = self.parts.begin(now, now, request);
         let first = request.lba.0 / PAGE_SECTORS;
         let end = first + u64::from(request.sectors) / PAGE_SECTORS;
-        let mut run = Run { page: first, pages: 1, slot: slot_of(&mut self.slots, first) };
+        let mut run = Run { page: first, pages: 1, frame: frame_of(&mut self.frames, first) };
         for page in first + 1..end {
-            let slot = slot_of(&mut self.slots, page);
-            if run.goes_on_with(slot) {
+            let frame = frame_of(&mut self.frames, page);
+            if run.goes_on_with(frame) {
                 run.pages += 1;
             } else {
                 self.send(now, whole, request, run, outbox);
-                run = Run { page, pages: 1, slot };
+                run = Run { page, pages: 1, frame };
             }
         }
         self.send(now, whole, request, run, outbox);
@@ -198,22 +198,22 @@ impl Tier {
 
     fn send(&mut self, now: Time, whole: RequestId, request: &Request, run: Run, outbox: &mut Outbox) {
         let part = self.parts.add(whole);
-        let Run { page, pages, slot } = run;
+        let Run { page, pages, frame } = run;
         let lba = Lba(page * PAGE_SECTORS);
         let from = (lba.0 - request.lba.0) as u32;
         let is_read = request.operation == Operation::Read;
-        if let Some(slot) = slot {
+        if let Some(frame) = frame {
             let count = pages as u32;
             let piece = if is_read {
                 self.report.pages_read_from_nvm += pages;
-                Piece::NvmRead { part, slot, pages: count }
+                Piece::NvmRead { part, frame, pages: count }
             } else {
                 if request.operation == Operation::Write {
                     self.report.host_bytes_to_nvm += pages * LOGICAL_PAGE_BYTES;
                 }
-                Piece::NvmWrite { part, slot, pages: count, sequence: self.sequence }
+                Piece::NvmWrite { part, frame, pages: count, sequence: self.sequence }
             };
-            return self.give_nvm(piece, request, from, slot, count, outbox);
+            return self.give_nvm(piece, request, from, frame, count, outbox);
         }
         let piece = if is_read {
             Piece::Plain { part }
@@ -230,7 +230,7 @@ impl Tier {
     fn write(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
         let first = request.lba.0 / PAGE_SECTORS;
         let pages = first..first + u64::from(request.sectors) / PAGE_SECTORS;
-        let is_taken = if self.slots.has_room(pages) {
+        let is_taken = if self.frames.has_room(pages) {
             self.placement.takes(now, request)
         } else {
             self.report.writes_without_room += 1;
@@ -243,26 +243,26 @@ impl Tier {
     fn change(&mut self, now: Time, request: &Request, is_taken: bool, outbox: &mut Outbox) {
         self.sequence += 1;
         let sequence = self.sequence;
-        self.split(now, request, outbox, |slots, page| {
-            if is_taken || slots.must_take(page) {
-                return Some(slots.begin_write(page, sequence));
+        self.split(now, request, outbox, |frames, page| {
+            if is_taken || frames.must_take(page) {
+                return Some(frames.begin_write(page, sequence));
             }
-            slots.begin_ssd_write(page);
+            frames.begin_ssd_write(page);
             None
         });
     }
 
     /// Begins a batch.
     fn drain(&mut self, data: &mut Arena, outbox: &mut Outbox) {
-        for _ in 0..self.slots.queued() {
+        for _ in 0..self.frames.queued() {
             if self.draining == self.batch {
                 return;
             }
-            let Some((slot, sequence)) = self.slots.begin_drain() else { continue };
+            let Some((frame, sequence)) = self.frames.begin_drain() else { continue };
             self.draining += 1;
             let payload = if self.has_bytes { data.take(PAGE_SECTORS as u32) } else { Payload::NONE };
-            let piece = Piece::DrainRead { slot, sequence, payload };
-            self.give_nvm(piece, &background(Operation::Read, payload), 0, slot, 1, outbox);
+            let piece = Piece::DrainRead { frame, sequence, payload };
+            self.give_nvm(piece, &background(Operation::Read, payload), 0, frame, 1, outbox);
         }
     }
 
@@ -284,7 +284,7 @@ impl Stage for Tier {
         let ssd = below[SSD];
         let page = PAGE_SECTORS as u32;
         Limits {
-            sectors: self.slots.pages() * PAGE_SECTORS,
+            sectors: self.frames.pages() * PAGE_SECTORS,
             block_sectors: ssd.block_sectors.max(page),
             preferred_sectors: ssd.preferred_sectors.max(page),
             durable: ssd.durable.max(below[NVM].durable),
@@ -298,7 +298,7 @@ impl Stage for Tier {
             || request.sectors == 0
             || !request.lba.0.is_multiple_of(PAGE_SECTORS)
             || !u64::from(request.sectors).is_multiple_of(PAGE_SECTORS)
-            || end.is_none_or(|end| end > self.slots.pages() * PAGE_SECTORS);
+            || end.is_none_or(|end| end > self.frames.pages() * PAGE_SECTORS);
         if is_plain {
             // The SSD makes its writes durable, or refuses the request.
             let whole = self.parts.begin(now, now, request);
@@ -306,10 +306,10 @@ impl Stage for Tier {
             return Submit::Accepted;
         }
         match request.operation {
-            Operation::Read => self.split(now, request, outbox, |slots, page| {
-                let slot = slots.to_read(page)?;
-                slots.pin(slot);
-                Some(slot)
+            Operation::Read => self.split(now, request, outbox, |frames, page| {
+                let frame = frames.to_read(page)?;
+                frames.pin(frame);
+                Some(frame)
             }),
             Operation::Write => self.write(now, request, outbox),
             Operation::Trim | Operation::WriteZeroes | Operation::Flush => {
@@ -320,11 +320,11 @@ impl Stage for Tier {
     }
 
     fn next_event(&self) -> Wake {
-        (!self.slots.is_queue_empty()).then_some(self.next_drain).into()
+        (!self.frames.is_queue_empty()).then_some(self.next_drain).into()
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
-        if self.slots.is_queue_empty() || self.next_drain > now {
+        if self.frames.is_queue_empty() || self.next_drain > now {
             return;
         }
         if self.draining == 0 {
@@ -339,8 +339,8 @@ impl Stage for Tier {
                 data.give_back(payload);
             }
         }
-        // Which slot holds what is taken to be kept on the NVM itself.
-        self.slots.cut_power();
+        // Which frame holds what is taken to be kept on the NVM itself.
+        self.frames.cut_power();
         self.placement.cut_power(now);
         self.draining = 0;
         self.plan_drain(now);
@@ -364,25 +364,25 @@ impl Stage for Tier {
             Piece::Plain { part } => part,
             Piece::SsdWrite { part, page, pages, sequence } => {
                 for page in page..page + pages {
-                    self.slots.end_ssd_write(page, sequence);
+                    self.frames.end_ssd_write(page, sequence);
                 }
                 part
             }
-            Piece::NvmRead { part, slot, pages } => {
-                (slot..slot + pages).for_each(|slot| self.slots.unpin(slot));
+            Piece::NvmRead { part, frame, pages } => {
+                (frame..frame + pages).for_each(|frame| self.frames.unpin(frame));
                 part
             }
-            Piece::NvmWrite { part, slot, pages, sequence } => {
-                (slot..slot + pages).for_each(|slot| self.slots.end_write(slot, sequence));
+            Piece::NvmWrite { part, frame, pages, sequence } => {
+                (frame..frame + pages).for_each(|frame| self.frames.end_write(frame, sequence));
                 part
             }
-            Piece::DrainRead { slot, sequence, payload } => {
-                match self.slots.begin_write_back(slot, sequence) {
+            Piece::DrainRead { frame, sequence, payload } => {
+                match self.frames.begin_write_back(frame, sequence) {
                     Some(page) => {
                         self.report.drained_bytes += LOGICAL_PAGE_BYTES;
                         let lba = Lba(page * PAGE_SECTORS);
                         let write = Request { lba, ..background(Operation::Write, payload) };
-                        self.give_ssd(now, Piece::WriteBack { slot, sequence, payload }, &write, outbox);
+                        self.give_ssd(now, Piece::WriteBack { frame, sequence, payload }, &write, outbox);
                     }
                     None => {
                         data.give_back(payload);
@@ -391,9 +391,9 @@ impl Stage for Tier {
                 }
                 return false;
             }
-            Piece::WriteBack { slot, sequence, payload } => {
+            Piece::WriteBack { frame, sequence, payload } => {
                 data.give_back(payload);
-                self.slots.end_write_back(slot, sequence);
+                self.frames.end_write_back(frame, sequence);
                 self.draining -= 1;
                 return false;
             }

@@ -91,9 +91,9 @@ impl Open for Synthetic {
         }
         let align_sectors = align.0 / SECTOR_BYTES;
         let (first, region_sectors) = self.region(context.device_sectors, align_sectors)?;
-        let slots = region_sectors / align_sectors;
+        let places = region_sectors / align_sectors;
         let longest = sizes.largest().0.div_ceil(align.0);
-        if longest > slots {
+        if longest > places {
             return Err(refuse(
                 "block_sizes",
                 format!(
@@ -128,7 +128,7 @@ impl Open for Synthetic {
             size_stream: stream("size"),
             align_sectors,
             first,
-            draw: self.pattern.policy().draw(slots)?,
+            draw: self.pattern.policy().draw(places)?,
             place_stream: stream("place"),
             clock,
             clock_stream: stream("arrivals"),
@@ -218,8 +218,8 @@ impl Source for Generator {
             let operation = self.mix.draw(&mut self.mix_stream);
             let sectors = self.sizes.draw(&mut self.size_stream);
             let length = u64::from(sectors).div_ceil(self.align_sectors);
-            let slot = self.draw.next(&mut self.place_stream, length);
-            let lba = Lba(self.first + slot * self.align_sectors);
+            let place = self.draw.next(&mut self.place_stream, length);
+            let lba = Lba(self.first + place * self.align_sectors);
             self.counts.read += 1;
             self.counts.deliver(operation);
             self.requests_left -= 1;

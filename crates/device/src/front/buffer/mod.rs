@@ -106,7 +106,7 @@ impl BufferConfig {
     /// A sentence naming the key and its remedy.
     pub(crate) fn resolve(&self, geometry: &Geometry, partitions: u64) -> Result<BufferLayout, String> {
         let pages = self.size.0 / LOGICAL_PAGE_BYTES / partitions;
-        let least = u64::from(geometry.slots_per_page) * u64::from(self.kind.policy().pages_per_flush());
+        let least = u64::from(geometry.units_per_page) * u64::from(self.kind.policy().pages_per_flush());
         if pages < least || pages > 1 << 22 {
             return Err(format!(
                 "buffer.size is {}; each of {partitions} partition(s) needs at least {} and at most 16GiB",
@@ -148,7 +148,7 @@ impl BufferConfig {
         if has(Trigger::Watermark) && !(self.watermark > 0.0 && self.watermark < 1.0) {
             return Err(format!("buffer.watermark is {}; it must lie between 0 and 1", self.watermark));
         }
-        let group = geometry.slots_per_page * self.kind.policy().pages_per_flush();
+        let group = geometry.units_per_page * self.kind.policy().pages_per_flush();
         let watermark = (pages as f64 * self.watermark) as u32;
         Ok(BufferLayout {
             size: pages as u32,

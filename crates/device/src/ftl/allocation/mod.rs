@@ -48,7 +48,7 @@ pub trait Allocation {
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
     /// Logical pages of a flash page.
-    pub slots_per_page: u32,
+    pub units_per_page: u32,
     /// Domains, channel by channel.
     pub domains: u32,
     /// Domains of a channel, where each is a chip; 1 where they are not.

@@ -25,8 +25,8 @@ impl Allocation for Striped {
     #[inline]
     fn domain_of(&self, lpn: Lpn, spread: Spread) -> u32 {
         let channels = spread.domains / spread.per_channel;
-        let unit = lpn.0 / spread.slots_per_page;
-        let (row, channel) = (unit / channels, unit % channels);
+        let page = lpn.0 / spread.units_per_page;
+        let (row, channel) = (page / channels, page % channels);
         channel * spread.per_channel + row % spread.per_channel
     }
 }
@@ -38,9 +38,9 @@ mod tests {
     #[test]
     fn neighbours_lie_on_different_channels_and_every_chip_gets_its_share() {
         // Four channels of two chips, 8 KiB flash pages.
-        let spread = Spread { slots_per_page: 2, domains: 8, per_channel: 2 };
+        let spread = Spread { units_per_page: 2, domains: 8, per_channel: 2 };
         let chips: Vec<u32> = (0..32).map(|lpn| Striped {}.domain_of(Lpn(lpn), spread)).collect();
-        let units = [0, 2, 4, 6, 1, 3, 5, 7, 0, 2, 4, 6, 1, 3, 5, 7];
-        assert!(chips.chunks(2).zip(units).all(|(pages, chip)| pages == [chip, chip]), "{chips:?}");
+        let chip_of_each = [0, 2, 4, 6, 1, 3, 5, 7, 0, 2, 4, 6, 1, 3, 5, 7];
+        assert!(chips.chunks(2).zip(chip_of_each).all(|(pages, chip)| pages == [chip, chip]), "{chips:?}");
     }
 }

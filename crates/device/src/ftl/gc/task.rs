@@ -247,7 +247,7 @@ impl Ftl {
     pub(in crate::ftl) fn gc_pick_victim(&mut self, domain: u32) -> Option<BlockId> {
         let in_vain = self.gc_is_in_vain(domain);
         let range = self.tables.blocks.domain_range(domain);
-        let block_size = self.shape.data_slots_per_block();
+        let block_size = self.shape.data_units_per_block();
         let state = &mut self.tasks.gc.domains[domain as usize];
         let candidates = Candidates {
             valid: self.tables.blocks.keys(range.clone()),

@@ -14,27 +14,27 @@ use crate::ftl::divisor::Divisor;
 pub(crate) struct StaticStripes {
     width: u32,
     groups: u32,
-    slots_per_page: u32,
+    units_per_page: u32,
     /// Logical pages of the host.
     lpns: u32,
     first_parity: u32,
     /// Divides by the data pages of a stripe.
     by_stripe: Divisor,
-    by_slot: Divisor,
+    by_unit: Divisor,
 }
 
 impl StaticStripes {
     /// Stripes of `width` flash pages over `chips` chips for `lpns` pages of
     /// the host; parity pages are numbered from `first_parity` on.
-    pub fn new(width: u32, chips: u32, slots_per_page: u32, lpns: u32, first_parity: u32) -> Self {
+    pub fn new(width: u32, chips: u32, units_per_page: u32, lpns: u32, first_parity: u32) -> Self {
         StaticStripes {
             width,
             groups: chips / width,
-            slots_per_page,
+            units_per_page,
             lpns,
             first_parity,
-            by_stripe: Divisor::new((width - 1) * slots_per_page),
-            by_slot: Divisor::new(slots_per_page),
+            by_stripe: Divisor::new((width - 1) * units_per_page),
+            by_unit: Divisor::new(units_per_page),
         }
     }
 
@@ -56,17 +56,17 @@ impl StaticStripes {
 
     /// Number of stripes; the last may have less data than the others.
     pub fn len(&self) -> u32 {
-        self.lpns.div_ceil((self.width - 1) * self.slots_per_page)
+        self.lpns.div_ceil((self.width - 1) * self.units_per_page)
     }
 
     /// Logical pages that hold parity.
     pub fn parity_lpns(&self) -> u32 {
-        self.len() * self.slots_per_page
+        self.len() * self.units_per_page
     }
 
     /// Logical pages of one chip, data and parity, at most.
     pub fn lpns_per_chip(&self) -> u32 {
-        self.len().div_ceil(self.groups) * self.slots_per_page
+        self.len().div_ceil(self.groups) * self.units_per_page
     }
 
     /// The stripe of a page of the host.
@@ -78,7 +78,7 @@ impl StaticStripes {
     /// The pages of the host in a stripe.
     #[inline]
     pub fn data(&self, stripe: u32) -> Range<u32> {
-        let each = (self.width - 1) * self.slots_per_page;
+        let each = (self.width - 1) * self.units_per_page;
         stripe * each..((stripe + 1) * each).min(self.lpns)
     }
 
@@ -90,15 +90,15 @@ impl StaticStripes {
 
     /// Which of the 4 KiB pages of its flash page a page of the host is.
     #[inline]
-    pub fn slot_of(&self, lpn: Lpn) -> u32 {
-        lpn.0 % self.slots_per_page
+    pub fn unit_of(&self, lpn: Lpn) -> u32 {
+        lpn.0 % self.units_per_page
     }
 
-    /// The page that holds the parity of slot `slot` of each flash page of a
+    /// The page that holds the parity of unit `unit` of each flash page of a
     /// stripe.
     #[inline]
-    pub fn parity(&self, stripe: u32, slot: u32) -> Lpn {
-        Lpn(self.first_parity + stripe * self.slots_per_page + slot)
+    pub fn parity(&self, stripe: u32, unit: u32) -> Lpn {
+        Lpn(self.first_parity + stripe * self.units_per_page + unit)
     }
 
     /// The stripe of a page of the host or of parity.
@@ -106,30 +106,30 @@ impl StaticStripes {
         if lpn.0 < self.first_parity {
             self.stripe_of(lpn)
         } else {
-            self.by_slot.divide(lpn.0 - self.first_parity)
+            self.by_unit.divide(lpn.0 - self.first_parity)
         }
     }
 
     /// Which of the 4 KiB pages of its flash page a page of parity is.
-    pub fn slot_of_parity(&self, lpn: Lpn) -> u32 {
-        (lpn.0 - self.first_parity) % self.slots_per_page
+    pub fn unit_of_parity(&self, lpn: Lpn) -> u32 {
+        (lpn.0 - self.first_parity) % self.units_per_page
     }
 
     /// The pages, of data and parity, from which a page of either follows.
     pub fn mates(&self, lpn: Lpn) -> impl Iterator<Item = Lpn> + use<> {
         let (stripes, stripe) = (*self, self.stripe_of_any(lpn));
         let is_parity = lpn.0 >= self.first_parity;
-        let slot = if is_parity { self.slot_of_parity(lpn) } else { self.slot_of(lpn) };
+        let unit = if is_parity { self.unit_of_parity(lpn) } else { self.unit_of(lpn) };
         let data =
-            self.data(stripe).map(Lpn).filter(move |&mate| stripes.slot_of(mate) == slot && mate != lpn);
-        data.chain((!is_parity).then(|| self.parity(stripe, slot)))
+            self.data(stripe).map(Lpn).filter(move |&mate| stripes.unit_of(mate) == unit && mate != lpn);
+        data.chain((!is_parity).then(|| self.parity(stripe, unit)))
     }
 
     /// Whether two pages, of the host or of parity, belong to one flash page.
     pub fn share_page(&self, one: Lpn, other: Lpn) -> bool {
         let page = |lpn: Lpn| {
             let first = if lpn.0 < self.first_parity { 0 } else { self.first_parity };
-            (first, self.by_slot.divide(lpn.0 - first))
+            (first, self.by_unit.divide(lpn.0 - first))
         };
         page(one) == page(other)
     }
@@ -140,10 +140,10 @@ impl StaticStripes {
     pub fn chip_of(&self, lpn: Lpn) -> u32 {
         let (stripe, place) = if lpn.0 < self.first_parity {
             let stripe = self.stripe_of(lpn);
-            let within = lpn.0 - stripe * (self.width - 1) * self.slots_per_page;
-            (stripe, 1 + self.by_slot.divide(within))
+            let within = lpn.0 - stripe * (self.width - 1) * self.units_per_page;
+            (stripe, 1 + self.by_unit.divide(within))
         } else {
-            (self.by_slot.divide(lpn.0 - self.first_parity), 0)
+            (self.by_unit.divide(lpn.0 - self.first_parity), 0)
         };
         let member = (stripe / self.groups + place) % self.width;
         self.chip_at(stripe % self.groups, member)
@@ -163,11 +163,11 @@ mod tests {
     fn members_of_a_stripe_lie_on_different_channels() {
         let stripes = stripes();
         for stripe in 0..stripes.len() - 1 {
-            let slot = stripe % 4;
+            let unit = stripe % 4;
             let mut chips: Vec<u32> = stripes.data(stripe).map(|lpn| stripes.chip_of(Lpn(lpn))).collect();
-            assert!(chips.chunks(4).all(|unit| unit.iter().all(|chip| *chip == unit[0])));
+            assert!(chips.chunks(4).all(|page| page.iter().all(|chip| *chip == page[0])));
             chips.dedup();
-            chips.push(stripes.chip_of(stripes.parity(stripe, slot)));
+            chips.push(stripes.chip_of(stripes.parity(stripe, unit)));
             assert!(chips.iter().all(|chip| chip % 2 == stripe % 2));
             let mut channels: Vec<u32> = chips.iter().map(|chip| chip / 2).collect();
             channels.sort_unstable();

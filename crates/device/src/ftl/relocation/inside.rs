@@ -47,12 +47,12 @@ impl Ftl {
         let most = inside.pages.min(if room == 0 { self.shape.pages_per_block } else { room });
         let mut lane = Lane::EMPTY;
         let mut span =
-            self.take_valid(now, index, most * self.shape.slots_per_page, &mut lane, inside, machine);
+            self.take_valid(now, index, most * self.shape.units_per_page, &mut lane, inside, machine);
         let count = lane.len;
         if count == 0 {
             return false;
         }
-        let programs = count.div_ceil(self.shape.slots_per_page);
+        let programs = count.div_ceil(self.shape.units_per_page);
         let mut target = NONE;
         for _ in 0..programs {
             let place = self.tables.points.allocate(Task::Gc, domain, 0, &mut self.tables.blocks, |_| 0);
@@ -65,7 +65,7 @@ impl Ftl {
                 self.gc_check(now, domain, machine);
             }
         }
-        machine.counters.padding_pages += u64::from(programs * self.shape.slots_per_page - count);
+        machine.counters.padding_pages += u64::from(programs * self.shape.units_per_page - count);
         machine.counters.programmed_inside += u64::from(programs);
         let entries = self.tables.entries.take(&mut lane, count);
         self.tasks.relocation.jobs[index].copies = count;
@@ -74,7 +74,7 @@ impl Ftl {
         let operation = &mut operations[id];
         operation.chip = self.shape.stripes.member(self.tables.blocks.chip(block), 0);
         operation.target = target;
-        operation.slots = programs as u16;
+        operation.units = programs as u16;
         operation.owner = index as u32;
         operation.entries = entries;
         operation.span = span;
@@ -98,30 +98,30 @@ impl Ftl {
         let mut span = Span(0);
         let job = &mut self.tasks.relocation.jobs[index];
         while job.next_page < self.shape.pages_per_block && left > 0 {
-            let first = self.shape.first_slot(self.shape.page_of(job.block, job.next_page));
+            let first = self.shape.first_unit(self.shape.page_of(job.block, job.next_page));
             let mut valid =
-                self.tables.map.valid_run(first, self.shape.slots_per_page) >> job.next_slot << job.next_slot;
+                self.tables.map.valid_run(first, self.shape.units_per_page) >> job.next_unit << job.next_unit;
             let mut taken = 0;
             while valid != 0 && left > 0 {
-                let slot = valid.trailing_zeros();
-                let ppn = Ppn(first.0 + slot);
+                let unit = valid.trailing_zeros();
+                let ppn = Ppn(first.0 + unit);
                 let entry = Entry::new(self.tables.map.holds(ppn), Home(ppn.0), index as u32, 0, now);
                 self.tables.entries.push(lane, entry, None);
                 valid &= valid - 1;
-                job.next_slot = slot + 1;
+                job.next_unit = unit + 1;
                 taken += 1;
                 left -= 1;
             }
             if taken > 0 {
                 span += timing.read(job.next_page);
-                if inside.purpose == Activity::Gc.through_controller() || taken < self.shape.slots_per_page {
+                if inside.purpose == Activity::Gc.through_controller() || taken < self.shape.units_per_page {
                     span += timing.transfer(taken) + timing.transfer(taken);
                 }
             }
             if valid != 0 {
                 break;
             }
-            job.next_slot = 0;
+            job.next_unit = 0;
             job.next_page += 1;
             if job.next_page == self.shape.pages_per_block {
                 self.tasks.relocation[Task::Gc].unread_jobs -= 1;
@@ -135,7 +135,7 @@ impl Ftl {
     pub fn move_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let job = operation.owner;
         self.tasks.relocation[Task::Gc].outstanding -= 1;
-        let mut ppn = self.shape.first_slot(operation.target);
+        let mut ppn = self.shape.first_unit(operation.target);
         self.tables.prefetch_homes(operation.entries);
         let mut next = operation.entries;
         let mut moved = 0;
@@ -158,7 +158,7 @@ impl Ftl {
         machine.counters.unchecked_pages +=
             if operation.purpose == Activity::Gc.copyback() { moved } else { 0 };
         let block = self.shape.block_of_page(operation.target);
-        for _ in 0..operation.slots {
+        for _ in 0..operation.units {
             self.page_programmed(now, Task::Gc, block, machine);
         }
         if self.tables.blocks.state(block) == BlockState::Full && self.tasks.gc.manner.is_checked() {
@@ -179,14 +179,14 @@ impl Ftl {
             job.next_page = self.shape.pages_per_block;
             let (block, domain) = (job.block, job.domain);
             self.tasks.relocation[Task::Gc].unread_jobs -= 1;
-            let first = block.0 * self.shape.slots_per_block;
-            let mut batch = [Ppn(0); MOST_SLOTS];
+            let first = block.0 * self.shape.units_per_block;
+            let mut batch = [Ppn(0); MOST_UNITS];
             let mut filled = 0;
-            for ppn in (first..first + self.shape.slots_per_block).map(Ppn) {
+            for ppn in (first..first + self.shape.units_per_block).map(Ppn) {
                 if self.tables.map.is_valid(ppn) {
                     batch[filled] = ppn;
                     filled += 1;
-                    if filled == self.shape.slots_per_page as usize {
+                    if filled == self.shape.units_per_page as usize {
                         self.program_untimed(now, domain, &batch[..filled], machine);
                         filled = 0;
                     }
@@ -202,10 +202,10 @@ impl Ftl {
     fn program_untimed(&mut self, now: Time, domain: u32, batch: &[Ppn], machine: &mut Machine) {
         let place = self.tables.points.allocate(Task::Gc, domain, 0, &mut self.tables.blocks, |_| 0);
         let place = place.expect("collection has an open block or a free one");
-        let first = (self.shape.page_of(place.block, place.page)) * self.shape.slots_per_page;
-        for (slot, &from) in batch.iter().enumerate() {
+        let first = (self.shape.page_of(place.block, place.page)) * self.shape.units_per_page;
+        for (unit, &from) in batch.iter().enumerate() {
             let lpn: Lpn = self.tables.map.holds(from);
-            let to = Ppn(first + slot as u32);
+            let to = Ppn(first + unit as u32);
             self.tables.install(lpn, Home(from.0), to);
             self.tables.data_copied(Home(from.0), to);
         }
@@ -218,4 +218,4 @@ impl Ftl {
 }
 
 /// 4 KiB pages of the largest flash page.
-const MOST_SLOTS: usize = 64;
+const MOST_UNITS: usize = 64;

@@ -6,7 +6,7 @@ use crate::sched::Task;
 /// How far the emptying of a block has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// The slot is free for another job.
+    /// Free for another job.
     Unused,
     /// Valid pages are being read and programmed elsewhere.
     Moving,
@@ -26,7 +26,7 @@ pub(crate) struct Job {
     /// The first page not looked at yet.
     pub next_page: u32,
     /// The first 4 KiB page of that not looked at yet.
-    pub next_slot: u32,
+    pub next_unit: u32,
     /// Reads on their way.
     pub reads: u32,
     /// Erases begun: one for each chip of the block's group.
@@ -44,7 +44,7 @@ impl Job {
             block,
             domain,
             next_page: 0,
-            next_slot: 0,
+            next_unit: 0,
             reads: 0,
             erases: 0,
             copies: 0,

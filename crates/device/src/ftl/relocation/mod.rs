@@ -34,7 +34,7 @@ pub(crate) struct Moves {
     staged: u32,
     /// Domains that have staged what fills a flash page.
     full_domains: u32,
-    slots_per_page: u32,
+    units_per_page: u32,
     /// Most 4 KiB pages being moved.
     max_moving: u32,
     /// 4 KiB pages being moved: from the generation of their read on.
@@ -53,13 +53,13 @@ pub(crate) struct Moves {
 
 impl Moves {
     /// At rest, with room for so many flash pages in the controller.
-    fn new(domains: u32, slots_per_page: u32, pages: u32) -> Self {
+    fn new(domains: u32, units_per_page: u32, pages: u32) -> Self {
         Moves {
             domains: vec![DomainMoves { jobs: 0, staged: Lane::EMPTY }; domains as usize],
             staged: 0,
             full_domains: 0,
-            slots_per_page,
-            max_moving: pages * slots_per_page,
+            units_per_page,
+            max_moving: pages * units_per_page,
             moving: 0,
             outstanding: 0,
             unread_jobs: 0,
@@ -81,7 +81,7 @@ impl Moves {
         let staged = &mut self.domains[domain as usize].staged;
         entries.push(staged, entry, None);
         self.staged += 1;
-        self.full_domains += u32::from(staged.len == self.slots_per_page);
+        self.full_domains += u32::from(staged.len == self.units_per_page);
     }
 
     /// Puts back the lane of a domain from which `count` pages have been taken.
@@ -89,8 +89,8 @@ impl Moves {
     fn unstage(&mut self, domain: u32, left: Lane, count: u32) {
         self.domains[domain as usize].staged = left;
         self.staged -= count;
-        let was_full = left.len + count >= self.slots_per_page;
-        self.full_domains -= u32::from(was_full && left.len < self.slots_per_page);
+        let was_full = left.len + count >= self.units_per_page;
+        self.full_domains -= u32::from(was_full && left.len < self.units_per_page);
     }
 
     /// Blocks being emptied.
@@ -111,9 +111,9 @@ impl Relocation {
     /// At rest. `pages_in_flight` counts the flash pages that each mover may
     /// hold in the controller.
     pub fn new(layout: &PartitionLayout, pages_in_flight: impl Fn(Task) -> u32) -> Self {
-        let (domains, slots_per_page) = (layout.domains, layout.geometry.slots_per_page);
+        let (domains, units_per_page) = (layout.domains, layout.geometry.units_per_page);
         // Each domain may hold part of a page that the others must not wait for.
-        let moves = |pages: u32| Moves::new(domains, slots_per_page, pages.max(domains + 4));
+        let moves = |pages: u32| Moves::new(domains, units_per_page, pages.max(domains + 4));
         let movers = std::array::from_fn(|task| moves(pages_in_flight(Task::ALL[task])));
         Relocation { movers, jobs: Vec::new() }
     }

@@ -36,7 +36,7 @@ impl Ftl {
         if !moves.erasable.is_empty() {
             return true;
         }
-        let may_read = moves.moving + self.shape.slots_per_page <= moves.max_moving && moves.unread_jobs > 0;
+        let may_read = moves.moving + self.shape.units_per_page <= moves.max_moving && moves.unread_jobs > 0;
         // With nothing else on its way, a part of a page goes out alone.
         let may_program = moves.full_domains > 0 || (moves.staged > 0 && moves.staged == moves.moving);
         may_read || may_program || self.wants_victim(mover)
@@ -128,8 +128,8 @@ impl Ftl {
         }
         for domain in 0..self.shape.domains {
             let staged = self.tasks.relocation[mover].domains[domain as usize].staged.len;
-            let count = staged.min(self.shape.slots_per_page);
-            let enough = count == self.shape.slots_per_page
+            let count = staged.min(self.shape.units_per_page);
+            let enough = count == self.shape.units_per_page
                 || (partial && count > 0 && !self.expects_data(mover, domain));
             if !enough || !self.may_program(mover, domain) {
                 continue;
@@ -167,7 +167,7 @@ impl Ftl {
         let jobs = self.tasks.relocation.jobs.len();
         for step in 0..jobs {
             let moves = &self.tasks.relocation[mover];
-            if moves.moving + self.shape.slots_per_page > moves.max_moving {
+            if moves.moving + self.shape.units_per_page > moves.max_moving {
                 return false;
             }
             let index = (moves.turn + step) % jobs;
@@ -191,7 +191,7 @@ impl Ftl {
                 operations.create(now, mover.activity().read(), mover, self.shape.index, Cause::Controller);
             let operation = &mut operations[id];
             self.tables.aim(operation, self.shape.page_of(block, page));
-            operation.slots = valid as u16;
+            operation.units = valid as u16;
             operation.owner = index as u32;
             machine.enqueue(now, id);
             return true;
@@ -205,8 +205,8 @@ impl Ftl {
             let job = &mut self.tasks.relocation.jobs[index];
             let page = job.next_page;
             job.next_page += 1;
-            let first = self.shape.first_slot(self.shape.page_of(job.block, page));
-            let valid = self.tables.map.valid_run(first, self.shape.slots_per_page).count_ones();
+            let first = self.shape.first_unit(self.shape.page_of(job.block, page));
+            let valid = self.tables.map.valid_run(first, self.shape.units_per_page).count_ones();
             if job.next_page == self.shape.pages_per_block {
                 let mover = job.mover;
                 self.tasks.relocation[mover].unread_jobs -= 1;
@@ -228,15 +228,15 @@ impl Ftl {
         machine: &mut Machine,
     ) {
         let index = operation.owner;
-        let first = self.shape.first_slot(operation.target);
+        let first = self.shape.first_unit(operation.target);
         let job = &mut self.tasks.relocation.jobs[index as usize];
         job.reads -= 1;
         let (mover, domain) = (job.mover, job.domain);
-        let mut valid = self.tables.map.valid_run(first, self.shape.slots_per_page);
+        let mut valid = self.tables.map.valid_run(first, self.shape.units_per_page);
         job.copies += valid.count_ones();
         let moves = &mut self.tasks.relocation[mover];
         moves.outstanding -= 1;
-        moves.moving = moves.moving - u32::from(operation.slots) + valid.count_ones();
+        moves.moving = moves.moving - u32::from(operation.units) + valid.count_ones();
         while valid != 0 {
             let ppn = Ppn(first.0 + valid.trailing_zeros());
             valid &= valid - 1;

@@ -45,7 +45,7 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct PageState {
     state: State,
     dirty: bool,
     /// Touched again while it was being written.
@@ -61,7 +61,7 @@ struct Slot {
 /// The cache of one partition.
 #[derive(Clone, Debug)]
 pub struct MapCache {
-    slots: Vec<Slot>,
+    pages: Vec<PageState>,
     capacity: u32,
     cached: u32,
     newest: u32,
@@ -76,7 +76,7 @@ pub struct MapCache {
 impl MapCache {
     /// An empty cache of `capacity` out of `pages` map pages, in so many domains.
     pub fn new(pages: u32, capacity: u32, domains: u32) -> Self {
-        let absent = Slot {
+        let absent = PageState {
             state: State::Absent,
             dirty: false,
             wanted: false,
@@ -86,7 +86,7 @@ impl MapCache {
             loader: NONE,
         };
         MapCache {
-            slots: vec![absent; pages as usize],
+            pages: vec![absent; pages as usize],
             capacity: capacity.max(1),
             cached: 0,
             newest: NONE,
@@ -100,14 +100,14 @@ impl MapCache {
     /// Uses a map page; true if it is in memory. `dirty` marks it as changed,
     /// now or, if it is being loaded, once it is there.
     pub fn touch(&mut self, page: MapPage, dirty: bool) -> bool {
-        let slot = &mut self.slots[page as usize];
-        match slot.state {
+        let page_state = &mut self.pages[page as usize];
+        match page_state.state {
             State::Absent => return false,
             State::Loading => {
-                slot.dirty |= dirty;
+                page_state.dirty |= dirty;
                 return false;
             }
-            State::Writing => slot.wanted = true,
+            State::Writing => page_state.wanted = true,
             State::Cached => {
                 if self.newest != page {
                     self.unlink(page);
@@ -115,60 +115,60 @@ impl MapCache {
                 }
             }
         }
-        self.slots[page as usize].dirty |= dirty;
+        self.pages[page as usize].dirty |= dirty;
         true
     }
 
     /// Whether somebody is loading the page already; if not, the caller now is.
     pub fn begin_load(&mut self, page: MapPage) -> bool {
-        let slot = &mut self.slots[page as usize];
-        debug_assert!(matches!(slot.state, State::Absent | State::Loading));
-        slot.state == State::Loading || {
-            slot.state = State::Loading;
+        let page_state = &mut self.pages[page as usize];
+        debug_assert!(matches!(page_state.state, State::Absent | State::Loading));
+        page_state.state == State::Loading || {
+            page_state.state = State::Loading;
             false
         }
     }
 
     /// Notes which operation reads a page that is being loaded.
     pub fn set_loader(&mut self, page: MapPage, operation: FlashOpId) {
-        self.slots[page as usize].loader = operation.0;
+        self.pages[page as usize].loader = operation.0;
     }
 
     /// The operation that reads a page that is being loaded.
     pub fn loader(&self, page: MapPage) -> FlashOpId {
-        debug_assert_eq!(self.slots[page as usize].state, State::Loading);
-        FlashOpId(self.slots[page as usize].loader)
+        debug_assert_eq!(self.pages[page as usize].state, State::Loading);
+        FlashOpId(self.pages[page as usize].loader)
     }
 
     /// Lets `waiter` wait for a page that is being loaded.
     pub fn wait(&mut self, page: MapPage, waiter: Waiter) {
-        let slot = &mut self.slots[page as usize];
-        debug_assert_eq!(slot.state, State::Loading);
+        let page_state = &mut self.pages[page as usize];
+        debug_assert_eq!(page_state.state, State::Loading);
         let node = self.free_waiters.pop().unwrap_or(self.waiters.len() as u32);
         if node as usize == self.waiters.len() {
             self.waiters.push((waiter, node));
         }
-        let first = match slot.waiters {
+        let first = match page_state.waiters {
             NONE => node,
             last => std::mem::replace(&mut self.waiters[last as usize].1, node),
         };
         self.waiters[node as usize] = (waiter, first);
-        slot.waiters = node;
+        page_state.waiters = node;
     }
 
     /// The next of those who waited for a loaded page, in the order in which they
     /// came.
     pub fn next_waiter(&mut self, page: MapPage) -> Option<Waiter> {
-        let slot = &mut self.slots[page as usize];
-        if slot.waiters == NONE {
+        let page_state = &mut self.pages[page as usize];
+        if page_state.waiters == NONE {
             return None;
         }
-        let node = self.waiters[slot.waiters as usize].1;
+        let node = self.waiters[page_state.waiters as usize].1;
         let (waiter, next) = self.waiters[node as usize];
-        if node == slot.waiters {
-            slot.waiters = NONE;
+        if node == page_state.waiters {
+            page_state.waiters = NONE;
         } else {
-            self.waiters[slot.waiters as usize].1 = next;
+            self.waiters[page_state.waiters as usize].1 = next;
         }
         self.free_waiters.push(node);
         Some(waiter)
@@ -176,9 +176,9 @@ impl MapCache {
 
     /// A page has arrived in memory.
     pub fn loaded(&mut self, page: MapPage) {
-        let slot = &mut self.slots[page as usize];
-        debug_assert!(matches!(slot.state, State::Loading | State::Absent));
-        slot.state = State::Cached;
+        let page_state = &mut self.pages[page as usize];
+        debug_assert!(matches!(page_state.state, State::Loading | State::Absent));
+        page_state.state = State::Cached;
         self.cached += 1;
         self.link(page);
     }
@@ -193,42 +193,42 @@ impl MapCache {
         let page = self.oldest;
         self.unlink(page);
         self.cached -= 1;
-        let slot = &mut self.slots[page as usize];
-        let dirty = std::mem::take(&mut slot.dirty);
-        slot.wanted = false;
-        slot.state = if dirty { State::Writing } else { State::Absent };
+        let page_state = &mut self.pages[page as usize];
+        let dirty = std::mem::take(&mut page_state.dirty);
+        page_state.wanted = false;
+        page_state.state = if dirty { State::Writing } else { State::Absent };
         Some((page, dirty))
     }
 
     /// An evicted page has been programmed. It goes back into the cache if it
     /// was used meanwhile.
     pub fn written(&mut self, page: MapPage) {
-        let slot = &mut self.slots[page as usize];
-        debug_assert_eq!(slot.state, State::Writing);
-        if slot.wanted {
-            slot.state = State::Cached;
+        let page_state = &mut self.pages[page as usize];
+        debug_assert_eq!(page_state.state, State::Writing);
+        if page_state.wanted {
+            page_state.state = State::Cached;
             self.cached += 1;
             self.link(page);
         } else {
-            slot.state = State::Absent;
+            page_state.state = State::Absent;
         }
     }
 
     /// What has to be programmed of a page so that flash holds its changes; those
     /// of a page in the cache are taken to be.
     pub fn save(&mut self, page: MapPage) -> Unsaved {
-        let slot = &mut self.slots[page as usize];
-        match slot.state {
+        let page_state = &mut self.pages[page as usize];
+        match page_state.state {
             State::Loading => Unsaved::Loading,
             State::Writing => Unsaved::Changed,
-            State::Cached if std::mem::take(&mut slot.dirty) => Unsaved::Changed,
+            State::Cached if std::mem::take(&mut page_state.dirty) => Unsaved::Changed,
             State::Cached | State::Absent => Unsaved::Nothing,
         }
     }
 
     /// Map pages in all.
     pub fn pages(&self) -> u32 {
-        self.slots.len() as u32
+        self.pages.len() as u32
     }
 
     /// Map pages the cache holds at most.
@@ -238,35 +238,35 @@ impl MapCache {
 
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
-        self.slots.len() * size_of::<Slot>()
+        self.pages.len() * size_of::<PageState>()
     }
 
     /// The cached pages, least recently used first.
     pub fn contents(&self) -> Vec<MapPage> {
-        let next = |&page: &u32| Some(self.slots[page as usize].newer).filter(|&newer| newer != NONE);
+        let next = |&page: &u32| Some(self.pages[page as usize].newer).filter(|&newer| newer != NONE);
         std::iter::successors(Some(self.oldest).filter(|&oldest| oldest != NONE), next).collect()
     }
 
     fn link(&mut self, page: MapPage) {
         let newest = self.newest;
-        let slot = &mut self.slots[page as usize];
-        (slot.newer, slot.older) = (NONE, newest);
+        let page_state = &mut self.pages[page as usize];
+        (page_state.newer, page_state.older) = (NONE, newest);
         match newest {
             NONE => self.oldest = page,
-            _ => self.slots[newest as usize].newer = page,
+            _ => self.pages[newest as usize].newer = page,
         }
         self.newest = page;
     }
 
     fn unlink(&mut self, page: MapPage) {
-        let Slot { newer, older, .. } = self.slots[page as usize];
+        let PageState { newer, older, .. } = self.pages[page as usize];
         match newer {
             NONE => self.newest = older,
-            _ => self.slots[newer as usize].older = older,
+            _ => self.pages[newer as usize].older = older,
         }
         match older {
             NONE => self.oldest = newer,
-            _ => self.slots[older as usize].newer = newer,
+            _ => self.pages[older as usize].newer = newer,
         }
     }
 }

@@ -166,13 +166,13 @@ impl Tables {
     }
 
     /// Mapping units in free blocks.
-    pub fn free_slots(&self) -> u64 {
-        u64::from(self.blocks.free_total()) * u64::from(self.shape.slots_per_block)
+    pub fn free_units(&self) -> u64 {
+        u64::from(self.blocks.free_total()) * u64::from(self.shape.units_per_block)
     }
 
     /// Mapping units not yet allocated in open blocks.
-    pub fn open_slots(&self) -> u64 {
-        u64::from(self.points.room_total()) * u64::from(self.shape.slots_per_page)
+    pub fn open_units(&self) -> u64 {
+        u64::from(self.points.room_total()) * u64::from(self.shape.units_per_page)
     }
 
     /// Pages of an open block that have been allocated.
@@ -270,7 +270,7 @@ impl Tables {
         for (block, &count) in per_block.iter().enumerate() {
             let block = BlockId(block as u32);
             assert_eq!(self.blocks.valid(block), count, "valid pages of {block:?}");
-            let bits = self.shape.slots_of_block(block).filter(|&ppn| self.map.is_valid(ppn)).count();
+            let bits = self.shape.units_of_block(block).filter(|&ppn| self.map.is_valid(ppn)).count();
             assert_eq!(bits as u32, count, "validity bits of {block:?}");
             assert!(
                 count == 0 || self.blocks.state(block) != BlockState::Free,

@@ -146,7 +146,7 @@ impl Tables {
     #[inline]
     pub(in crate::ftl) fn data_erased(&mut self, block: BlockId) {
         if self.pages.is_some() {
-            self.shape.slots_of_block(block).for_each(|ppn| drop(self.take_content(ppn)));
+            self.shape.units_of_block(block).for_each(|ppn| drop(self.take_content(ppn)));
         }
     }
 
@@ -228,9 +228,9 @@ impl Tables {
         }
         let mut covering = Vec::new();
         for (lpn, entry) in parity {
-            let slot = stripes.slot_of_parity(lpn);
+            let unit = stripes.unit_of_parity(lpn);
             let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
-            for member in stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.slot_of(lpn) == slot) {
+            for member in stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.unit_of(lpn) == unit) {
                 let new = images.iter().find(|(lpn, _)| *lpn == member);
                 let page = match new {
                     Some((_, page)) => **page,
@@ -361,8 +361,8 @@ impl Tables {
     pub(in crate::ftl) fn check_parity(&self) {
         let (Some(stripes), Some(_)) = (&self.shape.static_stripes, &self.pages) else { return };
         for stripe in 0..stripes.len() {
-            for slot in 0..self.shape.slots_per_page {
-                let lpn = stripes.parity(stripe, slot);
+            for unit in 0..self.shape.units_per_page {
+                let lpn = stripes.parity(stripe, unit);
                 let Some(parity) = self.covered(lpn) else { continue };
                 let members = stripes.mates(lpn).map(|mate| self.covered(mate));
                 let Some(members) = members.collect::<Option<Vec<_>>>() else { continue };
@@ -370,7 +370,7 @@ impl Tables {
                 members.iter().for_each(|page| add(&mut sum, page));
                 assert!(
                     sum == parity,
-                    "the parity of stripe {stripe}, slot {slot}, is not that of its pages"
+                    "the parity of stripe {stripe}, unit {unit}, is not that of its pages"
                 );
             }
         }

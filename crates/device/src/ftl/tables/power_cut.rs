@@ -174,9 +174,9 @@ impl Tables {
                 self.blocks.take(block);
                 (block, 0)
             });
-            let first = (self.shape.page_of(block, page)) * self.shape.slots_per_page;
+            let first = (self.shape.page_of(block, page)) * self.shape.units_per_page;
             for (ppn, Held { lpn, content, is_lost }) in
-                (first..first + self.shape.slots_per_page).map(Ppn).zip(left.by_ref())
+                (first..first + self.shape.units_per_page).map(Ppn).zip(left.by_ref())
             {
                 self.map.set_home(lpn, Home(ppn.0));
                 self.map.set_valid(ppn, lpn);
@@ -199,7 +199,7 @@ impl Tables {
     /// Takes the valid pages out of an open block and erases it.
     fn read_out(&mut self, now: Time, block: BlockId) -> Vec<Held> {
         let mut held = Vec::new();
-        for ppn in self.shape.slots_of_block(block) {
+        for ppn in self.shape.units_of_block(block) {
             let content = self.take_content(ppn);
             if self.map.is_valid(ppn) {
                 held.push(Held { lpn: self.map.holds(ppn), content, is_lost: self.is_lost(ppn) });

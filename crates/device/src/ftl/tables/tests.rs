@@ -22,7 +22,7 @@ fn layout(has_volatile_buffer: bool) -> PartitionLayout {
             chips_per_channel: 2,
             blocks_per_chip: 16,
             pages_per_block: 8,
-            slots_per_page: 2,
+            units_per_page: 2,
         },
         chips: 4,
         lpns: 512,
@@ -68,12 +68,12 @@ fn buffer(tables: &mut Tables, lane: &mut Lane, lpn: Lpn) -> u32 {
 /// Programs what is buffered into one flash page, as long as there is any.
 fn flush(tables: &mut Tables, lane: &mut Lane) {
     while lane.len > 0 {
-        let count = lane.len.min(tables.shape.slots_per_page);
+        let count = lane.len.min(tables.shape.units_per_page);
         let mut next = tables.entries.take(lane, count);
         let Tables { points, blocks, .. } = tables;
         let place = points.allocate(Task::Host, 0, 0, blocks, |_| 0).expect("a free block");
         let page = tables.shape.page_of(place.block, place.page);
-        let mut ppn = tables.shape.first_slot(page);
+        let mut ppn = tables.shape.first_unit(page);
         while next != NONE {
             let (entry, following) = tables.entries.release(next);
             if tables.is_newest_copy(&entry) {

@@ -27,22 +27,22 @@ impl Default for HotCold {
 }
 
 impl Locate for HotCold {
-    fn draw(&self, slots: u64) -> Result<Box<dyn Draw>, WorkloadError> {
+    fn draw(&self, places: u64) -> Result<Box<dyn Draw>, WorkloadError> {
         let space = fraction("pattern.hot_space", self.hot_space)?;
         let probability = fraction("pattern.hot_accesses", self.hot_accesses)?;
-        let hot = (slots as f64 * space).round() as u64;
-        if hot == 0 || hot >= slots {
+        let hot = (places as f64 * space).round() as u64;
+        if hot == 0 || hot >= places {
             return Err(refuse(
                 "pattern.hot_space",
-                format!("{space} of {slots} places leaves no hot or no cold place"),
+                format!("{space} of {places} places leaves no hot or no cold place"),
             ));
         }
-        Ok(Box::new(State { slots, hot, probability }))
+        Ok(Box::new(State { places, hot, probability }))
     }
 }
 
 struct State {
-    slots: u64,
+    places: u64,
     hot: u64,
     probability: f64,
 }
@@ -50,11 +50,11 @@ struct State {
 impl Draw for State {
     #[inline]
     fn next(&mut self, stream: &mut Stream, length: u64) -> u64 {
-        let slot = if stream.chance(self.probability) {
+        let place = if stream.chance(self.probability) {
             stream.below(self.hot)
         } else {
-            self.hot + stream.below(self.slots - self.hot)
+            self.hot + stream.below(self.places - self.hot)
         };
-        slot.min(self.slots - length)
+        place.min(self.places - length)
     }
 }

@@ -7,11 +7,11 @@ use crate::WorkloadError;
 
 /// What every access pattern has in common.
 pub trait Locate {
-    /// Begins to draw from `slots` places.
+    /// Begins to draw from `places` places.
     ///
     /// # Errors
     /// If the settings make no sense.
-    fn draw(&self, slots: u64) -> Result<Box<dyn Draw>, WorkloadError>;
+    fn draw(&self, places: u64) -> Result<Box<dyn Draw>, WorkloadError>;
 
     /// Checks the settings.
     ///
@@ -24,7 +24,7 @@ pub trait Locate {
 
 /// Draws places, one after the other.
 pub trait Draw {
-    /// First slot of the next request; it takes `length` slots, all of which
+    /// First place of the next request; it takes `length` places, all of which
     /// are inside.
     fn next(&mut self, stream: &mut Stream, length: u64) -> u64;
 }

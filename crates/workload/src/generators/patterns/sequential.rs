@@ -14,21 +14,21 @@ use crate::WorkloadError;
 pub struct Sequential {}
 
 impl Locate for Sequential {
-    fn draw(&self, slots: u64) -> Result<Box<dyn Draw>, WorkloadError> {
-        Ok(Box::new(State { slots, next: 0 }))
+    fn draw(&self, places: u64) -> Result<Box<dyn Draw>, WorkloadError> {
+        Ok(Box::new(State { places, next: 0 }))
     }
 }
 
 struct State {
-    slots: u64,
+    places: u64,
     next: u64,
 }
 
 impl Draw for State {
     #[inline]
     fn next(&mut self, _: &mut Stream, length: u64) -> u64 {
-        let slot = if self.next + length <= self.slots { self.next } else { 0 };
-        self.next = slot + length;
-        slot
+        let place = if self.next + length <= self.places { self.next } else { 0 };
+        self.next = place + length;
+        place
     }
 }

@@ -13,18 +13,18 @@ use crate::WorkloadError;
 pub struct Uniform {}
 
 impl Locate for Uniform {
-    fn draw(&self, slots: u64) -> Result<Box<dyn Draw>, WorkloadError> {
-        Ok(Box::new(State { slots }))
+    fn draw(&self, places: u64) -> Result<Box<dyn Draw>, WorkloadError> {
+        Ok(Box::new(State { places }))
     }
 }
 
 struct State {
-    slots: u64,
+    places: u64,
 }
 
 impl Draw for State {
     #[inline]
     fn next(&mut self, stream: &mut Stream, length: u64) -> u64 {
-        stream.below(self.slots - length + 1)
+        stream.below(self.places - length + 1)
     }
 }

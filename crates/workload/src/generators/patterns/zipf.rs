@@ -24,17 +24,17 @@ impl Default for Zipf {
 }
 
 impl Locate for Zipf {
-    fn draw(&self, slots: u64) -> Result<Box<dyn Draw>, WorkloadError> {
+    fn draw(&self, places: u64) -> Result<Box<dyn Draw>, WorkloadError> {
         if !(self.theta > 0.0 && self.theta <= 10.0) {
             return Err(refuse("pattern.theta", format!("{} is not above 0 and at most 10", self.theta)));
         }
-        Ok(Box::new(State { ranks: Ranks::new(slots, self.theta), slots, step: scatter_step(slots) }))
+        Ok(Box::new(State { ranks: Ranks::new(places, self.theta), places, step: scatter_step(places) }))
     }
 }
 
 struct State {
     ranks: Ranks,
-    slots: u64,
+    places: u64,
     step: u64,
 }
 
@@ -42,16 +42,16 @@ impl Draw for State {
     #[inline]
     fn next(&mut self, stream: &mut Stream, length: u64) -> u64 {
         let rank = self.ranks.draw(stream) - 1;
-        let slot = (u128::from(rank) * u128::from(self.step) % u128::from(self.slots)) as u64;
-        slot.min(self.slots - length)
+        let place = (u128::from(rank) * u128::from(self.step) % u128::from(self.places)) as u64;
+        place.min(self.places - length)
     }
 }
 
-/// A step without a common divisor with `slots`, near the golden section of
-/// it: multiples of it modulo `slots` visit every slot once, far apart.
-fn scatter_step(slots: u64) -> u64 {
-    let mut step = (slots as f64 * 0.618_033_988_749_894_9) as u64;
-    while gcd(step.max(1), slots) != 1 {
+/// A step without a common divisor with `places`, near the golden section of
+/// it: multiples of it modulo `places` visit every place once, far apart.
+fn scatter_step(places: u64) -> u64 {
+    let mut step = (places as f64 * 0.618_033_988_749_894_9) as u64;
+    while gcd(step.max(1), places) != 1 {
         step += 1;
     }
     step.max(1)

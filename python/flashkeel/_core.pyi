@@ -14,7 +14,7 @@ __all__ = [
     "demand_names",
     "demand_similarity",
     "explain",
-    "lifetime",
+    "lifetimes",
     "list_names",
     "merge",
     "predict",
@@ -158,10 +158,13 @@ def trace_synth(
 ) -> str:
     """Write the workload of a plan's ``config`` as a trace and return the counts."""
 
-def lifetime(plan_json: str, seed: int) -> str:
-    """Find how long a drive lasts under a write demand.
+def lifetimes(
+    plans_json: str, seeds: list[int], progress: Callable[[str, float], object] | None = None
+) -> str:
+    """Find how long drives last under their write demands: for each plan a life with each seed.
 
-    `plan_json` has the keys of a lifetime plan (``drive``, ``traffic``, ``throttle`` …).
+    `plans_json` is a list of objects with the keys of a lifetime plan (``drive``,
+    ``traffic``, ``throttle`` …).
     """
 
 def write_profiles() -> str:

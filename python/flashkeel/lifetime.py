@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,8 +42,10 @@ class Plan:
     """Lengths of an epoch to choose from, as ``"30min"``; the throttle's own where not given."""
     write_amplification: float | None = None
     """Bytes programmed per byte written; measured on a model where it is not given."""
-    pattern: Mapping[str, Any] = field(default_factory=lambda: {"policy": "uniform"})
-    """Where single writes go, an access pattern of the workload's generators."""
+    pattern: Mapping[str, Any] | None = None
+    """Where single writes go, an access pattern of the workload's generators.
+
+    Where it is None, a recorded trace's own addresses, or everywhere alike."""
     recovery: Mapping[str, Any] | None = None
     """Settings of the law ``self-recovery``; None where idle time gives nothing back."""
     resample: bool = False
@@ -53,31 +55,44 @@ class Plan:
 
     def run(self, seed: int = 1) -> dict[str, Any]:
         """Return one life with its course, as the core describes it."""
-        plan = {
+        return estimates([self], 1, seed)[0].lives[0]
+
+    def estimate(
+        self, seeds: int = 5, seed: int = 1, progress: Callable[[str, float], object] | None = None
+    ) -> Estimate:
+        """Return the lives with `seeds` consecutive seeds from `seed` on."""
+        return estimates([self], seeds, seed, progress)[0]
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the plan as the core reads it."""
+        return {
             "drive": dict(self.drive),
             "traffic": dict(self.traffic),
             "throttle": self.throttle,
             "target": f"{round(self.target_years * YEAR_DAYS * 86_400)}s",
             "epochs": None if self.epochs is None else list(self.epochs),
             "write_amplification": self.write_amplification,
-            "pattern": dict(self.pattern),
+            "pattern": None if self.pattern is None else dict(self.pattern),
             "recovery": None if self.recovery is None else dict(self.recovery),
             "resample": self.resample,
             "method": self.method,
         }
-        life: dict[str, Any] = json.loads(_core.lifetime(json.dumps(plan), check(seed)))
-        return life
 
-    def estimate(
-        self, seeds: int = 5, seed: int = 1, progress: Callable[[float], None] | None = None
-    ) -> Estimate:
-        """Return the lives with `seeds` consecutive seeds from `seed` on."""
-        lives = []
-        for chosen in consecutive(seed, seeds):
-            lives.append(self.run(chosen))
-            if progress is not None:
-                progress(len(lives) / seeds)
-        return Estimate(self, lives)
+
+def estimates(
+    plans: Sequence[Plan],
+    seeds: int = 5,
+    seed: int = 1,
+    progress: Callable[[str, float], object] | None = None,
+) -> list[Estimate]:
+    """Return the lives of each plan with `seeds` consecutive seeds from `seed` on.
+
+    Plans that differ only in their throttle take little longer than one of them.
+    `progress` is called with what is being done and the fraction of it that is done.
+    """
+    text = json.dumps([plan.to_object() for plan in plans])
+    lives = json.loads(_core.lifetimes(text, consecutive(check(seed), seeds), progress))
+    return [Estimate(plan, found) for plan, found in zip(plans, lives, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -131,6 +146,12 @@ class Estimate:
         )
 
     @property
+    def recorded_ns(self) -> int | None:
+        """How long was recorded of the trace that the lives repeat; None where none was."""
+        found: int | None = self.lives[0]["recorded_ns"]
+        return found
+
+    @property
     def notes(self) -> list[str]:
         """What whoever reads the result must know."""
         return list(dict.fromkeys(note for life in self.lives for note in life["notes"]))
@@ -178,6 +199,7 @@ def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
         },
         "seeds": [life["seed"] for life in chosen.lives],
         "synthetic": any(life["is_synthetic"] for life in chosen.lives),
+        "recorded_ns": chosen.recorded_ns,
         "notes": chosen.notes,
     }
 

@@ -1,6 +1,10 @@
 """flashkeel plan lifetime."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from flashkeel import policies
@@ -122,3 +126,40 @@ def test_bad_input_ends_with_status_2(cli, arguments, words):
     outcome = plan(cli, *arguments)
     assert outcome.status == 2
     assert words in outcome.err
+
+
+@pytest.fixture
+def recording(tmp_path):
+    path = tmp_path / "seconds.csv"
+    # MSR: half a second of writes to 2 MiB, each at an odd offset.
+    lines = (f"{n * 50_000},h,0,Write,{n % 500 * 4096 + 512},4096,0\n" for n in range(100))
+    path.write_text("".join(lines))
+    return path
+
+
+def test_a_recording_of_seconds_comes_with_a_warning(cli, recording):
+    outcome = plan(cli, *DRIVE, "--seeds", "1", "--trace", recording)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "Warning: 495 ms were recorded, and 5 years are 319 M times as long" in outcome.out
+    assert "100 of its 100 writes do not begin and end at multiples of 4KiB" in outcome.out
+    found = json.loads(plan(cli, *DRIVE, "--seeds", "1", "--trace", recording, *JSON).out)
+    assert found["recorded_ns"] == 495_000_000
+    # As many bytes as were asked for: 4 KiB each 5 ms.
+    assert found["gb_per_day"]["demanded"] == pytest.approx(200 * 86_400 * 4096 / 1e9)
+    # A stream to few pages: what is spare is theirs.
+    assert found["waf"] == pytest.approx(1, abs=0.1)
+
+
+def test_a_pattern_takes_the_place_of_a_traces_addresses(cli, recording):
+    arguments = (*DRIVE, "--seeds", "1", "--trace", recording, "--pattern", "uniform", *JSON)
+    assert json.loads(plan(cli, *arguments).out)["waf"] > 4
+
+
+def test_an_interrupt_ends_it_at_once():
+    command = [sys.executable, "-m", "flashkeel", "plan", "lifetime", *DRIVE]
+    more = ["--gb-per-day", "0.0001", "--seeds", "500"]
+    with subprocess.Popen([*command, *more], stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(1.5)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=10)
+    assert (running.returncode, said.strip()) == (130, "flashkeel: interrupted")

@@ -26,7 +26,7 @@ pub use document::{Experiment, RunPlan, Variant, resolve, resolve_device, resolv
 pub use error::Error;
 pub use lifetime::{
     Blocks, Drive, Endured, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
-    demand_similarity, lifetime, write_profiles,
+    demand_similarity, lifetimes, write_profiles,
 };
 pub use outcome::{RunOutcome, TenantOutcome, explain, merge};
 pub use predict::{Predicted, predict};

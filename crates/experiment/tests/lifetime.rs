@@ -2,11 +2,19 @@
 //! throttles guarantee, and bad input.
 
 use flashkeel_device::ThrottleConfig;
-use flashkeel_experiment::{Error, Lifetime, lifetime};
+use std::ops::ControlFlow;
+
+use flashkeel_experiment::{Error, Lifetime, lifetimes};
 use serde_json::{Value, json};
 
+fn live(plan: &Value, seed: u64) -> Result<Lifetime, Error> {
+    let plans = json!([plan]).to_string();
+    lifetimes(&plans, &[seed], &mut |_, _| ControlFlow::Continue(()))
+        .map(|mut lives| lives.remove(0).remove(0))
+}
+
 fn run(plan: Value) -> Lifetime {
-    lifetime(&plan.to_string(), 1).expect("a good plan")
+    live(&plan, 1).expect("a good plan")
 }
 
 fn years(life: &Lifetime) -> f64 {
@@ -147,8 +155,8 @@ fn five_years_take_no_time() {
 
 #[test]
 fn a_seed_reproduces_a_life() {
-    let plan = half_a_year("map", 1.68, "ready").to_string();
-    let text = |seed| serde_json::to_string(&lifetime(&plan, seed).unwrap());
+    let plan = half_a_year("map", 1.68, "ready");
+    let text = |seed| serde_json::to_string(&live(&plan, seed).unwrap());
     assert_eq!(text(1).unwrap(), text(1).unwrap());
     assert_ne!(text(1).unwrap(), text(2).unwrap());
 }
@@ -170,7 +178,7 @@ fn few_writes_outlast_everybody() {
 #[test]
 fn bad_plans_are_refused() {
     let traffic = json!({ "policy": "constant", "per_day": "10GB" });
-    let refused = |plan: Value| match lifetime(&plan.to_string(), 1) {
+    let refused = |plan: Value| match live(&plan, 1) {
         Err(Error::Input(message)) => message,
         other => panic!("{plan}: {other:?}"),
     };

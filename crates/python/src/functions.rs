@@ -150,10 +150,19 @@ pub fn trace_like(
     .map(json)
 }
 
-/// Find how long a drive lasts, as JSON.
+/// Find how long drives last, as JSON: for each plan a life with each seed.
 #[pyfunction]
-pub fn lifetime(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<String> {
-    py.detach(|| experiment::lifetime(plan_json, seed)).map(json).map_err(exception)
+#[pyo3(signature = (plans_json, seeds, progress=None))]
+pub fn lifetimes(
+    py: Python<'_>,
+    plans_json: &str,
+    seeds: Vec<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    watched(py, progress, |reporter| {
+        experiment::lifetimes(plans_json, &seeds, &mut |phase, done| reporter.report(phase, done))
+    })
+    .map(json)
 }
 
 /// The built-in write profiles, as JSON.

@@ -18,7 +18,7 @@ mod _core {
     use crate::{
         errors::InputError,
         functions::{
-            demand_names, demand_similarity, explain, lifetime, list_names, merge, reference, resolve,
+            demand_names, demand_similarity, explain, lifetimes, list_names, merge, reference, resolve,
             schema, show, trace_convert, trace_info, trace_like, trace_merge, trace_synth, version,
             write_profiles,
         },

@@ -120,15 +120,21 @@ fn the_writes_of_a_trace_are_summed_by_the_minute() {
     let path = file("writes.csv", text.concat());
     let demand = load(json!({ "policy": "trace", "trace": { "path": path, "format": "msr" } })).unwrap();
     assert_eq!(demand.written, [4_096.0, 12_288.0]);
-    assert_eq!(demand.length(), Span::from_secs(90));
+    // It begins again its mean gap, half a minute, after the last request.
+    assert_eq!(demand.length(), Span::from_secs(120));
     assert!(!demand.is_synthetic);
 }
 
 #[test]
 fn other_days_are_drawn_from_the_same_ones() {
     let hours = (0..72).map(f64::from).collect();
-    let demand =
-        Demand { interval: Span::from_secs(3_600), written: hours, is_synthetic: false, notes: vec![] };
+    let demand = Demand {
+        interval: Span::from_secs(3_600),
+        written: hours,
+        is_synthetic: false,
+        recorded: None,
+        notes: vec![],
+    };
     let drawn = demand.resampled(3);
     assert_eq!(drawn.written.len(), 72);
     for day in drawn.written.chunks(24) {
@@ -138,11 +144,24 @@ fn other_days_are_drawn_from_the_same_ones() {
 }
 
 #[test]
+fn longer_intervals_hold_the_same() {
+    let written = vec![1.0, 2.0, 4.0, 8.0, 16.0];
+    let demand =
+        Demand { interval: Span::from_secs(60), written, is_synthetic: false, recorded: None, notes: vec![] };
+    let merged = demand.merged(3);
+    assert_eq!(merged.interval, Span::from_secs(180));
+    assert_eq!(merged.written, [7.0, 25.0, 14.0, 19.0, 28.0]);
+    assert_eq!(merged.bytes_per_day(), demand.bytes_per_day());
+    assert_eq!(demand.merged(1), demand);
+}
+
+#[test]
 fn requests_follow_the_demand() {
     let demand = Demand {
         interval: Span::from_secs(60),
         written: vec![6_000_000.0, 0.0, 600_000.0],
         is_synthetic: true,
+        recorded: None,
         notes: vec![],
     };
     let mut clock = DemandClock::new(demand, 1_000);

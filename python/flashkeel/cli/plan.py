@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +71,7 @@ def plan() -> None:
 @click.option(
     "--pattern",
     type=click.Choice(policies.by_axis()["access pattern"]),
-    default="uniform",
-    show_default=True,
-    help="Where writes go, for measuring write amplification.",
+    help="Where writes go, for measuring write amplification; else as in --trace, or uniform.",
 )
 @click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="First seed.")
 @click.option(
@@ -87,25 +87,24 @@ def plan() -> None:
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def lifetime_(**options: Any) -> None:  # noqa: ANN401
-    """Say how long a drive lasts under a traffic, and what a throttle costs."""
+    """Say how long a drive lasts, and what a throttle costs."""
     chosen = _plan(options)
     if options["out"] is not None:
         lifetime_plots.check(options["out"])
-    unthrottled = Plan(**{**vars(chosen), "throttle": "none"})
-    with Bars(["unthrottled", options["throttle"]]) as bars:
-        count, seed = options["seeds"], options["seed"]
-        free = unthrottled.estimate(count, seed, lambda f: bars.update(0, "replay", f))
-        held = free
-        if options["throttle"] != "none":
-            held = chosen.estimate(count, seed, lambda f: bars.update(1, "replay", f))
-    if options["out"] is not None:
-        lifetime_plots.save(free, held, options["out"])
+    unthrottled = replace(chosen, throttle="none")
+    plans = [unthrottled] if options["throttle"] == "none" else [unthrottled, chosen]
+    with Bars(["lifetime"]) as bars:
+        progress = partial(bars.update, 0)
+        found = lifetime.estimates(plans, options["seeds"], options["seed"], progress)
+    free, held = found[0], found[-1]
     if options["form"] == "json":
         result = lifetime.to_object(free, held)
         click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         _print(free, held)
-        if options["out"] is not None:
+    if options["out"] is not None:
+        lifetime_plots.save(free, held, options["out"])
+        if options["form"] == "table":
             click.echo(f"Picture: {options['out']}")
 
 
@@ -126,7 +125,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         throttle=options["throttle"],
         target_years=options["target_years"],
         write_amplification=options["waf"],
-        pattern={"policy": options["pattern"]},
+        pattern=options["pattern"] and {"policy": options["pattern"]},
         recovery={} if options["recovery"] else None,
         resample=traffic["policy"] in ("series", "trace"),
     )
@@ -181,6 +180,10 @@ def _print(free: Estimate, held: Estimate) -> None:
         click.echo("Lifetime: infinite; the traffic has no writes.")
         return
     console().print(lifetime_tables.lives(free, held))
+    click.echo()
     click.echo(lifetime_tables.verdict(free, held))
+    warning = lifetime_tables.warning(held)
+    if warning is not None:
+        click.echo(f"Warning: {warning}")
     for note in held.notes:
         click.echo(f"Note: {note}.")

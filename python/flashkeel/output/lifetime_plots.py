@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashkeel.output import units
+from flashkeel.output.files import whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +33,8 @@ def check(path: Path) -> None:
 
 def save(free: Estimate, held: Estimate, path: Path) -> None:
     """Write the picture to a file that was checked; its kind follows the file's name."""
-    wear(free, held).savefig(path, dpi=130)
+    with whole(path) as place:
+        wear(free, held).savefig(place, dpi=130)
 
 
 def wear(free: Estimate, held: Estimate) -> Figure:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
+from flashkeel.lifetime import YEAR_DAYS
 from flashkeel.output import units
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def lives(free: Estimate, held: Estimate) -> Table:
     """Return a column for the life without a throttle, and one for `held` where it is another."""
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("")
     columns = [("unthrottled", free)] + ([] if held is free else [(held.plan.throttle, held)])
     for name, _ in columns:
@@ -34,6 +35,19 @@ def verdict(free: Estimate, held: Estimate) -> str:
     if held.meets_target():
         return f"The drive lasts {target} only if writes are held back."
     return f"The drive does not last {target}."
+
+
+def warning(estimate: Estimate) -> str | None:
+    """Return in one sentence on how much of a recording the answer rests; None without one."""
+    span = estimate.recorded_ns
+    if span is None:
+        return None
+    years = estimate.plan.target_years
+    times = units.count(years * YEAR_DAYS * 86_400e9 / max(span, 1))
+    return (
+        f"{units.duration(span)} were recorded, and {years:g} years are {times} times as long. "
+        "What the recording does not show, such as other hours and days, is not in the answer."
+    )
 
 
 def _range(estimate: Estimate) -> str:

@@ -83,6 +83,28 @@ impl Delays {
     }
 }
 
+/// The mean and the longest of few delays, which costs next to nothing to begin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Brief {
+    pages: f64,
+    sum_ns: f64,
+    pub longest_ns: f64,
+}
+
+impl Brief {
+    /// `pages` pages were held for `delay_ns` each.
+    pub fn add(&mut self, pages: f64, delay_ns: f64) {
+        self.pages += pages;
+        self.sum_ns += pages * delay_ns;
+        self.longest_ns = self.longest_ns.max(delay_ns);
+    }
+
+    /// Mean delay; 0 without pages.
+    pub fn mean_ns(&self) -> f64 {
+        if self.pages > 0.0 { self.sum_ns / self.pages } else { 0.0 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Delays;

@@ -5,17 +5,19 @@
 //! takes to know its steady state: write amplification, service time, and how
 //! unevenly its blocks wear. From there whole stretches of a constant demand
 //! pass at once through the same throttle and the same law of wear, so that
-//! years take less than a second. Small drives can be simulated to their end
+//! years take less than the model does. Small drives can be simulated to their end
 //! instead ([`Method::Plain`]); tests compare the two.
 
 mod delays;
 mod drive;
 mod outcome;
+mod places;
 mod simulation;
 #[cfg(test)]
 mod tests;
 mod years;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use flashkeel_config::{Node, Origin};
@@ -26,9 +28,10 @@ use flashkeel_workload::demand::profile::{PROFILES, WriteProfile};
 use flashkeel_workload::demand::series::Series;
 use flashkeel_workload::demand::{Demand, Traffic};
 use flashkeel_workload::generators::Pattern;
+use flashkeel_workload::{Places, Watch};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, Progress};
 pub use drive::Drive;
 use drive::Model;
 pub use outcome::{Blocks, Endured, Lifetime, Moment, Response};
@@ -46,9 +49,10 @@ pub struct LifetimePlan {
     /// hours, another one for each seed.
     #[serde(default)]
     pub resample: bool,
-    /// Where single writes go; the whole drive alike if not given.
+    /// Where single writes go; where a recorded trace has them, or the whole drive
+    /// alike, if not given.
     #[serde(default)]
-    pub pattern: Pattern,
+    pub pattern: Option<Pattern>,
     /// Bytes programmed per byte written; measured on the model if not given.
     #[serde(default)]
     pub write_amplification: Option<f64>,
@@ -89,18 +93,63 @@ const DAY_NS: u64 = DAY_S * 1_000_000_000;
 /// Nobody asks for longer than a hundred years.
 const HORIZON: Time = Time(100 * 365 * DAY_NS);
 
+/// Intervals of a life: minutes of eight years. Who lives for longer needs no
+/// throttle, whose work they are there to show.
+const MOST_INTERVALS: f64 = (1 << 22) as f64;
+
 fn five_years() -> Span {
     Span::from_secs(5 * 365 * DAY_S)
 }
 
-/// Finds the lifetime that a plan in JSON asks for, with a seed.
+/// Finds the lifetimes that a list of plans in JSON asks for, with each seed: a
+/// list for each plan. Plans that differ in nothing but their throttle share
+/// what is simulated. `progress` is told what is being done and how much of it is
+/// done.
 ///
 /// # Errors
-/// [`Error::Input`] for a wrong plan or input.
-pub fn lifetime(plan_json: &str, seed: u64) -> Result<Lifetime, Error> {
-    let value = serde_json::from_str(plan_json).map_err(|error| Error::Input(format!("plan: {error}")))?;
-    let plan: LifetimePlan = Node::from_json(value, &Origin::Default).read()?;
-    plan.run(seed)
+/// [`Error::Input`] for a wrong plan or input, [`Error::Interrupted`] if `progress`
+/// breaks off.
+pub fn lifetimes(
+    plans_json: &str,
+    seeds: &[u64],
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Vec<Lifetime>>, Error> {
+    let value = serde_json::from_str(plans_json).map_err(|error| Error::Input(format!("plans: {error}")))?;
+    let plans: Vec<LifetimePlan> = Node::from_json(value, &Origin::Default).read()?;
+    plans.iter().try_for_each(LifetimePlan::validate)?;
+    let mut lives: Vec<Vec<Lifetime>> = plans.iter().map(|_| Vec::new()).collect();
+    let part = 1.0 / (plans.len() * seeds.len()) as f64;
+    let mut loaded: Option<(&Traffic, u64, Demand)> = None;
+    for (row, &seed) in seeds.iter().enumerate() {
+        let mut before: Option<&LifetimePlan> = None;
+        let mut steady = None;
+        for (column, plan) in plans.iter().enumerate() {
+            let is_known = |&(traffic, drawn_by, _): &(&Traffic, u64, Demand)| {
+                *traffic == plan.traffic && (drawn_by == seed || !traffic.policy().is_drawn())
+            };
+            if !loaded.as_ref().is_some_and(is_known) {
+                let watch = &mut |done| progress("read", done);
+                loaded = Some((&plan.traffic, seed, plan.traffic.policy().load_watched(seed, watch)?));
+            }
+            let (.., demand) = loaded.as_ref().expect("it was loaded");
+            if before.is_some_and(|before| !before.is_modelled_like(plan)) {
+                steady = None;
+            }
+            before = Some(plan);
+            let from = (row * plans.len() + column) as f64 * part;
+            let watch = &mut |done: f64| progress("live", from + part * done.min(1.0));
+            lives[column].push(plan.live(demand, &mut steady, seed, watch)?);
+        }
+    }
+    Ok(lives)
+}
+
+/// Tells `watch` how much is done, and whether to go on.
+fn ask(watch: &mut Watch<'_>, done: f64) -> Result<(), Error> {
+    match watch(done) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Interrupted),
+    }
 }
 
 /// The built-in write profiles.
@@ -135,11 +184,17 @@ pub fn demand_similarity(
 }
 
 impl LifetimePlan {
-    /// Finds the lifetime with a seed.
-    ///
-    /// # Errors
-    /// [`Error::Input`] for wrong settings or input.
-    pub fn run(&self, seed: u64) -> Result<Lifetime, Error> {
+    /// Whether the model of another plan may be watched instead of its own.
+    fn is_modelled_like(&self, other: &LifetimePlan) -> bool {
+        let of = |plan: &LifetimePlan| {
+            let LifetimePlan { drive, traffic, resample, pattern, recovery, .. } = plan.clone();
+            (drive, traffic, resample, pattern, recovery)
+        };
+        of(self) == of(other)
+    }
+
+    /// Checks the settings.
+    fn validate(&self) -> Result<(), Error> {
         let input = |message: String| Error::Input(message);
         self.drive.validate().map_err(input)?;
         if self.target == Span::ZERO {
@@ -155,33 +210,68 @@ impl LifetimePlan {
         // Checked before a model is made with them, as far as they are known: the
         // cycles that tbw and dwpd mean depend on the write amplification.
         match (self.write_amplification, &self.recovery) {
-            (Some(factor), _) => self.wear(factor).map(drop).map_err(input)?,
+            (Some(factor), _) => self.wear(factor).map(drop).map_err(input),
             (None, Some(recovery)) => {
                 let wear = WearConfig::SelfRecovery(recovery.clone()).checked();
-                wear.map_err(|message| input(format!("wear.{message}")))?;
+                wear.map(drop).map_err(|message| input(format!("wear.{message}")))
             }
-            (None, None) => {}
+            (None, None) => Ok(()),
         }
-        let mut demand = self.traffic.policy().load(seed)?;
-        if self.resample {
-            demand = demand.resampled(seed);
-        }
+    }
+
+    /// The places that a trace has of its own, unless a pattern is asked for.
+    fn recorded_places<'a>(&self, demand: &'a Demand) -> Option<&'a Places> {
+        demand.recorded.as_ref().filter(|_| self.pattern.is_none())?.places.as_ref()
+    }
+
+    /// Lives with a seed. `steady` is what is known of the model, or what will be.
+    fn live(
+        &self,
+        demand: &Demand,
+        steady: &mut Option<Steady>,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<Lifetime, Error> {
+        let mut demand = if self.resample { demand.resampled(seed) } else { demand.clone() };
         if demand.bytes_per_day() <= 0.0 {
             return Ok(Lifetime::without_writes(self, &demand, seed));
         }
-        if self.method == Method::Plain {
-            return self.plain(&demand, seed);
+        if let Some(footprint) = self.recorded_places(&demand).map(Places::footprint_bytes)
+            && footprint > self.drive.capacity.0 as f64
+        {
+            let (touched, capacity) = (footprint / 1e9, self.drive.capacity.0 as f64 / 1e9);
+            demand.notes.push(format!(
+                "it writes to {touched:.3} GB, more than the drive's {capacity:.3} GB: its addresses are folded onto them"
+            ));
         }
-        let steady = self.steady_state(&self.drive.model(), &demand, seed)?;
+        if self.method == Method::Plain {
+            return self.plain(&demand, seed, watch);
+        }
+        if steady.is_none() {
+            *steady =
+                Some(self.steady_state(&self.drive.model(), &demand, seed, &mut |done| watch(0.9 * done))?);
+        }
+        let steady = steady.as_ref().expect("it was watched");
         let factor = self.write_amplification.unwrap_or(steady.write_amplification);
-        let wear = self.wear(factor).map_err(input)?;
-        let throttle = self.throttle(factor, &wear, &demand).map_err(input)?;
-        Ok(years::Years::new(self, &demand, &steady, factor, &wear, &throttle).run(seed))
+        let wear = self.wear(factor).map_err(Error::Input)?;
+        let cycles = f64::from(wear.policy().rated_cycles().unwrap_or(0));
+        let days = self.drive.flash_bytes() * cycles / factor / demand.bytes_per_day();
+        let intervals = (days * DAY_NS as f64).min(HORIZON.0 as f64) / demand.interval.0 as f64;
+        let demand = demand.merged((intervals / MOST_INTERVALS).ceil().max(1.0) as usize);
+        let throttle = self.throttle(factor, &wear, &demand).map_err(Error::Input)?;
+        years::Years::new(self, &demand, steady, factor, &wear, &throttle)
+            .run(seed, &mut |done| watch(0.9 + 0.1 * done))
     }
 
     /// Watches a model of the drive. Its blocks are cycled as much more often
     /// as it is smaller; recovery sets in as much earlier.
-    fn steady_state(&self, model: &Model, demand: &Demand, seed: u64) -> Result<Steady, Error> {
+    fn steady_state(
+        &self,
+        model: &Model,
+        demand: &Demand,
+        seed: u64,
+        watch: &mut Watch<'_>,
+    ) -> Result<Steady, Error> {
         let wear = match &self.recovery {
             None => WearConfig::Rated(Rated::default()),
             Some(recovery) => {
@@ -191,12 +281,16 @@ impl LifetimePlan {
         };
         let law = wear.policy().build().expect("a lifetime has a law of wear");
         let device = self.drive.device(model, wear, ThrottleConfig::default()).map_err(Error::Input)?;
-        let simulation = Simulation::new(&device, &self.pattern, seed)?;
-        Ok(simulation.steady_state(demand, self.drive.wear_levelling.unwrap_or(0), law.as_ref()))
+        let simulation = Simulation::new(&device, self, demand, seed, watch)?;
+        let levelled = self.drive.wear_levelling.unwrap_or(0);
+        let mut steady = simulation.steady_state(demand, levelled, law.as_ref(), watch)?;
+        // What is written beside what was asked for, because pages are whole.
+        steady.write_amplification *= self.recorded_places(demand).map_or(1.0, |places| places.rounding);
+        Ok(steady)
     }
 
     /// Simulates every write.
-    fn plain(&self, demand: &Demand, seed: u64) -> Result<Lifetime, Error> {
+    fn plain(&self, demand: &Demand, seed: u64, watch: &mut Watch<'_>) -> Result<Lifetime, Error> {
         let input = |message: String| Error::Input(message);
         let missing = |what| Err(input(format!("write_amplification is missing; a plain run {what} by it")));
         let factor = match self.write_amplification {
@@ -209,7 +303,7 @@ impl LifetimePlan {
         let wear = self.wear(factor).map_err(input)?;
         let throttle = self.throttle(factor, &wear, demand).map_err(input)?;
         let model = self.drive.whole(wear, throttle).map_err(input)?;
-        Ok(Simulation::new(&model, &self.pattern, seed)?.live(self, demand, seed))
+        Simulation::new(&model, self, demand, seed, watch)?.live(self, demand, seed, watch)
     }
 
     /// The law of wear, with the rated cycles that the drive's endurance means.

@@ -29,6 +29,9 @@ pub struct Lifetime {
     pub day: Vec<(f64, f64, f64)>,
     /// Whether the demand is generated.
     pub is_synthetic: bool,
+    /// How long was recorded of the trace that repeats all the time; none where
+    /// the demand is not that of a trace.
+    pub recorded_ns: Option<u64>,
     /// What whoever reads the result must know.
     pub notes: Vec<String>,
 }
@@ -129,6 +132,7 @@ impl Lifetime {
             course: Vec::new(),
             day: Vec::new(),
             is_synthetic: demand.is_synthetic,
+            recorded_ns: demand.recorded.as_ref().map(|recording| recording.span.0),
             notes,
         }
     }

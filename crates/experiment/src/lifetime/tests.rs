@@ -22,18 +22,24 @@ fn plan(throttle: &str, per_day: &str, pattern: Value) -> LifetimePlan {
     Node::from_json(plan, &Origin::Default).read().expect("a plan")
 }
 
+fn go_on(_done: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 /// The life by skipping years, and that of every write.
 fn lives(plan: &LifetimePlan) -> [Lifetime; 2] {
     let demand = plan.traffic.policy().load(1).expect("a demand");
-    let steady = plan.steady_state(&SCALED, &demand, 1).expect("a model");
+    let steady = plan.steady_state(&SCALED, &demand, 1, &mut go_on).expect("a model");
     let factor = steady.write_amplification;
     let wear = plan.wear(factor).expect("a law");
     let throttle = plan.throttle(factor, &wear, &demand).expect("a throttle");
     let whole = plan.drive.device(&WHOLE, wear.clone(), throttle.clone()).expect("a device");
     [
-        years::Years::new(plan, &demand, &steady, factor, &wear, &throttle).run(1),
-        Simulation::new(&whole, &plan.pattern, 1).expect("a device").live(plan, &demand, 1),
+        years::Years::new(plan, &demand, &steady, factor, &wear, &throttle).run(1, &mut go_on),
+        Simulation::new(&whole, plan, &demand, 1, &mut go_on)
+            .and_then(|it| it.live(plan, &demand, 1, &mut go_on)),
     ]
+    .map(|life| life.expect("nobody interrupts"))
 }
 
 #[test]
@@ -64,12 +70,13 @@ fn fifty_cycles_tell_how_uneven_wear_will_be() {
     ] {
         let mut plan = plan("none", "10GB", pattern);
         plan.drive.wear_levelling = levelled;
+        let demand = plan.traffic.policy().load(1).expect("a demand");
         let wear = plan.wear(2.0).expect("a law");
         let device = plan.drive.device(&SCALED, wear, ThrottleConfig::default()).expect("a device");
-        let mut simulation = Simulation::new(&device, &plan.pattern, 1).expect("a device");
+        let mut simulation = Simulation::new(&device, &plan, &demand, 1, &mut go_on).expect("a device");
         simulation.age(10_000, gap);
-        let few = simulation.wear(5_000, gap, 50.0);
-        let many = simulation.wear(5_000, gap, 300.0);
+        let few = simulation.wear(5_000, gap, 50.0, &mut go_on).expect("nobody interrupts");
+        let many = simulation.wear(5_000, gap, 300.0, &mut go_on).expect("nobody interrupts");
         let first =
             |watched| Blocks::foreseen(watched, many.cycles, Some(1.0)).expect("wear").first_worn_years;
         let [foreseen, seen] = [&few, &many].map(|watched| first(watched).expect("worn out"));

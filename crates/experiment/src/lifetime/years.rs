@@ -7,12 +7,17 @@ use flashkeel_device::{
     Endurance, Law, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig, WearConfig,
 };
 use flashkeel_engine::{Span, Time};
+use flashkeel_workload::Watch;
 use flashkeel_workload::demand::Demand;
 
-use super::delays::Delays;
+use super::delays::{Brief, Delays};
 use super::outcome::{Blocks, Endured, Lifetime, Moment, Response};
 use super::simulation::Steady;
-use super::{DAY_NS, Drive, HORIZON, LifetimePlan};
+use super::{DAY_NS, Drive, HORIZON, LifetimePlan, ask};
+use crate::Error;
+
+/// Intervals between two reports of progress: some milliseconds.
+const REPORT: u64 = 1 << 14;
 
 /// A drive's life without its single writes.
 pub(super) struct Years<'a> {
@@ -62,16 +67,22 @@ impl<'a> Years<'a> {
     }
 
     /// Lives through the demand, over and over, until the drive is worn out.
-    pub fn run(mut self, seed: u64) -> Lifetime {
-        'life: loop {
-            for &bytes in &self.demand.written {
-                self.interval(bytes);
-                if self.endurance.wear >= self.endurance.rated_cycles || self.now >= HORIZON {
-                    break 'life;
-                }
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if `watch` breaks off.
+    pub fn run(mut self, seed: u64, watch: &mut Watch<'_>) -> Result<Lifetime, Error> {
+        let demand = self.demand;
+        for (count, &bytes) in (0u64..).zip(demand.written.iter().cycle()) {
+            self.interval(bytes);
+            let (worn, passed) = (self.endurance.wear / self.endurance.rated_cycles, self.now.0 as f64);
+            if worn >= 1.0 || self.now >= HORIZON {
+                break;
+            }
+            if count.is_multiple_of(REPORT) {
+                ask(watch, worn.max(passed / HORIZON.0 as f64))?;
             }
         }
-        self.finish(seed)
+        Ok(self.finish(seed))
     }
 
     /// Writes what one interval of the demand asks for, however long it takes.
@@ -84,7 +95,7 @@ impl<'a> Years<'a> {
         }
         let gap_ns = length.0 as f64 / pages + self.steady.service.mean_ns();
         let from = self.now;
-        let mut seen = Delays::default();
+        let mut seen = Brief::default();
         // Idle times are known as well as the round is divided finely.
         let part_of_round = self.endurance.flash_bytes
             / (THROTTLE_UNIT_BYTES as f64 * self.endurance.write_amplification)
@@ -112,11 +123,11 @@ impl<'a> Years<'a> {
         if from >= self.day_from && from.0 < self.day_from.0 + DAY_NS + DAY_NS / 4 {
             let minutes = from.since(self.day_from).0 as f64 / 60e9;
             let service = self.steady.service.mean_ns();
-            self.day.push((minutes, service + seen.mean_ns(), service + seen.longest_ns()));
+            self.day.push((minutes, service + seen.mean_ns(), service + seen.longest_ns));
         }
     }
 
-    fn stretch(&mut self, gap_ns: f64, pages: f64, seen: &mut Delays) -> Passed {
+    fn stretch(&mut self, gap_ns: f64, pages: f64, seen: &mut Brief) -> Passed {
         let Years { held, course, .. } = self;
         let mut tell = |pages: f64, delay_ns: f64| {
             held.add(pages, delay_ns);
@@ -164,6 +175,7 @@ impl<'a> Years<'a> {
             course: self.course.moments,
             day: self.day,
             is_synthetic: self.demand.is_synthetic,
+            recorded_ns: self.demand.recorded.as_ref().map(|recording| recording.span.0),
             notes,
         }
     }
@@ -228,7 +240,7 @@ impl Rounds {
 #[derive(Default)]
 pub(super) struct Course {
     pub moments: Vec<Moment>,
-    since: Delays,
+    since: Brief,
 }
 
 /// Points of a course, evenly over the wear.
@@ -246,9 +258,9 @@ impl Course {
                 years: Drive::years(now.0 as f64 / DAY_NS as f64),
                 wear,
                 delay_mean_ns: self.since.mean_ns(),
-                delay_longest_ns: self.since.longest_ns(),
+                delay_longest_ns: self.since.longest_ns,
             });
-            self.since = Delays::default();
+            self.since = Brief::default();
         }
     }
 }

@@ -5,17 +5,39 @@
 //! the list.
 
 use flashkeel_config::axis;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 use flashkeel_engine::{Span, Stream};
 
-use crate::WorkloadError;
+use crate::places::Places;
+use crate::{Stopped, Watch, WorkloadError};
 
 /// What every kind of traffic has in common.
 pub trait Load {
-    /// Its write demand. Where it is generated, `seed` decides the noise.
+    /// Its write demand. Where it is generated, `seed` decides the noise; `watch`
+    /// is told how much has been read of a file.
+    ///
+    /// # Errors
+    /// If the settings make no sense, the input cannot be read, or `watch` breaks
+    /// off.
+    fn load_watched(&self, seed: u64, watch: &mut Watch<'_>) -> Result<Demand, Stopped>;
+
+    /// Its write demand, as of [`load_watched`](Self::load_watched).
     ///
     /// # Errors
     /// If the settings make no sense or the input cannot be read.
-    fn load(&self, seed: u64) -> Result<Demand, WorkloadError>;
+    fn load(&self, seed: u64) -> Result<Demand, WorkloadError> {
+        self.load_watched(seed, &mut |_| ControlFlow::Continue(())).map_err(|stopped| match stopped {
+            Stopped::Wrong(error) => error,
+            Stopped::Interrupted => unreachable!("nobody interrupts"),
+        })
+    }
+
+    /// Whether each seed has a demand of its own.
+    fn is_drawn(&self) -> bool {
+        false
+    }
 
     /// Checks the settings.
     ///
@@ -49,8 +71,20 @@ pub struct Demand {
     pub written: Vec<f64>,
     /// Whether it is generated rather than recorded.
     pub is_synthetic: bool,
+    /// What was recorded beside the volume; none where it is generated, or
+    /// recorded by windows only.
+    pub recorded: Option<Arc<Recording>>,
     /// What whoever reads a result must know.
     pub notes: Vec<String>,
+}
+
+/// What a recorded trace says of its writes besides their volume.
+#[derive(Debug, PartialEq)]
+pub struct Recording {
+    /// Time from its first request to its last.
+    pub span: Span,
+    /// Where its writes go; none where it has no writes.
+    pub places: Option<Places>,
 }
 
 impl Demand {
@@ -75,6 +109,22 @@ impl Demand {
             self.written.chunks_exact(intervals).map(|period| period.iter().sum()).collect();
         let similar = periods.windows(2).filter(|pair| (pair[1] - pair[0]).abs() < share * pair[0]).count();
         (periods.len() > 1).then(|| similar as f64 / (periods.len() - 1) as f64)
+    }
+
+    /// The same demand in intervals that are as many times as long.
+    #[must_use]
+    pub fn merged(&self, times: usize) -> Demand {
+        if times <= 1 {
+            return self.clone();
+        }
+        // Through as many repetitions as it takes for intervals to come out even.
+        let intervals = self.written.len();
+        let long = |at: usize| (0..times).map(|part| self.written[(at * times + part) % intervals]).sum();
+        Demand {
+            interval: Span(self.interval.0 * times as u64),
+            written: (0..intervals).map(long).collect(),
+            ..self.clone()
+        }
     }
 
     /// Another demand that might have been seen as well: as many of its days

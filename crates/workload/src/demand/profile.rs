@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Demand, Load};
-use crate::WorkloadError;
+use crate::{Stopped, Watch, WorkloadError};
 
 /// What is known of a trace's writes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -76,7 +76,7 @@ impl Profile {
 }
 
 impl Load for Profile {
-    fn load(&self, seed: u64) -> Result<Demand, WorkloadError> {
+    fn load_watched(&self, seed: u64, _watch: &mut Watch<'_>) -> Result<Demand, Stopped> {
         let profile = self.find()?;
         let mut stream = Stream::new(seed, &format!("demand/{}", profile.name));
         let minutes = profile.hours as usize * 60;
@@ -96,11 +96,16 @@ impl Load for Profile {
             interval: Span::from_secs(60),
             written,
             is_synthetic: true,
+            recorded: None,
             notes: vec![format!(
                 "the demand is synthetic: the volume of {} ({} GB/h), its course our own",
                 profile.name, profile.gb_per_hour
             )],
         })
+    }
+
+    fn is_drawn(&self) -> bool {
+        true
     }
 }
 

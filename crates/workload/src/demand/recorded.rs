@@ -1,15 +1,20 @@
 //! `trace`: the writes of a recorded trace.
 
+use std::sync::Arc;
+
+use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Operation, SECTOR_BYTES, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Demand, Load};
-use crate::{Pacing, SourceConfig, Trace, WorkloadConfig, WorkloadError};
+use super::{Demand, Load, Recording};
+use crate::error::Pulse;
+use crate::pages::PAGE_BYTES;
+use crate::places::Sampler;
+use crate::{Open, Stopped, Trace, Watch, WorkloadError, conversion};
 
-/// A trace whose writes are summed up by the minute, each rounded outwards to
-/// 4 KiB as a device does. The trace repeats with its
-/// last request.
+/// A trace whose writes are summed up by the minute, as they were asked for, in
+/// whole sectors; it repeats, the first request its mean gap after the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
@@ -22,34 +27,68 @@ const MINUTE: u64 = 60_000_000_000;
 const MOST_MINUTES: u64 = 366 * 1_440;
 
 impl Load for Recorded {
-    fn load(&self, seed: u64) -> Result<Demand, WorkloadError> {
-        let workload = WorkloadConfig {
-            source: SourceConfig::Trace(self.trace.clone()),
-            pacing: Pacing::default(),
-            warm_up: Span::ZERO,
-            requests: None,
-            duration: None,
-        };
-        // Where the writes go does not count, so none is beyond the device.
-        let mut source = workload.open(1 << 48, seed)?;
+    fn load_watched(&self, _seed: u64, watch: &mut Watch<'_>) -> Result<Demand, Stopped> {
+        let file = self.trace.path.display().to_string();
+        let refuse = |message: &str| Err(WorkloadError::file(&file, message).into());
+        // Every address is there, as is every request as it was asked for.
+        let mut source = self.trace.open(&conversion(), watch)?;
+        let mut pulse = Pulse::new(watch);
         let (mut written, mut batch, mut last) = (vec![0.0], Vec::new(), 0);
+        let mut sampler = Sampler::new();
+        let (mut writes, mut rounded) = (0u64, 0u64);
         loop {
             source.fill(&mut batch, 4096)?;
             let Some(arrival) = batch.last() else { break };
             last = arrival.time.0;
             let minutes = last / MINUTE;
             if minutes >= MOST_MINUTES {
-                let file = self.trace.path.display().to_string();
-                return Err(WorkloadError::file(&file, "longer than a year; is its time unit right?"));
+                return refuse("longer than a year; is its time unit right?");
             }
             written.resize(minutes as usize + 1, 0.0);
             for arrival in batch.iter().filter(|arrival| arrival.operation == Operation::Write) {
-                let bytes = u64::from(arrival.sectors) * SECTOR_BYTES;
+                let (offset, bytes) =
+                    (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.asked_sectors) * SECTOR_BYTES);
                 written[(arrival.time.0 / MINUTE) as usize] += bytes as f64;
+                writes += 1;
+                rounded += u64::from(!offset.is_multiple_of(PAGE_BYTES) || !bytes.is_multiple_of(PAGE_BYTES));
+                sampler.write(offset, bytes);
+                pulse.step(|| source.progress().unwrap_or(0.0))?;
             }
         }
-        // Whole minutes but for the last, which is cut at the last request.
-        let interval = Span((last / written.len() as u64).max(1));
-        Ok(Demand { interval, written, is_synthetic: false, notes: source.notes().to_vec() })
+        if last == 0 && writes > 0 {
+            return refuse("its requests are all at one time, from which no rate follows");
+        }
+        let mut notes = source.notes().to_vec();
+        let places = sampler.finish();
+        if let Some(places) = places.as_ref().filter(|_| rounded > 0) {
+            notes.push(format!(
+                "{rounded} of its {writes} writes do not begin and end at multiples of {}, the unit of the drive's \
+                 map: {:.3} times what they ask for is written, which counts as write amplification",
+                Bytes(PAGE_BYTES),
+                places.rounding
+            ));
+        }
+        if source.counts().trims > 0 {
+            let trims = source.counts().trims;
+            notes.push(format!("its {trims} trims are left out, which would lower write amplification"));
+        }
+        let gaps = source.counts().delivered.saturating_sub(1).max(1);
+        let length = (last + last / gaps).max(1);
+        // What is over within a minute says nothing of its course: hours of its mean.
+        let interval = if length < MINUTE {
+            let hour = Span::from_secs(3_600);
+            written = vec![written[0] * hour.0 as f64 / length as f64];
+            hour
+        } else {
+            // Whole minutes but for the last, which is cut.
+            Span(length / written.len() as u64)
+        };
+        Ok(Demand {
+            interval,
+            written,
+            is_synthetic: false,
+            recorded: Some(Arc::new(Recording { span: Span(last), places })),
+            notes,
+        })
     }
 }

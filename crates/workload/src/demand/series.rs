@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Demand, Load};
 use crate::input::Input;
 use crate::text::{Field, quote};
-use crate::{Place, WorkloadError};
+use crate::{Place, Stopped, Watch, WorkloadError};
 
 /// A CSV file, plain or compressed, whose first line names its columns:
 /// `window`, numbers of successive windows of time, and `write_bytes`, the bytes
@@ -58,9 +58,9 @@ impl Series {
 }
 
 impl Load for Series {
-    fn load(&self, _seed: u64) -> Result<Demand, WorkloadError> {
+    fn load_watched(&self, _seed: u64, _watch: &mut Watch<'_>) -> Result<Demand, Stopped> {
         if self.interval == Span::ZERO {
-            return Err(WorkloadError::key("traffic.interval", "a window lasts longer than 0ns"));
+            return Err(WorkloadError::key("traffic.interval", "a window lasts longer than 0ns").into());
         }
         let file = self.path.display().to_string();
         let names = Series::names(&self.path)?;
@@ -68,13 +68,13 @@ impl Load for Series {
             (None, [] | [_]) => names.first().cloned(),
             (None, _) => {
                 let message = format!("{} series share the file; say which by workload", names.len());
-                return Err(WorkloadError::file(&file, message));
+                return Err(WorkloadError::file(&file, message).into());
             }
             (Some(name), _) if names.contains(name) => Some(name.clone()),
             (Some(name), _) => {
                 let hint = did_you_mean(name, names.iter().map(String::as_str));
                 let message = format!("no series is named {name:?} among {}{hint}", names.len());
-                return Err(WorkloadError::file(&file, message));
+                return Err(WorkloadError::file(&file, message).into());
             }
         };
         let mut written = Vec::new();
@@ -96,13 +96,13 @@ impl Load for Series {
             Ok(())
         })?;
         if written.is_empty() {
-            return Err(WorkloadError::file(&file, "it has no windows"));
+            return Err(WorkloadError::file(&file, "it has no windows").into());
         }
         let mut notes = Vec::new();
         if missing > 0 {
             notes.push(format!("{missing} windows are not in the series and count as without writes"));
         }
-        Ok(Demand { interval: self.interval, written, is_synthetic: false, notes })
+        Ok(Demand { interval: self.interval, written, is_synthetic: false, recorded: None, notes })
     }
 }
 

@@ -18,13 +18,13 @@ LONG = (
         *CARGO_TEST,
         *(
             part
-            for test in ("reference", "faults", "power_cut", "laws")
+            for test in ("reference", "faults", "power_cut", "laws", "fuzz")
             for part in ("--test", test)
         ),
     ),
     (*CARGO_TEST, "--", "--ignored"),
 )
-"""Random devices under faults, power cuts and laws; then all that is too long for a test."""
+"""Devices under faults, power cuts and laws, and mutated traces; then all too long for a test."""
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 

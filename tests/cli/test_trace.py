@@ -96,7 +96,7 @@ def test_info_is_in_the_terms_of_published_tables(cli, msr):
     }
     words = cli("trace", "info", msr).out
     assert f"{msr} (recorded trace)" in words
-    assert "inter-arrival ms" in words
+    assert "inter-arrival, mean (ms)" in words
 
 
 def test_etw_is_read(cli, tmp_path):

@@ -90,7 +90,7 @@ def test_parquet_goes_out_and_in(cli, msr, tmp_path):
     table = tmp_path / "t.parquet"
     assert cli("trace", "convert", msr, table).status == 0
     found = json.loads(cli("trace", "info", table, "--format", "json").out)
-    assert (found["format"], found["requests"], found["span_ns"]) == ("columns", 3, 3_000_000)
+    assert (found["format"], found["requests"], found["span_ns"]) == ("parquet", 3, 3_000_000)
     again = tmp_path / "again.csv"
     assert cli("trace", "convert", table, again).status == 0
     assert [line.split(",")[4:6] for line in again.read_text().splitlines()] == [
@@ -100,7 +100,7 @@ def test_parquet_goes_out_and_in(cli, msr, tmp_path):
     ]
 
 
-def test_parquet_of_other_columns_is_refused(cli, tmp_path):
+def test_parquet_of_other_columns_is_refused(cli, shell, tmp_path):
     from arro3.core import Array, DataType, Table
     from arro3.io import write_parquet
 
@@ -110,7 +110,10 @@ def test_parquet_of_other_columns_is_refused(cli, tmp_path):
     assert outcome.status == 2
     assert "has no column time_ns; a trace has time_ns, operation, offset, bytes" in outcome.err
     whole = path.read_bytes()
-    for wrong in (b"", b"PAR1 or not", whole[:-20]):
+    piped = shell("trace", "info", "-", stdin="PAR1 and more of it")
+    assert piped.status == 2
+    assert "standard input: a Parquet file is read from its end" in piped.err
+    for wrong in (b"PAR1 or not", whole[:-20]):
         path.write_bytes(wrong)
         assert "no Parquet file" in cli("trace", "convert", path, tmp_path / "o.csv").err
 

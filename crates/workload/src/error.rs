@@ -17,6 +17,8 @@ pub enum Place {
         /// Offset of its first byte in the decompressed file.
         byte: u64,
     },
+    /// A row of a table, counted from 1.
+    Row(u64),
     /// A record that begins at this byte of the decompressed file.
     Byte(u64),
 }
@@ -52,6 +54,7 @@ impl fmt::Display for WorkloadError {
         match self.place {
             Place::File => {}
             Place::Line(line) => write!(f, ":{line}")?,
+            Place::Row(row) => write!(f, ": row {row}")?,
             Place::Byte(byte) => write!(f, ": byte {byte}")?,
             Place::Record { number, byte } => write!(f, ": record {number} (byte {byte})")?,
         }

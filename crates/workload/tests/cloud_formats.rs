@@ -168,6 +168,26 @@ fn blktrace_reads_the_files_of_all_cpus() {
 }
 
 #[test]
+fn blktrace_merges_the_cpus_of_one_stream() {
+    // As from a pipe: a piece of one CPU, then one of the other, which began earlier.
+    let of = |cpu: u32, times: &[u64]| -> Vec<u8> {
+        let records = times.iter().map(|time| {
+            let mut record = blktrace(*time, QUEUED_READ, *time * 8, 512, b"more");
+            record[40..44].copy_from_slice(&cpu.to_le_bytes());
+            record
+        });
+        records.flatten().collect()
+    };
+    let stream = [of(0, &[10, 40, 50]), of(1, &[0, 20, 60]), of(0, &[55, 70]), of(1, &[61])].concat();
+    let trace = unaligned(file("stream.bin", stream));
+    let times: Vec<u64> = replay(trace).unwrap().0.iter().map(|arrival| arrival.lba.0 / 8).collect();
+    assert_eq!(times, [0, 10, 20, 40, 50, 55, 60, 61, 70]);
+    // A CPU is in order in itself; where it is not, the trace is.
+    let message = refusal(Trace::new(file("stream.bin", of(0, &[10, 5]))));
+    assert!(message.contains("reorder"), "{message}");
+}
+
+#[test]
 fn blktrace_is_read_in_both_byte_orders() {
     let little = blktrace(7, QUEUED_READ, 8, 512, b"");
     let mut big = Vec::new();

@@ -2,22 +2,24 @@
 //! ends, in bounded memory, with requests or an error that says where.
 //!
 //! Mutations are drawn from a seed, so that a failure can be had again: its
-//! message names the seed. `FLASHKEEL_SOAK_SECONDS` says for how long new seeds
-//! are tried; without it a fixed number is. What is worth keeping stands in
-//! `tests/found`, in hexadecimal, and is read every time.
+//! message names the seed. Each round of `make soak`, whose number is in
+//! `FLASHKEEL_SOAK_ROUND`, tries others, and more of them. What is worth keeping
+//! stands in `tests/found`, in hexadecimal, and is read every time.
 
 mod common;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::*;
 use flashkeel_engine::{Span, Stream};
 use flashkeel_workload::trace::{Fold, ZeroLength};
-use flashkeel_workload::{FormatName, Place, SourceConfig, Trace};
+use flashkeel_workload::{FormatName, Place, SourceConfig, Trace, WriterName, convert};
 
-/// Seeds tried where no time is given.
-const SEEDS: u64 = 3000;
+/// Seeds tried by a test, and in a round of `make soak`: some minutes.
+const SEEDS: u64 = 3_000;
+const SOAKED: u64 = 100_000;
 /// Longest that one small file may take, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A mutated file is no longer than this.
@@ -60,7 +62,20 @@ fn corpus() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("oracle-general", [oracle(5, 8, 4096, 2), oracle(5, 24, 512, -1)].concat()),
         ("columns", text("1;R;4096;8192\n2;W;0;512\n")),
+        ("parquet", parquet()),
     ]
+}
+
+/// A file of two rows as we write it.
+fn parquet() -> Vec<u8> {
+    let columns = Some("time=1,unit=us,op=2,offset=3,length=4".to_owned());
+    let lines = Trace { columns, ..Trace::new(file("corpus", "1,R,0,4096\n2,W,8192,512\n")) };
+    let out = lines.path.with_file_name("corpus.parquet");
+    let format = WriterName::parse("parquet").unwrap();
+    convert(&lines, format, &out, &mut |_| ControlFlow::Continue(())).unwrap();
+    let contents = std::fs::read(&out).unwrap();
+    std::fs::remove_dir_all(out.parent().unwrap()).unwrap();
+    contents
 }
 
 /// A way to pack a trace.
@@ -145,7 +160,7 @@ fn survive(format: &str, contents: &[u8], what: &str) {
             let is_of_file = error.subject == path.display().to_string();
             assert!(is_of_file || error.subject.starts_with("workload."), "{what}: {error}");
             assert!(error.message.chars().all(|c| !c.is_control()), "{what}: {error:?}");
-            if let Place::Line(line) = error.place {
+            if let Place::Line(line) | Place::Row(line) = error.place {
                 assert!((1..=LONGEST as u64 * 8).contains(&line), "{what}: {error}");
             }
         }
@@ -177,14 +192,10 @@ fn the_corpus_is_valid() {
 
 #[test]
 fn mutated_traces_end_with_requests_or_an_error() {
-    let seconds =
-        std::env::var("FLASHKEEL_SOAK_SECONDS").ok().map(|text| text.parse::<u64>().expect("seconds"));
-    let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let round = std::env::var("FLASHKEEL_SOAK_ROUND").ok().map(|text| text.parse::<u64>().expect("a round"));
+    let seeds = round.map_or(0..SEEDS, |round| (round + 1) * SOAKED..(round + 2) * SOAKED);
     let corpus = corpus();
-    for seed in 0.. {
-        if end.map_or(seed >= SEEDS, |end| Instant::now() >= end) {
-            break;
-        }
+    for seed in seeds {
         let mut draws = Stream::new(seed, "fuzz");
         let mut pick = |len: usize| draws.below(len as u64) as usize;
         let (format, contents) = &corpus[pick(corpus.len())];

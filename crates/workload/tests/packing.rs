@@ -77,7 +77,7 @@ fn what_is_not_read_is_named() {
         (&b"\x04\x22\x4d\x18rest of it"[..], "x: an LZ4 file; "),
         (b"7z\xbc\xaf\x27\x1crest", "x: a 7z archive; "),
         (b"Rar!\x1a\x07rest", "x: a RAR archive; "),
-        (b"PAR1rest", "x: a Parquet file; "),
+        (b"PAR1rest", "x: no Parquet file, or a damaged one: "),
         (&tar, "x: a tar archive; "),
         (&gzip(&tar), "x: a tar archive; "),
         (&zip(&[TEXT.as_bytes(), TEXT.as_bytes()], false), "x: a zip archive of several files; "),

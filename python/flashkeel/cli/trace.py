@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from flashkeel import _core, trace_tables
+from flashkeel import _core
 from flashkeel._core import InputError
 from flashkeel.cli.common import Seed, console, split_assignment
 from flashkeel.cli.imports import find
@@ -28,7 +28,7 @@ _SETTINGS = click.option(
 )
 
 _FORMAT = click.option(
-    "--to", "form", default="msr", show_default=True, metavar="FORMAT", help="Format to write."
+    "--to", "form", metavar="FORMAT", help="Format to write; else as TARGET ends, or msr."
 )
 _TARGET = click.argument("target", metavar="TARGET")
 
@@ -46,8 +46,9 @@ def trace() -> None:
 )
 def info(file: str, sets: tuple[str, ...], form: str) -> None:
     """Say what a trace holds, or what is wrong with it first."""
-    with Bars([file]) as bars, trace_tables.readable(file, settings(sets)) as (path, options):
-        found = json.loads(_core.trace_info(path, json.dumps(options), partial(bars.update, 0)))
+    with Bars([file]) as bars:
+        options = json.dumps(settings(sets))
+        found = json.loads(_core.trace_info(file, options, partial(bars.update, 0)))
     if form == "json":
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
@@ -61,11 +62,11 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
 @_TARGET
 @_FORMAT
 @_SETTINGS
-def convert(source: str, target: str, form: str, sets: tuple[str, ...]) -> None:
+def convert(source: str, target: str, form: str | None, sets: tuple[str, ...]) -> None:
     """Write a trace in another format.
 
-    With gzip where TARGET ends in .gz; to standard output where it is `-`. A
-    Parquet file is one where it ends in .parquet, on either side.
+    With gzip where TARGET ends in .gz, as Parquet where it ends in .parquet; to
+    standard output where it is `-`.
     """
     _write(source, target, form, settings(sets))
 
@@ -84,7 +85,7 @@ def slice_(
     begin: str,
     end: str | None,
     device: str | None,
-    form: str,
+    form: str | None,
     sets: tuple[str, ...],
 ) -> None:
     """Write a part of a trace, in recorded time from its first request."""
@@ -105,7 +106,7 @@ def scale(
     target: str,
     intensity: float | None,
     repeat: int | None,
-    form: str,
+    form: str | None,
     sets: tuple[str, ...],
 ) -> None:
     """Write a trace faster, slower or several times over."""
@@ -140,7 +141,7 @@ def merge(
     target: str,
     times: str,
     addresses: str,
-    form: str,
+    form: str | None,
     sets: tuple[str, ...],
 ) -> None:
     """Write several traces as one, by time."""
@@ -148,7 +149,9 @@ def merge(
         progress = partial(bars.update, 0)
         chosen = json.dumps(settings(sets))
         _print_written(
-            _core.trace_merge(list(sources), chosen, times, addresses, target, form, progress),
+            _core.trace_merge(
+                list(sources), chosen, times, addresses, target, _form(form, target), progress
+            ),
             target,
         )
 
@@ -174,7 +177,7 @@ def synth(
     seed: int | None,
     requests: int | None,
 ) -> None:
-    """Write what a profile, an experiment or another trace says as a new trace.
+    """Write a trace like another, a profile or an experiment.
 
     With gzip where FILE ends in .gz. `flashkeel list profiles` names the
     profiles; `--set workload.requests=N` or `workload.duration=TIME` cuts one.
@@ -241,20 +244,24 @@ def _value(text: str) -> Any:  # noqa: ANN401
         return text
 
 
-def _write(source: str, target: str, form: str, chosen: dict[str, Any]) -> None:
-    """Write `source` to `target`, either of which may be Parquet."""
-    with Bars([source]) as bars, trace_tables.readable(source, chosen) as (path, options):
+def _form(given: str | None, target: str) -> str:
+    """Return the format to write: the one given, or what the name of the target says."""
+    return given or ("parquet" if Path(target).suffix == ".parquet" else "msr")
+
+
+def _write(source: str, target: str, form: str | None, chosen: dict[str, Any]) -> None:
+    """Write `source` to `target`."""
+    with Bars([source]) as bars:
         progress = partial(bars.update, 0)
-        if trace_tables.is_parquet(target):
-            written = trace_tables.write(path, options, Path(target), progress)
-        else:
-            try:
-                written = _core.trace_convert(path, json.dumps(options), target, form, progress)
-            except InputError as error:
-                # Whoever read standard output has seen enough.
-                if target == "-" and str(error).endswith("Broken pipe"):
-                    raise BrokenPipeError from error
-                raise
+        try:
+            written = _core.trace_convert(
+                source, json.dumps(chosen), target, _form(form, target), progress
+            )
+        except InputError as error:
+            # Whoever read standard output has seen enough.
+            if target == "-" and str(error).endswith("Broken pipe"):
+                raise BrokenPipeError from error
+            raise
     _print_written(written, target)
 
 

@@ -10,11 +10,11 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-DELAY_S = 2.0
+DELAY_S = 0.2
 
 
 class Bars:
-    """One bar a task, shown once two seconds have passed.
+    """One bar a task, shown once a fifth of a second has passed.
 
     >>> with Bars(["fifo", "debit"]) as bars:
     ...     bars.update(0, "precondition", 0.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -21,10 +21,10 @@ _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
 _BAR_WIDTH = 24
 _VERDICTS = {
-    "lower": "B is lower",
-    "higher": "B is higher",
+    "lower": "lower",
+    "higher": "higher",
     "overlap": "overlap",
-    "unknown": "too few samples",
+    "unknown": "too few",
 }
 
 _INPUT_CHANGES = {
@@ -41,7 +41,8 @@ _INPUT_CHANGES = {
 
 
 def _table(left: str, *right: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
+    # Narrow gaps, so that the widest of them fit a terminal of 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(left)
     for name in right:
         table.add_column(name, justify="right")
@@ -50,8 +51,8 @@ def _table(left: str, *right: str) -> Table:
 
 def _titled(title: str, table: Table, caption: str = "") -> Group:
     # Rich would fold titles of its own to the table's width.
-    parts: list[RenderableType] = [Text(title, style="bold"), table]
-    return Group(*parts, Text(f"{caption}\n", style="dim")) if caption else Group(*parts)
+    below = Text(f"{caption}\n" if caption else "", style="dim")
+    return Group(Text(title, style="bold"), table, below)
 
 
 def runs(all_runs: Sequence[Run]) -> Group:
@@ -112,21 +113,22 @@ def tenants(all_runs: Sequence[Run]) -> Group | None:
 
 
 def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
-    """Return one row: a trace in the terms of published tables, as ``trace info`` gives them."""
-    columns = {
-        "writes M": "writes_millions",
-        "reads M": "reads_millions",
-        "write KB": "write_kb",
-        "read KB": "read_kb",
-        "inter-arrival ms": "inter_arrival_mean_ms",
-        "median ms": "inter_arrival_median_ms",
-        "writes %": "write_percent",
-        "random %": "random_percent",
+    """Return a trace in the terms of published tables, as ``trace info`` gives them."""
+    names = {
+        "hours": "hours",
+        "writes (millions)": "writes_millions",
+        "reads (millions)": "reads_millions",
+        "write size (KB)": "write_kb",
+        "read size (KB)": "read_kb",
+        "inter-arrival, mean (ms)": "inter_arrival_mean_ms",
+        "inter-arrival, median (ms)": "inter_arrival_median_ms",
+        "writes (%)": "write_percent",
+        "random (%)": "random_percent",
     }
-    table = _table("hours", *columns)
-    values = (terms[key] for key in ("hours", *columns.values()))
-    cells = (units.MISSING if value is None else units.significant(value) for value in values)
-    table.add_row(*cells)
+    table = _table("in the terms of papers", "")
+    for words, key in names.items():
+        value = terms[key]
+        table.add_row(words, units.MISSING if value is None else units.significant(value))
     kind = "synthetic workload" if basis == "synthetic" else "recorded trace"
     return _titled(f"{name} ({kind})", table, "1 KB is 1024 bytes")
 
@@ -193,7 +195,7 @@ def _tail(run: Run, latency_class: str, percentile: float) -> str:
         cell += f" *{beyond}"
     interval = run.interval(latency_class, percentile)
     if len(run.seeds) > 1 and interval is not None:
-        cell += f"\n{units.duration(interval[0])} … {units.duration(interval[1])}"
+        cell += f"\n{units.interval(*interval)}"
     return cell
 
 
@@ -236,26 +238,26 @@ def explanation(found: Explanation, kind: str) -> Group:
 
 
 def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
-    """Return one row a class and percentile: A, B, B - A and its 95 % interval."""
+    """Return one row a percentile of each class: A, B, B - A and its 95 % interval."""
     kinds = dict.fromkeys(workload_kind([run]) for run in (a, b))
     title = f"A {a.name} against B {b.name} ({' against '.join(kinds)})"
-    table = _table("class", "", "A", "B", "B − A", "95 % interval", "verdict")
+    table = _table("", "A", "B", "B − A", "95 % interval", "B is")
     previous = ""
     for row in found:
-        words = row.latency_class.replace("_", " ")
+        if row.latency_class != previous:
+            previous = row.latency_class
+            table.add_row(Text(f"{previous.replace('_', ' ')}s", style="bold"))
         interval = units.MISSING
         if row.interval_ns is not None:
-            interval = " … ".join(units.signed_duration(bound) for bound in row.interval_ns)
+            interval = units.interval(*row.interval_ns, units.signed_duration)
         mark = "" if row.fewest_beyond >= FEW else f" *{row.fewest_beyond}"
         table.add_row(
-            words if words != previous else "",
-            percentiles.label(row.percentile) + mark,
+            f"  {percentiles.label(row.percentile)}{mark}",
             units.duration(row.a_ns),
             units.duration(row.b_ns),
             units.signed_duration(row.difference_ns),
             interval,
             _VERDICTS[row.verdict],
         )
-        previous = words
     caption = f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many"
     return _titled(title, table, caption)

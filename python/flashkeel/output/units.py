@@ -1,6 +1,7 @@
 """Human units for tables and pictures. Results themselves stay in ns and bytes."""
 
 import math
+from collections.abc import Callable
 
 MISSING = "–"
 
@@ -34,6 +35,13 @@ def signed_duration(ns: float | None) -> str:
     if ns is None:
         return MISSING
     return f"{'+' if ns > 0 else ''}{duration(ns)}"
+
+
+def interval(low: float, high: float, of: Callable[[float], str] = duration) -> str:
+    """Return two values as `of` writes them, with their unit once where they share it."""
+    first, last = of(low), of(high)
+    number, _, unit = first.rpartition(" ")
+    return f"{number if last.endswith(f' {unit}') else first} … {last}"
 
 
 def count(value: float | None) -> str:

@@ -64,12 +64,11 @@ impl Compression {
 }
 
 /// What is not read, by its first bytes or those at an offset, and what to do.
-const UNREAD: [(usize, &[u8], &str); 8] = [
+const UNREAD: [(usize, &[u8], &str); 7] = [
     (0, &[0x04, 0x22, 0x4d, 0x18], "an LZ4 file; unpack it: lz4 -dc FILE | flashkeel trace info -"),
     (0, &[0x1f, 0x9d, 0x90], "a file of compress(1); unpack it with gzip -d first"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
     (0, b"Rar!\x1a\x07", "a RAR archive; unpack it first"),
-    (0, b"PAR1", "a Parquet file; flashkeel trace convert turns it into another format"),
     (0, b"%PDF", "a PDF document, not a trace"),
     (0, b"SQLite format 3\0", "an SQLite database, not a trace"),
     (257, b"ustar", "a tar archive; unpack it: tar -xOf FILE | flashkeel trace info -"),

@@ -1,7 +1,7 @@
 //! A file read as lines or fixed records, decompressed on the way.
 
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::text::trim_end;
 use crate::{Place, WorkloadError};
@@ -21,6 +21,8 @@ pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
 /// An open input file.
 pub(crate) struct Input {
+    path: PathBuf,
+    /// What messages call it.
     pub file: String,
     /// The outermost.
     pub compression: Compression,
@@ -41,6 +43,7 @@ impl Input {
     pub(crate) fn open(path: &Path) -> Result<Input, WorkloadError> {
         let (source, progress) = open::open(path)?;
         let mut input = Input {
+            path: path.to_owned(),
             file: open::name(path),
             compression: Compression::Plain,
             notes: Vec::new(),
@@ -82,6 +85,16 @@ impl Input {
             Some(at) if head.len() == HEAD_BYTES => &head[..at],
             _ => head,
         }
+    }
+
+    /// The file itself, from its beginning.
+    pub(crate) fn reopen(&self) -> Result<std::fs::File, WorkloadError> {
+        open::again(&self.path)
+    }
+
+    /// Whether it is a pipe.
+    pub(crate) fn is_read_once(&self) -> bool {
+        is_read_once(&self.path)
     }
 
     /// How much of the file has been read, now and whenever it is asked.

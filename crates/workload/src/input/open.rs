@@ -24,6 +24,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Says that so much has been read, from 0 to 1, for who reads by itself.
+    pub(crate) fn reach(&self, fraction: f64) {
+        let bytes = self.file_bytes.unwrap_or(0) as f64 * fraction;
+        self.read_bytes.store(bytes as u64, Ordering::Relaxed);
+    }
+
     /// From 0 to 1; always 0 of a pipe.
     pub(crate) fn fraction(&self) -> f64 {
         let Some(file_bytes) = self.file_bytes else { return 0.0 };
@@ -84,6 +90,12 @@ pub(super) fn open(path: &Path) -> Result<(Counted, Progress), WorkloadError> {
     let progress =
         Progress { read_bytes: Arc::default(), file_bytes: metadata.is_file().then_some(metadata.len()) };
     Ok((Counted { file, read_bytes: progress.read_bytes.clone() }, progress))
+}
+
+/// The file at `path` once more, for who reads it in another order.
+pub(super) fn again(path: &Path) -> Result<File, WorkloadError> {
+    let opened = if path == Path::new(STANDARD_INPUT) { standard_input() } else { File::open(path) };
+    opened.map_err(|error| WorkloadError::file(&name(path), format!("cannot read it: {}", reason(&error))))
 }
 
 /// Standard input; from its beginning where it is a file.

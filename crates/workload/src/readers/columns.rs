@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, Span};
 
-use super::table::{Column, MOST_COLUMNS, Table, TableReader, Word, word};
+use super::table::{Column, MOST_COLUMNS, Table, TableReader, Word, unknown_operation, word};
 use crate::WorkloadError;
 use crate::input::Input;
 use crate::readers::{Format, Reader, ReaderOptions};
@@ -46,6 +46,14 @@ const LETTERS: &[Word] = &[
     word("trim", Operation::Trim),
     word("discard", Operation::Trim),
 ];
+/// The operation that a letter or word stands for.
+pub(super) fn operation(text: &[u8]) -> Result<Operation, String> {
+    match LETTERS.iter().find(|word| text.eq_ignore_ascii_case(word.text.as_bytes())) {
+        Some(Word { operation: Some(operation), .. }) => Ok(*operation),
+        _ => Err(unknown_operation(LETTERS, text)),
+    }
+}
+
 /// What messages call a column whose meaning nobody has said.
 const UNUSED: &str = "unused";
 /// The device's column, for the table: one of these by its number.

@@ -25,6 +25,7 @@ mod fio_iolog;
 mod mqsim;
 mod msr;
 mod oracle;
+mod parquet;
 mod replayer;
 mod spc;
 mod ssdsim;
@@ -52,6 +53,7 @@ static FORMATS: &[Format] = &[
     etw::FORMAT,
     blktrace::FORMAT,
     oracle::FORMAT,
+    parquet::FORMAT,
     columns::FORMAT,
 ];
 

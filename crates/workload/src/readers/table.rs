@@ -184,7 +184,7 @@ impl Table {
 
 /// The sentence that refuses the text of an operation.
 #[cold]
-fn unknown_operation(words: &[Word], text: &[u8]) -> String {
+pub(super) fn unknown_operation(words: &[Word], text: &[u8]) -> String {
     let known = words.iter().filter(|word| !word.text.is_empty());
     let is_number = words.iter().any(|word| number(word.text.as_bytes()).is_some());
     if is_number {

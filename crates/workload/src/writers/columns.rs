@@ -3,22 +3,29 @@
 
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
-use super::Writer;
+use super::{Form, Writer};
 
 pub(super) const WRITER: Writer = Writer {
     name: "columns",
     tick_ns: 1,
     operations: &[Operation::Read, Operation::Write, Operation::Trim],
     is_named: false,
-    header: |out, _| writeln!(out, "time_ns,operation,offset,bytes"),
-    line: |out, _, ticks, arrival| {
-        let operation = match arrival.operation {
-            Operation::Read => 'R',
-            Operation::Write => 'W',
-            Operation::Trim => 'T',
-            Operation::Flush | Operation::WriteZeroes => unreachable!("not among the operations above"),
-        };
-        let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
-        writeln!(out, "{ticks},{operation},{offset},{bytes}")
+    form: Form::Lines {
+        header: |out, _| writeln!(out, "time_ns,operation,offset,bytes"),
+        line: |out, _, ticks, arrival| {
+            let operation = letter(arrival.operation);
+            let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
+            writeln!(out, "{ticks},{operation},{offset},{bytes}")
+        },
     },
 };
+
+/// What stands for an operation.
+pub(super) fn letter(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Read => "R",
+        Operation::Write => "W",
+        Operation::Trim => "T",
+        Operation::Flush | Operation::WriteZeroes => unreachable!("not among the operations above"),
+    }
+}

@@ -21,9 +21,11 @@ mod columns;
 mod fio_iolog;
 mod mqsim;
 mod msr;
+mod parquet;
 
 /// Every format that can be written.
-static WRITERS: &[Writer] = &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER, columns::WRITER];
+static WRITERS: &[Writer] =
+    &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER, columns::WRITER, parquet::WRITER];
 
 const BATCH: usize = 4096;
 const BUFFER_BYTES: usize = 64 << 10;
@@ -40,10 +42,59 @@ struct Writer {
     operations: &'static [Operation],
     /// Whether a file says whose requests they are.
     is_named: bool,
-    /// Writes what stands before the first request.
-    header: fn(out: &mut dyn Write, name: &str) -> io::Result<()>,
-    /// Writes one request of the host or file `name`, its time given in ticks.
-    line: fn(out: &mut dyn Write, name: &str, ticks: u64, arrival: &Arrival) -> io::Result<()>,
+    form: Form,
+}
+
+/// How a file is written.
+enum Form {
+    /// As lines.
+    Lines {
+        /// Writes what stands before the first request.
+        header: fn(out: &mut dyn Write, name: &str) -> io::Result<()>,
+        /// Writes one request of the host or file `name`, its time given in ticks.
+        line: fn(out: &mut dyn Write, name: &str, ticks: u64, arrival: &Arrival) -> io::Result<()>,
+    },
+    /// As columns of a Parquet file.
+    Parquet,
+}
+
+/// A file that is being written.
+enum Target<'a> {
+    Lines { out: &'a mut (dyn Write + Send), writer: &'static Writer, name: &'static str },
+    Rows(Box<parquet::Rows<'a>>),
+}
+
+impl<'a> Target<'a> {
+    fn begin(
+        writer: &'static Writer,
+        name: &'static str,
+        out: &'a mut (dyn Write + Send),
+    ) -> io::Result<Self> {
+        match &writer.form {
+            Form::Lines { header, .. } => {
+                header(out, name)?;
+                Ok(Target::Lines { out, writer, name })
+            }
+            Form::Parquet => Ok(Target::Rows(Box::new(parquet::Rows::begin(out)?))),
+        }
+    }
+
+    fn put(&mut self, arrival: &Arrival) -> io::Result<()> {
+        match self {
+            Target::Lines { out, writer, name } => match writer.form {
+                Form::Lines { line, .. } => line(*out, name, arrival.time.0 / writer.tick_ns, arrival),
+                Form::Parquet => unreachable!("its target has rows"),
+            },
+            Target::Rows(rows) => rows.put(arrival),
+        }
+    }
+
+    fn end(self) -> io::Result<()> {
+        match self {
+            Target::Lines { .. } => Ok(()),
+            Target::Rows(rows) => rows.end(),
+        }
+    }
 }
 
 /// The name of a trace format that can be written.
@@ -174,7 +225,7 @@ pub fn save(
     let cannot =
         |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
     if out == Path::new("-") {
-        return write_to(writer, source, out, io::stdout().lock(), watch);
+        return write_to(writer, source, out, io::stdout(), watch);
     }
     // A pipe or a device is written to, and stays what it is.
     if out.metadata().is_ok_and(|target| !target.is_file() && !target.is_dir()) {
@@ -200,10 +251,10 @@ pub fn save(
 
 /// Writes to `file` what is to be at `out`.
 fn write_to(
-    writer: &Writer,
+    writer: &'static Writer,
     source: &mut dyn Source,
     out: &Path,
-    file: impl Write,
+    file: impl Write + Send,
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
     let name = out.display().to_string();
@@ -215,14 +266,20 @@ fn write_to(
             format!("traces are written plain, or with gzip where the name ends in .gz, not as .{packed}");
         return Err(WorkloadError::file(&name, message).into());
     }
+    let is_parquet = matches!(writer.form, Form::Parquet);
+    if is_parquet && has_extension("gz") {
+        return Err(
+            WorkloadError::file(&name, "a Parquet file is compressed in itself, and not again").into()
+        );
+    }
     let mut file = BufWriter::with_capacity(BUFFER_BYTES, file);
     let times_rounded = if has_extension("gz") {
         let mut packed = GzEncoder::new(&mut file, flate2::Compression::default());
-        let times_rounded = write_lines(writer, source, &name, &mut packed, watch)?;
+        let times_rounded = write_requests(writer, source, &name, &mut packed, watch)?;
         packed.finish().map_err(cannot)?;
         times_rounded
     } else {
-        write_lines(writer, source, &name, &mut file, watch)?
+        write_requests(writer, source, &name, &mut file, watch)?
     };
     file.flush().map_err(cannot)?;
     let (counts, basis) = (source.counts().clone(), source.basis());
@@ -231,11 +288,11 @@ fn write_to(
 }
 
 /// Writes every arrival; returns how many times had to be rounded.
-fn write_lines(
-    writer: &Writer,
+fn write_requests(
+    writer: &'static Writer,
     source: &mut dyn Source,
     file: &str,
-    out: &mut dyn Write,
+    out: &mut (dyn Write + Send),
     watch: &mut Watch<'_>,
 ) -> Result<u64, Stopped> {
     let cannot = |error: io::Error| WorkloadError::file(file, format!("cannot write it: {}", reason(&error)));
@@ -252,9 +309,10 @@ fn write_lines(
         return Err(WorkloadError::file(file, message).into());
     }
     let name = if is_synthetic { SYNTHETIC } else { RECORDED };
-    (writer.header)(out, name).map_err(cannot)?;
+    let mut target = Target::begin(writer, name, out).map_err(cannot)?;
     loop {
         if batch.is_empty() {
+            target.end().map_err(cannot)?;
             return Ok(times_rounded);
         }
         for arrival in &batch {
@@ -270,7 +328,7 @@ fn write_lines(
                 .into());
             }
             times_rounded += u64::from(arrival.time.0 % writer.tick_ns != 0);
-            (writer.line)(out, name, arrival.time.0 / writer.tick_ns, arrival).map_err(cannot)?;
+            target.put(arrival).map_err(cannot)?;
         }
         if watch(source.progress().unwrap_or(0.0)).is_break() {
             return Err(Stopped::Interrupted);

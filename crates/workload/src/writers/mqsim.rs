@@ -2,16 +2,18 @@
 
 use flashkeel_engine::Operation;
 
-use super::Writer;
+use super::{Form, Writer};
 
 pub(super) const WRITER: Writer = Writer {
     name: "mqsim",
     tick_ns: 1,
     operations: &[Operation::Read, Operation::Write],
     is_named: false,
-    header: |_, _| Ok(()),
-    line: |out, _, ticks, arrival| {
-        let operation = u8::from(arrival.operation == Operation::Read);
-        writeln!(out, "{ticks} 0 {} {} {operation}", arrival.lba.0, arrival.sectors)
+    form: Form::Lines {
+        header: |_, _| Ok(()),
+        line: |out, _, ticks, arrival| {
+            let operation = u8::from(arrival.operation == Operation::Read);
+            writeln!(out, "{ticks} 0 {} {} {operation}", arrival.lba.0, arrival.sectors)
+        },
     },
 };

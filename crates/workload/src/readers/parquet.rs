@@ -1,0 +1,324 @@
+//! Parquet files, one row a request: `time_ns`, `operation` (`R`, `W`, `T` or in
+//! full), `offset` and `bytes`, and `device` where there are several.
+//!
+//! The columns are read side by side, some thousand rows at a time, so that a
+//! file of any length takes the memory of a few of its pages. Its index stands at
+//! its end: it cannot come through a pipe, nor packed.
+
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::Operation;
+use parquet::basic::{ConvertedType, Type};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescPtr;
+
+use super::columns;
+use crate::input::{Compression, Input, Progress};
+use crate::readers::{Devices, Format, Reader, ReaderOptions, Record};
+use crate::{Counts, Place, WorkloadError};
+
+/// The columns of a trace; all but the last are needed.
+pub(crate) const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
+const NEEDED: usize = 4;
+const BATCH: usize = 4096;
+
+pub(super) const FORMAT: Format = Format {
+    name: "parquet",
+    shape: "a Parquet file with the columns time_ns, operation, offset, bytes and perhaps device",
+    matches: |_, head| usize::from(head.starts_with(b"PAR1")) * super::DETECTION_LINES,
+    open,
+};
+
+fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
+    options.refuse_time_unit(FORMAT.name)?;
+    options.refuse_action(FORMAT.name)?;
+    let file = input.file.clone();
+    let refuse = |message: String| WorkloadError::file(&file, message);
+    if input.compression != Compression::Plain || input.is_read_once() {
+        return Err(refuse("a Parquet file is read from its end, so neither packed nor from a pipe".into()));
+    }
+    let opened = input.reopen()?;
+    let length = opened.metadata().map(|metadata| metadata.len()).unwrap_or(u64::MAX);
+    let reader = guarded(|| {
+        let reader = SerializedFileReader::new(opened)?;
+        check_places(&reader, length).map(|()| reader)
+    })
+    .map_err(|error| refuse(explain(&error)))?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
+    let mut chosen = Vec::new();
+    for (at, wanted) in COLUMNS.into_iter().enumerate() {
+        let Some(index) = names.iter().position(|name| name == wanted) else {
+            if at >= NEEDED {
+                continue;
+            }
+            let hint = did_you_mean(wanted, names.iter().map(String::as_str));
+            let message = format!(
+                "has no column {wanted}; a trace has {}, and this has {}{hint}",
+                COLUMNS.join(", "),
+                names.join(", ")
+            );
+            return Err(refuse(message));
+        };
+        let column = schema.column(index);
+        check(wanted, &column).map_err(refuse)?;
+        chosen.push((wanted, index, column));
+    }
+    let rows = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    Ok(Box::new(Parquet {
+        progress: input.progress(),
+        file,
+        reader,
+        chosen,
+        rows,
+        group: 0,
+        lanes: Vec::new(),
+        at: 0,
+        read: 0,
+        item: 0,
+        devices: Devices::default(),
+        name: String::new(),
+    }))
+}
+
+/// Refuses a column of a type that it cannot have.
+fn check(name: &str, column: &ColumnDescPtr) -> Result<(), String> {
+    if column.max_rep_level() > 0 {
+        return Err(format!("column {name} is nested; it has to have one value in a row"));
+    }
+    let physical = column.physical_type();
+    let is_right = match name {
+        "operation" => physical == Type::BYTE_ARRAY,
+        "device" => matches!(physical, Type::BYTE_ARRAY | Type::INT32 | Type::INT64),
+        _ => matches!(physical, Type::INT32 | Type::INT64),
+    };
+    let wanted = if name == "operation" { "text" } else { "whole numbers" };
+    is_right.then_some(()).ok_or_else(|| format!("column {name} holds {physical}; it has to hold {wanted}"))
+}
+
+/// Refuses an index that points out of the file, which the library takes for granted.
+fn check_places(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
+    let columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    for column in columns {
+        let first = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+        let inside = |value: i64| u64::try_from(value).ok().filter(|value| *value <= length);
+        let end = inside(first).zip(inside(column.compressed_size())).map(|(first, bytes)| first + bytes);
+        if end.is_none_or(|end| end > length) || inside(column.data_page_offset()).is_none() {
+            return Err(ParquetError::General("its index points out of it".into()));
+        }
+    }
+    Ok(())
+}
+
+/// Does what the library may panic at, where a file contradicts itself.
+fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let contradiction = |_| Err(ParquetError::General("it contradicts itself".into()));
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(contradiction)
+}
+
+/// What is wrong with a file, in one line.
+fn explain(error: &ParquetError) -> String {
+    let text: String =
+        error.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    format!("no Parquet file, or a damaged one: {text}")
+}
+
+/// One column of the row group that is being read.
+struct Lane {
+    name: &'static str,
+    reader: ColumnReader,
+    is_unsigned: bool,
+    /// Level of a value that is there.
+    present: i16,
+    levels: Vec<i16>,
+    values: Values,
+}
+
+enum Values {
+    Narrow(Vec<i32>),
+    Whole(Vec<i64>),
+    Words(Vec<ByteArray>),
+}
+
+impl Lane {
+    fn new(name: &'static str, column: &ColumnDescPtr, reader: ColumnReader) -> Lane {
+        let values = match column.physical_type() {
+            Type::BYTE_ARRAY => Values::Words(Vec::new()),
+            Type::INT32 => Values::Narrow(Vec::new()),
+            _ => Values::Whole(Vec::new()),
+        };
+        let unsigned =
+            [ConvertedType::UINT_8, ConvertedType::UINT_16, ConvertedType::UINT_32, ConvertedType::UINT_64];
+        Lane {
+            name,
+            reader,
+            is_unsigned: unsigned.contains(&column.converted_type()),
+            present: column.max_def_level(),
+            levels: Vec::new(),
+            values,
+        }
+    }
+
+    /// Reads the next rows; gives how many, and the first of them without a value.
+    fn fill(&mut self) -> Result<(usize, Option<usize>), ParquetError> {
+        self.levels.clear();
+        let levels = (self.present > 0).then_some(&mut self.levels);
+        let (rows, values, _) = match (&mut self.reader, &mut self.values) {
+            (ColumnReader::Int64ColumnReader(reader), Values::Whole(values)) => {
+                values.clear();
+                reader.read_records(BATCH, levels, None, values)?
+            }
+            (ColumnReader::Int32ColumnReader(reader), Values::Narrow(values)) => {
+                values.clear();
+                reader.read_records(BATCH, levels, None, values)?
+            }
+            (ColumnReader::ByteArrayColumnReader(reader), Values::Words(values)) => {
+                values.clear();
+                reader.read_records(BATCH, levels, None, values)?
+            }
+            _ => return Err(ParquetError::General(format!("column {} changes its type", self.name))),
+        };
+        let missing = (values < rows)
+            .then(|| self.levels.iter().position(|level| *level < self.present).unwrap_or(values));
+        Ok((rows, missing))
+    }
+
+    #[inline]
+    fn number(&self, at: usize) -> Result<u64, String> {
+        let value = match &self.values {
+            Values::Whole(values) => values[at],
+            Values::Narrow(values) if self.is_unsigned => i64::from(values[at] as u32),
+            Values::Narrow(values) => i64::from(values[at]),
+            Values::Words(_) => unreachable!("its type was checked"),
+        };
+        if value < 0 && !self.is_unsigned {
+            return Err(format!("column {}: {value} is negative", self.name));
+        }
+        Ok(value as u64)
+    }
+}
+
+struct Parquet {
+    file: String,
+    reader: SerializedFileReader<File>,
+    /// Name, number and description of each column that is read.
+    chosen: Vec<(&'static str, usize, ColumnDescPtr)>,
+    rows: u64,
+    /// Row groups begun.
+    group: usize,
+    lanes: Vec<Lane>,
+    /// The next row of those read, and how many these are.
+    at: usize,
+    read: usize,
+    /// Rows given.
+    item: u64,
+    progress: Progress,
+    devices: Devices,
+    name: String,
+}
+
+impl Parquet {
+    fn damaged(&self, error: &ParquetError) -> WorkloadError {
+        WorkloadError::at(&self.file, Place::Row(self.item + 1), explain(error))
+    }
+
+    /// Reads more rows; false at the end.
+    fn refill(&mut self) -> Result<bool, WorkloadError> {
+        self.progress.reach(self.item as f64 / self.rows.max(1) as f64);
+        loop {
+            if self.lanes.is_empty() {
+                if self.group >= self.reader.num_row_groups() {
+                    return Ok(false);
+                }
+                let lanes = guarded(|| self.begin_group()).map_err(|error| self.damaged(&error))?;
+                self.lanes = lanes;
+                self.group += 1;
+            }
+            let mut counts = Vec::with_capacity(self.lanes.len());
+            for at in 0..self.lanes.len() {
+                let lane = &mut self.lanes[at];
+                let filled = guarded(|| lane.fill());
+                let (rows, missing) = filled.map_err(|error| self.damaged(&error))?;
+                if let Some(missing) = missing {
+                    let place = Place::Row(self.item + missing as u64 + 1);
+                    let message = format!("column {} has no value", self.lanes[at].name);
+                    return Err(WorkloadError::at(&self.file, place, message));
+                }
+                counts.push(rows);
+            }
+            if counts.iter().any(|rows| *rows != counts[0]) {
+                let error = ParquetError::General("its columns have different numbers of rows".into());
+                return Err(self.damaged(&error));
+            }
+            if counts[0] == 0 {
+                self.lanes.clear();
+                continue;
+            }
+            (self.at, self.read) = (0, counts[0]);
+            return Ok(true);
+        }
+    }
+
+    fn begin_group(&self) -> Result<Vec<Lane>, ParquetError> {
+        let group = self.reader.get_row_group(self.group)?;
+        let lane = |&(name, index, ref column): &(&'static str, usize, ColumnDescPtr)| {
+            Ok(Lane::new(name, column, group.get_column_reader(index)?))
+        };
+        self.chosen.iter().map(lane).collect()
+    }
+
+    #[inline]
+    fn record(&mut self) -> Result<Record, String> {
+        let [time, operation, offset, bytes, ..] = &self.lanes[..] else { unreachable!("four are needed") };
+        let (time_ns, offset, bytes) =
+            (time.number(self.at)?, offset.number(self.at)?, bytes.number(self.at)?);
+        let Values::Words(words) = &operation.values else { unreachable!("its type was checked") };
+        let operation = match words[self.at].data() {
+            b"R" => Operation::Read,
+            b"W" => Operation::Write,
+            other => columns::operation(other).map_err(|why| format!("column operation: {why}"))?,
+        };
+        if offset.checked_add(bytes).is_none() {
+            return Err(format!("offset {offset} and bytes {bytes} lie beyond any 64-bit address"));
+        }
+        let device = match self.lanes.get(NEEDED) {
+            None => self.devices.index(b"0"),
+            Some(Lane { values: Values::Words(words), .. }) => self.devices.index(words[self.at].data()),
+            Some(lane) => {
+                self.name.clear();
+                std::fmt::Write::write_fmt(&mut self.name, format_args!("{}", lane.number(self.at)?))
+                    .expect("a string takes what is written");
+                self.devices.index(self.name.as_bytes())
+            }
+        };
+        let device = device.map_err(|why| format!("column device: {why}"))?;
+        Ok(Record { time_ns, item: self.item + 1, device, operation, offset, bytes })
+    }
+}
+
+impl Reader for Parquet {
+    fn next(&mut self, _counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+        if self.at == self.read && !self.refill()? {
+            return Ok(None);
+        }
+        let record = self
+            .record()
+            .map_err(|message| WorkloadError::at(&self.file, Place::Row(self.item + 1), message))?;
+        self.at += 1;
+        self.item += 1;
+        Ok(Some(record))
+    }
+
+    fn devices(&self) -> &Devices {
+        &self.devices
+    }
+
+    fn place(&self, item: u64) -> Place {
+        Place::Row(item)
+    }
+}

@@ -1,0 +1,106 @@
+//! Parquet: the columns of the reader of the same name, but for the device.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use flashkeel_engine::{Operation, SECTOR_BYTES};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use super::{Form, Writer, columns};
+use crate::Arrival;
+
+const SCHEMA: &str = "message trace {
+    REQUIRED INT64 time_ns (UINT_64);
+    REQUIRED BYTE_ARRAY operation (UTF8);
+    REQUIRED INT64 offset (UINT_64);
+    REQUIRED INT64 bytes (UINT_64);
+}";
+/// Rows of a row group, which wait in memory until it is full.
+const ROWS: usize = 1 << 17;
+
+pub(super) const WRITER: Writer = Writer {
+    name: "parquet",
+    tick_ns: 1,
+    operations: &[Operation::Read, Operation::Write, Operation::Trim],
+    is_named: false,
+    form: Form::Parquet,
+};
+
+/// A file that is being written.
+pub(super) struct Rows<'a> {
+    file: SerializedFileWriter<&'a mut (dyn Write + Send)>,
+    times: Vec<i64>,
+    operations: Vec<ByteArray>,
+    offsets: Vec<i64>,
+    lengths: Vec<i64>,
+}
+
+impl<'a> Rows<'a> {
+    pub fn begin(out: &'a mut (dyn Write + Send)) -> io::Result<Self> {
+        let level = ZstdLevel::try_new(1).map_err(failed)?;
+        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
+        let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
+        Ok(Rows {
+            file: SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(failed)?,
+            times: Vec::new(),
+            operations: Vec::new(),
+            offsets: Vec::new(),
+            lengths: Vec::new(),
+        })
+    }
+
+    pub fn put(&mut self, arrival: &Arrival) -> io::Result<()> {
+        self.times.push(arrival.time.0 as i64);
+        self.operations.push(ByteArray::from(columns::letter(arrival.operation)));
+        self.offsets.push((arrival.lba.0 * SECTOR_BYTES) as i64);
+        self.lengths.push((u64::from(arrival.sectors) * SECTOR_BYTES) as i64);
+        if self.times.len() == ROWS { self.flush().map_err(failed) } else { Ok(()) }
+    }
+
+    pub fn end(mut self) -> io::Result<()> {
+        self.flush().and_then(|()| self.file.close()).map(drop).map_err(failed)
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        if self.times.is_empty() {
+            return Ok(());
+        }
+        let mut group = self.file.next_row_group()?;
+        numbers(&mut group, &mut self.times)?;
+        let mut column = next(&mut group)?;
+        column.typed::<ByteArrayType>().write_batch(&self.operations, None, None)?;
+        column.close()?;
+        self.operations.clear();
+        numbers(&mut group, &mut self.offsets)?;
+        numbers(&mut group, &mut self.lengths)?;
+        group.close().map(drop)
+    }
+}
+
+type Group<'a, 'b> = SerializedRowGroupWriter<'a, &'b mut (dyn Write + Send)>;
+
+fn numbers(group: &mut Group<'_, '_>, values: &mut Vec<i64>) -> Result<(), ParquetError> {
+    let mut column = next(group)?;
+    column.typed::<Int64Type>().write_batch(values, None, None)?;
+    values.clear();
+    column.close()
+}
+
+fn next<'c>(group: &'c mut Group<'_, '_>) -> Result<SerializedColumnWriter<'c>, ParquetError> {
+    Ok(group.next_column()?.expect("a column for each of the schema"))
+}
+
+fn failed(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(cause) => io::Error::other(cause),
+        },
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,167 @@
+//! Parquet in and out: what is written is read again, whoever wrote it, and what
+//! is wrong names the row and the column.
+
+mod common;
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use common::*;
+use flashkeel_workload::trace::DeviceSpaces;
+use flashkeel_workload::{Trace, WriterName, convert};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+const NUMBERS: &str = "REQUIRED INT64 time_ns; REQUIRED INT64 offset; REQUIRED INT64 bytes;";
+
+/// One column of a file.
+enum Cells<'a> {
+    Whole(&'a [i64]),
+    Narrow(&'a [i32]),
+    Words(&'a [&'a str]),
+    /// Whether there is a value, and those that are there.
+    Some(&'a [i16], &'a [i64]),
+}
+
+/// A file of these columns, with the rows of one group.
+fn table(columns: &str, groups: &[&[Cells<'_>]]) -> PathBuf {
+    let path = file("t.parquet", b"");
+    let schema = Arc::new(parse_message_type(&format!("message t {{ {columns} }}")).unwrap());
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(File::create(&path).unwrap(), schema, properties).unwrap();
+    for cells in groups {
+        let mut group = writer.next_row_group().unwrap();
+        for cells in *cells {
+            let mut column = group.next_column().unwrap().unwrap();
+            match cells {
+                Cells::Whole(values) => column.typed::<Int64Type>().write_batch(values, None, None),
+                Cells::Narrow(values) => column.typed::<Int32Type>().write_batch(values, None, None),
+                Cells::Some(levels, values) => {
+                    column.typed::<Int64Type>().write_batch(values, Some(levels), None)
+                }
+                Cells::Words(words) => {
+                    let words: Vec<ByteArray> = words.iter().map(|word| ByteArray::from(*word)).collect();
+                    column.typed::<ByteArrayType>().write_batch(&words, None, None)
+                }
+            }
+            .unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+    path
+}
+
+fn to(trace: &Trace, format: &str, out: &Path) {
+    let format = WriterName::parse(format).unwrap();
+    convert(trace, format, out, &mut |_| ControlFlow::Continue(())).unwrap();
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    // More rows than a row group has.
+    let rows = 300_000u64;
+    let letter = |row: u64| ["R", "W", "T"][(row % 3) as usize];
+    let text: String =
+        (0..rows).map(|row| format!("{row},{},{},4096\n", letter(row), row % 977 * 4096)).collect();
+    let columns = Some("time=1,unit=us,op=2,offset=3,length=4".to_owned());
+    let lines = Trace { columns, ..Trace::new(file("t.csv", text)) };
+    let folder = lines.path.parent().unwrap().to_owned();
+    let packed = folder.join("t.parquet");
+    to(&lines, "parquet", &packed);
+    assert!(packed.metadata().unwrap().len() < lines.path.metadata().unwrap().len() / 3);
+    let trace = Trace::new(&packed);
+    let described = info(&trace).unwrap();
+    assert_eq!((described.format.as_str(), described.requests), ("parquet", rows));
+    assert_eq!(replay(trace.clone()).unwrap().0, replay(lines.clone()).unwrap().0);
+    // And through the other door.
+    let again = folder.join("again.csv");
+    to(&trace, "columns", &again);
+    let columns = Some("time=1,unit=ns,op=2,offset=3,length=4".to_owned());
+    assert_eq!(replay(Trace { columns, ..Trace::new(again) }).unwrap().0, replay(lines).unwrap().0);
+}
+
+#[test]
+fn columns_stand_in_any_order_and_have_other_widths() {
+    let columns = "REQUIRED BYTE_ARRAY device (UTF8); REQUIRED INT32 bytes (UINT_32); \
+                   REQUIRED INT64 more; REQUIRED BYTE_ARRAY operation (UTF8); \
+                   REQUIRED INT64 offset; OPTIONAL INT64 time_ns;";
+    let group = |times: &'static [i64]| {
+        [
+            Cells::Words(&["sda", "sdb"]),
+            Cells::Narrow(&[4096, 512]),
+            Cells::Whole(&[0, 0]),
+            Cells::Words(&["read", "W"]),
+            Cells::Whole(&[4096, 12_288]),
+            Cells::Some(&[1, 1], times),
+        ]
+    };
+    let path = table(columns, &[&group(&[5, 10]), &group(&[20, 30])]);
+    let trace = Trace { devices: DeviceSpaces::Merge, ..unaligned(path) };
+    let expected = [read(0, 8, 8), write(5, 24, 1), read(15, 8, 8), write(25, 24, 1)];
+    assert_eq!(replay(trace.clone()).unwrap().0, expected);
+    let devices = info(&trace).unwrap().devices;
+    assert_eq!(devices.iter().map(|device| &*device.name).collect::<Vec<_>>(), ["sda", "sdb"]);
+}
+
+#[test]
+fn what_is_wrong_names_the_row_and_the_column() {
+    let whole = |values: &'static [i64]| Cells::Whole(values);
+    let words = |values: &'static [&'static str]| Cells::Words(values);
+    let text = "REQUIRED BYTE_ARRAY operation (UTF8);";
+    let optional = "OPTIONAL INT64 time_ns; REQUIRED INT64 offset; REQUIRED INT64 bytes;";
+    let cases: [(String, Vec<Cells<'_>>, &str); 7] = [
+        ("REQUIRED INT64 time;".into(), vec![whole(&[1])], "has no column time_ns; a trace has time_ns,"),
+        (
+            format!("REQUIRED DOUBLE length; {NUMBERS} REQUIRED INT64 operation;"),
+            vec![],
+            "column operation holds INT64; it has to hold text",
+        ),
+        (format!("{NUMBERS} REPEATED BYTE_ARRAY operation (UTF8);"), vec![], "column operation is nested"),
+        (
+            format!("{NUMBERS} {text}"),
+            vec![whole(&[1, 2]), whole(&[0, -8]), whole(&[512, 512]), words(&["R", "R"])],
+            "row 2: column offset: -8 is negative",
+        ),
+        (
+            format!("{NUMBERS} {text}"),
+            vec![whole(&[1, 2]), whole(&[0, 8]), whole(&[512, 512]), words(&["R", "wirte"])],
+            "row 2: column operation: unknown operation \"wirte\"; did you mean \"write\"",
+        ),
+        (
+            format!("{optional} {text}"),
+            vec![Cells::Some(&[1, 0], &[1]), whole(&[0, 8]), whole(&[512, 512]), words(&["R", "R"])],
+            "row 2: column time_ns has no value",
+        ),
+        (
+            format!("{NUMBERS} {text}"),
+            vec![whole(&[2, 1]), whole(&[0, 8]), whole(&[512, 512]), words(&["R", "R"])],
+            "row 2: ",
+        ),
+    ];
+    for (columns, cells, part) in cases {
+        let groups: &[&[Cells<'_>]] = if cells.is_empty() { &[] } else { &[&cells] };
+        let message = refusal(Trace::new(table(&columns, groups)));
+        assert!(message.starts_with("t.parquet: ") && message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_or_packed_is_refused() {
+    let path = table(
+        &format!("{NUMBERS} REQUIRED BYTE_ARRAY operation (UTF8);"),
+        &[&[Cells::Whole(&[1]), Cells::Whole(&[0]), Cells::Whole(&[512]), Cells::Words(&["R"])]],
+    );
+    let whole = std::fs::read(path).unwrap();
+    for wrong in [&whole[..whole.len() - 20], b"PAR1 or not"] {
+        let message = refusal(Trace::new(file("t.parquet", wrong)));
+        assert!(message.contains("no Parquet file, or a damaged one"), "{message}");
+    }
+    let message = refusal(Trace::new(file("t.parquet.gz", gzip(&whole))));
+    assert!(message.contains("neither packed nor from a pipe"), "{message}");
+}

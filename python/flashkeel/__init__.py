@@ -10,20 +10,21 @@ Build an experiment, run it, look at the tail::
     print(result["fifo"].explain(above="p99.9"))
 """
 
-from flashkeel import _core
-from flashkeel._core import InputError
-from flashkeel.comparison import Comparison, compare
-from flashkeel.experiment import Experiment
-from flashkeel.explanation import Explanation
-from flashkeel.output.storage import load
-from flashkeel.result import Result
-from flashkeel.run import Run
-from flashkeel.ssdcheck import Diagnosis, Drive, Prediction, Predictor, Request
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-# Errors that cross from a worker process are found again by this name.
-InputError.__module__ = __name__
+if TYPE_CHECKING:
+    from flashkeel._core import InputError
+    from flashkeel.arrow import Table
+    from flashkeel.comparison import Comparison, compare
+    from flashkeel.experiment import Experiment
+    from flashkeel.explanation import Explanation
+    from flashkeel.output.storage import load
+    from flashkeel.result import Result
+    from flashkeel.run import Run
+    from flashkeel.ssdcheck import Diagnosis, Drive, Prediction, Predictor, Request
 
-__version__: str = _core.version()
+    __version__: str
 
 __all__ = [
     "Comparison",
@@ -37,7 +38,40 @@ __all__ = [
     "Request",
     "Result",
     "Run",
+    "Table",
     "__version__",
     "compare",
     "load",
 ]
+
+_MODULES = {
+    "Comparison": "comparison",
+    "Diagnosis": "ssdcheck",
+    "Drive": "ssdcheck",
+    "Experiment": "experiment",
+    "Explanation": "explanation",
+    "InputError": "_core",
+    "Prediction": "ssdcheck",
+    "Predictor": "ssdcheck",
+    "Request": "ssdcheck",
+    "Result": "result",
+    "Run": "run",
+    "Table": "arrow",
+    "compare": "comparison",
+    "load": "output.storage",
+}
+"""Where each name is. They are imported when they are first used: an interrupt while the command
+starts is then caught by the command."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:  # noqa: ANN401
+        if name == "__version__":
+            return import_module("flashkeel._core").version()
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from flashkeel._core import InputError
 
 if TYPE_CHECKING:
-    from arro3.core import Table
+    import numpy as np
+    from arro3.core import Table as ArrowTable
     from arro3.core.types import ArrowStreamExportable
+
+_SHOWN_ROWS = 10
 
 KINDS = ("series", "requests", "chips")
 
@@ -21,6 +25,48 @@ _HINTS = {
     "requests": "; set measure.log_requests = true",
     "chips": '; set measure.chip_log = { from = "20s" }, a time within the run',
 }
+
+
+class Table(dict[str, "np.ndarray[Any, Any]"]):
+    """A table: its columns by name as NumPy arrays, and all of it as an Arrow table.
+
+    pandas, polars and DuckDB take it as it is, ``pandas.DataFrame(run.series())``, any Arrow
+    library by the capsule protocol, ``pyarrow.table(run.series())``. What else an Arrow table has,
+    such as ``num_rows``, ``column`` and ``schema``, is that of :attr:`arrow`.
+    """
+
+    def __init__(self, arrow: ArrowTable) -> None:
+        import numpy as np
+
+        self.arrow = arrow
+        columns = zip(arrow.column_names, arrow.columns, strict=True)
+        super().__init__({name: np.asarray(column.to_pylist()) for name, column in columns})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.arrow.__arrow_c_stream__(requested_schema)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.arrow, name)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self.arrow.num_rows)
+
+    def __repr__(self) -> str:
+        return f"<Table: {len(self):,} rows of {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        shown = range(min(len(self), _SHOWN_ROWS))
+        head = "".join(f"<th>{escape(name)}</th>" for name in self)
+        rows = "".join(
+            "<tr>"
+            + "".join(f"<td>{escape(str(column[row]))}</td>" for column in self.values())
+            + "</tr>"
+            for row in shown
+        )
+        return f"<table><tr>{head}</tr>{rows}</table><p>{len(self):,} rows</p>"
 
 
 class TableFiles:
@@ -51,7 +97,10 @@ class TableFiles:
 
         path = self.path(kind, run, seed)
         path.parent.mkdir(exist_ok=True)
-        write_parquet(table, path, compression="zstd(1)")
+        try:
+            write_parquet(table, path, compression="zstd(1)")
+        except Exception as error:
+            raise RuntimeError(f"{path}: cannot write it: {error}") from error
 
     def read(self, kind: str, run: str, seed: int) -> Table:
         """Read a table; InputError where the run has none."""
@@ -61,7 +110,7 @@ class TableFiles:
         if not path.exists():
             hint = _HINTS.get(kind, "")
             raise InputError(f"run {run!r} has no table of {kind} for seed {seed}{hint}")
-        return read_parquet(path).read_all()
+        return Table(read_parquet(path).read_all())
 
     def copy_to(self, directory: Path) -> None:
         """Copy all files to another directory."""

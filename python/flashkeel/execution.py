@@ -48,8 +48,13 @@ def execute(
     with ProcessPoolExecutor(
         min(jobs, len(tasks)), context, _start_worker, (reports, cancelled)
     ) as pool:
-        futures = [pool.submit(_execute_in_worker, task, files.directory) for task in tasks]
         try:
+            # Workers begin with interrupts blocked, so that none hits one before it has begun.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                futures = [pool.submit(_execute_in_worker, task, files.directory) for task in tasks]
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             pending = set(futures)
             while pending:
                 done, pending = wait(pending, _POLL_S, FIRST_EXCEPTION)
@@ -58,7 +63,8 @@ def execute(
                     future.result()
         except BaseException:
             cancelled.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Workers that are still starting need what they share with this process.
+            pool.shutdown(cancel_futures=True)
             raise
         return [future.result() for future in futures]
 

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,14 @@ class Experiment:
         self._sets: list[tuple[str, str]] = []
         # Resolving may read a whole trace, so it is done once.
         self._resolved: dict[int | None, list[dict[str, Any]]] = {}
+
+    def __repr__(self) -> str:
+        sets = "".join(f", {key} = {value}" for key, value in self._sets)
+        return f"<Experiment {self.name!r}{sets}>"
+
+    def _repr_html_(self) -> str:
+        sets = "".join(f"\n# set: {key} = {value}" for key, value in self._sets)
+        return f"<p><b>{escape(self.name)}</b></p><pre>{escape(self.document + sets)}</pre>"
 
     @staticmethod
     def from_toml(source: str | Path) -> Experiment:

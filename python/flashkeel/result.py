@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from flashkeel._core import InputError
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from flashkeel.arrow import TableFiles
 
 SCHEMA = 1
@@ -24,6 +27,15 @@ class Result:
         self.document = document
         self.files = files
         self.runs = [Run(data, files) for data in document["runs"]]
+
+    def __repr__(self) -> str:
+        names = ", ".join(run.name for run in self.runs)
+        return f"<Result {self.title!r}: {len(self)} run{'' if len(self) == 1 else 's'}: {names}>"
+
+    def _repr_html_(self) -> str:
+        from flashkeel.output import notebook
+
+        return f"<p><b>{escape(self.title)}</b></p>{notebook.runs(self.runs)}"
 
     @property
     def title(self) -> str:
@@ -52,6 +64,17 @@ class Result:
         return json.dumps(
             self.document | {"runs": runs}, indent=2, ensure_ascii=False, allow_nan=False
         )
+
+    def plot(self, kind: str = "tails", **options: Any) -> Figure:  # noqa: ANN401
+        """Return a picture as a Matplotlib figure.
+
+        `kind` is ``tails``, ``cdf``, ``blame``, ``series`` or ``heat``; the functions of those
+        names in `flashkeel.output.plots` and the modules beside it say what they show, and which
+        `options` they take, such as ``latency_class="write"``.
+        """
+        from flashkeel.output import pictures
+
+        return pictures.draw(self, kind, **options)
 
     def save(self, directory: str | Path, overwrite: bool = False) -> None:
         """Write the result to `directory` in one step, created if needed.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from flashkeel import _core, percentiles
@@ -10,12 +12,13 @@ from flashkeel._core import InputError
 from flashkeel.explanation import Explanation, Share
 
 if TYPE_CHECKING:
-    from arro3.core import Table
-
-    from flashkeel.arrow import TableFiles
+    from flashkeel.arrow import Table, TableFiles
 
 LATENCY_CLASSES = ("small_read", "read", "write", "trim", "flush")
 """Classes of requests that have a latency distribution; small reads are up to 64 KiB."""
+
+SMALL_BYTES = 64 << 10
+"""Largest small read."""
 
 _NO_SAMPLES: dict[str, Any] = {"count": 0, "percentile": {}}
 
@@ -33,6 +36,11 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.name!r}: {self.data['requests']:,} requests>"
+
+    def _repr_html_(self) -> str:
+        from flashkeel.output import notebook
+
+        return notebook.runs([self])
 
     @property
     def name(self) -> str:
@@ -85,6 +93,22 @@ class Run:
         points = sorted((float(at), ns) for at, ns in known.items())
         return [(at, ns) for at, ns in points if at >= start and ns is not None]
 
+    def distribution(self, latency_class: str) -> list[tuple[int, int]]:
+        """Return the latencies of a class, as (ns, requests) by ns; none without samples.
+
+        Latencies are those of the histogram, exact to three significant digits.
+        """
+        self._distribution(latency_class)
+        if "detail" not in self.data:
+            raise self._without_detail("histograms")
+        operation = "read" if latency_class == "small_read" else latency_class
+        largest = SMALL_BYTES if latency_class == "small_read" else math.inf
+        counts: Counter[int] = Counter()
+        for one in self.data["detail"]["histograms"]:
+            if one["operation"] == operation and (one["max_bytes"] or math.inf) <= largest:
+                counts.update(dict(one["counts"]))
+        return sorted(counts.items())
+
     def beyond(self, latency_class: str, percentile: str | float) -> int:
         """Return how many samples lie beyond a percentile; below ten it is a guess."""
         return int(self._at(latency_class, "beyond", percentile) or 0)
@@ -104,10 +128,7 @@ class Run:
         Without `latency_class` it is that of :meth:`main_class`.
         """
         if "detail" not in self.data:
-            raise InputError(
-                f"run {self.name!r} holds no blame table (--format json leaves it out); "
-                "save the result with --out DIR"
-            )
+            raise self._without_detail("blame table")
         chosen = latency_class or self.main_class()
         self._distribution(chosen)
         at = percentiles.parse(above)
@@ -153,28 +174,34 @@ class Run:
         return next((c for c in known if self.samples(c)), LATENCY_CLASSES[0])
 
     def series(self, seed: int | None = None) -> Table:
-        """Return the time series as an Arrow table, one row a window.
+        """Return the time series, one row a window.
 
-        Any Arrow library takes it: ``pyarrow.table(run.series())``. Of a pool
+        ``pandas.DataFrame(run.series())`` takes it, as does any Arrow library. Of a pool
         of seeds it is the first seed's unless `seed` says another.
         """
         return self._files.read("series", self.name, self._seed(seed))
 
     def requests(self, seed: int | None = None) -> Table:
-        """Return the request log as an Arrow table, one row a request.
+        """Return the request log, one row a request.
 
         It exists where the experiment sets ``measure.log_requests = true``.
         """
         return self._files.read("requests", self.name, self._seed(seed))
 
     def chips(self, seed: int | None = None) -> Table:
-        """Return what each chip did, as an Arrow table of intervals.
+        """Return what each chip did, one row an interval.
 
         ``chip`` counts channel by channel; ``doing`` is a flash operation's purpose,
         or ``read_waits`` while a read of the host waits for the chip; times are ns
         since the run began. It exists where the experiment sets ``measure.chip_log``.
         """
         return self._files.read("chips", self.name, self._seed(seed))
+
+    def _without_detail(self, what: str) -> InputError:
+        return InputError(
+            f"run {self.name!r} holds no {what} (--format json leaves it out); "
+            "save the result with --out DIR"
+        )
 
     def _seed(self, seed: int | None) -> int:
         if seed is None:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+from itertools import accumulate
 
 import flashkeel
 import pytest
@@ -73,6 +74,45 @@ def test_explanation_of_all_requests_has_the_mean(small_result):
     found = run.explain(above=0, latency_class="read")
     assert found.count == run.samples("read")
     assert found.mean_ns == pytest.approx(run.mean("read"))
+
+
+def test_series_goes_into_pandas(small_result):
+    pandas = pytest.importorskip("pandas")
+    table = small_result["fifo"].series()
+    frame = pandas.DataFrame(table)
+    assert list(frame.columns) == list(table)
+    assert len(frame) == len(table) == table.num_rows
+    assert frame["reads"].sum() == sum(table.column("reads").to_pylist())
+
+
+def test_results_show_what_they_are(small_result, small_toml):
+    assert repr(small_result) == "<Result 'Small': 2 runs: fifo, debit>"
+    shown = small_result._repr_html_()
+    assert shown.count("<tr>") == 1 + 3 * len(small_result)
+    assert "p99.9999" in shown and "synthetic workload" in shown and "small read" in shown
+    assert shown.count("<table>") == shown.count("</table>") == 1
+    assert "debit" not in small_result["fifo"]._repr_html_()
+    experiment = flashkeel.Experiment.from_toml(small_toml).set("seed", 3)
+    assert repr(experiment) == f"<Experiment {str(small_toml)!r}, seed = 3>"
+    assert "[device]" in experiment._repr_html_() and "# set: seed = 3" in experiment._repr_html_()
+    table = small_result["fifo"].series()
+    assert repr(table).startswith(f"<Table: {len(table)} rows of start_ns, ")
+    assert "<th>start_ns</th>" in table._repr_html_()
+
+
+def test_a_distribution_is_that_of_the_percentiles(small_result):
+    run = small_result["fifo"]
+    for latency_class in ("read", "small_read", "write"):
+        found = run.distribution(latency_class)
+        assert sum(count for _, count in found) == run.samples(latency_class)
+        below = list(accumulate(count for _, count in found))
+        median = next(
+            ns
+            for (ns, _), count in zip(found, below, strict=True)
+            if 2 * count >= run.samples(latency_class)
+        )
+        assert median == pytest.approx(run.percentile(latency_class, 50), rel=0.002)
+    assert run.distribution("flush") == []
 
 
 def test_series_is_an_arrow_table(small_result):

@@ -54,7 +54,8 @@ ROOMS = {
 
 DOORS = {
     ("__init__.py", "output"): "`flashkeel.load`",
-    ("result.py", "output"): "`Result.save`, when it is called",
+    ("result.py", "output"): "`Result.save` and pictures, when they are called",
+    ("run.py", "output"): "what a notebook shows, when it does",
     ("__main__.py", "cli"): "`python -m flashkeel`",
 }
 """What uses a room that lies after its own, and what for."""

@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use flashkeel_device::{DeviceConfig, Layout, Ssd};
@@ -20,6 +20,13 @@ const HEAD: u64 = 8 + HASH as u64;
 const TIMED_ONLY: &[&str] = &["controller", "host_link", "scheduler", "timing"];
 /// Oldest files go when all together take more than this.
 const LIMIT_BYTES: u64 = 8 << 30;
+/// What a file is called while it is written.
+const PARTIAL: &str = "partial";
+/// A file that was written to so lately may be another machine's, whose
+/// processes are not seen here.
+const FRESH: Duration = Duration::from_secs(60);
+/// No file takes so long to write, whoever writes it.
+const STALE: Duration = Duration::from_secs(3_600);
 
 /// A folder of preconditioned devices.
 ///
@@ -39,6 +46,8 @@ impl Cache {
     /// The device in its steady state, if it is kept.
     pub fn load(&self, config: &DeviceConfig, layout: &Layout, seed: u64) -> Option<Ssd> {
         let path = self.path(config, seed);
+        // What a killed run has left is nobody's, and nobody's concern if it stays.
+        let _ = self.sweep();
         let result =
             File::open(&path).and_then(|file| read(file, &key(config, seed), Ssd::new(layout, seed)));
         match result {
@@ -59,7 +68,7 @@ impl Cache {
     /// Keeps a device's steady state. A failure is noted, never fatal.
     pub fn store(&self, config: &DeviceConfig, seed: u64, ssd: &Ssd) {
         let path = self.path(config, seed);
-        let partial = path.with_extension(format!("{}.partial", std::process::id()));
+        let partial = path.with_extension(format!("{}.{PARTIAL}", std::process::id()));
         let result = fs::create_dir_all(&self.folder)
             .and_then(|()| write(&partial, &key(config, seed), ssd))
             .and_then(|()| fs::rename(&partial, &path))
@@ -72,6 +81,24 @@ impl Cache {
 
     fn path(&self, config: &DeviceConfig, seed: u64) -> PathBuf {
         self.folder.join(format!("{}.state", blake3::Hash::from(key(config, seed)).to_hex()))
+    }
+
+    /// Deletes what runs that no longer are had begun to write.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != PARTIAL) {
+                continue;
+            }
+            let idle = fs::metadata(&path)?.modified()?.elapsed().unwrap_or_default();
+            // NAME.PROCESS.partial
+            let process = path.file_stem().and_then(|stem| Path::new(stem).extension());
+            let is_alive = process.is_some_and(|process| Path::new("/proc").join(process).exists());
+            if idle > STALE || idle > FRESH && !is_alive {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Deletes the files unused for longest until the rest fits the limit.
@@ -170,26 +197,53 @@ impl<W: Write> Write for Hashing<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
-    #[test]
-    fn the_files_unused_for_longest_go_first() {
-        let folder = std::env::temp_dir().join(format!("flashkeel-cache-{}", std::process::id()));
+    /// A folder of files so many seconds old.
+    fn folder(name: &str, files: &[(u64, &str)]) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("flashkeel-cache-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        for (age_s, name) in
-            [(30, "a.state"), (10, "b.state"), (20, "c.state"), (0, "d.state"), (40, "note.txt")]
-        {
+        for (age_s, name) in files {
             fs::write(folder.join(name), [0; 100]).unwrap();
             let file = File::options().append(true).open(folder.join(name)).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(age_s)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(*age_s)).unwrap();
         }
-        Cache::new(&folder).trim(&folder.join("d.state"), 250).unwrap();
-        let mut left: Vec<_> = fs::read_dir(&folder)
+        folder
+    }
+
+    /// The names of what is left of it, which goes now.
+    fn left(folder: &Path) -> Vec<String> {
+        let mut left: Vec<_> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
-        fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(left, ["b.state", "d.state", "note.txt"]);
+        fs::remove_dir_all(folder).unwrap();
+        left
+    }
+
+    #[test]
+    fn the_files_unused_for_longest_go_first() {
+        let files = [(30, "a.state"), (10, "b.state"), (20, "c.state"), (0, "d.state"), (40, "note.txt")];
+        let folder = folder("trim", &files);
+        Cache::new(&folder).trim(&folder.join("d.state"), 250).unwrap();
+        assert_eq!(left(&folder), ["b.state", "d.state", "note.txt"]);
+    }
+
+    #[test]
+    fn what_a_killed_run_has_left_goes_and_what_is_being_written_stays() {
+        let own = std::process::id();
+        // No process has a number as large.
+        let killed = 1u64 << 40;
+        let names = [
+            format!("a.{killed}.partial"),
+            format!("b.{killed}.partial"),
+            format!("c.{own}.partial"),
+            format!("d.{own}.partial"),
+        ];
+        let files =
+            [(120, &*names[0]), (5, &names[1]), (120, &names[2]), (7_200, &names[3]), (9_999, "e.state")];
+        let folder = folder("sweep", &files);
+        Cache::new(&folder).sweep().unwrap();
+        assert_eq!(left(&folder), [&*names[1], &names[2], "e.state"]);
     }
 }

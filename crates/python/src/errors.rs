@@ -7,7 +7,7 @@ use pyo3::{
 };
 
 create_exception!(
-    _core,
+    flashkeel,
     InputError,
     PyValueError,
     "Wrong input: a document, an override, a trace or a name. The command line exits with status 2."

@@ -20,6 +20,7 @@ from flashkeel.cli.probe import predict, probe
 from flashkeel.cli.reproduce import reproduce
 from flashkeel.cli.run import run
 from flashkeel.cli.trace import trace
+from flashkeel.output import terminal
 
 FAILURE = 1
 BAD_INPUT = 2
@@ -52,6 +53,7 @@ for _command in _COMMANDS:
 
 def main() -> NoReturn:
     """Run the command; exit status 0 success, 1 failure, 2 bad usage or bad input."""
+    terminal.prepare()
     try:
         status = app.main(prog_name="flashkeel", standalone_mode=False)
         sys.stdout.flush()
@@ -68,6 +70,11 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
     except (KeyboardInterrupt, click.Abort):
+        _fail("interrupted", INTERRUPTED)
+    except ImportError as error:
+        # An extension module that is interrupted while it is imported calls that a failure.
+        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise
         _fail("interrupted", INTERRUPTED)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""

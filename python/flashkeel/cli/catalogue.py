@@ -13,7 +13,10 @@ from flashkeel import _core
 @click.command("list")
 @click.argument("kind", type=click.Choice(["presets", "policies", "profiles", "experiments"]))
 def list_(kind: Literal["presets", "policies", "profiles", "experiments"]) -> None:
-    """List what is built in, one a line; a policy after what it decides."""
+    """List what is built in, one a line.
+
+    A policy stands after what it decides.
+    """
     for name in json.loads(_core.list_names(kind)):
         click.echo(name)
 
@@ -21,5 +24,5 @@ def list_(kind: Literal["presets", "policies", "profiles", "experiments"]) -> No
 @click.command()
 @click.argument("name")
 def show(name: str) -> None:
-    """Print a built-in preset, profile or experiment as TOML, ready to be changed."""
+    """Print a built-in preset, profile or experiment as TOML."""
     click.echo(_core.show(name).rstrip("\n"))

@@ -8,6 +8,7 @@ import click
 
 from flashkeel.experiment import Experiment
 from flashkeel.imports import Imported, read_fio, read_mqsim
+from flashkeel.output import files
 
 _OUT = click.option(
     "-o",
@@ -28,7 +29,10 @@ def import_() -> None:
 @click.argument("file", type=_FILE)
 @_OUT
 def fio(file: Path, out: Path | None) -> None:
-    """Turn a fio job file into an experiment; `flashkeel run FILE.fio` runs one as it is."""
+    """Turn a fio job file into an experiment.
+
+    `flashkeel run FILE.fio` runs one as it is.
+    """
     _give(read_fio(file), out)
 
 
@@ -63,7 +67,7 @@ def _give(imported: Imported, out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=False)
         return
-    out.write_text(text, encoding="utf-8")
+    files.write(out, text)
     _print_notes(imported)
     # What is wrong with it is better known now than at its first run.
     Experiment.from_toml(out).plans()

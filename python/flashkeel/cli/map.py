@@ -38,7 +38,7 @@ from flashkeel.output import chip_map
 def map_(
     results: tuple[str, ...], path: Path, from_s: float | None, length_s: float | None
 ) -> None:
-    """Draw what every chip does over time, and when reads of the host wait for it.
+    """Draw what every chip does over time, and when reads wait.
 
     RESULT is a directory or file of `run --out`, or one of its runs as DIR:RUN;
     the experiment must have set measure.chip_log = { from = "20s" }.

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from flashkeel.cli.common import Seed, console, split_assignment
-from flashkeel.output import probe_plots, probe_tables
+from flashkeel.output import files, probe_plots, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
 from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive
@@ -41,7 +41,10 @@ _NO_CACHE = click.option(
 def probe(
     target: str, sets: tuple[str, ...], seed: int, out: Path | None, no_cache: bool, form: str
 ) -> None:
-    """Diagnose a drive from outside: volumes, write buffer, thresholds."""
+    """Diagnose a drive from outside.
+
+    Found are its volumes, its write buffer and the thresholds at which it flushes and collects.
+    """
     drive = Drive.find(target, _assignments(sets))
     with Bars([target]) as bars:
         found = drive.probe(seed, not no_cache, partial(bars.update, 0))
@@ -49,8 +52,8 @@ def probe(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         saved = [out / "model.json", out / "evidence.json", out / probe_plots.FILE]
-        saved[0].write_text(found.to_json() + "\n", encoding="utf-8")
-        saved[1].write_text(json.dumps(found.evidence) + "\n", encoding="utf-8")
+        files.write(saved[0], found.to_json() + "\n")
+        files.write(saved[1], json.dumps(found.evidence) + "\n")
         probe_plots.save(found, saved[2])
     if form == "json":
         click.echo(found.to_json())

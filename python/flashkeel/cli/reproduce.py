@@ -51,7 +51,10 @@ def reproduce(
     traces: Path | None,
     form: str,
 ) -> None:
-    """Measure what published works claim: a work, a figure, a claim, or everything."""
+    """Measure what published works claim.
+
+    That is a work, a figure, a claim, or everything.
+    """
     studies = works.select(ids)
     if only_list:
         for study in studies:

@@ -61,7 +61,10 @@ def run(
     no_cache: bool,
     form: str,
 ) -> None:
-    """Run an experiment: a TOML file, a fio job file, or a built-in one by name."""
+    """Run an experiment.
+
+    It is a TOML file, a fio job file, or built in and called by its name.
+    """
     chosen = find(experiment)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
@@ -69,6 +72,7 @@ def run(
         plans = chosen.plans(seed, partial(bars.update, 0))
     if out is not None:
         storage.check(out, identity(plans, seeds), overwrite)
+        storage.check_room(out, plans, seeds)
     names = [
         plan["name"] if seeds == 1 else f"{plan['name']} #{i + 1}"
         for plan in plans
@@ -76,15 +80,16 @@ def run(
     ]
     with Bars(names) as bars:
         result = chosen.run(seed, seeds, jobs=jobs, use_cache=not no_cache, progress=bars.update)
-    if out is not None:
-        result.save(out, overwrite)
+    # What was measured is shown before anything can go wrong with saving it.
     if form == "json":
         click.echo(result.to_json())
     elif form == "fio-json":
         click.echo(fio_json.render(result))
     else:
         _print_tables(result)
-        if out is not None:
+    if out is not None:
+        result.save(out, overwrite)
+        if form == "table":
             click.echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")
 
 

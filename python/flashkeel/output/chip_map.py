@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError
+from flashkeel.output.files import whole
 from flashkeel.output.plots import workload_kind
 from flashkeel.run import Run
 
@@ -58,7 +59,9 @@ class _Rows:
 
 def save(runs: Sequence[Run], path: Path, window: Window) -> None:
     """Draw a map of each run into one file, as its extension says."""
-    draw(runs, window).savefig(path, dpi=130)
+    figure = draw(runs, window)
+    with whole(path) as place:
+        figure.savefig(place, dpi=130)
 
 
 def draw(runs: Sequence[Run], window: Window) -> Figure:

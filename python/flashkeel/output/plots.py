@@ -28,8 +28,8 @@ SHOWN = (90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 """Ticks of the percentile axis."""
 
 # Okabe and Ito's colours, which people with colour blindness can tell apart.
-_RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_CAUSE_COLOURS = {
+RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+CAUSE_COLOURS = {
     "own_flash": "#4d4d4d",
     "controller": "#8c8c8c",
     "host_link": "#bfbfbf",
@@ -59,9 +59,9 @@ _CAUSE_COLOURS = {
     "barrier": "#8073AC",
     "host_queue": "#542788",
 }
-_OTHER_COLOUR = "#f0f0f0"
-_SMALLEST_SHARE = 0.01
-_OTHERS = f"others, each below {_SMALLEST_SHARE:.0%}"
+OTHER_COLOUR = "#f0f0f0"
+SMALLEST_SHARE = 0.01
+_OTHERS = f"others, each below {SMALLEST_SHARE:.0%}"
 
 
 def save(result: Result, directory: Path) -> None:
@@ -155,7 +155,7 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
         points = run.curve(latency_class, SHOWN[0])
         if not points:
             continue
-        colour = _RUN_COLOURS[index % len(_RUN_COLOURS)]
+        colour = RUN_COLOURS[index % len(RUN_COLOURS)]
         name = f"{run.name} ({units.count(run.samples(latency_class))} samples)"
         draw_tail(axes, run, latency_class, _place, label=name, markersize=4, color=colour)
         sure = [p for p, _ in points if run.beyond(latency_class, p) >= FEW]
@@ -188,18 +188,18 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
 def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     found = [run.explain(ABOVE, latency_class) for run in runs]
     means = [{share.cause: share.mean_ns for share in e.shares} for e in found]
-    large = {s.cause for e in found for s in e.shares if s.share >= _SMALLEST_SHARE}
-    order = [cause for cause in _CAUSE_COLOURS if cause in large]
+    large = {s.cause for e in found for s in e.shares if s.share >= SMALLEST_SHARE}
+    order = [cause for cause in CAUSE_COLOURS if cause in large]
     order += sorted(large.difference(order))
     places = range(len(runs))
     left = [0.0] * len(runs)
     for cause in [*order, None]:
         if cause is None:
             widths = [(e.mean_ns or 0.0) - start for e, start in zip(found, left, strict=True)]
-            label, colour = _OTHERS, _OTHER_COLOUR
+            label, colour = _OTHERS, OTHER_COLOUR
         else:
             widths = [mean.get(cause, 0.0) for mean in means]
-            label, colour = units.cause(cause), _CAUSE_COLOURS.get(cause, _OTHER_COLOUR)
+            label, colour = units.cause(cause), CAUSE_COLOURS.get(cause, OTHER_COLOUR)
         axes.barh(places, widths, left=left, color=colour, label=label, height=0.6)
         left = [start + width for start, width in zip(left, widths, strict=True)]
     axes.set_yticks(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashkeel.output import units
+from flashkeel.output.files import whole
 from flashkeel.ssdcheck import Diagnosis
 
 if TYPE_CHECKING:
@@ -33,8 +34,11 @@ def save(found: Diagnosis, path: Path) -> None:
     _spikes(top_right, found.model, evidence)
     _chances(bottom_left, evidence)
     _intervals(bottom_right, found.model, evidence)
-    with matplotlib.rc_context({"svg.hashsalt": "flashkeel", "svg.fonttype": "none"}):
-        figure.savefig(path, metadata={"Date": None})
+    with (
+        matplotlib.rc_context({"svg.hashsalt": "flashkeel", "svg.fonttype": "none"}),
+        whole(path) as place,
+    ):
+        figure.savefig(place, metadata={"Date": None})
 
 
 def _allocation(axes: Axes, evidence: dict[str, Any]) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
-from flashkeel.output import plots
+from flashkeel.output import plots, units
 from flashkeel.result import SCHEMA, Result
 
 RESULT = "result.json"
+_RUN_BYTES = 1 << 20
+"""What a run takes at least: pictures and result.json apart, its time series."""
+_REQUEST_BYTES = 8
+"""What a logged request takes at least."""
 _OURS = {RESULT, *plots.FILES, *KINDS}
 
 
@@ -38,8 +44,38 @@ def check(directory: Path, identity: str, overwrite: bool) -> None:
         )
 
 
+def check_room(directory: Path, plans: Sequence[Mapping[str, Any]], seeds: int) -> None:
+    """Raise InputError where a disk has no room for what is written to it.
+
+    That is the directory's, and the one of temporary files, where tables wait until then. How
+    much it takes is estimated from below: what is measured is not known yet.
+    """
+    needed = len(plans) * seeds * _RUN_BYTES
+    for plan in plans:
+        if plan["config"]["measure"]["log_requests"]:
+            needed += seeds * (plan["config"]["workload"].get("requests") or 0) * _REQUEST_BYTES
+    parent = next(path for path in directory.absolute().parents if path.exists())
+    for place, what in ((parent, directory), (Path(tempfile.gettempdir()), "temporary files")):
+        free = shutil.disk_usage(place).free
+        if free < needed:
+            raise InputError(
+                f"{what}: {units.size(free)} are free in {place}, and a result takes at least "
+                f"{units.size(needed)}"
+            )
+
+
 def save(result: Result, directory: Path, overwrite: bool) -> None:
-    """Write `result` to `directory`: complete and in one step, or not at all."""
+    """Write `result` to `directory`: complete and in one step, or not at all.
+
+    OSError names `directory` where the disk is full.
+    """
+    try:
+        _save(result, directory, overwrite)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(directory)) from error
+
+
+def _save(result: Result, directory: Path, overwrite: bool) -> None:
     check(directory, result.document["identity"], overwrite)
     directory = directory.resolve()
     directory.parent.mkdir(parents=True, exist_ok=True)

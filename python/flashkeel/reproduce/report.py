@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flashkeel.output import units
+from flashkeel.output import files, units
 from flashkeel.reproduce.claims import Value, Verdict
 
 VERDICTS = "verdicts.json"
@@ -110,7 +110,7 @@ def save(verdicts: Sequence[Verdict], directory: Path) -> list[Path]:
 
     directory.mkdir(parents=True, exist_ok=True)
     written = [directory / VERDICTS]
-    written[0].write_text(to_json(verdicts) + "\n", encoding="utf-8")
+    files.write(written[0], to_json(verdicts) + "\n")
     drawn = {v.study.id: v.outcome for v in verdicts if v.outcome.picture is not None}
     for name, outcome in drawn.items():
         path = directory / f"{name.replace('/', '-')}.png"
@@ -119,6 +119,7 @@ def save(verdicts: Sequence[Verdict], directory: Path) -> list[Path]:
             figure = outcome.picture()
             # Below everything: no picture goes about without saying what it rests on.
             figure.text(0.995, -0.01, f"basis: {outcome.basis}", ha="right", va="top", color="gray")
-            figure.savefig(path, dpi=130, bbox_inches="tight")
+            with files.whole(path) as place:
+                figure.savefig(place, dpi=130, bbox_inches="tight")
         written.append(path)
     return written

@@ -1,0 +1,126 @@
+"""Pictures of whole distributions: all latencies, and what owns them above each percentile."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from flashkeel import percentiles
+from flashkeel.output import units
+from flashkeel.output.plots import (
+    CAUSE_COLOURS,
+    OTHER_COLOUR,
+    RUN_COLOURS,
+    SMALLEST_SHARE,
+    workload_kind,
+)
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from flashkeel.result import Result
+
+_BLAMED_ABOVE = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+
+
+def cdf(result: Result, latency_class: str | None = None) -> Figure:
+    """Return the cumulative distribution of the latency of a class, a line for each run.
+
+    Without `latency_class` it is the first run's main one.
+    """
+    from matplotlib.figure import Figure
+
+    chosen = latency_class or result.runs[0].main_class()
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    for index, run in enumerate(result.runs):
+        found = run.distribution(chosen)
+        if not found:
+            continue
+        samples = sum(count for _, count in found)
+        shares = [100 * total / samples for total in accumulate(count for _, count in found)]
+        axes.step(
+            [ns for ns, _ in found],
+            shares,
+            where="post",
+            color=RUN_COLOURS[index % len(RUN_COLOURS)],
+            label=f"{run.name} ({units.count(samples)} samples)",
+        )
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    axes.set_xlabel("latency")
+    axes.set_ylabel(f"{chosen.replace('_', ' ')}s at most as slow (%)")
+    axes.set_ylim(0, 100)
+    axes.grid(alpha=0.3)
+    if axes.get_lines():
+        axes.legend(loc="lower right", frameon=False)
+    figure.suptitle(f"{result.title} ({workload_kind(result.runs)})")
+    return figure
+
+
+def blame(result: Result, latency_class: str | None = None) -> Figure:
+    """Return, for each run, which causes own the latency above each percentile.
+
+    Without `latency_class` it is the first run's main one.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    chosen = latency_class or result.runs[0].main_class()
+    figure = Figure(figsize=(9, 2.2 * len(result.runs) + 1.2), layout="constrained")
+    rows = figure.subplots(len(result.runs), 1, sharex=True, squeeze=False)
+    seen: set[str] = set()
+    for run, (axes,) in zip(result.runs, rows, strict=True):
+        seen |= _shares(axes, run, chosen)
+        axes.set_title(run.name, fontsize="medium", loc="left")
+    named = [cause for cause in CAUSE_COLOURS if cause in seen]
+    named += sorted(seen.difference(named))
+    patches = [Patch(color=CAUSE_COLOURS.get(cause, OTHER_COLOUR)) for cause in named]
+    labels = [units.cause(cause) for cause in named]
+    figure.legend(
+        [*patches, Patch(color=OTHER_COLOUR)],
+        [*labels, f"others, each below {SMALLEST_SHARE:.0%}"],
+        loc="outside lower center",
+        ncols=5,
+        frameon=False,
+        fontsize="small",
+    )
+    words = chosen.replace("_", " ")
+    figure.suptitle(
+        f"{result.title}: what owns the latency of {words}s ({workload_kind(result.runs)})"
+    )
+    return figure
+
+
+def _shares(axes: Axes, run: Run, latency_class: str) -> set[str]:
+    """Draw a stacked bar for each percentile, and return the causes large enough to be named."""
+    found = [
+        run.explain(percentile, latency_class)
+        for percentile in _BLAMED_ABOVE
+        if run.samples(latency_class)
+    ]
+    named = {s.cause for e in found for s in e.shares if s.share >= SMALLEST_SHARE}
+    order = [cause for cause in CAUSE_COLOURS if cause in named]
+    order += sorted(named.difference(order))
+    places = range(len(found))
+    base = [0.0] * len(found)
+    for cause in order:
+        part = [sum(s.share for s in e.shares if s.cause == cause) * 100 for e in found]
+        axes.bar(places, part, bottom=base, color=CAUSE_COLOURS.get(cause, OTHER_COLOUR), width=0.8)
+        base = [start + height for start, height in zip(base, part, strict=True)]
+    rest = [max(0.0, 100 - start) if e.count else 0.0 for start, e in zip(base, found, strict=True)]
+    axes.bar(places, rest, bottom=base, color=OTHER_COLOUR, width=0.8)
+    axes.set_xticks(
+        places,
+        [f"{_beyond(e.above)}\n{units.count(e.count)}" for e in found],
+        fontsize="small",
+    )
+    axes.set_ylabel("share (%)")
+    axes.set_ylim(0, 100)
+    return named
+
+
+def _beyond(percentile: float) -> str:
+    return f"above {percentiles.label(percentile)}" if percentile else "all"

@@ -1,0 +1,73 @@
+"""Terminals of 80 columns, of ASCII, and those that go away; disks that are full."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from flashkeel.cli import app
+from flashkeel.output import storage
+
+
+def commands(group=app, path=()):
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize("path", list(commands()), ids=" ".join)
+def test_help_fits_and_cuts_no_sentence(cli, monkeypatch, path):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cli(*path, "--help").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    cut = [line for line in lines if line.endswith("...") and not line.startswith("Usage")]
+    assert not cut
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("compare", "{0}:fifo", "{0}:debit"), ("explain", "{0}:fifo"), ("run", "{1}")],
+    ids=lambda arguments: arguments[0],
+)
+def test_tables_fit_80_columns(shell, saved, small_toml, arguments):
+    outcome = shell(*(part.format(saved, small_toml) for part in arguments), COLUMNS="80")
+    assert outcome.status == 0
+    # But for titles, which a terminal folds.
+    rows = [line.rstrip() for line in outcome.out.splitlines() if "workload" not in line]
+    assert max(map(len, rows)) <= 80
+
+
+def test_an_ascii_terminal_gets_ascii(saved):
+    command = [sys.executable, "-m", "flashkeel", "compare", f"{saved}:fifo", f"{saved}:debit"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    text = done.stdout.decode("ascii")
+    assert "B - A" in text and " us" in text and "..." in text
+
+
+def test_who_reads_a_part_only_gets_no_traceback(saved):
+    command = f"{sys.executable} -m flashkeel compare {saved}:fifo {saved}:debit | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.stdout.count("\n")) == ("", 1)
+
+
+def test_a_disk_without_room_is_found_before_the_run(cli, small_toml, tmp_path, monkeypatch):
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda _: usage)
+    outcome = cli("run", small_toml, "--out", tmp_path / "out")
+    assert outcome.status == 2
+    assert "out: 1000 B are free" in outcome.err and "at least 2.00 MiB" in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_that_fills_up_loses_no_table(cli, small_toml, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage.plots, "save", full)
+    outcome = cli("run", small_toml, "--out", tmp_path / "out")
+    assert outcome.status == 1
+    assert outcome.err == f"flashkeel: {tmp_path / 'out'}: No space left on device\n"
+    assert "Latency of small reads" in outcome.out and "Results" not in outcome.out
+    assert list(tmp_path.iterdir()) == []

@@ -83,6 +83,25 @@ impl<L: Leaf> Child<L> {
     }
 }
 
+/// Which child is due first and when, and when another is, or before that
+/// anything at `other`.
+#[inline]
+fn first_and_other<L>(children: &[Child<L>], mut other: Time) -> ((Time, usize), Time) {
+    if let [only] = children {
+        return ((only.due, 0), other);
+    }
+    let mut first = (Time::MAX, 0);
+    for (index, child) in children.iter().enumerate() {
+        if child.due < first.0 {
+            other = other.min(first.0);
+            first = (child.due, index);
+        } else {
+            other = other.min(child.due);
+        }
+    }
+    (first, other)
+}
+
 /// Offers a request to a leaf; whether that is over. One that is refused for good
 /// has ended so.
 fn submit(
@@ -134,32 +153,38 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     #[inline]
     fn settle(&mut self, now: Time, data: &mut Arena) {
         let mut patience = Patience::default();
-        while !self.is_quiet(now) {
+        loop {
             patience.at(now);
-            self.carry(now, data);
+            if self.has_to_carry() {
+                self.carry(now, data);
+            }
+            let mut is_quiet = true;
+            for index in 0..self.children.len() {
+                if self.children[index].stirs(now) {
+                    self.tend(now, index, data);
+                    is_quiet = false;
+                }
+            }
+            if is_quiet && !self.has_to_carry() {
+                return;
+            }
         }
     }
 
-    /// Whether nothing is left to carry.
     #[inline]
-    fn is_quiet(&self, now: Time) -> bool {
+    fn has_to_carry(&self) -> bool {
         let Outbox { requests, commands, events, .. } = &self.outbox;
-        let is_empty = requests.is_empty() && commands.is_empty() && events.is_empty();
-        is_empty && !self.children.iter().any(|child| child.stirs(now))
+        !requests.is_empty() || !commands.is_empty() || !events.is_empty()
     }
 
-    /// Carries everything once.
+    /// Carries what the stage has put into its outbox.
+    #[inline]
     fn carry(&mut self, now: Time, data: &mut Arena) {
         if !self.outbox.commands.is_empty() {
             self.carry_commands(now, data);
         }
         if !self.outbox.requests.is_empty() {
             self.carry_requests(now, data);
-        }
-        for index in 0..self.children.len() {
-            if self.children[index].stirs(now) {
-                self.tend(now, index, data);
-            }
         }
         if !self.outbox.events.is_empty() {
             let events = self.outbox.events.drain(..);
@@ -244,16 +269,8 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
         let mut patience = Patience::default();
         loop {
             let timer = self.stage.next_event().time().unwrap_or(Time::MAX);
-            // When anything but the first child does something.
-            let (mut first, mut other) = ((Time::MAX, 0), timer.min(self.ready()));
-            for (index, child) in self.children.iter().enumerate() {
-                if child.due < first.0 {
-                    other = other.min(first.0);
-                    first = (child.due, index);
-                } else {
-                    other = other.min(child.due);
-                }
-            }
+            // The first child, and when anything else does something.
+            let (first, other) = first_and_other(&self.children, timer.min(self.ready()));
             let next = first.0.min(other);
             if next > limit || next == Time::MAX {
                 return None;

@@ -324,9 +324,9 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
                 completion.ledger.charge_between(Cause::HostQueue, flight.arrived, flight.accepted);
             }
             self.latest = self.latest.max(completion.time);
-            let Flight { request, asked_sectors, arrived, .. } = flight;
-            self.recorder.record(&request, asked_sectors, arrived, completion);
-            self.feeds[usize::from(request.tenant.0)].record(&request, asked_sectors, arrived, completion);
+            let Flight { ref request, asked_sectors, arrived, .. } = flight;
+            self.recorder.record(request, asked_sectors, arrived, completion);
+            self.feeds[usize::from(request.tenant.0)].record(request, asked_sectors, arrived, completion);
         }
         self.completions.clear();
     }

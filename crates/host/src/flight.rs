@@ -69,14 +69,24 @@ impl<T> Flights<T> {
     /// If it is not in flight: a request completes exactly once.
     #[inline]
     pub fn land(&mut self, id: RequestId) -> T {
+        self.land_if(id, |_| true).expect("it has landed")
+    }
+
+    /// Takes one out if `has_landed` says so, which may change it.
+    ///
+    /// # Panics
+    /// As for [`land`](Self::land).
+    #[inline]
+    pub fn land_if(&mut self, id: RequestId, has_landed: impl FnOnce(&mut T) -> bool) -> Option<T> {
         let index = id.0.checked_sub(self.first).map(|index| index as usize);
-        let place = index.and_then(|index| self.window.get_mut(index));
-        let flight = place.and_then(Option::take).expect("a request completes exactly once");
+        let place = index.and_then(|index| self.window.get_mut(index)).filter(|place| place.is_some());
+        let place = place.expect("a request completes exactly once");
+        let flight = place.take_if(has_landed)?;
         self.count -= 1;
         while let Some(None) = self.window.front() {
             self.window.pop_front();
             self.first += 1;
         }
-        flight
+        Some(flight)
     }
 }

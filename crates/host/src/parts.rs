@@ -33,11 +33,22 @@ impl Parts {
     /// a gate; it needs at least one part.
     #[inline]
     pub fn begin(&mut self, now: Time, submitted: Time, request: &Request) -> RequestId {
+        self.note(now, submitted, request, 0)
+    }
+
+    /// Notes a request that is not split; returns the number that it goes by.
+    #[inline]
+    pub fn whole(&mut self, now: Time, submitted: Time, request: &Request) -> RequestId {
+        RequestId(self.note(now, submitted, request, 1).0 << 1)
+    }
+
+    #[inline]
+    fn note(&mut self, now: Time, submitted: Time, request: &Request, left: u32) -> RequestId {
         self.wholes.take_off(Whole {
             id: request.id,
             tenant: request.tenant,
             status: Status::Ok,
-            left: 0,
+            left,
             submitted: now,
             held: now.since(submitted),
         })
@@ -72,13 +83,12 @@ impl Parts {
     pub fn land(&mut self, part: &mut Completion) -> Option<TenantId> {
         let number = RequestId(part.id.0 >> 1);
         let number = if part.id.0 & 1 == 0 { number } else { self.others.land(number) };
-        let whole = self.wholes.get_mut(number).expect("a request ends with its last part");
-        whole.left -= 1;
-        whole.status = whole.status.max(part.status);
-        if whole.left > 0 {
-            return None;
-        }
-        let Whole { id, tenant, status, submitted, held, .. } = self.wholes.land(number);
+        let is_last = |whole: &mut Whole| {
+            whole.left -= 1;
+            whole.status = whole.status.max(part.status);
+            whole.left == 0
+        };
+        let Whole { id, tenant, status, submitted, held, .. } = self.wholes.land_if(number, is_last)?;
         (part.id, part.status) = (id, status);
         part.ledger.charge(Cause::HostQueue, part.time.since(submitted) - part.ledger.total());
         part.ledger.charge(Cause::Barrier, held);

@@ -182,7 +182,7 @@ impl Dispatcher {
     }
 
     /// Lets a chip begin with an operation that has waited in a slot.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start_waiting(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         if self.operations[id].tracked {
             let queue = &self.queues[self.operations[id].chip.0 as usize];

@@ -255,7 +255,7 @@ impl Ssd {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn chip_event(&mut self, now: Time, chip: u32) {
         let machine = &mut self.machine;
         let Some(id) = machine.dispatcher.step(now, ChipId(chip), &mut machine.events) else { return };

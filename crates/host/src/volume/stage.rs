@@ -47,21 +47,31 @@ impl VolumeManager {
 
     /// Sends what was submitted at `submitted` and has passed the gate.
     fn send(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
-        let whole = self.parts.begin(now, submitted, request);
         if request.operation == Operation::Flush {
+            let whole = self.parts.begin(now, submitted, request);
             for device in 0..self.devices {
                 outbox.requests.push((device, Request { id: self.parts.add(whole), ..*request }));
             }
             return;
         }
+        let volume = usize::from(request.tenant.0);
+        let mut place = self.volumes.place(volume, request.lba);
+        if place.run >= u64::from(request.sectors) {
+            let id = self.parts.whole(now, submitted, request);
+            outbox.requests.push((place.device, Request { id, lba: place.lba, ..*request }));
+            return;
+        }
+        let whole = self.parts.begin(now, submitted, request);
         let mut from = 0;
-        while from < request.sectors {
-            let lba = Lba(request.lba.0 + u64::from(from));
-            let place = self.volumes.place(usize::from(request.tenant.0), lba);
+        loop {
             let sectors = place.run.min(u64::from(request.sectors - from)) as u32;
             let id = self.parts.add(whole);
             outbox.requests.push((place.device, request.part(id, from, place.lba, sectors)));
             from += sectors;
+            if from == request.sectors {
+                return;
+            }
+            place = self.volumes.place(volume, Lba(request.lba.0 + u64::from(from)));
         }
     }
 }

@@ -10,9 +10,8 @@ Build an experiment, run it, look at the tail::
     print(result["fifo"].explain(above="p99.9"))
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# As of `typing`, which takes longer to import than all of this.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from flashkeel._core import InputError
     from flashkeel.arrow import Table
@@ -65,7 +64,9 @@ starts is then caught by the command."""
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:  # noqa: ANN401
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
         if name == "__version__":
             return import_module("flashkeel._core").version()
         if name not in _MODULES:

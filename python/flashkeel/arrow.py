@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
+import threading
 import weakref
 from html import escape
 from pathlib import Path
@@ -84,7 +86,7 @@ class TableFiles:
         """Return an empty set of files that is deleted when it is no longer used."""
         directory = Path(tempfile.mkdtemp(prefix="flashkeel-"))
         files = TableFiles(directory)
-        weakref.finalize(files, shutil.rmtree, directory, ignore_errors=True)
+        weakref.finalize(files, _remove, directory)
         return files
 
     def path(self, kind: str, run: str, seed: int) -> Path:
@@ -117,3 +119,15 @@ class TableFiles:
         for kind in KINDS:
             if (self.directory / kind).is_dir():
                 shutil.copytree(self.directory / kind, directory / kind)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a directory without being interrupted, which a finalizer could tell nobody."""
+    if threading.current_thread() is not threading.main_thread():
+        shutil.rmtree(directory, ignore_errors=True)
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        shutil.rmtree(directory, ignore_errors=True)
+    finally:
+        signal.signal(signal.SIGINT, handler or signal.SIG_DFL)

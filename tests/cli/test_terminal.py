@@ -71,3 +71,24 @@ def test_a_disk_that_fills_up_loses_no_table(cli, small_toml, tmp_path, monkeypa
     assert outcome.err == f"flashkeel: {tmp_path / 'out'}: No space left on device\n"
     assert "Latency of small reads" in outcome.out and "Results" not in outcome.out
     assert list(tmp_path.iterdir()) == []
+
+
+_STARTING = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "flashkeel.{module}":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from flashkeel.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["_core", "cli", "cli.run", "output.tables"])
+def test_an_interrupt_while_it_starts_is_one(module):
+    command = [sys.executable, "-c", _STARTING.format(module=module), "list", "presets"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "flashkeel: interrupted\n")

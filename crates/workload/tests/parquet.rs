@@ -165,3 +165,23 @@ fn a_file_that_is_cut_or_packed_is_refused() {
     let message = refusal(Trace::new(file("t.parquet.gz", gzip(&whole))));
     assert!(message.contains("neither packed nor from a pipe"), "{message}");
 }
+
+#[test]
+fn an_index_with_any_byte_changed_is_read_or_refused() {
+    let path = table(
+        &format!("{NUMBERS} REQUIRED BYTE_ARRAY operation (UTF8);"),
+        &[&[Cells::Whole(&[1]), Cells::Whole(&[0]), Cells::Whole(&[512]), Cells::Words(&["R"])]],
+    );
+    let whole = std::fs::read(path).unwrap();
+    let end = whole.len() - 8;
+    let index = u32::from_le_bytes(whole[end..end + 4].try_into().unwrap()) as usize;
+    for at in end - index..end {
+        for change in [0x01, 0x80, 0xff] {
+            let mut changed = whole.clone();
+            changed[at] ^= change;
+            if let Err(error) = info(&Trace::new(file("t.parquet", changed))) {
+                assert!(error.to_string().contains("t.parquet: "), "byte {at}: {error}");
+            }
+        }
+    }
+}

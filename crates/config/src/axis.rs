@@ -130,7 +130,7 @@ macro_rules! axis {
             fn deserialize<D: $crate::macro_support::serde::Deserializer<'de>>(
                 deserializer: D,
             ) -> ::std::result::Result<Self, D::Error> {
-                use $crate::macro_support::{serde::de::{EnumAccess, Error, VariantAccess, Visitor}, serde_json};
+                use $crate::macro_support::serde::de::{EnumAccess, Error, VariantAccess, Visitor};
                 struct Choose;
                 impl<'de> Visitor<'de> for Choose {
                     type Value = $Axis;
@@ -152,8 +152,7 @@ macro_rules! axis {
                         self,
                         deserializer: D,
                     ) -> ::std::result::Result<$Axis, D::Error> {
-                        let value = <serde_json::Value as $crate::macro_support::serde::Deserialize>::deserialize(deserializer)?;
-                        $crate::Node::from_json(value, &$crate::Origin::Default).read().map_err(Error::custom)
+                        $crate::macro_support::read_anew(deserializer)
                     }
                 }
                 deserializer.deserialize_newtype_struct($crate::AXIS, Choose)
@@ -234,7 +233,7 @@ macro_rules! axis {
             fn deserialize<D: $crate::macro_support::serde::Deserializer<'de>>(
                 deserializer: D,
             ) -> ::std::result::Result<Self, D::Error> {
-                use $crate::macro_support::{serde::de::{EnumAccess, Error, VariantAccess, Visitor}, serde_json};
+                use $crate::macro_support::serde::de::{EnumAccess, Error, VariantAccess, Visitor};
                 struct Choose;
                 impl<'de> Visitor<'de> for Choose {
                     type Value = $Axis;
@@ -255,8 +254,7 @@ macro_rules! axis {
                         self,
                         deserializer: D,
                     ) -> ::std::result::Result<$Axis, D::Error> {
-                        let value = <serde_json::Value as $crate::macro_support::serde::Deserialize>::deserialize(deserializer)?;
-                        $crate::Node::from_json(value, &$crate::Origin::Default).read().map_err(Error::custom)
+                        $crate::macro_support::read_anew(deserializer)
                     }
                 }
                 deserializer.deserialize_newtype_struct($crate::KEYED_AXIS, Choose)

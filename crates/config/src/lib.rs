@@ -19,6 +19,7 @@ pub use suggest::{did_you_mean, nearest};
 
 #[doc(hidden)]
 pub mod macro_support {
+    pub use crate::read::read_anew;
     pub use schemars;
     pub use serde;
     pub use serde_json;

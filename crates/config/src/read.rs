@@ -3,7 +3,7 @@
 use std::collections::btree_map;
 
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{
         DeserializeOwned, DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, Unexpected,
         VariantAccess, Visitor,
@@ -78,9 +78,11 @@ impl<'de> Deserializer<'de> for &'de Node {
     ) -> Result<V::Value, ConfigError> {
         if name == AXIS {
             let policy = self.get(POLICY).unwrap_or(self);
-            visitor.visit_enum(Policy(self)).map_err(|error| policy.place(self.name_key(error)))
+            let chosen = Choice::policy(self).and_then(|choice| visitor.visit_enum(choice));
+            chosen.map_err(|error| policy.place(self.name_key(error)))
         } else if name == KEYED_AXIS {
-            visitor.visit_enum(Keyed::of(self)?).map_err(|error| self.place(error))
+            let chosen = Choice::keyed(self).and_then(|choice| visitor.visit_enum(choice));
+            chosen.map_err(|error| self.place(error))
         } else {
             visitor.visit_newtype_struct(self)
         }
@@ -178,91 +180,54 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// A policy axis: a bare name, or a table with a `policy`.
-struct Policy<'de>(&'de Node);
+/// What is chosen of an axis, with its settings.
+struct Choice<'de> {
+    /// Empty where none is named, or several are; the axis refuses that.
+    name: &'de str,
+    settings: &'de Node,
+    /// Whether the name is the key of the settings, not an entry among them.
+    is_key: bool,
+}
 
-impl<'de> EnumAccess<'de> for Policy<'de> {
-    type Error = ConfigError;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ConfigError> {
-        let name = match &self.0.kind {
+impl<'de> Choice<'de> {
+    /// A policy: a bare name, or a table with a `policy`.
+    fn policy(node: &'de Node) -> Result<Choice<'de>, ConfigError> {
+        let name = match &node.kind {
             Kind::Table(entries) => entries.get(POLICY),
-            _ => Some(self.0),
+            _ => Some(node),
         };
         let name = match name.map(|node| (&node.kind, node)) {
-            // The axis refuses the empty name as "no policy".
             None => "",
             Some((Kind::String(text), _)) => text,
             Some((_, node)) => {
                 return Err(ConfigError::invalid_type(node.unexpected(), &"the name of a policy"));
             }
         };
-        let value = seed.deserialize(StrDeserializer::<ConfigError>::new(name))?;
-        Ok((value, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Policy<'de> {
-    type Error = ConfigError;
-
-    fn unit_variant(self) -> Result<(), ConfigError> {
-        self.newtype_variant_seed(std::marker::PhantomData)
+        Ok(Choice { name, settings: node, is_key: false })
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ConfigError> {
-        let entries = match &self.0.kind {
-            Kind::Table(entries) => entries.iter(),
-            _ => btree_map::Iter::default(),
-        };
-        let settings = MapAccessDeserializer::new(Entries::new(entries, true));
-        seed.deserialize(settings).map_err(|error| self.0.place(error))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ConfigError> {
-        Err(ConfigError::invalid_type(Unexpected::TupleVariant, &visitor))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ConfigError> {
-        Err(ConfigError::invalid_type(Unexpected::StructVariant, &visitor))
-    }
-}
-
-/// An axis whose kind is the only key of a table.
-struct Keyed<'de> {
-    /// Empty where the table has no key, or several.
-    kind: &'de str,
-    settings: &'de Node,
-}
-
-impl<'de> Keyed<'de> {
-    fn of(node: &'de Node) -> Result<Keyed<'de>, ConfigError> {
+    /// A kind: the only key of a table.
+    fn keyed(node: &'de Node) -> Result<Choice<'de>, ConfigError> {
         let Kind::Table(entries) = &node.kind else {
-            let error = ConfigError::invalid_type(node.unexpected(), &"a table with one key");
-            return Err(node.place(error));
+            return Err(ConfigError::invalid_type(node.unexpected(), &"a table with one key"));
         };
-        Ok(match entries.first_key_value().filter(|_| entries.len() == 1) {
-            Some((kind, settings)) => Keyed { kind, settings },
-            None => Keyed { kind: "", settings: node },
-        })
+        let only = entries.first_key_value().filter(|_| entries.len() == 1);
+        let (name, settings) = only.map_or(("", node), |(name, settings)| (name.as_str(), settings));
+        Ok(Choice { name, settings, is_key: true })
     }
 }
 
-impl<'de> EnumAccess<'de> for Keyed<'de> {
+impl<'de> EnumAccess<'de> for Choice<'de> {
     type Error = ConfigError;
     type Variant = Self;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ConfigError> {
-        let value = seed.deserialize(StrDeserializer::<ConfigError>::new(self.kind))?;
+        let value = seed.deserialize(StrDeserializer::<ConfigError>::new(self.name))?;
         Ok((value, self))
     }
 }
 
-impl<'de> VariantAccess<'de> for Keyed<'de> {
+impl<'de> VariantAccess<'de> for Choice<'de> {
     type Error = ConfigError;
 
     fn unit_variant(self) -> Result<(), ConfigError> {
@@ -270,7 +235,16 @@ impl<'de> VariantAccess<'de> for Keyed<'de> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ConfigError> {
-        seed.deserialize(self.settings).map_err(|error| self.settings.place(error).within(self.kind))
+        if self.is_key {
+            let result = seed.deserialize(self.settings);
+            return result.map_err(|error| self.settings.place(error).within(self.name));
+        }
+        let entries = match &self.settings.kind {
+            Kind::Table(entries) => entries.iter(),
+            _ => btree_map::Iter::default(),
+        };
+        let settings = MapAccessDeserializer::new(Entries::new(entries, true));
+        seed.deserialize(settings).map_err(|error| self.settings.place(error))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ConfigError> {
@@ -284,4 +258,10 @@ impl<'de> VariantAccess<'de> for Keyed<'de> {
     ) -> Result<V::Value, ConfigError> {
         Err(ConfigError::invalid_type(Unexpected::StructVariant, &visitor))
     }
+}
+
+/// Reads a `T` out of a format that knows no axes, as out of a document.
+pub fn read_anew<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Node::from_json(value, &Origin::Default).read().map_err(serde::de::Error::custom)
 }

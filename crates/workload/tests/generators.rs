@@ -34,9 +34,9 @@ fn pattern(pattern: Pattern) -> Synthetic {
     Synthetic { pattern, ..Synthetic::default() }
 }
 
-/// Requests per 4 KiB slot.
-fn per_slot(arrivals: &[Arrival], slots: usize) -> Vec<u64> {
-    let mut counts = vec![0; slots];
+/// Requests per place of 4 KiB.
+fn per_place(arrivals: &[Arrival], places: usize) -> Vec<u64> {
+    let mut counts = vec![0; places];
     for arrival in arrivals {
         counts[arrival.lba.0 as usize / 8] += 1;
     }
@@ -67,7 +67,7 @@ fn the_seed_decides_everything() {
 
 #[test]
 fn uniform_reaches_every_place_alike() {
-    let counts = per_slot(&generate(Synthetic::default(), 100_000, 1000 * 8, 1), 1000);
+    let counts = per_place(&generate(Synthetic::default(), 100_000, 1000 * 8, 1), 1000);
     let misfit = misfit(&counts, |_| 100.0);
     assert!((0.8..1.2).contains(&misfit), "{misfit}");
 }
@@ -77,7 +77,7 @@ fn zipf_follows_the_power_law() {
     for theta in [0.5, 0.99, 1.0, 1.5] {
         let requests = 200_000;
         let mut counts =
-            per_slot(&generate(pattern(Pattern::Zipf(Zipf { theta })), requests, 500 * 8, 3), 500);
+            per_place(&generate(pattern(Pattern::Zipf(Zipf { theta })), requests, 500 * 8, 3), 500);
         // Ranks are scattered by a step near the golden section; undo it.
         let step = (309..).find(|step| (2..=*step).all(|d| step % d != 0 || 500 % d != 0)).unwrap();
         counts = (0..500).map(|rank| counts[rank * step % 500]).collect();
@@ -106,8 +106,8 @@ fn sequential_goes_round() {
 #[test]
 fn hot_and_cold_get_their_shares() {
     let hot_cold = HotCold { hot_space: 0.1, hot_accesses: 0.7 };
-    let counts = per_slot(&generate(pattern(Pattern::HotCold(hot_cold)), 200_000, 1000 * 8, 1), 1000);
-    let misfit = misfit(&counts, |slot| if slot < 100 { 1400.0 } else { 60_000.0 / 900.0 });
+    let counts = per_place(&generate(pattern(Pattern::HotCold(hot_cold)), 200_000, 1000 * 8, 1), 1000);
+    let misfit = misfit(&counts, |place| if place < 100 { 1400.0 } else { 60_000.0 / 900.0 });
     assert!((0.8..1.2).contains(&misfit), "{misfit}");
 }
 

@@ -6,13 +6,11 @@
 //! The other columns are MQSim's: decimals in the time, or `disksim` in the
 //! file's name, tell it.
 
-use std::borrow::Cow;
-
 use flashkeel_engine::Operation;
 
-use super::table::{Column, Table, TableReader, Word, word};
-use crate::readers::Format;
-use crate::text::{Separator, lines, words};
+use super::table::{Table, TableReader, Word, word};
+use crate::readers::{Format, mqsim};
+use crate::text::{lines, words};
 
 const NAMES: [&str; 5] = ["time", "device", "block", "blocks", "flags"];
 /// The flags that DiskSim's own traces have: a read or not, and with 2 somebody
@@ -25,27 +23,14 @@ const WORDS: &[Word] = &[
 ];
 const TICK_NS: u64 = 1_000_000;
 
-const TABLE: Table = Table {
-    separator: Separator::Space,
-    names: Cow::Borrowed(&NAMES),
-    is_open: false,
-    time: 0,
-    tick_ns: TICK_NS,
-    device: &[1],
-    offset: 2,
-    offset_bytes: 512,
-    length: 3,
-    length_bytes: 512,
-    operation: Column::At(4, Cow::Borrowed(WORDS)),
-    numbers: &[1],
-};
+const TABLE: Table = mqsim::five_columns(&NAMES, WORDS, TICK_NS);
 
 pub(super) const FORMAT: Format = Format {
     name: "disksim",
     shape: "5 fields separated by spaces: time in ms with decimals, device, block, blocks, 1 = read or 0 = write",
     matches: |file, head| {
         let has_decimals = |line: &[u8]| words(line).next().is_some_and(|time| time.contains(&b'.'));
-        let is_disksim = is_named(file) || lines(head, 2).any(has_decimals);
+        let is_disksim = super::is_named(file, FORMAT.name) || lines(head, 2).any(has_decimals);
         if is_disksim { TABLE.matches(head) } else { 0 }
     },
     open: |input, options| {
@@ -53,8 +38,3 @@ pub(super) const FORMAT: Format = Format {
         Ok(TableReader::boxed(input, Table { tick_ns: options.tick_ns(TICK_NS)?, ..TABLE }, Vec::new()))
     },
 };
-
-/// Whether the file says in its name that it is a DiskSim trace.
-pub(super) fn is_named(file: &str) -> bool {
-    super::is_named(file, "disksim")
-}

@@ -11,7 +11,6 @@ use std::borrow::Cow;
 use flashkeel_engine::Operation;
 
 use super::table::{Column, Table, TableReader, Word, word};
-use super::{disksim, ssdsim};
 use crate::WorkloadError;
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Format, Reader, ReaderOptions};
@@ -20,25 +19,16 @@ use crate::text::{Separator, lines, number, words};
 const NAMES: [&str; 5] = ["time", "device", "lba", "sectors", "operation"];
 const WORDS: &[Word] = &[word("1", Operation::Read), word("0", Operation::Write)];
 
-const TABLE: Table = Table {
-    separator: Separator::Space,
-    names: Cow::Borrowed(&NAMES),
-    is_open: false,
-    time: 0,
-    tick_ns: 1,
-    device: &[1],
-    offset: 2,
-    offset_bytes: 512,
-    length: 3,
-    length_bytes: 512,
-    operation: Column::At(4, Cow::Borrowed(WORDS)),
-    numbers: &[1],
-};
+const TABLE: Table = five_columns(&NAMES, WORDS, 1);
+/// Formats with the same columns, which are told by the names of their files.
+const ALIKE: [&str; 2] = ["ssdsim", "disksim"];
 
 pub(super) const FORMAT: Format = Format {
     name: "mqsim",
     shape: "5 fields separated by spaces: time in ns, device, lba, sectors, 1 = read or 0 = write",
-    matches: |file, head| if ssdsim::is_named(file) || disksim::is_named(file) { 0 } else { columns(head) },
+    matches: |file, head| {
+        if ALIKE.iter().any(|name| super::is_named(file, name)) { 0 } else { columns(head) }
+    },
     open: |input, options| {
         let note = "MQSim, SSDsim and DiskSim traces have the same columns; this one is read as mqsim, in ns";
         let is_told = options.is_forced || super::is_named(&input.file, "mqsim");
@@ -46,6 +36,28 @@ pub(super) const FORMAT: Format = Format {
         open(input, FORMAT.name, options, 1, notes)
     },
 };
+
+/// Five columns separated by spaces: time, device, sector, sectors and operation.
+pub(super) const fn five_columns(
+    names: &'static [&'static str],
+    operations: &'static [Word],
+    tick_ns: u64,
+) -> Table {
+    Table {
+        separator: Separator::Space,
+        names: Cow::Borrowed(names),
+        is_open: false,
+        time: 0,
+        tick_ns,
+        device: &[1],
+        offset: 2,
+        offset_bytes: 512,
+        length: 3,
+        length_bytes: 512,
+        operation: Column::At(4, Cow::Borrowed(operations)),
+        numbers: &[1],
+    }
+}
 
 /// How many of the first lines are five whole numbers.
 pub(super) fn columns(head: &[u8]) -> usize {

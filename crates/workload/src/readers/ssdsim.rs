@@ -18,14 +18,9 @@ const LEAST_GAP_TICKS: u64 = 10_000;
 pub(super) const FORMAT: Format = Format {
     name: "ssdsim",
     shape: "5 fields separated by spaces: time, device, lba, sectors, 1 = read or 0 = write",
-    matches: |file, head| if is_named(file) { mqsim::columns(head) } else { 0 },
+    matches: |file, head| if super::is_named(file, FORMAT.name) { mqsim::columns(head) } else { 0 },
     open,
 };
-
-/// Whether the file says in its name that it is an SSDsim trace.
-pub(super) fn is_named(file: &str) -> bool {
-    super::is_named(file, "ssdsim")
-}
 
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
     if options.time_unit.is_some() {

@@ -43,7 +43,7 @@ pub struct Counters {
     pub restored_pages: u64,
     /// 4 KiB pages of the host that were lost for good.
     pub given_up_pages: u64,
-    /// Reads that ended in `Status::Lost`.
+    /// Reads that ended in `Status::Lost` or `Status::MediaError`.
     pub lost_reads: u64,
     /// Blocks that garbage collection chose to empty.
     pub victims: u64,

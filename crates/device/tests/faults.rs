@@ -119,7 +119,7 @@ impl Pair {
             let Flying { operation, pages, payload, versions } =
                 self.flying.remove(&completion.id.0).expect("a request completes exactly once");
             match (&mut self.lost, completion.status) {
-                (Some(lost), Status::Lost) if operation == Operation::Read => *lost += 1,
+                (Some(lost), Status::Lost | Status::MediaError) if operation == Operation::Read => *lost += 1,
                 (_, status) => assert_eq!(status, Status::Ok),
             }
             if operation == Operation::Read && completion.status == Status::Ok {
@@ -328,7 +328,43 @@ fn data_is_kept_without_stripes_too() {
         random_steps(&mut pair, &mut Stream::new(1, "data"), 2_000);
         pair.ssd.check();
         pair.read_all();
-        assert!(pair.ssd.fail(pair.now, Fault::Chip(0)).is_err());
+        assert_eq!(pair.ssd.fail(pair.now, Fault::Chip(0)).is_ok(), redundancy == "none");
+    }
+}
+
+#[test]
+fn without_stripes_what_fails_is_an_error_until_it_is_written_again() {
+    for (kind, cached) in [("none", false), ("back", false), ("back", true)] {
+        let mut config = support::tiny();
+        config.buffer.kind = policy(kind);
+        config.geometry.blocks_per_plane = 48;
+        if cached {
+            config.map_cache = MapCacheSize::Size(Bytes(8192));
+        }
+        let mut pair = Pair::new(&config);
+        let mut random = Stream::new(4, "media");
+        random_steps(&mut pair, &mut random, 1_000);
+        // In the middle of what is going on.
+        pair.lost = Some(0);
+        for fault in [Fault::Chip(1), Fault::Page { chip: 2, block: 3, page: 1 }] {
+            pair.ssd.fail(pair.now, fault).expect("the part exists");
+            pair.ssd.check();
+            random_steps(&mut pair, &mut random, 200);
+        }
+        pair.read_all();
+        let failed = pair.lost.expect("counted");
+        assert!(failed > 10 && failed == pair.ssd.counters().lost_reads, "{failed} reads");
+        assert!(pair.ssd.counters().given_up_pages > 50);
+        for page in 0..pair.versions.len() as u64 {
+            pair.submit(Operation::Write, page, 1);
+            while pair.flying.len() > 12 {
+                pair.progress();
+            }
+        }
+        pair.lost = None;
+        pair.read_all();
+        pair.drain();
+        pair.ssd.check();
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is said to devices and stages beside requests, and what they say.
 
+use crate::{Operation, Status};
+
 /// Where in a stack a device or stage stands: from the top, the index of each
 /// child on the way down. Empty for the top itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +46,32 @@ pub enum Window {
     Deterministic,
     /// With it.
     NonDeterministic,
+}
+
+/// What a device still does for those who ask, by the [`Command`]s it has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Everything.
+    #[default]
+    Full,
+    /// What changes nothing.
+    ReadOnly,
+    /// Nothing: it has been taken out.
+    Removed,
+}
+
+impl Access {
+    /// How a request ends that is refused for it, if it is.
+    #[inline]
+    pub fn refuses(self, operation: Operation) -> Option<Status> {
+        match (self, operation) {
+            (Access::Removed, _) => Some(Status::Gone),
+            (Access::ReadOnly, Operation::Write | Operation::Trim | Operation::WriteZeroes) => {
+                Some(Status::ReadOnly)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The answer to a [`Command`].

@@ -22,7 +22,7 @@ pub mod wake;
 
 pub use arena::{Arena, Payload};
 pub use blame::{Cause, Ledger, Waits};
-pub use command::{Answer, Command, Event, Notice, Place, Refusal, Window, WindowEnd};
+pub use command::{Access, Answer, Command, Event, Notice, Place, Refusal, Window, WindowEnd};
 pub use events::EventQueue;
 pub use leaf::{Coming, Leaf, Submit};
 pub use limits::{Durable, Limits};

@@ -1,10 +1,11 @@
 //! The NVM device as a leaf.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 use flashkeel_engine::{
-    Arena, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Request, Status, Stream, Submit,
-    Time, Wake,
+    Access, Answer, Arena, Command, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Place,
+    Refusal, Request, Status, Stream, Submit, Time, Wake,
 };
 use serde::Serialize;
 
@@ -33,6 +34,9 @@ pub struct Nvm {
     bytes_read: u64,
     bytes_written: u64,
     completed: Vec<Completion>,
+    access: Access,
+    /// Sectors that cannot be read before they are written again.
+    failed: BTreeSet<u64>,
     /// What the device holds, where its data is real.
     memory: Option<Memory>,
 }
@@ -84,6 +88,8 @@ impl Nvm {
             bytes_read: 0,
             bytes_written: 0,
             completed: Vec::new(),
+            access: Access::Full,
+            failed: BTreeSet::new(),
             memory: None,
         }
     }
@@ -122,6 +128,32 @@ impl Nvm {
     pub fn reset_counters(&mut self) {
         self.bytes_read = 0;
         self.bytes_written = 0;
+    }
+
+    /// Lets sectors fail: whoever reads one gets [`Status::MediaError`], until it
+    /// is written or trimmed, and so gets a spare one.
+    ///
+    /// # Errors
+    /// If there are no such sectors.
+    pub fn fail(&mut self, sectors: Range<u64>) -> Result<(), String> {
+        if sectors.end > self.layout.sectors {
+            return Err(format!("there are {} sectors, not {}", self.layout.sectors, sectors.end));
+        }
+        self.failed.extend(sectors);
+        Ok(())
+    }
+
+    /// How a request ends, as far as failed sectors go; those that it changes are
+    /// good again.
+    #[cold]
+    fn meet_failed(&mut self, request: &Request) -> Status {
+        let sectors = request.lba.0..request.lba.0 + u64::from(request.sectors);
+        if request.operation == Operation::Read {
+            let is_hit = self.failed.range(sectors).next().is_some();
+            return if is_hit { Status::MediaError } else { Status::Ok };
+        }
+        self.failed.retain(|sector| !sectors.contains(sector));
+        Status::Ok
     }
 
     fn start(&mut self, now: Time, index: u32) {
@@ -167,7 +199,39 @@ impl Nvm {
             memory.serve(&request, data);
         }
         self.free.push(index);
-        self.completed.push(Completion { id: request.id, time: now, status: Status::Ok, ledger });
+        let status = if self.failed.is_empty() { Status::Ok } else { self.meet_failed(&request) };
+        self.completed.push(Completion { id: request.id, time: now, status, ledger });
+    }
+
+    /// Ends every request inside, and all that is on its way.
+    fn end_all(&mut self, now: Time, status: Status) {
+        let is_free = |index: &usize| self.free.contains(&(*index as u32));
+        for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
+            let Inside { request, mark, ledger: former, .. } = self.inside[index];
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(self.layout.medium.work, Time(mark.0 - former.total().0), now);
+            self.completed.push(Completion { id: request.id, time: now, status, ledger });
+        }
+        self.inside.clear();
+        self.free.clear();
+        self.waiting.clear();
+        self.events = EventQueue::new();
+        self.busy_units = 0;
+        self.moved_until = now;
+    }
+
+    /// Writes a part of what is being written: sectors are written in order, and
+    /// the cut comes between any two.
+    fn break_off(&mut self, data: &mut Arena) {
+        let is_free = |index: &usize| self.free.contains(&(*index as u32));
+        let Some(memory) = &mut self.memory else { return };
+        for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
+            let Inside { request, is_moving, .. } = self.inside[index];
+            if is_moving && request.operation != Operation::Read {
+                let sectors = self.random.between(0, u64::from(request.sectors)) as u32;
+                memory.serve(&Request { sectors, ..request }, data);
+            }
+        }
     }
 }
 
@@ -193,9 +257,15 @@ impl Leaf for Nvm {
         if request.operation != Operation::Flush && !self.limits().admit(request.lba.0, request.sectors) {
             return Submit::Refused(Status::Invalid);
         }
+        if let Some(status) = self.access.refuses(request.operation) {
+            return Submit::Refused(status);
+        }
         if matches!(request.operation, Operation::Trim | Operation::Flush) {
             if let Some(memory) = &mut self.memory {
                 memory.serve(request, data);
+            }
+            if !self.failed.is_empty() {
+                self.meet_failed(request);
             }
             let done = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };
             self.completed.push(done);
@@ -228,31 +298,42 @@ impl Leaf for Nvm {
     }
 
     fn cut_power(&mut self, now: Time, data: &mut Arena) {
-        let is_free = |index: &usize| self.free.contains(&(*index as u32));
-        let inside: Vec<usize> = (0..self.inside.len()).filter(|index| !is_free(index)).collect();
-        for index in inside {
-            let Inside { request, mark, ledger: former, is_moving, .. } = self.inside[index];
-            if is_moving
-                && request.operation != Operation::Read
-                && let Some(memory) = &mut self.memory
-            {
-                // Sectors are written in order; the cut comes between any two.
-                let sectors = self.random.between(0, u64::from(request.sectors)) as u32;
-                memory.serve(&Request { sectors, ..request }, data);
-            }
-            let mut ledger = Ledger::ZERO;
-            ledger.charge_between(self.layout.medium.work, Time(mark.0 - former.total().0), now);
-            self.completed.push(Completion { id: request.id, time: now, status: Status::Aborted, ledger });
-        }
+        self.break_off(data);
+        self.end_all(now, Status::Aborted);
         if self.is_volatile() {
             self.memory = self.memory.take().map(|_| Memory::default());
         }
-        self.inside.clear();
-        self.free.clear();
-        self.waiting.clear();
-        self.events = EventQueue::new();
-        self.busy_units = 0;
-        self.moved_until = now;
+    }
+
+    fn command(
+        &mut self,
+        now: Time,
+        place: &Place,
+        command: &Command,
+        _data: &mut Arena,
+    ) -> Result<Answer, Refusal> {
+        if !place.0.is_empty() {
+            return Err(Refusal::NoSuchPlace);
+        }
+        if self.access == Access::Removed {
+            return Err(Refusal::NotNow("the device has been taken out".into()));
+        }
+        match *command {
+            Command::Window(..) => return Err(Refusal::Unknown),
+            Command::ReadOnly(is_read_only) => {
+                self.access = if is_read_only { Access::ReadOnly } else { Access::Full };
+            }
+            Command::Remove => {
+                self.access = Access::Removed;
+                self.end_all(now, Status::Gone);
+            }
+            Command::State => {
+                let is_read_only = u64::from(self.access == Access::ReadOnly);
+                let requests = ("requests".to_owned(), self.requests() as u64);
+                return Ok(Answer::State(vec![("read_only".to_owned(), is_read_only), requests]));
+            }
+        }
+        Ok(Answer::Done)
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {

@@ -1,6 +1,6 @@
 //! The NVM device against its specification and against closed forms.
 
-use flashkeel_engine::{Arena, Wake};
+use flashkeel_engine::{Answer, Arena, Command, Place, Refusal, Wake};
 use flashkeel_engine::{
     Cause, Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Submit, Time,
     units::{Bytes, Rate},
@@ -186,4 +186,67 @@ fn what_is_written_is_read_sector_by_sector() {
     let expected = [0, 7, 0, 0, 7, 8, 7, 7, 7, 7, 7, 0, 0, 0];
     assert_eq!(run(Operation::Read, 4, 14, 0xA5, &mut data).0, expected);
     assert!(zeroes < write, "zeros do not cross the interface");
+}
+
+fn tell(nvm: &mut Nvm, now: Time, command: Command) -> Result<Answer, Refusal> {
+    nvm.command(now, &Place::default(), &command, &mut Arena::new())
+}
+
+#[test]
+fn sectors_that_failed_cannot_be_read_until_they_are_written() {
+    let mut nvm = device(&steady(1));
+    nvm.fail(3..5).expect("the sectors exist");
+    assert!(nvm.fail(nvm.sectors() - 1..nvm.sectors() + 1).is_err());
+    let mut ends = |operation, lba, sectors| {
+        let request = Request::new(RequestId(0), operation, Lba(lba), sectors);
+        assert_eq!(nvm.submit(Time::ZERO, &request, &mut Arena::new()), Submit::Accepted);
+        let mut done = Vec::new();
+        nvm.advance_to_completion(Time::MAX, &mut Arena::new(), &mut done).expect("it ends");
+        done[0].status
+    };
+    assert_eq!(ends(Operation::Read, 0, 3), Status::Ok);
+    assert_eq!(ends(Operation::Read, 0, 4), Status::MediaError);
+    assert_eq!(ends(Operation::Write, 3, 1), Status::Ok);
+    assert_eq!(ends(Operation::Read, 0, 4), Status::Ok);
+    assert_eq!(ends(Operation::Read, 4, 1), Status::MediaError);
+    assert_eq!(ends(Operation::Trim, 0, 8), Status::Ok);
+    assert_eq!(ends(Operation::Read, 0, 8), Status::Ok);
+}
+
+#[test]
+fn it_takes_no_writes_while_it_is_told_so() {
+    let mut nvm = device(&steady(1));
+    assert_eq!(tell(&mut nvm, Time::ZERO, Command::ReadOnly(true)), Ok(Answer::Done));
+    let mut offer = |operation| nvm.submit(Time::ZERO, &request(0, operation, 8), &mut Arena::new());
+    for operation in [Operation::Write, Operation::Trim, Operation::WriteZeroes] {
+        assert_eq!(offer(operation), Submit::Refused(Status::ReadOnly), "{operation:?}");
+    }
+    assert_eq!(offer(Operation::Read), Submit::Accepted);
+    let Ok(Answer::State(state)) = tell(&mut nvm, Time::ZERO, Command::State) else { panic!("no state") };
+    assert_eq!(state, [("read_only".to_owned(), 1), ("requests".to_owned(), 1)]);
+    let window = Command::Window(0, flashkeel_engine::Window::Deterministic);
+    assert_eq!(tell(&mut nvm, Time::ZERO, window), Err(Refusal::Unknown));
+}
+
+#[test]
+fn what_is_inside_when_it_is_taken_out_is_gone() {
+    let mut nvm = device(&steady(2));
+    for id in 0..5 {
+        let answer = nvm.submit(Time::ZERO, &request(id, Operation::Write, 8), &mut Arena::new());
+        assert_eq!(answer, Submit::Accepted);
+    }
+    let (now, mut done) = (Time(11_000), Vec::new());
+    nvm.advance(now, &mut Arena::new(), &mut done);
+    let before = done.len();
+    assert_eq!(tell(&mut nvm, now, Command::Remove), Ok(Answer::Done));
+    nvm.advance(now, &mut Arena::new(), &mut done);
+    assert_eq!(done.len(), 5);
+    for completion in &done[before..] {
+        assert_eq!((completion.status, completion.time), (Status::Gone, now));
+        assert_eq!(completion.ledger.total(), now.since(Time::ZERO));
+    }
+    assert_eq!(nvm.next_event(), Wake::Never);
+    let answer = nvm.submit(now, &request(9, Operation::Read, 8), &mut Arena::new());
+    assert_eq!(answer, Submit::Refused(Status::Gone));
+    assert!(matches!(tell(&mut nvm, now, Command::State), Err(Refusal::NotNow(_))));
 }

@@ -34,6 +34,7 @@ impl Ssd {
         let entry = Entry::new(lpn, Home::UNMAPPED, owner, epoch, now);
         let id = ftl.tables.entries.push(lane, entry, Some(first_entry));
         ftl.tables.supersede(lpn, id);
+        ftl.tables.set_gone(lpn, false);
         let len = lane.len;
         self.hold(index, part, id);
         self.expect_timeout(now, part);

@@ -9,7 +9,7 @@ use std::ops::Range;
 use flashkeel_engine::{Cause, Time};
 
 use super::background::Background;
-use super::{Entry, Ftl, Lane, PartitionLayout};
+use super::{Entry, Ftl, Lane, PartitionLayout, Shape};
 use crate::address::{Home, Lpn, NONE, Ppn};
 use crate::flash::Command;
 use crate::machine::Machine;
@@ -75,22 +75,44 @@ impl Background for Restoring {
 impl Ftl {
     /// A part of a chip fails: what it held is lost, and will be restored.
     pub fn fail(&mut self, now: Time, part: &Part, machine: &mut Machine) {
+        if self.shape.static_stripes.is_none() {
+            return self.fail_for_good(part, machine);
+        }
         self.tables.lost.grow(self.tables.map.ppns());
-        for block in part.blocks.clone() {
-            let block = part.chip * self.tables.blocks.per_chip() + block;
-            for page in part.pages.clone() {
-                let first = (block * self.shape.pages_per_block + page) * self.shape.units_per_page;
-                for ppn in part.units.clone().map(|unit| Ppn(first + unit)) {
-                    self.tables.set_lost(ppn, true);
-                    self.tables.data_lost(ppn);
-                }
-            }
+        for ppn in self.pages_of(part) {
+            self.tables.set_lost(ppn, true);
+            self.tables.data_lost(ppn);
         }
         let stripes = self.shape.static_stripes.expect("only stripes can lose pages");
         for stripe in 0..stripes.len() {
             self.give_up(stripe, machine);
         }
         self.queue_lost(now, machine);
+    }
+
+    /// The mapping units of a part.
+    fn pages_of(&self, part: &Part) -> Vec<Ppn> {
+        let Shape { pages_per_block, units_per_page, .. } = self.shape;
+        let blocks = part.blocks.clone().map(|block| part.chip * self.tables.blocks.per_chip() + block);
+        let pages = blocks.flat_map(|block| part.pages.clone().map(move |page| (block, page)));
+        let first = pages.map(|(block, page)| (block * pages_per_block + page) * units_per_page);
+        first.flat_map(|first| part.units.clone().map(move |unit| Ppn(first + unit))).collect()
+    }
+
+    /// A part of a chip fails from which nothing can be rebuilt. Ours: pages of the
+    /// map are kept twice.
+    fn fail_for_good(&mut self, part: &Part, machine: &mut Machine) {
+        for ppn in self.pages_of(part) {
+            let map = &self.tables.map;
+            let lpn = map.is_valid(ppn).then(|| map.holds(ppn));
+            if lpn.is_some_and(|lpn| lpn.0 >= self.shape.lpns) {
+                continue;
+            }
+            self.tables.data_lost(ppn);
+            if let Some(lpn) = lpn {
+                self.give_up_page(lpn, machine);
+            }
+        }
     }
 
     /// Lets everything that is lost be restored.

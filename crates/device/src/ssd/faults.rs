@@ -33,14 +33,16 @@ pub enum Fault {
 }
 
 impl Ssd {
-    /// Lets a part of the flash fail. Needs logical stripes, from which what is
-    /// lost can be rebuilt.
+    /// Lets a part of the flash fail. What logical stripes cannot rebuild is lost:
+    /// reads of it end as [`Status::Lost`], or as [`Status::MediaError`] where there
+    /// are no stripes, until it is written again.
     ///
     /// # Errors
-    /// If there are none, or no such part.
+    /// If there is no such part, or its stripes are made of pages that happen to be
+    /// programmed together (redundancy `physical`), which are not restored.
     pub fn fail(&mut self, now: Time, fault: Fault) -> Result<(), String> {
-        if self.layout.partition.static_stripes.is_none() {
-            return Err("only a device with redundancy \"logical\" survives a fault".into());
+        if self.layout.partition.stripe_width > 1 {
+            return Err("a device with redundancy \"physical\" does not restore what fails".into());
         }
         let geometry = self.layout.geometry;
         let planes = self.layout.planes_per_chip;
@@ -78,7 +80,8 @@ impl Ssd {
             part.chip %= per_partition;
             partition.ftl.fail(now, &part, &mut self.machine);
         }
-        (self.may_rebuild, self.has_failed) = (true, true);
+        self.may_rebuild |= self.layout.partition.static_stripes.is_some();
+        self.has_failed = true;
         Ok(())
     }
 
@@ -100,6 +103,9 @@ impl Ssd {
             return Status::Ok;
         }
         self.machine.counters.lost_reads += 1;
-        Status::Lost
+        match self.layout.partition.static_stripes {
+            Some(_) => Status::Lost,
+            None => Status::MediaError,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The SSD as a leaf: partitions over one flash array, driven by events.
 
 mod bytes;
+mod commands;
 mod faults;
 mod initial;
 mod inspect;
@@ -10,8 +11,8 @@ use std::collections::VecDeque;
 
 pub use faults::Fault;
 use flashkeel_engine::{
-    Arena, Cause, Coming, Completion, Durable, EventQueue, Leaf, Limits, Operation, Patience, Request,
-    Status, Stream, Submit, Time, Wake,
+    Access, Answer, Arena, Cause, Coming, Command as Said, Completion, Durable, EventQueue, Leaf, Limits,
+    Notice, Operation, Patience, Place, Refusal, Request, Status, Stream, Submit, Time, Wake,
 };
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
@@ -55,6 +56,10 @@ pub struct Ssd {
     awake_at: Time,
     seed: u64,
     completed: Vec<Completion>,
+    /// What it does for those who ask.
+    access: Access,
+    /// What has happened without being asked for, oldest first, with its time.
+    notices: VecDeque<(Time, Notice)>,
     /// Whether pages may be rebuilt instead of read.
     pub(crate) may_rebuild: bool,
     /// Whether any of the flash has failed.
@@ -96,6 +101,8 @@ impl Ssd {
             awake_at: Time::ZERO,
             seed,
             completed: Vec::new(),
+            access: Access::Full,
+            notices: VecDeque::new(),
             may_rebuild: layout.policies.read_path.policy().needs_redundancy(),
             has_failed: false,
             bytes: None,
@@ -313,7 +320,9 @@ impl Ssd {
         let Some(window) = &mut self.window else { return };
         let (allowed, until) = window.background(now);
         self.machine.background_allowed = allowed;
-        self.machine.schedule(until, Event::Window);
+        if let Some(until) = until {
+            self.machine.schedule(until, Event::Window);
+        }
         for partition in &mut self.partitions {
             partition.ftl.wake_all(now, &mut self.machine);
             partition.ftl.go_on(now, &mut self.machine);
@@ -332,7 +341,7 @@ impl Ssd {
     }
 
     /// Runs every event due at or before `limit`, or up to and including the
-    /// first instant at which a request completes.
+    /// first instant at which a request completes or something is raised.
     fn run(&mut self, mut limit: Time, to_completion: bool) {
         let mut patience = Patience::default();
         while let Some((time, event)) = self.machine.events.pop_due(limit) {
@@ -351,6 +360,12 @@ impl Ssd {
                 }
                 Event::Operation(operation) => self.operation_generated(time, FlashOpId(operation)),
                 Event::Background(partition, activity) => {
+                    if !self.machine.background_allowed
+                        && self.leave_if_urgent(time, partition as usize)
+                        && to_completion
+                    {
+                        limit = time;
+                    }
                     let quiet_since = self.quiet_since(time);
                     let ftl = &mut self.partitions[partition as usize].ftl;
                     ftl.generate(time, Activity::ALL[activity as usize], quiet_since, &mut self.machine);
@@ -402,6 +417,9 @@ impl Leaf for Ssd {
         if request.operation != Operation::Flush && !self.limits().admit(request.lba.0, request.sectors) {
             return Submit::Refused(Status::Invalid);
         }
+        if let Some(status) = self.access.refuses(request.operation) {
+            return Submit::Refused(status);
+        }
         self.count(request);
         self.rouse(now);
         let index = self.requests.admit(now, request);
@@ -437,7 +455,27 @@ impl Leaf for Ssd {
     }
 
     fn cut_power(&mut self, now: Time, _data: &mut Arena) {
-        self.lose_power(now);
+        if self.access != Access::Removed {
+            self.lose_power(now);
+        }
+    }
+
+    fn command(
+        &mut self,
+        now: Time,
+        place: &Place,
+        command: &Said,
+        _data: &mut Arena,
+    ) -> Result<Answer, Refusal> {
+        self.obey(now, place, command)
+    }
+
+    fn has_notice(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front().map(|(_, notice)| notice)
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
@@ -457,7 +495,10 @@ impl Leaf for Ssd {
         self.lend(data);
         self.run(limit, true);
         self.lend(data);
-        let instant = self.completed.first()?.time;
+        let Some(ended) = self.completed.first() else {
+            return self.notices.front().map(|&(raised, _)| raised);
+        };
+        let instant = ended.time;
         self.hand_over(completions);
         Some(instant)
     }

@@ -177,6 +177,13 @@ pub struct Occupancy {
     pub size: u32,
 }
 
+impl Occupancy {
+    /// Pages that may enter before a flush.
+    pub fn room(&self) -> u32 {
+        self.size.saturating_sub(self.pending)
+    }
+}
+
 /// A buffer policy.
 pub trait BufferPolicy {
     /// Whether another page may enter.

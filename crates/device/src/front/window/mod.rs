@@ -3,7 +3,7 @@
 //! One file per policy. To add one: write the file, add its line to the list.
 
 use dyn_clone::DynClone;
-use flashkeel_engine::Time;
+use flashkeel_engine::{Time, Window as Kind};
 
 flashkeel_config::axis! {
     /// When garbage collection and other background work may run. It always
@@ -13,6 +13,9 @@ flashkeel_config::axis! {
         None(None) in none = "none",
         /// In the second part of a fixed period.
         Periodic(Periodic) in periodic = "periodic",
+        /// In the windows that whoever uses the device commands; at first, and
+        /// in a run where nobody does, at any time.
+        Commanded(Commanded) in commanded = "commanded",
     }
 }
 
@@ -39,8 +42,17 @@ pub trait Build {
 /// A schedule of windows.
 pub trait Window: DynClone + Send {
     /// Whether background work may run from `now` on, and until when that is
-    /// so. Called at the start and then at each time it has named.
-    fn background(&mut self, now: Time) -> (bool, Time);
+    /// so if it ends by itself. Called at the start, at each time it has named,
+    /// and after each command that it obeys.
+    fn background(&mut self, now: Time) -> (bool, Option<Time>);
+
+    /// Whether windows are commanded.
+    fn obeys(&self) -> bool {
+        false
+    }
+
+    /// A window is commanded, of a policy that obeys.
+    fn command(&mut self, _window: Kind) {}
 }
 
 dyn_clone::clone_trait_object!(Window);

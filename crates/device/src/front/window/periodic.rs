@@ -50,9 +50,9 @@ struct Schedule {
 }
 
 impl Window for Schedule {
-    fn background(&mut self, now: Time) -> (bool, Time) {
+    fn background(&mut self, now: Time) -> (bool, Option<Time>) {
         self.background = !self.background;
         let length = self.lengths[usize::from(!self.background)];
-        (self.background, now + length)
+        (self.background, Some(now + length))
     }
 }

@@ -147,7 +147,7 @@ impl Ftl {
 
     /// Whether the host needs collection now.
     #[inline]
-    pub(in crate::ftl) fn gc_is_urgent(&self) -> bool {
+    pub fn gc_is_urgent(&self) -> bool {
         (0..self.shape.domains)
             .any(|domain| !self.tables.has_spare_block(domain) || self.tasks.stalled.holds_host(domain))
     }

@@ -61,7 +61,7 @@ impl Build for TieredConfig {
         let predictor = asks.then(|| self.predictor.policy().build(&*lower, usize::MAX)).transpose()?;
         let random = Stream::new(maker.seed_for("tier"), "tier");
         let placement = placement.build(predictor, random).ok_or("a tier needs a placement".to_owned())?;
-        let tier = Tier::new(placement, lower.limits().sectors, upper.limits().sectors, &self.drain);
+        let tier = Tier::new(placement, lower.limits(), upper.limits(), &self.drain);
         Ok(Box::new(Stack::new(tier, vec![lower, upper])))
     }
 }

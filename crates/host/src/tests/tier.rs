@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Completion, Ledger, Operation, Outbox, Request, Span, Stage, Status, Stream, Submit, Time,
+    Arena, Completion, Durable, Ledger, Limits, Operation, Outbox, Request, Span, Stage, Status, Stream,
+    Submit, Time,
 };
 
 use super::request;
@@ -68,6 +69,10 @@ struct World {
     reads_checked: u64,
 }
 
+fn limits(pages: u64) -> Limits {
+    Limits { sectors: pages * 8, block_sectors: 8, preferred_sectors: 8, durable: Durable::Acknowledged }
+}
+
 fn pages_of(request: &Request) -> std::ops::Range<u64> {
     let first = request.lba.0 / 8;
     first..first + u64::from(request.sectors) / 8
@@ -79,7 +84,7 @@ impl World {
         let placement = Box::new(Coin(Stream::new(seed, "coin"), nvm_share));
         let fresh = Written { by: 0, submitted: Time::ZERO, acknowledged: Time::ZERO };
         World {
-            tier: Tier::new(placement, PAGES * 8, FRAMES * 8, &drain),
+            tier: Tier::new(placement, limits(PAGES), limits(FRAMES), &drain),
             random: Stream::new(seed, "world"),
             now: Time(1),
             outbox: Outbox::default(),
@@ -273,7 +278,7 @@ fn nothing_is_lost_and_reads_find_the_newest_copy() {
 #[test]
 fn a_full_nvm_sends_writes_to_the_ssd() {
     let drain = DrainConfig { period: Span::from_secs(1), batch: Bytes(16 << 10) };
-    let mut tier = Tier::new(Box::new(Coin(Stream::new(1, "coin"), 1.0)), 800, FRAMES * 8, &drain);
+    let mut tier = Tier::new(Box::new(Coin(Stream::new(1, "coin"), 1.0)), limits(100), limits(FRAMES), &drain);
     let mut outbox = Outbox::default();
     for id in 0..20 {
         let write = request(id, 0, Operation::Write, id, 1);

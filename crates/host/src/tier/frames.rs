@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use flashkeel_engine::Durable;
+
 /// Sectors of a logical page of the SSD, and of a frame.
 pub(crate) const PAGE_SECTORS: u64 = 8;
 /// No frame.
@@ -37,9 +39,15 @@ struct Frame {
     is_owned: bool,
     /// It stands in the queue.
     is_queued: bool,
+    /// How many acknowledgements a flush has to cover, so that the frame holds this
+    /// page after a power cut too. 0 where it does already.
+    durable_after: u64,
     /// Counts its owners, to tell old entries of the queue.
     generation: u32,
 }
+
+/// Of a frame that holds nothing yet which a flush could keep.
+const NOTHING_YET: u64 = u64::MAX;
 
 /// The frames of an NVM over the pages of an SSD.
 #[derive(Clone)]
@@ -49,16 +57,25 @@ pub(crate) struct Frames {
     free: Vec<u32>,
     /// Frames to drain with their generation, oldest first.
     queue: VecDeque<(u32, u32)>,
+    /// From when on the NVM keeps what a frame holds.
+    durable: Durable,
+    /// Writes that the NVM has acknowledged, and how many of them it has flushed.
+    acknowledgements: u64,
+    flushed: u64,
 }
 
 impl Frames {
-    pub fn new(pages: u64, frames: u64) -> Frames {
+    /// So many, on an NVM that keeps what it is given as `durable` says.
+    pub fn new(pages: u64, frames: u64, durable: Durable) -> Frames {
         let frames = frames.min(u64::from(NONE)) as u32;
         Frames {
             pages: vec![Page { frame: NONE, ssd_writes: 0 }; pages as usize],
             frames: vec![Frame::default(); frames as usize],
             free: (0..frames).rev().collect(),
             queue: VecDeque::new(),
+            durable,
+            acknowledgements: 0,
+            flushed: 0,
         }
     }
 
@@ -76,6 +93,11 @@ impl Frames {
     pub fn has_room(&self, pages: std::ops::Range<u64>) -> bool {
         let new = pages.filter(|&page| self.pages[page as usize].frame == NONE).count();
         new <= self.free.len()
+    }
+
+    /// Whether the NVM has, or is getting, a copy of the page.
+    pub fn has_frame(&self, page: u64) -> bool {
+        self.pages[page as usize].frame != NONE
     }
 
     /// The frame to read a page from, if it is not the SSD.
@@ -97,8 +119,13 @@ impl Frames {
         if *place == NONE {
             *place = self.free.pop().expect("there was room");
             let generation = self.frames[*place as usize].generation;
-            self.frames[*place as usize] =
-                Frame { page: page as u32, is_owned: true, generation, ..Frame::default() };
+            self.frames[*place as usize] = Frame {
+                page: page as u32,
+                is_owned: true,
+                durable_after: NOTHING_YET,
+                generation,
+                ..Frame::default()
+            };
         }
         let frame = &mut self.frames[*place as usize];
         frame.sequence = sequence;
@@ -107,18 +134,46 @@ impl Frames {
         *place
     }
 
-    /// The NVM has done it.
-    pub fn end_write(&mut self, frame: u32, sequence: u64) {
+    /// The NVM has done it; `fua` tells that it keeps it already.
+    pub fn end_write(&mut self, frame: u32, sequence: u64, fua: bool) {
+        self.acknowledgements += 1;
         let state = &mut self.frames[frame as usize];
         state.writes -= 1;
         if state.is_owned {
             state.acknowledged = state.acknowledged.max(sequence);
+            state.sequence = state.sequence.max(sequence);
             state.is_valid = true;
+            let covered = if fua { 0 } else { self.acknowledgements };
+            state.durable_after = state.durable_after.min(covered);
             if !state.is_written_back {
                 self.enqueue(frame);
             }
         }
         self.unpin(frame);
+    }
+
+    /// The NVM has not done it: the frame holds what it held, or what it should
+    /// have got.
+    pub fn fail_write(&mut self, frame: u32, sequence: u64) {
+        let state = &mut self.frames[frame as usize];
+        state.writes -= 1;
+        if state.sequence == sequence {
+            state.sequence = state.acknowledged;
+        }
+        if state.is_owned && !state.is_valid && state.writes == 0 {
+            self.disown(frame);
+        }
+        self.unpin(frame);
+    }
+
+    /// What a flush of the NVM that begins now covers.
+    pub fn acknowledgements(&self) -> u64 {
+        self.acknowledgements
+    }
+
+    /// The NVM has flushed so many of the writes that it had acknowledged.
+    pub fn flushed(&mut self, acknowledgements: u64) {
+        self.flushed = self.flushed.max(acknowledgements);
     }
 
     fn enqueue(&mut self, frame: u32) {
@@ -162,8 +217,14 @@ impl Frames {
             } else {
                 // What it holds is old; what it is getting is newer.
                 state.is_valid = false;
+                state.durable_after = NOTHING_YET;
             }
         }
+    }
+
+    /// It has not: it has the old copy, or the new one.
+    pub fn fail_ssd_write(&mut self, page: u64) {
+        self.pages[page as usize].ssd_writes -= 1;
     }
 
     fn disown(&mut self, frame: u32) {
@@ -176,17 +237,22 @@ impl Frames {
         self.unpin(frame);
     }
 
-    /// Power is cut: nothing is on its way any more, and frames keep what they have
-    /// acknowledged. They are drained again, the oldest writes first.
+    /// Power is cut: nothing is on its way any more, and frames keep what the NVM
+    /// does. They are drained again, the oldest writes first.
     pub fn cut_power(&mut self) {
         self.pages.iter_mut().for_each(|page| page.ssd_writes = 0);
         self.free.clear();
         let mut kept = Vec::new();
         for (number, frame) in (0..).zip(&mut self.frames) {
-            let Frame { page, acknowledged, is_owned, is_valid, .. } = *frame;
+            let Frame { page, acknowledged, is_owned, is_valid, durable_after, .. } = *frame;
+            let is_kept = match self.durable {
+                Durable::Acknowledged => true,
+                Durable::Flushed => durable_after <= self.flushed,
+                Durable::Never => false,
+            };
             let generation = frame.generation.wrapping_add(1);
             *frame = Frame { page, generation, ..Frame::default() };
-            if is_owned && is_valid {
+            if is_owned && is_valid && is_kept {
                 *frame = Frame {
                     sequence: acknowledged,
                     acknowledged,
@@ -240,6 +306,14 @@ impl Frames {
         Some((frame, state.sequence))
     }
 
+    /// The copy cannot be read now.
+    pub fn fail_drain(&mut self, frame: u32) {
+        if self.frames[frame as usize].is_owned {
+            self.enqueue(frame);
+        }
+        self.unpin(frame);
+    }
+
     /// The copy has been read; returns the page to write it to, unless there
     /// are newer writes, which decide.
     pub fn begin_write_back(&mut self, frame: u32, sequence: u64) -> Option<u64> {
@@ -254,6 +328,13 @@ impl Frames {
         }
         state.is_written_back = true;
         Some(u64::from(page))
+    }
+
+    /// The SSD has not taken the copy: the frame keeps it.
+    pub fn fail_write_back(&mut self, frame: u32) {
+        self.frames[frame as usize].is_written_back = false;
+        self.enqueue(frame);
+        self.unpin(frame);
     }
 
     /// The SSD has the copy: the frame is free, unless it has been written again.

@@ -2,8 +2,8 @@
 
 use flashkeel_device::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::{
-    Arena, Completion, Lba, Limits, Operation, Outbox, Payload, Request, RequestId, Span, Stage, Submit,
-    Time, Wake,
+    Arena, Completion, Durable, Lba, Limits, Operation, Outbox, Payload, Request, RequestId, Span, Stage,
+    Status, Submit, Time, Wake,
 };
 use serde::Serialize;
 
@@ -20,11 +20,20 @@ const NVM: usize = 1;
 /// is, and moves data from the NVM to the SSD in the background.
 ///
 /// A write that finds no room goes to the SSD. Nothing is lost: a copy in the
-/// NVM is given up only when the SSD has acknowledged it or a newer one.
+/// NVM is given up only when the SSD has acknowledged it or a newer one. If that
+/// is not enough for a power cut, because the SSD has a volatile buffer, it is
+/// made to force unit access; and where the NVM has one, a flush goes to both.
+///
+/// What a device refuses or fails to do leaves the other copy what it was, and
+/// what the background could not move is tried again in the next batch.
 #[derive(Clone)]
 pub struct Tier {
     placement: Box<dyn Placement>,
     frames: Frames,
+    /// Whether the SSD keeps a write only when it is flushed, or forces unit access.
+    must_force: bool,
+    /// Whether the same is true of the NVM.
+    flushes_nvm: bool,
     parts: Parts,
     pieces: Flights<Piece>,
     /// Counts writes in the order of submission.
@@ -62,6 +71,11 @@ enum Piece {
     Plain {
         part: RequestId,
     },
+    /// Of the NVM, over so many acknowledged writes.
+    Flush {
+        part: RequestId,
+        acknowledgements: u64,
+    },
     SsdWrite {
         part: RequestId,
         page: u64,
@@ -78,6 +92,7 @@ enum Piece {
         frame: u32,
         pages: u32,
         sequence: u64,
+        fua: bool,
     },
     DrainRead {
         frame: u32,
@@ -112,11 +127,13 @@ impl Run {
 }
 
 impl Tier {
-    /// Over an SSD and an NVM of these sizes in sectors.
-    pub fn new(placement: Box<dyn Placement>, ssd: u64, nvm: u64, drain: &DrainConfig) -> Tier {
+    /// Over an SSD and an NVM that state this of themselves.
+    pub fn new(placement: Box<dyn Placement>, ssd: Limits, nvm: Limits, drain: &DrainConfig) -> Tier {
         Tier {
             placement,
-            frames: Frames::new(ssd / PAGE_SECTORS, nvm / PAGE_SECTORS),
+            frames: Frames::new(ssd.sectors / PAGE_SECTORS, nvm.sectors / PAGE_SECTORS, nvm.durable),
+            must_force: ssd.durable == Durable::Flushed,
+            flushes_nvm: nvm.durable == Durable::Flushed,
             parts: Parts::default(),
             pieces: Flights::default(),
             sequence: 0,
@@ -211,7 +228,7 @@ impl Tier {
                 if request.operation == Operation::Write {
                     self.report.host_bytes_to_nvm += pages * LOGICAL_PAGE_BYTES;
                 }
-                Piece::NvmWrite { part, frame, pages: count, sequence: self.sequence }
+                Piece::NvmWrite { part, frame, pages: count, sequence: self.sequence, fua: request.fua }
             };
             return self.give_nvm(piece, request, from, frame, count, outbox);
         }
@@ -224,7 +241,21 @@ impl Tier {
             Piece::SsdWrite { part, page, pages, sequence: self.sequence }
         };
         let sectors = (pages * PAGE_SECTORS) as u32;
-        self.give_ssd(now, piece, &request.part(request.id, from, lba, sectors), outbox);
+        let mut piece_of = request.part(request.id, from, lba, sectors);
+        // The older copy in the NVM may be all that a power cut would leave.
+        piece_of.fua |=
+            !is_read && self.must_force && (page..page + pages).any(|page| self.frames.has_frame(page));
+        self.give_ssd(now, piece, &piece_of, outbox);
+    }
+
+    fn flush(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
+        let whole = self.parts.begin(now, now, request);
+        self.pass(now, whole, request, outbox);
+        if self.flushes_nvm {
+            let part = self.parts.add(whole);
+            let piece = Piece::Flush { part, acknowledgements: self.frames.acknowledgements() };
+            self.give_nvm(piece, request, 0, 0, 0, outbox);
+        }
     }
 
     fn write(&mut self, now: Time, request: &Request, outbox: &mut Outbox) {
@@ -294,13 +325,16 @@ impl Stage for Tier {
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena, outbox: &mut Outbox) -> Submit {
         self.has_bytes |= request.payload.is_some();
         let end = request.lba.0.checked_add(u64::from(request.sectors));
-        let is_plain = request.operation == Operation::Flush
-            || request.sectors == 0
+        if request.operation == Operation::Flush {
+            self.flush(now, request, outbox);
+            return Submit::Accepted;
+        }
+        let is_plain = request.sectors == 0
             || !request.lba.0.is_multiple_of(PAGE_SECTORS)
             || !u64::from(request.sectors).is_multiple_of(PAGE_SECTORS)
             || end.is_none_or(|end| end > self.frames.pages() * PAGE_SECTORS);
         if is_plain {
-            // The SSD makes its writes durable, or refuses the request.
+            // The SSD refuses it.
             let whole = self.parts.begin(now, now, request);
             self.pass(now, whole, request, outbox);
             return Submit::Accepted;
@@ -360,11 +394,22 @@ impl Stage for Tier {
         }
         // Where nothing was left to drain, times for it have passed.
         self.plan_drain(now);
+        let is_ok = completion.status == Status::Ok;
         let part = match self.pieces.land(completion.id) {
             Piece::Plain { part } => part,
+            Piece::Flush { part, acknowledgements } => {
+                if is_ok {
+                    self.frames.flushed(acknowledgements);
+                }
+                part
+            }
             Piece::SsdWrite { part, page, pages, sequence } => {
                 for page in page..page + pages {
-                    self.frames.end_ssd_write(page, sequence);
+                    if is_ok {
+                        self.frames.end_ssd_write(page, sequence);
+                    } else {
+                        self.frames.fail_ssd_write(page);
+                    }
                 }
                 part
             }
@@ -372,16 +417,29 @@ impl Stage for Tier {
                 (frame..frame + pages).for_each(|frame| self.frames.unpin(frame));
                 part
             }
-            Piece::NvmWrite { part, frame, pages, sequence } => {
-                (frame..frame + pages).for_each(|frame| self.frames.end_write(frame, sequence));
+            Piece::NvmWrite { part, frame, pages, sequence, fua } => {
+                for frame in frame..frame + pages {
+                    if is_ok {
+                        self.frames.end_write(frame, sequence, fua);
+                    } else {
+                        self.frames.fail_write(frame, sequence);
+                    }
+                }
                 part
             }
             Piece::DrainRead { frame, sequence, payload } => {
-                match self.frames.begin_write_back(frame, sequence) {
+                let page = if is_ok {
+                    self.frames.begin_write_back(frame, sequence)
+                } else {
+                    self.frames.fail_drain(frame);
+                    None
+                };
+                match page {
                     Some(page) => {
                         self.report.drained_bytes += LOGICAL_PAGE_BYTES;
                         let lba = Lba(page * PAGE_SECTORS);
-                        let write = Request { lba, ..background(Operation::Write, payload) };
+                        let fua = self.must_force;
+                        let write = Request { lba, fua, ..background(Operation::Write, payload) };
                         self.give_ssd(now, Piece::WriteBack { frame, sequence, payload }, &write, outbox);
                     }
                     None => {
@@ -393,7 +451,11 @@ impl Stage for Tier {
             }
             Piece::WriteBack { frame, sequence, payload } => {
                 data.give_back(payload);
-                self.frames.end_write_back(frame, sequence);
+                if is_ok {
+                    self.frames.end_write_back(frame, sequence);
+                } else {
+                    self.frames.fail_write_back(frame);
+                }
                 self.draining -= 1;
                 return false;
             }

@@ -220,15 +220,19 @@ impl Nvm {
         self.moved_until = now;
     }
 
-    /// Writes a part of what is being written: sectors are written in order, and
-    /// the cut comes between any two.
+    /// Writes a part of what is being written: in order, and the cut comes between
+    /// any two units of 4 KiB. (Ours: such a unit is written as a whole, or not.)
     fn break_off(&mut self, data: &mut Arena) {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
         let Some(memory) = &mut self.memory else { return };
         for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
             let Inside { request, is_moving, .. } = self.inside[index];
             if is_moving && request.operation != Operation::Read {
-                let sectors = self.random.between(0, u64::from(request.sectors)) as u32;
+                let drawn = request.lba.0 + self.random.between(0, u64::from(request.sectors));
+                let end = request.lba.0 + u64::from(request.sectors);
+                let unit = u64::from(UNIT_SECTORS);
+                let cut = if drawn == end { end } else { (drawn / unit * unit).max(request.lba.0) };
+                let sectors = (cut - request.lba.0) as u32;
                 memory.serve(&Request { sectors, ..request }, data);
             }
         }

@@ -16,3 +16,10 @@ pub const BASES: [(&str, &str); 13] = [
     ("nested", include_str!("bases/nested.toml")),
     ("bare", include_str!("bases/bare.toml")),
 ];
+
+/// Documents that no policy is put into: they are tried as they are.
+pub const ALONE: [(&str, &str); 3] = [
+    ("volatile", include_str!("bases/volatile.toml")),
+    ("volatile-tier", include_str!("bases/volatile_tier.toml")),
+    ("dram-tier", include_str!("bases/dram_tier.toml")),
+];

@@ -2,8 +2,8 @@
 
 use dyn_clone::DynClone;
 use flashkeel_engine::{
-    Answer, Arena, Command, Completion, Hint, Lba, Leaf, Limits, Operation, Payload, Place, Refusal, Request,
-    RequestId, SECTOR_BYTES, Span, Submit, TenantId, Time,
+    Answer, Arena, Command, Completion, Hint, Lba, Leaf, Limits, Notice, Operation, Payload, Place, Refusal,
+    Request, RequestId, SECTOR_BYTES, Span, Submit, TenantId, Time,
 };
 
 use crate::steps::{Act, Case, NEAR, Slip, Step};
@@ -25,8 +25,16 @@ pub enum Seen {
     Completed { now: Time, completion: Completion, blocks: Vec<u64> },
     /// What is due once all that was due has been done.
     Advanced { now: Time, due: Option<Time> },
-    /// The answer to a command.
-    Told { place: Place, answer: Result<Answer, Refusal> },
+    /// The answer to a command; `is_there` says whether anything is at its place.
+    Told { place: Place, is_there: bool, command: Command, answer: Result<Answer, Refusal> },
+    /// What was raised.
+    Raised { notice: Notice },
+    /// Power is cut.
+    Cut { now: Time },
+    /// What is due at one instant never ends.
+    Stuck { now: Time },
+    /// After a power cut, somebody still has so many buffers.
+    Kept { buffers: usize },
 }
 
 /// A block that nobody has written, or that reads as zeros again.
@@ -42,6 +50,9 @@ pub fn stamp(id: RequestId, lba: u64) -> u64 {
 /// How long nothing may complete with requests inside.
 const PATIENCE: Span = Span::from_secs(24 * 60 * 60);
 
+/// How often a device may have something to do at one instant.
+const AT_ONCE: u32 = 10_000;
+
 /// One who asks, in a loop that is closed.
 #[derive(Clone)]
 pub struct Host {
@@ -49,6 +60,14 @@ pub struct Host {
     limits: Limits,
     tenants: u16,
     depth: usize,
+    /// Where there is somebody to be told something.
+    places: Vec<Place>,
+    /// What has been changed, to be read back.
+    changed: Vec<Request>,
+    /// Whether it goes from event to event by itself, and so is never stuck.
+    is_wary: bool,
+    /// The device never came to rest: it is left alone.
+    pub is_stuck: bool,
     data: Arena,
     now: Time,
     next_id: u64,
@@ -59,13 +78,17 @@ pub struct Host {
 
 impl Host {
     /// Before the first step, with a device for so many tenants.
-    pub fn new(leaf: Box<dyn Tried>, tenants: u16, depth: usize) -> Host {
-        let limits = leaf.limits();
+    pub fn new(mut leaf: Box<dyn Tried>, tenants: u16, depth: usize) -> Host {
+        let (limits, places) = (leaf.limits(), places(&mut *leaf));
         Host {
             leaf,
             limits,
             tenants,
             depth,
+            places,
+            changed: Vec::new(),
+            is_wary: true,
+            is_stuck: false,
             data: Arena::new(),
             now: Time::ZERO,
             next_id: 0,
@@ -74,23 +97,72 @@ impl Host {
         }
     }
 
+    /// Another host over a copy of the device, who lets the device run by itself
+    /// until something completes. It sees the same.
+    pub fn trusting(&self) -> Host {
+        Host { is_wary: false, ..self.clone() }
+    }
+
     /// Does the steps of a case from number `from` on, waits for what is inside,
-    /// and reads back what was touched.
+    /// and reads back what was changed.
     pub fn finish(&mut self, case: &Case, from: usize) {
         for step in case.steps.iter().skip(from) {
             self.step(step);
         }
         while self.progress() {}
-        for step in &case.steps {
-            if let Act::Ask(Operation::Write | Operation::Trim | Operation::WriteZeroes) = step.act {
-                self.step(&Step { pause_ns: 0, act: Act::Ask(Operation::Read), ..step.clone() });
-            }
+        self.read_back();
+    }
+
+    /// Reads what has been changed.
+    fn read_back(&mut self) {
+        if self.is_stuck {
+            return;
+        }
+        let place = |request: &Request| (request.tenant, request.lba, request.sectors);
+        self.changed.sort_by_key(place);
+        self.changed.dedup_by_key(|request| place(request));
+        for changed in self.changed.clone() {
+            let Request { tenant, lba, sectors, .. } = changed;
+            let read = Request::new(RequestId(self.next_id), Operation::Read, lba, sectors);
+            self.ask(Request { tenant, ..read });
         }
         while self.progress() {}
     }
 
+    /// Lets so many events happen and then cuts the power; what is left is read.
+    fn cut_power(&mut self, events: u32) {
+        for _ in 0..events {
+            let Some(next) = self.leaf.next_event().time() else { break };
+            self.advance(next.max(self.now));
+        }
+        self.leaf.cut_power(self.now, &mut self.data);
+        self.history.push(Seen::Cut { now: self.now });
+        self.advance(self.now);
+        if self.inside.is_empty() {
+            self.history.push(Seen::Kept { buffers: self.data.taken() });
+        }
+        self.read_back();
+    }
+
+    /// Says something to whatever is at a place.
+    fn tell(&mut self, place: Place, is_there: bool, command: Command) {
+        let answer = self.leaf.command(self.now, &place, &command, &mut self.data);
+        self.history.push(Seen::Told { place, is_there, command, answer });
+        self.listen();
+    }
+
+    /// Takes what was raised.
+    fn listen(&mut self) {
+        while let Some(notice) = self.leaf.notice() {
+            self.history.push(Seen::Raised { notice });
+        }
+    }
+
     /// Does one step.
     pub fn step(&mut self, step: &Step) {
+        if self.is_stuck {
+            return;
+        }
         self.advance(self.now + Span(step.pause_ns));
         match step.act {
             Act::Ask(operation) => self.ask(self.request(step, operation)),
@@ -99,12 +171,13 @@ impl Host {
                     let _ = self.offer(&request);
                 }
             }
-            Act::Tell => {
-                for place in [Place::default(), Place(vec![usize::MAX])] {
-                    let answer = self.leaf.command(self.now, &place, &Command::State, &mut self.data);
-                    self.history.push(Seen::Told { place, answer });
-                }
+            Act::Tell(word) => {
+                let place = self.places[usize::from(step.place) % self.places.len()].clone();
+                self.tell(place.clone(), true, word.command());
+                self.tell(place, true, Command::State);
+                self.tell(Place(vec![usize::MAX]), false, word.command());
             }
+            Act::Cut(events) => self.cut_power(events),
         }
     }
 
@@ -169,8 +242,14 @@ impl Host {
         self.next_id = request.id.0 + 1;
         let answer = self.leaf.submit(self.now, request, &mut self.data);
         self.history.push(Seen::Offered { now: self.now, request: *request, answer });
+        self.listen();
         match answer {
-            Submit::Accepted => self.inside.push(*request),
+            Submit::Accepted => {
+                self.inside.push(*request);
+                if changes(request.operation) {
+                    self.changed.push(Request { payload: Payload::NONE, ..*request });
+                }
+            }
             Submit::Refused(_) => self.data.give_back(request.payload),
             Submit::Busy => {}
         }
@@ -180,8 +259,6 @@ impl Host {
     /// Whether a change of the same blocks is inside: either may then be the
     /// last, and no host would send both.
     fn is_contended(&self, request: &Request) -> bool {
-        let changes =
-            |operation| matches!(operation, Operation::Write | Operation::Trim | Operation::WriteZeroes);
         let end = |request: &Request| request.lba.0 + u64::from(request.sectors);
         changes(request.operation)
             && self.inside.iter().any(|other| {
@@ -194,14 +271,31 @@ impl Host {
 
     /// Lets time pass until something completes; false if nothing does.
     fn progress(&mut self) -> bool {
-        if self.inside.is_empty() {
+        if self.inside.is_empty() || self.is_stuck {
             return false;
         }
-        let mut done = Vec::new();
-        let limit = self.now + PATIENCE;
-        let then = self.leaf.advance_to_completion(limit, &mut self.data, &mut done);
-        self.now = then.unwrap_or(limit).max(self.now);
-        let before = self.inside.len();
+        let (limit, before) = (self.now + PATIENCE, self.inside.len());
+        let (mut done, mut at_once) = (Vec::new(), 0);
+        while done.is_empty() {
+            let then = if self.is_wary {
+                let next = self.leaf.next_event().time().filter(|&next| next <= limit);
+                let next = next.map(|next| next.max(self.now));
+                next.inspect(|&next| self.leaf.advance(next, &mut self.data, &mut done))
+            } else {
+                self.leaf.advance_to_completion(limit, &mut self.data, &mut done)
+            };
+            at_once = if then == Some(self.now) { at_once + 1 } else { 0 };
+            if at_once > AT_ONCE {
+                self.history.push(Seen::Stuck { now: self.now });
+                self.is_stuck = true;
+                return false;
+            }
+            self.now = then.unwrap_or(limit).max(self.now);
+            self.listen();
+            if then.is_none() {
+                break;
+            }
+        }
         self.see(done);
         self.inside.len() < before
     }
@@ -210,6 +304,7 @@ impl Host {
         let mut done = Vec::new();
         self.leaf.advance(to, &mut self.data, &mut done);
         self.now = to;
+        self.listen();
         self.see(done);
         self.history.push(Seen::Advanced { now: to, due: self.leaf.next_event().time() });
     }
@@ -245,4 +340,25 @@ impl Host {
         };
         bytes.chunks((u64::from(self.limits.block_sectors) * SECTOR_BYTES) as usize).map(of_block).collect()
     }
+}
+
+/// Whether an operation changes what reads return.
+pub fn changes(operation: Operation) -> bool {
+    matches!(operation, Operation::Write | Operation::Trim | Operation::WriteZeroes)
+}
+
+/// Where in a device there is somebody to be told something.
+fn places(leaf: &mut dyn Tried) -> Vec<Place> {
+    let mut is_there = |place: &Place| {
+        let answer = leaf.command(Time::ZERO, place, &Command::State, &mut Arena::new());
+        answer != Err(Refusal::NoSuchPlace)
+    };
+    let mut found = vec![Place::default()];
+    let mut next = 0;
+    while let Some(Place(above)) = found.get(next).cloned() {
+        let below = (0..).map(|child| Place(above.iter().copied().chain([child]).collect()));
+        found.extend(below.take_while(&mut is_there));
+        next += 1;
+    }
+    found
 }

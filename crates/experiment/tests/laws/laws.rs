@@ -1,11 +1,13 @@
 //! The laws. Each is a function of what a host has seen; its sentence is in the
-//! list.
+//! list. Those of bytes are in `bytes.rs`, those of commands in `words.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashkeel_engine::{Limits, Operation, Refusal, Request, RequestId, Status, Submit, TenantId, Time};
+use flashkeel_engine::{Limits, Operation, Refusal, RequestId, Status, Submit, TenantId, Time};
 
-use crate::host::{Seen, ZEROS, stamp};
+use crate::bytes::{reads, survives};
+use crate::host::{Seen, changes};
+use crate::words::{Ends, told};
 
 /// What a host has seen of a device, and what it knows of it.
 pub struct Trial<'a> {
@@ -25,7 +27,7 @@ pub struct Trial<'a> {
 pub type Law = (&'static str, fn(&Trial<'_>) -> Result<(), String>);
 
 /// All of them.
-pub const LAWS: [Law; 9] = [
+pub const LAWS: [Law; 12] = [
     ("accepted once, completed once", completed_once),
     ("busy and refused are answers, and nothing follows them", answered),
     ("what is admitted is done", done),
@@ -34,6 +36,9 @@ pub const LAWS: [Law; 9] = [
     ("the ledger sums", ledger),
     ("a flush keeps its place", flushes),
     ("reads return what was written", reads),
+    ("what was durable survives a power cut", survives),
+    ("what is told holds", told),
+    ("it comes to rest, and a power cut gives back what it took", rests),
     ("a clone behaves as the original", copies),
 ];
 
@@ -61,7 +66,9 @@ fn completed_once(trial: &Trial<'_>) -> Result<(), String> {
 /// limits do not admit, and that only; it knows what is not there.
 fn answered(trial: &Trial<'_>) -> Result<(), String> {
     let (mut inside, mut refused) = (0usize, BTreeSet::new());
+    let mut ends = Ends::default();
     for seen in trial.history {
+        ends.see(seen);
         match seen {
             Seen::Offered { request, answer, .. } => {
                 let is_admitted = request.operation == Operation::Flush
@@ -69,6 +76,12 @@ fn answered(trial: &Trial<'_>) -> Result<(), String> {
                 match answer {
                     Submit::Busy if inside == 0 => return Err(format!("busy with nothing: {request:?}")),
                     Submit::Busy => {}
+                    Submit::Accepted if ends.must_refuse(request.operation) => {
+                        return Err(format!("it takes {request:?} although it may not"));
+                    }
+                    Submit::Refused(status) if ends.may_be(request.operation, *status) => {
+                        refused.insert(request.id);
+                    }
                     Submit::Accepted if is_admitted => inside += 1,
                     Submit::Refused(Status::Invalid) if !is_admitted => {
                         refused.insert(request.id);
@@ -82,25 +95,59 @@ fn answered(trial: &Trial<'_>) -> Result<(), String> {
                 }
                 inside = inside.saturating_sub(1);
             }
-            Seen::Told { place, answer } => {
-                let is_there = place.0.is_empty();
+            Seen::Told { place, is_there, answer, .. } => {
                 if !is_there && *answer != Err(Refusal::NoSuchPlace) {
                     return Err(format!("at {place} there is nothing, but the answer is {answer:?}"));
                 }
             }
-            Seen::Advanced { .. } => {}
+            _ => {}
         }
     }
     Ok(())
 }
 
-/// Nothing fails here.
+/// Nothing fails here by itself: only writes end as read-only, while something is;
+/// nothing is gone before something was taken out, and aborted but in a power cut.
 fn done(trial: &Trial<'_>) -> Result<(), String> {
+    let (mut ends, mut cut) = (Ends::default(), None);
+    // What may end as read-only, as it was inside while something was.
+    let mut inside: BTreeMap<RequestId, (Operation, bool)> = BTreeMap::new();
     for seen in trial.history {
-        if let Seen::Completed { completion, .. } = seen
-            && completion.status != Status::Ok
-        {
-            return Err(format!("{:?} ends as {}", completion.id, completion.status.label()));
+        ends.see(seen);
+        match seen {
+            Seen::Offered { request, answer: Submit::Accepted, .. } => {
+                inside.insert(request.id, (request.operation, false));
+            }
+            Seen::Cut { now } => cut = Some(*now),
+            Seen::Completed { completion, .. } => {
+                let status = completion.status;
+                let end = inside.remove(&completion.id);
+                let is_due = status == Status::Ok
+                    || status == Status::Aborted && cut == Some(completion.time)
+                    || end.is_some_and(|(operation, may)| {
+                        ends.may_be(operation, status) || may && status == Status::ReadOnly
+                    });
+                if !is_due {
+                    return Err(format!("{:?} ends as {}", completion.id, status.label()));
+                }
+            }
+            _ => {}
+        }
+        if !ends.read_only.is_empty() {
+            inside.values_mut().for_each(|(operation, may)| *may = changes(*operation));
+        }
+    }
+    Ok(())
+}
+
+/// What is due at one instant comes to an end; after a power cut all buffers are
+/// back.
+fn rests(trial: &Trial<'_>) -> Result<(), String> {
+    for seen in trial.history {
+        match seen {
+            Seen::Stuck { now } => return Err(format!("at {} there is always something left to do", now.0)),
+            Seen::Kept { buffers } if *buffers > 0 => return Err(format!("{buffers} buffers are kept")),
+            _ => {}
         }
     }
     Ok(())
@@ -171,6 +218,7 @@ fn flushes(trial: &Trial<'_>) -> Result<(), String> {
     let mut inside: Vec<(RequestId, TenantId, bool)> = Vec::new();
     for seen in trial.history {
         match seen {
+            Seen::Cut { .. } => inside.clear(),
             Seen::Offered { request, answer: Submit::Accepted, .. } => {
                 inside.push((request.id, request.tenant, request.operation == Operation::Flush));
             }
@@ -180,67 +228,6 @@ fn flushes(trial: &Trial<'_>) -> Result<(), String> {
                 let before = inside[..index].iter().filter(|&&(_, other, _)| other == tenant);
                 if let Some((other, ..)) = before.clone().find(|&&(_, _, flushes)| flushes || is_flush) {
                     return Err(format!("{id:?} completes before {other:?}; one of them is a flush"));
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// A read finds what was acknowledged last when it was submitted, or what has
-/// been on its way at the same time.
-fn reads(trial: &Trial<'_>) -> Result<(), String> {
-    let limits = trial.limits;
-    let block = u64::from(limits.block_sectors);
-    let places = |request: &Request| {
-        let (tenant, lba) = (request.tenant, request.lba.0);
-        (0..u64::from(request.sectors) / block).map(move |index| (tenant, lba + index * block))
-    };
-    let content = |request: &Request, lba| match request.operation {
-        Operation::Write => stamp(request.id, lba),
-        _ => ZEROS,
-    };
-    let mut held: BTreeMap<(TenantId, u64), u64> = BTreeMap::new();
-    let mut changes: BTreeMap<RequestId, Request> = BTreeMap::new();
-    let mut reads: BTreeMap<RequestId, (Request, Vec<Vec<u64>>)> = BTreeMap::new();
-    for seen in trial.history {
-        match seen {
-            Seen::Offered { request, answer: Submit::Accepted, .. } => match request.operation {
-                Operation::Flush => {}
-                _ if !limits.admit(request.lba.0, request.sectors) => {}
-                Operation::Read => {
-                    let may_be = |place: (TenantId, u64)| {
-                        let coming =
-                            changes.values().filter(|change| places(change).any(|other| other == place));
-                        let coming = coming.map(|change| content(change, place.1));
-                        coming.chain([held.get(&place).copied().unwrap_or(ZEROS)]).collect()
-                    };
-                    reads.insert(request.id, (*request, places(request).map(may_be).collect()));
-                }
-                _ => {
-                    changes.insert(request.id, *request);
-                    for (read, may_be) in reads.values_mut() {
-                        for (place, may_be) in places(read).zip(may_be) {
-                            if places(request).any(|other| other == place) {
-                                may_be.push(content(request, place.1));
-                            }
-                        }
-                    }
-                }
-            },
-            Seen::Completed { completion, blocks, .. } => {
-                if let Some(change) = changes.remove(&completion.id) {
-                    held.extend(places(&change).map(|place| (place, content(&change, place.1))));
-                }
-                let Some((read, may_be)) = reads.remove(&completion.id) else { continue };
-                for ((place, may_be), found) in places(&read).zip(may_be).zip(blocks) {
-                    if !may_be.contains(found) {
-                        return Err(format!(
-                            "{:?} finds {found:#x} at sector {} of {:?}, not one of {may_be:#x?}",
-                            read.id, place.1, place.0
-                        ));
-                    }
                 }
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Random operations, which shrink to a short case.
 
-use flashkeel_engine::Operation;
+use flashkeel_engine::{Command, Operation, Window};
 use proptest::prelude::*;
 
 /// Half of all requests meet in so many blocks.
@@ -31,7 +31,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// One request, or a word, and the pause before it.
+/// One request, word or power cut, and the pause before it.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// How long the host waits first.
@@ -57,8 +57,31 @@ pub enum Act {
     Ask(Operation),
     /// A request that no device may take.
     Slip(Operation, Slip),
-    /// A command for the device itself, and one for something that is not there.
-    Tell,
+    /// A word for whatever is at one of its places, and one for something that is
+    /// not there.
+    Tell(Word),
+    /// A power cut, so many events later.
+    Cut(u32),
+}
+
+/// A command.
+#[derive(Clone, Copy, Debug)]
+pub enum Word {
+    State,
+    ReadOnly(bool),
+    Window(Window),
+    Remove,
+}
+
+impl Word {
+    pub fn command(self) -> Command {
+        match self {
+            Word::State => Command::State,
+            Word::ReadOnly(is_read_only) => Command::ReadOnly(is_read_only),
+            Word::Window(window) => Command::Window(0, window),
+            Word::Remove => Command::Remove,
+        }
+    }
 }
 
 /// How a request is wrong.
@@ -77,7 +100,20 @@ pub enum Slip {
 /// Cases of `most` steps at most.
 pub fn cases(most: usize) -> impl Strategy<Value = Case> {
     let steps = prop::collection::vec(step(), 0..most);
-    (1..24usize, 0..most, steps).prop_map(|(depth, copied_at, steps)| Case { depth, copied_at, steps })
+    let kind = prop_oneof![
+        2 => Just((false, false)),
+        1 => Just((true, false)),
+        1 => Just((false, true)),
+        1 => Just((true, true))
+    ];
+    (1..24usize, 0..most, steps, kind).prop_map(|(depth, copied_at, mut steps, (is_cut, is_told))| {
+        steps.retain(|step| match step.act {
+            Act::Cut(_) => is_cut,
+            Act::Tell(Word::State) | Act::Ask(_) | Act::Slip(..) => true,
+            Act::Tell(_) => is_told,
+        });
+        Case { depth, copied_at, steps }
+    })
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -92,10 +128,11 @@ fn step() -> impl Strategy<Value = Step> {
     let slip =
         prop_oneof![Just(Slip::Outside), Just(Slip::Overflow), Just(Slip::Empty), Just(Slip::Unaligned)];
     let act = prop_oneof![
-        28 => operation().prop_map(Act::Ask),
-        2 => Just(Act::Ask(Operation::Flush)),
-        1 => (operation(), slip).prop_map(|(operation, slip)| Act::Slip(operation, slip)),
-        1 => Just(Act::Tell),
+        112 => operation().prop_map(Act::Ask),
+        8 => Just(Act::Ask(Operation::Flush)),
+        4 => (operation(), slip).prop_map(|(operation, slip)| Act::Slip(operation, slip)),
+        6 => word().prop_map(Act::Tell),
+        2 => (0..200u32).prop_map(Act::Cut),
     ];
     let pause = prop_oneof![6 => Just(0u64), 3 => 0..200_000u64, 1 => 0..40_000_000u64];
     let place = prop_oneof![0..NEAR, 0..=u16::MAX];
@@ -111,4 +148,15 @@ fn step() -> impl Strategy<Value = Step> {
             hint,
         },
     )
+}
+
+fn word() -> impl Strategy<Value = Word> {
+    prop_oneof![
+        12 => Just(Word::State),
+        4 => prop::bool::weighted(0.4).prop_map(Word::ReadOnly),
+        4 => prop::bool::weighted(0.5).prop_map(|is_deterministic| {
+            Word::Window(if is_deterministic { Window::Deterministic } else { Window::NonDeterministic })
+        }),
+        1 => Just(Word::Remove),
+    ]
 }

@@ -9,7 +9,7 @@ use flashkeel_experiment::{Experiment, resolve, schema};
 use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Unmade};
 use serde_json::Value;
 
-use crate::bases::BASES;
+use crate::bases::{ALONE, BASES};
 
 /// A device, and what has to be known of it.
 pub struct Subject {
@@ -50,9 +50,9 @@ impl Policy {
     }
 }
 
-/// The documents as they are, but for the last.
+/// The documents as they are, but for the one that is not whole.
 pub fn documents() -> Vec<Subject> {
-    let whole = BASES[..BASES.len() - 1].iter().map(|(base, document)| {
+    let whole = BASES[..BASES.len() - 1].iter().chain(&ALONE).map(|(base, document)| {
         let plans = resolve(document, base, &[], None).map_err(|error| error.to_string())?;
         subject((*base).into(), &plans[0].config)
     });

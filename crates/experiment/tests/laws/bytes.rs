@@ -116,10 +116,10 @@ pub fn survives(trial: &Trial<'_>) -> Result<(), String> {
     let (mut acknowledged, mut unread) = (0, BTreeSet::new());
     for seen in trial.history {
         match seen {
-            Seen::Offered { request, answer: Submit::Accepted, .. } => {
-                if request.operation == Operation::Flush || limits.admit(request.lba.0, request.sectors) {
-                    inside.insert(request.id, (*request, acknowledged));
-                }
+            Seen::Offered { request, answer: Submit::Accepted, .. }
+                if request.operation == Operation::Flush || limits.admit(request.lba.0, request.sectors) =>
+            {
+                inside.insert(request.id, (*request, acknowledged));
             }
             Seen::Completed { completion, blocks: found, .. } => {
                 let Some((request, before)) = inside.remove(&completion.id) else { continue };

@@ -95,10 +95,8 @@ fn answered(trial: &Trial<'_>) -> Result<(), String> {
                 }
                 inside = inside.saturating_sub(1);
             }
-            Seen::Told { place, is_there, answer, .. } => {
-                if !is_there && *answer != Err(Refusal::NoSuchPlace) {
-                    return Err(format!("at {place} there is nothing, but the answer is {answer:?}"));
-                }
+            Seen::Told { place, is_there: false, answer, .. } if *answer != Err(Refusal::NoSuchPlace) => {
+                return Err(format!("at {place} there is nothing, but the answer is {answer:?}"));
             }
             _ => {}
         }

@@ -75,8 +75,7 @@ pub fn reads(trial: &Trial<'_>) -> Result<(), String> {
                 for ((place, may_be), found) in places(&read).zip(may_be).zip(blocks) {
                     if is_open.remove(&place) {
                         held.insert(place, vec![*found]);
-                    } else if !may_be.contains(found)
-                        && !held.get(&place).is_some_and(|held| held == &[*found])
+                    } else if !may_be.contains(found) && held.get(&place).is_none_or(|held| held != &[*found])
                     {
                         return Err(format!(
                             "{:?} finds {found:#x} at sector {} of {:?}, not one of {may_be:#x?}",

@@ -2,6 +2,7 @@
 
 mod barriers;
 mod blocks;
+mod hints;
 mod oracle;
 mod passing;
 mod schedulers;

@@ -278,7 +278,8 @@ fn nothing_is_lost_and_reads_find_the_newest_copy() {
 #[test]
 fn a_full_nvm_sends_writes_to_the_ssd() {
     let drain = DrainConfig { period: Span::from_secs(1), batch: Bytes(16 << 10) };
-    let mut tier = Tier::new(Box::new(Coin(Stream::new(1, "coin"), 1.0)), limits(100), limits(FRAMES), &drain);
+    let mut tier =
+        Tier::new(Box::new(Coin(Stream::new(1, "coin"), 1.0)), limits(100), limits(FRAMES), &drain);
     let mut outbox = Outbox::default();
     for id in 0..20 {
         let write = request(id, 0, Operation::Write, id, 1);

@@ -9,8 +9,6 @@ mod feed;
 mod flight;
 mod gates;
 mod measured;
-pub mod mirror;
-pub mod network;
 mod parts;
 pub mod predictor;
 pub mod scheduler;

@@ -58,9 +58,6 @@ CAUSE_COLOURS = {
     "wake_up": "#B3DE69",
     "barrier": "#8073AC",
     "host_queue": "#542788",
-    "other_copy": "#D6604D",
-    "network_request": "#F4A582",
-    "network_response": "#FDDBC7",
 }
 OTHER_COLOUR = "#f0f0f0"
 SMALLEST_SHARE = 0.01

@@ -3,8 +3,6 @@
 mod barriers;
 mod blocks;
 mod hints;
-mod mirror;
-mod network;
 mod oracle;
 mod passing;
 mod schedulers;

@@ -18,7 +18,7 @@ LONG = (
         *CARGO_TEST,
         *(
             part
-            for test in ("reference", "faults", "power_cut", "laws", "fuzz")
+            for test in ("reference", "faults", "power_cut", "laws", "fuzz", "tier_cuts")
             for part in ("--test", test)
         ),
     ),

@@ -73,13 +73,14 @@ def test_wrong_stack_names_the_key(cli, stack_toml):
 
 def test_policies_and_nvm_presets_are_listed(cli):
     policies = cli("list", "policies").out.splitlines()
-    assert {"I/O scheduler pas", "volume manager va-lvm", "tier hybrid-pas"} <= set(policies)
+    assert {"I/O scheduler pas", "volume manager va-lvm", "placement hybrid-pas"} <= set(policies)
     assert "optane-p4800x" in cli("list", "presets").out.split()
     assert tomllib.loads(cli("show", "optane-p4800x").out)["capacity"] == "375GB"
 
 
 def test_chips_behind_a_stack_are_drawn_and_counted_on(cli, stack_toml, tmp_path):
-    tier = "{tier = {placement = 'write-back', upper = {dram = {}}, lower = {ssd = {}}}}"
+    memory = "upper = {dram = {capacity = '16MiB'}}"
+    tier = f"{{tier = {{placement = 'write-back', {memory}, lower = {{ssd = {{}}}}}}}}"
     out, picture = tmp_path / "out", tmp_path / "map.png"
     outcome = cli(
         "run", stack_toml, "--out", str(out), "--set", f"stack.devices=[{{ssd = {{}}}}, {tier}]",

@@ -14,8 +14,8 @@ HELPERS = {
     "crates/device/src/ftl/redundancy/static_stripes.rs": "how logical stripes lie on chips",
     "crates/host/src/device/maker.rs": "what every kind is made with",
     "crates/host/src/scheduler/stage.rs": "what every scheduler decides for",
-    "crates/host/src/tier/frames.rs": "what the NVM holds",
-    "crates/host/src/tier/stage.rs": "what every tier decides for",
+    "crates/host/src/tier/budget/calendar.rs": "what was written by day and week",
+    "crates/host/src/tier/budget/rating.rs": "what every budget follows from",
     "crates/host/src/volume/stage.rs": "what every volume manager decides for",
     "crates/device/src/ftl/slc/state.rs": "what waits to be folded",
 }

@@ -97,7 +97,7 @@ impl Pair {
                 payload = self.data.take(count * 8);
                 self.data.write(payload, count * 8).expect("a buffer").fill(0xA5);
             }
-            Operation::Flush => {}
+            Operation::Flush | Operation::Demote => {}
         }
         self.flying.insert(id, Flying { operation, pages, payload, versions: self.versions[range].to_vec() });
         let request = Request { payload, ..request(id, operation, page, count) };

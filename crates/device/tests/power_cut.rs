@@ -150,6 +150,7 @@ impl World {
                     page.versions.drain(..older.saturating_sub(1));
                 }
             }
+            Operation::Demote => {}
             Operation::Write | Operation::Trim | Operation::WriteZeroes => {
                 for page in &mut self.pages[pages] {
                     if !self.is_volatile || request.fua {

@@ -31,6 +31,19 @@ pub enum Operation {
     Flush,
     /// Make the range read as zeros.
     WriteZeroes,
+    /// Here is what the range holds already: whoever asks gives its copy up, and
+    /// offers it to what is below, which may keep one that is quicker to read. What
+    /// has no such place completes it at once. The hint says how often the copy was
+    /// used (DEMOTE of Wong and Wilkes, "My Cache or Yours?", USENIX ATC 2002).
+    Demote,
+}
+
+impl Operation {
+    /// Whether what a range holds may be another after the operation.
+    #[inline]
+    pub const fn is_change(self) -> bool {
+        matches!(self, Operation::Write | Operation::Trim | Operation::WriteZeroes)
+    }
 }
 
 /// What travels with a request from end to end for whoever on its way is

@@ -20,8 +20,15 @@ pub fn schema() -> Value {
         "default": flashkeel_nvm::PRESETS[0].0,
         "enum": flashkeel_nvm::PRESETS.iter().map(|(name, _)| name).collect::<Vec<_>>(),
     });
+    schema["$defs"]["TieredConfig"]["properties"]["preset"] = json!({
+        "description": "Set of policies that the tier, and one below it, are based on; other keys are set over it.",
+        "type": "string",
+        "enum": flashkeel_host::tier::PRESETS.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+    });
     // Presets, and the experiment's own tables, make up for what is missing.
-    for (table, keys) in [("NvmConfig", None), ("TenantConfig", Some("workload"))] {
+    let left_out =
+        [("NvmConfig", None), ("TenantConfig", Some("workload")), ("TieredConfig", Some("placement"))];
+    for (table, keys) in left_out {
         if let Some(required) = schema["$defs"][table]["required"].as_array_mut() {
             required.retain(|key| keys.is_some_and(|left_out| key != left_out));
         }

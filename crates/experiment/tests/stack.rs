@@ -95,7 +95,11 @@ fn tenants_alone_make_a_workload() {
 fn wrong_stacks_are_refused_with_place_and_remedy() {
     for (more, sets, expected) in [
         ("", ("stack.teir", "write-back"), "--set stack.teir: unknown key; did you mean \"tier\"?"),
-        ("", ("stack.drian.batch", "4KiB"), "--set stack.drian: unknown key; did you mean \"drain\"?"),
+        (
+            "",
+            ("stack.writebak.batch", "4KiB"),
+            "--set stack.writebak: unknown key; did you mean \"writeback\"?",
+        ),
         ("", ("stack.schduler", "pas"), "--set stack.schduler: unknown key; did you mean \"scheduler\"?"),
         (
             "",
@@ -252,7 +256,7 @@ const NESTED: &str = "\
 [[stack.devices]]
 [stack.devices.tier]
 placement = \"write-back\"
-drain.period = \"1ms\"
+writeback = { policy = \"periodic\", period = \"1ms\" }
 upper = { dram = { capacity = \"256KiB\" } }
 [[stack.devices.tier.lower.stack.devices]]
 nvm = { capacity = \"16MiB\" }
@@ -293,7 +297,7 @@ fn nested_devices_are_refused_at_their_own_place() {
         (
             "devices.1.tier.placement",
             "none",
-            "is \"none\", which leaves the upper device unused; name the lower one alone",
+            "is \"none\", and so is admission: the upper device is unused; name the lower one alone",
         ),
         ("depth", "2000", "is 2000, but device 0 takes 1024 at most"),
         (
@@ -338,7 +342,7 @@ fn what_works_for_a_device_works_for_a_stack() {
     );
     // A prediction of a tier, and of an NVM.
     for devices in [
-        "[{tier = {placement = \"write-back\", upper = {dram = {}}, lower = {ssd = {}}}}]",
+        "[{tier = {placement = \"write-back\", upper = {dram = {capacity = \"16MiB\"}}, lower = {ssd = {}}}}]",
         "[{nvm = {capacity = \"64MiB\"}}]",
     ] {
         let sets = [

@@ -92,7 +92,7 @@ impl WholeBlocks {
     /// What a request changes of the blocks below, in sectors.
     fn changes(&self, request: &Request) -> Range<u64> {
         match request.operation {
-            Operation::Read | Operation::Flush => 0..0,
+            Operation::Read | Operation::Flush | Operation::Demote => 0..0,
             Operation::Write | Operation::WriteZeroes | Operation::Trim => self.blocks(request),
         }
     }

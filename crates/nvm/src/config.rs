@@ -32,6 +32,10 @@ pub struct NvmConfig {
     /// Requests that the device takes at most.
     #[serde(default = "queue_depth")]
     pub queue_depth: u32,
+    /// What a power cut leaves whole: it comes between any two such units of a write,
+    /// and tears it there. A multiple of 512 bytes.
+    #[serde(default = "atomic_unit")]
+    pub atomic_unit: Bytes,
     /// What may be written in all.
     pub endurance: Endurance,
 }
@@ -66,6 +70,11 @@ fn queue_depth() -> u32 {
     1024
 }
 
+/// Ours: such a unit is written as a whole, or not.
+fn atomic_unit() -> Bytes {
+    Bytes(UNIT_BYTES)
+}
+
 /// A validated device in plain numbers.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -75,6 +84,7 @@ pub struct Layout {
     pub(crate) bandwidth: Bandwidth,
     pub(crate) units: usize,
     pub(crate) queue_depth: usize,
+    pub(crate) atomic_sectors: u64,
     pub(crate) endurance_bytes: f64,
     pub(crate) medium: Medium,
 }
@@ -131,6 +141,9 @@ impl NvmConfig {
                 return Err(format!("endurance.{key} is {value}; it must be above 0"));
             }
         }
+        if self.atomic_unit.0 == 0 || !self.atomic_unit.0.is_multiple_of(SECTOR_BYTES) {
+            return Err(format!("atomic_unit is {}; it must be a multiple of 512B", self.atomic_unit));
+        }
         let transfer = |rate: Rate| -> Span { rate.time_for(UNIT_BYTES) };
         Ok(Layout {
             sectors: pages * UNIT_BYTES / SECTOR_BYTES,
@@ -147,6 +160,7 @@ impl NvmConfig {
             bandwidth: self.bandwidth.clone(),
             units: self.units as usize,
             queue_depth: self.queue_depth as usize,
+            atomic_sectors: self.atomic_unit.0 / SECTOR_BYTES,
             endurance_bytes: self.capacity.0 as f64 * drive_writes_per_day * 365.0 * years,
             medium: NON_VOLATILE,
         })

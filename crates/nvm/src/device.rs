@@ -16,8 +16,9 @@ use crate::memory::Memory;
 ///
 /// A request waits for a free unit, is worked on for a latency by chance, and
 /// then moves its data, one request after the other. Filling a range with
-/// zeros takes the latency of a write and moves nothing. Trims and flushes take
-/// no time: what is acknowledged is as durable as it ever will be.
+/// zeros takes the latency of a write and moves nothing. Trims, flushes and demotions
+/// take no time: what is acknowledged is as durable as it ever will be, and there is
+/// no quicker place for a copy.
 #[derive(Clone)]
 pub struct Nvm {
     layout: Layout,
@@ -221,7 +222,7 @@ impl Nvm {
     }
 
     /// Writes a part of what is being written: in order, and the cut comes between
-    /// any two units of 4 KiB. (Ours: such a unit is written as a whole, or not.)
+    /// any two atomic units.
     fn break_off(&mut self, data: &mut Arena) {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
         let Some(memory) = &mut self.memory else { return };
@@ -230,7 +231,7 @@ impl Nvm {
             if is_moving && request.operation != Operation::Read {
                 let drawn = request.lba.0 + self.random.between(0, u64::from(request.sectors));
                 let end = request.lba.0 + u64::from(request.sectors);
-                let unit = u64::from(UNIT_SECTORS);
+                let unit = self.layout.atomic_sectors;
                 let cut = if drawn == end { end } else { (drawn / unit * unit).max(request.lba.0) };
                 let sectors = (cut - request.lba.0) as u32;
                 memory.serve(&Request { sectors, ..request }, data);
@@ -264,11 +265,11 @@ impl Leaf for Nvm {
         if let Some(status) = self.access.refuses(request.operation) {
             return Submit::Refused(status);
         }
-        if matches!(request.operation, Operation::Trim | Operation::Flush) {
+        if matches!(request.operation, Operation::Trim | Operation::Flush | Operation::Demote) {
             if let Some(memory) = &mut self.memory {
                 memory.serve(request, data);
             }
-            if !self.failed.is_empty() {
+            if !self.failed.is_empty() && request.operation != Operation::Demote {
                 self.meet_failed(request);
             }
             let done = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };

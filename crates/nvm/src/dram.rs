@@ -70,6 +70,8 @@ impl DramConfig {
             // Only the bandwidth is shared.
             units: self.queue_depth as usize,
             queue_depth: self.queue_depth as usize,
+            // A power cut leaves nothing anyway.
+            atomic_sectors: 1,
             endurance_bytes: f64::INFINITY,
             // The controller's service from memory; the way there is a link.
             medium: Medium { work: Cause::Controller, wait: Cause::HostLink, durable: Durable::Never },

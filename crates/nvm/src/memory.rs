@@ -43,7 +43,7 @@ impl Memory {
                     page[within].fill(0);
                 }
             }
-            Operation::Flush => {}
+            Operation::Flush | Operation::Demote => {}
         }
     }
 }

@@ -18,6 +18,7 @@ fn p4800x() -> NvmConfig {
         bandwidth: flashkeel_nvm::Bandwidth { read: Rate(2_400_000_000), write: Rate(2_000_000_000) },
         units: 7,
         queue_depth: 1024,
+        atomic_unit: Bytes(4096),
         endurance: flashkeel_nvm::Endurance { drive_writes_per_day: 30.0, years: 5.0 },
     }
 }

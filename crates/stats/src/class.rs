@@ -7,7 +7,7 @@ use flashkeel_engine::Operation;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Every operation's name, in the order of [`Operation`].
-pub(crate) const OPERATION_NAMES: &[&str] = &["read", "write", "trim", "flush", "write_zeroes"];
+pub(crate) const OPERATION_NAMES: &[&str] = &["read", "write", "trim", "flush", "write_zeroes", "demote"];
 
 /// Number of operations.
 pub(crate) const OPERATIONS: usize = OPERATION_NAMES.len();
@@ -78,8 +78,8 @@ impl Group {
             Operation::Read if size.is_small() => Group::SmallRead,
             Operation::Read => Group::LargeRead,
             Operation::Write => Group::Write,
-            // Both change the map and move no data.
-            Operation::Trim | Operation::WriteZeroes => Group::Trim,
+            // None of them moves data to the place where all of it is.
+            Operation::Trim | Operation::WriteZeroes | Operation::Demote => Group::Trim,
             Operation::Flush => Group::Flush,
         }
     }

@@ -123,6 +123,7 @@ impl Counts {
             Operation::Write => self.writes += 1,
             Operation::Trim | Operation::WriteZeroes => self.trims += 1,
             Operation::Flush => self.flushes += 1,
+            Operation::Demote => unreachable!("no source of requests has a copy to give up"),
         }
     }
 }

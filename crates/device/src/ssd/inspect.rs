@@ -1,9 +1,9 @@
 //! What a device tells of itself: counters, gauges, and its conservation laws.
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{Operation, Request, Time};
 
 use super::{Partition, Ssd};
-use crate::address::{BlockId, LOGICAL_PAGE_BYTES};
+use crate::address::{BlockId, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
 use crate::counters::{Counters, Report};
 use crate::flash::Endurance;
 use crate::ftl::{Ftl, Gauge, Tables};
@@ -12,6 +12,19 @@ use crate::machine::Machine;
 use crate::sched::{Interval, Task};
 
 impl Ssd {
+    /// Counts a request of the host.
+    pub(super) fn count(&mut self, request: &Request) {
+        let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
+        let counters = &mut self.machine.counters;
+        match request.operation {
+            Operation::Read => counters.host_pages_read += pages,
+            Operation::Write => counters.host_pages_written += pages,
+            Operation::Trim => counters.host_pages_trimmed += pages,
+            Operation::WriteZeroes => counters.host_pages_zeroed += pages,
+            Operation::Flush | Operation::Demote => {}
+        }
+    }
+
     /// What the device has done since its start or the last reset.
     pub fn report(&self) -> Report {
         self.machine.counters.report(self.layout.geometry.units_per_page)

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 
 pub use faults::Fault;
 use flashkeel_engine::{
-    Access, Answer, Arena, Cause, Coming, Command as Said, Completion, Durable, EventQueue, Leaf, Limits,
-    Notice, Operation, Patience, Place, Refusal, Request, Status, Stream, Submit, Time, Wake,
+    Access, Answer, Arena, Cause, Coming, Command as Said, Completion, Durable, EventQueue, Leaf, Ledger,
+    Limits, Notice, Operation, Patience, Place, Refusal, Request, Status, Stream, Submit, Time, Wake,
 };
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
@@ -142,18 +142,6 @@ impl Ssd {
         global
     }
 
-    fn count(&mut self, request: &Request) {
-        let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
-        let counters = &mut self.machine.counters;
-        match request.operation {
-            Operation::Read => counters.host_pages_read += pages,
-            Operation::Write => counters.host_pages_written += pages,
-            Operation::Trim => counters.host_pages_trimmed += pages,
-            Operation::WriteZeroes => counters.host_pages_zeroed += pages,
-            Operation::Flush => {}
-        }
-    }
-
     /// The command is inside; after the controller's delay it is worked on.
     #[inline(always)]
     fn start(&mut self, now: Time, index: u32) {
@@ -203,6 +191,7 @@ impl Ssd {
             Operation::Write => self.continue_write(now, index, false),
             Operation::Trim | Operation::WriteZeroes => self.continue_trim(now, index),
             Operation::Flush => self.start_flush(now, index),
+            Operation::Demote => unreachable!("a demotion has ended when it came"),
         }
     }
 
@@ -419,6 +408,12 @@ impl Leaf for Ssd {
         }
         if let Some(status) = self.access.refuses(request.operation) {
             return Submit::Refused(status);
+        }
+        if request.operation == Operation::Demote {
+            // Everything is here already.
+            let done = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };
+            self.completed.push(done);
+            return Submit::Accepted;
         }
         self.count(request);
         self.rouse(now);

@@ -1,7 +1,7 @@
 //! The small documents that policies are put into.
 
 /// Each with its name, The last is no whole document: its device has no kind.
-pub const BASES: [(&str, &str); 13] = [
+pub const BASES: [(&str, &str); 17] = [
     ("plain", include_str!("bases/plain.toml")),
     ("striped", include_str!("bases/striped.toml")),
     ("scarce", include_str!("bases/scarce.toml")),
@@ -9,6 +9,10 @@ pub const BASES: [(&str, &str); 13] = [
     ("wear", include_str!("bases/wear.toml")),
     ("tenants", include_str!("bases/tenants.toml")),
     ("tier", include_str!("bases/tier.toml")),
+    ("cache", include_str!("bases/cache.toml")),
+    ("oc", include_str!("bases/oc.toml")),
+    ("nlcwoip", include_str!("bases/nlcwoip.toml")),
+    ("nlcwip", include_str!("bases/nlcwip.toml")),
     ("predicted", include_str!("bases/predicted.toml")),
     ("scheduled", include_str!("bases/scheduled.toml")),
     ("short-tier", include_str!("bases/short_tier.toml")),

@@ -1,8 +1,8 @@
 //! `tier`: an upper device in front of a lower one. What was written to the
 //! upper is moved to the lower in the background.
 
-use flashkeel_config::{ConfigError, Node};
-use flashkeel_engine::{Leaf, Stack, Stream, Time};
+use flashkeel_config::{ConfigError, Node, preset_layer};
+use flashkeel_engine::{Durable, Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,28 +10,112 @@ use serde_json::{Value, json};
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
 use crate::measured::Part;
 use crate::predictor::PredictorConfig;
-use crate::tier::{DrainConfig, Tier, TierConfig};
+use crate::tier::admission::AdmissionConfig;
+use crate::tier::budget::Ratings;
+use crate::tier::eviction::EvictionConfig;
+use crate::tier::overflow::OverflowConfig;
+use crate::tier::placement::PlacementConfig;
+use crate::tier::writeback::WritebackConfig;
+use crate::tier::{MOST_FRAMES, PAGE_SECTORS, PRESETS, Plan, Room, Tier};
 
-/// Two devices as one, of the lower one's size.
+/// Two devices as one, of the lower one's size. With `preset` the settings are written
+/// over a set of policies by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TieredConfig {
     /// Which writes go to the upper device.
-    pub placement: TierConfig,
+    pub placement: PlacementConfig,
     /// The upper device, the faster one.
     pub upper: DeviceKind,
     /// The lower device, where everything has its place.
     pub lower: DeviceKind,
-    /// How the background moves data from the upper to the lower.
+    /// Which clean copies the upper takes of those that it is offered.
     #[serde(default)]
-    pub drain: DrainConfig,
+    pub admission: AdmissionConfig,
+    /// Whether what reads find in the lower is offered to the upper.
+    #[serde(default)]
+    pub fills: bool,
+    /// What leaves the upper for others.
+    #[serde(default)]
+    pub eviction: EvictionConfig,
+    /// Whether clean copies that leave the upper are offered to the lower, which may be
+    /// a tier that takes them.
+    #[serde(default)]
+    pub demotes: bool,
+    /// When what is modified in the upper is written to the lower.
+    #[serde(default)]
+    pub writeback: WritebackConfig,
+    /// What may be written to the two devices.
+    #[serde(default)]
+    pub ratings: Ratings,
+    /// Where a write goes that is above the budget of its medium.
+    #[serde(default)]
+    pub overflow: OverflowConfig,
+    /// Whether the upper has a journal that says which page is where, so that a power cut
+    /// leaves what was acknowledged. It takes half a percent of the room, each change
+    /// waits for it, and a page that is written again goes to another place. Without one
+    /// all this is taken to be known at no cost.
+    #[serde(default)]
+    pub journal: bool,
     /// Who predicts the lower device, for a placement that asks.
     #[serde(default)]
     pub predictor: PredictorConfig,
 }
 
+impl TieredConfig {
+    /// What the policies want of each other and of the devices' sizes.
+    fn check_policies(&self, upper: u64, lower: u64) -> Result<(), String> {
+        let takes_any = self.placement.policy().takes_any();
+        let admits = self.admission.policy().takes_any();
+        let bytes = |sectors: u64| Bytes(sectors * SECTOR_BYTES);
+        if !takes_any && !admits {
+            return Err(format!(
+                "placement is {:?}, and so is admission: the upper device is unused; name the lower one alone",
+                self.placement.name()
+            ));
+        }
+        if self.fills && !admits {
+            return Err("fills is true, but admission is \"none\"; let it take what is offered".into());
+        }
+        if admits && !self.eviction.policy().build().keeps() {
+            return Err(format!(
+                "eviction is {:?}, which keeps no clean copies, but admission is {:?}",
+                self.eviction.name(),
+                self.admission.name()
+            ));
+        }
+        if upper > lower {
+            return Err(format!(
+                "upper: it has {}, more than the {} of the lower, all of which it could hold",
+                bytes(upper),
+                bytes(lower)
+            ));
+        }
+        let frames = if self.journal { Room::within(upper).frames } else { upper / PAGE_SECTORS };
+        if frames == 0 {
+            return Err(format!("upper: {} has no room for a block beside the journal", bytes(upper)));
+        }
+        if frames > MOST_FRAMES || lower / PAGE_SECTORS >= u64::from(u32::MAX) {
+            return Err(format!(
+                "upper: at most {}, over at most {}",
+                bytes(MOST_FRAMES * PAGE_SECTORS),
+                bytes(u64::from(u32::MAX) * PAGE_SECTORS)
+            ));
+        }
+        if self.journal && matches!(self.upper, DeviceKind::Dram(_)) {
+            return Err("journal is true, but the upper forgets everything when power is cut".into());
+        }
+        Ok(())
+    }
+}
+
 impl Build for TieredConfig {
     fn expand(settings: &mut Node, key: &str, ground: Option<&Node>) -> Result<(), ConfigError> {
+        if let Some(preset) = settings.remove("preset") {
+            let mut base = preset_layer(&preset, &format!("{key}.preset"), PRESETS)?;
+            base.merge(settings.clone())?;
+            *settings = base;
+        }
         for place in ["upper", "lower"] {
             if let Some(device) = settings.get_mut(place) {
                 DeviceKind::expand(device, &format!("{key}.{place}"), ground)?;
@@ -41,28 +125,41 @@ impl Build for TieredConfig {
     }
 
     fn check(&self) -> Result<Size, String> {
-        if !self.placement.policy().needs_nvm() {
-            return Err(format!(
-                "placement is {:?}, which leaves the upper device unused; name the lower one alone",
-                self.placement.name()
-            ));
-        }
-        self.drain.validate()?;
-        self.upper.check().map_err(|message| format!("upper.{message}"))?;
-        self.lower.check().map_err(|message| format!("lower.{message}"))
+        self.ratings.validate().map_err(|message| format!("ratings.{message}"))?;
+        let upper = self.upper.check().map_err(|message| format!("upper.{message}"))?;
+        let lower = self.lower.check().map_err(|message| format!("lower.{message}"))?;
+        self.check_policies(upper.sectors, lower.sectors)?;
+        Ok(lower)
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let lower = self.lower.build(maker)?;
         let upper = self.upper.build(maker)?;
+        if self.journal && upper.limits().durable == Durable::Never {
+            return Err("journal is true, but the upper forgets everything when power is cut"
+                .to_owned()
+                .into());
+        }
         let placement = self.placement.policy();
         let asks = placement.needs_predictor();
         // A tier gives the lower device as much as comes.
         let predictor = asks.then(|| self.predictor.policy().build(&*lower, usize::MAX)).transpose()?;
         let random = Stream::new(maker.seed_for("tier"), "tier");
-        let placement = placement.build(predictor, random).ok_or("a tier needs a placement".to_owned())?;
-        let tier = Tier::new(placement, lower.limits(), upper.limits(), &self.drain);
-        Ok(Box::new(Stack::new(tier, vec![lower, upper])))
+        let plan = Plan {
+            lower: lower.limits(),
+            upper: upper.limits(),
+            placement: placement.build(predictor, random),
+            takes_any: placement.takes_any(),
+            admission: self.admission.policy().build(),
+            fills: self.fills,
+            eviction: self.eviction.policy().build(),
+            demotes: self.demotes,
+            writeback: self.writeback.policy().build(),
+            ratings: self.ratings.clone(),
+            overflow: self.overflow.clone(),
+            journal: self.journal,
+        };
+        Ok(Box::new(Stack::new(Tier::new(plan), vec![lower, upper])))
     }
 }
 
@@ -86,7 +183,7 @@ impl Device for Stack<Tier, Box<dyn Device>> {
     }
 
     fn held(&self) -> Option<Held> {
-        let own = Held { upper_pages: self.stage().nvm_pages(), ..Held::default() };
+        let own = Held { upper_pages: self.stage().upper_pages(), ..Held::default() };
         Some(own.over(self.children()))
     }
 }
@@ -102,6 +199,9 @@ impl Part for Tier {
 
     fn counters(&self) -> Vec<u64> {
         let report = Tier::report(self);
-        vec![report.host_bytes_to_nvm, report.drained_bytes]
+        // What never came up leaves digests as they were before it existed.
+        let others = [report.filled_bytes, report.admitted_bytes, report.demoted_bytes, report.journal_bytes];
+        let others = others.into_iter().filter(|&count| count > 0);
+        [report.host_bytes_to_nvm, report.drained_bytes].into_iter().chain(others).collect()
     }
 }

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::Build;
-use crate::tier::{DrainConfig, TierConfig};
+use crate::tier::placement::PlacementConfig;
+use crate::tier::writeback::WritebackConfig;
 
 /// Keys of a `[stack]` that put an NVM in front of each of its SSDs. When they
 /// are read, each SSD becomes a `tier` of the two.
@@ -16,15 +17,15 @@ use crate::tier::{DrainConfig, TierConfig};
 #[serde(deny_unknown_fields, default)]
 pub struct TierShort {
     /// In short for a `tier` over each SSD: which writes go to the NVM.
-    pub tier: TierConfig,
+    pub tier: PlacementConfig,
     /// The NVM of such a tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvm: Option<NvmConfig>,
-    /// How the background moves data from it to the SSD.
-    pub drain: DrainConfig,
+    /// When what it holds is written to the SSD.
+    pub writeback: WritebackConfig,
 }
 
-const KEYS: [&str; 3] = ["tier", "nvm", "drain"];
+const KEYS: [&str; 3] = ["tier", "nvm", "writeback"];
 
 impl TierShort {
     /// Turns the short way, if it was used in the `stack` of a document, into
@@ -42,16 +43,13 @@ impl TierShort {
         let node = Node { kind: Kind::Table(written.clone()), origin: stack.origin.clone() };
         let short: TierShort = node.read().map_err(|error| error.within("stack"))?;
         let wrong = |key: &str, message: &str| Err(node.error_in(key, message).within("stack"));
-        if let Err(message) = short.drain.validate() {
-            return wrong("", &message);
-        }
         match &short.nvm {
             Some(nvm) => {
                 if let Err(message) = nvm.validate() {
                     return wrong("nvm", &message);
                 }
             }
-            None if short.tier.policy().needs_nvm() => {
+            None if short.tier.policy().takes_any() => {
                 let name = short.tier.name();
                 return wrong("", &format!("tier is {name:?}, which needs an NVM; name it in nvm"));
             }
@@ -60,7 +58,7 @@ impl TierShort {
         for key in KEYS {
             stack.remove(key);
         }
-        if !short.tier.policy().needs_nvm() {
+        if !short.tier.policy().takes_any() {
             return Ok(());
         }
         let table = |entries: Vec<(&str, Node)>| {
@@ -70,7 +68,7 @@ impl TierShort {
         let mut settings = vec![];
         settings.extend(written.remove("tier").map(|tier| ("placement", tier)));
         settings.extend(written.remove("nvm").map(|nvm| ("upper", table(vec![("nvm", nvm)]))));
-        settings.extend(written.remove("drain").map(|drain| ("drain", drain)));
+        settings.extend(written.remove("writeback").map(|writeback| ("writeback", writeback)));
         settings.extend(stack.get("predictor").map(|predictor| ("predictor", predictor.clone())));
         let Kind::Table(keys) = &mut stack.kind else { return Ok(()) };
         let devices = keys.entry("devices".to_owned()).or_insert_with(|| table(vec![]));

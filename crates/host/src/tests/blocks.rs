@@ -31,7 +31,7 @@ impl Disk {
             Operation::Read => data.write(payload, sectors).unwrap().copy_from_slice(&self.bytes[range]),
             Operation::Write => self.bytes[range].copy_from_slice(data.read(payload, sectors).unwrap()),
             Operation::WriteZeroes | Operation::Trim => self.bytes[range].fill(0),
-            Operation::Flush => {}
+            Operation::Flush | Operation::Demote => {}
         }
         self.served.push(request.operation);
     }
@@ -134,7 +134,7 @@ impl Client {
                 self.sectors[mine].fill(mark);
             }
             Operation::WriteZeroes | Operation::Trim => self.sectors[mine].fill(0),
-            Operation::Flush => {}
+            Operation::Flush | Operation::Demote => {}
         }
         self.open.insert(request.id, (now, request));
         assert_eq!(self.stack.submit(now, &request, &mut self.data), Submit::Accepted);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Arena, Completion, Durable, Hint, Lba, Leaf, Ledger, Limits, Operation, Prediction, Predictor, Request,
     RequestId, Span, Stack, Stage, Status, Stream, Submit, Time, Wake,
@@ -12,7 +11,13 @@ use serde_json::json;
 use crate::blocks::WholeBlocks;
 use crate::scheduler::{IoSchedulerConfig, Scheduling};
 use crate::stack::{Claim, TenantClass};
-use crate::tier::{DrainConfig, Tier, TierConfig};
+use crate::tier::admission::AdmissionConfig;
+use crate::tier::budget::Ratings;
+use crate::tier::eviction::EvictionConfig;
+use crate::tier::overflow::OverflowConfig;
+use crate::tier::placement::PlacementConfig;
+use crate::tier::writeback::WritebackConfig;
+use crate::tier::{Plan, Tier};
 use crate::volume::{VolumeConfig, VolumeManager};
 
 const LIMITS: Limits =
@@ -105,13 +110,23 @@ fn every_stage_passes_a_hint_on() {
         let volumes = config.expect("volumes on two devices");
         carries(name, VolumeManager::new(volumes, &[LIMITS; 2], 1));
     }
-    for name in TierConfig::NAMES {
-        let config: TierConfig = serde_json::from_value(json!(name)).expect("a policy");
-        let placement = config.policy().build(Some(Box::new(Fast)), Stream::new(1, "hints"));
-        let drain = DrainConfig { period: Span::from_secs(1), batch: Bytes(4096) };
-        if let Some(placement) = placement {
-            carries(name, Tier::new(placement, LIMITS, LIMITS, &drain));
-        }
+    for name in PlacementConfig::NAMES {
+        let config: PlacementConfig = serde_json::from_value(json!(name)).expect("a policy");
+        let plan = Plan {
+            lower: LIMITS,
+            upper: LIMITS,
+            placement: config.policy().build(Some(Box::new(Fast)), Stream::new(1, "hints")),
+            takes_any: config.policy().takes_any(),
+            admission: AdmissionConfig::default().policy().build(),
+            fills: false,
+            eviction: EvictionConfig::default().policy().build(),
+            demotes: false,
+            writeback: WritebackConfig::default().policy().build(),
+            ratings: Ratings::default(),
+            overflow: OverflowConfig::default(),
+            journal: false,
+        };
+        carries(name, Tier::new(plan));
     }
     carries("whole blocks", WholeBlocks::new(LIMITS));
 }

@@ -184,7 +184,7 @@ impl Engine {
                 let (_, transfer_ns) = self.model.expectation(false, request.sectors);
                 let _ = volume.write(Time(now.0 + transfer_ns), pages, &self.drive, collects);
             }
-            Operation::Trim | Operation::WriteZeroes | Operation::Flush => {}
+            Operation::Trim | Operation::WriteZeroes | Operation::Flush | Operation::Demote => {}
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) fn letter(operation: Operation) -> &'static str {
         Operation::Read => "R",
         Operation::Write => "W",
         Operation::Trim => "T",
-        Operation::Flush | Operation::WriteZeroes => unreachable!("not among the operations above"),
+        Operation::Flush | Operation::WriteZeroes | Operation::Demote => {
+            unreachable!("not among the operations above")
+        }
     }
 }

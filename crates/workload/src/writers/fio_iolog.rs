@@ -17,7 +17,7 @@ pub(super) const WRITER: Writer = Writer {
                 Operation::Write => "write",
                 Operation::Trim => "trim",
                 Operation::Flush => "sync",
-                Operation::WriteZeroes => unreachable!("not among the operations above"),
+                Operation::WriteZeroes | Operation::Demote => unreachable!("not among the operations above"),
             };
             let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);
             writeln!(out, "{ticks} {name} {action} {offset} {bytes}")

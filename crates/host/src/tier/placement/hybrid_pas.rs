@@ -24,12 +24,12 @@ impl Default for HybridPas {
 }
 
 impl Build for HybridPas {
-    fn build(&self, predictor: Option<Box<dyn Predictor>>, random: Stream) -> Option<Box<dyn Placement>> {
-        Some(Box::new(Selective {
+    fn build(&self, predictor: Option<Box<dyn Predictor>>, random: Stream) -> Box<dyn Placement> {
+        Box::new(Selective {
             predictor: predictor.expect("the stack has been validated"),
             nvm_weight: u64::from(self.nvm_weight),
             random,
-        }))
+        })
     }
 
     fn needs_predictor(&self) -> bool {

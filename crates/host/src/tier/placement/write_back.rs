@@ -13,8 +13,8 @@ use super::{Build, Placement};
 pub struct WriteBack {}
 
 impl Build for WriteBack {
-    fn build(&self, _predictor: Option<Box<dyn Predictor>>, _random: Stream) -> Option<Box<dyn Placement>> {
-        Some(Box::new(All))
+    fn build(&self, _predictor: Option<Box<dyn Predictor>>, _random: Stream) -> Box<dyn Placement> {
+        Box::new(All)
     }
 }
 

@@ -1,10 +1,9 @@
-//! `none`: there is no NVM.
+//! `none`: any amount may be written.
 
-use flashkeel_engine::{Predictor, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Placement};
+use super::{Budget, Build};
 
 /// Settings of `none`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,11 +11,7 @@ use super::{Build, Placement};
 pub struct None {}
 
 impl Build for None {
-    fn build(&self, _predictor: Option<Box<dyn Predictor>>, _random: Stream) -> Option<Box<dyn Placement>> {
+    fn build(&self) -> Option<Box<dyn Budget>> {
         Option::None
-    }
-
-    fn needs_nvm(&self) -> bool {
-        false
     }
 }

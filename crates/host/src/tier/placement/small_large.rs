@@ -1,0 +1,66 @@
+//! `small-large`: writes below the average size go to the upper, the others to the
+//! lower (Roy, dissertation, §3.4.1 and §3.5.3).
+
+use flashkeel_engine::{Predictor, Request, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Build, Placement};
+
+/// Settings of `small-large`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SmallLarge {
+    /// Whether pages that the upper holds are written there, whatever the size.
+    pub takes_hits: bool,
+}
+
+impl Default for SmallLarge {
+    /// Write hits in the upper are persisted there (§3.5.3).
+    fn default() -> Self {
+        SmallLarge { takes_hits: true }
+    }
+}
+
+impl Build for SmallLarge {
+    fn build(&self, _predictor: Option<Box<dyn Predictor>>, _random: Stream) -> Box<dyn Placement> {
+        Box::new(Mean { takes_hits: self.takes_hits, writes: 0, sectors: 0 })
+    }
+}
+
+/// The running mean, this write included.
+#[derive(Clone)]
+struct Mean {
+    takes_hits: bool,
+    writes: u64,
+    sectors: u64,
+}
+
+impl Placement for Mean {
+    fn takes(&mut self, _now: Time, write: &Request) -> bool {
+        self.writes += 1;
+        self.sectors += u64::from(write.sectors);
+        u64::from(write.sectors) * self.writes < self.sectors
+    }
+
+    fn takes_hits(&self) -> bool {
+        self.takes_hits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::{Lba, Operation, RequestId};
+
+    use super::*;
+
+    #[test]
+    fn what_is_below_the_mean_is_small_and_the_mean_itself_large() {
+        let mut placement = SmallLarge::default().build(None, Stream::new(1, "test"));
+        let mut takes = |sectors| {
+            placement.takes(Time::ZERO, &Request::new(RequestId(0), Operation::Write, Lba(0), sectors))
+        };
+        // Means: 8, 16, 16, 14.
+        assert_eq!([8, 24, 16, 8].map(&mut takes), [false, false, false, true]);
+    }
+}

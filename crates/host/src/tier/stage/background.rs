@@ -1,0 +1,165 @@
+//! What moves by itself: from the upper to the lower, and out of the upper.
+
+use flashkeel_device::LOGICAL_PAGE_BYTES;
+use flashkeel_engine::{Arena, Hint, Lba, Operation, Outbox, Payload, Request, Time};
+
+use super::{Piece, Purpose, Tier, background};
+use crate::tier::table::{List, PAGE_SECTORS};
+
+/// Frames on their way out at once, but for those that a request needs.
+const EVICTIONS: u64 = 64;
+
+impl Tier {
+    fn buffer(&self, data: &mut Arena, pages: u64) -> Payload {
+        if self.has_bytes { data.take((pages * PAGE_SECTORS) as u32) } else { Payload::NONE }
+    }
+
+    /// Begins to write back so many pages, oldest first.
+    pub(super) fn write_back(&mut self, now: Time, wanted: u64, data: &mut Arena, outbox: &mut Outbox) {
+        let mut left = wanted;
+        for _ in 0..self.table.count(List::Modified) {
+            if left == 0 {
+                return;
+            }
+            let Some((frame, sequence)) = self.table.begin_drain() else { continue };
+            left -= 1;
+            self.draining += 1;
+            self.take_out(now, frame, sequence, Purpose::WriteBack, data, outbox);
+        }
+    }
+
+    /// Reads a frame to move its page.
+    fn take_out(
+        &mut self,
+        now: Time,
+        frame: u32,
+        sequence: u64,
+        purpose: Purpose,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let payload = self.buffer(data, 1);
+        let read = background(Operation::Read, Lba(0), PAGE_SECTORS, payload);
+        self.give_upper(now, Piece::Moved { frame, sequence, payload, purpose }, &read, 0, frame, 1, outbox);
+    }
+
+    /// Evicts until so many frames are free, and those that are kept so, or as many are
+    /// on their way out.
+    pub(super) fn make_room(&mut self, now: Time, needed: u64, data: &mut Arena, outbox: &mut Outbox) {
+        let ahead = self.eviction.ahead(self.table.len());
+        let most = EVICTIONS.max(needed);
+        // One that is busy goes to the end of its list, so that the search ends.
+        for _ in 0..self.table.len() {
+            let releasing = self.journal.as_ref().map_or(0, |journal| journal.releasing());
+            let coming = self.evicting + releasing;
+            if self.table.free() + coming >= needed + ahead || coming >= most {
+                return;
+            }
+            if !self.evict(now, data, outbox) {
+                return;
+            }
+        }
+    }
+
+    /// Sets about to give the frame away that is the next to leave, if there is one.
+    fn evict(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) -> bool {
+        let clean = self.table.oldest(List::Clean);
+        let modified = self.table.oldest(List::Modified);
+        let stamp = |frame: Option<u32>| frame.map(|frame| self.table.stamp(frame));
+        match self.eviction.victim(stamp(clean), stamp(modified)) {
+            None => return false,
+            Some(List::Clean) => {
+                let frame = clean.expect("the victim's list has one");
+                if self.table.is_changing(frame) {
+                    // It may be getting what nobody else has.
+                    self.table.put_back(frame);
+                    return true;
+                }
+                self.accounts.evicted_clean += 1;
+                if self.demotes {
+                    self.table.begin_leaving(frame);
+                    self.evicting += 1;
+                    self.take_out(now, frame, self.sequence, Purpose::Demote, data, outbox);
+                } else {
+                    self.table.drop_clean(frame);
+                    self.release();
+                }
+            }
+            Some(List::Modified) => {
+                if self.is_paused {
+                    return false;
+                }
+                let frame = modified.expect("the victim's list has one");
+                if let Some((frame, sequence)) = self.table.begin_drain_of(frame) {
+                    self.accounts.evicted_modified += 1;
+                    self.evicting += 1;
+                    self.take_out(now, frame, sequence, Purpose::Evict, data, outbox);
+                }
+            }
+        }
+        true
+    }
+
+    /// A frame has been read to move its page, or could not be.
+    #[expect(clippy::too_many_arguments, reason = "what a piece is")]
+    pub(super) fn moved(
+        &mut self,
+        now: Time,
+        frame: u32,
+        sequence: u64,
+        payload: Payload,
+        purpose: Purpose,
+        is_ok: bool,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        if purpose == Purpose::Demote {
+            let leaving = self.table.end_leaving(frame);
+            self.evicting -= 1;
+            self.release();
+            let Some((page, uses)) = leaving.filter(|_| is_ok) else { return data.give_back(payload) };
+            self.accounts.demoted_bytes += LOGICAL_PAGE_BYTES;
+            let lba = Lba(page * PAGE_SECTORS);
+            let demotion = Request {
+                hint: Hint(uses.into()),
+                ..background(Operation::Demote, lba, PAGE_SECTORS, payload)
+            };
+            return self.give_lower(now, Piece::Demoted { payload }, &demotion, outbox);
+        }
+        let page = if is_ok {
+            self.table.begin_write_back(frame, sequence)
+        } else {
+            self.table.fail_drain(frame);
+            None
+        };
+        let Some(page) = page else {
+            data.give_back(payload);
+            return self.end_move(purpose);
+        };
+        self.accounts.drained_bytes += LOGICAL_PAGE_BYTES;
+        let lba = Lba(page * PAGE_SECTORS);
+        let fua = self.must_force();
+        let write = Request { fua, ..background(Operation::Write, lba, PAGE_SECTORS, payload) };
+        let piece = Piece::WriteBack { frame, sequence, payload, purpose, submitted: now };
+        self.give_lower(now, piece, &write, outbox);
+    }
+
+    /// The lower has taken a page, or has not.
+    pub(super) fn written_back(&mut self, frame: u32, sequence: u64, purpose: Purpose, is_ok: bool) {
+        if is_ok {
+            let keeps = purpose == Purpose::WriteBack && self.eviction.keeps();
+            self.table.end_write_back(frame, sequence, keeps);
+            self.release();
+        } else {
+            self.table.fail_write_back(frame);
+        }
+        self.end_move(purpose);
+    }
+
+    fn end_move(&mut self, purpose: Purpose) {
+        match purpose {
+            Purpose::WriteBack => self.draining -= 1,
+            Purpose::Evict | Purpose::Demote => self.evicting -= 1,
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What requests read and change.
+
+use std::ops::Range;
+
+use flashkeel_device::LOGICAL_PAGE_BYTES;
+use flashkeel_engine::{
+    Arena, Completion, Durable, Lba, Operation, Outbox, Payload, Request, RequestId, Status, Time,
+};
+
+use super::report::Medium;
+use super::{Piece, Tier};
+use crate::tier::journal::Waiter;
+use crate::tier::table::{PAGE_SECTORS, Table};
+use crate::tier::writeback::Happened;
+
+/// Pages of a request that go to the same place.
+#[derive(Clone, Copy)]
+struct Run {
+    page: u64,
+    pages: u64,
+    /// The first frame; `None` for the lower.
+    frame: Option<u32>,
+}
+
+impl Run {
+    /// Whether the next page of the request belongs to it.
+    fn goes_on_with(&self, frame: Option<u32>) -> bool {
+        match (self.frame, frame) {
+            (None, None) => true,
+            (Some(first), Some(frame)) => u64::from(frame) == u64::from(first) + self.pages,
+            _ => false,
+        }
+    }
+}
+
+/// The pieces of a change in the upper, which the journal names together.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Pieces on their way.
+    left: u32,
+    written: Vec<Written>,
+}
+
+/// A piece that has been written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    frame: u32,
+    pages: u32,
+    sequence: u64,
+    part: RequestId,
+    completion: Completion,
+}
+
+/// The pages of a request.
+pub(super) fn pages_of(request: &Request) -> Range<u64> {
+    let first = request.lba.0 / PAGE_SECTORS;
+    first..first + u64::from(request.sectors) / PAGE_SECTORS
+}
+
+impl Tier {
+    /// Splits a request into runs and sends them off.
+    fn split(
+        &mut self,
+        now: Time,
+        submitted: Time,
+        request: &Request,
+        group: Option<RequestId>,
+        outbox: &mut Outbox,
+        mut frame_of: impl FnMut(&mut Table, u64) -> Option<u32>,
+    ) {
+        let whole = self.parts.begin(submitted, submitted, request);
+        let pages = pages_of(request);
+        let mut run = Run { page: pages.start, pages: 1, frame: frame_of(&mut self.table, pages.start) };
+        for page in pages.start + 1..pages.end {
+            let frame = frame_of(&mut self.table, page);
+            if run.goes_on_with(frame) {
+                run.pages += 1;
+            } else {
+                self.send(now, whole, request, run, group, outbox);
+                run = Run { page, pages: 1, frame };
+            }
+        }
+        self.send(now, whole, request, run, group, outbox);
+    }
+
+    fn send(
+        &mut self,
+        now: Time,
+        whole: RequestId,
+        request: &Request,
+        run: Run,
+        group: Option<RequestId>,
+        outbox: &mut Outbox,
+    ) {
+        let part = self.parts.add(whole);
+        let Run { page, pages, frame } = run;
+        let lba = Lba(page * PAGE_SECTORS);
+        let from = (lba.0 - request.lba.0) as u32;
+        let is_read = request.operation == Operation::Read;
+        let sequence = self.sequence;
+        if let Some(frame) = frame {
+            let count = pages as u32;
+            let piece = if is_read {
+                self.reads += 1;
+                self.accounts.pages_read_from_upper += pages;
+                Piece::UpperRead { part, frame, pages: count }
+            } else {
+                if request.operation == Operation::Write {
+                    self.accounts.host_bytes_to_upper += pages * LOGICAL_PAGE_BYTES;
+                }
+                if let Some(group) = group.and_then(|group| self.groups.get_mut(group)) {
+                    group.left += 1;
+                }
+                Piece::UpperWrite { part, frame, pages: count, sequence, group }
+            };
+            return self.give_upper(now, piece, request, from, frame, count, outbox);
+        }
+        let sectors = (pages * PAGE_SECTORS) as u32;
+        let mut below = request.part(request.id, from, lba, sectors);
+        let piece = if is_read {
+            self.reads += 1;
+            self.accounts.pages_read_from_lower += pages;
+            self.read_below(part, page..page + pages, below.payload)
+        } else {
+            if request.operation == Operation::Write {
+                self.accounts.host_bytes_to_lower += pages * LOGICAL_PAGE_BYTES;
+            }
+            // An older copy in the upper may be all that a power cut would leave.
+            let is_older = |page| self.table.has_copy(page);
+            below.fua |= self.must_force() && (self.journal.is_some() || (page..page + pages).any(is_older));
+            Piece::LowerWrite { part, page, pages, sequence, submitted: now }
+        };
+        self.give_lower(now, piece, &below, outbox);
+    }
+
+    /// Whether the lower keeps a write only when it is flushed, or forces unit access.
+    pub(super) fn must_force(&self) -> bool {
+        self.lower_durable == Durable::Flushed
+    }
+
+    /// A read of the lower, whose pages the upper may take.
+    fn read_below(&mut self, part: RequestId, pages: Range<u64>, payload: Payload) -> Piece {
+        let sequence = self.sequence;
+        if !self.fills || !pages.clone().all(|page| self.table.is_missing(page, sequence)) {
+            return Piece::LowerRead { part, page: pages.start, pages: 0, sequence, payload };
+        }
+        pages.clone().for_each(|page| self.table.begin_read(page));
+        Piece::LowerRead { part, page: pages.start, pages: pages.end - pages.start, sequence, payload }
+    }
+
+    pub(super) fn read(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
+        let touches = self.eviction.keeps();
+        self.split(now, submitted, request, None, outbox, |table, page| {
+            let frame = table.get(page)?;
+            table.pin(frame);
+            if touches {
+                table.touch(frame);
+            }
+            Some(frame)
+        });
+    }
+
+    pub(super) fn write(
+        &mut self,
+        now: Time,
+        submitted: Time,
+        request: &Request,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let pages = pages_of(request);
+        if pages.clone().any(|page| self.table.get(page).is_none()) {
+            self.writeback.hear(now, Happened::WriteMissed);
+        }
+        let needs_room = |table: &Table| pages.clone().filter(|&page| table.needs_room(page)).count() as u64;
+        let mut needed = needs_room(&self.table);
+        if self.takes_any && needed <= self.table.len() {
+            self.make_room(now, needed, data, outbox);
+            // What has left may have been of the same pages.
+            needed = needs_room(&self.table);
+        }
+        let has_room = self.takes_any && needed <= self.table.free();
+        let mut is_taken = false;
+        if has_room {
+            is_taken = self.placement.takes(now, request);
+            let (own, other) =
+                if is_taken { (Medium::Upper, Medium::Lower) } else { (Medium::Lower, Medium::Upper) };
+            if !self.accounts.allows(now, own, request.bytes()) {
+                let is_free = self.accounts.allows(now, other, request.bytes());
+                is_taken ^= self.overflow.policy().goes_elsewhere(is_free);
+            }
+        } else if self.takes_any {
+            self.accounts.writes_without_room += 1;
+        }
+        self.change(now, submitted, request, is_taken, outbox);
+    }
+
+    /// Changes pages: in the upper if that takes them or has to, else in the lower.
+    pub(super) fn change(
+        &mut self,
+        now: Time,
+        submitted: Time,
+        request: &Request,
+        is_taken: bool,
+        outbox: &mut Outbox,
+    ) {
+        let mut takes_hits =
+            self.takes_any && request.operation == Operation::Write && self.placement.takes_hits();
+        if self.journal.is_some() && !is_taken {
+            // Each page needs a frame of its own.
+            let count = |table: &Table, takes_hits: bool| {
+                let goes_up = |&page: &u64| table.must_take(page) || takes_hits && table.get(page).is_some();
+                pages_of(request).filter(goes_up).count() as u64
+            };
+            takes_hits &= count(&self.table, true) <= self.table.free();
+            if count(&self.table, takes_hits) > self.table.free() {
+                return self.held.push_back((submitted, *request));
+            }
+        }
+        self.sequence += 1;
+        let sequence = self.sequence;
+        let group = self.journal.is_some().then(|| {
+            let written = self.spare.pop().unwrap_or_default();
+            self.groups.take_off(Group { left: 0, written })
+        });
+        let touches = self.eviction.keeps();
+        self.split(now, submitted, request, group, outbox, |table, page| {
+            let hit = if takes_hits || touches { table.get(page) } else { None };
+            if is_taken || table.must_take(page) || takes_hits && hit.is_some() {
+                if let Some(frame) = hit.filter(|_| touches) {
+                    table.touch(frame);
+                }
+                return Some(table.begin_write(page, sequence));
+            }
+            table.begin_lower(page, sequence);
+            None
+        });
+        if let Some(group) = group
+            && self.groups.get_mut(group).is_some_and(|group| group.left == 0)
+        {
+            let Group { written, .. } = self.groups.land(group);
+            self.spare.push(written);
+        }
+    }
+
+    /// The lower has served a change, or has not.
+    pub(super) fn lower_written(
+        &mut self,
+        pages: Range<u64>,
+        sequence: u64,
+        part: RequestId,
+        completion: &Completion,
+        outbox: &mut Outbox,
+    ) {
+        let is_ok = completion.status == Status::Ok;
+        for page in pages {
+            if is_ok {
+                self.table.end_lower(page, sequence);
+            } else {
+                self.table.fail_lower(page);
+            }
+        }
+        self.release();
+        // What the journal still says of an older copy would come back after a power cut.
+        if let Some(journal) = self.journal.as_mut().filter(|journal| journal.releasing() > 0) {
+            return journal.wait(Waiter::Ended { part, completion: *completion });
+        }
+        self.end_part(part, completion, outbox);
+    }
+
+    /// The upper has served a change, or has not.
+    #[expect(clippy::too_many_arguments, reason = "what a piece is")]
+    pub(super) fn upper_written(
+        &mut self,
+        frame: u32,
+        pages: u32,
+        sequence: u64,
+        part: RequestId,
+        group: Option<RequestId>,
+        completion: &Completion,
+        outbox: &mut Outbox,
+    ) {
+        let Some(number) = group else {
+            self.end_written(frame, pages, sequence, completion.status == Status::Ok);
+            return self.end_part(part, completion, outbox);
+        };
+        let group = self.groups.get_mut(number).expect("its pieces belong to it");
+        group.left -= 1;
+        group.written.push(Written { frame, pages, sequence, part, completion: *completion });
+        if group.left > 0 {
+            return;
+        }
+        let Group { mut written, .. } = self.groups.land(number);
+        let is_ok = written.iter().all(|each| each.completion.status == Status::Ok);
+        let last = written.last().map(|last| last.frame + last.pages - 1);
+        for &Written { frame, pages, .. } in written.iter().filter(|_| is_ok) {
+            for frame in frame..frame + pages {
+                let page = self.table.page(frame);
+                let journal = self.journal.as_mut().expect("only it has groups");
+                journal.add(frame, page, Some(frame) == last);
+            }
+        }
+        for Written { frame, pages, sequence, part, completion } in written.drain(..) {
+            if is_ok {
+                let waiter = Waiter::Written { frame, pages, sequence, part, completion };
+                self.journal.as_mut().expect("only it has groups").wait(waiter);
+            } else {
+                self.end_written(frame, pages, sequence, false);
+                self.end_part(part, &completion, outbox);
+            }
+        }
+        self.spare.push(written);
+    }
+
+    /// Frames have got what was written to them, or have not.
+    pub(super) fn end_written(&mut self, frame: u32, pages: u32, sequence: u64, is_ok: bool) {
+        for frame in frame..frame + pages {
+            if is_ok {
+                self.table.end_write(frame, sequence);
+            } else {
+                self.table.fail_write(frame, sequence);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The journal, and what a power cut leaves.
+
+use flashkeel_engine::{
+    Arena, Completion, Durable, Lba, Operation, Outbox, Payload, Request, Span, Status, Time,
+};
+
+use super::report::Medium;
+use super::{Piece, Tier, background};
+use crate::tier::journal::{Journal, Unit, Waiter, decode};
+
+/// Sectors of the journal that are read at once.
+const READ_SECTORS: u64 = 256;
+
+/// Reading the journal after a power cut.
+#[derive(Clone)]
+pub(super) struct Recovery {
+    /// When it begins; none once it has.
+    begins: Option<Time>,
+    /// Reads on their way.
+    left: usize,
+    /// What was found.
+    units: Vec<Unit>,
+    /// A part of the journal could not be read.
+    is_lost: bool,
+    /// Requests that wait, and when they came.
+    held: Vec<(Time, Request)>,
+}
+
+impl Recovery {
+    pub fn hold(&mut self, now: Time, request: &Request) {
+        self.held.push((now, *request));
+    }
+
+    pub fn begins(&self) -> Option<Time> {
+        self.begins
+    }
+}
+
+impl Tier {
+    /// Lets the journal name the frames that were given up.
+    pub(super) fn release(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            self.table.releases().drain(..).for_each(|frame| journal.release(frame));
+        }
+    }
+
+    /// Begins to write what the journal has to say, if nothing is on its way.
+    pub(super) fn write_journal(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        let Some(journal) = self.journal.as_mut().filter(|journal| journal.is_due()) else { return };
+        if self.is_paused && !journal.is_awaited() {
+            return;
+        }
+        let payload = if self.has_bytes { data.take(1) } else { Payload::NONE };
+        let sector = journal.begin(&self.table, data.write(payload, 1));
+        let id = self.pieces.take_off(Piece::Journal { payload });
+        let mut write = Request { id, ..background(Operation::Write, Lba(sector), 1, payload) };
+        write.fua = self.upper_durable == Durable::Flushed;
+        self.accounts.journal_bytes += write.bytes();
+        self.accounts.write(now, Medium::Upper, write.bytes());
+        outbox.requests.push((super::UPPER, write));
+    }
+
+    /// A unit of the journal has been written, or has not.
+    pub(super) fn journaled(&mut self, unit: &Completion, outbox: &mut Outbox) {
+        let is_ok = unit.status == Status::Ok;
+        let journal = self.journal.as_mut().expect("it was written");
+        if is_ok {
+            journal.end(&mut self.table);
+        } else {
+            journal.fail();
+        }
+        while let Some(waiter) = self.journal.as_mut().and_then(Journal::served) {
+            let (part, mut completion) = match waiter {
+                Waiter::Written { frame, pages, sequence, part, mut completion } => {
+                    self.end_written(frame, pages, sequence, is_ok);
+                    completion.ledger.add(&unit.ledger);
+                    (part, completion)
+                }
+                // The unit may have been on its way before it began to wait.
+                Waiter::Ended { part, completion } => (part, completion),
+            };
+            completion.status = completion.status.max(unit.status);
+            completion.time = unit.time;
+            self.end_part(part, &completion, outbox);
+        }
+        self.release();
+    }
+
+    /// Power is cut: what is on its way is forgotten, and what the upper holds has to be
+    /// found again.
+    pub(super) fn lose_power(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        for (_, piece) in self.pieces.take_all() {
+            if let Piece::Moved { payload, .. }
+            | Piece::WriteBack { payload, .. }
+            | Piece::Fill { payload, .. }
+            | Piece::Demoted { payload }
+            | Piece::Journal { payload }
+            | Piece::Recovered { payload, .. } = piece
+            {
+                data.give_back(payload);
+            }
+        }
+        self.groups.take_all();
+        let held = self.recovery.take().map_or(Vec::new(), |recovery| recovery.held);
+        for (submitted, request) in self.held.drain(..).chain(held) {
+            self.parts.begin(submitted, submitted, &request);
+        }
+        outbox.completions.append(&mut self.parts.cut_power(now));
+        self.placement.cut_power(now);
+        (self.reads, self.draining, self.evicting) = (0, 0, 0);
+        // Without a journal, which frame holds what is taken to be kept on the device itself.
+        let keeps_modified = self.upper_durable != Durable::Never && self.journal.is_none();
+        self.table.cut_power(keeps_modified);
+        if let Some(journal) = &mut self.journal {
+            journal.cut_power();
+            self.recovery = Some(Recovery {
+                // Nothing can be read at the instant at which the power is off.
+                begins: Some(now + Span(1)),
+                left: 0,
+                units: Vec::new(),
+                is_lost: false,
+                held: Vec::new(),
+            });
+        }
+        // Times for it have passed.
+        self.writeback.wants(now, self.view(false));
+    }
+
+    /// Begins to read the journal.
+    pub(super) fn begin_recovery(&mut self, data: &mut Arena, outbox: &mut Outbox) {
+        let Some(recovery) = self.recovery.as_mut().filter(|recovery| recovery.begins.is_some()) else {
+            return;
+        };
+        recovery.begins = None;
+        let (first, sectors) = self.journal.as_ref().expect("it is read").sectors();
+        for from in (0..sectors).step_by(READ_SECTORS as usize) {
+            let sectors = READ_SECTORS.min(sectors - from) as u32;
+            let payload = if self.has_bytes { data.take(sectors) } else { Payload::NONE };
+            let id = self.pieces.take_off(Piece::Recovered { payload, sectors });
+            let read = background(Operation::Read, Lba(first + from), sectors.into(), payload);
+            outbox.requests.push((super::UPPER, Request { id, ..read }));
+            recovery.left += 1;
+        }
+    }
+
+    /// A part of the journal has been read, or could not be.
+    pub(super) fn recovered(
+        &mut self,
+        now: Time,
+        payload: Payload,
+        sectors: u32,
+        is_ok: bool,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let recovery = self.recovery.as_mut().expect("it is read only then");
+        recovery.is_lost |= !is_ok;
+        recovery.units.extend(data.read(payload, sectors).into_iter().flat_map(decode));
+        data.give_back(payload);
+        recovery.left -= 1;
+        if recovery.left > 0 {
+            return;
+        }
+        let Some(recovery) = self.recovery.take() else { return };
+        // Where nothing has bytes there is nothing to be found, and what was durable is known.
+        if self.has_bytes && !recovery.is_lost {
+            let journal = self.journal.as_mut().expect("it was read");
+            let found = journal.resume(recovery.units);
+            self.table.rebuild(&found, true);
+        }
+        for (submitted, request) in recovery.held {
+            self.start(now, submitted, &request, data, outbox);
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! A tier as a stage over a lower and an upper device.
+
+mod background;
+mod changes;
+mod durability;
+mod offers;
+mod report;
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::{
+    Arena, Completion, Durable, Lba, Ledger, Limits, Operation, Outbox, Payload, Request, RequestId, Stage,
+    Status, Submit, Time, Wake,
+};
+
+pub use report::TierReport;
+use report::{Accounts, Medium};
+
+use self::changes::{Group, Written};
+use self::durability::Recovery;
+use super::admission::Admission;
+use super::budget::Ratings;
+use super::eviction::Eviction;
+use super::journal::{Journal, Room};
+use super::overflow::OverflowConfig;
+use super::placement::Placement;
+use super::table::{List, PAGE_SECTORS, Table};
+use super::writeback::{Happened, View, Writeback};
+use crate::flight::Flights;
+use crate::parts::Parts;
+
+/// The children, in their order.
+pub(crate) const LOWER: usize = 0;
+pub(crate) const UPPER: usize = 1;
+
+/// What a tier is made of.
+pub struct Plan {
+    /// What the lower device states of itself.
+    pub lower: Limits,
+    /// And the upper.
+    pub upper: Limits,
+    /// Which writes go to the upper.
+    pub placement: Box<dyn Placement>,
+    /// Whether any does.
+    pub takes_any: bool,
+    /// Which clean copies the upper takes.
+    pub admission: Box<dyn Admission>,
+    /// Whether what reads find below is offered to it.
+    pub fills: bool,
+    /// What leaves it.
+    pub eviction: Box<dyn Eviction>,
+    /// Whether clean copies that leave are offered to the lower.
+    pub demotes: bool,
+    /// When what is modified is written to the lower.
+    pub writeback: Box<dyn Writeback>,
+    /// What may be written to each.
+    pub ratings: Ratings,
+    /// Where writes go that are above that.
+    pub overflow: OverflowConfig,
+    /// Whether the upper has a journal.
+    pub journal: bool,
+}
+
+/// Sends writes where the policies say, reads where the newest acknowledged copy is,
+/// and moves data between the upper and the lower in the background.
+///
+/// A write that finds no room goes to the lower. Nothing is lost: a modified copy is
+/// given up only when the lower has acknowledged it or a newer one. Where a device
+/// keeps only what was flushed, it is made to force unit access for that.
+///
+/// What a device refuses or fails to do leaves the other copy what it was.
+#[derive(Clone)]
+pub struct Tier {
+    placement: Box<dyn Placement>,
+    takes_any: bool,
+    admission: Box<dyn Admission>,
+    fills: bool,
+    eviction: Box<dyn Eviction>,
+    demotes: bool,
+    writeback: Box<dyn Writeback>,
+    overflow: OverflowConfig,
+    table: Table,
+    upper_durable: Durable,
+    lower_durable: Durable,
+    journal: Option<Journal>,
+    recovery: Option<Recovery>,
+    parts: Parts,
+    pieces: Flights<Piece>,
+    /// Writes to the upper that the journal names together.
+    groups: Flights<Group>,
+    /// Room for their pieces, to be used again.
+    spare: Vec<Vec<Written>>,
+    /// Changes that wait for room, and when they came.
+    held: VecDeque<(Time, Request)>,
+    /// Counts changes in the order of submission.
+    sequence: u64,
+    /// Reads that are on their way, in pieces.
+    reads: u64,
+    /// Pages being written back.
+    draining: u64,
+    /// Frames being evicted.
+    evicting: u64,
+    /// Something has failed; until the next request nothing is tried again.
+    is_paused: bool,
+    /// Whether requests carry bytes, and so what is moved does too.
+    has_bytes: bool,
+    accounts: Accounts,
+}
+
+/// Why a page is read from the upper in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// To write it back.
+    WriteBack,
+    /// To write it back, and give the frame away.
+    Evict,
+    /// To offer it to the lower.
+    Demote,
+}
+
+/// A request to a child. Pages and frames of one piece follow one another.
+#[derive(Clone, Copy, Debug)]
+enum Piece {
+    /// Changes nothing here.
+    Plain {
+        part: RequestId,
+    },
+    /// A read of pages that the upper may take, which were last changed before a change.
+    LowerRead {
+        part: RequestId,
+        page: u64,
+        pages: u64,
+        sequence: u64,
+        payload: Payload,
+    },
+    LowerWrite {
+        part: RequestId,
+        page: u64,
+        pages: u64,
+        sequence: u64,
+        submitted: Time,
+    },
+    UpperRead {
+        part: RequestId,
+        frame: u32,
+        pages: u32,
+    },
+    UpperWrite {
+        part: RequestId,
+        frame: u32,
+        pages: u32,
+        sequence: u64,
+        group: Option<RequestId>,
+    },
+    /// A clean copy, of a request's or of what a read has found.
+    Fill {
+        part: Option<RequestId>,
+        frame: u32,
+        pages: u32,
+        sequence: u64,
+        uses: u8,
+        payload: Payload,
+    },
+    Moved {
+        frame: u32,
+        sequence: u64,
+        payload: Payload,
+        purpose: Purpose,
+    },
+    WriteBack {
+        frame: u32,
+        sequence: u64,
+        payload: Payload,
+        purpose: Purpose,
+        submitted: Time,
+    },
+    Demoted {
+        payload: Payload,
+    },
+    Journal {
+        payload: Payload,
+    },
+    Recovered {
+        payload: Payload,
+        sectors: u32,
+    },
+}
+
+impl Tier {
+    /// Over two devices.
+    pub fn new(plan: Plan) -> Tier {
+        let room = Room::within(plan.upper.sectors);
+        let frames = if plan.journal { room.frames } else { plan.upper.sectors / PAGE_SECTORS };
+        Tier {
+            placement: plan.placement,
+            takes_any: plan.takes_any,
+            admission: plan.admission,
+            fills: plan.fills,
+            eviction: plan.eviction,
+            demotes: plan.demotes,
+            writeback: plan.writeback,
+            overflow: plan.overflow,
+            table: Table::new(plan.lower.sectors / PAGE_SECTORS, frames, plan.journal),
+            upper_durable: plan.upper.durable,
+            lower_durable: plan.lower.durable,
+            journal: plan.journal.then(|| Journal::new(room)),
+            recovery: None,
+            parts: Parts::default(),
+            pieces: Flights::default(),
+            groups: Flights::default(),
+            spare: Vec::new(),
+            held: VecDeque::new(),
+            sequence: 0,
+            reads: 0,
+            draining: 0,
+            evicting: 0,
+            is_paused: false,
+            has_bytes: false,
+            accounts: Accounts::new(&plan.ratings),
+        }
+    }
+
+    /// Frames of the upper in use.
+    pub fn upper_pages(&self) -> u64 {
+        self.table.used()
+    }
+
+    /// What has been done since the start or the last reset.
+    pub fn report(&self) -> TierReport {
+        let is_volatile = self.upper_durable == Durable::Never;
+        self.accounts.report(is_volatile.then(|| self.table.modified()), self.table.bytes() as u64)
+    }
+
+    /// Starts counting anew, as at the end of a warm-up.
+    pub fn reset_counters(&mut self) {
+        self.accounts.reset();
+    }
+
+    fn give_lower(&mut self, now: Time, piece: Piece, request: &Request, outbox: &mut Outbox) {
+        if request.operation == Operation::Write {
+            self.accounts.write(now, Medium::Lower, request.bytes());
+        }
+        let request = Request { id: self.pieces.take_off(piece), ..*request };
+        self.placement.submitted(now, &request);
+        outbox.requests.push((LOWER, request));
+    }
+
+    /// Gives the upper, from `frame` on, what a request asks of `pages` pages from its
+    /// sector `from` on.
+    #[expect(clippy::too_many_arguments, reason = "what a piece is")]
+    fn give_upper(
+        &mut self,
+        now: Time,
+        piece: Piece,
+        request: &Request,
+        from: u32,
+        frame: u32,
+        pages: u32,
+        outbox: &mut Outbox,
+    ) {
+        let id = self.pieces.take_off(piece);
+        let lba = Lba(u64::from(frame) * PAGE_SECTORS);
+        let mut part = request.part(id, from, lba, pages * PAGE_SECTORS as u32);
+        if request.operation == Operation::Write {
+            self.accounts.write(now, Medium::Upper, part.bytes());
+            part.fua |= self.upper_durable == Durable::Flushed;
+        }
+        outbox.requests.push((UPPER, part));
+    }
+
+    fn view(&self, is_timer: bool) -> View {
+        View {
+            is_timer,
+            frames: self.table.len(),
+            modified: self.table.modified(),
+            on_their_way: self.draining,
+            reads: self.reads,
+        }
+    }
+
+    fn is_plain(&self, request: &Request) -> bool {
+        let end = request.lba.0.checked_add(u64::from(request.sectors));
+        request.operation == Operation::Flush
+            || request.sectors == 0
+            || !request.lba.0.is_multiple_of(PAGE_SECTORS)
+            || !u64::from(request.sectors).is_multiple_of(PAGE_SECTORS)
+            || end.is_none_or(|end| end > self.table.lower_pages() * PAGE_SECTORS)
+    }
+
+    /// Takes a request in that came at `submitted`.
+    fn start(
+        &mut self,
+        now: Time,
+        submitted: Time,
+        request: &Request,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        if self.is_plain(request) {
+            // The lower makes its writes durable, or refuses the request.
+            let whole = self.parts.begin(submitted, submitted, request);
+            let part = self.parts.add(whole);
+            return self.give_lower(now, Piece::Plain { part }, request, outbox);
+        }
+        match request.operation {
+            Operation::Read => self.read(now, submitted, request, outbox),
+            Operation::Write => self.write(now, submitted, request, data, outbox),
+            Operation::Trim | Operation::WriteZeroes => self.change(now, submitted, request, false, outbox),
+            Operation::Demote => self.demoted(now, submitted, request, data, outbox),
+            Operation::Flush => unreachable!("it is passed on"),
+        }
+    }
+
+    /// Does what follows from what has just happened.
+    fn go_on(&mut self, now: Time, is_timer: bool, data: &mut Arena, outbox: &mut Outbox) {
+        if self.recovery.is_some() {
+            return;
+        }
+        for _ in 0..self.held.len() {
+            let Some((submitted, request)) = self.held.pop_front() else { break };
+            self.change(now, submitted, &request, false, outbox);
+        }
+        self.make_room(now, 0, data, outbox);
+        let wanted = self.writeback.wants(now, self.view(is_timer));
+        if !self.is_paused {
+            self.write_back(now, wanted, data, outbox);
+        }
+        self.write_journal(now, data, outbox);
+    }
+
+    fn end_part(&mut self, part: RequestId, completion: &Completion, outbox: &mut Outbox) {
+        let mut ended = Completion { id: part, ..*completion };
+        if self.parts.land(&mut ended).is_some() {
+            outbox.completions.push(ended);
+        }
+    }
+}
+
+impl Stage for Tier {
+    fn limits(&self, below: &[Limits]) -> Limits {
+        let lower = below[LOWER];
+        let page = PAGE_SECTORS as u32;
+        // What the upper only has a copy of is not lost with it.
+        let upper = if self.takes_any { below[UPPER].durable } else { Durable::Acknowledged };
+        Limits {
+            sectors: self.table.lower_pages() * PAGE_SECTORS,
+            block_sectors: lower.block_sectors.max(page),
+            preferred_sectors: lower.preferred_sectors.max(page),
+            durable: lower.durable.max(upper),
+        }
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit {
+        self.has_bytes |= request.payload.is_some();
+        self.is_paused = false;
+        self.accounts.pass(now, self.table.modified());
+        if matches!(request.operation, Operation::Read | Operation::Write) {
+            let written = if request.operation == Operation::Write { request.bytes() } else { 0 };
+            self.accounts.come(now, written);
+            self.writeback.hear(now, Happened::Arrived);
+        }
+        match &mut self.recovery {
+            Some(recovery) => recovery.hold(now, request),
+            None => {
+                self.start(now, now, request, data, outbox);
+                self.go_on(now, false, data, outbox);
+            }
+        }
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Wake {
+        if let Some(recovery) = &self.recovery {
+            return recovery.begins().into();
+        }
+        let is_any = self.table.count(List::Modified) > 0;
+        if is_any { self.writeback.next_event().into() } else { Wake::Never }
+    }
+
+    fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        self.accounts.pass(now, self.table.modified());
+        if self.recovery.is_some() {
+            if self.next_event().is_due(now) {
+                self.begin_recovery(data, outbox);
+            }
+            return;
+        }
+        if self.next_event().is_due(now) {
+            self.go_on(now, true, data, outbox);
+        }
+    }
+
+    fn cut_power(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        self.accounts.pass(now, self.table.modified());
+        self.lose_power(now, data, outbox);
+    }
+
+    fn completed(
+        &mut self,
+        now: Time,
+        child: usize,
+        completion: &mut Completion,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) -> bool {
+        self.accounts.pass(now, self.table.modified());
+        if child == LOWER {
+            self.placement.completed(now, completion);
+        }
+        let is_ok = completion.status == Status::Ok;
+        self.is_paused |= !is_ok;
+        match self.pieces.land(completion.id) {
+            Piece::Plain { part } => self.end_part(part, completion, outbox),
+            Piece::LowerRead { part, page, pages, sequence, payload } => {
+                self.reads -= 1;
+                self.writeback.hear(now, Happened::Served(completion.ledger.total()));
+                self.found(now, page..page + pages, sequence, payload, is_ok, data, outbox);
+                self.end_part(part, completion, outbox);
+            }
+            Piece::LowerWrite { part, page, pages, sequence, submitted } => {
+                self.writeback.hear(now, Happened::Served(now.since(submitted)));
+                self.lower_written(page..page + pages, sequence, part, completion, outbox);
+            }
+            Piece::UpperRead { part, frame, pages } => {
+                self.reads -= 1;
+                (frame..frame + pages).for_each(|frame| self.table.unpin(frame));
+                self.end_part(part, completion, outbox);
+            }
+            Piece::UpperWrite { part, frame, pages, sequence, group } => {
+                self.upper_written(frame, pages, sequence, part, group, completion, outbox);
+            }
+            Piece::Fill { part, frame, pages, sequence, uses, payload } => {
+                data.give_back(payload);
+                (frame..frame + pages).for_each(|frame| self.table.end_fill(frame, sequence, uses, is_ok));
+                if let Some(part) = part {
+                    self.end_part(part, completion, outbox);
+                }
+            }
+            Piece::Moved { frame, sequence, payload, purpose } => {
+                self.moved(now, frame, sequence, payload, purpose, is_ok, data, outbox);
+            }
+            Piece::WriteBack { frame, sequence, payload, purpose, submitted } => {
+                data.give_back(payload);
+                self.writeback.hear(now, Happened::Served(now.since(submitted)));
+                self.written_back(frame, sequence, purpose, is_ok);
+            }
+            Piece::Demoted { payload } => data.give_back(payload),
+            Piece::Journal { payload } => {
+                data.give_back(payload);
+                self.journaled(completion, outbox);
+            }
+            Piece::Recovered { payload, sectors } => {
+                self.recovered(now, payload, sectors, is_ok, data, outbox);
+            }
+        }
+        self.go_on(now, false, data, outbox);
+        false
+    }
+}
+
+/// A request of the background, without its number.
+fn background(operation: Operation, lba: Lba, sectors: u64, payload: Payload) -> Request {
+    Request { payload, ..Request::new(RequestId(0), operation, lba, sectors as u32) }
+}
+
+/// A completion here and now, of what took no time.
+fn at_once(id: RequestId, now: Time) -> Completion {
+    Completion { id, time: now, status: Status::Ok, ledger: Ledger::ZERO }
+}

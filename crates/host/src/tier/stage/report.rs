@@ -1,0 +1,166 @@
+//! What a tier counts.
+
+use flashkeel_engine::{SECTOR_BYTES, Span, Time};
+use serde::Serialize;
+
+use crate::tier::budget::{Calendar, DayReport, Ratings};
+use crate::tier::table::PAGE_SECTORS;
+
+/// One of the two devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Medium {
+    Lower,
+    Upper,
+}
+
+/// What a tier has done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TierReport {
+    /// Bytes that the host wrote to the upper.
+    pub host_bytes_to_nvm: u64,
+    /// Bytes that the host wrote to the lower.
+    pub host_bytes_to_ssd: u64,
+    /// Bytes moved from the upper to the lower.
+    pub drained_bytes: u64,
+    /// Writes that went to the lower because the upper was full.
+    pub writes_without_room: u64,
+    /// Pages read from the upper by the host.
+    pub pages_read_from_nvm: u64,
+    /// Pages read from the lower by the host.
+    pub pages_read_from_ssd: u64,
+    /// Bytes that the upper took of what reads found below.
+    pub filled_bytes: u64,
+    /// Bytes that the upper took of what a tier above gave up.
+    pub admitted_bytes: u64,
+    /// Bytes offered to the lower when they left.
+    pub demoted_bytes: u64,
+    /// Clean pages evicted.
+    pub clean_pages_evicted: u64,
+    /// Modified pages evicted.
+    pub modified_pages_evicted: u64,
+    /// Bytes of the journal written to the upper.
+    pub journal_bytes: u64,
+    /// Kilobytes on average that a power cut would take, of what was acknowledged: what
+    /// is modified in a volatile upper.
+    pub mean_kilobytes_at_risk: f64,
+    /// The same at this moment, in bytes.
+    pub bytes_at_risk: u64,
+    /// Memory that the tables take for what the upper holds.
+    pub table_bytes: u64,
+    /// What was written to the upper.
+    pub upper: MediumReport,
+    /// What was written to the lower.
+    pub lower: MediumReport,
+}
+
+/// What was written to a device of a tier.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MediumReport {
+    /// All bytes, those of the background too.
+    pub bytes_written: u64,
+    /// By day, where there is a rating. The last day may not be over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<DayReport>,
+    /// Bytes that might be written in each week, where there is a budget.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub week_budgets_bytes: Vec<f64>,
+}
+
+/// The counters of a tier.
+#[derive(Clone, Default)]
+pub(super) struct Accounts {
+    pub host_bytes_to_upper: u64,
+    pub host_bytes_to_lower: u64,
+    pub drained_bytes: u64,
+    pub writes_without_room: u64,
+    pub pages_read_from_upper: u64,
+    pub pages_read_from_lower: u64,
+    pub filled_bytes: u64,
+    pub admitted_bytes: u64,
+    pub demoted_bytes: u64,
+    pub evicted_clean: u64,
+    pub evicted_modified: u64,
+    pub journal_bytes: u64,
+    written: [u64; 2],
+    /// By the order of [`Medium`].
+    calendars: [Option<Box<Calendar>>; 2],
+    /// Modified pages, times nanoseconds.
+    modified_ns: u128,
+    /// Up to when.
+    until: Time,
+    since: Time,
+}
+
+impl Accounts {
+    pub fn new(ratings: &Ratings) -> Accounts {
+        let calendars = [&ratings.lower, &ratings.upper]
+            .map(|rating| rating.as_ref().map(|rating| Box::new(Calendar::new(rating))));
+        Accounts { calendars, ..Accounts::default() }
+    }
+
+    /// Starts counting anew; days and budgets go on.
+    pub fn reset(&mut self) {
+        let calendars = std::mem::take(&mut self.calendars);
+        *self = Accounts { calendars, until: self.until, since: self.until, ..Accounts::default() };
+    }
+
+    /// Up to `now` so many pages were modified.
+    #[inline]
+    pub fn pass(&mut self, now: Time, modified: u64) {
+        self.modified_ns += u128::from(modified) * u128::from(now.since(self.until).0);
+        self.until = now;
+    }
+
+    /// A request has come that writes so many bytes, 0 if it reads.
+    #[inline]
+    pub fn come(&mut self, now: Time, bytes: u64) {
+        self.calendars.iter_mut().flatten().for_each(|calendar| calendar.come(now, bytes));
+    }
+
+    #[inline]
+    pub fn write(&mut self, now: Time, medium: Medium, bytes: u64) {
+        self.written[medium as usize] += bytes;
+        if let Some(calendar) = &mut self.calendars[medium as usize] {
+            calendar.write(now, bytes);
+        }
+    }
+
+    pub fn allows(&mut self, now: Time, medium: Medium, bytes: u64) -> bool {
+        self.calendars[medium as usize].as_mut().is_none_or(|calendar| calendar.allows(now, bytes))
+    }
+
+    fn medium(&self, medium: Medium) -> MediumReport {
+        let calendar = self.calendars[medium as usize].as_ref();
+        MediumReport {
+            bytes_written: self.written[medium as usize],
+            days: calendar.map_or(Vec::new(), |calendar| calendar.days()),
+            week_budgets_bytes: calendar.map_or(Vec::new(), |calendar| calendar.week_budgets().to_vec()),
+        }
+    }
+
+    /// `volatile` is how many modified pages a power cut would take.
+    pub fn report(&self, volatile: Option<u64>, table_bytes: u64) -> TierReport {
+        let Span(time) = self.until.since(self.since);
+        let page_bytes = PAGE_SECTORS * SECTOR_BYTES;
+        let mean_modified = if time == 0 { 0.0 } else { self.modified_ns as f64 / time as f64 };
+        TierReport {
+            host_bytes_to_nvm: self.host_bytes_to_upper,
+            host_bytes_to_ssd: self.host_bytes_to_lower,
+            drained_bytes: self.drained_bytes,
+            writes_without_room: self.writes_without_room,
+            pages_read_from_nvm: self.pages_read_from_upper,
+            pages_read_from_ssd: self.pages_read_from_lower,
+            filled_bytes: self.filled_bytes,
+            admitted_bytes: self.admitted_bytes,
+            demoted_bytes: self.demoted_bytes,
+            clean_pages_evicted: self.evicted_clean,
+            modified_pages_evicted: self.evicted_modified,
+            journal_bytes: self.journal_bytes,
+            mean_kilobytes_at_risk: volatile.map_or(0.0, |_| mean_modified * page_bytes as f64 / 1000.0),
+            bytes_at_risk: volatile.unwrap_or_default() * page_bytes,
+            table_bytes,
+            upper: self.medium(Medium::Upper),
+            lower: self.medium(Medium::Lower),
+        }
+    }
+}

@@ -209,7 +209,7 @@ fn a_path_in_a_document_starts_at_its_folder() {
 fn unknown_names_are_refused_with_a_suggestion() {
     assert!(show("dmeo").unwrap_err().to_string().ends_with("did you mean \"demo\"?"));
     assert!(list("preset").unwrap_err().to_string().ends_with("did you mean \"presets\"?"));
-    for policy in ["scheduler debit", "I/O scheduler pas", "volume manager va-lvm", "tier hybrid-pas"] {
+    for policy in ["scheduler debit", "I/O scheduler pas", "volume manager va-lvm", "placement hybrid-pas"] {
         assert!(list("policies").unwrap().contains(&policy.to_string()), "{policy}");
     }
 }

@@ -158,7 +158,7 @@ fn the_log_has_a_row_for_each_request() {
     assert_eq!(not_logged, 0);
     let columns = log.into_columns();
     let indices = vec![0, 0, 1];
-    let vocabulary = &["read", "write", "trim", "flush", "write_zeroes"];
+    let vocabulary = &["read", "write", "trim", "flush", "write_zeroes", "demote"];
     assert_eq!(column(&columns, "operation"), Column::Word { indices, vocabulary });
     assert_eq!(column(&columns, "lba"), Column::U64(vec![0, 8, 16]));
     assert_eq!(column(&columns, "submitted_ns"), Column::U64(vec![0, 1_000_000, 2_000_000]));

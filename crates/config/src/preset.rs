@@ -3,7 +3,8 @@
 use crate::{ConfigError, Node, did_you_mean};
 
 /// The preset of `presets` (name, TOML) that `node`, which was found at `key`,
-/// names.
+/// names. Presets that have much in common may have one text: what it has in the table
+/// `variants` under the name is laid over the rest of it.
 ///
 /// # Errors
 /// If there is none of that name.
@@ -22,5 +23,9 @@ pub fn preset_layer(
         let hint = did_you_mean(name, names());
         return Err(refuse(format!("unknown preset {name:?}, expected one of {}{hint}", known())));
     };
-    Node::parse(text, &format!("preset {name}"))
+    let mut preset = Node::parse(text, &format!("preset {name}"))?;
+    if let Some(variant) = preset.remove("variants").and_then(|mut variants| variants.remove(name)) {
+        preset.merge(variant)?;
+    }
+    Ok(preset)
 }

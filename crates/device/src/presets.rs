@@ -1,8 +1,31 @@
-//! Devices by name. To add one: write its file, add its line.
+//! Devices by name. To add one: write its file, add its line. Several in one file are its
+//! variants.
 
 /// (name, TOML of a [`DeviceConfig`](crate::DeviceConfig)).
 pub const PRESETS: &[(&str, &str)] = &[
     ("autossd", include_str!("presets/autossd.toml")),
+    ("intel-660p", include_str!("presets/intel-660p.toml")),
+    ("samsung-860-evo", include_str!("presets/samsung-860-evo.toml")),
+    ("slc", include_str!("presets/slc.toml")),
+    ("slc-3xnm", include_str!("presets/slc.toml")),
+    ("slc-2xnm", include_str!("presets/slc.toml")),
+    ("slc-1xnm", include_str!("presets/slc.toml")),
+    ("mlc", include_str!("presets/mlc.toml")),
+    ("mlc-3xnm", include_str!("presets/mlc.toml")),
+    ("mlc-2xnm", include_str!("presets/mlc.toml")),
+    ("mlc-1xnm", include_str!("presets/mlc.toml")),
+    ("tlc", include_str!("presets/tlc.toml")),
+    ("tlc-3xnm", include_str!("presets/tlc.toml")),
+    ("tlc-2xnm", include_str!("presets/tlc.toml")),
+    ("tlc-1xnm", include_str!("presets/tlc.toml")),
+    ("qlc", include_str!("presets/qlc.toml")),
+    ("qlc-3xnm", include_str!("presets/qlc.toml")),
+    ("qlc-2xnm", include_str!("presets/qlc.toml")),
+    ("qlc-1xnm", include_str!("presets/qlc.toml")),
+    ("plc", include_str!("presets/plc.toml")),
+    ("plc-3xnm", include_str!("presets/plc.toml")),
+    ("plc-2xnm", include_str!("presets/plc.toml")),
+    ("plc-1xnm", include_str!("presets/plc.toml")),
     ("ssd-a", include_str!("presets/ssd-a.toml")),
     ("ssd-b", include_str!("presets/ssd-b.toml")),
     ("ssd-c", include_str!("presets/ssd-c.toml")),

@@ -30,6 +30,10 @@ fn settings_that_make_no_sense() {
         (Trace { intensity: 0.0, ..trace() }, "workload.source.intensity: 0 is not between"),
         (Trace { intensity: f64::NAN, ..trace() }, "workload.source.intensity: NaN is not between"),
         (Trace { repeat: 0, ..trace() }, "workload.source.repeat: "),
+        (
+            Trace { write_magnification: 0, ..trace() },
+            "workload.source.write_magnification: 0 is not between 1 and 64",
+        ),
         (Trace { window: window(5, 5), ..trace() }, "workload.source.window: it ends before it begins"),
         (Trace { time_unit: Some(Span(0)), ..trace() }, "workload.source.time_unit: a tick of 0ns"),
         (

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Span, Time};
+use flashkeel_engine::{Operation, Span, Time};
 use flashkeel_workload::pacing::{Closed, Think};
 use flashkeel_workload::trace::{DeviceSpaces, Fold, Window, ZeroLength};
 use flashkeel_workload::{
@@ -134,6 +134,18 @@ fn intensity_divides_times() {
     let half = |intensity| replay(Trace { intensity, ..trace() }).unwrap().0;
     assert_eq!(times_us(&half(2.0)), [0, 500, 1000, 1500]);
     assert_eq!(times_us(&half(0.1)), [0, 10_000, 20_000, 30_000]);
+}
+
+#[test]
+fn magnification_makes_writes_longer_and_nothing_else() {
+    let replayed = |write_magnification| replay(Trace { write_magnification, ..trace() }).unwrap().0;
+    let (once, thrice) = (replayed(1), replayed(3));
+    assert!(once.iter().any(|arrival| arrival.operation == Operation::Write));
+    for (before, after) in once.iter().zip(&thrice) {
+        let times = if before.operation == Operation::Write { 3 } else { 1 };
+        assert_eq!((before.time, before.lba), (after.time, after.lba));
+        assert_eq!(after.sectors, times * before.sectors);
+    }
 }
 
 #[test]

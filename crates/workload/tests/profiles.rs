@@ -4,7 +4,8 @@
 mod common;
 
 use common::*;
-use flashkeel_engine::Span;
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Operation, Span};
 use flashkeel_workload::profiles::{self, Characteristics, Profile, ProfileName, RANGE_BYTES};
 use flashkeel_workload::{
     Arrival, Basis, SourceConfig, Stopped, Trace, TraceInfo, WorkloadConfig, WriterName, convert, save,
@@ -16,7 +17,7 @@ fn profile(name: &str) -> WorkloadConfig {
 
 fn profile_at(name: &str, intensity: f64) -> WorkloadConfig {
     let name = ProfileName::parse(name).unwrap();
-    workload(SourceConfig::Profile(Profile { name, intensity }))
+    workload(SourceConfig::Profile(Profile { intensity, ..Profile::new(name) }))
 }
 
 fn first(requests: u64, workload: WorkloadConfig) -> WorkloadConfig {
@@ -94,7 +95,7 @@ fn short_stretches_keep_the_figures() {
             let mean_ms = (part[8192].time.0 - part[0].time.0) as f64 / 8192e6;
             let ratio = mean_ms / profile.inter_arrival_mean_ms;
             assert!((ratio - 1.0).abs() < 0.02, "{}: {ratio}", profile.name);
-            let writes = part.iter().filter(|a| a.operation == flashkeel_engine::Operation::Write).count();
+            let writes = part.iter().filter(|a| a.operation == Operation::Write).count();
             let off = writes as f64 / 8193.0 - profile.write_fraction();
             assert!(off.abs() < 0.01, "{}: {off}", profile.name);
         }
@@ -231,6 +232,44 @@ fn it_says_what_it_rests_on_wherever_it_goes() {
     assert_eq!(info(&Trace::new(&csv)).unwrap().devices[0].name, "synthetic.0");
 }
 
+/// A busy, a moderate and a low day write what they are said to, in sizes from a sector
+/// to 128 KB.
+#[test]
+fn days_of_virtual_desktops_write_what_they_should() {
+    for (name, gb) in [("systor-busy", 220.0), ("systor-moderate", 160.0), ("systor-low", 60.0)] {
+        let day = ProfileName::parse(name).unwrap().characteristics();
+        let written = day.requests() as f64 * day.write_fraction() * day.write_kb * 1024.0;
+        assert!((written / 1e9 / gb - 1.0).abs() < 0.01, "{name}: {written}");
+        let (arrivals, _) = run(&first(24 * 2048, profile(name))).unwrap();
+        let asked = || arrivals.iter().map(|arrival| arrival.asked_sectors);
+        assert_eq!((asked().min(), asked().max()), (Some(1), Some(256)), "{name}");
+        assert!(arrivals.iter().all(|a| a.sectors == a.asked_sectors.next_multiple_of(8)));
+    }
+}
+
+#[test]
+fn range_skew_and_size_of_writes_can_be_set() {
+    let own = Profile::new(ProfileName::parse("systor-busy").unwrap());
+    let arrivals =
+        |profile: &Profile| run(&first(20_000, workload(SourceConfig::Profile(profile.clone())))).unwrap().0;
+    let range = 1 << 30;
+    let near = arrivals(&Profile { range: Some(Bytes(range)), zipf_theta: Some(0.0), ..own.clone() });
+    assert!(near.iter().all(|a| (a.lba.0 + u64::from(a.sectors)) * 512 <= range));
+    let most_visited = |arrivals: &[Arrival]| {
+        let mut extents = vec![0u32; 1024];
+        arrivals.iter().for_each(|a| extents[(a.lba.0 >> 11) as usize] += 1);
+        extents.into_iter().max().unwrap()
+    };
+    let skewed = arrivals(&Profile { range: Some(Bytes(range)), zipf_theta: Some(1.2), ..own.clone() });
+    assert!(most_visited(&skewed) > 20 * most_visited(&near));
+    let long = arrivals(&Profile { write_magnification: 16, ..own.clone() });
+    for (before, after) in arrivals(&own).iter().zip(&long) {
+        assert_eq!((before.time, before.operation), (after.time, after.operation));
+        let times = if before.operation == Operation::Write { 16 } else { 1 };
+        assert_eq!(after.asked_sectors, times * before.asked_sectors);
+    }
+}
+
 #[test]
 fn bad_settings_are_refused() {
     let wrong = |json| serde_json::from_value::<WorkloadConfig>(json).unwrap_err().to_string();
@@ -245,6 +284,20 @@ fn bad_settings_are_refused() {
         let error = profile_at("web", intensity).open(DEVICE_SECTORS, 1).err().unwrap().to_string();
         assert!(error.starts_with("workload.source.intensity: "), "{error}");
     }
+    let own = Profile::new(ProfileName::parse("web").unwrap());
+    let refused = |settings: Profile| {
+        workload(SourceConfig::Profile(settings)).open(DEVICE_SECTORS, 1).err().unwrap().to_string()
+    };
+    for theta in [-0.1, f64::NAN, 11.0] {
+        let error = refused(Profile { zipf_theta: Some(theta), ..own.clone() });
+        assert!(error.starts_with("workload.source.zipf_theta: "), "{error}");
+    }
+    for times in [0, 65] {
+        let error = refused(Profile { write_magnification: times, ..own.clone() });
+        assert!(error.starts_with("workload.source.write_magnification: "), "{error}");
+    }
+    let error = refused(Profile { range: Some(Bytes(4096)), ..own });
+    assert!(error.contains("workload.source.range: 4KiB is too small; at least 1MiB"), "{error}");
 }
 
 #[test]
@@ -253,7 +306,7 @@ fn names_are_unique_and_every_profile_says_what_it_assumes() {
     names.sort_unstable();
     let all = names.len();
     names.dedup();
-    assert_eq!((names.len(), all), (20, 20));
+    assert_eq!((names.len(), all), (23, 23));
     assert!(profiles::all().all(|profile| !profile.assumed.is_empty() && !profile.source.is_empty()));
 }
 

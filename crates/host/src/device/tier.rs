@@ -63,6 +63,12 @@ pub struct TieredConfig {
 }
 
 impl TieredConfig {
+    /// The ratings of devices of these sizes.
+    fn ratings_of(&self, upper: u64, lower: u64) -> Result<Ratings, String> {
+        let bytes = |sectors: u64| Bytes(sectors * SECTOR_BYTES);
+        self.ratings.of(bytes(upper), bytes(lower)).map_err(|message| format!("ratings.{message}"))
+    }
+
     /// What the policies want of each other and of the devices' sizes.
     fn check_policies(&self, upper: u64, lower: u64) -> Result<(), String> {
         let takes_any = self.placement.policy().takes_any();
@@ -128,6 +134,7 @@ impl Build for TieredConfig {
         self.ratings.validate().map_err(|message| format!("ratings.{message}"))?;
         let upper = self.upper.check().map_err(|message| format!("upper.{message}"))?;
         let lower = self.lower.check().map_err(|message| format!("lower.{message}"))?;
+        self.ratings_of(upper.sectors, lower.sectors)?;
         self.check_policies(upper.sectors, lower.sectors)?;
         Ok(lower)
     }
@@ -145,9 +152,11 @@ impl Build for TieredConfig {
         // A tier gives the lower device as much as comes.
         let predictor = asks.then(|| self.predictor.policy().build(&*lower, usize::MAX)).transpose()?;
         let random = Stream::new(maker.seed_for("tier"), "tier");
+        let (upper_limits, lower_limits) = (upper.limits(), lower.limits());
         let plan = Plan {
-            lower: lower.limits(),
-            upper: upper.limits(),
+            ratings: self.ratings_of(upper_limits.sectors, lower_limits.sectors)?,
+            lower: lower_limits,
+            upper: upper_limits,
             placement: placement.build(predictor, random),
             takes_any: placement.takes_any(),
             admission: self.admission.policy().build(),
@@ -155,7 +164,6 @@ impl Build for TieredConfig {
             eviction: self.eviction.policy().build(),
             demotes: self.demotes,
             writeback: self.writeback.policy().build(),
-            ratings: self.ratings.clone(),
             overflow: self.overflow.clone(),
             journal: self.journal,
         };

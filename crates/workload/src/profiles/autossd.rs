@@ -1,6 +1,7 @@
 //! The eight traces of AutoSSD, of Microsoft production servers.
 
 use super::Characteristics;
+use super::sizes::WHOLE_PAGES;
 
 const SOURCE: &str = "AutoSSD (USENIX ATC 2018), table 2";
 const ASSUMED: &str = "the random share, 80 % as in a public excerpt of DTRS";
@@ -27,6 +28,7 @@ const fn row(
         inter_arrival_mean_ms,
         inter_arrival_median_ms,
         random_percent: 80.0,
+        sizes_kib: WHOLE_PAGES,
         zipf_theta: 0.9,
     }
 }

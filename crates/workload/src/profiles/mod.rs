@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use flashkeel_config::did_you_mean;
-use flashkeel_engine::Stream;
+use flashkeel_engine::{Stream, units::Bytes};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -17,13 +17,15 @@ mod measured;
 mod sizes;
 mod ssdcheck;
 mod synthesis;
+mod systor;
 mod ttflash;
 
 pub use measured::{Measured, measure};
 use synthesis::{Recipe, Synthesis};
 
 /// The profiles of every paper, in the order in which they are listed.
-static PAPERS: &[&[Characteristics]] = &[autossd::PROFILES, ssdcheck::PROFILES, ttflash::PROFILES];
+static PAPERS: &[&[Characteristics]] =
+    &[autossd::PROFILES, ssdcheck::PROFILES, ttflash::PROFILES, systor::PROFILES];
 
 /// Addresses of a profile lie in the first 200 GB of a device, or all over a
 /// smaller one. AutoSSD changed the addresses of its traces to fit 200 GB
@@ -63,6 +65,9 @@ pub struct Characteristics {
     pub inter_arrival_median_ms: f64,
     /// Percentage of requests that do not begin where the one before ended.
     pub random_percent: f64,
+    /// Sizes that occur, in KiB of whole sectors; each is served by whole pages of 4 KiB, of
+    /// which the means are.
+    pub sizes_kib: &'static [f64],
     /// Exponent of the Zipf distribution over extents of 1 MiB that random
     /// requests go to; 0 for everywhere alike.
     pub zipf_theta: f64,
@@ -206,6 +211,51 @@ pub struct Profile {
     /// How many times as fast as the trace: 2.0 halves every time.
     #[serde(default = "once_as_fast")]
     pub intensity: f64,
+    /// Skew instead of the one that is assumed: exponent of the Zipf distribution over
+    /// extents, 0 for all alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zipf_theta: Option<f64>,
+    /// Size of the part of the device in which it lies, from its beginning, instead of
+    /// 200 GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Bytes>,
+    /// How many times as long each write is.
+    #[serde(default = "once_as_long", skip_serializing_if = "is_once_as_long")]
+    pub write_magnification: u32,
+}
+
+impl Profile {
+    /// As it is published.
+    pub fn new(name: ProfileName) -> Profile {
+        Profile { name, intensity: 1.0, zipf_theta: None, range: None, write_magnification: 1 }
+    }
+
+    fn check(&self) -> Result<(), WorkloadError> {
+        let refuse =
+            |key: &str, message: String| Err(WorkloadError::key(&format!("workload.source.{key}"), message));
+        if !(1e-6..=1e6).contains(&self.intensity) {
+            return refuse("intensity", format!("{} is not between 0.000001 and 1000000", self.intensity));
+        }
+        if let Some(theta) = self.zipf_theta.filter(|theta| !(0.0..=10.0).contains(theta)) {
+            return refuse("zipf_theta", format!("{theta} is not between 0 and 10"));
+        }
+        if !(1..=MOST_MAGNIFIED).contains(&self.write_magnification) {
+            let message = format!("{} is not between 1 and {MOST_MAGNIFIED}", self.write_magnification);
+            return refuse("write_magnification", message);
+        }
+        Ok(())
+    }
+}
+
+/// Makes 16 MiB of the longest write of a profile.
+pub(crate) const MOST_MAGNIFIED: u32 = 64;
+
+fn once_as_long() -> u32 {
+    1
+}
+
+fn is_once_as_long(times: &u32) -> bool {
+    *times == 1
 }
 
 fn once_as_fast() -> f64 {
@@ -214,12 +264,9 @@ fn once_as_fast() -> f64 {
 
 impl Open for Profile {
     fn open(&self, context: &Context, _: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped> {
-        if !(1e-6..=1e6).contains(&self.intensity) {
-            let message = format!("{} is not between 0.000001 and 1000000", self.intensity);
-            return Err(WorkloadError::key("workload.source.intensity", message).into());
-        }
+        self.check()?;
         let stream = |name: &str| Stream::new(context.seed, &format!("workload/profile/{name}"));
-        let recipe = Recipe::of(self.name.0, self.intensity, context, &stream)?;
+        let recipe = Recipe::of(self, context, &stream)?;
         Ok(Box::new(Synthesis::new(recipe, &stream, context)))
     }
 

@@ -2,10 +2,12 @@
 
 use flashkeel_engine::{SECTOR_BYTES, Stream};
 
-/// Sizes that occur, in KiB: powers of two from a page of a file system to the
-/// longest request that servers of the time made often. All are whole pages,
-/// so that a device that aligns requests changes nothing.
-const KIB: [f64; 7] = [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+/// Sizes that occur, in KiB, if nothing is published: powers of two from a page of a
+/// file system to the longest request that servers of the time made often. All are whole
+/// pages, so that a device that aligns requests changes nothing.
+pub(super) const WHOLE_PAGES: &[f64] = &[4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+/// What a device takes at least.
+const PAGE_KIB: f64 = 4.0;
 const DECK: usize = 1024;
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
@@ -20,11 +22,12 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes of this mean, from 4 to 256 KiB. Of all mixes with the mean it takes
-    /// the one of most entropy: the weights of the sizes are exponential in them.
-    pub(super) fn new(mean_kib: f64, stream: Stream) -> Sizes {
-        let sectors = KIB.map(|kib| (kib as u64 * 1024 / SECTOR_BYTES) as u32);
-        let weights: Vec<(u32, f64)> = sectors.into_iter().zip(weights(mean_kib)).collect();
+    /// Sizes of these, in KiB, whose whole pages have this mean; all `times` as long. Of
+    /// all mixes with the mean it takes the one of most entropy: the weights of the sizes
+    /// are exponential in their pages.
+    pub(super) fn new(kib: &[f64], mean_kib: f64, times: u32, stream: Stream) -> Sizes {
+        let sectors = kib.iter().map(|kib| (kib * 1024.0) as u32 / SECTOR_BYTES as u32 * times);
+        let weights: Vec<(u32, f64)> = sectors.zip(weights(kib, mean_kib)).collect();
         Sizes::weighted(weights.into_iter(), stream)
     }
 
@@ -74,16 +77,17 @@ impl Sizes {
     }
 }
 
-/// Shares of [`KIB`] with this mean, by bisection of the exponent.
-fn weights(mean_kib: f64) -> [f64; KIB.len()] {
+/// Shares of sizes whose whole pages have this mean, by bisection of the exponent.
+fn weights(kib: &[f64], mean_kib: f64) -> Vec<f64> {
+    let pages: Vec<f64> = kib.iter().map(|size| size.max(PAGE_KIB)).collect();
     let tilted = |exponent: f64| {
         // Relative to the end that weighs most, so that nothing overflows.
-        let heaviest = if exponent > 0.0 { KIB[KIB.len() - 1] } else { KIB[0] };
-        let weights = KIB.map(|size| libm::exp(exponent * (size - heaviest)));
+        let heaviest = if exponent > 0.0 { pages[pages.len() - 1] } else { pages[0] };
+        let weights: Vec<f64> = pages.iter().map(|size| libm::exp(exponent * (size - heaviest))).collect();
         let sum: f64 = weights.iter().sum();
-        weights.map(|weight| weight / sum)
+        weights.into_iter().map(|weight| weight / sum).collect::<Vec<f64>>()
     };
-    let mean = |weights: [f64; KIB.len()]| weights.iter().zip(KIB).map(|(w, size)| w * size).sum::<f64>();
+    let mean = |weights: Vec<f64>| weights.iter().zip(&pages).map(|(w, size)| w * size).sum::<f64>();
     let (mut low, mut high) = (-100.0, 100.0);
     for _ in 0..200 {
         let middle = (low + high) / 2.0;

@@ -1,6 +1,7 @@
 //! The six traces of SSDcheck, and its random mix. The paper gives requests,
 //! share of writes and random share; it replays without the recorded times.
 
+use super::sizes::WHOLE_PAGES;
 use super::{Characteristics, MEAN_TO_MEDIAN};
 use crate::profiles::autossd::{DTRS, LM_TBE};
 
@@ -28,6 +29,7 @@ const fn row(
         inter_arrival_mean_ms,
         inter_arrival_median_ms: inter_arrival_mean_ms / MEAN_TO_MEDIAN,
         random_percent,
+        sizes_kib: WHOLE_PAGES,
         zipf_theta: 0.9,
     }
 }

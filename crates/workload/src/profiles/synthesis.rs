@@ -9,7 +9,7 @@ use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Stream, Time};
 
 use super::gaps::Gaps;
 use super::sizes::Sizes;
-use super::{Characteristics, RANGE_BYTES};
+use super::{Profile, RANGE_BYTES};
 use crate::generators::arrivals::Elapsed;
 use crate::generators::patterns::{Draw, Locate, uniform::Uniform, zipf::Zipf};
 use crate::{Arrival, Basis, Context, Counts, Source, WorkloadError};
@@ -46,37 +46,52 @@ pub(super) struct Recipe {
 impl Recipe {
     /// The recipe of a profile for a device.
     pub(super) fn of(
-        profile: &Characteristics,
-        intensity: f64,
+        settings: &Profile,
         context: &Context,
         stream: &dyn Fn(&str) -> Stream,
     ) -> Result<Recipe, WorkloadError> {
+        let profile = settings.name.characteristics();
         let mut notes = vec![profile.statement()];
+        let range = settings.range.map_or(RANGE_BYTES, |range| range.0);
         let device_bytes = context.device_sectors.saturating_mul(SECTOR_BYTES);
-        if device_bytes < RANGE_BYTES {
+        if device_bytes < range {
             notes.push(format!(
                 "profile {} lies all over the device's {} instead of {}",
                 profile.name,
                 Bytes(device_bytes),
-                Bytes(RANGE_BYTES)
+                Bytes(range)
             ));
         }
-        let extents = device_bytes.min(RANGE_BYTES) / (EXTENT_PAGES * 4096);
-        if extents == 0 {
-            let message =
-                format!("a profile needs a device of at least 1MiB; this one has {}", Bytes(device_bytes));
+        let times = settings.write_magnification;
+        if times > 1 {
+            notes.push(format!("writes of profile {} are magnified {times} times", profile.name));
+        }
+        // The longest write has to fit.
+        let least = u64::from(times.div_ceil(4)) * EXTENT_PAGES * 4096;
+        if range < least {
+            let message = format!("{} is too small; at least {}", Bytes(range), Bytes(least));
+            return Err(WorkloadError::key("workload.source.range", message));
+        }
+        if device_bytes < least {
+            let message = format!(
+                "a profile needs a device of at least {}; this one has {}",
+                Bytes(least),
+                Bytes(device_bytes)
+            );
             return Err(WorkloadError::key("workload.source", message));
         }
-        let skew: &dyn Locate = match profile.zipf_theta {
+        let extents = device_bytes.min(range) / (EXTENT_PAGES * 4096);
+        let skew: &dyn Locate = match settings.zipf_theta.unwrap_or(profile.zipf_theta) {
             0.0 => &Uniform {},
             theta => &Zipf { theta },
         };
-        let gap_ns = |ms: f64| ms * 1e6 / intensity;
+        let gap_ns = |ms: f64| ms * 1e6 / settings.intensity;
+        let kib = profile.sizes_kib;
         Ok(Recipe {
             write_fraction: profile.write_fraction(),
             random_fraction: profile.random_percent / 100.0,
-            reads: Sizes::new(profile.read_kb, stream("read sizes")),
-            writes: Sizes::new(profile.write_kb, stream("write sizes")),
+            reads: Sizes::new(kib, profile.read_kb, 1, stream("read sizes")),
+            writes: Sizes::new(kib, profile.write_kb, times, stream("write sizes")),
             skew: skew.draw(extents)?,
             pages: extents * EXTENT_PAGES,
             mean_gap_ns: gap_ns(profile.synthesised_mean_ms()),
@@ -132,7 +147,8 @@ impl Synthesis {
         }
     }
 
-    /// Operation, first page and sectors of the next request.
+    /// Operation, first page and sectors of the next request, which are served by whole
+    /// pages.
     #[inline]
     fn next(&mut self) -> (Operation, u64, u32) {
         let wants_random = self.random.draw(&mut self.draws);
@@ -145,7 +161,7 @@ impl Synthesis {
             Operation::Write => self.writes.next(),
             _ => self.reads.next(),
         };
-        let pages = u64::from(sectors) / PAGE_SECTORS;
+        let pages = u64::from(sectors).div_ceil(PAGE_SECTORS);
         let follows = self.run.map(|(_, end)| end).filter(|end| !wants_random && end + pages <= self.pages);
         let first = follows.unwrap_or_else(|| {
             let extent = self.extents.next(&mut self.places, 1);
@@ -173,7 +189,14 @@ impl Source for Synthesis {
             self.counts.read += 1;
             self.counts.deliver(operation);
             let lba = Lba(page * PAGE_SECTORS);
-            batch.push(Arrival { time: Time(time_ns), operation, lba, sectors, asked_sectors: sectors });
+            let whole = sectors.next_multiple_of(PAGE_SECTORS as u32);
+            batch.push(Arrival {
+                time: Time(time_ns),
+                operation,
+                lba,
+                sectors: whole,
+                asked_sectors: sectors,
+            });
         }
         Ok(())
     }

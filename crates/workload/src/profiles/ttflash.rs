@@ -4,6 +4,7 @@
 
 use super::Characteristics;
 use super::autossd::{DAP_PS, LM_TBE, MSN_BEFS};
+use super::sizes::WHOLE_PAGES;
 use super::ssdcheck::EXCHANGE;
 
 const DAPPS: Characteristics = Characteristics {
@@ -45,6 +46,7 @@ const TPCC: Characteristics = Characteristics {
     // 13.0 µs to 19.5 µs over all devices.
     inter_arrival_median_ms: 0.208,
     random_percent: 98.8,
+    sizes_kib: WHOLE_PAGES,
     zipf_theta: 0.9,
 };
 

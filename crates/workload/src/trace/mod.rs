@@ -79,6 +79,9 @@ pub struct Trace {
     /// follows the last before it by the mean gap.
     #[serde(default = "once")]
     pub repeat: u32,
+    /// How many times as long each write is, up to 1 TiB.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub write_magnification: u32,
 }
 
 /// Which times of a trace count.
@@ -176,6 +179,10 @@ fn once() -> u32 {
     1
 }
 
+fn is_once(times: &u32) -> bool {
+    *times == 1
+}
+
 impl Trace {
     /// A trace with every setting at its default.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -194,6 +201,7 @@ impl Trace {
             reorder: None,
             window: None,
             intensity: once_as_fast(),
+            write_magnification: once(),
             repeat: once(),
         }
     }
@@ -246,7 +254,9 @@ impl Open for Trace {
         // Of a pipe nothing is taken before it is replayed.
         let placement = Placement::find(self, &shape, context, watch)?;
         let pass = Pass::open(self, &shape)?;
-        let notes = [pass.notes(), placement.notes.clone()].concat();
+        let magnified = (self.write_magnification > 1)
+            .then(|| format!("writes are magnified {} times", self.write_magnification));
+        let notes = [pass.notes(), placement.notes.clone(), magnified.into_iter().collect()].concat();
         Ok(Box::new(TraceSource {
             trace: self.clone(),
             shape,

@@ -12,7 +12,7 @@ use crate::{Basis, Counts, WorkloadError};
 
 /// Longest request there may be: any in use is far shorter, and one that is
 /// not comes from a misread field.
-const LONGEST_BYTES: u64 = 1 << 40;
+pub(super) const LONGEST_BYTES: u64 = 1 << 40;
 
 /// Longest window that is advised; no recorder holds requests back for longer.
 const LONGEST_WINDOW_NS: u64 = 60 * 1_000_000_000;

@@ -3,8 +3,10 @@
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
+use super::order::LONGEST_BYTES;
 use super::{Ordered, Trace};
 use crate::input::Progress;
+use crate::profiles::MOST_MAGNIFIED;
 use crate::{Basis, Context, Counts, Place, WorkloadError};
 
 /// Intensity is held in millionths, so that times stay integers.
@@ -17,6 +19,7 @@ pub(super) const ALIGN_LIMIT_BYTES: u64 = 1 << 20;
 pub(super) struct Shape {
     align_sectors: u64,
     intensity: u64,
+    write_magnification: u64,
     from_ns: u64,
     to_ns: Option<u64>,
     pub duration_ns: Option<u64>,
@@ -33,6 +36,10 @@ impl Shape {
         if !(1e-6..=1e6).contains(&trace.intensity) {
             return refuse("intensity", format!("{} is not between 0.000001 and 1000000", trace.intensity));
         }
+        if !(1..=MOST_MAGNIFIED).contains(&trace.write_magnification) {
+            let message = format!("{} is not between 1 and {MOST_MAGNIFIED}", trace.write_magnification);
+            return refuse("write_magnification", message);
+        }
         if trace.repeat == 0 {
             return refuse("repeat", "a trace is replayed at least once".into());
         }
@@ -44,6 +51,7 @@ impl Shape {
         Ok(Shape {
             align_sectors: align.0 / SECTOR_BYTES,
             intensity: (trace.intensity * INTENSITY_UNIT as f64).round() as u64,
+            write_magnification: u64::from(trace.write_magnification),
             from_ns,
             to_ns,
             duration_ns: context.duration.map(|duration| duration.0),
@@ -161,12 +169,16 @@ impl Pass {
                 counts.other_device += 1;
                 continue;
             }
-            let (lba, sectors) = shape.align(record.operation, record.offset, record.bytes);
+            let bytes = match record.operation {
+                Operation::Write => record.bytes.saturating_mul(shape.write_magnification).min(LONGEST_BYTES),
+                _ => record.bytes,
+            };
+            let (lba, sectors) = shape.align(record.operation, record.offset, bytes);
             if sectors == 0 && record.operation == Operation::Trim {
                 counts.trims_dropped += 1;
                 continue;
             }
-            let is_same = lba * SECTOR_BYTES == record.offset && sectors * SECTOR_BYTES == record.bytes;
+            let is_same = lba * SECTOR_BYTES == record.offset && sectors * SECTOR_BYTES == bytes;
             counts.aligned += u64::from(!is_same);
             let time_ns = shape.scale(record.time_ns - *self.first_ns.get_or_insert(record.time_ns));
             return Ok(Some(Selected {
@@ -177,7 +189,7 @@ impl Pass {
                 lba,
                 // A request is at most 1 TiB long, aligned or not: see `Ordered`.
                 sectors: sectors as u32,
-                asked_sectors: record.bytes.div_ceil(SECTOR_BYTES) as u32,
+                asked_sectors: bytes.div_ceil(SECTOR_BYTES) as u32,
             }));
         }
         Ok(None)

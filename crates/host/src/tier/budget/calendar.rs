@@ -43,7 +43,7 @@ impl Calendar {
     /// At time 0, with the same expected of every day.
     pub fn new(rating: &Rating) -> Calendar {
         let days_of_week = rating.week.0 / rating.day.0;
-        let week_budget = rating.per_day.0 as f64 * days_of_week as f64;
+        let week_budget = rating.bytes_per_day() as f64 * days_of_week as f64;
         Calendar {
             rating: rating.clone(),
             budget: rating.budget.policy().build(),
@@ -93,7 +93,7 @@ impl Calendar {
     }
 
     fn today(&self) -> DayReport {
-        let safe_bytes = self.day_written.min(self.rating.per_day.0);
+        let safe_bytes = self.day_written.min(self.rating.bytes_per_day());
         DayReport {
             safe_bytes,
             critical_bytes: self.day_written - safe_bytes,
@@ -125,7 +125,7 @@ impl Calendar {
             *expected = weight * std::mem::take(came) + (1.0 - weight) * *expected;
         }
         if let Some(budget) = &mut self.budget {
-            let rating = self.rating.per_day.0 as f64 * self.days_of_week as f64;
+            let rating = self.rating.bytes_per_day() as f64 * self.days_of_week as f64;
             let week = Week { rating, budget: self.week_budget, written: self.week_written };
             self.week_budget = budget.next_week(week);
         }

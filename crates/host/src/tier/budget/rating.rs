@@ -32,6 +32,18 @@ impl Ratings {
         }
         Ok(())
     }
+
+    /// The ratings of media of these capacities, each in bytes a day.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key, if one of them is too small.
+    pub fn of(&self, upper: Bytes, lower: Bytes) -> Result<Ratings, String> {
+        let of = |name: &str, rating: &Option<Rating>, capacity| {
+            let of = |rating: &Rating| rating.of(capacity).map_err(|message| format!("{name}.{message}"));
+            rating.as_ref().map(of).transpose()
+        };
+        Ok(Ratings { upper: of("upper", &self.upper, upper)?, lower: of("lower", &self.lower, lower)? })
+    }
 }
 
 /// What may be written to a medium, and how it is spread over the days of a week (Roy,
@@ -41,7 +53,11 @@ impl Ratings {
 pub struct Rating {
     /// What may be written each day. What is written above it is critical, the rest
     /// safe.
-    pub per_day: Bytes,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_day: Option<Bytes>,
+    /// The same as a share of the medium's capacity, instead of `per_day`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive_writes_per_day: Option<f64>,
     /// What follows from it.
     #[serde(default)]
     pub budget: BudgetConfig,
@@ -86,9 +102,17 @@ fn weight() -> f64 {
 
 impl Rating {
     fn validate(&self) -> Result<(), String> {
-        let Rating { per_day, day, week, weight, .. } = *self;
-        if per_day.0 < LOGICAL_PAGE_BYTES {
-            return Err(format!("per_day is {per_day}; at least a block of 4KiB"));
+        let Rating { day, week, weight, .. } = *self;
+        match (self.per_day, self.drive_writes_per_day) {
+            (Some(per_day), None) => at_least_a_block("per_day", per_day)?,
+            (None, Some(times)) if times > 0.0 && times.is_finite() => {}
+            (None, Some(times)) => {
+                return Err(format!("drive_writes_per_day is {times}; it must be above 0"));
+            }
+            (None, None) => return Err("per_day is missing, or drive_writes_per_day in its place".into()),
+            (Some(_), Some(_)) => {
+                return Err("per_day and drive_writes_per_day say the same; leave one out".into());
+            }
         }
         if day == Span::ZERO {
             return Err("day is 0ns; it must be longer".into());
@@ -103,5 +127,64 @@ impl Rating {
             return Err(format!("weight is {weight}; it must be above 0 and at most 1"));
         }
         Ok(())
+    }
+
+    /// The rating of a medium of this capacity.
+    fn of(&self, capacity: Bytes) -> Result<Rating, String> {
+        let Some(times) = self.drive_writes_per_day else { return Ok(self.clone()) };
+        let per_day = Bytes((capacity.0 as f64 * times) as u64);
+        at_least_a_block(&format!("drive_writes_per_day of {capacity}"), per_day)?;
+        Ok(Rating { per_day: Some(per_day), drive_writes_per_day: None, ..self.clone() })
+    }
+
+    /// What may be written each day by a rating [`of`](Ratings::of) a medium.
+    pub(super) fn bytes_per_day(&self) -> u64 {
+        self.per_day.expect("the rating of a medium").0
+    }
+}
+
+fn at_least_a_block(what: &str, per_day: Bytes) -> Result<(), String> {
+    if per_day.0 < LOGICAL_PAGE_BYTES {
+        return Err(format!("{what} is {per_day}; at least a block of 4KiB"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn lower(rating: serde_json::Value) -> Result<Ratings, String> {
+        let ratings: Ratings = serde_json::from_value(json!({ "lower": rating })).unwrap();
+        ratings.validate()?;
+        ratings.of(Bytes(0), Bytes(1_000_000_000_000))
+    }
+
+    #[test]
+    fn a_rating_by_drive_writes_scales_with_the_capacity() {
+        let found = lower(json!({ "drive_writes_per_day": 0.11 })).unwrap().lower.unwrap();
+        assert_eq!(found.bytes_per_day(), 110_000_000_000);
+        assert_eq!(found, lower(json!({ "per_day": "110GB" })).unwrap().lower.unwrap());
+    }
+
+    #[test]
+    fn what_is_no_rating_is_refused() {
+        for (rating, message) in [
+            (json!({}), "lower.per_day is missing, or drive_writes_per_day in its place"),
+            (
+                json!({ "per_day": "1GB", "drive_writes_per_day": 1.0 }),
+                "lower.per_day and drive_writes_per_day say the same; leave one out",
+            ),
+            (json!({ "drive_writes_per_day": 0.0 }), "lower.drive_writes_per_day is 0; it must be above 0"),
+            (
+                json!({ "drive_writes_per_day": 1e-9 }),
+                "lower.drive_writes_per_day of 1TB is 1KB; at least a block of 4KiB",
+            ),
+            (json!({ "per_day": "0B" }), "lower.per_day is 0B; at least a block of 4KiB"),
+        ] {
+            assert_eq!(lower(rating).unwrap_err(), message);
+        }
     }
 }

@@ -6,10 +6,16 @@ import difflib
 from collections.abc import Sequence
 
 from flashkeel._core import InputError
-from flashkeel.reproduce import autossd, ready, ssdcheck, ttflash
+from flashkeel.reproduce import autossd, envm, ready, ssdcheck, ttflash
 from flashkeel.reproduce.claims import Study
 
-STUDIES: tuple[Study, ...] = (*autossd.STUDIES, *ready.STUDIES, *ttflash.STUDIES, *ssdcheck.STUDIES)
+STUDIES: tuple[Study, ...] = (
+    *autossd.STUDIES,
+    *ready.STUDIES,
+    *ttflash.STUDIES,
+    *ssdcheck.STUDIES,
+    *envm.STUDIES,
+)
 
 
 def select(ids: Sequence[str]) -> list[Study]:

@@ -1,0 +1,284 @@
+"""Figures 3.6 to 3.9 and 3.15: risk and latency of the policies on a busy day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from flashkeel.comparison import FEW
+from flashkeel.reproduce import pictures
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, reduction
+from flashkeel.reproduce.envm.hierarchy import (
+    OWN_SKEW,
+    TLC_GB_PER_DAY,
+    Day,
+    Setting,
+    conditions,
+    measure,
+    shrink,
+)
+from flashkeel.reproduce.envm.locality import below, judged, rising, skews
+from flashkeel.reproduce.session import Session, basis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_POLICIES = ("base", "I", "II", "II, most", "III")
+_OWN = "at the profile's own skew; the reason says where else"
+
+_CLAIMS = (
+    Claim(
+        "risk",
+        "policies I and II lose the same in a crash, policy III nothing",
+        f"I and II above 0 and within 10 % of each other, III 0, {_OWN}",
+        None,
+    ),
+    Claim(
+        "read-order",
+        "average read latency on a busy day: base is worst, policy III best",
+        f"base above I and II, III below them, {_OWN}",
+        None,
+    ),
+    Claim(
+        "read-to",
+        "policy III reads in 58 % of base's time",
+        f"at least half of that reduction: at most 79 %, {_OWN}",
+        58.0,
+    ),
+    Claim(
+        "read-by",
+        "policy III improves read latency by 58 %",
+        f"by at least half as much, {_OWN}",
+        58.0,
+    ),
+    Claim(
+        "read-relevant",
+        "policy II reads faster than policy I",
+        f"by either reading of what is relevant, {_OWN}",
+        None,
+    ),
+    Claim(
+        "write-order",
+        "average write latency on a busy day: I < II < III < base",
+        f"that order, {_OWN}",
+        None,
+    ),
+    Claim(
+        "write-to",
+        "policy III writes in 28 % of base's time",
+        f"at least half of that reduction: at most 64 %, {_OWN}",
+        28.0,
+    ),
+    Claim(
+        "write-by",
+        "policy III improves write latency by 28 %",
+        f"by at least half as much, {_OWN}",
+        28.0,
+    ),
+    Claim(
+        "tlc-endurance",
+        "TLC alone keeps its rating of 252.5 GB a day",
+        f"base over TLC writes less on a busy day, {_OWN}",
+        TLC_GB_PER_DAY,
+    ),
+    Claim(
+        "tlc-latency",
+        "TLC alone reads and writes much slower than QLC with ENVM",
+        f"both at least 1.25 times policy III's over QLC, {_OWN}",
+        None,
+    ),
+    Claim(
+        "tail",
+        "99 % of reads take about as long under I, II and III, longer the larger they are",
+        "within a quarter of each other and rising with the size in each, four classes of size; "
+        "at the profile's own skew",
+        None,
+    ),
+    Claim(
+        "write-days",
+        "policy III's writes are slower on a busy day than on others",
+        f"slower than on moderate and low days, {_OWN}",
+        None,
+    ),
+    Claim(
+        "write-full",
+        "policy III improves write latency by 28 %",
+        "by at least half as much on a drive that holds other data wherever the workload does not "
+        "go, so that garbage is collected; at the profile's own skew",
+        28.0,
+    ),
+)
+
+At = Callable[[Setting], Day]
+
+
+def _settings(session: Session) -> list[Setting]:
+    shapes = [Setting(policy) for policy in _POLICIES]
+    shapes.append(Setting("base", technology="tlc"))
+    shapes += [Setting("III", day=day) for day in ("moderate", "low")]
+    swept = [shape.at(skew) for shape in shapes for skew in skews(session)]
+    return swept + [Setting(policy, is_full=True) for policy in ("base", "I", "II", "III")]
+
+
+def _measure(session: Session) -> Outcome:
+    days = measure(session, _settings(session))
+    swept = skews(session)
+    own = {policy: days[Setting(policy)] for policy in _POLICIES}
+    tlc = days[Setting("base", technology="tlc")]
+    iii, base = Setting("III"), Setting("base")
+    reads = {name: day.read_us for name, day in own.items()}
+    writes = {name: day.write_us for name, day in own.items()}
+    found = partial(judged, days, swept)
+    by_day = {name: days[replace(iii, day=name)].write_us for name in ("busy", "moderate", "low")}
+    full = {name: days[Setting(name, is_full=True)].write_us for name in ("base", "I", "II", "III")}
+    less = reduction(full["base"], full["III"])
+    findings = {
+        "risk": found(_risk, {name: day.risk_kb for name, day in own.items()}, "in KB"),
+        "read-order": found(_read_order, reads, "in us"),
+        "read-to": found(
+            lambda at: at(iii).read_us <= 0.79 * at(base).read_us,
+            100 * own["III"].read_us / own["base"].read_us,
+        ),
+        "read-by": found(
+            lambda at: reduction(at(base).read_us, at(iii).read_us) >= 29,
+            reduction(own["base"].read_us, own["III"].read_us),
+        ),
+        "read-relevant": found(
+            lambda at: _either(
+                below(at(Setting(name)).read_us, at(Setting("I")).read_us)
+                for name in ("II", "II, most")
+            ),
+            {name: reads[name] for name in ("I", "II", "II, most")},
+            "in us",
+        ),
+        "write-order": found(
+            lambda at: rising([at(Setting(name)).write_us for name in ("I", "II", "III", "base")]),
+            writes,
+            "in us",
+        ),
+        "write-to": found(
+            lambda at: at(iii).write_us <= 0.64 * at(base).write_us,
+            100 * own["III"].write_us / own["base"].write_us,
+        ),
+        "write-by": found(
+            lambda at: reduction(at(base).write_us, at(iii).write_us) >= 14,
+            reduction(own["base"].write_us, own["III"].write_us),
+        ),
+        "tlc-endurance": found(
+            lambda at: at(replace(base, technology="tlc")).ssd_gb <= TLC_GB_PER_DAY, tlc.ssd_gb
+        ),
+        "tlc-latency": found(
+            lambda at: _slower(at(replace(base, technology="tlc")), at(iii)),
+            {
+                "TLC reads": tlc.read_us,
+                "III reads": own["III"].read_us,
+                "TLC writes": tlc.write_us,
+                "III writes": own["III"].write_us,
+            },
+            "in us",
+        ),
+        "tail": _tail({name: own[name] for name in ("I", "II", "III")}),
+        "write-days": found(
+            lambda at: _either(
+                [
+                    below(
+                        max(at(replace(iii, day=day)).write_us for day in ("moderate", "low")),
+                        at(iii).write_us,
+                    )
+                ]
+            ),
+            by_day,
+            "in us",
+        ),
+        "write-full": Finding(
+            less,
+            less >= 14,
+            "in us: " + ", ".join(f"{name} {us:.0f}" for name, us in full.items()),
+        ),
+    }
+    return Outcome(
+        findings,
+        basis({str(setting): day.run for setting, day in days.items()}),
+        conditions(shrink(session)),
+        partial(_draw, days, swept),
+    )
+
+
+def _risk(at: At) -> bool:
+    i, ii, iii = (at(Setting(name)).risk_kb for name in ("I", "II", "III"))
+    return iii == 0 and i > 0 and abs(i - ii) <= 0.1 * i
+
+
+def _read_order(at: At) -> bool | None:
+    base, i, ii, iii = (at(Setting(name)).read_us for name in ("base", "I", "II", "III"))
+    verdicts = [below(iii, i), below(iii, ii), below(i, base), below(ii, base)]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def _either(verdicts: object) -> bool | None:
+    found = list(verdicts)  # type: ignore[call-overload]
+    if True in found:
+        return True
+    return None if None in found else False
+
+
+def _slower(tlc: Day, iii: Day) -> bool:
+    return tlc.read_us >= 1.25 * iii.read_us and tlc.write_us >= 1.25 * iii.write_us
+
+
+def _tail(days: Mapping[str, Day]) -> Finding:
+    tails, fewest = {}, None
+    for name, day in days.items():
+        classes = [one for one in day.run.data["by_size"] if one["operation"] == "read"]
+        for one in classes:
+            largest = one["max_bytes"]
+            label = f"up to {largest // 1024} KiB" if largest else "longer"
+            tails[name, label] = one["percentile"]["99.000000"] / 1e3
+            beyond = one["beyond"]["99.000000"]
+            fewest = beyond if fewest is None else min(fewest, beyond)
+    labels = list(dict.fromkeys(label for _, label in tails))
+    measured = {f"{name} {label}": us for (name, label), us in tails.items()}
+    if fewest is None or fewest < FEW:
+        return Finding(measured, None, f"{fewest or 0} samples lie beyond, {FEW} are needed")
+    rises = all(all(tails[name, a] <= tails[name, b] for a, b in pairwise(labels)) for name in days)
+    alike = all(
+        max(tails[name, label] for name in days) <= 1.25 * min(tails[name, label] for name in days)
+        for label in labels
+    )
+    missed = [
+        *([] if rises else ["it does not rise with the size: what is waited for decides"]),
+        *([] if alike else ["they differ by more than a quarter"]),
+    ]
+    words = "; ".join([f"in us, at least {fewest} samples beyond each", *missed])
+    return Finding(measured, rises and alike, words)
+
+
+def _draw(days: Mapping[Setting, Day], swept: tuple[float, ...]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    read, write = figure.subplots(1, 2)
+    shares = [100 * days[Setting("base", skew)].memory_share for skew in swept]
+    for policy in _POLICIES:
+        at = [days[Setting(policy, skew)] for skew in swept]
+        read.plot(shares, [day.read_us for day in at], "o-", markersize=3, label=policy)
+        write.plot(shares, [day.write_us for day in at], "o-", markersize=3, label=policy)
+    own = 100 * days[Setting("base", OWN_SKEW)].memory_share
+    for axes, what in ((read, "read"), (write, "write")):
+        axes.axvline(own, color="black", linewidth=0.8, linestyle=":")
+        axes.set_yscale("log")
+        pictures.log_numbers(axes.yaxis)
+        axes.set_ylabel(f"mean {what} latency (us)")
+        axes.set_xlabel("pages read that memory has (%; dotted: the profile's own)")
+        axes.grid(alpha=0.3)
+    read.legend(frameon=False)
+    figure.suptitle("A busy day by policy and locality (synthetic)")
+    return figure
+
+
+STUDY = Study("envm/latency", "Risk and latency of the policies", _CLAIMS, _measure)

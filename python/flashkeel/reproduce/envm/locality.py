@@ -1,0 +1,74 @@
+"""Over which localities a claim holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+from flashkeel.reproduce.claims import Finding, Value
+from flashkeel.reproduce.envm.hierarchy import OWN_SKEW, Day, Setting
+from flashkeel.reproduce.session import Session
+
+NEAR = 0.03
+"""Two means that are nearer than this are not told apart; seeds differ by about as much."""
+
+
+def skews(session: Session) -> tuple[float, ...]:
+    """Return the skews that are swept."""
+    if session.traces is not None and any(session.traces.glob("systor-*")):
+        return (OWN_SKEW,)
+    return (0.5, OWN_SKEW, 1.3) if session.quick else (0.0, 0.5, 0.7, OWN_SKEW, 1.3)
+
+
+def below(a: float, b: float) -> bool | None:
+    """Return whether `a` is below `b`; None where they are too near to tell."""
+    if abs(a - b) <= NEAR * max(abs(a), abs(b)):
+        return None
+    return a < b
+
+
+def rising(values: Sequence[float]) -> bool | None:
+    """Return whether each value is above the one before."""
+    found = [below(a, b) for a, b in pairwise(values)]
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def judged(
+    days: Mapping[Setting, Day],
+    swept: Sequence[float],
+    rule: Callable[[Callable[[Setting], Day]], bool | None],
+    measured: Value,
+    reason: str = "",
+) -> Finding:
+    """Judge a rule at the profile's own skew, and say where else it holds.
+
+    The rule is given a function from a setting to its day at the skew in question.
+    """
+
+    def day(skew: float, setting: Setting) -> Day:
+        return days[setting.at(skew)]
+
+    found = {skew: rule(partial(day, skew)) for skew in swept}
+    places = {True: "holds", None: "untold", False: "does not"}
+    parts = []
+    for verdict, word in places.items():
+        at = [skew for skew in swept if found[skew] is verdict]
+        if at:
+            where = "everywhere" if len(at) == len(swept) else _reuse(days, at)
+            parts.append(f"{word} {where}")
+    words = "; ".join(parts) if len(swept) > 1 else ""
+    return Finding(measured, found[OWN_SKEW], "; ".join(filter(None, (words, reason))))
+
+
+def _reuse(days: Mapping[Setting, Day], at: Sequence[float]) -> str:
+    """Return localities as what base and policy I read from memory, and from either."""
+    shares = [
+        f"{100 * days[Setting('base', skew)].memory_share:.0f}/"
+        f"{100 * days[replace(Setting('I'), skew=skew)].upper_share:.0f}"
+        for skew in at
+    ]
+    return f"at {', '.join(shares)} %"

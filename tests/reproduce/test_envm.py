@@ -1,0 +1,101 @@
+"""The study of DRAM, ENVM and SSD: its model, its rules, what they make of numbers."""
+
+import math
+
+import pytest
+from flashkeel.experiment import Experiment
+from flashkeel.prices import Prices
+from flashkeel.reproduce import Session
+from flashkeel.reproduce.envm import hierarchy, locality, technologies
+from flashkeel.reproduce.envm.hierarchy import POLICIES, Day, Setting
+
+CURVE = [(10.0, 200.0), (30.0, 100.0)]
+
+
+def day(memory_share=0.1, **of):
+    blank = dict.fromkeys(("read_us", "write_us", "risk_kb", "ssd_gb", "envm_gb"), 0.0)
+    return Day(**blank | of, memory_share=memory_share, upper_share=0.5, run=None)
+
+
+def test_an_envm_absorbs_what_lies_between_two_sizes():
+    assert technologies.absorbing_gb(300, CURVE, 300) == 0
+    assert technologies.absorbing_gb(300, CURVE, 250) == 5
+    assert technologies.absorbing_gb(300, CURVE, 150) == 20
+    assert technologies.absorbing_gb(300, CURVE, 100) == 30
+    assert math.isinf(technologies.absorbing_gb(300, CURVE, 99))
+
+
+def test_an_envm_endures_what_its_rating_allows():
+    # 32 GB may be written 100 GB a day.
+    assert technologies.enduring_gb(210, 110) == 32
+    assert technologies.enduring_gb(100, 110) == 0
+
+
+def test_a_drive_may_be_written_what_the_dissertation_says():
+    assert technologies._rating("qlc", "3xnm") == pytest.approx(110, rel=0.01)
+    assert technologies._rating("tlc", "3xnm") == pytest.approx(252.5, rel=0.03)
+
+
+def test_a_technology_without_a_price_has_no_costs():
+    prices = Prices("today", "EUR", {"qlc": 0.1})
+    assert technologies._cost(prices, "qlc", 10) is None
+    assert technologies._cost(Prices.load(), "qlc", 10) == pytest.approx(100 + 20)
+
+
+def test_means_that_are_near_are_not_told_apart():
+    assert locality.below(1.0, 1.1) is True
+    assert locality.below(1.1, 1.0) is False
+    assert locality.below(1.0, 1.02) is None
+    assert locality.rising([1, 2, 3]) is True
+    assert locality.rising([1, 1, 2]) is None
+    assert locality.rising([1, 1, 0.5]) is False
+
+
+def test_the_profiles_own_skew_decides_and_the_others_are_told():
+    swept = (0.5, hierarchy.OWN_SKEW)
+    days = {
+        Setting(policy, skew): day(memory_share=skew / 10, ssd_gb=100 * skew)
+        for policy in ("base", "I")
+        for skew in swept
+    }
+
+    def rule(at):
+        return at(Setting("base")).ssd_gb > 60
+
+    found = locality.judged(days, swept, rule, 1.0, "in GB")
+    assert found.holds is True
+    assert found.reason == "holds at 9/50 %; does not at 5/50 %; in GB"
+
+
+def test_sizes_and_days_shrink_alike():
+    whole, half = (hierarchy.rating(110, scale) for scale in (1, 2))
+    assert int(whole["per_day"][:-1]) == pytest.approx(2 * int(half["per_day"][:-1]), abs=8192)
+    assert (whole["day"], half["day"]) == ("86400000000us", "43200000000us")
+    assert whole["week"] == "604800000000us"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_hierarchy_is_a_valid_experiment(policy):
+    for session in (Session(quick=True), Session()):
+        for technology in ("qlc", "tlc"):
+            case = hierarchy.case(session, Setting(policy, technology=technology))
+            experiment = Experiment("", case.name)
+            for key, value in case.keys.items():
+                experiment.set(key, value)
+            (plan,) = experiment.plans()
+            assert "tier" in plan["config"]["stack"]["devices"][0]
+
+
+def test_a_small_busy_day_counts_what_each_level_has():
+    """Of policy I what is at risk lies in memory, of policy III nothing is."""
+    tiny = {"workload.requests": 4000}
+    session = Session(quick=True)
+    cases = {policy: hierarchy.case(session, Setting(policy)) for policy in ("base", "I", "III")}
+    shorter = [type(case)(case.name, {**case.keys, **tiny}) for case in cases.values()]
+    runs = session.run(shorter)
+    days = {name: hierarchy.day(runs[case.name], 512) for name, case in cases.items()}
+    assert days["base"].envm_gb == 0
+    assert days["base"].memory_share == days["base"].upper_share
+    assert days["I"].risk_kb > 0
+    assert days["III"].risk_kb == 0
+    assert all(day.ssd_gb > 0 and day.read_us > 0 for day in days.values())

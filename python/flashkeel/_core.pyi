@@ -19,9 +19,10 @@ __all__ = [
     "merge",
     "predict",
     "probe",
+    "put_target",
     "reference",
     "resolve",
-    "resolve_device",
+    "resolve_target",
     "run",
     "schema",
     "show",
@@ -191,16 +192,25 @@ def schema() -> str:
 def reference() -> str:
     """Return the configuration reference in Markdown."""
 
-def resolve_device(document: str, name: str, sets: list[tuple[str, str]]) -> str:
-    """Return the device of a document: its table ``device``, or all of it without one."""
+def resolve_target(document: str, name: str, sets: list[tuple[str, str]]) -> str:
+    """Return what a document drives: its tables ``device`` and ``stack``.
+
+    Without either all of it is the device.
+    """
+
+def put_target(plan_json: str, target_json: str) -> str:
+    """Return the plan with the target in the place of what it drives.
+
+    The plan's tenants, if it has any, share it.
+    """
 
 def probe(
-    device_json: str,
+    target_json: str,
     seed: int,
     cache_dir: str | None = None,
     progress: Callable[[str, float], object] | None = None,
 ) -> str:
-    """Diagnose a simulated drive; return the device model with the key ``evidence`` beside."""
+    """Diagnose a target; return the device model with the key ``evidence`` beside."""
 
 def predict(
     plan_json: str,

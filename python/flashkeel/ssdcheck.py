@@ -30,16 +30,16 @@ _SIMULATED = "sim:"
 
 
 class Drive:
-    """A simulated drive that is treated as a black box."""
+    """A simulated device, or a stack of them, that is treated as a black box."""
 
     def __init__(self, document: str, name: str, sets: Sequence[tuple[str, str]] = ()) -> None:
-        """Take a TOML `document` with a device, called `name` in errors."""
+        """Take a TOML `document` with a device or a stack, called `name` in errors."""
         self.name = name
-        self._device = _core.resolve_device(document, name, list(sets))
+        self._target = _core.resolve_target(document, name, list(sets))
 
     @staticmethod
     def find(target: str, sets: Sequence[tuple[str, str]] = ()) -> Drive:
-        """Return the drive ``sim:PRESET``, or the device of a TOML file.
+        """Return the drive ``sim:PRESET``, or the device or stack of a TOML file.
 
         `sets` are keys and values set over it, such as ``device.gc.victim``.
         """
@@ -50,7 +50,7 @@ class Drive:
         if not path.exists():
             raise InputError(
                 f"{target}: no such file; write sim:PRESET for a built-in device "
-                "(flashkeel list presets), or a TOML file with a table [device]"
+                "(flashkeel list presets), or a TOML file with a table [device] or [stack]"
             )
         try:
             return Drive(path.read_text(encoding="utf-8"), str(path), sets)
@@ -61,7 +61,7 @@ class Drive:
         self, seed: int = 1, use_cache: bool = True, progress: Progress | None = None
     ) -> Diagnosis:
         """Diagnose the drive in its initial state; `seed` decides both."""
-        found = _core.probe(self._device, check(seed), _cache_dir(use_cache), progress)
+        found = _core.probe(self._target, check(seed), _cache_dir(use_cache), progress)
         return Diagnosis(self.name, json.loads(found))
 
     def predict(
@@ -86,10 +86,9 @@ class Drive:
         else:
             experiment = Experiment.find(workload)
         plan = experiment.plans(seed, progress)[0]
-        plan["config"]["device"] = json.loads(self._device)
         found: dict[str, Any] = json.loads(
             _core.predict(
-                json.dumps(plan),
+                _core.put_target(json.dumps(plan), self._target),
                 json.dumps(model.model),
                 model.name,
                 seed,

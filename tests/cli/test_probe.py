@@ -56,6 +56,21 @@ def test_predictions_from_a_saved_model(cli, device, tmp_path):
     assert "mean" in table
 
 
+def test_a_stack_is_probed_and_predicted_like_a_device(cli, device, tmp_path):
+    stack = tmp_path / "stack.toml"
+    cache = '[[stack.devices]]\ntier.preset = "base"\ntier.upper.dram.capacity = "256MiB"\n'
+    stack.write_text(f"{DEVICE}{cache}tier.lower.ssd = {{}}\n")
+    cli("probe", stack, "--out", tmp_path / "out")
+    model = json.loads((tmp_path / "out/model.json").read_text())
+    alone = json.loads(cli("probe", device, "--format", "json").out)
+    assert model["sectors"] == alone["sectors"]
+    # What was written just before is in memory.
+    assert model["latencies_ns"]["read"] < alone["latencies_ns"]["read"] / 2
+    options = ("--workload", "rw-mixed", "--requests", 2000, "--format", "json")
+    outcome = cli("predict", stack, "--model", tmp_path / "out/model.json", *options)
+    assert json.loads(outcome.out)["workloads"][0]["requests"] == 2000
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

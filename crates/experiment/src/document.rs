@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean, preset_layer};
-use flashkeel_device::{DeviceConfig, Layout, PRESETS};
+use flashkeel_device::{DeviceConfig, PRESETS};
 use flashkeel_host::StackConfig;
 use flashkeel_stats::MeasureConfig;
 use flashkeel_workload::{Watch, WorkloadConfig};
@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Error, stack};
+use crate::stack::{self, Checked};
+use crate::{Error, Target};
 
 /// An experiment: one device under one workload, and the variants to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,14 +106,11 @@ pub fn resolve_watched(
     let overrides =
         sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
     let mut plans: Vec<RunPlan> = Vec::new();
+    let mut checked = Checked::default();
     for (variant, set) in variants(&file, &overrides)? {
         let (plan, tree) = plan(&file, set, &overrides, variant, seed)?;
-        // Opening a trace may read all of it, so what was opened is not opened again.
-        let is_same = |earlier: &RunPlan| {
-            let (known, new) = (&earlier.config, &plan.config);
-            known.workload == new.workload && known.stack.is_none() && new.stack.is_none()
-        };
-        validate(&plan.config, &tree, plans.iter().any(is_same), watch)?;
+        let sectors = validate(&Target::of(&plan.config), &tree)?;
+        checked.check(&plan.config, sectors, &tree, watch)?;
         if plans.iter().any(|earlier| earlier.name == plan.name) {
             let message = format!("two runs are named {:?}", plan.name);
             return Err(file.error_at(&format!("runs.{}.name", plans.len()), message).into());
@@ -122,24 +120,33 @@ pub fn resolve_watched(
     Ok(plans)
 }
 
-/// Resolves the device of a document: its table `device`, or all of it where it
-/// has none. `sets` have paths as in an experiment, `device.…`.
+/// Resolves what a document drives: its tables `device` and `stack`, or all of it as
+/// the device where it has neither. Tenants are left out: whoever probes is alone.
+/// `sets` have paths as in an experiment, `device.…` or `stack.…`.
 ///
 /// # Errors
 /// [`Error::Input`] for anything wrong in the document or the overrides.
-pub fn resolve_device(document: &str, name: &str, sets: &[(String, String)]) -> Result<DeviceConfig, Error> {
+pub fn resolve_target(document: &str, name: &str, sets: &[(String, String)]) -> Result<Target, Error> {
     let file = Node::parse(document, name)?;
-    let device = match file.get("device") {
-        Some(device) => device.clone(),
-        None => file,
-    };
-    let mut whole = device.nest("device")?;
-    whole.merge(Node::from_json(json!({ "workload": { "source": "synthetic" } }), &Origin::Default))?;
+    let mut whole = Node::from_json(json!({ "workload": { "source": "synthetic" } }), &Origin::Default);
+    let tables: Vec<_> =
+        ["device", "stack"].into_iter().filter_map(|key| Some((key, file.get(key)?))).collect();
+    if tables.is_empty() {
+        whole.merge(file.nest("device")?)?;
+    } else {
+        for (key, table) in tables {
+            whole.merge(table.clone().nest(key)?)?;
+        }
+    }
     let overrides =
         sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
     let (plan, tree) = plan(&whole, Vec::new(), &overrides, "device".into(), None)?;
-    validate_device(&plan.config, &tree)?;
-    Ok(plan.config.device)
+    let mut target = Target::of(&plan.config);
+    if let Some(stack) = &mut target.stack {
+        stack.tenants.clear();
+    }
+    validate(&target, &tree)?;
+    Ok(target)
 }
 
 /// Every variant's name and layers.
@@ -237,23 +244,10 @@ fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
     }
 }
 
-/// Checks what types alone cannot say.
-fn validate(
-    config: &Experiment,
-    tree: &Node,
-    is_workload_known: bool,
-    watch: &mut Watch<'_>,
-) -> Result<(), Error> {
-    let layout = validate_device(config, tree)?;
-    if is_workload_known {
-        return Ok(());
-    }
-    stack::validate(config, layout.sectors(), tree, watch)
-}
-
-/// Checks the device, and that the machine can hold it.
-fn validate_device(config: &Experiment, tree: &Node) -> Result<Layout, Error> {
-    let layout = config.device.validate().map_err(|message| tree.error_in("device", &message))?;
-    crate::memory::check(&layout, tree)?;
-    Ok(layout)
+/// Checks what types alone cannot say, and that the machine can hold it; returns the
+/// sectors that a client sees.
+fn validate(target: &Target, tree: &Node) -> Result<u64, Error> {
+    let size = target.check().map_err(|(table, message)| tree.error_in(table, &message))?;
+    crate::memory::check(size.memory_bytes, tree)?;
+    Ok(size.sectors)
 }

@@ -19,10 +19,11 @@ mod probe;
 mod run;
 mod schema;
 mod stack;
+mod target;
 mod trace;
 
 pub use catalog::{EXPERIMENTS, list, show};
-pub use document::{Experiment, RunPlan, Variant, resolve, resolve_device, resolve_watched};
+pub use document::{Experiment, RunPlan, Variant, resolve, resolve_target, resolve_watched};
 pub use error::Error;
 pub use lifetime::{
     Blocks, Drive, Endured, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
@@ -34,6 +35,7 @@ pub use predictor::{DrivePredictor, parse_model};
 pub use probe::probe;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
+pub use target::Target;
 pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth};
 
 pub use flashkeel_workload::Watch;

@@ -14,7 +14,7 @@ use flashkeel_workload::Basis;
 use serde::Serialize;
 
 use crate::run::{Progress, open};
-use crate::{Error, Experiment, RunPlan, stack};
+use crate::{Error, Experiment, RunPlan, Target, stack};
 
 /// What became of predictions.
 #[derive(Clone, Debug, Serialize)]
@@ -50,7 +50,7 @@ pub fn predict(
     progress: &mut Progress<'_>,
 ) -> Result<Predicted, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
-    let device = stack::device(&config, cache_dir, progress)?;
+    let device = Target::of(&config).build(seed, cache_dir, progress)?;
     let sectors = device.limits().sectors;
     if sectors != model.sectors {
         return Err(Error::Input(format!(

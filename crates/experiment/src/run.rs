@@ -11,7 +11,7 @@ use flashkeel_workload::{Basis, Source};
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Experiment, RunOutcome, RunPlan, VERSION,
+    Error, Experiment, RunOutcome, RunPlan, Target, VERSION,
     cache::Cache,
     outcome::{TenantOutcome, pool_reports, sum_of_counts},
     stack,
@@ -46,7 +46,7 @@ pub fn run(
     progress: &mut Progress<'_>,
 ) -> Result<Finished, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
-    let mut device = stack::device(&config, cache_dir, progress)?;
+    let mut device = Target::of(&config).build(seed, cache_dir, progress)?;
     let mut sources = open(&config, &*device, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();

@@ -1,17 +1,13 @@
-//! What a run drives: from the document's `[device]` and `[stack]` tables to a
-//! device and its tenants.
-
-use std::path::Path;
+//! The `[stack]` table of a document, and the tenants' workloads.
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
 use flashkeel_engine::units::Bytes;
 use flashkeel_host::StackConfig;
-use flashkeel_host::device::{Build, Device, DeviceKind, Maker};
+use flashkeel_host::device::Build;
 use flashkeel_host::stack::{TenantConfig, TierShort};
 use flashkeel_workload::{LOGICAL_BLOCK_BYTES, Stopped, Watch, WorkloadConfig};
 use serde_json::json;
 
-use crate::run::{Progress, steady_state};
 use crate::{Error, Experiment};
 
 /// Puts defaults, presets and the experiment's own tables under what a stack
@@ -46,30 +42,6 @@ pub(crate) fn expand(tree: &mut Node) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The stack, if there is one, over its own devices or else the experiment's.
-fn resolved(config: &Experiment) -> Option<StackConfig> {
-    let mut stack = config.stack.clone()?;
-    if stack.devices.is_empty() {
-        stack.devices.push(DeviceKind::Ssd(Box::new(config.device.clone())));
-    }
-    Some(stack)
-}
-
-/// What the run drives, in its steady state.
-pub(crate) fn device(
-    config: &Experiment,
-    cache_dir: Option<&Path>,
-    progress: &mut Progress<'_>,
-) -> Result<Box<dyn Device>, Error> {
-    let seed = config.seed;
-    let mut precondition = |ssd: &_, seed| steady_state(ssd, seed, cache_dir, progress);
-    let mut maker = Maker::new(seed, &mut precondition);
-    Ok(match resolved(config) {
-        Some(stack) => stack.assemble(seed, &mut maker)?,
-        None => config.device.build(&mut maker)?,
-    })
-}
-
 /// Who asks, where they have names.
 pub(crate) fn tenants(config: &Experiment) -> &[TenantConfig] {
     config.stack.as_ref().map_or(&[], |stack| &stack.tenants)
@@ -89,27 +61,42 @@ pub(crate) fn block(config: &Experiment) -> Bytes {
     smaller.unwrap_or(Bytes(LOGICAL_BLOCK_BYTES))
 }
 
-/// Checks what types alone cannot say. The experiment's own device, of so many
-/// sectors, has been checked.
-pub(crate) fn validate(
-    config: &Experiment,
-    sectors: u64,
-    tree: &Node,
-    watch: &mut Watch<'_>,
-) -> Result<(), Error> {
-    let volume = match resolved(config) {
-        Some(stack) => stack.validate().map_err(|message| tree.error_in("stack", &message))?,
-        None => sectors,
-    };
-    for (index, workload) in workloads(config).into_iter().enumerate() {
-        let Err(stopped) = workload.check(volume, block(config), config.seed, watch) else { continue };
-        let Stopped::Wrong(error) = stopped else { return Err(Error::Interrupted) };
-        let is_key = error.subject.split('.').next() == Some("workload");
-        let place = match tenants(config) {
-            [] => error.subject.clone(),
-            _ => format!("stack.tenants.{index}.{}", error.subject),
-        };
-        return Err(if is_key { tree.error_at(&place, error.message).into() } else { error.into() });
+/// A workload that was found right for its volume, block and seed.
+type Known = (WorkloadConfig, u64, Bytes, u64);
+
+/// The workloads that were found right. Opening a trace may read all of it, so what
+/// was opened is not opened again.
+#[derive(Default)]
+pub(crate) struct Checked(Vec<Known>);
+
+impl Checked {
+    /// Checks each tenant's workload on its volume of so many sectors.
+    pub fn check(
+        &mut self,
+        config: &Experiment,
+        sectors: u64,
+        tree: &Node,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), Error> {
+        for (index, workload) in workloads(config).into_iter().enumerate() {
+            let known = (workload.clone(), sectors, block(config), config.seed);
+            if self.0.contains(&known) {
+                continue;
+            }
+            match workload.check(sectors, block(config), config.seed, watch) {
+                Ok(()) => self.0.push(known),
+                Err(Stopped::Wrong(error)) => {
+                    let is_key = error.subject.split('.').next() == Some("workload");
+                    let place = match tenants(config) {
+                        [] => error.subject.clone(),
+                        _ => format!("stack.tenants.{index}.{}", error.subject),
+                    };
+                    let placed = || tree.error_at(&place, error.message.clone()).into();
+                    return Err(if is_key { placed() } else { error.into() });
+                }
+                Err(_) => return Err(Error::Interrupted),
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -23,7 +23,7 @@ mod _core {
             write_profiles,
         },
         run::{RunResult, run},
-        ssdcheck::{Predictor, predict, probe, resolve_device},
+        ssdcheck::{Predictor, predict, probe, put_target, resolve_target},
         table::Table,
     };
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flashkeel_experiment::{self as experiment, RunPlan};
+use flashkeel_experiment::{self as experiment, RunPlan, Target};
 use pyo3::prelude::*;
 
 use crate::{
@@ -11,26 +11,37 @@ use crate::{
     progress::watched,
 };
 
-/// Resolve the device of a document into JSON.
+/// Resolve what a document drives into JSON.
 #[pyfunction]
-pub fn resolve_device(document: &str, name: &str, sets: Vec<(String, String)>) -> PyResult<String> {
-    experiment::resolve_device(document, name, &sets).map(json).map_err(exception)
+pub fn resolve_target(document: &str, name: &str, sets: Vec<(String, String)>) -> PyResult<String> {
+    experiment::resolve_target(document, name, &sets).map(json).map_err(exception)
 }
 
-/// Probe a simulated drive, given as JSON; give model and evidence as JSON.
+/// Put a target in the place of what a plan drives; both are JSON, and so is the plan.
 #[pyfunction]
-#[pyo3(signature = (device_json, seed, cache_dir=None, progress=None))]
+pub fn put_target(plan_json: &str, target_json: &str) -> PyResult<String> {
+    let mut plan: RunPlan = serde_json::from_str(plan_json)
+        .map_err(|error| InputError::new_err(format!("not a run plan: {error}")))?;
+    let target: Target = serde_json::from_str(target_json)
+        .map_err(|error| InputError::new_err(format!("not a resolved target: {error}")))?;
+    target.put_into(&mut plan);
+    Ok(json(plan))
+}
+
+/// Probe a target, given as JSON; give model and evidence as JSON.
+#[pyfunction]
+#[pyo3(signature = (target_json, seed, cache_dir=None, progress=None))]
 pub fn probe(
     py: Python<'_>,
-    device_json: &str,
+    target_json: &str,
     seed: u64,
     cache_dir: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let device = serde_json::from_str(device_json)
-        .map_err(|error| InputError::new_err(format!("not a resolved device: {error}")))?;
+    let target = serde_json::from_str(target_json)
+        .map_err(|error| InputError::new_err(format!("not a resolved target: {error}")))?;
     watched(py, progress, |reporter| {
-        experiment::probe(&device, seed, cache_dir.as_deref(), &mut |phase, fraction| {
+        experiment::probe(&target, seed, cache_dir.as_deref(), &mut |phase, fraction| {
             reporter.report(phase, fraction)
         })
     })

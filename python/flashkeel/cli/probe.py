@@ -18,7 +18,7 @@ _FORMAT = click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 _SETS = click.option(
-    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the device."
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the device or stack."
 )
 _SEED = click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="Seed.")
 _NO_CACHE = click.option(
@@ -27,7 +27,7 @@ _NO_CACHE = click.option(
 
 
 @click.command()
-@click.argument("target", metavar="sim:PRESET|DEVICE.toml")
+@click.argument("target", metavar="sim:PRESET|FILE.toml")
 @_SETS
 @_SEED
 @click.option(
@@ -66,7 +66,7 @@ def probe(
 
 
 @click.command()
-@click.argument("target", metavar="sim:PRESET|DEVICE.toml")
+@click.argument("target", metavar="sim:PRESET|FILE.toml")
 @click.option(
     "--model",
     "model_file",

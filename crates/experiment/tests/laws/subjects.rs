@@ -4,9 +4,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
-use flashkeel_device::{DeviceConfig, Ssd};
-use flashkeel_experiment::{Experiment, resolve, schema};
-use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Unmade};
+use flashkeel_engine::Durable;
+use flashkeel_experiment::{Experiment, Target, resolve, schema};
+use flashkeel_host::device::Device;
 use serde_json::Value;
 
 use crate::bases::{ALONE, BASES};
@@ -109,31 +109,16 @@ fn chosen<'a>(option: &'a Value, path: &str) -> Option<(&'a str, (String, String
 
 fn subject(name: String, config: &Experiment) -> Result<Subject, String> {
     let tenants = config.stack.as_ref().map_or(1, |stack| stack.tenants.len().max(1)) as u16;
-    let device = device(config).map_err(|unmade| match unmade {
-        Unmade::Refused(reason) => format!("{name}: {reason}"),
-        Unmade::Interrupted => unreachable!("nobody gives up"),
-    })?;
-    Ok(Subject { name, tenants, is_stack: config.stack.is_some(), device })
-}
-
-fn device(config: &Experiment) -> Result<Box<dyn Device>, Unmade> {
-    let mut precondition = steady_state;
-    let mut maker = Maker::new(config.seed, &mut precondition);
-    let mut device: Box<dyn Device> = match config.stack.clone() {
-        None => config.device.build(&mut maker)?,
-        Some(mut stack) => {
-            if stack.devices.is_empty() {
-                stack.devices.push(DeviceKind::Ssd(Box::new(config.device.clone())));
-            }
-            stack.assemble(config.seed, &mut maker)?
-        }
-    };
+    let target = Target::of(config);
+    let device = target.build(config.seed, None, &mut |_, _| ControlFlow::Continue(()));
+    let mut device = device.map_err(|error| format!("{name}: {error}"))?;
+    // What was said of it before it was made is so.
+    let (size, limits) = (target.check().map_err(|(_, message)| message)?, device.limits());
+    assert_eq!(
+        (size.sectors, size.is_volatile),
+        (limits.sectors, limits.durable == Durable::Never),
+        "{name}"
+    );
     device.keep_data();
-    Ok(device)
-}
-
-fn steady_state(config: &DeviceConfig, seed: u64) -> Result<Ssd, Unmade> {
-    let mut ssd = Ssd::new(&config.validate()?, seed);
-    let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
-    Ok(ssd)
+    Ok(Subject { name, tenants, is_stack: config.stack.is_some(), device })
 }

@@ -9,7 +9,12 @@ use super::{Build, Device, Maker, Size, Unmade};
 impl Build for DramConfig {
     fn check(&self) -> Result<Size, String> {
         let layout = self.validate()?;
-        Ok(Size { sectors: layout.sectors(), queue_depth: Some(self.queue_depth) })
+        Ok(Size {
+            sectors: layout.sectors(),
+            queue_depth: Some(self.queue_depth),
+            memory_bytes: 0,
+            is_volatile: true,
+        })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

@@ -35,6 +35,10 @@ pub struct Size {
     pub sectors: u64,
     /// Requests that it takes at most; `None` for any number.
     pub queue_depth: Option<u32>,
+    /// Memory that the tables of its flash take on the machine that simulates it.
+    pub memory_bytes: u64,
+    /// Whether what is written to it is lost with the power.
+    pub is_volatile: bool,
 }
 
 /// Makes a device from its settings.

@@ -22,7 +22,12 @@ impl Build for NvmConfig {
 
     fn check(&self) -> Result<Size, String> {
         let layout = self.validate()?;
-        Ok(Size { sectors: layout.sectors(), queue_depth: Some(self.queue_depth) })
+        Ok(Size {
+            sectors: layout.sectors(),
+            queue_depth: Some(self.queue_depth),
+            memory_bytes: 0,
+            is_volatile: false,
+        })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

@@ -29,7 +29,12 @@ impl Build for DeviceConfig {
 
     fn check(&self) -> Result<Size, String> {
         let layout = self.validate()?;
-        Ok(Size { sectors: layout.sectors(), queue_depth: Some(self.controller.queue_depth) })
+        Ok(Size {
+            sectors: layout.sectors(),
+            queue_depth: Some(self.controller.queue_depth),
+            memory_bytes: layout.memory_bytes(),
+            is_volatile: false,
+        })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

@@ -27,7 +27,7 @@ impl Build for StackConfig {
         if !self.tenants.is_empty() {
             return Err("tenants: only the experiment's own stack has some".into());
         }
-        Ok(Size { sectors: self.validate()?, queue_depth: None })
+        self.validate()
     }
 
     /// Within another device; its devices have seeds of their own.
@@ -41,12 +41,11 @@ impl Build for StackConfig {
 pub type HostStack = Stack<VolumeManager, Stack<Scheduling, Box<dyn Device>>>;
 
 impl StackConfig {
-    /// Checks the stack as a whole and returns the size of each tenant's volume
-    /// in sectors.
+    /// Checks the stack as a whole; its sectors are those of each tenant's volume.
     ///
     /// # Errors
     /// A sentence that begins with the key.
-    pub fn validate(&self) -> Result<u64, String> {
+    pub fn validate(&self) -> Result<Size, String> {
         self.validate_tenants()?;
         if self.depth == 0 {
             return Err("depth is 0; a device gets at least 1 request at a time".into());
@@ -63,9 +62,15 @@ impl StackConfig {
             if let Some(depth) = size.queue_depth.filter(|&depth| self.depth > depth) {
                 return Err(format!("depth is {}, but device {index} takes {depth} at most", self.depth));
             }
-            sizes.push(size.sectors);
+            sizes.push(size);
         }
-        Ok(self.volumes.policy().build(&sizes, self.claims().len())?.sectors())
+        let sectors: Vec<u64> = sizes.iter().map(|size| size.sectors).collect();
+        Ok(Size {
+            sectors: self.volumes.policy().build(&sectors, self.claims().len())?.sectors(),
+            queue_depth: None,
+            memory_bytes: sizes.iter().map(|size| size.memory_bytes).sum(),
+            is_volatile: sizes.iter().any(|size| size.is_volatile),
+        })
     }
 
     /// Puts the stack together, without layers where it has no policies; its

@@ -2,7 +2,7 @@
 //! upper is moved to the lower in the background.
 
 use flashkeel_config::{ConfigError, Node, preset_layer};
-use flashkeel_engine::{Durable, Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
+use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -70,7 +70,9 @@ impl TieredConfig {
     }
 
     /// What the policies want of each other and of the devices' sizes.
-    fn check_policies(&self, upper: u64, lower: u64) -> Result<(), String> {
+    fn check_policies(&self, upper: Size, lower: Size) -> Result<(), String> {
+        let is_forgetful = upper.is_volatile;
+        let (upper, lower) = (upper.sectors, lower.sectors);
         let takes_any = self.placement.policy().takes_any();
         let admits = self.admission.policy().takes_any();
         let bytes = |sectors: u64| Bytes(sectors * SECTOR_BYTES);
@@ -108,7 +110,7 @@ impl TieredConfig {
                 bytes(u64::from(u32::MAX) * PAGE_SECTORS)
             ));
         }
-        if self.journal && matches!(self.upper, DeviceKind::Dram(_)) {
+        if self.journal && is_forgetful {
             return Err("journal is true, but the upper forgets everything when power is cut".into());
         }
         Ok(())
@@ -135,18 +137,19 @@ impl Build for TieredConfig {
         let upper = self.upper.check().map_err(|message| format!("upper.{message}"))?;
         let lower = self.lower.check().map_err(|message| format!("lower.{message}"))?;
         self.ratings_of(upper.sectors, lower.sectors)?;
-        self.check_policies(upper.sectors, lower.sectors)?;
-        Ok(lower)
+        self.check_policies(upper, lower)?;
+        // What the upper only has a copy of is not lost with it.
+        let is_lost = upper.is_volatile && self.placement.policy().takes_any();
+        Ok(Size {
+            memory_bytes: upper.memory_bytes + lower.memory_bytes,
+            is_volatile: lower.is_volatile || is_lost,
+            ..lower
+        })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let lower = self.lower.build(maker)?;
         let upper = self.upper.build(maker)?;
-        if self.journal && upper.limits().durable == Durable::Never {
-            return Err("journal is true, but the upper forgets everything when power is cut"
-                .to_owned()
-                .into());
-        }
         let placement = self.placement.policy();
         let asks = placement.needs_predictor();
         // A tier gives the lower device as much as comes.

@@ -50,8 +50,7 @@ pub struct Report {
     pub evidence: Evidence,
 }
 
-/// Diagnoses a drive of `sectors` sectors. It is written to; what it held is
-/// lost. `seed` decides the addresses; `progress` is told the fraction done, and
+/// Diagnoses a drive. It is written to; what it held is lost. `seed` decides the addresses; `progress` is told the fraction done, and
 /// may break off.
 ///
 /// # Errors
@@ -59,7 +58,6 @@ pub struct Report {
 /// breaks off.
 pub fn probe(
     leaf: &mut dyn Leaf,
-    sectors: u64,
     seed: u64,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Report, ProbeError> {
@@ -67,6 +65,7 @@ pub fn probe(
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(ProbeError::Interrupted),
     };
+    let sectors = leaf.limits().sectors;
     let mut runner = Runner::new(leaf, sectors, seed)?;
     let mut undetermined = Vec::new();
     runner.prepare()?;

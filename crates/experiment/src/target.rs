@@ -1,0 +1,80 @@
+//! What a run drives, and a probe probes: the `[device]` and `[stack]` of a document.
+
+use std::path::Path;
+
+use flashkeel_device::DeviceConfig;
+use flashkeel_host::StackConfig;
+use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Size};
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Progress, steady_state};
+use crate::{Error, Experiment, RunPlan};
+
+/// A device alone, or a stack over its own devices or else over this one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The SSD.
+    pub device: DeviceConfig,
+    /// What the host puts before it, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackConfig>,
+}
+
+impl Target {
+    /// What an experiment drives.
+    pub fn of(config: &Experiment) -> Target {
+        Target { device: config.device.clone(), stack: config.stack.clone() }
+    }
+
+    /// The stack, if there is one, with devices named.
+    fn stack(&self) -> Option<StackConfig> {
+        let mut stack = self.stack.clone()?;
+        if stack.devices.is_empty() {
+            stack.devices.push(DeviceKind::Ssd(Box::new(self.device.clone())));
+        }
+        Some(stack)
+    }
+
+    /// Checks it as a whole.
+    ///
+    /// # Errors
+    /// The table at fault, and a sentence that begins with the key in it.
+    pub fn check(&self) -> Result<Size, (&'static str, String)> {
+        match self.stack() {
+            Some(stack) => stack.validate().map_err(|message| ("stack", message)),
+            None => self.device.check().map_err(|message| ("device", message)),
+        }
+    }
+
+    /// The device in its steady state, which is taken from `cache_dir`, or made and
+    /// kept there. Everything random follows from `seed`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it cannot be made, [`Error::Interrupted`] if `progress`
+    /// stops that.
+    pub fn build(
+        &self,
+        seed: u64,
+        cache_dir: Option<&Path>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Box<dyn Device>, Error> {
+        let mut precondition = |ssd: &_, seed| steady_state(ssd, seed, cache_dir, progress);
+        let mut maker = Maker::new(seed, &mut precondition);
+        Ok(match self.stack() {
+            Some(stack) => stack.assemble(seed, &mut maker)?,
+            None => self.device.build(&mut maker)?,
+        })
+    }
+
+    /// Puts it in the place of what a plan drives. The plan's tenants, if it has any,
+    /// share it.
+    pub fn put_into(self, plan: &mut RunPlan) {
+        let tenants = plan.config.stack.take().map(|stack| stack.tenants).unwrap_or_default();
+        plan.config.device = self.device;
+        plan.config.stack = self.stack;
+        if !tenants.is_empty() {
+            plan.config.stack.get_or_insert_default().tenants = tenants;
+        }
+    }
+}

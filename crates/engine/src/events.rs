@@ -98,11 +98,14 @@ impl EventQueue {
     /// end is nearer.
     #[inline]
     fn insert(&mut self, word: u128) {
+        // Most events differ in their times: half of the word decides.
+        let time = time_of(word);
+        let is_behind = |other: u128| time_of(other) > time || time_of(other) == time && other > word;
         let len = self.near_len;
         self.near_len += 1;
-        if *self.nth(len / 2) <= word {
+        if !is_behind(*self.nth(len / 2)) {
             let mut at = len;
-            while at > 0 && *self.nth(at - 1) > word {
+            while at > 0 && is_behind(*self.nth(at - 1)) {
                 self.set(at, *self.nth(at - 1));
                 at -= 1;
             }
@@ -110,7 +113,7 @@ impl EventQueue {
         }
         self.first = self.first.wrapping_sub(1);
         let mut at = 0;
-        while at < len && *self.nth(at + 1) <= word {
+        while at < len && !is_behind(*self.nth(at + 1)) {
             self.set(at, *self.nth(at + 1));
             at += 1;
         }

@@ -122,6 +122,29 @@ const ENTRIES: usize = Cause::COUNT.next_multiple_of(Ledger::GROUP);
 /// causes only, so that taking note of a wait does not touch a whole ledger.
 pub type Waits = [u64; (Cause::SchedulerHold as usize + 1).next_multiple_of(4)];
 
+/// Adds each of `theirs` to one of `mine`, modulo 2^64.
+#[inline(always)]
+pub fn add_each<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
+    change_each(mine, theirs, u64::wrapping_add);
+}
+
+/// Takes each of `theirs` off one of `mine`, modulo 2^64.
+#[inline(always)]
+pub fn subtract_each<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
+    change_each(mine, theirs, u64::wrapping_sub);
+}
+
+/// A group is read before any of it is written, so that a vector instruction does it
+/// at once.
+#[inline(always)]
+fn change_each<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N], change: fn(u64, u64) -> u64) {
+    const { assert!(N.is_multiple_of(Ledger::GROUP)) };
+    for (mine, theirs) in mine.as_chunks_mut().0.iter_mut().zip(theirs.as_chunks().0) {
+        let ([a, b, c, d], [e, f, g, h]) = (*mine, *theirs);
+        *mine = [change(a, e), change(b, f), change(c, g), change(d, h)];
+    }
+}
+
 /// Nanoseconds per [`Cause`]. A request's ledger sums to its latency exactly.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Ledger([u64; ENTRIES]);
@@ -149,9 +172,7 @@ impl Ledger {
     /// Adds what a wait was charged with.
     #[inline]
     pub fn add_waits(&mut self, waits: &Waits) {
-        for (mine, theirs) in self.waits().iter_mut().zip(waits) {
-            *mine = mine.wrapping_add(*theirs);
-        }
+        add_each(self.waits(), waits);
     }
 
     /// Charges the time from `from` to `to` to `cause`.
@@ -175,18 +196,14 @@ impl Ledger {
     /// Adds every entry of `other`, modulo 2^64.
     #[inline(always)]
     pub fn add(&mut self, other: &Ledger) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine = mine.wrapping_add(*theirs);
-        }
+        add_each(&mut self.0, &other.0);
     }
 
     /// Takes off every entry of `other`, modulo 2^64: a later
     /// [`add`](Ledger::add) of something larger leaves the difference.
     #[inline(always)]
     pub fn subtract(&mut self, other: &Ledger) {
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine = mine.wrapping_sub(*theirs);
-        }
+        subtract_each(&mut self.0, &other.0);
     }
 
     /// Gives what one cause owns to another.

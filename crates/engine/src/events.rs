@@ -11,25 +11,25 @@ const ARITY: usize = 4;
 ///
 /// What an event is, 64 bits, is its owner's to say: what happens first at one
 /// instant is part of the owner's model, and does not depend on when the event
-/// was foreseen. With the time it is one 128-bit word, so that ties need no
-/// extra branch. Equal events at the same time cannot be told apart.
+/// was foreseen. Equal events at the same time cannot be told apart.
 ///
 /// The earliest events stand in a short sorted ring, the others in a four-ary
 /// heap behind it. A device of some tens of chips has few events at a time and
 /// rarely uses the heap; with hundreds the heap bounds the cost.
 #[derive(Debug, Clone)]
 pub struct EventQueue {
-    /// The earliest events in order, from `first` on.
-    near: [u128; NEAR],
+    /// Of the earliest events in order, from `first` on: when, and what they are.
+    times: [u64; NEAR],
+    events: [u64; NEAR],
     first: usize,
     near_len: usize,
-    /// Events not before any of `near`.
+    /// Events not before any of these.
     far: Heap,
 }
 
 impl Default for EventQueue {
     fn default() -> Self {
-        EventQueue { near: [0; NEAR], first: 0, near_len: 0, far: Heap::default() }
+        EventQueue { times: [0; NEAR], events: [0; NEAR], first: 0, near_len: 0, far: Heap::default() }
     }
 }
 
@@ -52,26 +52,23 @@ impl EventQueue {
     /// Adds an event at `time`.
     #[inline]
     pub fn push(&mut self, time: Time, event: u64) {
-        let word = u128::from(time.0) << 64 | u128::from(event);
-        let behind_near = self.far.0.first().is_some_and(|&first| word > first);
-        if self.near_len == NEAR || behind_near {
-            return self.push_far(word, behind_near);
+        if self.near_len == NEAR || !self.far.0.is_empty() {
+            return self.push_far(time, event);
         }
-        self.insert(word);
+        self.insert(time, event);
     }
 
     /// The time of the earliest event.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        (self.near_len > 0).then(|| time_of(*self.nth(0)))
+        (self.near_len > 0).then(|| Time(self.times[self.first % NEAR]))
     }
 
     /// Removes and returns the earliest event if it is due at or before `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, u64)> {
         let last = self.near_len.checked_sub(1)?;
-        let word = *self.nth(0);
-        let time = time_of(word);
+        let (time, event) = self.nth(self.first);
         if time > now {
             return None;
         }
@@ -80,56 +77,74 @@ impl EventQueue {
         if last == 0 {
             self.refill();
         }
-        Some((time, word as u64))
+        Some((time, event))
     }
 
-    /// The `index`-th of the events in `near`.
-    #[inline]
-    fn nth(&self, index: usize) -> &u128 {
-        &self.near[self.first.wrapping_add(index) % NEAR]
+    /// What stands at a place of the ring.
+    #[inline(always)]
+    fn nth(&self, place: usize) -> (Time, u64) {
+        (Time(self.times[place % NEAR]), self.events[place % NEAR])
     }
 
-    #[inline]
-    fn set(&mut self, index: usize, word: u128) {
-        self.near[self.first.wrapping_add(index) % NEAR] = word;
+    #[inline(always)]
+    fn set(&mut self, place: usize, (time, event): (Time, u64)) {
+        (self.times[place % NEAR], self.events[place % NEAR]) = (time.0, event);
     }
 
-    /// Puts a word into its place in `near`, which has room: from whichever
+    /// Puts an event into its place in the ring, which has room: from whichever
     /// end is nearer.
     #[inline]
-    fn insert(&mut self, word: u128) {
-        // Most events differ in their times: half of the word decides.
-        let time = time_of(word);
-        let is_behind = |other: u128| time_of(other) > time || time_of(other) == time && other > word;
+    fn insert(&mut self, time: Time, event: u64) {
+        let word = (time, event);
         let len = self.near_len;
-        self.near_len += 1;
-        if !is_behind(*self.nth(len / 2)) {
-            let mut at = len;
-            while at > 0 && is_behind(*self.nth(at - 1)) {
-                self.set(at, *self.nth(at - 1));
-                at -= 1;
-            }
+        self.near_len = len + 1;
+        let mut at = self.first;
+        if len == 0 {
             return self.set(at, word);
         }
-        self.first = self.first.wrapping_sub(1);
-        let mut at = 0;
-        while at < len && !is_behind(*self.nth(at + 1)) {
-            self.set(at, *self.nth(at + 1));
-            at += 1;
+        // The event in the middle ends the search from either side.
+        if self.nth(at.wrapping_add(len / 2)) > word {
+            at = at.wrapping_sub(1);
+            self.first = at;
+            loop {
+                let next = at.wrapping_add(1);
+                let other = self.nth(next);
+                if other > word {
+                    return self.set(at, word);
+                }
+                self.set(at, other);
+                at = next;
+            }
         }
-        self.set(at, word);
+        at = at.wrapping_add(len);
+        loop {
+            let next = at.wrapping_sub(1);
+            let other = self.nth(next);
+            if other <= word {
+                return self.set(at, word);
+            }
+            self.set(at, other);
+            at = next;
+        }
     }
 
     #[cold]
-    fn push_far(&mut self, word: u128, behind_near: bool) {
-        let latest = *self.nth(self.near_len - 1);
-        if behind_near || word > latest {
+    fn push_far(&mut self, time: Time, event: u64) {
+        let word = word_of(time, event);
+        if self.far.0.first().is_some_and(|&first| word > first) {
             return self.far.push(word);
         }
-        // Make room for an earlier event by moving the latest one back.
-        self.far.push(latest);
-        self.near_len -= 1;
-        self.insert(word);
+        if self.near_len == NEAR {
+            let (time, event) = self.nth(self.first.wrapping_add(NEAR - 1));
+            let latest = word_of(time, event);
+            if word > latest {
+                return self.far.push(word);
+            }
+            // Make room for an earlier event by moving the latest one back.
+            self.far.push(latest);
+            self.near_len -= 1;
+        }
+        self.insert(time, event);
     }
 
     /// Moves the earliest events of the heap forward.
@@ -137,7 +152,7 @@ impl EventQueue {
         let count = self.far.0.len().min(NEAR / 2);
         for at in 0..count {
             let word = self.far.pop();
-            self.set(at, word);
+            self.set(self.first.wrapping_add(at), (Time((word >> 64) as u64), word as u64));
         }
         self.near_len = count;
     }
@@ -184,8 +199,8 @@ impl Heap {
 }
 
 #[inline]
-fn time_of(word: u128) -> Time {
-    Time((word >> 64) as u64)
+fn word_of(time: Time, event: u64) -> u128 {
+    u128::from(time.0) << 64 | u128::from(event)
 }
 
 #[cfg(test)]

@@ -42,14 +42,14 @@ pub trait Leaf {
     /// run by [`advance`](Leaf::advance) first.
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit;
 
-    /// A request is likely to come, after some dozens of others: a chance to
-    /// fetch what it will need first into the processor's caches. Changes
+    /// Requests are likely to come, after some dozens of others: a chance to
+    /// fetch what they will need first into the processor's caches. Changes
     /// nothing else.
-    fn expect(&self, _coming: Coming) {}
+    fn expect(&self, _coming: &[Coming]) {}
 
-    /// The same, some requests before it comes: what it will need next, which
+    /// The same, some requests before they come: what they will need next, which
     /// may be found by what [`expect`](Leaf::expect) has fetched.
-    fn expect_soon(&self, _coming: Coming) {}
+    fn expect_soon(&self, _coming: &[Coming]) {}
 
     /// When something will next happen by itself, if anything will.
     fn next_event(&self) -> Wake;
@@ -122,11 +122,11 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
         (**self).submit(now, request, data)
     }
 
-    fn expect(&self, coming: Coming) {
+    fn expect(&self, coming: &[Coming]) {
         (**self).expect(coming)
     }
 
-    fn expect_soon(&self, coming: Coming) {
+    fn expect_soon(&self, coming: &[Coming]) {
         (**self).expect_soon(coming)
     }
 

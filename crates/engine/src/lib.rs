@@ -21,7 +21,7 @@ pub mod units;
 pub mod wake;
 
 pub use arena::{Arena, Payload};
-pub use blame::{Cause, Ledger, Waits};
+pub use blame::{Cause, Ledger, Waits, add_each, subtract_each};
 pub use command::{Access, Answer, Command, Event, Notice, Place, Refusal, Window, WindowEnd};
 pub use events::EventQueue;
 pub use leaf::{Coming, Leaf, Submit};

@@ -340,15 +340,15 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         answer
     }
 
-    fn expect(&self, coming: Coming) {
-        if let Some((child, coming)) = self.stage.route(coming) {
-            self.children[child].leaf.expect(coming);
+    fn expect(&self, coming: &[Coming]) {
+        for (child, coming) in coming.iter().filter_map(|&coming| self.stage.route(coming)) {
+            self.children[child].leaf.expect(&[coming]);
         }
     }
 
-    fn expect_soon(&self, coming: Coming) {
-        if let Some((child, coming)) = self.stage.route(coming) {
-            self.children[child].leaf.expect_soon(coming);
+    fn expect_soon(&self, coming: &[Coming]) {
+        for (child, coming) in coming.iter().filter_map(|&coming| self.stage.route(coming)) {
+            self.children[child].leaf.expect_soon(&[coming]);
         }
     }
 

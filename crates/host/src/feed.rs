@@ -1,6 +1,6 @@
 //! One tenant's arrivals, as the driver takes them.
 
-use flashkeel_engine::{Coming, Completion, Leaf, Request, TenantId, Time};
+use flashkeel_engine::{Coming, Completion, Lba, Leaf, Operation, Request, TenantId, Time};
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::pacing::{Pacer, Progress};
 use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
@@ -77,15 +77,15 @@ impl<'a> Feed<'a> {
         if !self.at.is_multiple_of(BURST) {
             return;
         }
-        let told = |arrival: &Arrival| Coming { operation: arrival.operation, tenant, lba: arrival.lba };
+        let mut told = [Coming { operation: Operation::Read, tenant, lba: Lba(0) }; 2 * BURST];
         let coming = self.batch.get(self.at + SOON..).unwrap_or_default();
-        let (soon, later) = coming.split_at(coming.len().min(BURST));
-        for arrival in soon {
-            leaf.expect_soon(told(arrival));
+        let len = coming.len().min(told.len());
+        for (told, arrival) in told.iter_mut().zip(coming) {
+            (told.operation, told.lba) = (arrival.operation, arrival.lba);
         }
-        for arrival in later.iter().take(BURST) {
-            leaf.expect(told(arrival));
-        }
+        let (soon, later) = told[..len].split_at(len.min(BURST));
+        leaf.expect_soon(soon);
+        leaf.expect(later);
     }
 
     /// Whether a batch has just been used up.

@@ -1,7 +1,5 @@
 //! What is on its way and has not come back.
 
-use std::collections::VecDeque;
-
 use flashkeel_engine::RequestId;
 
 /// Things in flight, by their rising numbers.
@@ -10,22 +8,28 @@ use flashkeel_engine::RequestId;
 /// and as long as the spread between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Flights<T> {
+    /// The window: every number in flight lies in it.
     first: u64,
-    window: VecDeque<Option<T>>,
+    end: u64,
+    /// By number, modulo its length, which is a power of two.
+    ring: Vec<Option<T>>,
     count: usize,
 }
 
 impl<T> Default for Flights<T> {
     fn default() -> Self {
-        Flights { first: 0, window: VecDeque::new(), count: 0 }
+        Flights { first: 0, end: 0, ring: (0..SHORTEST).map(|_| None).collect(), count: 0 }
     }
 }
+
+/// Places of a new ring.
+const SHORTEST: usize = 16;
 
 impl<T> Flights<T> {
     /// The number of the next one.
     #[inline]
     pub fn next_id(&self) -> RequestId {
-        RequestId(self.first + self.window.len() as u64)
+        RequestId(self.end)
     }
 
     /// How many are in flight.
@@ -34,33 +38,58 @@ impl<T> Flights<T> {
         self.count
     }
 
+    /// The place of a number in the window.
+    #[inline]
+    fn place(&self, number: u64) -> usize {
+        number as usize & (self.ring.len() - 1)
+    }
+
     /// Notes one under [`next_id`](Self::next_id), which it returns.
     #[inline]
     pub fn take_off(&mut self, flight: T) -> RequestId {
         let id = self.next_id();
-        self.window.push_back(Some(flight));
+        if self.end - self.first == self.ring.len() as u64 {
+            self.grow();
+        }
+        let place = self.place(id.0);
+        self.ring[place] = Some(flight);
+        self.end += 1;
         self.count += 1;
         id
     }
 
+    #[cold]
+    fn grow(&mut self) {
+        let empty = (0..2 * self.ring.len()).map(|_| None).collect();
+        let mut former = std::mem::replace(&mut self.ring, empty);
+        for number in self.first..self.end {
+            let (place, before) = (self.place(number), number as usize & (former.len() - 1));
+            self.ring[place] = former[before].take();
+        }
+    }
+
     /// Takes all that are in flight out, in the order of their numbers.
     pub fn take_all(&mut self) -> Vec<(RequestId, T)> {
-        let first = self.first;
-        (self.first, self.count) = (first + self.window.len() as u64, 0);
-        let all = (first..).map(RequestId).zip(self.window.drain(..));
-        all.filter_map(|(id, flight)| Some((id, flight?))).collect()
+        let window = std::mem::replace(&mut self.first, self.end)..self.end;
+        self.count = 0;
+        let take = |number| {
+            let place = self.place(number);
+            Some((RequestId(number), self.ring[place].take()?))
+        };
+        window.filter_map(take).collect()
     }
 
     /// One that is in flight, to change.
     #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut T> {
-        let index = id.0.checked_sub(self.first)? as usize;
-        self.window.get_mut(index)?.as_mut()
+        let place = self.place(id.0);
+        let is_inside = id.0.wrapping_sub(self.first) < self.end - self.first;
+        self.ring[place].as_mut().filter(|_| is_inside)
     }
 
     /// Everything in flight, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.window.iter().flatten()
+        (self.first..self.end).filter_map(|number| self.ring[self.place(number)].as_ref())
     }
 
     /// Takes a completed one out.
@@ -78,15 +107,49 @@ impl<T> Flights<T> {
     /// As for [`land`](Self::land).
     #[inline]
     pub fn land_if(&mut self, id: RequestId, has_landed: impl FnOnce(&mut T) -> bool) -> Option<T> {
-        let index = id.0.checked_sub(self.first).map(|index| index as usize);
-        let place = index.and_then(|index| self.window.get_mut(index)).filter(|place| place.is_some());
-        let place = place.expect("a request completes exactly once");
-        let flight = place.take_if(has_landed)?;
+        let flight = self.get_mut(id).expect("a request completes exactly once");
+        if !has_landed(flight) {
+            return None;
+        }
+        let place = self.place(id.0);
+        let flight = self.ring[place].take();
         self.count -= 1;
-        while let Some(None) = self.window.front() {
-            self.window.pop_front();
+        while self.first < self.end && self.ring[self.place(self.first)].is_none() {
             self.first += 1;
         }
-        Some(flight)
+        flight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::Stream;
+
+    use super::*;
+
+    #[test]
+    fn what_lands_is_what_took_off_in_any_order() {
+        let mut random = Stream::new(1, "flights");
+        let (mut flights, mut reference) = (Flights::default(), std::collections::BTreeMap::new());
+        for round in 0..20_000u64 {
+            // Grows to hundreds, shrinks to nothing, and so on.
+            let chance = if round / 1_000 % 2 == 0 { 0.6 } else { 0.4 };
+            if random.chance(chance) || reference.is_empty() {
+                let id = flights.take_off(round);
+                reference.insert(id.0, round);
+            } else {
+                let nth = random.below(reference.len() as u64) as usize;
+                let (&id, &round) = reference.iter().nth(nth).unwrap();
+                assert_eq!(flights.land_if(RequestId(id), |_| false), None);
+                assert_eq!(flights.land(RequestId(id)), round);
+                assert_eq!(flights.get_mut(RequestId(id)), None);
+                reference.remove(&id);
+            }
+            assert_eq!(flights.len(), reference.len());
+            assert!(flights.iter().eq(reference.values()));
+        }
+        let all: Vec<(u64, u64)> = flights.take_all().into_iter().map(|(id, round)| (id.0, round)).collect();
+        assert!(all.into_iter().eq(reference));
+        assert_eq!(flights.len(), 0);
     }
 }

@@ -84,10 +84,10 @@ impl Recorder {
         let bytes = request.bytes();
         let size = SizeClass::of(u64::from(asked_sectors) * SECTOR_BYTES);
         let group = Group::of(request.operation, size);
-        self.totals.gc_blocked += u64::from(completion.ledger.has_gc());
         self.latencies.record(request.operation, size, latency, bytes);
-        self.blame.record(group, latency, &completion.ledger);
         self.series.record(group, completion.time, latency, bytes);
+        self.totals.gc_blocked += u64::from(completion.ledger.has_gc());
+        self.blame.record(group, latency, &completion.ledger);
         if let Some(log) = &mut self.log {
             log.record(request, submitted, completion);
         }

@@ -82,6 +82,7 @@ enum Phase {
 
 #[derive(Clone, Debug)]
 struct Chip {
+    channel: u32,
     phase: Phase,
     job: Job,
     /// When the present phase ends; any other event of the chip is stale.
@@ -137,7 +138,8 @@ impl Array {
             tracked: false,
             slc: false,
         };
-        let idle = Chip {
+        let idle = |chip| Chip {
+            channel: chip / geometry.chips_per_channel,
             phase: Phase::Idle,
             job,
             until: Time::ZERO,
@@ -149,7 +151,7 @@ impl Array {
             timing,
             suspension,
             chips_per_channel: geometry.chips_per_channel,
-            chips: vec![idle; geometry.chips() as usize],
+            chips: (0..geometry.chips()).map(idle).collect(),
             paused: vec![None; geometry.chips() as usize],
             channels: vec![Channel::default(); geometry.channels as usize],
         }
@@ -193,7 +195,8 @@ impl Array {
     /// Starts `job` on an idle chip. Events of the chip carry its number.
     #[inline]
     pub fn start(&mut self, now: Time, chip: ChipId, job: Job, events: &mut EventQueue) {
-        let state = &mut self.chips[chip.0 as usize];
+        let Array { chips, channels, timing, .. } = self;
+        let state = &mut chips[chip.0 as usize];
         debug_assert_eq!(state.phase, Phase::Idle);
         state.job = job;
         state.started = now;
@@ -201,10 +204,13 @@ impl Array {
             state.waited = Waits::default();
         }
         let span = match job.command {
-            Command::Read => self.timing.read(job.page),
-            Command::Erase => self.timing.erase(),
+            Command::Read => timing.read(job.page),
+            Command::Erase => timing.erase(),
             Command::Copyback => job.span,
-            Command::Program | Command::Move => return self.want_channel(now, chip, events),
+            Command::Program | Command::Move => {
+                let channel = &mut channels[state.channel as usize];
+                return state.want_channel(now, chip.0, channel, timing, events);
+            }
         };
         state.enter(Phase::Cell, now + span);
         events.push(state.until, u64::from(chip.0));
@@ -213,25 +219,28 @@ impl Array {
     /// Runs the chip's event, if it is due.
     #[inline]
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Step {
-        let state = &mut self.chips[chip.0 as usize];
+        let Array { chips, channels, timing, .. } = self;
+        let state = &mut chips[chip.0 as usize];
         if state.until != now || matches!(state.phase, Phase::Idle | Phase::ChannelWait) {
             // The end of a phase that was broken off.
             return Step::Working;
         }
         match (state.phase, state.job.command) {
             (Phase::Cell, Command::Read) => {
-                self.want_channel(now, chip, events);
+                state.want_channel(now, chip.0, &mut channels[state.channel as usize], timing, events);
                 Step::Working
             }
             (Phase::Transfer, Command::Program) => {
-                state.enter(Phase::Cell, now + self.timing.program(state.job.page, state.job.slc));
+                state.enter(Phase::Cell, now + timing.program(state.job.page, state.job.slc));
                 events.push(state.until, u64::from(chip.0));
-                self.leave_channel(now, chip, events);
+                let channel = state.channel;
+                self.leave_channel(now, channel, events);
                 Step::Working
             }
             (Phase::Transfer, Command::Read | Command::Move) => {
                 state.phase = Phase::Idle;
-                self.leave_channel(now, chip, events);
+                let channel = state.channel;
+                self.leave_channel(now, channel, events);
                 Step::Done
             }
             (Phase::Cell, Command::Program | Command::Erase | Command::Copyback) => {
@@ -306,7 +315,7 @@ impl Array {
         let mut worked_until = now;
         ledger.add_waits(&state.waited);
         if state.phase == Phase::ChannelWait {
-            self.channel(chip).meter.end_wait(now, ledger.waits());
+            self.channels[state.channel as usize].meter.end_wait(now, ledger.waits());
             worked_until = state.waiting_since;
         }
         ledger.charge_between(Cause::OwnFlash, state.started, worked_until);
@@ -321,31 +330,10 @@ impl Array {
         ledger.charge_between(Cause::Suspension, paused.since, now);
     }
 
-    fn channel(&self, chip: ChipId) -> &Channel {
-        &self.channels[(chip.0 / self.chips_per_channel) as usize]
-    }
-
-    #[inline]
-    fn want_channel(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let channel = &mut self.channels[(chip.0 / self.chips_per_channel) as usize];
-        let state = &mut self.chips[chip.0 as usize];
-        if channel.busy {
-            state.phase = Phase::ChannelWait;
-            state.waiting_since = now;
-            if state.job.tracked {
-                channel.meter.begin_wait(now, &mut state.waited);
-            }
-            channel.waiting.push_back(chip.0);
-        } else {
-            channel.busy = true;
-            state.take_channel(now, chip.0, &mut channel.meter, &self.timing, events);
-        }
-    }
-
     /// Gives the channel to the chip that has waited longest, if any.
     #[inline]
-    fn leave_channel(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let channel = &mut self.channels[(chip.0 / self.chips_per_channel) as usize];
+    fn leave_channel(&mut self, now: Time, channel: u32, events: &mut EventQueue) {
+        let channel = &mut self.channels[channel as usize];
         let Some(next) = channel.waiting.pop_front() else {
             channel.busy = false;
             channel.meter.set_owner(now, None);
@@ -366,6 +354,29 @@ impl Chip {
     fn enter(&mut self, phase: Phase, until: Time) {
         self.phase = phase;
         self.until = until;
+    }
+
+    /// Takes its channel, or waits for it.
+    #[inline]
+    fn want_channel(
+        &mut self,
+        now: Time,
+        chip: u32,
+        channel: &mut Channel,
+        timing: &Timing,
+        events: &mut EventQueue,
+    ) {
+        if channel.busy {
+            self.phase = Phase::ChannelWait;
+            self.waiting_since = now;
+            if self.job.tracked {
+                channel.meter.begin_wait(now, &mut self.waited);
+            }
+            channel.waiting.push_back(chip);
+        } else {
+            channel.busy = true;
+            self.take_channel(now, chip, &mut channel.meter, timing, events);
+        }
     }
 
     #[inline]

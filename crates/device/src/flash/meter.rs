@@ -1,6 +1,6 @@
 //! Cumulative blame of a resource that others wait for.
 
-use flashkeel_engine::{Cause, Time, Waits};
+use flashkeel_engine::{Cause, Time, Waits, add_each, subtract_each};
 
 /// Who has owned the time of those who wait for a resource, since ever.
 ///
@@ -33,9 +33,7 @@ impl Meter {
     /// Whoever has `waits` begins to wait.
     #[inline(always)]
     pub fn begin_wait(&self, now: Time, waits: &mut Waits) {
-        for (mine, total) in waits.iter_mut().zip(&self.total) {
-            *mine = mine.wrapping_sub(*total);
-        }
+        subtract_each(waits, &self.total);
         if let Some(cause) = self.owner {
             let entry = &mut waits[cause as usize];
             *entry = entry.wrapping_sub(now.since(self.since).0);
@@ -45,9 +43,7 @@ impl Meter {
     /// Whoever has `waits` stops waiting: its wait is charged.
     #[inline(always)]
     pub fn end_wait(&self, now: Time, waits: &mut Waits) {
-        for (mine, total) in waits.iter_mut().zip(&self.total) {
-            *mine = mine.wrapping_add(*total);
-        }
+        add_each(waits, &self.total);
         if let Some(cause) = self.owner {
             let entry = &mut waits[cause as usize];
             *entry = entry.wrapping_add(now.since(self.since).0);

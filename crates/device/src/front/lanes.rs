@@ -1,33 +1,34 @@
 //! Writes without logical stripes: buffered pages of an allocation domain are
 //! flushed in the order in which they came, as many to a flash page as fit.
 
-use flashkeel_engine::{Span, Time};
+use flashkeel_engine::{Ledger, Span, Time};
 
 use crate::address::{Home, Lpn, NONE};
+use crate::front::buffer::Triggers;
 use crate::ftl::Entry;
 use crate::sched::Activity;
-use crate::ssd::Ssd;
+use crate::ssd::{Partition, Ssd};
 
 impl Ssd {
     /// Puts one page into the buffer and starts the flushes it triggers;
     /// whether there were any.
     #[inline]
     pub(super) fn insert_in_lane(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
-        let partition = &mut self.partitions[part];
-        let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
-        let first_entry = ftl.tables.map.ppns();
-        let home = ftl.tables.map.home(lpn);
-        if buffer.coalesces() && home != Home::UNMAPPED && home.0 >= first_entry {
-            let entry = home.0 - first_entry;
-            if ftl.tables.entries.is_pending(entry) {
-                self.machine.counters.coalesced_pages += 1;
-                self.hold(index, part, entry);
-                return false;
-            }
+        let Partition { ftl, buffer } = &mut self.partitions[part];
+        if buffer.coalesces()
+            && let Some(entry) = ftl.tables.buffered(ftl.tables.map.home(lpn))
+            && ftl.tables.entries.is_pending(entry)
+        {
+            self.machine.counters.coalesced_pages += 1;
+            self.hold(index, part, entry);
+            return false;
         }
-        let in_flash = buffer.kind().acknowledges_in_flash();
-        let owner = if in_flash { index } else { NONE };
-        self.requests[index].outstanding += u32::from(in_flash);
+        let mut owner = NONE;
+        if buffer.acknowledges_in_flash() {
+            owner = index;
+            self.requests[index].outstanding += 1;
+        }
+        let first_entry = ftl.tables.map.ppns();
         let epoch = buffer.enter();
         let domain = ftl.shape.domain_of(lpn);
         let lane = &mut buffer.lanes_mut()[domain as usize];
@@ -36,9 +37,11 @@ impl Ssd {
         ftl.tables.supersede(lpn, id);
         ftl.tables.set_gone(lpn, false);
         let len = lane.len;
+        let Triggers { page, full, watermark, .. } = buffer.triggers;
+        let may_flush = full || watermark.is_some() || page.is_some_and(|group| len >= group);
         self.hold(index, part, id);
         self.expect_timeout(now, part);
-        self.trigger_flushes(now, part, domain, len)
+        may_flush && self.trigger_flushes(now, part, domain, len)
     }
 
     /// Starts the flushes that the state of the buffer calls for.
@@ -115,9 +118,9 @@ impl Ssd {
         let lane = &mut partition.buffer.lanes_mut()[domain as usize];
         let id = partition.ftl.form(now, lane, count, Activity::Host.program(), domain, &mut self.machine);
         let ticket = partition.buffer.take_off(now, id, count, &self.machine.dispatcher);
-        let operation = &mut self.machine.dispatcher.operations[id];
-        operation.tracked = true;
-        operation.owner = ticket;
+        let operations = &mut self.machine.dispatcher.operations;
+        operations.track(id, &Ledger::ZERO);
+        operations[id].owner = ticket;
         self.machine.generate(now, id);
     }
 

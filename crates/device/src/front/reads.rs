@@ -12,44 +12,42 @@ impl Ssd {
     /// operation, and schedules the one after it.
     pub(crate) fn continue_read(&mut self, now: Time, index: u32) {
         loop {
-            let request = &self.requests[index];
-            let (lpn, end) = (request.next, request.end);
-            if lpn == end {
+            let request = &mut self.requests[index];
+            let lpn = request.next;
+            if lpn == request.end {
                 break;
             }
             let (part, local) = self.layout.locate(lpn);
+            let ftl = &mut self.partitions[part].ftl;
             if request.translated != lpn {
-                if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
-                    self.requests[index].pass(now, Cause::MapLoad);
-                    return;
+                if !ftl.translate(now, local, index, &mut self.machine) {
+                    return request.pass(now, Cause::MapLoad);
                 }
-                self.requests[index].translated = lpn;
+                request.translated = lpn;
             }
-            let partition = &mut self.partitions[part];
-            let trimmed = partition.ftl.tables.is_trimmed(local);
-            let Some(ppn) = partition.ftl.tables.map.flash_home(local).filter(|_| !trimmed) else {
-                let buffered =
-                    !trimmed && partition.ftl.tables.map.home(local) != crate::address::Home::UNMAPPED;
+            let trimmed = ftl.tables.is_trimmed(local);
+            let Some(ppn) = ftl.tables.map.flash_home(local).filter(|_| !trimmed) else {
+                let buffered = !trimmed && ftl.tables.map.home(local) != crate::address::Home::UNMAPPED;
                 self.machine.counters.buffered_pages_read += u64::from(buffered);
                 self.machine.counters.unmapped_pages_read += u64::from(!buffered);
                 self.serve_from_memory(index, part, local);
                 self.requests[index].next += 1;
                 continue;
             };
-            if self.requests[index].outstanding >= self.layout.reads_per_request {
-                self.requests[index].held_back = true;
+            if request.outstanding >= self.layout.reads_per_request {
+                request.held_back = true;
                 return;
             }
-            if !self.requests[index].is_generated {
-                self.schedule_generation(now, index);
-                return;
+            if !request.is_generated {
+                return self.schedule_generation(now, index);
             }
-            self.requests[index].is_generated = false;
+            request.is_generated = false;
             self.generate_read(now, index, part, local, ppn);
         }
-        self.requests[index].issued = true;
-        if self.requests[index].outstanding == 0 {
-            self.requests[index].pass(now, Cause::Controller);
+        let request = &mut self.requests[index];
+        request.issued = true;
+        if request.outstanding == 0 {
+            request.pass(now, Cause::Controller);
             self.complete(now, index);
         }
     }
@@ -63,34 +61,34 @@ impl Ssd {
 
     /// Reads the flash page of the request's next logical page, together with
     /// those after it that lie in the same flash page.
+    #[inline]
     fn generate_read(&mut self, now: Time, index: u32, part: usize, lpn: Lpn, ppn: Ppn) {
         let units_per_page = self.layout.geometry.units_per_page;
         let page = ppn.0 / units_per_page;
-        let request = &self.requests[index];
-        let (mut next, end) = (request.next + 1, request.end);
-        let mut units = 1;
-        while next < end {
+        let request = &mut self.requests[index];
+        let ftl = &mut self.partitions[part].ftl;
+        let mut next = request.next + 1;
+        while next < request.end {
             let (other, local) = self.layout.locate(next);
-            let home = self.partitions[part].ftl.tables.map.flash_home(local);
-            if other != part || home.is_none_or(|home| home.0 / units_per_page != page) {
+            let home = ftl.tables.map.flash_home(local);
+            if other != part
+                || home.is_none_or(|home| home.0 / units_per_page != page)
+                || !ftl.tables.is_translated(local)
+                || ftl.tables.is_trimmed(local)
+            {
                 break;
             }
-            let ftl = &mut self.partitions[part].ftl;
-            if !ftl.tables.is_translated(local) || ftl.tables.is_trimmed(local) {
-                break;
-            }
-            units += 1;
             next += 1;
         }
-        let request = &mut self.requests[index];
+        let units = (next - request.next) as u32;
         request.next = next;
         request.outstanding += 1;
         request.pass(now, Cause::Controller);
-        let pages = lpn.0..lpn.0 + u32::from(units);
+        let pages = lpn.0..lpn.0 + units;
         if self.may_rebuild && self.rebuild(now, index, part, pages.clone(), ppn) {
             return;
         }
-        let id = self.issue_read(now, index, part, Activity::Host.read(), page, units);
+        let id = self.issue_read(now, index, part, Activity::Host.read(), page, units as u16);
         self.note_read(id, index, part, pages, false);
     }
 
@@ -105,24 +103,24 @@ impl Ssd {
         page: u32,
         units: u16,
     ) -> FlashOpId {
-        let ftl = &mut self.partitions[part].ftl;
-        ftl.tables.begin_read(page);
-        let operations = &mut self.machine.dispatcher.operations;
-        let id = operations.create(now, purpose, Task::Host, part as u16, Cause::Controller);
-        *operations.ledger_mut(id) = self.requests[index].ledger;
-        let operation = &mut operations[id];
-        operation.tracked = true;
-        ftl.tables.aim(operation, page);
+        let tables = &mut self.partitions[part].ftl.tables;
+        let mut operation = FlashOp::new(now, purpose, Task::Host, part as u16, Cause::Controller);
+        tables.aim_read(&mut operation, page);
         operation.units = units;
         operation.owner = index;
+        let operations = &mut self.machine.dispatcher.operations;
+        let id = operations.add(operation);
+        operations.track(id, &self.requests[index].ledger);
         self.machine.enqueue(now, id);
         id
     }
 
     /// A flash read of the host is done.
+    #[inline]
     pub(crate) fn host_read_done(&mut self, now: Time, id: FlashOpId, operation: &FlashOp) {
-        self.serve_read(id, operation.owner, operation.partition as usize);
-        self.partitions[operation.partition as usize].ftl.read_done(now, operation, &mut self.machine);
+        let part = operation.partition as usize;
+        self.serve_read(id, operation.owner, part);
+        self.partitions[part].ftl.read_done(now, operation, &mut self.machine);
         let request = &mut self.requests[operation.owner];
         request.outstanding -= 1;
         let is_over = request.outstanding == 0 && request.issued;

@@ -1,7 +1,7 @@
 //! Writes to logical stripes: buffered pages are flushed stripe by stripe, each
 //! with its parity.
 
-use flashkeel_engine::{Span, Time};
+use flashkeel_engine::{Ledger, Span, Time};
 
 use crate::address::{Home, Lpn, NONE};
 use crate::ftl::{Entry, Lane};
@@ -162,9 +162,9 @@ impl Ssd {
             let (count, domain) = (lane.len, stripes.chip_of(Lpn(first + page * units_per_page)));
             let id = ftl.form(now, &mut lane, count, Activity::Host.program(), domain, machine);
             let ticket = partition.buffer.take_off(now, id, count, &machine.dispatcher);
-            let operation = &mut machine.dispatcher.operations[id];
-            operation.tracked = true;
-            operation.owner = ticket;
+            let operations = &mut machine.dispatcher.operations;
+            operations.track(id, &Ledger::ZERO);
+            operations[id].owner = ticket;
             ftl.add_to_update(update, id, machine);
         }
         ftl.start_update(now, update, written, machine);

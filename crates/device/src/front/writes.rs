@@ -5,7 +5,7 @@ use flashkeel_engine::{Cause, Operation, Time};
 use crate::address::{Lpn, NONE};
 use crate::machine::Event;
 use crate::sched::{FlashOp, FlashOpId};
-use crate::ssd::Ssd;
+use crate::ssd::{Partition, Ssd};
 
 impl Ssd {
     /// Goes on with a write whose delay or wait is over. `is_next` tells that
@@ -13,24 +13,24 @@ impl Ssd {
     pub(crate) fn continue_write(&mut self, now: Time, index: u32, is_next: bool) {
         self.requests[index].pass(now, Cause::Controller);
         loop {
-            let request = &self.requests[index];
-            if request.next == request.end {
+            let request = &mut self.requests[index];
+            let lpn = request.next;
+            if lpn == request.end {
                 break;
             }
-            let lpn = request.next;
             let (part, local) = self.layout.locate(lpn);
+            let Partition { ftl, buffer } = &mut self.partitions[part];
             if request.translated != lpn {
-                if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
-                    self.requests[index].pass(now, Cause::MapLoad);
-                    return;
+                if !ftl.translate(now, local, index, &mut self.machine) {
+                    return request.pass(now, Cause::MapLoad);
                 }
-                self.requests[index].translated = lpn;
+                request.translated = lpn;
             }
-            let buffer = &self.partitions[part].buffer;
             let overtakes = !is_next && buffer.first_waiting() != NONE;
             if overtakes || !buffer.kind().admits(buffer.occupancy) {
+                let is_flushing = buffer.is_flushing();
                 self.wait_for_buffer(now, part, index, is_next);
-                if !self.partitions[part].buffer.is_flushing() {
+                if !is_flushing {
                     self.flush_all(now, part);
                 }
                 return;
@@ -43,6 +43,7 @@ impl Ssd {
 
     /// Acknowledges a write whose pages are all in the buffer, unless it has
     /// to wait for flash.
+    #[inline]
     fn finish_write(&mut self, now: Time, index: u32) {
         let request = &mut self.requests[index];
         request.issued = true;
@@ -51,16 +52,14 @@ impl Ssd {
             return;
         }
         // One partition after another: they flush at the same time.
-        while self.requests[index].awaited_flushes != 0 {
-            let awaited = &mut self.requests[index].awaited_flushes;
-            let part = awaited.trailing_zeros() as usize;
-            *awaited &= *awaited - 1;
+        while request.awaited_flushes != 0 {
+            let part = request.awaited_flushes.trailing_zeros() as usize;
+            request.awaited_flushes &= request.awaited_flushes - 1;
             if self.partitions[part].buffer.is_flushing() {
-                self.wait_for_buffer(now, part, index, false);
-                return;
+                return self.wait_for_buffer(now, part, index, false);
             }
         }
-        if self.requests[index].fua && self.layout.buffer.is_volatile {
+        if request.fua && self.layout.buffer.is_volatile {
             // As if a flush command came behind it.
             return self.start_flush(now, index);
         }
@@ -80,8 +79,8 @@ impl Ssd {
     #[inline]
     pub(crate) fn expect_timeout(&mut self, now: Time, part: usize) {
         let buffer = &mut self.partitions[part].buffer;
-        if let Some(timeout) = buffer.triggers.timeout
-            && !buffer.timing
+        if !buffer.timing
+            && let Some(timeout) = buffer.triggers.timeout
         {
             buffer.timing = true;
             self.machine.schedule(now + timeout, Event::BufferTimeout(part as u32));
@@ -105,10 +104,10 @@ impl Ssd {
         partition.ftl.program_done(now, operation, &mut self.machine);
         let finished = std::mem::take(&mut partition.ftl.finished);
         partition.buffer.land(now, operation.owner, finished.len() as u32, &self.machine.dispatcher);
-        for entry in &finished {
-            self.partitions[part].buffer.leave(entry.epoch);
-            if entry.owner != NONE {
-                self.written(now, id, entry.owner);
+        for page in &finished {
+            self.partitions[part].buffer.leave(page.epoch);
+            if page.owner != NONE {
+                self.written(now, id, page.owner);
             }
         }
         while let Some(flush) = self.partitions[part].buffer.next_flushed() {
@@ -150,11 +149,11 @@ impl Ssd {
         request.pass(now, Cause::BufferFull);
         buffer.begin_wait(now, &mut request.ledger, &self.machine.dispatcher);
         let (first, last) = buffer.waiting_mut();
-        self.requests[index].behind = NONE;
+        request.behind = NONE;
         if *first == NONE {
             (*first, *last) = (index, index);
         } else if at_front {
-            self.requests[index].behind = *first;
+            request.behind = *first;
             *first = index;
         } else {
             self.requests[*last].behind = index;
@@ -201,13 +200,14 @@ impl Ssd {
         }
     }
 
-    /// Flushes the buffer because a read has arrived; true if the read has to
-    /// wait for that.
+    /// Flushes the buffer if a request is a read that has just arrived; true if it
+    /// has to wait for that.
     pub(crate) fn flush_for_read(&mut self, now: Time, index: u32) -> bool {
-        let (part, _) = self.layout.locate(self.requests[index].next);
-        if !self.partitions[part].buffer.triggers.read {
+        let request = &self.requests[index];
+        if request.operation != Operation::Read || request.next != request.first {
             return false;
         }
+        let (part, _) = self.layout.locate(request.next);
         self.flush_all(now, part);
         let flushing = self.partitions[part].buffer.is_flushing();
         if flushing {

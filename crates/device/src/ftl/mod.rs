@@ -52,6 +52,7 @@ pub(crate) use fill::Precondition;
 pub use fill::{Pattern, PreconditionConfig, SteadyState};
 pub use gc::GcConfig;
 pub(crate) use layout::{PartitionLayout, Policies};
+pub(crate) use programs::Finished;
 pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
 pub(crate) use redundancy::{StaticStripes, Stripes, UpdateConfig};
@@ -80,8 +81,8 @@ pub(crate) struct Ftl {
     pub tables: Tables,
     /// What is being done about it.
     tasks: Tasks,
-    /// Entries of the program that finished last.
-    pub finished: Vec<Entry>,
+    /// Pages of the host's program that finished last.
+    pub finished: Vec<Finished>,
 }
 
 impl Ftl {

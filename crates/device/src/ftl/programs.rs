@@ -4,10 +4,19 @@
 use flashkeel_engine::{Cause, Time};
 
 use super::scrub::Scrub;
-use super::{Ftl, Lane, Waiter};
-use crate::address::{BlockId, NONE};
+use super::{Entry, Ftl, Lane, Waiter};
+use crate::address::{BlockId, NONE, Ppn};
 use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, FlashOpId, Purpose, Task};
+
+/// A page of the host that is in flash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    /// The request that waits for it, if one does.
+    pub owner: u32,
+    /// Which flush of the host covers it.
+    pub epoch: u32,
+}
 
 impl Ftl {
     /// Makes a program of the first `count` entries of `lane`. It has no
@@ -72,7 +81,8 @@ impl Ftl {
         let operation = &machine.dispatcher.operations[id];
         let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
         let (stripes, dispatcher) = (self.shape.stripes, &machine.dispatcher);
-        let load = |group| dispatcher.load(stripes.member(group, 0));
+        let loads = dispatcher.loads(stripes.member(0, 0), stripes.groups());
+        let load = |group| loads[group as usize];
         let chosen = self.choose_block(domain, writer);
         let keep = match writer {
             Task::Map => self.gc_claim(domain),
@@ -138,8 +148,8 @@ impl Ftl {
         }
     }
 
-    /// Installs the pages of a finished program in the map. Its entries are in
-    /// `finished` afterwards, for the front to tell its requests.
+    /// Installs the pages of a finished program in the map. Those of the host are
+    /// in `finished` afterwards, for the front to tell its requests.
     pub fn program_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let writer = operation.purpose.activity().writer();
         let block = self.shape.block_of_page(operation.target);
@@ -150,43 +160,23 @@ impl Ftl {
             let id = next;
             let (entry, following) = self.tables.entries.release(id);
             next = following;
-            // Newer than any copy that garbage collection is making of it.
-            let is_newest = match writer {
-                Task::Map => true,
-                // The parity covers it, whatever is in the buffer meanwhile.
-                Task::Host if self.shape.static_stripes.is_some() => true,
-                Task::Host => self.tables.is_newest_copy(&entry),
-                _ => self.tables.is_current(entry.lpn, entry.from),
-            };
-            if is_newest {
-                self.tables.install(entry.lpn, entry.from, ppn);
-            }
             match writer {
                 Task::Host => {
+                    // The parity covers it, whatever is in the buffer meanwhile. Else it
+                    // is newer than any copy that garbage collection is making of it.
+                    if self.shape.static_stripes.is_some() || self.tables.is_newest_copy(&entry) {
+                        self.tables.install(entry.lpn, entry.from, ppn);
+                    }
                     self.tables.data_programmed(id, &entry, ppn);
-                    self.finished.push(entry);
+                    self.finished.push(Finished { owner: entry.owner, epoch: entry.epoch });
                     self.change_map(now, entry.lpn, None, Task::Map, machine);
                 }
                 Task::Map => {
+                    self.tables.install(entry.lpn, entry.from, ppn);
                     self.tables.note_programmed(&entry, ppn);
                     self.map_page_written(entry.lpn);
                 }
-                _ => {
-                    let mover = self.tasks.relocation.jobs[entry.owner as usize].mover;
-                    self.tasks.relocation[mover].moving -= 1;
-                    machine.counters.moved_pages += u64::from(is_newest);
-                    if is_newest {
-                        self.tables.data_copied(entry.from, ppn);
-                    }
-                    let waiter = Waiter::Job(entry.owner);
-                    let is_data = entry.lpn.0 < self.shape.lpns;
-                    if !is_newest
-                        || !is_data
-                        || self.change_map(now, entry.lpn, Some(waiter), writer, machine)
-                    {
-                        self.copy_done(now, entry.owner, machine);
-                    }
-                }
+                _ => self.copy_programmed(now, writer, &entry, ppn, machine),
             }
             ppn.0 += 1;
         }
@@ -195,6 +185,23 @@ impl Ftl {
             Task::Host => {}
             Task::Map => self.evict(now, machine),
             mover => self.moved(now, mover, machine),
+        }
+    }
+
+    /// A copy that a mover has made is in flash.
+    #[inline]
+    fn copy_programmed(&mut self, now: Time, writer: Task, entry: &Entry, ppn: Ppn, machine: &mut Machine) {
+        let is_newest = self.tables.install_current(entry.lpn, entry.from, ppn);
+        let mover = self.tasks.relocation.jobs[entry.owner as usize].mover;
+        self.tasks.relocation[mover].moving -= 1;
+        if is_newest {
+            machine.counters.moved_pages += 1;
+            self.tables.data_copied(entry.from, ppn);
+        }
+        let waiter = Waiter::Job(entry.owner);
+        let is_data = entry.lpn.0 < self.shape.lpns;
+        if !is_newest || !is_data || self.change_map(now, entry.lpn, Some(waiter), writer, machine) {
+            self.copy_done(now, entry.owner, machine);
         }
     }
 

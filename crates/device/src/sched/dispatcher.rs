@@ -6,9 +6,9 @@ use super::chip_log::{ChipLog, Interval};
 use super::held::Held;
 use super::operation::Stage;
 use super::queue::{ChipQueue, Pending};
-use super::{Arbiter, FlashOpId, FlashOps, Purpose, Signals, Task};
+use super::{Arbiter, FlashOp, FlashOpId, FlashOps, Signals, Task};
 use crate::address::ChipId;
-use crate::flash::{Array, Command, Job, Step, Timing};
+use crate::flash::{Array, Job, Step, Timing};
 
 /// The scheduling subsystem: request queues, slots, and the policy over them.
 #[derive(Clone)]
@@ -20,14 +20,12 @@ pub struct Dispatcher {
     pub(super) queues: Vec<ChipQueue>,
     /// Slots per chip.
     depth: u32,
-    /// Operations pending for, in slots of, and running on each chip.
+    /// Operations pending for, in slots of, and running on each chip: side by side,
+    /// because each program compares those of many chips.
     loads: Vec<u32>,
-    /// Background operations queued for, in slots of, and running on each chip.
-    background: Vec<Background>,
     /// Operations of the host queued for, in slots of, and running on the
     /// chips of each channel.
     host_loads: Vec<u32>,
-    chips_per_channel: u32,
     /// How often an operation may be overtaken, on chips that can suspend.
     pub(super) overtakes: Option<u32>,
     held: Held,
@@ -43,12 +41,10 @@ impl Dispatcher {
         Dispatcher {
             operations: FlashOps::default(),
             overtakes: array.suspension_limit(),
-            chips_per_channel: array.chips_per_channel(),
             host_loads: vec![0; (chips / array.chips_per_channel()) as usize],
-            background: vec![Background::default(); chips as usize],
+            queues: (0..chips).map(|chip| ChipQueue::new(chip / array.chips_per_channel())).collect(),
             array,
             arbiter,
-            queues: (0..chips).map(|_| ChipQueue::new()).collect(),
             depth,
             loads: vec![0; chips as usize],
             held: Held::new(chips as usize),
@@ -70,20 +66,22 @@ impl Dispatcher {
         if let Some(log) = &mut self.log {
             log.arrives(now, chip, operation.purpose);
         }
+        let queue = &mut self.queues[chip.0 as usize];
         self.loads[chip.0 as usize] += 1;
         if task == Task::Host {
-            self.host_loads[(chip.0 / self.chips_per_channel) as usize] += 1;
-        }
-        if task.is_background() {
-            let operation = &mut self.operations[id];
+            self.host_loads[queue.channel as usize] += 1;
+        } else if task.is_background() {
             operation.span = operation.service(self.array.timing());
-            self.background[chip.0 as usize].add(operation.span, operation.purpose);
+            queue.background.add(operation.span, operation.purpose);
         }
         if self.overtakes.is_some() && self.may_overtake(id) {
             return self.overtake(now, id, events);
         }
+        if self.issue_at_once(now, id, events) {
+            return;
+        }
         self.queues[chip.0 as usize].push(&mut self.operations, id);
-        self.dispatch(now, chip, events);
+        self.dispatch_pending(now, chip, events);
         let operation = &mut self.operations[id];
         if operation.stage == Stage::Arriving {
             operation.stage = Stage::Pending;
@@ -92,6 +90,24 @@ impl Dispatcher {
                 meter.begin_wait(now, self.operations.ledger_mut(id).waits());
             }
         }
+    }
+
+    /// Gives an operation that arrives a free slot of its chip at once, if nothing is
+    /// pending there and the policy lets it go. What is pushed and dispatched ends as
+    /// the same.
+    #[inline(always)]
+    fn issue_at_once(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) -> bool {
+        let Dispatcher { queues, operations, array, log, arbiter, depth, .. } = self;
+        let FlashOp { chip, task, purpose, .. } = operations[id];
+        let queue = &mut queues[chip.0 as usize];
+        let mask = 1 << task as u32;
+        if queue.mask() != 0 || queue.slots_used == *depth || arbiter.open_tasks() & mask == 0 {
+            return false;
+        }
+        queue.count_suspendable(purpose);
+        arbiter.pick(chip, &Pending { queue, operations, timing: array.timing(), mask, only: Some(id) });
+        At { chip, queue, operations, array, log }.issue(now, id, events);
+        true
     }
 
     /// Makes an operation that nobody is charged for one of `task`, unless its
@@ -103,10 +119,11 @@ impl Dispatcher {
             Stage::Outside(_) => operation.task = task,
             Stage::Pending if operation.task != task => {
                 let chip = operation.chip;
+                let queue = &mut self.queues[chip.0 as usize];
                 if operation.task.is_background() && !task.is_background() {
-                    self.background[chip.0 as usize].remove(operation.span, operation.purpose);
+                    queue.background.remove(operation.span, operation.purpose);
                 }
-                self.queues[chip.0 as usize].transfer(&mut self.operations, id, task);
+                queue.transfer(&mut self.operations, id, task);
                 self.dispatch(now, chip, events);
             }
             _ => {}
@@ -144,28 +161,25 @@ impl Dispatcher {
         let operation = &mut self.operations[done];
         operation.stage = Stage::Done;
         let task = operation.task;
-        if operation.tracked {
-            self.array.charge(now, chip, self.operations.ledger_mut(done));
-        }
         self.loads[chip.0 as usize] -= 1;
         if task == Task::Host {
-            self.host_loads[(chip.0 / self.chips_per_channel) as usize] -= 1;
+            self.host_loads[queue.channel as usize] -= 1;
+        } else if task.is_background() {
+            queue.background.remove(operation.span, operation.purpose);
         }
-        if task.is_background() {
-            let operation = &self.operations[done];
-            self.background[chip.0 as usize].remove(operation.span, operation.purpose);
+        if operation.tracked {
+            self.array.charge(now, chip, self.operations.ledger_mut(done));
         }
         if self.overtakes.is_some() {
             self.go_on(now, chip, events);
         } else {
             self.start_next(now, chip, events);
         }
-        let was_open = self.arbiter.open_tasks();
-        self.arbiter.completed(task);
+        let opened = self.arbiter.completed(task);
         self.dispatch(now, chip, events);
         // Held chips wait for tasks that were closed; only one can have opened,
         // and it may have used its chance here.
-        if self.arbiter.open_tasks() & !was_open != 0 {
+        if opened != 0 && self.arbiter.open_tasks() & opened != 0 {
             self.retry_held(now, events);
         }
         Some(done)
@@ -174,21 +188,18 @@ impl Dispatcher {
     /// Starts the operation in the first slot of an idle chip, if there is one.
     #[inline(always)]
     pub(super) fn start_next(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let queue = &mut self.queues[chip.0 as usize];
-        match queue.first_slot() {
-            Some(next) => self.start_waiting(now, next, events),
-            None => queue.slot_meter.set_owner(now, None),
+        let mut at = self.at(chip);
+        match at.queue.first_slot() {
+            Some(next) => at.start_waiting(now, next, events),
+            None => at.queue.slot_meter.set_owner(now, None),
         }
     }
 
-    /// Lets a chip begin with an operation that has waited in a slot.
+    /// One chip's part of what is here.
     #[inline(always)]
-    pub(super) fn start_waiting(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
-        if self.operations[id].tracked {
-            let queue = &self.queues[self.operations[id].chip.0 as usize];
-            queue.slot_meter.end_wait(now, self.operations.ledger_mut(id).waits());
-        }
-        self.start(now, id, events);
+    pub(super) fn at(&mut self, chip: ChipId) -> At<'_> {
+        let Dispatcher { queues, operations, array, log, .. } = self;
+        At { chip, queue: &mut queues[chip.0 as usize], operations, array, log }
     }
 
     /// The cause that those waiting for `chip` are told, if it is busy.
@@ -200,17 +211,17 @@ impl Dispatcher {
     /// Whether background work is queued for, or running on, a chip.
     #[inline]
     pub fn collects(&self, chip: ChipId) -> bool {
-        self.background[chip.0 as usize].service > Span(0)
+        self.queues[chip.0 as usize].background.service > Span(0)
     }
 
     /// How long background work that is queued for, or running on, a chip will
     /// occupy it, and the erase that follows a move of pages.
     pub fn background_left(&self, now: Time, chip: ChipId) -> Span {
-        let background = &self.background[chip.0 as usize];
+        let queue = &self.queues[chip.0 as usize];
+        let background = &queue.background;
         if background.service == Span(0) {
             return Span(0);
         }
-        let queue = &self.queues[chip.0 as usize];
         let running = queue.first_slot().map(|first| &self.operations[first]);
         let worked = match running.filter(|running| running.task.is_background()) {
             Some(running) if running.stage == Stage::Running => {
@@ -224,7 +235,7 @@ impl Dispatcher {
 
     /// From now on notes what chips do in a window of time.
     pub fn watch(&mut self, from: Time, to: Time) {
-        self.log = Some(Box::new(ChipLog::new(from, to, self.loads.len())));
+        self.log = Some(Box::new(ChipLog::new(from, to, self.queues.len())));
     }
 
     /// Goes on watching what `former` has watched until now, when all its work ends.
@@ -249,7 +260,7 @@ impl Dispatcher {
     /// of a chip's channel.
     #[inline]
     pub fn host_load(&self, chip: ChipId) -> u32 {
-        self.host_loads[(chip.0 / self.chips_per_channel) as usize]
+        self.host_loads[self.queues[chip.0 as usize].channel as usize]
     }
 
     /// Lets the policy adjust itself to the state of the FTL.
@@ -263,10 +274,10 @@ impl Dispatcher {
         &*self.arbiter
     }
 
-    /// Number of operations queued for, or running on, a chip.
+    /// Numbers of operations queued for, or running on, `count` chips from `first` on.
     #[inline]
-    pub fn load(&self, chip: ChipId) -> u32 {
-        self.loads[chip.0 as usize]
+    pub fn loads(&self, first: ChipId, count: u32) -> &[u32] {
+        &self.loads[first.0 as usize..][..count as usize]
     }
 
     /// Sets `ledger` to the blame of an operation in flight, up to `now`.
@@ -288,84 +299,44 @@ impl Dispatcher {
     /// Fills the chip's free slots as far as the policy allows.
     #[inline(always)]
     fn dispatch(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        if self.queues[chip.0 as usize].mask() == 0 {
-            return self.held.set(chip.0 as usize, 0);
+        let queue = &self.queues[chip.0 as usize];
+        if queue.mask() != 0 || queue.held != 0 {
+            self.dispatch_pending(now, chip, events);
         }
-        self.dispatch_pending(now, chip, events);
     }
 
     fn dispatch_pending(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let index = chip.0 as usize;
+        let Dispatcher { queues, operations, array, log, arbiter, held, depth, .. } = self;
+        let mut at = At { chip, queue: &mut queues[chip.0 as usize], operations, array, log };
         loop {
-            let queue = &self.queues[index];
-            let waiting = queue.mask();
-            if waiting == 0 || queue.slots_used == self.depth {
-                self.held.set(index, 0);
-                break;
-            }
-            let mask = waiting & self.arbiter.open_tasks();
+            let waiting = at.queue.mask();
+            let has_room = at.queue.slots_used < *depth;
+            let mask = if waiting != 0 && has_room { waiting & arbiter.open_tasks() } else { 0 };
             if mask == 0 {
-                self.held.set(index, waiting);
+                let kept = if has_room { waiting } else { 0 };
+                if std::mem::replace(&mut at.queue.held, kept) != kept {
+                    held.set(chip.0 as usize, kept);
+                }
                 break;
             }
-            let pending = Pending { queue, operations: &self.operations, timing: self.array.timing(), mask };
-            let task = self.arbiter.pick(chip, &pending);
-            let id = self.queues[index].pop(&self.operations, task);
-            self.issue(now, id, events);
+            let timing = at.array.timing();
+            let (queue, operations) = (&*at.queue, &*at.operations);
+            let task = arbiter.pick(chip, &Pending { queue, operations, timing, mask, only: None });
+            let id = at.queue.pop(at.operations, task);
+            at.issue(now, id, events);
         }
-        self.tell_pending(now, chip);
+        if at.queue.mask() != 0 {
+            at.tell_pending(now, *depth);
+        }
     }
 
     /// Tells those who are still pending for a chip why they wait from now on.
-    #[inline]
     pub(super) fn tell_pending(&mut self, now: Time, chip: ChipId) {
-        let queue = &mut self.queues[chip.0 as usize];
-        if queue.mask() != 0 {
-            let full = queue.slots_used == self.depth;
-            let owner = if full { self.array.occupant(chip) } else { Some(Cause::SchedulerHold) };
-            queue.pending_meter.set_owner(now, owner);
+        let depth = self.depth;
+        let mut at = self.at(chip);
+        if at.queue.mask() != 0 {
+            at.tell_pending(now, depth);
         }
-    }
-
-    /// Moves an operation from its request queue into a slot.
-    #[inline]
-    fn issue(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
-        let operation = &self.operations[id];
-        let (chip, tracked) = (operation.chip, operation.tracked);
-        let queue = &mut self.queues[chip.0 as usize];
-        if tracked && operation.stage == Stage::Pending {
-            queue.pending_meter.end_wait(now, self.operations.ledger_mut(id).waits());
-        }
-        queue.fill_slot(&mut self.operations, id);
-        if queue.slots_used == 1 && !queue.on_express {
-            return self.start(now, id, events);
-        }
-        self.operations[id].stage = Stage::Slotted;
-        if tracked {
-            queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
-        }
-    }
-
-    /// Lets the chip begin with the operation in its first slot.
-    #[inline]
-    fn start(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
-        let operation = &mut self.operations[id];
-        operation.stage = Stage::Running;
-        let chip = operation.chip;
-        let job = Job {
-            command: operation.purpose.command(),
-            page: u32::from(operation.page_in_block),
-            units: u32::from(operation.units),
-            span: operation.span,
-            cause: operation.purpose.cause(),
-            tracked: operation.tracked,
-            slc: operation.slc,
-        };
-        if let Some(log) = &mut self.log {
-            log.begins(now, chip, operation.purpose);
-        }
-        self.queues[chip.0 as usize].slot_meter.set_owner(now, Some(job.cause));
-        self.array.start(now, chip, job, events);
     }
 
     /// Offers held chips again, in rotation, after the policy's limits moved.
@@ -381,23 +352,69 @@ impl Dispatcher {
     }
 }
 
-/// Background work queued for, in slots of, and running on a chip.
-#[derive(Clone, Copy, Debug, Default)]
-struct Background {
-    /// How long it occupies the chip, if its channel is free.
-    service: Span,
-    /// Operations that empty a block.
-    moves: u32,
+/// One chip's queues, and what its work touches.
+pub(super) struct At<'a> {
+    chip: ChipId,
+    pub queue: &'a mut ChipQueue,
+    operations: &'a mut FlashOps,
+    array: &'a mut Array,
+    log: &'a mut Option<Box<ChipLog>>,
 }
 
-impl Background {
-    fn add(&mut self, service: Span, purpose: Purpose) {
-        self.service += service;
-        self.moves += u32::from(purpose.command() != Command::Erase);
+impl At<'_> {
+    /// Lets the chip begin with an operation that has waited in a slot.
+    #[inline(always)]
+    pub fn start_waiting(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
+        if self.operations[id].tracked {
+            self.queue.slot_meter.end_wait(now, self.operations.ledger_mut(id).waits());
+        }
+        self.start(now, id, events);
     }
 
-    fn remove(&mut self, service: Span, purpose: Purpose) {
-        self.service = Span(self.service.0 - service.0);
-        self.moves -= u32::from(purpose.command() != Command::Erase);
+    /// Tells those who are pending why they wait from now on.
+    #[inline]
+    fn tell_pending(&mut self, now: Time, depth: u32) {
+        let full = self.queue.slots_used == depth;
+        let owner = if full { self.array.occupant(self.chip) } else { Some(Cause::SchedulerHold) };
+        self.queue.pending_meter.set_owner(now, owner);
+    }
+
+    /// Moves an operation from its request queue into a slot.
+    #[inline]
+    fn issue(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
+        let operation = &self.operations[id];
+        let (tracked, stage) = (operation.tracked, operation.stage);
+        if tracked && stage == Stage::Pending {
+            self.queue.pending_meter.end_wait(now, self.operations.ledger_mut(id).waits());
+        }
+        self.queue.fill_slot(self.operations, id);
+        if self.queue.slots_used == 1 && !self.queue.on_express {
+            return self.start(now, id, events);
+        }
+        self.operations[id].stage = Stage::Slotted;
+        if tracked {
+            self.queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
+        }
+    }
+
+    /// Lets the chip begin with the operation in its first slot.
+    #[inline]
+    fn start(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
+        let operation = &mut self.operations[id];
+        operation.stage = Stage::Running;
+        let job = Job {
+            command: operation.purpose.command(),
+            page: u32::from(operation.page_in_block),
+            units: u32::from(operation.units),
+            span: operation.span,
+            cause: operation.purpose.cause(),
+            tracked: operation.tracked,
+            slc: operation.slc,
+        };
+        if let Some(log) = self.log {
+            log.begins(now, self.chip, operation.purpose);
+        }
+        self.queue.slot_meter.set_owner(now, Some(job.cause));
+        self.array.start(now, self.chip, job, events);
     }
 }

@@ -35,7 +35,8 @@ impl Dispatcher {
         let queue = &mut self.queues[chip.0 as usize];
         queue.push_front(&mut self.operations, id);
         let mask = 1 << task as u32;
-        let pending = Pending { queue, operations: &self.operations, timing: self.array.timing(), mask };
+        let (operations, timing) = (&self.operations, self.array.timing());
+        let pending = Pending { queue, operations, timing, mask, only: None };
         self.arbiter.pick(chip, &pending);
         let queue = &mut self.queues[chip.0 as usize];
         queue.pop(&self.operations, task);
@@ -109,7 +110,7 @@ impl Dispatcher {
         queue.batch -= 1;
         queue.on_express = true;
         let first = queue.first_express().expect("a batch of reads that overtake");
-        self.start_waiting(now, first, events);
+        self.at(chip).start_waiting(now, first, events);
         self.tell_pending(now, chip);
     }
 

@@ -6,27 +6,24 @@ use super::Task;
 /// not let go, and whose it is.
 #[derive(Clone)]
 pub(super) struct Held {
-    /// Bit set of the tasks held at each chip; empty for other chips.
-    tasks: Vec<u32>,
-    /// The same by task, 64 chips to a word, so that chips where nothing can
-    /// have changed cost nothing to pass over.
+    /// By task, 64 chips to a word, so that chips where nothing can have changed
+    /// cost nothing to pass over.
     chips: Vec<[u64; Task::COUNT]>,
+    len: usize,
 }
 
 impl Held {
     /// Nothing held at any of `chips` chips.
     pub fn new(chips: usize) -> Self {
-        Held { tasks: vec![0; chips], chips: vec![[0; Task::COUNT]; chips.div_ceil(64)] }
+        Held { chips: vec![[0; Task::COUNT]; chips.div_ceil(64)], len: chips }
     }
 
-    /// Notes that `tasks` are held at `chip`.
-    #[inline]
+    /// Notes that `tasks` are held at `chip`, and no others any more.
+    #[cold]
     pub fn set(&mut self, chip: usize, tasks: u32) {
-        if std::mem::replace(&mut self.tasks[chip], tasks) != tasks {
-            for (task, word) in self.chips[chip / 64].iter_mut().enumerate() {
-                let bit = u64::from(tasks >> task & 1);
-                *word = *word & !(1 << (chip % 64)) | bit << (chip % 64);
-            }
+        for (task, word) in self.chips[chip / 64].iter_mut().enumerate() {
+            let bit = u64::from(tasks >> task & 1);
+            *word = *word & !(1 << (chip % 64)) | bit << (chip % 64);
         }
     }
 
@@ -49,7 +46,7 @@ impl Held {
 
     /// Number of chips.
     pub fn len(&self) -> usize {
-        self.tasks.len()
+        self.len
     }
 }
 

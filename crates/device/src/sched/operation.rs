@@ -37,8 +37,9 @@ pub struct FlashOp {
     pub purpose: Purpose,
     /// Whose request queue it goes through.
     pub task: Task,
-    /// Whether its blame is followed; only where a request may wait for it.
-    pub tracked: bool,
+    /// Whether its blame is followed; only where a request may wait for it. See
+    /// [`FlashOps::track`].
+    pub(super) tracked: bool,
     /// Whether it programs into the SLC cache.
     pub slc: bool,
     /// Partition that owns it.
@@ -67,6 +68,32 @@ pub struct FlashOp {
 }
 
 impl FlashOp {
+    /// An operation outside every queue, whose blame is not followed; its time
+    /// belongs to `cause` until [`FlashOps::set_outside`] or the dispatcher says
+    /// otherwise.
+    #[inline]
+    pub fn new(now: Time, purpose: Purpose, task: Task, partition: u16, cause: Cause) -> FlashOp {
+        FlashOp {
+            purpose,
+            task,
+            tracked: false,
+            slc: false,
+            partition,
+            units: 0,
+            page_in_block: 0,
+            chip: ChipId(NONE),
+            target: NONE,
+            owner: NONE,
+            entries: NONE,
+            update: NONE,
+            span: Span(0),
+            stage: Stage::Outside(cause),
+            next: NONE,
+            mark: now,
+            arrival: 0,
+        }
+    }
+
     /// How long its chip will work on it if the channel is free.
     #[inline]
     pub fn service(&self, timing: &Timing) -> Span {
@@ -90,8 +117,7 @@ pub struct FlashOps {
 }
 
 impl FlashOps {
-    /// A new operation, outside every queue; its time belongs to `cause` until
-    /// [`set_outside`](Self::set_outside) or the dispatcher says otherwise.
+    /// Takes a [new](FlashOp::new) operation in.
     #[inline]
     pub fn create(
         &mut self,
@@ -101,34 +127,27 @@ impl FlashOps {
         partition: u16,
         cause: Cause,
     ) -> FlashOpId {
-        let operation = FlashOp {
-            purpose,
-            task,
-            tracked: false,
-            slc: false,
-            partition,
-            units: 0,
-            page_in_block: 0,
-            chip: ChipId(NONE),
-            target: NONE,
-            owner: NONE,
-            entries: NONE,
-            update: NONE,
-            span: Span(0),
-            stage: Stage::Outside(cause),
-            next: NONE,
-            mark: now,
-            arrival: 0,
-        };
+        self.add(FlashOp::new(now, purpose, task, partition, cause))
+    }
+
+    /// Takes a new operation in.
+    #[inline]
+    pub fn add(&mut self, operation: FlashOp) -> FlashOpId {
         if let Some(index) = self.free.pop() {
             self.list[index as usize] = operation;
-            self.ledgers[index as usize] = Ledger::ZERO;
             return FlashOpId(index);
         }
         assert!(self.list.len() <= MAX_INDEX as usize, "more flash operations than events can name");
         self.list.push(operation);
         self.ledgers.push(Ledger::ZERO);
         FlashOpId(self.list.len() as u32 - 1)
+    }
+
+    /// Follows the blame of a new operation, beginning with what `ledger` holds.
+    #[inline]
+    pub fn track(&mut self, id: FlashOpId, ledger: &Ledger) {
+        self.list[id.0 as usize].tracked = true;
+        self.ledgers[id.0 as usize] = *ledger;
     }
 
     /// Operations that have not been given back.
@@ -144,15 +163,15 @@ impl FlashOps {
         self.free.push(id.0);
     }
 
-    /// The blame gathered so far, up to the last change of stage.
+    /// The blame of a tracked operation gathered so far, up to the last change of
+    /// stage.
     #[inline]
     pub fn ledger(&self, id: FlashOpId) -> &Ledger {
         &self.ledgers[id.0 as usize]
     }
 
-    /// The blame, to start it with what a request has gathered before.
     #[inline]
-    pub fn ledger_mut(&mut self, id: FlashOpId) -> &mut Ledger {
+    pub(super) fn ledger_mut(&mut self, id: FlashOpId) -> &mut Ledger {
         &mut self.ledgers[id.0 as usize]
     }
 
@@ -168,9 +187,11 @@ impl FlashOps {
 
     #[inline]
     pub(super) fn leave_outside(&mut self, now: Time, id: FlashOpId) {
-        if let Stage::Outside(cause) = self[id].stage {
-            let mark = self[id].mark;
-            self.ledgers[id.0 as usize].charge_between(cause, mark, now);
+        let operation = &self.list[id.0 as usize];
+        if operation.tracked
+            && let Stage::Outside(cause) = operation.stage
+        {
+            self.ledgers[id.0 as usize].charge_between(cause, operation.mark, now);
         }
     }
 }

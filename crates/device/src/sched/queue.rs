@@ -2,9 +2,9 @@
 
 use flashkeel_engine::Span;
 
-use super::{FlashOpId, FlashOps, Task};
+use super::{FlashOp, FlashOpId, FlashOps, Purpose, Task};
 use crate::address::NONE;
-use crate::flash::{Meter, Timing};
+use crate::flash::{Command, Meter, Timing};
 
 /// A queue of operations linked through the pool.
 #[derive(Clone, Copy, Debug)]
@@ -81,9 +81,35 @@ impl Fifo {
     }
 }
 
+/// Background work queued for, in slots of, and running on a chip.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Background {
+    /// How long it occupies the chip, if its channel is free.
+    pub service: Span,
+    /// Operations that empty a block.
+    pub moves: u32,
+}
+
+impl Background {
+    pub fn add(&mut self, service: Span, purpose: Purpose) {
+        self.service += service;
+        self.moves += u32::from(purpose.command() != Command::Erase);
+    }
+
+    pub fn remove(&mut self, service: Span, purpose: Purpose) {
+        self.service = Span(self.service.0 - service.0);
+        self.moves -= u32::from(purpose.command() != Command::Erase);
+    }
+}
+
 /// What waits for one chip.
 #[derive(Clone, Debug)]
 pub struct ChipQueue {
+    /// The chip's channel.
+    pub(super) channel: u32,
+    pub(super) background: Background,
+    /// Bit set of the tasks that the policy holds back although a slot is free.
+    pub(super) held: u32,
     pending: [Fifo; Task::COUNT],
     mask: u32,
     /// Operations given to the chip's controller; the first is running.
@@ -110,8 +136,11 @@ pub struct ChipQueue {
 }
 
 impl ChipQueue {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(channel: u32) -> Self {
         ChipQueue {
+            channel,
+            background: Background::default(),
+            held: 0,
             pending: [Fifo::EMPTY; Task::COUNT],
             mask: 0,
             slots: Fifo::EMPTY,
@@ -139,7 +168,13 @@ impl ChipQueue {
         let task = operations[id].task;
         self.pending[task as usize].push(operations, id);
         self.mask |= 1 << task as u32;
-        self.suspendable += u32::from(operations[id].purpose.command().is_suspendable());
+        self.count_suspendable(operations[id].purpose);
+    }
+
+    /// Counts an operation that has come, if a chip can suspend it.
+    #[inline]
+    pub(super) fn count_suspendable(&mut self, purpose: Purpose) {
+        self.suspendable += u32::from(purpose.command().is_suspendable());
     }
 
     /// Puts an operation before the others of its task.
@@ -235,6 +270,8 @@ pub struct Pending<'a> {
     pub(super) timing: &'a Timing,
     /// Bit set of the tasks to choose from; never empty.
     pub mask: u32,
+    /// The operation to take, where it is the only one; it is in no queue.
+    pub(super) only: Option<FlashOpId>,
 }
 
 impl Pending<'_> {
@@ -245,16 +282,23 @@ impl Pending<'_> {
         Task::ALL.iter().copied().filter(move |&task| mask >> task as u32 & 1 == 1)
     }
 
+    /// The task's first operation.
+    #[inline]
+    fn first(&self, task: Task) -> &FlashOp {
+        let first = || FlashOpId(self.queue.pending[task as usize].head);
+        &self.operations[self.only.unwrap_or_else(first)]
+    }
+
     /// When the task's first operation arrived, as a sequence over all tasks.
     #[inline]
     pub fn arrival(&self, task: Task) -> u64 {
-        self.operations[FlashOpId(self.queue.pending[task as usize].head)].arrival
+        self.first(task).arrival
     }
 
     /// How long the chip will work on the task's first operation if its
     /// channel is free.
     #[inline]
     pub fn service(&self, task: Task) -> Span {
-        self.operations[FlashOpId(self.queue.pending[task as usize].head)].service(self.timing)
+        self.first(task).service(self.timing)
     }
 }

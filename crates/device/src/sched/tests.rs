@@ -1,6 +1,6 @@
 //! Policies over a small array: who goes first, who gets how much.
 
-use flashkeel_engine::{Cause, EventQueue, Stream, Time};
+use flashkeel_engine::{Cause, EventQueue, Ledger, Stream, Time};
 
 use super::queue::{ChipQueue, Pending};
 use super::*;
@@ -55,8 +55,10 @@ impl Bench {
         operation.chip = ChipId(chip);
         operation.units = 1;
         operation.page_in_block = 0;
-        operation.tracked = task == Task::Host;
         operation.owner = self.created;
+        if task == Task::Host {
+            operations.track(id, &Ledger::ZERO);
+        }
         self.created += 1;
         self.dispatcher.enqueue(self.now, id, &mut self.events);
         id
@@ -359,12 +361,13 @@ fn debit_chooses_in_favour_of_the_smaller_debit() {
     let (_, timing) = timing();
     let settings = config(serde_json::json!({"policy": "debit", "gc_static": 0.25}));
     let mut operations = FlashOps::default();
-    let mut queue = ChipQueue::new();
+    let mut queue = ChipQueue::new(0);
     for (purpose, task) in [(Activity::Host.read(), Task::Host), (Activity::Gc.read(), Task::Gc)] {
         let id = operations.create(Time::ZERO, purpose, task, 0, Cause::Controller);
         queue.push(&mut operations, id);
     }
-    let pending = |mask| Pending { queue: &queue, operations: &operations, timing: &timing, mask };
+    let pending =
+        |mask| Pending { queue: &queue, operations: &operations, timing: &timing, mask, only: None };
     let bit = |task: Task| 1u32 << task as u32;
     // Of 16 slots the host has 12 and collection 4.
     for (host, gc) in [(0, 0), (6, 0), (11, 1), (0, 3), (9, 1)] {

@@ -145,7 +145,8 @@ impl Ssd {
     /// The command is inside; after the controller's delay it is worked on.
     #[inline(always)]
     fn start(&mut self, now: Time, index: u32) {
-        let request = &mut self.requests[index];
+        let Ssd { requests, machine, partitions, layout, throttle, .. } = self;
+        let request = &mut requests[index];
         request.pass(now, Cause::Controller);
         let mut begin = now;
         if begin < self.awake_at {
@@ -154,33 +155,21 @@ impl Ssd {
             request.pass(begin, Cause::Controller);
         }
         if request.operation == Operation::Write
-            && let Some(throttle) = &mut self.throttle
+            && let Some(throttle) = throttle
         {
             if now >= throttle.review_due() {
-                throttle.review(now, &endurance(&self.layout, &self.machine, &self.partitions));
+                throttle.review(now, &endurance(layout, machine, partitions));
             }
             begin += throttle.delay(now, request.bytes());
             request.owner = Cause::Throttle;
             request.pass(begin, Cause::Controller);
         }
-        let reads_flash = request.operation == Operation::Read && self.begins_in_flash(index);
-        self.requests[index].is_generated = reads_flash;
-        let controller = &self.machine.controller;
-        let mut delay = controller.lookup.draw(&mut self.machine.random);
-        if reads_flash {
-            delay += controller.host_generation.draw(&mut self.machine.random);
+        let mut delay = machine.controller.lookup.draw(&mut machine.random);
+        if request.operation == Operation::Read && begins_in_flash(layout, partitions, request.first) {
+            request.is_generated = true;
+            delay += machine.controller.host_generation.draw(&mut machine.random);
         }
-        let turn = self.requests[index].turn;
-        self.machine.schedule_turn(begin + delay, Event::Request(index), turn);
-    }
-
-    /// Whether a read will need flash for its first page: a page in memory, or
-    /// never written, needs no operation.
-    #[inline]
-    fn begins_in_flash(&self, index: u32) -> bool {
-        let (part, local) = self.layout.locate(self.requests[index].first);
-        let Partition { ftl, buffer } = &self.partitions[part];
-        buffer.triggers.read || ftl.tables.map.flash_home(local).is_some()
+        machine.schedule_turn(begin + delay, Event::Request(index), request.turn);
     }
 
     /// Goes on with a request whose delay or map load is over.
@@ -202,7 +191,11 @@ impl Ssd {
     }
 
     /// A request has come in: wakes a sleeping device.
+    #[inline]
     fn rouse(&mut self, now: Time) {
+        if self.power.is_none() {
+            return;
+        }
         let idle = now.since(self.quiet_since(now));
         if let Some(power) = &mut self.power
             && self.requests.len() == 0
@@ -338,11 +331,7 @@ impl Ssd {
             match Event::unpack(event) {
                 Event::Chip(chip) => self.chip_event(time, chip),
                 Event::Request(request) => {
-                    let state = &self.requests[request];
-                    if state.operation == Operation::Read
-                        && state.next == state.first
-                        && self.flush_for_read(time, request)
-                    {
+                    if self.layout.buffer.triggers.read && self.flush_for_read(time, request) {
                         continue;
                     }
                     self.resume(time, request);
@@ -430,16 +419,18 @@ impl Leaf for Ssd {
         Submit::Accepted
     }
 
-    #[inline]
-    fn expect(&self, coming: Coming) {
-        let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
-        self.partitions[part].ftl.tables.map.prefetch(local);
+    fn expect(&self, coming: &[Coming]) {
+        for coming in coming {
+            let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
+            self.partitions[part].ftl.tables.map.prefetch(local);
+        }
     }
 
-    #[inline]
-    fn expect_soon(&self, coming: Coming) {
-        let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
-        self.partitions[part].ftl.tables.prefetch_home(coming.operation == Operation::Read, local);
+    fn expect_soon(&self, coming: &[Coming]) {
+        for coming in coming {
+            let (part, local) = self.layout.locate(coming.lba.0 / LOGICAL_PAGE_SECTORS);
+            self.partitions[part].ftl.tables.prefetch_home(coming.operation == Operation::Read, local);
+        }
     }
 
     #[inline]
@@ -497,4 +488,13 @@ impl Leaf for Ssd {
         self.hand_over(completions);
         Some(instant)
     }
+}
+
+/// Whether a read will need flash for its first page: a page in memory, or never
+/// written, needs no operation.
+#[inline]
+fn begins_in_flash(layout: &Layout, partitions: &[Partition], first: u64) -> bool {
+    let (part, local) = layout.locate(first);
+    let Partition { ftl, buffer } = &partitions[part];
+    buffer.triggers.read || ftl.tables.map.flash_home(local).is_some()
 }

@@ -211,11 +211,11 @@ impl Leaf for Passing {
         Submit::Accepted
     }
 
-    fn expect(&self, coming: Coming) {
+    fn expect(&self, coming: &[Coming]) {
         self.device.expect(coming);
     }
 
-    fn expect_soon(&self, coming: Coming) {
+    fn expect_soon(&self, coming: &[Coming]) {
         self.device.expect_soon(coming);
     }
 

@@ -11,8 +11,7 @@ use flashkeel_engine::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use state::Triggers;
-pub(crate) use state::{Buffer, BufferLayout, Pending};
+pub(crate) use state::{Buffer, BufferLayout, Pending, Triggers};
 pub(crate) use stripe_queue::StripeQueue;
 
 use crate::address::LOGICAL_PAGE_BYTES;

@@ -54,6 +54,8 @@ pub(crate) enum Pending {
 #[derive(Clone)]
 pub(crate) struct Buffer {
     kind: BufferKind,
+    /// What its kind says of acknowledging.
+    acknowledges_in_flash: bool,
     coalesces: bool,
     pub triggers: Triggers,
     pub pending: Pending,
@@ -90,6 +92,7 @@ impl Buffer {
         let &BufferLayout { size, triggers, coalesces, ref kind, .. } = layout;
         Buffer {
             kind: kind.clone(),
+            acknowledges_in_flash: kind.policy().acknowledges_in_flash(),
             coalesces,
             triggers,
             pending: match stripes {
@@ -149,6 +152,12 @@ impl Buffer {
     #[inline]
     pub fn kind(&self) -> &dyn BufferPolicy {
         self.kind.policy()
+    }
+
+    /// Whether a write is acknowledged only when its pages are in flash.
+    #[inline]
+    pub fn acknowledges_in_flash(&self) -> bool {
+        self.acknowledges_in_flash
     }
 
     #[inline]

@@ -142,9 +142,8 @@ impl Ftl {
         while next != NONE {
             let (entry, following) = self.tables.entries.release(next);
             next = following;
-            let is_current = self.tables.is_current(entry.lpn, entry.from);
+            let is_current = self.tables.install_current(entry.lpn, entry.from, ppn);
             if is_current {
-                self.tables.install(entry.lpn, entry.from, ppn);
                 self.tables.data_copied(entry.from, ppn);
                 moved += 1;
             }

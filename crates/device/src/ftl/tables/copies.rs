@@ -81,12 +81,24 @@ impl Tables {
                 && self.buffered(home).is_some_and(|entry| self.entries[entry].behind == from))
     }
 
+    /// [Installs](Self::install) the copy at `from` if it [is still](Self::is_current)
+    /// that of `lpn`; whether it was.
+    #[inline]
+    pub(in crate::ftl) fn install_current(&mut self, lpn: Lpn, from: Home, ppn: Ppn) -> bool {
+        let is_current = self.is_current(lpn, from);
+        if is_current {
+            self.install(lpn, from, ppn);
+        }
+        is_current
+    }
+
     /// Makes `ppn` the copy of `lpn` in flash; the former one becomes garbage.
     /// It becomes the home unless a newer page is buffered before `from`.
     #[inline]
     pub(in crate::ftl) fn install(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
-        let home = self.map.home(lpn);
-        if self.shape.keeps_behind
+        if !self.shape.keeps_behind {
+            self.move_home(lpn, Home(ppn.0));
+        } else if let home = self.map.home(lpn)
             && let Some(entry) = self.buffered(home)
         {
             let former = std::mem::replace(&mut self.entries[entry].behind, Home(ppn.0));

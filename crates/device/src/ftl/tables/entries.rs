@@ -87,15 +87,14 @@ impl Entries {
     #[inline]
     pub fn add(&mut self, mut entry: Entry, own_home: Option<u32>) -> EntryId {
         entry.sequence = self.next_sequence();
-        let id = self.free.pop().unwrap_or(self.list.len() as u32);
-        if let Some(first) = own_home {
-            entry.from = Home(first + id);
-        }
-        if id as usize == self.list.len() {
+        let Some(id) = self.free.pop() else {
+            let id = self.list.len() as u32;
+            entry.from = own_home.map_or(entry.from, |first| Home(first + id));
             self.list.push(entry);
-        } else {
-            self.list[id as usize] = entry;
-        }
+            return id;
+        };
+        entry.from = own_home.map_or(entry.from, |first| Home(first + id));
+        self.list[id as usize] = entry;
         id
     }
 

@@ -85,9 +85,21 @@ impl Tables {
     /// Points an operation at a flash page.
     #[inline]
     pub fn aim(&self, operation: &mut FlashOp, page: u32) {
+        self.aim_at(operation, self.shape.block_of_page(page), page);
+    }
+
+    /// Points a read at a flash page: it is on its way from now on.
+    #[inline]
+    pub fn aim_read(&mut self, operation: &mut FlashOp, page: u32) {
         let block = self.shape.block_of_page(page);
-        let (chip, row) =
-            self.shape.stripes.locate(self.blocks.chip(block), page % self.shape.pages_per_block);
+        self.blocks.begin_read(block);
+        self.aim_at(operation, block, page);
+    }
+
+    #[inline]
+    fn aim_at(&self, operation: &mut FlashOp, block: BlockId, page: u32) {
+        let page_in_block = page - block.0 * self.shape.pages_per_block;
+        let (chip, row) = self.shape.stripes.locate(self.blocks.chip(block), page_in_block);
         operation.chip = chip;
         operation.target = page;
         operation.page_in_block = row as u16;

@@ -118,6 +118,13 @@ impl Tables {
     /// The bytes of a buffer entry are in flash.
     #[inline]
     pub(in crate::ftl) fn data_programmed(&mut self, id: EntryId, entry: &Entry, ppn: Ppn) {
+        if self.pages.is_some() {
+            self.bytes_programmed(id, entry, ppn);
+        }
+    }
+
+    #[cold]
+    fn bytes_programmed(&mut self, id: EntryId, entry: &Entry, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
             let page = pages.buffered.get(id as usize).cloned().flatten();
             set(&mut pages.flash, ppn.0, page);
@@ -174,6 +181,13 @@ impl Tables {
         if self.is_lost(Ppn(from.0)) {
             self.set_lost(to, true);
         }
+        if self.pages.is_some() {
+            self.bytes_copied(from, to);
+        }
+    }
+
+    #[cold]
+    fn bytes_copied(&mut self, from: Home, to: Ppn) {
         if let Some(pages) = &mut self.pages {
             let page = pages.flash.get(from.0 as usize).cloned().flatten();
             set(&mut pages.flash, to.0, page);

@@ -108,8 +108,9 @@ impl Points {
         let points = &mut self.points[writer as usize];
         let cursor = &mut self.cursors[writer as usize][domain as usize];
         let mut best = (u32::MAX, 0);
-        'search: for (first, end) in [(*cursor, order.len()), (0, *cursor)] {
-            for (at, &chip) in (first..end).zip(&order[first..end]) {
+        let (before, from) = order.split_at(*cursor);
+        'search: for (chips, first) in [(from, *cursor), (before, 0)] {
+            for (at, &chip) in (first..).zip(chips) {
                 if points[chip as usize].block == NONE && !(may_open && blocks.has_free(chip)) {
                     continue;
                 }

@@ -232,8 +232,8 @@ impl Arbiter for DebitArbiter {
 
     #[inline]
     fn pick(&mut self, _chip: ChipId, pending: &Pending<'_>) -> Task {
-        let mut task = pending.tasks().next().expect("something is pending");
-        if pending.mask.count_ones() > 1 {
+        let mut task = Task::ALL[pending.mask.trailing_zeros() as usize];
+        if !pending.mask.is_power_of_two() {
             // At random, in favour of the smaller debit relative to its limit.
             let total: u64 = pending.tasks().map(|task| self.weight(task) + 1).sum();
             let mut at = self.random.below(total);
@@ -252,9 +252,11 @@ impl Arbiter for DebitArbiter {
     }
 
     #[inline]
-    fn completed(&mut self, task: Task) {
+    fn completed(&mut self, task: Task) -> u32 {
+        let was_open = self.open;
         self.debit[task as usize] -= 1;
         self.refresh(task as usize);
+        self.open & !was_open
     }
 
     fn control_period(&self) -> Option<Span> {

@@ -103,8 +103,11 @@ pub trait Arbiter: DynClone + Send {
         true
     }
 
-    /// An operation of `task` has completed.
-    fn completed(&mut self, _task: Task) {}
+    /// An operation of `task` has completed. Returns the bit set of the tasks that
+    /// may have more in slots by it, and could not before.
+    fn completed(&mut self, _task: Task) -> u32 {
+        0
+    }
 
     /// How often [`control`](Self::control) wants to be called while
     /// something is active; never, by default.

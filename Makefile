@@ -6,6 +6,7 @@
 #   make docs    regenerate what documents take from the code
 #   make readme  renew the picture and the example of README.md
 #   make bench   measure, write target/bench.json
+#   make bench-record   make the instructions counted now the record
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
   $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
@@ -16,7 +17,7 @@ TIME ?= 10m
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test soak lint docs readme bench clean
+.PHONY: demo test soak lint docs readme bench bench-record clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
@@ -43,6 +44,9 @@ readme: demo
 
 bench:
 	cargo run --release -p flashkeel-host --example bench
+
+bench-record:
+	cargo run --release -p flashkeel-host --example bench record
 
 clean:
 	rm -rf .venv out target python/flashkeel/_core*.so

@@ -21,6 +21,8 @@
 //! program is called for that. Beside them stands what a stack adds, as a ratio:
 //! `stacked_write` is under a stack without policies, `fair_write` under the
 //! scheduler `fair` on one device, and `pair_write` over two devices end to end.
+//! Figures that lie more than 3 % above those of `bench/record.json` are shown;
+//! `record` counts instructions alone and writes that file.
 //! `reading` measures only how fast traces are read.
 
 use std::fmt::Write as _;
@@ -62,6 +64,11 @@ fn main() {
         && mode == "instructions"
     {
         return count_instructions(operation, requests.parse().expect("a number of requests"));
+    }
+    if let [_, mode] = &arguments[..]
+        && mode == "record"
+    {
+        return renew_record();
     }
     if let [_, mode] = &arguments[..]
         && mode == "reading"
@@ -142,17 +149,9 @@ fn main() {
         figures.insert(name.into(), json!({ "value": value, "unit": "ns", "limit_ratio": null }));
     }
     figures.insert("bytes_per_page".into(), json!({ "value": bytes, "unit": "bytes", "limit_ratio": null }));
-    for operation in ["write", "read"] {
-        let mut plain = None;
-        for stack in ["", "stacked_", "fair_", "pair_"] {
-            let Some(each) = instructions_per_request(&format!("{stack}{operation}")) else { continue };
-            let ratio = each / *plain.get_or_insert(each);
-            let name = format!("instructions_per_{stack}random_{operation}");
-            println!("{name:>40} {each:8.0}   {ratio:.2} of plain");
-            let figure = json!({ "value": each, "unit": "instructions", "plain_ratio": ratio });
-            figures.insert(name, figure);
-        }
-    }
+    let counted = instructions();
+    compare_with_record(&counted);
+    figures.extend(counted);
     let path = "target/bench.json";
     std::fs::create_dir_all("target").expect("target can be made");
     let text = serde_json::to_string_pretty(&Value::Object(figures)).expect("plain data");
@@ -323,6 +322,58 @@ fn count_instructions(operation: &str, requests: u64) {
     let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
     let mut stack = stack.assemble(1, &mut Maker::new(1, &mut take)).expect("a stack");
     black_box(run(&mut *stack, &workload));
+}
+
+/// Instructions per request, plain and under stacks, by name; printed on the way.
+/// Empty without valgrind.
+fn instructions() -> Map<String, Value> {
+    let mut figures = Map::new();
+    for operation in ["write", "read"] {
+        let mut plain = None;
+        for stack in ["", "stacked_", "fair_", "pair_"] {
+            let Some(each) = instructions_per_request(&format!("{stack}{operation}")) else { continue };
+            let ratio = each / *plain.get_or_insert(each);
+            let name = format!("instructions_per_{stack}random_{operation}");
+            println!("{name:>40} {each:8.0}   {ratio:.2} of plain");
+            let figure = json!({ "value": each, "unit": "instructions", "plain_ratio": ratio });
+            figures.insert(name, figure);
+        }
+    }
+    figures
+}
+
+/// Where the figures are kept that others are compared with.
+const RECORD: &str = "bench/record.json";
+/// By how much one may lie above its record without being shown.
+const TOLERANCE: f64 = 0.03;
+
+/// Shows which of `figures` have risen above their record.
+fn compare_with_record(figures: &Map<String, Value>) {
+    let text = std::fs::read_to_string(RECORD).unwrap_or_else(|error| panic!("{RECORD}: {error}"));
+    let record: Map<String, Value> = serde_json::from_str(&text).expect("a record is an object");
+    for (name, figure) in figures {
+        let (Some(now), Some(then)) = (figure["value"].as_f64(), record.get(name).and_then(Value::as_f64))
+        else {
+            println!("{name:>40} is not in {RECORD}");
+            continue;
+        };
+        if now > then * (1.0 + TOLERANCE) {
+            let rise = (now / then - 1.0) * 100.0;
+            println!("{name:>40} has risen by {rise:.1} %, from {then:.0} to {now:.0}");
+        }
+    }
+}
+
+/// Makes what is counted now the record.
+fn renew_record() {
+    let figures = instructions();
+    assert!(!figures.is_empty(), "instructions are counted by valgrind, which is not there");
+    let rounded = |figure: &Value| figure["value"].as_f64().map(|value| json!(value.round() as u64));
+    let record: Map<String, Value> =
+        figures.iter().filter_map(|(name, figure)| Some((name.clone(), rounded(figure)?))).collect();
+    let text = serde_json::to_string_pretty(&Value::Object(record)).expect("plain data");
+    std::fs::write(RECORD, text + "\n").unwrap_or_else(|error| panic!("{RECORD}: {error}"));
+    println!("written to {RECORD}");
 }
 
 /// Instructions of one request: the difference between two runs of different

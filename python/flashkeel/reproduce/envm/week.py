@@ -64,7 +64,7 @@ _CLAIMS = (
     Claim(
         "printed",
         "the next week's budget is the estimate less what was written above it, as it is printed",
-        "the largest budget of any week is at most twice the rating",
+        "it stays between 0 and twice the rating in every week",
         None,
     ),
 )
@@ -107,8 +107,10 @@ def _measure(session: Session) -> Outcome:
         ),
         "printed": Finding(
             {f"week {number}": budget for number, budget in enumerate(budgets, 1)},
-            None if weeks < 3 else max(budgets) <= 2 * limit,
-            "in GB; too few weeks to see it" if weeks < 3 else "in GB",
+            None if weeks < 3 else all(0 <= budget <= 2 * limit for budget in budgets),
+            "in GB; too few weeks to see it"
+            if weeks < 3
+            else "in GB; what is above the rating is taken off twice, so that it runs away",
         ),
     }
     days = "; ".join(

@@ -85,6 +85,8 @@ struct Chip {
     channel: u32,
     phase: Phase,
     job: Job,
+    /// When the present phase began, unless it is a wait.
+    since: Time,
     /// When the present phase ends; any other event of the chip is stale.
     until: Time,
     /// When it started, put off by its waits for the channel and suspensions
@@ -142,6 +144,7 @@ impl Array {
             channel: chip / geometry.chips_per_channel,
             phase: Phase::Idle,
             job,
+            since: Time::ZERO,
             until: Time::ZERO,
             started: Time::ZERO,
             waiting_since: Time::ZERO,
@@ -192,6 +195,14 @@ impl Array {
         until.since(chip.started)
     }
 
+    /// Since when a chip has done nothing but its operation's own work, if that is
+    /// what it does.
+    #[inline]
+    pub fn works_since(&self, chip: ChipId) -> Option<Time> {
+        let chip = &self.chips[chip.0 as usize];
+        matches!(chip.phase, Phase::Cell | Phase::Transfer).then_some(chip.since)
+    }
+
     /// Starts `job` on an idle chip. Events of the chip carry its number.
     #[inline]
     pub fn start(&mut self, now: Time, chip: ChipId, job: Job, events: &mut EventQueue) {
@@ -212,7 +223,7 @@ impl Array {
                 return state.want_channel(now, chip.0, channel, timing, events);
             }
         };
-        state.enter(Phase::Cell, now + span);
+        state.enter(now, Phase::Cell, span);
         events.push(state.until, u64::from(chip.0));
     }
 
@@ -231,7 +242,7 @@ impl Array {
                 Step::Working
             }
             (Phase::Transfer, Command::Program) => {
-                state.enter(Phase::Cell, now + timing.program(state.job.page, state.job.slc));
+                state.enter(now, Phase::Cell, timing.program(state.job.page, state.job.slc));
                 events.push(state.until, u64::from(chip.0));
                 let channel = state.channel;
                 self.leave_channel(now, channel, events);
@@ -280,7 +291,7 @@ impl Array {
             Some(place) => **place = paused,
             place => *place = Some(Box::new(paused)),
         }
-        state.enter(Phase::Suspending, now + suspension.latency);
+        state.enter(now, Phase::Suspending, suspension.latency);
         events.push(state.until, u64::from(chip.0));
     }
 
@@ -289,7 +300,7 @@ impl Array {
         let suspension = self.suspension.as_ref().expect("something is suspended");
         let state = &mut self.chips[chip.0 as usize];
         debug_assert_eq!(state.phase, Phase::Idle);
-        state.enter(Phase::Resuming, now + suspension.resume);
+        state.enter(now, Phase::Resuming, suspension.resume);
         events.push(state.until, u64::from(chip.0));
     }
 
@@ -303,7 +314,7 @@ impl Array {
         if state.job.tracked {
             state.waited[Cause::Suspension as usize] += lost.0;
         }
-        state.enter(Phase::Cell, now + paused.left);
+        state.enter(now, Phase::Cell, paused.left);
         events.push(state.until, u64::from(chip.0));
     }
 
@@ -351,9 +362,9 @@ impl Array {
 
 impl Chip {
     #[inline]
-    fn enter(&mut self, phase: Phase, until: Time) {
+    fn enter(&mut self, now: Time, phase: Phase, span: Span) {
         self.phase = phase;
-        self.until = until;
+        (self.since, self.until) = (now, now + span);
     }
 
     /// Takes its channel, or waits for it.
@@ -393,7 +404,7 @@ impl Chip {
             Command::Move => self.job.span,
             _ => timing.transfer(self.job.units),
         };
-        self.enter(Phase::Transfer, now + span);
+        self.enter(now, Phase::Transfer, span);
         events.push(self.until, u64::from(chip));
     }
 }

@@ -296,6 +296,15 @@ impl Dispatcher {
         }
     }
 
+    /// Whether an operation has been charged with nothing but its own work since an
+    /// instant, at which it was running.
+    #[inline]
+    pub fn works_since(&self, id: FlashOpId, since: Time) -> bool {
+        let operation = &self.operations[id];
+        operation.stage == Stage::Running
+            && self.array.works_since(operation.chip).is_some_and(|began| began <= since)
+    }
+
     /// Fills the chip's free slots as far as the policy allows.
     #[inline(always)]
     fn dispatch(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {

@@ -174,9 +174,18 @@ struct Mix {
     read_or_trim: u64,
 }
 
+/// The threshold of what is certain.
+const ALWAYS: u64 = 1 << 32;
+
 impl Mix {
+    /// The next operation; no number is drawn where there is only one.
     #[inline]
     fn draw(&self, stream: &mut Stream) -> Operation {
+        match *self {
+            Mix { read: ALWAYS, .. } => return Operation::Read,
+            Mix { read_or_trim: 0, .. } => return Operation::Write,
+            _ => {}
+        }
         let word = stream.word() >> 32;
         if word < self.read {
             Operation::Read

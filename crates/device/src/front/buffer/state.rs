@@ -292,12 +292,19 @@ impl Buffer {
             return;
         }
         let before = self.meter.total();
-        if !self.flights.is_empty() {
-            self.meter.subtract(&self.lead_reading);
-            self.read_lead(now, dispatcher);
-            self.meter.add(&self.lead_reading);
-        } else {
-            self.meter.charge_between(Cause::BufferFull, self.since, now);
+        match self.flights.front() {
+            Some(lead) if dispatcher.works_since(lead.operation, self.since) => {
+                // What most wait for. The rest of its blame is as it was.
+                for ledger in [&mut self.meter, &mut self.lead_reading] {
+                    ledger.charge_between(Cause::BehindHostWrite, self.since, now);
+                }
+            }
+            Some(_) => {
+                self.meter.subtract(&self.lead_reading);
+                self.read_lead(now, dispatcher);
+                self.meter.add(&self.lead_reading);
+            }
+            None => self.meter.charge_between(Cause::BufferFull, self.since, now),
         }
         debug_assert_eq!(self.meter.total() - before, now.since(self.since));
         self.since = now;

@@ -157,13 +157,13 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Schedules an event that is about no request or operation.
-    #[inline]
+    #[inline(always)]
     pub fn schedule(&mut self, time: Time, event: Event) {
         self.events.push(time, event.pack(0));
     }
 
     /// Schedules an event of a request, the `turn`-th that came.
-    #[inline]
+    #[inline(always)]
     pub fn schedule_turn(&mut self, time: Time, event: Event, turn: u32) {
         self.events.push(time, event.pack(turn));
     }

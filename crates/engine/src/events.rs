@@ -73,7 +73,7 @@ impl EventQueue {
             return None;
         }
         self.near_len = last;
-        self.first = self.first.wrapping_add(1);
+        self.first = (self.first + 1) % NEAR;
         if last == 0 {
             self.refill();
         }
@@ -91,39 +91,42 @@ impl EventQueue {
         (self.times[place % NEAR], self.events[place % NEAR]) = (time.0, event);
     }
 
+    /// Whether what stands at a place of the ring comes after an event.
+    #[inline(always)]
+    fn is_behind(&self, place: usize, time: Time, event: u64) -> bool {
+        let other = self.times[place % NEAR];
+        if other == time.0 { is_after(self.events[place % NEAR], event) } else { other > time.0 }
+    }
+
     /// Puts an event into its place in the ring, which has room: from whichever
     /// end is nearer.
     #[inline]
     fn insert(&mut self, time: Time, event: u64) {
-        let word = (time, event);
-        let len = self.near_len;
+        let (first, len) = (self.first, self.near_len);
         self.near_len = len + 1;
-        let mut at = self.first;
         if len == 0 {
-            return self.set(at, word);
+            return self.set(first, (time, event));
         }
         // The event in the middle ends the search from either side.
-        if self.nth(at.wrapping_add(len / 2)) > word {
-            at = at.wrapping_sub(1);
+        if self.is_behind(first + len / 2, time, event) {
+            let mut at = first.wrapping_sub(1) % NEAR;
             self.first = at;
             loop {
-                let next = at.wrapping_add(1);
-                let other = self.nth(next);
-                if other > word {
-                    return self.set(at, word);
+                let next = (at + 1) % NEAR;
+                if self.is_behind(next, time, event) {
+                    return self.set(at, (time, event));
                 }
-                self.set(at, other);
+                self.set(at, self.nth(next));
                 at = next;
             }
         }
-        at = at.wrapping_add(len);
+        let mut at = (first + len) % NEAR;
         loop {
-            let next = at.wrapping_sub(1);
-            let other = self.nth(next);
-            if other <= word {
-                return self.set(at, word);
+            let next = at.wrapping_sub(1) % NEAR;
+            if !self.is_behind(next, time, event) {
+                return self.set(at, (time, event));
             }
-            self.set(at, other);
+            self.set(at, self.nth(next));
             at = next;
         }
     }
@@ -135,7 +138,7 @@ impl EventQueue {
             return self.far.push(word);
         }
         if self.near_len == NEAR {
-            let (time, event) = self.nth(self.first.wrapping_add(NEAR - 1));
+            let (time, event) = self.nth(self.first + NEAR - 1);
             let latest = word_of(time, event);
             if word > latest {
                 return self.far.push(word);
@@ -152,7 +155,7 @@ impl EventQueue {
         let count = self.far.0.len().min(NEAR / 2);
         for at in 0..count {
             let word = self.far.pop();
-            self.set(self.first.wrapping_add(at), (Time((word >> 64) as u64), word as u64));
+            self.set(self.first + at, (Time((word >> 64) as u64), word as u64));
         }
         self.near_len = count;
     }
@@ -196,6 +199,13 @@ impl Heap {
         }
         first
     }
+}
+
+/// Of two events at the same time, which is rare, whether `one` comes after
+/// `other`.
+#[cold]
+fn is_after(one: u64, other: u64) -> bool {
+    one > other
 }
 
 #[inline]

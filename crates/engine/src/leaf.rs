@@ -60,8 +60,10 @@ pub trait Leaf {
 
     /// Runs events due at or before `limit`, instant by instant, until one of
     /// them has completed something, or raised something for
-    /// [`notice`](Leaf::notice); returns that instant. `None` if nothing does
-    /// before `limit`. `completions` must be empty.
+    /// [`notice`](Leaf::notice), or from now on something outside may have a say;
+    /// returns that instant. `None` if nothing does before `limit`. `completions` must
+    /// be empty; where something outside may have a say already, it is not before
+    /// `limit` there.
     fn advance_to_completion(
         &mut self,
         limit: Time,
@@ -69,11 +71,16 @@ pub trait Leaf {
         completions: &mut Vec<Completion>,
     ) -> Option<Time> {
         let mut patience = Patience::default();
+        let mut wake = self.next_event();
         loop {
-            let next = self.next_event().time().filter(|&next| next <= limit)?;
+            let next = wake.time().filter(|&next| next <= limit)?;
             patience.at(next);
             self.advance(next, data, completions);
             if !completions.is_empty() || self.has_notice() {
+                return Some(next);
+            }
+            wake = self.next_event();
+            if wake.hears_outside() {
                 return Some(next);
             }
         }

@@ -10,6 +10,7 @@ pub mod command;
 pub mod events;
 pub mod leaf;
 pub mod limits;
+pub mod outside;
 pub mod patience;
 pub mod predictor;
 pub mod random;
@@ -26,6 +27,7 @@ pub use command::{Access, Answer, Command, Event, Notice, Place, Refusal, Window
 pub use events::EventQueue;
 pub use leaf::{Coming, Leaf, Submit};
 pub use limits::{Durable, Limits};
+pub use outside::Outside;
 pub use patience::Patience;
 pub use predictor::{Prediction, Predictor};
 pub use random::Stream;

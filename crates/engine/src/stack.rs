@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Answer, Arena, Coming, Command, Completion, Leaf, Ledger, Limits, Notice, Outbox, Patience, Place,
+    Answer, Arena, Cause, Coming, Command, Completion, Leaf, Ledger, Limits, Notice, Outbox, Patience, Place,
     Refusal, Request, Stage, Submit, Time, Wake,
 };
 
@@ -121,6 +121,15 @@ fn submit(
     }
 }
 
+/// What ended outside is heard of now, when whatever follows from it begins.
+#[cold]
+fn heard_at(now: Time, completions: &mut [Completion]) {
+    for completion in completions {
+        completion.ledger.charge_between(Cause::Outside, completion.time, now);
+        completion.time = now;
+    }
+}
+
 impl<S: Stage, L: Leaf> Stack<S, L> {
     /// Puts `stage` over `children`; the stage names them by their index here.
     pub fn new(stage: S, children: Vec<L>) -> Self {
@@ -199,8 +208,12 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
             child.offer(now, data, &mut self.scratch);
         }
         if child.due <= now || child.hears_outside {
+            let hears_outside = child.hears_outside;
             child.leaf.advance(now, data, &mut self.scratch);
             child.look();
+            if hears_outside {
+                heard_at(now, &mut self.scratch);
+            }
         }
         // One that has ended something may take more.
         child.is_restless = !self.scratch.is_empty() && !child.waiting.is_empty();
@@ -278,12 +291,16 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
             let now = if first.0 < other {
                 let child = &mut self.children[first.1];
                 let bound = limit.min(Time(other.0 - 1));
+                let hears_outside = child.hears_outside;
                 let completed = child.leaf.advance_to_completion(bound, data, &mut self.scratch);
                 child.look();
                 let Some(now) = completed else {
                     patience.at(first.0);
                     continue;
                 };
+                if hears_outside {
+                    heard_at(now, &mut self.scratch);
+                }
                 if !self.scratch.is_empty() {
                     self.hear(now, first.1, data);
                 }
@@ -298,6 +315,12 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
             self.settle(now, data);
             return Some(now);
         }
+    }
+
+    /// Whether something outside may have a say.
+    #[inline]
+    fn hears_outside(&self) -> bool {
+        self.children.iter().any(|child| child.hears_outside) || self.stage.next_event().hears_outside()
     }
 
     /// Since when completions wait to be handed over, if any do.
@@ -369,6 +392,9 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
             patience.at(now);
             self.hand_over(completions);
         }
+        if self.stage.next_event().hears_outside() {
+            self.stage.advance(now, data, &mut self.outbox);
+        }
         for child in &mut self.children {
             child.is_restless |= child.hears_outside;
         }
@@ -387,7 +413,7 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
             let now = self.step(limit, data)?;
             patience.at(now);
             self.hand_over(completions);
-            if !completions.is_empty() || self.has_notice() {
+            if !completions.is_empty() || self.has_notice() || self.hears_outside() {
                 return Some(now);
             }
         }

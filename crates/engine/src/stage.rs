@@ -36,7 +36,8 @@ pub trait Stage {
     /// When the stage next wants to act by itself, if it does.
     fn next_event(&self) -> Wake;
 
-    /// Runs every timer due at or before `now`.
+    /// Runs every timer due at or before `now`, and takes in what has happened
+    /// outside.
     fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox);
 
     /// Child number `child` has completed a request that the stage gave it, or

@@ -11,7 +11,8 @@ pub enum Wake {
     /// At a time that is known.
     At(Time),
     /// When something outside says so, such as a real drive: nobody here knows
-    /// the time.
+    /// the time. What has a clock of its own says this even while it is idle, so
+    /// that nobody runs ahead of it.
     Outside,
     /// At a time that is known, or before, when something outside says so.
     AtOrOutside(Time),

@@ -20,10 +20,11 @@ pub fn probe(
     progress: &mut Progress<'_>,
 ) -> Result<Report, Error> {
     let mut device = target.build(seed, cache_dir, progress)?;
-    let found = flashkeel_ssdcheck::probe(&mut *device, seed, &mut |fraction| progress("probe", fraction));
+    let found =
+        flashkeel_ssdcheck::probe(&mut *device, None, seed, &mut |fraction| progress("probe", fraction));
     found.map_err(|error| match error {
         ProbeError::Interrupted => Error::Interrupted,
         ProbeError::TooSmall => Error::Input(error.to_string()),
-        ProbeError::Refused(_) | ProbeError::Stuck => Error::Failure(error.to_string()),
+        ProbeError::Refused(_) | ProbeError::Stuck | ProbeError::Unheard => Error::Failure(error.to_string()),
     })
 }

@@ -204,6 +204,9 @@ impl From<DriveError> for Error {
         match error {
             DriveError::Workload(error) => error.into(),
             DriveError::Interrupted => Error::Interrupted,
+            DriveError::Unheard => Error::Failure(
+                "the device waits for something outside the simulation, to which nobody listens".into(),
+            ),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, Ledger, Request, RequestId, Status, Submit, TenantId, Time,
+    Arena, Cause, Completion, Ledger, Outside, Request, RequestId, Status, Submit, TenantId, Time,
 };
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::{Source, WorkloadConfig, WorkloadError};
@@ -19,6 +19,18 @@ pub enum DriveError {
     Workload(WorkloadError),
     /// `progress` asked for it.
     Interrupted,
+    /// The device waits for something outside the simulation, to which nobody
+    /// listens.
+    Unheard,
+}
+
+/// There is nothing outside that the driver listens to, but the leaf waits for it.
+struct Unheard;
+
+impl From<Unheard> for DriveError {
+    fn from(_: Unheard) -> Self {
+        DriveError::Unheard
+    }
 }
 
 impl From<WorkloadError> for DriveError {
@@ -38,24 +50,17 @@ pub struct Tenant<'a> {
     pub recorder: Option<Recorder>,
 }
 
-/// What a driver listens to where a leaf waits for something that nobody here
-/// knows the time of.
-pub trait Outside {
-    /// Waits until something has happened outside, but not beyond `until`;
-    /// returns the time it is then.
-    fn wait(&mut self, until: Option<Time>) -> Time;
-}
-
 /// Feeds the tenants' workloads to a leaf at the same time until they end and
 /// everything has completed, listening to `outside` where the leaf waits for it;
-/// a leaf that is all simulated has none. Returns what `recorder` has measured of all, and what each tenant's own has of
-/// it, for those that have one. What is measured begins after the longest of the
-/// warm-ups.
+/// a leaf that is all simulated needs none. Returns what `recorder` has measured of
+/// all, and what each tenant's own has of it, for those that have one. What is measured
+/// begins after the longest of the warm-ups.
 ///
 /// `progress` is told the fraction done.
 ///
 /// # Errors
-/// If a workload is wrong, or `progress` breaks off.
+/// If a workload is wrong, `progress` breaks off, or the leaf waits for something
+/// outside and there is no `outside`.
 pub fn drive<L: Measured + ?Sized>(
     leaf: &mut L,
     outside: Option<&mut dyn Outside>,
@@ -129,18 +134,20 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
                 return Ok(());
             }
             let Some((due, tenant)) = next.filter(|_| !blocked) else {
-                self.now = self.await_completion();
+                self.now = self.await_completion()?;
                 blocked = false;
                 continue;
             };
-            // A completion on the way may let another tenant submit first.
+            // A completion on the way may let another tenant submit first. (What the
+            // outside has a say in does not run ahead of it.)
             if self.feeds.len() > 1
+                && !self.leaf.next_event().hears_outside()
                 && let Some(now) = self.advance_to_completion(due.max(self.now))
             {
                 self.now = now;
                 continue;
             }
-            if !self.reach(due) {
+            if !self.reach(due)? {
                 continue;
             }
             if self.submit(due, tenant) == Submit::Busy {
@@ -232,43 +239,49 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     }
 
     /// Goes on to `due`, or to what happens outside before that: whether it is
-    /// `due` now.
+    /// `due` now, and who was to submit then still is.
     #[inline]
-    fn reach(&mut self, due: Time) -> bool {
+    fn reach(&mut self, due: Time) -> Result<bool, Unheard> {
         let due = due.max(self.now);
         let wake = self.leaf.next_event();
         // In a closed loop most requests come at the instant of a completion, up
         // to which the leaf has run already.
         if !wake.hears_outside() && !wake.is_due(due) && self.next_stop() > due {
             self.now = due;
-            return true;
+            return Ok(true);
         }
-        self.now = match &mut self.outside {
-            Some(outside) if wake.hears_outside() => {
-                let until = wake.time().map_or(due, |time| time.min(due));
-                outside.wait(Some(until)).max(self.now)
-            }
-            _ => due,
+        let in_flight = self.flights.len();
+        self.now = if wake.hears_outside() {
+            let outside = self.outside.as_mut().ok_or(Unheard)?;
+            let until = wake.time().map_or(due, |time| time.min(due));
+            outside.wait(Some(until)).max(self.now)
+        } else {
+            due
         };
         self.advance(self.now);
-        self.now >= due
+        Ok(self.now >= due && (self.feeds.len() == 1 || self.flights.len() == in_flight))
     }
 
     /// Runs the leaf until something has completed; returns when.
-    fn await_completion(&mut self) -> Time {
-        loop {
-            let Some(outside) = &mut self.outside else {
-                return self.advance_to_completion(Time::MAX).expect("what is in flight completes");
+    fn await_completion(&mut self) -> Result<Time, Unheard> {
+        if self.outside.is_none() {
+            return match self.advance_to_completion(Time::MAX) {
+                Some(now) => Ok(now),
+                None if self.leaf.next_event().hears_outside() => Err(Unheard),
+                None => panic!("what is in flight completes"),
             };
+        }
+        loop {
             let wake = self.leaf.next_event();
             if !wake.hears_outside() {
-                return self.advance_to_completion(Time::MAX).expect("what is in flight completes");
+                return Ok(self.advance_to_completion(Time::MAX).expect("what is in flight completes"));
             }
             let in_flight = self.flights.len();
+            let outside = self.outside.as_mut().expect("there is one");
             let now = outside.wait(wake.time()).max(self.now);
             self.advance(now);
             if self.flights.len() < in_flight {
-                return now;
+                return Ok(now);
             }
         }
     }

@@ -18,6 +18,6 @@ mod tests;
 pub mod tier;
 pub mod volume;
 
-pub use driver::{DriveError, Outside, Tenant, drive};
+pub use driver::{DriveError, Tenant, drive};
 pub use measured::{Measured, Part, parts, reports};
 pub use stack::StackConfig;

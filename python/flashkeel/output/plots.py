@@ -58,6 +58,7 @@ CAUSE_COLOURS = {
     "wake_up": "#B3DE69",
     "barrier": "#8073AC",
     "host_queue": "#542788",
+    "outside": "#8C8C8C",
 }
 OTHER_COLOUR = "#f0f0f0"
 SMALLEST_SHARE = 0.01

@@ -50,6 +50,11 @@ pub fn stamp(id: RequestId, lba: u64) -> u64 {
 /// How long nothing may complete with requests inside.
 const PATIENCE: Span = Span::from_secs(24 * 60 * 60);
 
+/// How long a host lets the clock outside go on before it looks, at first; twice as
+/// long each time that nothing has ended.
+const LOOK: Span = Span(1_000);
+const LONGEST_LOOK: Span = Span::from_ms(100);
+
 /// How often a device may have something to do at one instant.
 const AT_ONCE: u32 = 10_000;
 
@@ -132,8 +137,8 @@ impl Host {
     /// Lets so many events happen and then cuts the power; what is left is read.
     fn cut_power(&mut self, events: u32) {
         for _ in 0..events {
-            let Some(next) = self.leaf.next_event().time() else { break };
-            self.advance(next.max(self.now));
+            let Some(next) = self.next_time(LOOK) else { break };
+            self.advance(next);
         }
         self.leaf.cut_power(self.now, &mut self.data);
         self.history.push(Seen::Cut { now: self.now });
@@ -275,11 +280,14 @@ impl Host {
             return false;
         }
         let (limit, before) = (self.now + PATIENCE, self.inside.len());
-        let (mut done, mut at_once) = (Vec::new(), 0);
+        let (mut done, mut at_once, mut look) = (Vec::new(), 0, LOOK);
         while done.is_empty() {
-            let then = if self.is_wary {
-                let next = self.leaf.next_event().time().filter(|&next| next <= limit);
-                let next = next.map(|next| next.max(self.now));
+            let hears_outside = self.leaf.next_event().hears_outside();
+            let then = if self.is_wary || hears_outside {
+                let next = self.next_time(look).filter(|&next| next <= limit);
+                if hears_outside {
+                    look = LONGEST_LOOK.min(Span(2 * look.0));
+                }
                 next.inspect(|&next| self.leaf.advance(next, &mut self.data, &mut done))
             } else {
                 self.leaf.advance_to_completion(limit, &mut self.data, &mut done)
@@ -298,6 +306,14 @@ impl Host {
         }
         self.see(done);
         self.inside.len() < before
+    }
+
+    /// When something will happen next; where something outside has a say, `look` later
+    /// at the latest.
+    fn next_time(&self, look: Span) -> Option<Time> {
+        let wake = self.leaf.next_event();
+        let looked = wake.hears_outside().then(|| self.now + look);
+        wake.time().into_iter().chain(looked).min().map(|next| next.max(self.now))
     }
 
     fn advance(&mut self, to: Time) {

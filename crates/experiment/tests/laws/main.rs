@@ -6,6 +6,7 @@ mod broken;
 mod bytes;
 mod host;
 mod laws;
+mod outside;
 mod steps;
 mod subjects;
 mod words;
@@ -151,5 +152,11 @@ fn every_policy_of_a_stack_keeps_the_laws() {
 #[test]
 fn the_documents_that_policies_are_put_into_keep_the_laws() {
     let wrong = wrong_among(Ok(subjects::documents()), CASES_ALONE);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn a_device_with_a_clock_of_its_own_keeps_the_laws() {
+    let wrong = wrong_among(Ok(outside::subjects()), CASES_ALONE);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }

@@ -107,7 +107,8 @@ fn chosen<'a>(option: &'a Value, path: &str) -> Option<(&'a str, (String, String
     Some((name, (format!("{path}.{name}"), "{}".into())))
 }
 
-fn subject(name: String, config: &Experiment) -> Result<Subject, String> {
+/// What a document describes, in the state it starts in.
+pub fn subject(name: String, config: &Experiment) -> Result<Subject, String> {
     let tenants = config.stack.as_ref().map_or(1, |stack| stack.tenants.len().max(1)) as u16;
     let target = Target::of(config);
     let device = target.build(config.seed, None, &mut |_, _| ControlFlow::Continue(()));

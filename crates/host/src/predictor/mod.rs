@@ -46,6 +46,6 @@ pub trait Build {
 /// What a probe of a copy of `device` finds.
 fn diagnosis(device: &(dyn Device + 'static), seed: u64) -> Result<DeviceModel, String> {
     let mut copy = dyn_clone::clone_box(device);
-    let report = probe(&mut copy, seed, &mut |_| ControlFlow::Continue(()));
+    let report = probe(&mut copy, None, seed, &mut |_| ControlFlow::Continue(()));
     Ok(report.map_err(|error| format!("predictor cannot probe the device: {error}"))?.model)
 }

@@ -10,7 +10,7 @@ mod thresholds;
 
 use std::ops::ControlFlow;
 
-use flashkeel_engine::Leaf;
+use flashkeel_engine::{Leaf, Outside};
 use serde::Serialize;
 
 pub use allocation::BitEvidence;
@@ -50,14 +50,17 @@ pub struct Report {
     pub evidence: Evidence,
 }
 
-/// Diagnoses a drive. It is written to; what it held is lost. `seed` decides the addresses; `progress` is told the fraction done, and
-/// may break off.
+/// Diagnoses a drive. It is written to; what it held is
+/// lost. `outside` is listened to while the drive waits for it, which one that is
+/// simulated does not. `seed` decides the addresses; `progress` is told the fraction
+/// done, and may break off.
 ///
 /// # Errors
-/// If the drive is too small to tell anything, refuses requests, or `progress`
-/// breaks off.
-pub fn probe(
-    leaf: &mut dyn Leaf,
+/// If the drive is too small to tell anything, refuses requests, waits for something
+/// outside and there is no `outside`, or `progress` breaks off.
+pub fn probe<'a>(
+    leaf: &'a mut dyn Leaf,
+    outside: Option<&'a mut dyn Outside>,
     seed: u64,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Report, ProbeError> {
@@ -66,7 +69,7 @@ pub fn probe(
         ControlFlow::Break(()) => Err(ProbeError::Interrupted),
     };
     let sectors = leaf.limits().sectors;
-    let mut runner = Runner::new(leaf, sectors, seed)?;
+    let mut runner = Runner::new(leaf, outside, sectors, seed)?;
     let mut undetermined = Vec::new();
     runner.prepare()?;
     told(0.05)?;

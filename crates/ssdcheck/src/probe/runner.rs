@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use flashkeel_engine::{
-    Arena, Completion, Lba, Leaf, Operation, Request, RequestId, Span, Status, Stream, Submit, Time,
+    Arena, Completion, Lba, Leaf, Operation, Outside, Request, RequestId, Span, Status, Stream, Submit, Time,
 };
 
 /// Sectors of the requests that a probe issues.
@@ -21,6 +21,8 @@ pub enum ProbeError {
     Refused(Lba),
     /// It took a request and never completed it.
     Stuck,
+    /// It waits for something outside the simulation, to which nobody listens.
+    Unheard,
     /// Whoever watched broke off.
     Interrupted,
 }
@@ -32,6 +34,9 @@ impl fmt::Display for ProbeError {
             ProbeError::Refused(lba) => write!(f, "the device refused 4 KiB at LBA {}", lba.0),
             ProbeError::Interrupted => write!(f, "interrupted"),
             ProbeError::Stuck => write!(f, "the device took a request and never completed it"),
+            ProbeError::Unheard => {
+                write!(f, "the device waits for something outside the simulation, to which nobody listens")
+            }
         }
     }
 }
@@ -39,6 +44,8 @@ impl fmt::Display for ProbeError {
 /// The drive and the time on it.
 pub(super) struct Runner<'a> {
     leaf: &'a mut dyn Leaf,
+    /// What it may wait for.
+    outside: Option<&'a mut dyn Outside>,
     sectors: u64,
     now: Time,
     next_id: u64,
@@ -63,12 +70,18 @@ pub(super) struct Done {
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(leaf: &'a mut dyn Leaf, sectors: u64, seed: u64) -> Result<Self, ProbeError> {
+    pub fn new(
+        leaf: &'a mut dyn Leaf,
+        outside: Option<&'a mut dyn Outside>,
+        sectors: u64,
+        seed: u64,
+    ) -> Result<Self, ProbeError> {
         if sectors < (16 << 20) / 512 {
             return Err(ProbeError::TooSmall);
         }
         Ok(Runner {
             leaf,
+            outside,
             sectors: sectors / PAGE_SECTORS * PAGE_SECTORS,
             now: Time::ZERO,
             next_id: 0,
@@ -143,9 +156,37 @@ impl<'a> Runner<'a> {
 
     /// Lets time pass; nothing may be in flight.
     pub fn wait(&mut self, span: Span) -> Result<(), ProbeError> {
-        self.now += span;
+        let end = self.now + span;
+        while self.leaf.next_event().hears_outside() && self.now < end {
+            self.listen(end)?;
+        }
+        self.now = end.max(self.now);
         self.leaf.advance(self.now, &mut self.data, &mut self.completions);
         if self.completions.is_empty() { Ok(()) } else { Err(ProbeError::Stuck) }
+    }
+
+    /// Waits until something happens outside, or is due here, at `limit` at the latest.
+    #[cold]
+    fn listen(&mut self, limit: Time) -> Result<(), ProbeError> {
+        let outside = self.outside.as_mut().ok_or(ProbeError::Unheard)?;
+        let until = self.leaf.next_event().time().map_or(limit, |time| time.min(limit));
+        self.now = outside.wait(Some(until).filter(|&until| until < Time::MAX)).max(self.now);
+        self.leaf.advance(self.now, &mut self.data, &mut self.completions);
+        Ok(())
+    }
+
+    /// Runs the drive until something completes; `None` if nothing does up to `limit`.
+    fn run(&mut self, limit: Time) -> Result<Option<Time>, ProbeError> {
+        while self.leaf.next_event().hears_outside() {
+            self.listen(limit)?;
+            if !self.completions.is_empty() {
+                return Ok(Some(self.now));
+            }
+            if self.now >= limit {
+                return Ok(None);
+            }
+        }
+        Ok(self.leaf.advance_to_completion(limit, &mut self.data, &mut self.completions))
     }
 
     /// Submits a request at the present time, or later if the drive is busy.
@@ -174,10 +215,10 @@ impl<'a> Runner<'a> {
     /// appends it to `done`.
     pub fn next(&mut self, limit: Time, done: &mut Vec<Done>) -> Result<(), ProbeError> {
         self.completions.clear();
-        match self.leaf.advance_to_completion(limit, &mut self.data, &mut self.completions) {
+        match self.run(limit)? {
             Some(now) => self.now = now,
             None if limit == Time(u64::MAX) => return Err(ProbeError::Stuck),
-            None => self.now = limit,
+            None => self.now = limit.max(self.now),
         }
         for completion in self.completions.drain(..) {
             let (submitted, lba) = self.flights[(completion.id.0 - self.first) as usize];
@@ -284,5 +325,82 @@ impl<'a> Runner<'a> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use flashkeel_engine::{Durable, Ledger, Limits, Wake};
+
+    use super::*;
+
+    const SERVICE: Span = Span(70_000);
+    const SECTORS: u64 = 1 << 16;
+
+    /// A drive with a clock of its own, which ends each request after the same time.
+    #[derive(Clone, Default)]
+    struct Real(Rc<RefCell<(Time, VecDeque<(RequestId, Time)>)>>);
+
+    impl Leaf for Real {
+        fn limits(&self) -> Limits {
+            Limits {
+                sectors: SECTORS,
+                block_sectors: 8,
+                preferred_sectors: 8,
+                durable: Durable::Acknowledged,
+            }
+        }
+
+        fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
+            let (clock, inside) = &mut *self.0.borrow_mut();
+            assert_eq!(*clock, now, "the time is what it is outside");
+            inside.push_back((request.id, now + SERVICE));
+            Submit::Accepted
+        }
+
+        fn next_event(&self) -> Wake {
+            Wake::Outside
+        }
+
+        fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
+            let inside = &mut self.0.borrow_mut().1;
+            while let Some((id, time)) = inside.pop_front_if(|(_, end)| *end <= now) {
+                completions.push(Completion { id, time, status: Status::Ok, ledger: Ledger::ZERO });
+            }
+        }
+
+        fn cut_power(&mut self, _now: Time, _data: &mut Arena) {}
+    }
+
+    impl Outside for Real {
+        fn wait(&mut self, until: Option<Time>) -> Time {
+            let (clock, inside) = &mut *self.0.borrow_mut();
+            let next = inside.front().map(|&(_, end)| end).into_iter().chain(until).min();
+            *clock = next.expect("something will happen").max(*clock);
+            *clock
+        }
+    }
+
+    #[test]
+    fn a_drive_with_a_clock_of_its_own_is_waited_for() {
+        let (mut drive, mut world) = (Real::default(), Real::default());
+        world.0 = drive.0.clone();
+        let mut runner = Runner::new(&mut drive, Some(&mut world), SECTORS, 1).expect("it is large enough");
+        assert_eq!(runner.serve(Operation::Write, 8), Ok(SERVICE));
+        assert_eq!(runner.rest(), Ok(()));
+        assert_eq!(runner.serve(Operation::Read, 8), Ok(SERVICE));
+        let per_s = runner.throughput(Operation::Read, &[0, 8, 16], 50, 4).expect("it serves");
+        assert!((per_s * SERVICE.as_secs_f64() / 4.0 - 1.0).abs() < 0.05, "{per_s} a second");
+    }
+
+    #[test]
+    fn nobody_listens_to_a_drive_with_a_clock_of_its_own() {
+        let mut drive = Real::default();
+        let mut runner = Runner::new(&mut drive, None, SECTORS, 1).expect("it is large enough");
+        assert_eq!(runner.serve(Operation::Write, 8), Err(ProbeError::Unheard));
+        assert!(ProbeError::Unheard.to_string().contains("outside"));
     }
 }

@@ -31,6 +31,8 @@ struct Pair {
     checked: u64,
     /// Reads that ended in an error, where that is allowed.
     lost: Option<u64>,
+    /// In which: without parity the medium has failed, and nothing follows for others.
+    end_of_lost: Status,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,10 @@ impl Pair {
             next: 0,
             checked: 0,
             lost: None,
+            end_of_lost: match config.redundancy.name() {
+                "none" => Status::MediaError,
+                _ => Status::Lost,
+            },
         }
     }
 
@@ -119,7 +125,9 @@ impl Pair {
             let Flying { operation, pages, payload, versions } =
                 self.flying.remove(&completion.id.0).expect("a request completes exactly once");
             match (&mut self.lost, completion.status) {
-                (Some(lost), Status::Lost | Status::MediaError) if operation == Operation::Read => *lost += 1,
+                (Some(lost), status) if operation == Operation::Read && status == self.end_of_lost => {
+                    *lost += 1
+                }
                 (_, status) => assert_eq!(status, Status::Ok),
             }
             if operation == Operation::Read && completion.status == Status::Ok {

@@ -7,7 +7,7 @@ mod support;
 use flashkeel_device::{
     DeviceConfig, Endurance, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig, WearConfig,
 };
-use flashkeel_engine::{Arena, Cause, Leaf, Operation, Span, Stream, Submit, Time};
+use flashkeel_engine::{Arena, Cause, Hint, Leaf, Operation, Span, Stream, Submit, Time};
 use serde_json::json;
 use support::{policy, ready, request, tiny};
 
@@ -136,11 +136,11 @@ fn a_static_cap_stops_writes_for_the_rest_of_a_period() {
     let cap = policy::<ThrottleConfig>(json!({ "policy": "static-cap", "rate": "80KiB/s" }));
     let mut cap = cap.policy().build().expect("a throttle");
     let held: Vec<u64> =
-        (0..25).map(|_| cap.delay(Time(200_000_000), THROTTLE_UNIT_BYTES).0 / 1_000_000).collect();
+        (0..25).map(|_| cap.delay(Time(200_000_000), THROTTLE_UNIT_BYTES, Hint(0)).0 / 1_000_000).collect();
     let expected: Vec<u64> = (0..25).map(|write| [0, 800, 1_800][write / 10]).collect();
     assert_eq!(held, expected);
     // A period without writes leaves nothing over.
-    assert_eq!(cap.delay(Time(10_200_000_000), THROTTLE_UNIT_BYTES).0, 0);
+    assert_eq!(cap.delay(Time(10_200_000_000), THROTTLE_UNIT_BYTES, Hint(0)).0, 0);
 }
 
 /// Five days of a demand that swings over each day, with the endurance of a
@@ -182,7 +182,7 @@ fn a_long_stretch_is_the_same_as_its_writes() {
         let singly = by_the_hour(config.clone(), |throttle, from, until, gap_ns| {
             let (mut now, mut pages, mut held) = (from, 0.0, 0.0);
             while now < until {
-                let delay = throttle.delay(now, THROTTLE_UNIT_BYTES);
+                let delay = throttle.delay(now, THROTTLE_UNIT_BYTES, Hint(0));
                 (pages, held) = (pages + 1.0, held + delay.0 as f64);
                 now = now + delay + Span(gap_ns as u64);
             }

@@ -83,6 +83,13 @@ pub enum Answer {
     State(Vec<(String, u64)>),
 }
 
+impl Answer {
+    /// The state, from readings by name.
+    pub fn state<const N: usize>(readings: [(&str, u64); N]) -> Answer {
+        Answer::State(readings.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+}
+
 /// Why a command was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {

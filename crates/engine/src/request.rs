@@ -33,8 +33,8 @@ pub enum Operation {
     WriteZeroes,
     /// Here is what the range holds already: whoever asks gives its copy up, and
     /// offers it to what is below, which may keep one that is quicker to read. What
-    /// has no such place completes it at once. The hint says how often the copy was
-    /// used (DEMOTE of Wong and Wilkes, "My Cache or Yours?", USENIX ATC 2002).
+    /// has no such place completes it at once (DEMOTE of Wong and Wilkes, "My Cache or
+    /// Yours?", USENIX ATC 2002).
     Demote,
 }
 
@@ -47,10 +47,10 @@ impl Operation {
 }
 
 /// What travels with a request from end to end for whoever on its way is
-/// configured to use it: a class of service, a deadline, a stream of placement.
-/// 0 where nobody gave one.
+/// configured to use it: a class of service, a class of deadlines, a stream of
+/// placement. 0 where nobody gave one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Hint(pub u32);
+pub struct Hint(pub u16);
 
 /// One request of a host, or of one stage to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,9 @@ pub struct Request {
     pub fua: bool,
     /// Said by whoever asks, for whoever serves.
     pub hint: Hint,
+    /// How often the copy that a demotion gives up was used, up to 255; 0 of any other
+    /// operation.
+    pub uses: u8,
     /// The bytes of a write, or where those of a read go.
     pub payload: Payload,
 }
@@ -86,6 +89,7 @@ impl Request {
             sectors,
             fua: false,
             hint: Hint(0),
+            uses: 0,
             payload: Payload::NONE,
         }
     }

@@ -1,5 +1,6 @@
 //! The result of a run: written, read back, pooled and questioned.
 
+use flashkeel_engine::{Durable, Limits, SECTOR_BYTES};
 use flashkeel_stats::{Class, Explanation, Summary, parse_percentile};
 use flashkeel_workload::{Basis, Counts};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,37 @@ pub struct TenantOutcome {
     pub basis: Basis,
     /// What became of its workload's input.
     pub workload: Counts,
+}
+
+/// What a device states of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stated {
+    /// Its capacity.
+    pub capacity_bytes: u64,
+    /// Its logical block: requests begin and end at multiples.
+    pub block_bytes: u64,
+    /// What it likes requests to begin and end at multiples of.
+    pub preferred_bytes: u64,
+    /// From when on a power cut takes nothing of a write: once it is `acknowledged`,
+    /// once it is `flushed`, or `never`.
+    pub durable: String,
+}
+
+impl From<Limits> for Stated {
+    fn from(limits: Limits) -> Stated {
+        let bytes = |sectors: u32| u64::from(sectors) * SECTOR_BYTES;
+        let durable = match limits.durable {
+            Durable::Acknowledged => "acknowledged",
+            Durable::Flushed => "flushed",
+            Durable::Never => "never",
+        };
+        Stated {
+            capacity_bytes: limits.sectors * SECTOR_BYTES,
+            block_bytes: bytes(limits.block_sectors),
+            preferred_bytes: bytes(limits.preferred_sectors),
+            durable: durable.into(),
+        }
+    }
 }
 
 /// The result of a run, or of the pooled runs of several seeds, as it is
@@ -47,6 +79,9 @@ pub struct RunOutcome {
     pub version: String,
     /// The preset the device was based on.
     pub preset: Option<String>,
+    /// What the device that was driven, or the whole stack, states of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Stated>,
     /// What the device did, in whole operations and bytes.
     pub device: Value,
     /// What became of the workload's input; of several tenants, of all.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use flashkeel_engine::{
-    Arena, Coming, Completion, Leaf, Limits, Operation, Predictor as _, Request, RequestId, Submit, Time,
-    Wake,
+    Answer, Arena, Coming, Command, Completion, Leaf, Limits, Notice, Operation, Place, Predictor as _,
+    Refusal, Request, RequestId, Submit, Time, Wake,
 };
 use flashkeel_host::device::Device;
 use flashkeel_host::{Measured, Tenant, drive};
@@ -148,13 +148,45 @@ impl Leaf for Judged {
     }
 
     fn cut_power(&mut self, now: Time, data: &mut Arena) {
+        // What the cut ends was not served: nobody judges it.
+        self.flights.clear();
+        self.engine.cut_power(now);
         self.device.cut_power(now, data);
+    }
+
+    fn command(
+        &mut self,
+        now: Time,
+        place: &Place,
+        command: &Command,
+        data: &mut Arena,
+    ) -> Result<Answer, Refusal> {
+        self.device.command(now, place, command, data)
+    }
+
+    fn has_notice(&self) -> bool {
+        self.device.has_notice()
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.device.notice()
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         let seen = completions.len();
         self.device.advance(now, data, completions);
         self.judge(&completions[seen..]);
+    }
+
+    fn advance_to_completion(
+        &mut self,
+        limit: Time,
+        data: &mut Arena,
+        completions: &mut Vec<Completion>,
+    ) -> Option<Time> {
+        let now = self.device.advance_to_completion(limit, data, completions);
+        self.judge(completions);
+        now
     }
 }
 
@@ -174,5 +206,85 @@ impl Measured for Judged {
 
     fn final_counters(&self) -> Vec<u64> {
         self.device.final_counters()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::{Lba, Span, Status, Window};
+    use flashkeel_ssdcheck::DeviceModel;
+    use serde_json::json;
+
+    use super::*;
+
+    fn judged(window: &str) -> Judged {
+        let document = format!(
+            "[device]\nlogical_capacity = \"4MiB\"\nmap_cache = \"all\"\nwindow = \"{window}\"\n\
+             gc = {{ start_below = 8, stop_above = 12 }}\nbuffer = {{ size = \"256KiB\" }}\n\
+             geometry = {{ channels = 2, chips_per_channel = 2, planes_per_chip = 1, blocks_per_plane = 24, \
+             pages_per_block = 8 }}\n[workload]\nsource = \"synthetic\"\npacing = \"closed\"\nrequests = 1\n"
+        );
+        let plans = crate::resolve(&document, "judged", &[], None).expect("a document");
+        let device = stack::device(&plans[0].config, None, &mut |_, _| std::ops::ControlFlow::Continue(()));
+        let device = device.unwrap_or_else(|error| panic!("{error}"));
+        let model: DeviceModel = serde_json::from_value(json!({
+            "sectors": device.limits().sectors,
+            "volume_bits": [],
+            "gc_volume_bits": null,
+            "write_buffer": { "bytes": null, "type": "unknown", "flush": [] },
+            "thresholds_ns": { "read": 250_000, "write": 250_000 },
+            "latencies_ns": { "read": 80_000, "write": 20_000, "flush": 0, "collection": 0 },
+            "sleep": null,
+            "undetermined": [],
+        }))
+        .expect("a model");
+        Judged { device, engine: Engine::new(&model), score: Score::default(), flights: Vec::new() }
+    }
+
+    fn submit(judged: &mut Judged, count: u64) {
+        for id in 0..count {
+            let write = Request::new(RequestId(id), Operation::Write, Lba(8 * id), 8);
+            assert_eq!(judged.submit(Time(0), &write, &mut Arena::new()), Submit::Accepted);
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_judged_is_told_and_asked_as_before() {
+        let mut judged = judged("commanded");
+        let mut tell = |command| judged.command(Time(0), &Place::default(), &command, &mut Arena::new());
+        assert_eq!(tell(Command::Window(0, Window::Deterministic)), Ok(Answer::Done));
+        let Ok(Answer::State(readings)) = tell(Command::State) else { panic!("it tells no state") };
+        assert!(readings.contains(&("deterministic".to_owned(), 1)), "{readings:?}");
+        assert!(!judged.has_notice() && judged.notice().is_none());
+    }
+
+    #[test]
+    fn a_power_cut_is_not_judged() {
+        let mut judged = judged("none");
+        submit(&mut judged, 5);
+        judged.cut_power(Time(10), &mut Arena::new());
+        let mut done = Vec::new();
+        judged.advance(Time(10), &mut Arena::new(), &mut done);
+        assert!(done.len() == 5 && done.iter().all(|end| end.status == Status::Aborted), "{done:?}");
+        assert!(judged.flights.is_empty());
+        let Score { slow_found, slow_missed, normal_found, normal_missed, .. } = judged.score;
+        assert_eq!([slow_found, slow_missed, normal_found, normal_missed], [0; 4]);
+    }
+
+    #[test]
+    fn it_is_judged_however_it_runs() {
+        let (mut one, mut other) = (judged("none"), judged("none"));
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        submit(&mut one, 40);
+        submit(&mut other, 40);
+        one.advance(Time(0) + Span::from_secs(1), &mut Arena::new(), &mut first);
+        let mut some = Vec::new();
+        while other.advance_to_completion(Time::MAX, &mut Arena::new(), &mut some).is_some() {
+            second.append(&mut some);
+        }
+        assert_eq!(first, second);
+        assert!(one.flights.is_empty() && other.flights.is_empty());
+        assert_eq!(one.score.normal_found + one.score.slow_missed, 40);
+        assert_eq!(one.score.normal_found, other.score.normal_found);
     }
 }

@@ -111,6 +111,7 @@ pub fn run(
         notes,
         version: VERSION.into(),
         preset: plan.preset.clone(),
+        limits: Some(device.limits().into()),
         device: pooled,
         workload: counts.reduce(|sum, other| sum_of_counts(&sum, &other)).unwrap_or_default(),
         tenants,

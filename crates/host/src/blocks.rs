@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Arena, Cause, Coming, Completion, Lba, Ledger, Limits, Operation, Outbox, Payload, Request, RequestId,
-    Stack, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Cause, Coming, Command, Completion, Lba, Ledger, Limits, Operation, Outbox, Payload,
+    Refusal, Request, RequestId, Stack, Stage, Status, Submit, Time, Wake,
 };
 
 use crate::device::{Device, Held};
@@ -276,6 +276,14 @@ impl Stage for WholeBlocks {
 
     fn next_event(&self) -> Wake {
         Wake::Never
+    }
+
+    fn command(&mut self, _now: Time, command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
+        let (waiting, changing) = (self.held.len() as u64, self.changing.len() as u64);
+        match command {
+            Command::State => Ok(Answer::state([("waiting", waiting), ("changing", changing)])),
+            _ => Err(Refusal::Unknown),
+        }
     }
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}

@@ -192,10 +192,13 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
         let feed = &mut self.feeds[tenant];
         let arrival = feed.next();
         let id = self.flights.next_id();
-        let request = Request {
+        let mut request = Request {
             tenant: TenantId(tenant as u16),
             ..Request::new(id, arrival.operation, arrival.lba, arrival.sectors)
         };
+        if feed.is_marked {
+            feed.mark(&mut request);
+        }
         let answer = self.leaf.submit(self.now, &request, &mut self.data);
         if answer != Submit::Busy {
             feed.progress.in_flight += 1;

@@ -1,6 +1,6 @@
 //! One tenant's arrivals, as the driver takes them.
 
-use flashkeel_engine::{Coming, Completion, Lba, Leaf, Operation, Request, TenantId, Time};
+use flashkeel_engine::{Coming, Completion, Hint, Lba, Leaf, Operation, Request, TenantId, Time};
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::pacing::{Pacer, Progress};
 use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
@@ -25,6 +25,8 @@ pub(crate) struct Feed<'a> {
     end: Option<Time>,
     pacer: Box<dyn Pacer>,
     pub progress: Progress,
+    /// Whether its requests carry a hint or a flag.
+    pub is_marked: bool,
     recorder: Option<Recorder>,
 }
 
@@ -40,6 +42,7 @@ impl<'a> Feed<'a> {
             at: 0,
             end: workload.duration.filter(|_| !is_open).map(|duration| Time::ZERO + duration),
             pacer: workload.pacing.policy().pacer(),
+            is_marked: workload.hint != 0 || workload.fua,
             progress: Progress { now: Time::ZERO, in_flight: 0, completed: Time::ZERO, arrived: Time::ZERO },
             recorder,
         }
@@ -62,6 +65,14 @@ impl<'a> Feed<'a> {
     #[inline]
     pub fn next(&self) -> Arrival {
         self.batch[self.at]
+    }
+
+    /// Puts the workload's hint and flag on one of its requests.
+    #[cold]
+    pub fn mark(&self, request: &mut Request) {
+        request.hint = Hint(self.workload.hint);
+        request.fua =
+            self.workload.fua && matches!(request.operation, Operation::Write | Operation::WriteZeroes);
     }
 
     /// Goes on to the arrival after it.

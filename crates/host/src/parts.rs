@@ -54,6 +54,11 @@ impl Parts {
         })
     }
 
+    /// How many requests are on their way.
+    pub fn len(&self) -> usize {
+        self.wholes.len()
+    }
+
     /// Notes a part; returns the number it goes by.
     #[inline]
     pub fn add(&mut self, whole: RequestId) -> RequestId {

@@ -94,6 +94,13 @@ pub struct WorkloadConfig {
     /// Time after which no more requests are submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Span>,
+    /// A number that goes with every request to whatever serves it, for a policy that
+    /// uses one: a class of service, a stream of placement. 0 is none.
+    #[serde(default)]
+    pub hint: u16,
+    /// Whether writes force unit access: each is acknowledged only once it is durable.
+    #[serde(default)]
+    pub fua: bool,
 }
 
 impl WorkloadConfig {

@@ -70,7 +70,7 @@ pub struct Counts {
     pub reads: u64,
     /// Writes among them.
     pub writes: u64,
-    /// Trims among them.
+    /// Trims among them, and writes of zeros.
     pub trims: u64,
     /// Flushes among them.
     pub flushes: u64,

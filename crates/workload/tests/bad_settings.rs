@@ -92,6 +92,7 @@ fn generators_that_make_no_sense() {
         "workload.source.read_fraction: 1.5 is not",
     );
     refuse(limited(Synthetic { trim_fraction: 0.5, ..endless() }), "workload.source.trim_fraction: ");
+    refuse(limited(Synthetic { zero_fraction: 0.5, ..endless() }), "workload.source.zero_fraction: ");
     refuse(limited(Synthetic { block_sizes: vec![], ..endless() }), "workload.source.block_sizes: ");
     refuse(
         limited(Synthetic { block_sizes: size(1000, 1), ..endless() }),

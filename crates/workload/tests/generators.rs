@@ -117,6 +117,7 @@ fn mix_and_sizes_follow_their_weights() {
     let synthetic = Synthetic {
         read_fraction: 0.6,
         trim_fraction: 0.1,
+        zero_fraction: 0.05,
         block_sizes: vec![size(4, 70), size(64, 20), size(128, 10)],
         ..Synthetic::default()
     };
@@ -125,7 +126,8 @@ fn mix_and_sizes_follow_their_weights() {
     for (got, expected) in [
         (share(&|a| a.operation == Operation::Read), 0.6),
         (share(&|a| a.operation == Operation::Trim), 0.1),
-        (share(&|a| a.operation == Operation::Write), 0.3),
+        (share(&|a| a.operation == Operation::WriteZeroes), 0.05),
+        (share(&|a| a.operation == Operation::Write), 0.25),
         (share(&|a| a.sectors == 8), 0.7),
         (share(&|a| a.sectors == 128), 0.2),
         (share(&|a| a.sectors == 256), 0.1),

@@ -1,6 +1,6 @@
 //! Requests inside the device.
 
-use flashkeel_engine::{Cause, Ledger, Operation, Payload, Request, RequestId, Time};
+use flashkeel_engine::{Cause, Hint, Ledger, Operation, Payload, Request, RequestId, Time};
 
 use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, NONE};
 
@@ -14,6 +14,8 @@ pub(crate) struct RequestState {
     pub payload: Payload,
     /// It ends only when what it has written is durable.
     pub fua: bool,
+    /// For policies that decide on requests.
+    pub hint: Hint,
     pub submitted: Time,
     /// The range of logical pages of the device, and the next to work on.
     pub first: u64,
@@ -80,6 +82,7 @@ impl Requests {
             operation: request.operation,
             payload: request.payload,
             fua: request.fua,
+            hint: request.hint,
             submitted: now,
             first,
             next: first,

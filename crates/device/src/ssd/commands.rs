@@ -24,7 +24,7 @@ impl Ssd {
                 self.access = if is_read_only { Access::ReadOnly } else { Access::Full };
             }
             Command::Remove => self.remove(now),
-            Command::State => return Ok(Answer::State(self.state())),
+            Command::State => return Ok(self.state()),
         }
         Ok(Answer::Done)
     }
@@ -64,15 +64,14 @@ impl Ssd {
         self.forget_reads();
     }
 
-    fn state(&self) -> Vec<(String, u64)> {
+    fn state(&self) -> Answer {
         let sum = |each: fn(&super::Partition) -> u32| self.partitions.iter().map(each).map(u64::from).sum();
-        let readings: [(&str, u64); 5] = [
+        Answer::state([
             ("read_only", u64::from(self.access == Access::ReadOnly)),
             ("deterministic", u64::from(!self.machine.background_allowed)),
             ("free_blocks", sum(|partition| partition.ftl.tables.free_blocks())),
             ("buffer_room_pages", sum(|partition| partition.buffer.occupancy.room())),
             ("requests", self.requests.len() as u64),
-        ];
-        readings.map(|(name, value)| (name.to_owned(), value)).into()
+        ])
     }
 }

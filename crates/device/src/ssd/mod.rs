@@ -47,7 +47,7 @@ pub struct Ssd {
     pub(crate) partitions: Vec<Partition>,
     pub(crate) requests: Requests,
     link: Option<Link>,
-    throttle: Option<Box<dyn Throttle>>,
+    pub(crate) throttle: Option<Box<dyn Throttle>>,
     window: Option<Box<dyn Window>>,
     power: Option<Box<dyn Power>>,
     /// When the last request ended.
@@ -160,7 +160,7 @@ impl Ssd {
             if now >= throttle.review_due() {
                 throttle.review(now, &endurance(layout, machine, partitions));
             }
-            begin += throttle.delay(now, request.bytes());
+            begin += throttle.delay(now, request.bytes(), request.hint);
             request.owner = Cause::Throttle;
             request.pass(begin, Cause::Controller);
         }

@@ -47,7 +47,7 @@ pub struct Step {
     /// Whether a write has to be durable before it is acknowledged.
     pub fua: bool,
     /// Travels along.
-    pub hint: u32,
+    pub hint: u16,
 }
 
 /// What a host does.
@@ -137,7 +137,7 @@ fn step() -> impl Strategy<Value = Step> {
     let pause = prop_oneof![6 => Just(0u64), 3 => 0..200_000u64, 1 => 0..40_000_000u64];
     let place = prop_oneof![0..NEAR, 0..=u16::MAX];
     let blocks = prop_oneof![6 => 1..6u32, 1 => 1..70u32];
-    (pause, act, place, blocks, 0..4u16, prop::bool::weighted(0.1), 0..3u32).prop_map(
+    (pause, act, place, blocks, 0..4u16, prop::bool::weighted(0.1), 0..3u16).prop_map(
         |(pause_ns, act, place, blocks, tenant, fua, hint)| Step {
             pause_ns,
             act,

@@ -2,8 +2,8 @@
 //! others waiting in the policy's order.
 
 use flashkeel_engine::{
-    Arena, Cause, Coming, Completion, Ledger, Limits, Outbox, Request, RequestId, Stage, Status, Submit,
-    Time, Wake,
+    Answer, Arena, Cause, Coming, Command, Completion, Ledger, Limits, Outbox, Refusal, Request, RequestId,
+    Stage, Status, Submit, Time, Wake,
 };
 
 use super::IoScheduler;
@@ -35,6 +35,11 @@ impl Scheduling {
     /// Requests that wait here.
     pub fn waiting(&self) -> usize {
         self.flights.len() - self.at_device
+    }
+
+    /// What it says of itself.
+    pub(crate) fn state(waiting: usize, at_device: usize) -> Answer {
+        Answer::state([("waiting", waiting as u64), ("at_device", at_device as u64)])
     }
 
     fn dispatch(&mut self, now: Time, outbox: &mut Outbox) {
@@ -78,6 +83,13 @@ impl Stage for Scheduling {
             let mut ledger = Ledger::ZERO;
             ledger.charge_between(Cause::HostQueue, submitted, now);
             outbox.completions.push(Completion { id, time: now, status: Status::Aborted, ledger });
+        }
+    }
+
+    fn command(&mut self, _now: Time, command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
+        match command {
+            Command::State => Ok(Scheduling::state(self.waiting(), self.at_device)),
+            _ => Err(Refusal::Unknown),
         }
     }
 

@@ -10,6 +10,8 @@ use flashkeel_engine::{
 
 use crate::device::{Device, Held};
 use crate::measured::Part;
+use crate::scheduler::Scheduling;
+use crate::volume::VolumeManager;
 
 /// Passes requests on to its only device, at most `depth` of them at a time, and
 /// keeps flushes in their place: what the volume manager over the scheduler `none`
@@ -286,6 +288,11 @@ impl Leaf for Passing {
         data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         match &place.0[..] {
+            [] if *command == Command::State => Ok(VolumeManager::state(
+                self.waiting.len() - self.let_through,
+                self.at_device + self.let_through,
+            )),
+            [0] if *command == Command::State => Ok(Scheduling::state(self.let_through, self.at_device)),
             [] | [0] => Err(Refusal::Unknown),
             [0, 0, below @ ..] => {
                 let answer = self.device.command(now, &Place(below.to_vec()), command, data);

@@ -1,10 +1,12 @@
-//! A hint goes the whole way: whatever a stage makes of a request carries it.
+//! A hint goes the whole way: whatever a stage makes of a request carries it, and
+//! what is likely to come is told to the device that it will go to.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use flashkeel_engine::{
-    Arena, Completion, Durable, Hint, Lba, Leaf, Ledger, Limits, Operation, Prediction, Predictor, Request,
-    RequestId, Span, Stack, Stage, Status, Stream, Submit, Time, Wake,
+    Arena, Coming, Completion, Durable, Hint, Lba, Leaf, Ledger, Limits, Operation, Prediction, Predictor,
+    Request, RequestId, Span, Stack, Stage, Status, Stream, Submit, TenantId, Time, Wake,
 };
 use serde_json::json;
 
@@ -27,7 +29,8 @@ const LIMITS: Limits =
 #[derive(Default)]
 struct Noting {
     ended: Vec<Completion>,
-    asked: Vec<(Operation, Hint)>,
+    asked: Vec<Request>,
+    told: RefCell<Vec<Coming>>,
 }
 
 impl Leaf for Noting {
@@ -36,9 +39,13 @@ impl Leaf for Noting {
     }
 
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
-        self.asked.push((request.operation, request.hint));
+        self.asked.push(*request);
         self.ended.push(Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO });
         Submit::Accepted
+    }
+
+    fn expect(&self, coming: Coming) {
+        self.told.borrow_mut().push(coming);
     }
 
     fn next_event(&self) -> Wake {
@@ -83,13 +90,13 @@ fn carries<S: Stage>(name: &str, stage: S) {
             _ => (3, 24),
         };
         let request = Request::new(RequestId(id), operation, Lba(lba), sectors);
-        let request = Request { hint: Hint(100 + id as u32), ..request };
+        let request = Request { hint: Hint(100 + id as u16), ..request };
         assert_eq!(stack.submit(Time(0), &request, &mut Arena::new()), Submit::Accepted);
         stack.advance(Time(0), &mut Arena::new(), &mut done);
         assert_eq!(done.len() as u64, id + 1, "{name}: {operation:?} ends at once");
     }
     let asked = stack.children().flat_map(|leaf| &leaf.asked);
-    let hints: BTreeSet<u32> = asked.map(|(_, hint)| hint.0).collect();
+    let hints: BTreeSet<u16> = asked.map(|request| request.hint.0).collect();
     assert_eq!(hints, BTreeSet::from([100, 101, 102, 103, 104]), "{name}");
 }
 
@@ -112,21 +119,85 @@ fn every_stage_passes_a_hint_on() {
     }
     for name in PlacementConfig::NAMES {
         let config: PlacementConfig = serde_json::from_value(json!(name)).expect("a policy");
-        let plan = Plan {
-            lower: LIMITS,
-            upper: LIMITS,
-            placement: config.policy().build(Some(Box::new(Fast)), Stream::new(1, "hints")),
-            takes_any: config.policy().takes_any(),
-            admission: AdmissionConfig::default().policy().build(),
-            fills: false,
-            eviction: EvictionConfig::default().policy().build(),
-            demotes: false,
-            writeback: WritebackConfig::default().policy().build(),
-            ratings: Ratings::default(),
-            overflow: OverflowConfig::default(),
-            journal: false,
-        };
-        carries(name, Tier::new(plan));
+        carries(name, Tier::new(plan(&config)));
     }
     carries("whole blocks", WholeBlocks::new(LIMITS));
+}
+
+fn plan(placement: &PlacementConfig) -> Plan {
+    Plan {
+        lower: LIMITS,
+        upper: LIMITS,
+        placement: placement.policy().build(Some(Box::new(Fast)), Stream::new(1, "hints")),
+        takes_any: placement.policy().takes_any(),
+        admission: AdmissionConfig::default().policy().build(),
+        fills: false,
+        eviction: EvictionConfig::default().policy().build(),
+        demotes: false,
+        writeback: WritebackConfig::default().policy().build(),
+        ratings: Ratings::default(),
+        overflow: OverflowConfig::default(),
+        journal: false,
+    }
+}
+
+/// A tier over a lower and an upper device that note what they are asked.
+fn tier(plan: Plan) -> Stack<Tier, Noting> {
+    Stack::new(Tier::new(plan), vec![Noting::default(), Noting::default()])
+}
+
+fn policy<P: serde::de::DeserializeOwned>(name: &str) -> P {
+    serde_json::from_value(json!(name)).expect("a policy")
+}
+
+/// Asks for a page, of which what ends is of no interest.
+fn ask(stack: &mut impl Leaf, id: u64, operation: Operation, page: u64, change: fn(Request) -> Request) {
+    let request = change(Request::new(RequestId(id), operation, Lba(page * 8), 8));
+    assert_eq!(stack.submit(Time(0), &request, &mut Arena::new()), Submit::Accepted);
+    stack.advance(Time(0), &mut Arena::new(), &mut Vec::new());
+}
+
+#[test]
+fn how_often_a_copy_was_used_is_no_hint() {
+    // What a tier above gives up is kept, with the hint that it came with.
+    let admission = policy::<AdmissionConfig>("all").policy().build();
+    let eviction = policy::<EvictionConfig>("lru").policy().build();
+    let mut below = tier(Plan { admission, eviction, ..plan(&policy("none")) });
+    ask(&mut below, 0, Operation::Demote, 5, |request| Request { uses: 7, hint: Hint(3), ..request });
+    let upper = &below.children().nth(1).expect("an upper device").asked;
+    let [Request { operation: Operation::Write, hint: Hint(3), uses: 0, .. }] = upper[..] else {
+        panic!("{upper:?}")
+    };
+
+    // What it gives up itself says how often it was used, and has no hint.
+    let eviction = policy::<EvictionConfig>("lru").policy().build();
+    let small = Limits { sectors: 8 * 8, ..LIMITS };
+    let mut above = tier(Plan { upper: small, eviction, demotes: true, ..plan(&policy("write-back")) });
+    for page in 0..32 {
+        let hint = |request| Request { hint: Hint(9), ..request };
+        ask(&mut above, 3 * page, Operation::Write, page, hint);
+        ask(&mut above, 3 * page + 1, Operation::Read, page, hint);
+        ask(&mut above, 3 * page + 2, Operation::Read, page, hint);
+    }
+    let lower = &above.children().next().expect("a lower device").asked;
+    let demoted: Vec<_> = lower.iter().filter(|asked| asked.operation == Operation::Demote).collect();
+    assert!(!demoted.is_empty() || lower.iter().any(|asked| asked.operation == Operation::Write));
+    assert!(demoted.iter().all(|asked| asked.uses >= 2 && asked.hint == Hint(0)), "{demoted:?}");
+}
+
+#[test]
+fn a_tier_tells_the_device_that_a_request_will_go_to() {
+    let mut stack = tier(plan(&policy("write-back")));
+    // Frames are given out one after the other.
+    ask(&mut stack, 0, Operation::Write, 70, |request| request);
+    ask(&mut stack, 1, Operation::Write, 40, |request| request);
+    for lba in [40 * 8 + 3, 41 * 8, LIMITS.sectors] {
+        stack.expect(Coming { operation: Operation::Read, tenant: TenantId(0), lba: Lba(lba) });
+    }
+    let told = |child| -> Vec<u64> {
+        let leaf = stack.children().nth(child).expect("two devices");
+        leaf.told.borrow().iter().map(|coming| coming.lba.0).collect()
+    };
+    assert_eq!(told(1), [8 + 3], "the second frame");
+    assert_eq!(told(0), [41 * 8, LIMITS.sectors]);
 }

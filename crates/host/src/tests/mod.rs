@@ -6,6 +6,7 @@ mod hints;
 mod oracle;
 mod passing;
 mod schedulers;
+mod states;
 mod tier;
 mod timers;
 

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use flashkeel_config::{Node, Origin};
 use flashkeel_device::{DeviceConfig, Ssd};
 use flashkeel_engine::{
-    Arena, Lba, Leaf, Ledger, Operation, Request, RequestId, Status, Stream, Submit, Time,
+    Answer, Arena, Command, Lba, Leaf, Ledger, Operation, Place, Request, RequestId, Status, Stream, Submit,
+    Time,
 };
 use serde_json::{Value, json};
 
@@ -98,6 +99,20 @@ impl Pair {
         assert_eq!(passing.limits(), layered.limits());
     }
 
+    /// What it says of itself is the same, at the places of both stages.
+    fn compare_states(&mut self) {
+        for place in [vec![], vec![0]] {
+            let place = Place(place);
+            let [passing, layered] = self
+                .leaves
+                .each_mut()
+                .map(|leaf| leaf.command(self.now, &place, &Command::State, &mut Arena::new()));
+            assert_eq!(passing, layered, "{place} at {:?}", self.now);
+            let Ok(Answer::State(readings)) = passing else { panic!("{place} says {passing:?}") };
+            assert!(readings.iter().any(|(name, _)| name == "waiting"), "{readings:?}");
+        }
+    }
+
     /// Runs both up to `until`, or until something has completed before that.
     fn advance(&mut self, until: Time, to_completion: bool) {
         let mut done = [Vec::new(), Vec::new()];
@@ -153,6 +168,7 @@ fn without_layers_completions_are_the_same() {
                 let until = Time(pair.now.0 + pair.random.below(span + 1));
                 let to_completion = pair.random.chance(0.7);
                 pair.advance(until, to_completion);
+                pair.compare_states();
                 if step % 500 == 499 {
                     pair.cut_power();
                 }

@@ -5,7 +5,7 @@
 mod stage;
 
 use dyn_clone::DynClone;
-use flashkeel_engine::{Lba, Time, Wake};
+use flashkeel_engine::{Lba, Request, Time, Wake};
 
 pub use stage::VolumeManager;
 
@@ -53,9 +53,16 @@ pub trait Volumes: DynClone + Send {
     fn place(&self, volume: usize, lba: Lba) -> Place;
 
     /// Whether there is one volume, and that is the only device, of so many
-    /// sectors.
+    /// sectors, and nothing is held.
     fn is_the_device(&self, _sectors: u64) -> bool {
         false
+    }
+
+    /// Whether a request of a volume, the oldest of it that waits, may go to the devices
+    /// now: a budget or a pace. One that may not is asked about again after every timer
+    /// and completion. Called once more for none that has gone.
+    fn lets(&mut self, _now: Time, _request: &Request) -> bool {
+        true
     }
 
     /// When something changes by itself, if ever.

@@ -1,8 +1,10 @@
 //! The volume manager as a stage: from a tenant's addresses to the devices'.
 
+use std::collections::VecDeque;
+
 use flashkeel_engine::{
-    Arena, Coming, Completion, Lba, Limits, Operation, Outbox, Request, Stage, Status, Submit, TenantId,
-    Time, Wake,
+    Answer, Arena, Cause, Coming, Command, Completion, Lba, Ledger, Limits, Operation, Outbox, Refusal,
+    Request, Stage, Status, Submit, TenantId, Time, Wake,
 };
 
 use super::Volumes;
@@ -18,7 +20,18 @@ pub struct VolumeManager {
     devices: usize,
     limits: Limits,
     gates: Gates,
+    /// What the gates have let through and the volumes do not yet, oldest first.
+    held: VecDeque<Held>,
     parts: Parts,
+}
+
+/// A request that its volume holds.
+#[derive(Clone)]
+struct Held {
+    request: Request,
+    submitted: Time,
+    /// When the gate let it through.
+    through: Time,
 }
 
 impl VolumeManager {
@@ -30,13 +43,19 @@ impl VolumeManager {
             devices: devices.len(),
             limits,
             gates: Gates::new(tenants),
+            held: VecDeque::new(),
             parts: Parts::default(),
         }
     }
 
     /// Requests that wait here.
     pub fn waiting(&self) -> usize {
-        self.gates.held()
+        self.gates.held() + self.held.len()
+    }
+
+    /// What it says of itself.
+    pub(crate) fn state(waiting: usize, inside: usize) -> Answer {
+        Answer::state([("waiting", waiting as u64), ("inside", inside as u64)])
     }
 
     /// Whose volume a request is for: within another device all tenants share
@@ -45,7 +64,37 @@ impl VolumeManager {
         if self.gates.tenants() == 1 { TenantId(0) } else { tenant }
     }
 
-    /// Sends what was submitted at `submitted` and has passed the gate.
+    /// Sends what was submitted at `submitted` and passes the gate now, or holds it.
+    fn pass(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
+        let is_first = self.is_first(self.held.len(), request);
+        if is_first && self.volumes.lets(now, request) {
+            self.send(now, submitted, request, outbox);
+        } else {
+            self.held.push_back(Held { request: *request, submitted, through: now });
+        }
+    }
+
+    /// Whether none of the first `count` of those that are held is of the same volume.
+    #[inline]
+    fn is_first(&self, count: usize, request: &Request) -> bool {
+        !self.held.iter().take(count).any(|held| held.request.tenant == request.tenant)
+    }
+
+    /// Sends what was held and is not any more.
+    fn release(&mut self, now: Time, outbox: &mut Outbox) {
+        let mut index = 0;
+        while let Some(Held { request, submitted, through }) = self.held.get(index).cloned() {
+            if self.is_first(index, &request) && self.volumes.lets(now, &request) {
+                self.held.remove(index);
+                self.send(through, submitted, &request, outbox);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// Sends what was submitted at `submitted` and has passed the gate at `now`, or
+    /// earlier if it was held since.
     fn send(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
         if request.operation == Operation::Flush {
             let whole = self.parts.begin(now, submitted, request);
@@ -97,7 +146,7 @@ impl Stage for VolumeManager {
         }
         let request = Request { tenant: self.volume_of(request.tenant), ..*request };
         if self.gates.enter(now, &request) {
-            self.send(now, now, &request, outbox);
+            self.pass(now, now, &request, outbox);
         }
         Submit::Accepted
     }
@@ -113,13 +162,28 @@ impl Stage for VolumeManager {
         self.volumes.next_event()
     }
 
-    fn advance(&mut self, now: Time, _data: &mut Arena, _outbox: &mut Outbox) {
+    fn advance(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
         self.volumes.advance(now);
+        self.release(now, outbox);
     }
 
     fn cut_power(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
         outbox.completions.append(&mut self.parts.cut_power(now));
+        for Held { request, submitted, through } in self.held.drain(..) {
+            let mut ledger = Ledger::ZERO;
+            ledger.charge_between(Cause::Barrier, submitted, through);
+            ledger.charge_between(Cause::HostQueue, through, now);
+            let (id, status) = (request.id, Status::Aborted);
+            outbox.completions.push(Completion { id, time: now, status, ledger });
+        }
         outbox.completions.append(&mut self.gates.cut_power(now));
+    }
+
+    fn command(&mut self, _now: Time, command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
+        match command {
+            Command::State => Ok(VolumeManager::state(self.waiting(), self.parts.len())),
+            _ => Err(Refusal::Unknown),
+        }
     }
 
     fn completed(
@@ -133,7 +197,10 @@ impl Stage for VolumeManager {
         let Some(tenant) = self.parts.land(completion) else { return false };
         self.gates.leave(tenant);
         while let Some((submitted, request)) = self.gates.release(tenant) {
-            self.send(now, submitted, &request, outbox);
+            self.pass(now, submitted, &request, outbox);
+        }
+        if !self.held.is_empty() {
+            self.release(now, outbox);
         }
         true
     }

@@ -25,8 +25,10 @@ use patterns::Draw;
 pub struct Synthetic {
     /// Share of reads among the requests, 0 to 1.
     pub read_fraction: f64,
-    /// Share of trims, 0 to 1; what is neither read nor trim is a write.
+    /// Share of trims, 0 to 1.
     pub trim_fraction: f64,
+    /// Share of writes of zeros without data, 0 to 1; what is none of these is a write.
+    pub zero_fraction: f64,
     /// Block sizes, each a size or a size and its weight: `["4KiB/70", "64KiB/30"]`.
     pub block_sizes: Vec<BlockSize>,
     /// Requests begin at multiples of this; the smallest block size if not given.
@@ -49,6 +51,7 @@ impl Default for Synthetic {
         Synthetic {
             read_fraction: 1.0,
             trim_fraction: 0.0,
+            zero_fraction: 0.0,
             block_sizes: vec![BlockSize { size: Bytes(4096), weight: 1 }],
             align: None,
             pattern: Pattern::default(),
@@ -83,6 +86,14 @@ impl Open for Synthetic {
         let trim = fraction("trim_fraction", self.trim_fraction)?;
         if read + trim > 1.0 {
             return Err(refuse("trim_fraction", "reads and trims together are more than all requests").into());
+        }
+        let zero = fraction("zero_fraction", self.zero_fraction)?;
+        if read + trim + zero > 1.0 {
+            return Err(refuse(
+                "zero_fraction",
+                "reads, trims and writes of zeros together are more than all requests",
+            )
+            .into());
         }
         let sizes = block_size::Sizes::new(&self.block_sizes, context.block)?;
         let align = self.align.unwrap_or(sizes.smallest());
@@ -122,7 +133,11 @@ impl Open for Synthetic {
         };
         let stream = |name: &str| Stream::new(context.seed, &format!("workload/{name}"));
         Ok(Box::new(Generator {
-            mix: Mix { read: threshold(read), read_or_trim: threshold(read + trim) },
+            mix: Mix {
+                read: threshold(read),
+                read_or_trim: threshold(read + trim),
+                no_write: threshold(read + trim + zero),
+            },
             mix_stream: stream("mix"),
             sizes,
             size_stream: stream("size"),
@@ -172,6 +187,7 @@ impl Synthetic {
 struct Mix {
     read: u64,
     read_or_trim: u64,
+    no_write: u64,
 }
 
 /// The threshold of what is certain.
@@ -189,10 +205,12 @@ impl Mix {
         let word = stream.word() >> 32;
         if word < self.read {
             Operation::Read
+        } else if word >= self.no_write {
+            Operation::Write
         } else if word < self.read_or_trim {
             Operation::Trim
         } else {
-            Operation::Write
+            Operation::WriteZeroes
         }
     }
 }

@@ -45,6 +45,8 @@ const LETTERS: &[Word] = &[
     word("T", Operation::Trim),
     word("trim", Operation::Trim),
     word("discard", Operation::Trim),
+    word("Z", Operation::WriteZeroes),
+    word("write_zeroes", Operation::WriteZeroes),
 ];
 /// The operation that a letter or word stands for.
 pub(super) fn operation(text: &[u8]) -> Result<Operation, String> {

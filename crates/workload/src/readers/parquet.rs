@@ -1,4 +1,4 @@
-//! Parquet files, one row a request: `time_ns`, `operation` (`R`, `W`, `T` or in
+//! Parquet files, one row a request: `time_ns`, `operation` (`R`, `W`, `T`, `Z` or in
 //! full), `offset` and `bytes`, and `device` where there are several.
 //!
 //! The columns are read side by side, some thousand rows at a time, so that a

@@ -1,5 +1,5 @@
 //! Columns with a header, which is also how a trace gets into a table: time in
-//! ns, `R`, `W` or `T`, offset and length in bytes.
+//! ns, `R`, `W`, `T` or `Z`, offset and length in bytes.
 
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
@@ -8,7 +8,7 @@ use super::{Form, Writer};
 pub(super) const WRITER: Writer = Writer {
     name: "columns",
     tick_ns: 1,
-    operations: &[Operation::Read, Operation::Write, Operation::Trim],
+    operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes],
     is_named: false,
     form: Form::Lines {
         header: |out, _| writeln!(out, "time_ns,operation,offset,bytes"),
@@ -26,8 +26,7 @@ pub(super) fn letter(operation: Operation) -> &'static str {
         Operation::Read => "R",
         Operation::Write => "W",
         Operation::Trim => "T",
-        Operation::Flush | Operation::WriteZeroes | Operation::Demote => {
-            unreachable!("not among the operations above")
-        }
+        Operation::WriteZeroes => "Z",
+        Operation::Flush | Operation::Demote => unreachable!("not among the operations above"),
     }
 }

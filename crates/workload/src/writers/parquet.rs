@@ -26,7 +26,7 @@ const ROWS: usize = 1 << 17;
 pub(super) const WRITER: Writer = Writer {
     name: "parquet",
     tick_ns: 1,
-    operations: &[Operation::Read, Operation::Write, Operation::Trim],
+    operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes],
     is_named: false,
     form: Form::Parquet,
 };

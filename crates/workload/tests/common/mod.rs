@@ -34,6 +34,8 @@ pub fn workload(source: SourceConfig) -> WorkloadConfig {
         warm_up: Default::default(),
         requests: None,
         duration: None,
+        hint: 0,
+        fua: false,
     }
 }
 

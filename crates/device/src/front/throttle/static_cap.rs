@@ -2,7 +2,7 @@
 //! period (the static throttling that READY compares with).
 
 use flashkeel_engine::units::Rate;
-use flashkeel_engine::{Span, Time};
+use flashkeel_engine::{Hint, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ struct Cap {
 }
 
 impl Throttle for Cap {
-    fn delay(&mut self, now: Time, bytes: u64) -> Span {
+    fn delay(&mut self, now: Time, bytes: u64, _hint: Hint) -> Span {
         let mut periods = self.used / self.share;
         if now >= self.ends {
             periods = periods.max(now.since(self.ends).0 / self.period + 1);

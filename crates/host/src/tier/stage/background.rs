@@ -1,7 +1,7 @@
 //! What moves by itself: from the upper to the lower, and out of the upper.
 
 use flashkeel_device::LOGICAL_PAGE_BYTES;
-use flashkeel_engine::{Arena, Hint, Lba, Operation, Outbox, Payload, Request, Time};
+use flashkeel_engine::{Arena, Lba, Operation, Outbox, Payload, Request, Time};
 
 use super::{Piece, Purpose, Tier, background};
 use crate::tier::table::{List, PAGE_SECTORS};
@@ -120,10 +120,7 @@ impl Tier {
             let Some((page, uses)) = leaving.filter(|_| is_ok) else { return data.give_back(payload) };
             self.accounts.demoted_bytes += LOGICAL_PAGE_BYTES;
             let lba = Lba(page * PAGE_SECTORS);
-            let demotion = Request {
-                hint: Hint(uses.into()),
-                ..background(Operation::Demote, lba, PAGE_SECTORS, payload)
-            };
+            let demotion = Request { uses, ..background(Operation::Demote, lba, PAGE_SECTORS, payload) };
             return self.give_lower(now, Piece::Demoted { payload }, &demotion, outbox);
         }
         let page = if is_ok {

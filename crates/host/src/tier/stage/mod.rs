@@ -9,8 +9,8 @@ mod report;
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Arena, Completion, Durable, Lba, Ledger, Limits, Operation, Outbox, Payload, Request, RequestId, Stage,
-    Status, Submit, Time, Wake,
+    Answer, Arena, Coming, Command, Completion, Durable, Lba, Ledger, Limits, Operation, Outbox, Payload,
+    Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
 };
 
 pub use report::TierReport;
@@ -369,6 +369,18 @@ impl Stage for Tier {
         Submit::Accepted
     }
 
+    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
+        let page = coming.lba.0 / PAGE_SECTORS;
+        let is_inside = page < self.table.lower_pages();
+        Some(match self.table.get(page).filter(|_| is_inside) {
+            Some(frame) => {
+                let lba = Lba(u64::from(frame) * PAGE_SECTORS + coming.lba.0 % PAGE_SECTORS);
+                (UPPER, Coming { lba, ..coming })
+            }
+            None => (LOWER, coming),
+        })
+    }
+
     fn next_event(&self) -> Wake {
         if let Some(recovery) = &self.recovery {
             return recovery.begins().into();
@@ -387,6 +399,13 @@ impl Stage for Tier {
         }
         if self.next_event().is_due(now) {
             self.go_on(now, true, data, outbox);
+        }
+    }
+
+    fn command(&mut self, _now: Time, command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
+        match command {
+            Command::State => Ok(self.state()),
+            _ => Err(Refusal::Unknown),
         }
     }
 

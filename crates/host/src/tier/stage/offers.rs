@@ -123,7 +123,7 @@ impl Tier {
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
-        let uses = request.hint.0.min(255) as u8;
+        let uses = request.uses;
         let sequence = self.sequence;
         let mut whole = None;
         let mut fill = None;
@@ -160,9 +160,8 @@ impl Tier {
         let Fill { page, frame, pages } = fill;
         self.accounts.admitted_bytes += u64::from(pages) * LOGICAL_PAGE_BYTES;
         let part = Some(self.parts.add(whole));
-        let uses = request.hint.0.min(255) as u8;
-        let piece = Piece::Fill { part, frame, pages, sequence, uses, payload: Payload::NONE };
-        let write = Request { operation: Operation::Write, ..*request };
+        let piece = Piece::Fill { part, frame, pages, sequence, uses: request.uses, payload: Payload::NONE };
+        let write = Request { operation: Operation::Write, uses: 0, ..*request };
         let from = (page * PAGE_SECTORS - request.lba.0) as u32;
         self.give_upper(now, piece, &write, from, frame, pages, outbox);
     }

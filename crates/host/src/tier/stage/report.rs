@@ -1,8 +1,9 @@
 //! What a tier counts.
 
-use flashkeel_engine::{SECTOR_BYTES, Span, Time};
+use flashkeel_engine::{Answer, SECTOR_BYTES, Span, Time};
 use serde::Serialize;
 
+use super::Tier;
 use crate::tier::budget::{Calendar, DayReport, Ratings};
 use crate::tier::table::PAGE_SECTORS;
 
@@ -162,5 +163,19 @@ impl Accounts {
             upper: self.medium(Medium::Upper),
             lower: self.medium(Medium::Lower),
         }
+    }
+}
+
+impl Tier {
+    /// What it says of itself when it is asked.
+    pub(super) fn state(&self) -> Answer {
+        Answer::state([
+            ("upper_pages", self.upper_pages()),
+            ("modified_pages", self.table.modified()),
+            ("written_back_pages", self.draining),
+            ("evicted_pages", self.evicting),
+            ("waiting", self.held.len() as u64),
+            ("recovering", self.recovery.is_some().into()),
+        ])
     }
 }

@@ -7,7 +7,7 @@ mod forecast;
 mod plan;
 mod regulator;
 
-use flashkeel_engine::{Span, Time};
+use flashkeel_engine::{Hint, Span, Time};
 
 use super::{Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle};
 use crate::flash::Endurance;
@@ -69,7 +69,7 @@ impl Epochs {
 }
 
 impl Throttle for Epochs {
-    fn delay(&mut self, now: Time, bytes: u64) -> Span {
+    fn delay(&mut self, now: Time, bytes: u64, _hint: Hint) -> Span {
         self.regulator.roll(now);
         let pages = bytes.div_ceil(THROTTLE_UNIT_BYTES);
         self.forecast.count(now, bytes as f64);
@@ -143,7 +143,7 @@ mod tests {
         let expected_after = |epochs: u64| {
             let mut throttle = Epochs::new(&plan, false);
             throttle.review(Time::ZERO, &endurance);
-            throttle.delay(Time(1), 1 << 20);
+            throttle.delay(Time(1), 1 << 20, Hint(0));
             throttle.review(Time(epochs * 1_800_000_000_000), &endurance);
             throttle.forecast.expected
         };

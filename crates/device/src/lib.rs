@@ -18,6 +18,8 @@ mod prefetch;
 mod presets;
 mod sched;
 mod ssd;
+#[cfg(test)]
+mod tests;
 
 pub use address::LOGICAL_PAGE_BYTES;
 pub use config::{DeviceConfig, MapCacheSize};

@@ -342,7 +342,10 @@ mod tests {
 
     /// A drive with a clock of its own, which ends each request after the same time.
     #[derive(Clone, Default)]
-    struct Real(Rc<RefCell<(Time, VecDeque<(RequestId, Time)>)>>);
+    struct Real(Rc<RefCell<Inside>>);
+
+    /// The time on it, and when what is inside ends.
+    type Inside = (Time, VecDeque<(RequestId, Time)>);
 
     impl Leaf for Real {
         fn limits(&self) -> Limits {

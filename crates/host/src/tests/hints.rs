@@ -44,8 +44,8 @@ impl Leaf for Noting {
         Submit::Accepted
     }
 
-    fn expect(&self, coming: Coming) {
-        self.told.borrow_mut().push(coming);
+    fn expect(&self, coming: &[Coming]) {
+        self.told.borrow_mut().extend(coming);
     }
 
     fn next_event(&self) -> Wake {
@@ -191,9 +191,12 @@ fn a_tier_tells_the_device_that_a_request_will_go_to() {
     // Frames are given out one after the other.
     ask(&mut stack, 0, Operation::Write, 70, |request| request);
     ask(&mut stack, 1, Operation::Write, 40, |request| request);
-    for lba in [40 * 8 + 3, 41 * 8, LIMITS.sectors] {
-        stack.expect(Coming { operation: Operation::Read, tenant: TenantId(0), lba: Lba(lba) });
-    }
+    let coming = [40 * 8 + 3, 41 * 8, LIMITS.sectors].map(|lba| Coming {
+        operation: Operation::Read,
+        tenant: TenantId(0),
+        lba: Lba(lba),
+    });
+    stack.expect(&coming);
     let told = |child| -> Vec<u64> {
         let leaf = stack.children().nth(child).expect("two devices");
         leaf.told.borrow().iter().map(|coming| coming.lba.0).collect()

@@ -225,7 +225,8 @@ mod tests {
              pages_per_block = 8 }}\n[workload]\nsource = \"synthetic\"\npacing = \"closed\"\nrequests = 1\n"
         );
         let plans = crate::resolve(&document, "judged", &[], None).expect("a document");
-        let device = stack::device(&plans[0].config, None, &mut |_, _| std::ops::ControlFlow::Continue(()));
+        let target = Target::of(&plans[0].config);
+        let device = target.build(1, None, &mut |_, _| std::ops::ControlFlow::Continue(()));
         let device = device.unwrap_or_else(|error| panic!("{error}"));
         let model: DeviceModel = serde_json::from_value(json!({
             "sectors": device.limits().sectors,

@@ -29,7 +29,7 @@ def documents() -> dict[Path, str]:
 
 
 def _table(place: re.Match[str]) -> str:
-    head, rows = _policies(place[2]) if place[2] else (("axis", "folder"), _axes())
+    head, rows = _policies(place[2]) if place[2] else (("axis", "list"), _axes())
     head_line, *lines = (f"| {left} | {right} |\n" for left, right in (head, *rows))
     return "".join([place[1], head_line, "|---|---|\n", *lines, place[3]])
 
@@ -52,10 +52,11 @@ def _name(properties: dict[str, dict[str, str]]) -> str:
 
 
 def _axes() -> Iterable[tuple[str, str]]:
-    """Return each axis that has a folder, and that folder."""
-    for path in sorted(ROOT.glob("crates/*/src/**/mod.rs")):
+    """Return each axis, and the folder of its policies, or else the file of its list."""
+    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+        place = path.parent if path.name == "mod.rs" else path
         for axis in AXIS.findall(path.read_text(encoding="utf-8")):
-            yield axis, f"`{path.parent.relative_to(ROOT).as_posix()}`"
+            yield axis, f"`{place.relative_to(ROOT).as_posix()}`"
 
 
 def _sentence(text: str) -> str:

@@ -77,7 +77,8 @@ def test_explanation_of_all_requests_has_the_mean(small_result):
 
 
 def test_series_goes_into_pandas(small_result):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     table = small_result["fifo"].series()
     frame = pandas.DataFrame(table)
     assert list(frame.columns) == list(table)

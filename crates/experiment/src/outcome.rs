@@ -92,6 +92,10 @@ pub struct RunOutcome {
     /// What each device and tier of a stack did, by kind and number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<Value>,
+    /// How many chips each channel has, as the chip log counts them on; empty
+    /// without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<u32>,
     /// The resolved configuration.
     pub config: Experiment,
 }

@@ -116,6 +116,10 @@ pub fn run(
         workload: counts.reduce(|sum, other| sum_of_counts(&sum, &other)).unwrap_or_default(),
         tenants,
         stack: config.stack.is_some().then(|| report.into()),
+        channels: match config.measure.chip_log {
+            Some(_) => parts(&*device).iter().flat_map(|part| part.channels()).collect(),
+            None => Vec::new(),
+        },
         config: config.clone(),
     };
     Ok(Finished {
@@ -155,7 +159,7 @@ fn chip_columns(device: &dyn Device) -> Vec<(String, Column)> {
     let mut first = 0;
     for part in parts(device) {
         intervals.extend(part.watched().iter().map(|interval| (first + interval.chip, *interval)));
-        first += part.chips();
+        first += part.channels().iter().sum::<u32>();
     }
     let indices = intervals.iter().map(|(_, interval)| interval.doing.index()).collect();
     let of_each = |value: fn(&(u32, flashkeel_device::Interval)) -> u64| {

@@ -49,9 +49,9 @@ pub trait Part {
         &[]
     }
 
-    /// How many chips it has.
-    fn chips(&self) -> u32 {
-        0
+    /// How many chips each of its channels has.
+    fn channels(&self) -> Vec<u32> {
+        Vec::new()
     }
 }
 

@@ -116,7 +116,7 @@ fn failed(ends: &[u64; Status::ALL.len()]) -> BTreeMap<String, u64> {
 /// A distribution of requests of one operation and size class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizedDistribution {
-    /// `read`, `write`, `trim` or `flush`.
+    /// The operation's label, such as `read`.
     pub operation: &'static str,
     /// Largest request of the class in bytes; none for the last class.
     pub max_bytes: Option<u64>,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flashkeel._core import InputError
 from flashkeel.output.files import whole
@@ -23,17 +23,11 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rebuild": ("#CC79A7", ("rebuild",)),
     "host write": ("#0072B2", ("host_write",)),
     "parity": ("#009E73", ("parity_read", "parity_write")),
-    "map": ("#F0E442", ("map_read", "map_write", "checkpoint_program")),
+    "map": ("#F0E442", ("map_read", "map_write")),
     "GC": ("#E69F00", ("gc_read", "gc_program", "gc_move", "gc_copyback")),
-    "erase": ("#A63603", ("erase", "scrub_erase", "wear_levelling_erase")),
-    "other": (
-        "#999999",
-        (
-            "check_read", "restore_read", "restore_program", "fold", "scrub_read", "scrub_program",
-            "wear_levelling_read", "wear_levelling_program",
-        ),
-    ),
 }  # fmt: skip
+_ERASE = ("erase", "#A63603")
+_OTHER = ("other", "#999999")
 _WAIT_COLOUR = "#000000"
 
 
@@ -77,11 +71,10 @@ def draw(runs: Sequence[Run], window: Window) -> Figure:
         axes.set_title(f"{run.name} ({workload_kind([run])})", loc="left")
         axes.set_ylabel("chip, channel by channel")
     all_axes[-1].set_xlabel("time in the run (s)")
-    shown = {doing for rows in found for doing in rows.by_doing}
+    shown = {_group(doing) for rows in found for doing in rows.by_doing if doing != _WAIT}
+    order = [*((group, colour) for group, (colour, _) in _GROUPS.items()), _ERASE, _OTHER]
     patches = [
-        Patch(color=colour, label=group)
-        for group, (colour, names) in _GROUPS.items()
-        if shown.intersection(names)
+        Patch(color=colour, label=group) for group, colour in order if (group, colour) in shown
     ]
     patches.append(Patch(color=_WAIT_COLOUR, label="a read of the host waits for the chip"))
     figure.legend(handles=patches, loc="outside lower center", ncols=9, frameon=False)
@@ -90,7 +83,6 @@ def draw(runs: Sequence[Run], window: Window) -> Figure:
 
 def _rows(run: Run, window: Window) -> _Rows:
     table = run.chips()
-    drives = _drives(run.data["config"])
     log = run.data["config"]["measure"]["chip_log"]
     columns = {name: list(table.column(name).to_pylist()) for name in table.column_names}
     if not columns["chip"]:
@@ -116,30 +108,18 @@ def _rows(run: Run, window: Window) -> _Rows:
         if begin < end:
             by_doing.setdefault(doing, []).append((chip, begin, end - begin))
     first, channels = 0, []
-    for drive in drives:
-        for _ in range(drive["channels"]):
-            channels.append(first)
-            first += drive["chips_per_channel"]
+    for chips in run.data["channels"]:
+        channels.append(first)
+        first += chips
     return _Rows(by_doing, first, channels, start_s, end_s)
 
 
-def _drives(config: dict[str, Any]) -> list[dict[str, int]]:
-    """Return the geometries of a run's SSDs, in the order in which their chips are numbered."""
-    devices = (config.get("stack") or {}).get("devices")
-    return _below(devices or [{"ssd": config["device"]}])
-
-
-def _below(devices: Sequence[dict[str, Any]]) -> list[dict[str, int]]:
-    found = []
-    for device in devices:
-        ((kind, settings),) = device.items()
-        if kind == "ssd":
-            found.append(settings["geometry"])
-        elif kind == "tier":
-            found += _below([settings["lower"], settings["upper"]])
-        elif kind == "stack":
-            found += _below(settings["devices"])
-    return found
+def _group(doing: str) -> tuple[str, str]:
+    """Return the group of what a chip does, and its colour."""
+    for group, (colour, names) in _GROUPS.items():
+        if doing in names:
+            return group, colour
+    return _ERASE if doing.endswith("erase") else _OTHER
 
 
 def _map(axes: Axes, rows: _Rows) -> None:
@@ -154,9 +134,9 @@ def _map(axes: Axes, rows: _Rows) -> None:
         ]
         return PolyCollection(corners, linewidths=0)
 
-    for colour, names in _GROUPS.values():
-        drawn = boxes(names, 0.0, 0.65)
-        drawn.set_facecolor(colour)
+    for doing in rows.by_doing.keys() - {_WAIT}:
+        drawn = boxes((doing,), 0.0, 0.65)
+        drawn.set_facecolor(_group(doing)[1])
         axes.add_collection(drawn)
     waits = boxes((_WAIT,), 0.65, 0.35)
     waits.set_facecolor(_WAIT_COLOUR)

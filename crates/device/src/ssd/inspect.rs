@@ -51,9 +51,10 @@ impl Ssd {
         self.machine.dispatcher.watched()
     }
 
-    /// How many chips there are.
-    pub fn chips(&self) -> u32 {
-        self.layout.geometry.chips()
+    /// How many chips each channel has.
+    pub fn channels(&self) -> Vec<u32> {
+        let geometry = &self.layout.geometry;
+        vec![geometry.chips_per_channel; (geometry.chips() / geometry.chips_per_channel) as usize]
     }
 
     /// Names of the gauges, in order.

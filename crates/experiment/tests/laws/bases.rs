@@ -1,6 +1,6 @@
 //! The small documents that policies are put into.
 
-/// Each with its name, The last is no whole document: its device has no kind.
+/// Each with its name. The last is no whole document: its device has no kind.
 pub const BASES: [(&str, &str); 17] = [
     ("plain", include_str!("bases/plain.toml")),
     ("striped", include_str!("bases/striped.toml")),

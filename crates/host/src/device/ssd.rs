@@ -90,7 +90,7 @@ impl Part for Ssd {
         Ssd::watched(self)
     }
 
-    fn chips(&self) -> u32 {
-        Ssd::chips(self)
+    fn channels(&self) -> Vec<u32> {
+        Ssd::channels(self)
     }
 }

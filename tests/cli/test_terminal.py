@@ -73,6 +73,17 @@ def test_a_disk_that_fills_up_loses_no_table(cli, small_toml, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("reader", "message"),
+    [("| true", ""), ("> /dev/full", "flashkeel: standard output: No space left on device\n")],
+)
+def test_who_reads_nothing_loses_no_result(small_toml, tmp_path, reader, message):
+    command = f"{sys.executable} -m flashkeel run {small_toml} --out {tmp_path / 'out'} {reader}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == message
+    assert len(storage.load(tmp_path / "out").runs) == 2
+
+
 _STARTING = """
 import sys
 

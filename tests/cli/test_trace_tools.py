@@ -86,6 +86,49 @@ def test_a_source_is_not_overwritten(cli, msr):
     assert msr.read_text() == MSR
 
 
+def test_no_tool_overwrites_what_it_reads(shell, msr, tmp_path):
+    document = tmp_path / "replay.toml"
+    source = '{ policy = "trace", path = "three.csv" }'
+    document.write_text(f'[device]\npreset = "autossd"\n[workload]\nsource = {source}\n')
+    link, job = tmp_path / "link.csv", tmp_path / "j.fio"
+    link.symlink_to(msr)
+    job.write_text("[a]\nrw=read\nsize=1m\n")
+    picture = tmp_path / "a.png"
+    picture.write_text(MSR)
+    before = {path: path.read_text() for path in (msr, document, job, picture)}
+    to_msr, drive = ("--format", "msr"), ("--capacity", "1GB", "--tbw", "1TB")
+    for arguments in [
+        ("trace", "synth", msr, "-o", link, *to_msr),
+        ("trace", "synth", document, "-o", msr, *to_msr),
+        ("trace", "synth", document, "-o", document, *to_msr),
+        ("import", "fio", job, "-o", job),
+        ("plan", "lifetime", "--trace", picture, *drive, "--out", picture),
+    ]:
+        outcome = shell(*arguments)
+        assert (outcome.status, outcome.out) == (2, ""), arguments
+        assert "choose another name" in outcome.err
+    assert {path: path.read_text() for path in before} == before
+    assert link.is_symlink()
+
+
+def test_standard_input_is_not_overwritten(msr):
+    command = [sys.executable, "-m", "flashkeel", "trace", "convert", "-", str(msr), "--to", "fio"]
+    with msr.open() as source:
+        done = subprocess.run(command, stdin=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "it is the trace that is read" in done.stderr
+    assert msr.read_text() == MSR
+
+
+def test_a_file_called_partial_is_like_any_other(cli, msr, tmp_path):
+    partial = tmp_path / "out.csv.partial"
+    partial.write_text(MSR)
+    assert cli("trace", "convert", partial, tmp_path / "out.csv", "--to", "mqsim").status == 0
+    assert partial.read_text() == MSR
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 3
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_parquet_goes_out_and_in(cli, msr, tmp_path):
     table = tmp_path / "t.parquet"
     assert cli("trace", "convert", msr, table).status == 0

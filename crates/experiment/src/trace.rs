@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flashkeel_config::{Node, Origin};
-use flashkeel_workload::{Beginnings, Context, Trace, TraceInfo, Watch, WriterName, Written};
+use flashkeel_workload::{Beginnings, Context, SourceConfig, Trace, TraceInfo, Watch, WriterName, Written};
 use serde_json::Value;
 
 use crate::{Error, Experiment, stack};
@@ -57,6 +57,9 @@ pub fn trace_synth(
     }
     let layout = experiment.device.validate().map_err(Error::Input)?;
     let block = stack::block(&experiment);
+    if let SourceConfig::Trace(trace) = &experiment.workload.source {
+        flashkeel_workload::refuse_overwriting(trace, out)?;
+    }
     let mut source = experiment.workload.open_watched(layout.sectors(), block, seed, watch)?;
     Ok(flashkeel_workload::save(source.as_mut(), format, out, watch)?)
 }
@@ -106,6 +109,7 @@ pub fn trace_like(
         let message = "measuring reads a trace twice, and a pipe cannot be; save it to a file first";
         return Err(Error::Input(format!("{}: {message}", path.display())));
     }
+    flashkeel_workload::refuse_overwriting(&trace, out)?;
     let info = flashkeel_workload::info(&trace, watch)?;
     let context = Context { seed, requests, ..flashkeel_workload::conversion() };
     let whole = Context { requests: None, ..context };

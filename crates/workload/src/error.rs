@@ -36,7 +36,7 @@ pub struct WorkloadError {
 
 impl WorkloadError {
     pub(crate) fn at(file: &str, place: Place, message: impl Into<String>) -> Self {
-        WorkloadError { subject: file.into(), place, message: message.into() }
+        WorkloadError { subject: file.into(), place, message: printable(message.into()) }
     }
 
     pub(crate) fn file(file: &str, message: impl Into<String>) -> Self {
@@ -46,6 +46,15 @@ impl WorkloadError {
     pub(crate) fn key(key: &str, message: impl Into<String>) -> Self {
         Self::at(key, Place::File, message)
     }
+}
+
+/// A message in which nothing moves a cursor: names come from files.
+fn printable(message: String) -> String {
+    if !message.contains(char::is_control) {
+        return message;
+    }
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    message.chars().map(escape).collect()
 }
 
 impl fmt::Display for WorkloadError {

@@ -42,4 +42,4 @@ pub use places::Places;
 pub use readers::FormatName;
 pub use source::{Arrival, Basis, Counts, Source};
 pub use trace::Trace;
-pub use writers::{WriterName, Written, conversion, convert, save};
+pub use writers::{WriterName, Written, conversion, convert, refuse_overwriting, save};

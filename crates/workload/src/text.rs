@@ -210,6 +210,18 @@ pub(crate) fn quote(text: &[u8]) -> String {
     }
 }
 
+/// Names from a file, the first twenty of them, each of at most 40 characters.
+pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const MOST: usize = 20;
+    let more = names.len().saturating_sub(MOST);
+    let short = |name: &str| match name.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    };
+    let shown: Vec<String> = names.take(MOST).map(short).collect();
+    shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
 /// The complete lines at the beginning of a file, without their ends.
 pub(crate) fn lines(head: &[u8], limit: usize) -> impl Iterator<Item = &[u8]> {
     head.split(|&byte| byte == b'\n').map(trim_end).filter(|line| !line.is_empty()).take(limit)

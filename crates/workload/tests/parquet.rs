@@ -185,3 +185,25 @@ fn an_index_with_any_byte_changed_is_read_or_refused() {
         }
     }
 }
+
+#[test]
+fn timestamps_count_in_their_own_unit() {
+    for (kind, unit) in [("TIMESTAMP(MICROS,false)", 1_000), ("TIMESTAMP_MILLIS", 1_000_000)] {
+        let columns = format!(
+            "REQUIRED INT64 time_ns ({kind}); REQUIRED INT64 offset; REQUIRED INT64 bytes; REQUIRED BYTE_ARRAY operation;"
+        );
+        let (times, places) = ([0, 5, 1000], [0, 4096, 8192]);
+        let rows = [
+            Cells::Whole(&times),
+            Cells::Whole(&places),
+            Cells::Whole(&[4096; 3]),
+            Cells::Words(&["R", "R", "W"]),
+        ];
+        let described = info(&Trace::new(table(&columns, &[&rows]))).unwrap();
+        assert_eq!(described.span_ns, 1000 * unit, "{kind}");
+        assert!(described.notes[0].starts_with("time_ns holds timestamps"), "{:?}", described.notes);
+        let columns = columns.replace(kind, "UINT_64").replace("offset;", &format!("offset ({kind});"));
+        let refused = refusal(Trace::new(table(&columns, &[&rows])));
+        assert!(refused.contains("it has to hold whole numbers"), "{refused}");
+    }
+}

@@ -66,8 +66,8 @@ def main() -> NoReturn:
     except InputError as error:
         _fail(str(error), BAD_INPUT)
     except BrokenPipeError:
-        # Whoever read standard output has gone; the interpreter must not flush into it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read standard output has gone.
+        _close_output()
         sys.exit(FAILURE)
     except (KeyboardInterrupt, click.Abort):
         _fail("interrupted", INTERRUPTED)
@@ -77,6 +77,8 @@ def main() -> NoReturn:
             raise
         _fail("interrupted", INTERRUPTED)
     except OSError as error:
+        if error.filename == terminal.OUTPUT:
+            _close_output()
         place = f"{error.filename}: " if error.filename else ""
         _fail(f"{place}{error.strerror or error}", FAILURE)
     except RuntimeError as error:
@@ -86,6 +88,11 @@ def main() -> NoReturn:
             raise
         hint = "an error of flashkeel itself; FLASHKEEL_TRACEBACK=1 shows where"
         _fail(f"{type(error).__name__}: {error} ({hint})", FAILURE)
+
+
+def _close_output() -> None:
+    """Let the interpreter not flush into what takes no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int) -> NoReturn:

@@ -33,7 +33,7 @@ def fio(file: Path, out: Path | None) -> None:
 
     `flashkeel run FILE.fio` runs one as it is.
     """
-    _give(read_fio(file), out)
+    _give(read_fio(file), out, [file])
 
 
 @import_.command()
@@ -45,7 +45,7 @@ def fio(file: Path, out: Path | None) -> None:
 @_OUT
 def mqsim(config: Path, workload: Path | None, scenario: int, out: Path | None) -> None:
     """Turn MQSim's configuration and workload into an experiment."""
-    _give(read_mqsim(config, workload, scenario), out)
+    _give(read_mqsim(config, workload, scenario), out, [config, *([workload] if workload else [])])
 
 
 def find(name: str) -> Experiment:
@@ -62,11 +62,12 @@ def _print_notes(imported: Imported) -> None:
         click.echo(f"note: {note}", err=True)
 
 
-def _give(imported: Imported, out: Path | None) -> None:
+def _give(imported: Imported, out: Path | None, sources: list[Path]) -> None:
     text = imported.to_toml()
     if out is None:
         click.echo(text, nl=False)
         return
+    files.refuse_overwriting(out, [*sources, *files.paths_in(imported.table)])
     files.write(out, text)
     _print_notes(imported)
     # What is wrong with it is better known now than at its first run.

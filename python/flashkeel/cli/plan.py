@@ -14,7 +14,7 @@ import click
 from flashkeel import lifetime, policies
 from flashkeel.cli.common import Seed, console
 from flashkeel.lifetime import Estimate, Plan
-from flashkeel.output import lifetime_plots, lifetime_tables
+from flashkeel.output import files, lifetime_plots, lifetime_tables
 from flashkeel.output.progress import Bars
 
 _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
@@ -91,6 +91,8 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
     chosen = _plan(options)
     if options["out"] is not None:
         lifetime_plots.check(options["out"])
+        sources = [options[key] for key in ("trace", "demand") if options[key] is not None]
+        files.refuse_overwriting(options["out"], sources)
     unthrottled = replace(chosen, throttle="none")
     plans = [unthrottled] if options["throttle"] == "none" else [unthrottled, chosen]
     with Bars(["lifetime"]) as bars:

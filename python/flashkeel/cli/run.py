@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -80,17 +81,25 @@ def run(
     ]
     with Bars(names) as bars:
         result = chosen.run(seed, seeds, jobs=jobs, use_cache=not no_cache, progress=bars.update)
-    # What was measured is shown before anything can go wrong with saving it.
+    # What was measured is shown before anything can go wrong with saving it, and saved
+    # where nobody reads on.
+    try:
+        _print(result, form)
+        sys.stdout.flush()
+    finally:
+        if out is not None:
+            result.save(out, overwrite)
+    if out is not None and form == "table":
+        click.echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")
+
+
+def _print(result: Result, form: str) -> None:
     if form == "json":
         click.echo(result.to_json())
     elif form == "fio-json":
         click.echo(fio_json.render(result))
     else:
         _print_tables(result)
-    if out is not None:
-        result.save(out, overwrite)
-        if form == "table":
-            click.echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")
 
 
 def _print_tables(result: Result) -> None:

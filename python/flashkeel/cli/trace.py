@@ -16,7 +16,7 @@ from flashkeel._core import InputError
 from flashkeel.cli.common import Seed, console, split_assignment
 from flashkeel.cli.imports import find
 from flashkeel.experiment import Experiment
-from flashkeel.output import listing, tables
+from flashkeel.output import files, listing, tables
 from flashkeel.output.progress import Bars
 
 _SETTINGS = click.option(
@@ -210,6 +210,7 @@ def synth(
         if config is None:
             known = ", ".join(plan["name"] for plan in plans)
             raise InputError(f"--run {run_name}: no such run; the experiment has {known}")
+        files.refuse_overwriting(Path(target), [name, *files.paths_in(config)])
         written = _core.trace_synth(json.dumps(config), target, form, config["seed"], progress)
     _print_written(written, target)
 

@@ -2,9 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from flashkeel._core import InputError
+
+
+def refuse_overwriting(target: Path, sources: Iterable[str | Path]) -> None:
+    """Raise InputError where `target` is one of the files that are read, by whatever name."""
+    if not target.is_file():
+        return
+    for source in sources:
+        try:
+            read = os.stat(0 if str(source) == "-" else source)
+            is_source = os.path.samestat(target.stat(), read)
+        except OSError:
+            continue
+        if is_source:
+            raise InputError(f"{target}: it is what is read, {source}; choose another name")
+
+
+def paths_in(table: Any) -> Iterator[str]:  # noqa: ANN401
+    """Give the files that an experiment reads: what stands under `path`, wherever."""
+    for key, value in table.items() if isinstance(table, dict) else enumerate(table):
+        if key == "path" and isinstance(value, str):
+            yield value
+        elif isinstance(value, (dict, list)):
+            yield from paths_in(value)
+
+
+def _create_beside(path: Path) -> Path:
+    """Make an empty file of its own in the folder of `path`, of the same kind."""
+    for number in itertools.count():
+        # Of the same kind, which pictures take from the name.
+        beside = path.with_name(f".flashkeel-{os.getpid()}-{number}.partial{path.suffix}")
+        try:
+            beside.open("xb").close()
+        except FileExistsError:
+            continue
+        return beside
+    raise AssertionError
 
 
 @contextmanager
@@ -13,19 +54,22 @@ def whole(path: Path) -> Iterator[Path]:
 
     OSError names `path`, where the disk is full or nothing may be written.
     """
-    # Of the same kind, which pictures take from the name.
-    beside = path.with_name(f".{path.stem}.partial{path.suffix}")
+    beside = None
     try:
         if path.exists() and not path.is_file():
             # A pipe or a device stays what it is.
             yield path
             return
+        # A link stays one.
+        place = path.resolve()
+        beside = _create_beside(place)
         yield beside
-        beside.replace(path)
+        beside.replace(place)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        beside.unlink(missing_ok=True)
+        if beside is not None:
+            beside.unlink(missing_ok=True)
 
 
 def write(path: Path, text: str) -> None:

@@ -34,7 +34,10 @@ def _row(item: dict[str, Any]) -> str:
 
 def _human(key: str, value: Any) -> str:  # noqa: ANN401
     match value:
-        case bool() | str():
+        case str():
+            # Names come from files; nothing in one moves a cursor.
+            return "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)
+        case bool():
             return str(value)
         case int() | float() if "_ns" in key:
             return units.duration(value)

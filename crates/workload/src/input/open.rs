@@ -1,8 +1,9 @@
 //! Where the bytes of a trace come from: a file, a pipe or standard input.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,17 @@ use flashkeel_config::did_you_mean;
 
 use super::reason;
 use crate::WorkloadError;
+
+/// What a file is known by, whatever it is called: its device and its number there.
+/// None of what is no file.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = if path == Path::new(STANDARD_INPUT) {
+        standard_input().and_then(|file| file.metadata())
+    } else {
+        path.metadata()
+    };
+    metadata.ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()))
+}
 
 /// The name of standard input, as a path.
 const STANDARD_INPUT: &str = "-";

@@ -99,7 +99,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
 }
 
 /// The files of other CPUs beside one that is named `NAME.blktrace.CPU`.
-fn other_cpus(file: &str) -> Vec<String> {
+pub(super) fn other_cpus(file: &str) -> Vec<String> {
     let Some(at) = file.rfind(".blktrace.") else { return Vec::new() };
     let (base, rest) = file.split_at(at + ".blktrace.".len());
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,7 +1,7 @@
 //! Trace formats: one interface, one file each, and their list.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, Span};
@@ -274,6 +274,12 @@ pub(crate) fn open(
     let notes = std::mem::take(&mut input.notes);
     let reader = (format.open)(input, options)?;
     Ok(Opened { format: FormatName(format.name), compression, file, progress, notes, reader })
+}
+
+/// Every file that is read of a trace.
+pub(crate) fn files_of(path: &Path) -> Vec<PathBuf> {
+    let others = blktrace::other_cpus(&path.to_string_lossy());
+    std::iter::once(path.to_owned()).chain(others.into_iter().map(PathBuf::from)).collect()
 }
 
 /// The format that most of the first lines or records are of.

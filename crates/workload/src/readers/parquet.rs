@@ -9,8 +9,8 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flashkeel_config::did_you_mean;
-use flashkeel_engine::Operation;
-use parquet::basic::{ConvertedType, Type};
+use flashkeel_engine::{Operation, Span};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -20,6 +20,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::columns;
 use crate::input::{Compression, Input, Progress};
 use crate::readers::{Devices, Format, Reader, ReaderOptions, Record};
+use crate::text::listed;
 use crate::{Counts, Place, WorkloadError};
 
 /// The columns of a trace; all but the last are needed.
@@ -61,7 +62,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
             let message = format!(
                 "has no column {wanted}; a trace has {}, and this has {}{hint}",
                 COLUMNS.join(", "),
-                names.join(", ")
+                listed(names.iter().map(String::as_str))
             );
             return Err(refuse(message));
         };
@@ -69,6 +70,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         check(wanted, &column).map_err(refuse)?;
         chosen.push((wanted, index, column));
     }
+    let time_ns = chosen.first().and_then(|(_, _, time)| unit_ns(time)).unwrap_or(1);
     let rows = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
     Ok(Box::new(Parquet {
         progress: input.progress(),
@@ -83,7 +85,27 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         item: 0,
         devices: Devices::default(),
         name: String::new(),
+        time_ns,
     }))
+}
+
+/// What a whole number in a column is: that many ns of a timestamp, 1 of a plain
+/// number; none where it means something else, such as a date.
+fn unit_ns(column: &ColumnDescPtr) -> Option<u64> {
+    match (column.logical_type_ref(), column.converted_type()) {
+        (Some(LogicalType::Timestamp(timestamp)), _) => Some(match timestamp.unit {
+            TimeUnit::MILLIS => 1_000_000,
+            TimeUnit::MICROS => 1_000,
+            TimeUnit::NANOS => 1,
+        }),
+        (None, ConvertedType::TIMESTAMP_MILLIS) => Some(1_000_000),
+        (None, ConvertedType::TIMESTAMP_MICROS) => Some(1_000),
+        (Some(LogicalType::Integer(_)), _) => Some(1),
+        (None, ConvertedType::DATE | ConvertedType::DECIMAL) => None,
+        (None, ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS) => None,
+        (None, _) => Some(1),
+        _ => None,
+    }
 }
 
 /// Refuses a column of a type that it cannot have.
@@ -98,6 +120,17 @@ fn check(name: &str, column: &ColumnDescPtr) -> Result<(), String> {
         _ => matches!(physical, Type::INT32 | Type::INT64),
     };
     let wanted = if name == "operation" { "text" } else { "whole numbers" };
+    let is_meant = match unit_ns(column) {
+        Some(unit_ns) => unit_ns == 1 || name == "time_ns",
+        None => physical == Type::BYTE_ARRAY,
+    };
+    if is_right && !is_meant {
+        let meant = match column.logical_type_ref() {
+            Some(meant) => format!("{meant:?}"),
+            None => column.converted_type().to_string(),
+        };
+        return Err(format!("column {name} holds {meant}; it has to hold whole numbers"));
+    }
     is_right.then_some(()).ok_or_else(|| format!("column {name} holds {physical}; it has to hold {wanted}"))
 }
 
@@ -220,6 +253,8 @@ struct Parquet {
     progress: Progress,
     devices: Devices,
     name: String,
+    /// What a whole one of the times is.
+    time_ns: u64,
 }
 
 impl Parquet {
@@ -277,6 +312,9 @@ impl Parquet {
         let [time, operation, offset, bytes, ..] = &self.lanes[..] else { unreachable!("four are needed") };
         let (time_ns, offset, bytes) =
             (time.number(self.at)?, offset.number(self.at)?, bytes.number(self.at)?);
+        let time_ns = time_ns
+            .checked_mul(self.time_ns)
+            .ok_or_else(|| format!("column time_ns: {time_ns} is too large for a time in nanoseconds"))?;
         let Values::Words(words) = &operation.values else { unreachable!("its type was checked") };
         let operation = match words[self.at].data() {
             b"R" => Operation::Read,
@@ -320,5 +358,10 @@ impl Reader for Parquet {
 
     fn place(&self, item: u64) -> Place {
         Place::Row(item)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let note = || format!("time_ns holds timestamps, a whole one of which is {}", Span(self.time_ns));
+        (self.time_ns > 1).then(note).into_iter().collect()
     }
 }

@@ -7,6 +7,7 @@ use super::order::LONGEST_BYTES;
 use super::{Ordered, Trace};
 use crate::input::Progress;
 use crate::profiles::MOST_MAGNIFIED;
+use crate::text::listed;
 use crate::{Basis, Context, Counts, Place, WorkloadError};
 
 /// Intensity is held in millionths, so that times stay integers.
@@ -218,7 +219,7 @@ impl Pass {
         if let Some(device) = trace.device.as_ref().filter(|device| !names.contains(device)) {
             message += &format!(
                 "; its devices are {}{}",
-                names.join(", "),
+                listed(names.iter().map(String::as_str)),
                 did_you_mean(device, names.iter().map(String::as_str))
             );
         }

@@ -1,10 +1,9 @@
 //! Trace formats that can be written: one file each, and their list.
 
 use std::borrow::Cow;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
@@ -13,8 +12,8 @@ use flate2::write::GzEncoder;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::input::reason;
-use crate::readers::{SYNTHETIC, says_synthetic};
+use crate::input::{identity, reason};
+use crate::readers::{SYNTHETIC, files_of, says_synthetic};
 use crate::{Arrival, Basis, Context, Open, Source, Stopped, Trace, Watch, WorkloadError};
 
 mod columns;
@@ -27,6 +26,8 @@ mod parquet;
 static WRITERS: &[Writer] =
     &[msr::WRITER, mqsim::WRITER, fio_iolog::WRITER, columns::WRITER, parquet::WRITER];
 
+/// The name of standard output, as a path.
+const STANDARD_OUTPUT: &str = "-";
 const BATCH: usize = 4096;
 const BUFFER_BYTES: usize = 64 << 10;
 /// Host or file of requests that were recorded.
@@ -198,14 +199,33 @@ pub fn conversion() -> Context {
 }
 
 /// Refuses to write where a trace is read from, by whatever name.
-pub(crate) fn refuse_overwriting(trace: &Trace, out: &Path) -> Result<(), WorkloadError> {
-    let identity =
-        |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()));
-    if identity(out).is_some_and(|target| identity(&trace.path) == Some(target)) {
-        let message = format!("it is the trace that is read, {}; choose another name", trace.path.display());
-        return Err(WorkloadError::file(&out.display().to_string(), message));
+///
+/// # Errors
+/// If `out` is the file of the trace, or one that is read along with it.
+pub fn refuse_overwriting(trace: &Trace, out: &Path) -> Result<(), WorkloadError> {
+    if out == Path::new(STANDARD_OUTPUT) {
+        return Ok(());
     }
-    Ok(())
+    let Some(target) = identity(out) else { return Ok(()) };
+    match files_of(&trace.path).into_iter().find(|file| identity(file) == Some(target)) {
+        None => Ok(()),
+        Some(file) => {
+            let message = format!("it is the trace that is read, {}; choose another name", file.display());
+            Err(WorkloadError::file(&out.display().to_string(), message))
+        }
+    }
+}
+
+/// Makes a file of its own in the folder of `out`, which nobody else has.
+fn create_beside(out: &Path) -> io::Result<(PathBuf, File)> {
+    for number in 0u32.. {
+        let beside = out.with_file_name(format!(".flashkeel-{}-{number}.partial", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (beside, file)),
+        }
+    }
+    unreachable!("four thousand million files of one process")
 }
 
 /// Writes every arrival of a source to `out`, or to standard output if that is
@@ -224,7 +244,7 @@ pub fn save(
     let name = out.display().to_string();
     let cannot =
         |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
-    if out == Path::new("-") {
+    if out == Path::new(STANDARD_OUTPUT) {
         return write_to(writer, source, out, io::stdout(), watch);
     }
     // A pipe or a device is written to, and stays what it is.
@@ -233,17 +253,14 @@ pub fn save(
         return write_to(writer, source, out, target, watch);
     }
     // Written beside its place and moved there, so that no reader sees a part.
-    let mut beside = out.as_os_str().to_owned();
-    beside.push(".partial");
-    let beside = Path::new(&beside);
-    let written = File::create(beside)
-        .map_err(|error| cannot(error).into())
-        .and_then(|file| write_to(writer, source, out, file, watch))
-        .and_then(|written| {
-            std::fs::rename(beside, out).map(|()| written).map_err(|error| cannot(error).into())
-        });
+    // A link stays one.
+    let place = out.canonicalize().unwrap_or_else(|_| out.to_owned());
+    let (beside, file) = create_beside(&place).map_err(cannot)?;
+    let written = write_to(writer, source, out, file, watch).and_then(|written| {
+        std::fs::rename(&beside, &place).map(|()| written).map_err(|error| cannot(error).into())
+    });
     if written.is_err() {
-        // It may not have come to exist.
+        // What went wrong is said already.
         let _ = std::fs::remove_file(beside);
     }
     written

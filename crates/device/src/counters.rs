@@ -45,6 +45,8 @@ pub struct Counters {
     pub given_up_pages: u64,
     /// Reads that ended in `Status::Lost` or `Status::MediaError`.
     pub lost_reads: u64,
+    /// Blocks that were worn out and are used no more.
+    pub retired_blocks: u64,
     /// Blocks that garbage collection chose to empty.
     pub victims: u64,
     /// Of these, those that `greedy` chose although another policy was asked for.

@@ -33,7 +33,8 @@ pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
 pub use ftl::{
-    CheckpointConfig, ReadPathConfig, RedundancyConfig, ScrubConfig, SlcConfig, WearLevellingConfig,
+    CheckpointConfig, ReadPathConfig, RedundancyConfig, RetirementConfig, ScrubConfig, SlcConfig,
+    WearLevellingConfig,
 };
 pub use ftl::{Pattern, PreconditionConfig, SteadyState};
 pub use layout::Layout;

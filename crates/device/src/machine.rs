@@ -87,6 +87,8 @@ pub(crate) enum Event {
     BufferTimeout(u32),
     /// The scheduler's control period ends.
     Control,
+    /// A worn-out block has had to stay in use.
+    WornOut,
 }
 
 /// Where an event's kind, and the turn of what it is about, stand in an event
@@ -114,6 +116,7 @@ impl Event {
             Event::Background(partition, activity) => (5, partition << ACTIVITY_BITS | activity),
             Event::BufferTimeout(partition) => (6, partition),
             Event::Control => (7, 0),
+            Event::WornOut => (8, 0),
         };
         debug_assert!(index <= MAX_INDEX);
         kind << KIND_SHIFT | u64::from(turn) << TURN_SHIFT | u64::from(index)
@@ -131,6 +134,7 @@ impl Event {
             5 => Event::Background(index >> ACTIVITY_BITS, index & ((1 << ACTIVITY_BITS) - 1)),
             6 => Event::BufferTimeout(index),
             7 => Event::Control,
+            8 => Event::WornOut,
             kind => unreachable!("no event of kind {kind}"),
         }
     }
@@ -220,6 +224,7 @@ mod tests {
             Event::Control,
             Event::Linked(9),
             Event::Window,
+            Event::WornOut,
         ] {
             assert_eq!(Event::unpack(event.pack(u32::MAX)), event);
         }
@@ -239,6 +244,7 @@ mod tests {
             Event::Background(0, 2).pack(0),
             Event::BufferTimeout(0).pack(0),
             Event::Control.pack(0),
+            Event::WornOut.pack(0),
         ];
         assert!(order.is_sorted());
     }

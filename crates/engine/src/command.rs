@@ -48,7 +48,8 @@ pub enum Window {
     NonDeterministic,
 }
 
-/// What a device still does for those who ask, by the [`Command`]s it has got.
+/// What a device still does for those who ask, by the [`Command`]s it has got and by
+/// itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Everything.
@@ -106,6 +107,8 @@ pub enum Refusal {
 pub enum Event {
     /// The set of that number has left its deterministic window by itself.
     WindowEnded(usize, WindowEnd),
+    /// Worn-out flash can be replaced no more: from now on it is read-only.
+    WornOut,
 }
 
 /// Why a deterministic window ended early.

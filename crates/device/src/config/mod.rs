@@ -10,7 +10,7 @@ use crate::flash::{GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
 use crate::front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{
     AllocationConfig, CheckpointConfig, GcConfig, PreconditionConfig, ReadPathConfig, RedundancyConfig,
-    ScrubConfig, SlcConfig, WearLevellingConfig,
+    RetirementConfig, ScrubConfig, SlcConfig, WearLevellingConfig,
 };
 use crate::machine::ControllerConfig;
 use crate::sched::SchedulerConfig;
@@ -25,6 +25,8 @@ pub struct DeviceConfig {
     pub timing: TimingConfig,
     /// What a cycle of programming and erasing costs a block.
     pub wear: WearConfig,
+    /// What becomes of blocks that are worn out.
+    pub retirement: RetirementConfig,
     /// Suspension of programs and erases for reads; absent if the flash cannot
     /// do that.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +81,7 @@ impl Default for DeviceConfig {
             geometry: GeometryConfig::default(),
             timing: TimingConfig::default(),
             wear: WearConfig::default(),
+            retirement: RetirementConfig::default(),
             suspension: None,
             logical_capacity: Bytes(200 << 30),
             controller: ControllerConfig::default(),

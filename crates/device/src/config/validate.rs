@@ -11,7 +11,7 @@ use crate::ftl::gc::movement::Manner;
 use crate::ftl::slc::SlcLayout;
 use crate::ftl::{
     CheckpointLayout, LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition,
-    Reserves, ScrubLayout, StaticStripes, WearLevellingLayout,
+    Reserves, ScrubLayout, SparesLayout, StaticStripes, WearLevellingLayout,
 };
 use crate::layout::{Layout, Policies};
 use crate::limits::{LONGEST, MAX_INDEX, SLOWEST};
@@ -216,7 +216,7 @@ impl DeviceConfig {
         let start = gc.start_below.div_ceil(domains * stripe_width).max(reserves.host + 1);
         let stop = gc.stop_above.div_ceil(domains * stripe_width).max(start);
         let force = gc.force_below.div_ceil(domains * stripe_width).max(reserves.host + 1);
-        let layout = PartitionLayout {
+        let mut layout = PartitionLayout {
             geometry: *geometry,
             chips,
             lpns: lpns as u32,
@@ -240,6 +240,7 @@ impl DeviceConfig {
             wear_levelling: WearLevellingLayout::resolve(&self.wear_levelling)?,
             checkpoint: CheckpointLayout::resolve(&self.checkpoint)?,
             slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions),
+            spares: None,
             policies: PartitionPolicies {
                 allocation: self.allocation.clone(),
                 wear: self.wear.clone(),
@@ -248,8 +249,36 @@ impl DeviceConfig {
                 update: self.redundancy.policy().update(),
             },
         };
-        self.check_room(geometry, &layout)?;
+        let spare = self.check_room(geometry, &layout)?;
+        layout.spares = self.spares(spare, &layout)?;
         Ok(layout)
+    }
+
+    /// The blocks that may retire, `spare` of each domain without loss of room.
+    fn spares(&self, spare: u64, layout: &PartitionLayout) -> Result<Option<SparesLayout>, String> {
+        let policy = self.retirement.policy();
+        if !policy.retires() {
+            return Ok(None);
+        }
+        let Some(rated_cycles) = self.wear.policy().rated_cycles() else {
+            return Err(format!(
+                "retirement is {:?}, which has to know the rated cycles; wear is {:?}",
+                self.retirement.name(),
+                self.wear.name()
+            ));
+        };
+        if policy.shrinks() && layout.static_stripes.is_some() {
+            return Err(format!(
+                "retirement is {:?}, but with redundancy \"logical\" a trim makes no room: a stripe holds every \
+                 page; use retirement = \"read-only\"",
+                self.retirement.name()
+            ));
+        }
+        Ok(Some(SparesLayout {
+            rated_cycles: f64::from(rated_cycles),
+            blocks: u32::try_from(spare).expect("no more than there are blocks"),
+            shrinks_by: policy.shrinks().then(|| layout.useful_units()),
+        }))
     }
 
     /// Refuses movements and rotations that the device's layout has no use for.
@@ -331,8 +360,9 @@ impl DeviceConfig {
         Ok(Some(StaticStripes::new(width, chips, geometry.units_per_page, lpns, lpns + map_pages)))
     }
 
-    /// Refuses a device whose garbage collection could not gain space.
-    fn check_room(&self, geometry: &Geometry, layout: &PartitionLayout) -> Result<(), String> {
+    /// Refuses a device whose garbage collection could not gain space; the blocks of
+    /// a domain that it could do without.
+    fn check_room(&self, geometry: &Geometry, layout: &PartitionLayout) -> Result<u64, String> {
         let kept_in_flash = layout.cached_map_pages < layout.map_pages;
         let mapped = layout.lpns + if layout.map_in_flash() { layout.map_pages } else { 0 };
         // Striped domains may differ by a flash page in what they hold.
@@ -340,13 +370,9 @@ impl DeviceConfig {
             Some(stripes) => u64::from(stripes.lpns_per_chip()),
             None => u64::from(mapped.div_ceil(layout.domains)) + u64::from(geometry.units_per_page),
         };
-        let width = u64::from(layout.stripe_width);
         let groups = layout.chips / layout.stripe_width;
         let blocks = u64::from(groups / layout.domains * geometry.blocks_per_chip);
-        let rows = u64::from(geometry.units_per_block());
-        let units = if width > 1 { rows * (width - 1) } else { rows };
-        // A victim frees space only if it holds at least a flash page of garbage.
-        let useful = units.saturating_sub(u64::from(geometry.units_per_page)).max(1);
+        let useful = u64::from(layout.useful_units());
         let writers = [true, true, kept_in_flash, layout.scrub.jobs > 0, layout.checkpoint.is_some()];
         let per_chip = writers.into_iter().map(u32::from).sum::<u32>();
         // Wear levelling has one block open, whatever the chips.
@@ -366,6 +392,6 @@ impl DeviceConfig {
                 self.logical_capacity
             ));
         }
-        Ok(())
+        Ok(blocks - needed)
     }
 }

@@ -15,13 +15,20 @@ impl Ssd {
     #[inline]
     pub(super) fn insert_in_lane(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
         let Partition { ftl, buffer } = &mut self.partitions[part];
-        if buffer.coalesces()
-            && let Some(entry) = ftl.tables.buffered(ftl.tables.map.home(lpn))
-            && ftl.tables.entries.is_pending(entry)
-        {
-            self.machine.counters.coalesced_pages += 1;
-            self.hold(index, part, entry);
-            return false;
+        if buffer.looks_up() {
+            let home = ftl.tables.map.home(lpn);
+            if home == Home::UNMAPPED && !ftl.tables.takes(lpn) {
+                self.refuse_rest(index);
+                return false;
+            }
+            if buffer.coalesces()
+                && let Some(entry) = ftl.tables.buffered(home)
+                && ftl.tables.entries.is_pending(entry)
+            {
+                self.machine.counters.coalesced_pages += 1;
+                self.hold(index, part, entry);
+                return false;
+            }
         }
         let mut owner = NONE;
         if buffer.acknowledges_in_flash() {

@@ -36,6 +36,8 @@ pub(crate) struct RequestState {
     pub is_generated: bool,
     /// It generates no further read before one of those on their way is done.
     pub held_back: bool,
+    /// There was no room for its last page.
+    pub lacks_room: bool,
     /// The request behind it in a queue of waiting requests.
     pub behind: u32,
     /// Who owns the time since `mark`.
@@ -94,6 +96,7 @@ impl Requests {
             awaited_flushes: 0,
             is_generated: false,
             held_back: false,
+            lacks_room: false,
             behind: NONE,
             owner: Cause::Controller,
             mark: now,

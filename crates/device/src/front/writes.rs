@@ -75,6 +75,18 @@ impl Ssd {
         }
     }
 
+    /// There is no room for a write's next page: it ends with what it has written.
+    #[cold]
+    pub(super) fn refuse_rest(&mut self, index: u32) {
+        let request = &mut self.requests[index];
+        let pages = request.end - request.next;
+        request.end = request.next + 1;
+        request.lacks_room = true;
+        self.may_fail = true;
+        let written = &mut self.machine.counters.host_pages_written;
+        *written = written.saturating_sub(pages);
+    }
+
     /// Sees to it that the buffer is looked at when its oldest page is due.
     #[inline]
     pub(crate) fn expect_timeout(&mut self, now: Time, part: usize) {

@@ -5,7 +5,7 @@ use super::gc::{GcLayout, InvocationConfig, VictimConfig};
 use super::scrub::ScrubLayout;
 use super::slc::SlcLayout;
 use super::wear_levelling::WearLevellingLayout;
-use super::{AllocationConfig, Reserves, StaticStripes, UpdateConfig};
+use super::{AllocationConfig, Reserves, SparesLayout, StaticStripes, UpdateConfig};
 use crate::flash::{Geometry, WearConfig};
 
 /// The translation layer of one partition in plain numbers, and the policies it
@@ -34,10 +34,20 @@ pub(crate) struct PartitionLayout {
     /// Checkpoints of the map, if there are any.
     pub checkpoint: Option<CheckpointLayout>,
     pub slc: SlcLayout,
+    /// Blocks that may retire, where any do.
+    pub spares: Option<SparesLayout>,
     pub policies: Policies,
 }
 
 impl PartitionLayout {
+    /// Mapping units that a block can hold and still free space as a victim: all but
+    /// a flash page of them.
+    pub fn useful_units(&self) -> u32 {
+        let rows = self.geometry.units_per_block();
+        let units = if self.stripe_width > 1 { rows * (self.stripe_width - 1) } else { rows };
+        units.saturating_sub(self.geometry.units_per_page).max(1)
+    }
+
     /// Whether map pages have a place in flash.
     pub fn map_in_flash(&self) -> bool {
         self.cached_map_pages < self.map_pages || self.checkpoint.is_some()

@@ -13,6 +13,7 @@ mod programs;
 pub(crate) mod read_path;
 pub(crate) mod redundancy;
 mod relocation;
+pub(crate) mod retirement;
 mod shape;
 mod stalled;
 mod tables;
@@ -57,13 +58,14 @@ pub use read_path::ReadPathConfig;
 pub use redundancy::RedundancyConfig;
 pub(crate) use redundancy::{StaticStripes, Stripes, UpdateConfig};
 pub(crate) use restoring::Part;
+pub use retirement::RetirementConfig;
 pub use scrub::ScrubConfig;
 pub(crate) use scrub::ScrubLayout;
 pub(crate) use shape::Shape;
 pub use slc::SlcConfig;
 pub(crate) use tables::{
-    Bits, BlockState, Entries, Entry, Kept, LPNS_PER_MAP_PAGE, Lane, Map, MapCache, Page, Reserves, Tables,
-    Unsaved, Waiter,
+    Bits, BlockState, Entries, Entry, Erased, Kept, LPNS_PER_MAP_PAGE, Lane, Map, MapCache, Page, Reserves,
+    SparesLayout, Tables, Unsaved, Waiter,
 };
 pub use wear_levelling::WearLevellingConfig;
 pub(crate) use wear_levelling::WearLevellingLayout;

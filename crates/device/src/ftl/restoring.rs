@@ -156,6 +156,7 @@ impl Ftl {
         if let Some(ppn) = self.tables.map.flash_home(lpn) {
             self.tables.data_given_up(ppn);
         }
+        self.tables.gives(lpn);
         self.tables.move_home(lpn, Home::UNMAPPED);
         if !self.tables.is_trimmed(lpn) {
             self.tables.set_gone(lpn, true);

@@ -20,6 +20,9 @@ impl Ssd {
         }
         match *command {
             Command::Window(set, window) => self.enter(now, set, window)?,
+            Command::ReadOnly(false) if self.is_worn_out => {
+                return Err(Refusal::NotNow("no block is left to take the place of those worn out".into()));
+            }
             Command::ReadOnly(is_read_only) => {
                 self.access = if is_read_only { Access::ReadOnly } else { Access::Full };
             }
@@ -55,6 +58,16 @@ impl Ssd {
         true
     }
 
+    /// A worn-out block has had to stay in use: nothing is written any more.
+    pub(super) fn wear_out(&mut self, now: Time) {
+        if self.is_worn_out {
+            return;
+        }
+        self.is_worn_out = true;
+        self.access = Access::ReadOnly;
+        self.notices.push_back((now, Notice { place: Place::default(), event: Event::WornOut }));
+    }
+
     /// Nothing happens here any more.
     fn remove(&mut self, now: Time) {
         self.access = Access::Removed;
@@ -70,6 +83,7 @@ impl Ssd {
             ("read_only", u64::from(self.access == Access::ReadOnly)),
             ("deterministic", u64::from(!self.machine.background_allowed)),
             ("free_blocks", sum(|partition| partition.ftl.tables.free_blocks())),
+            ("retired_blocks", sum(|partition| partition.ftl.tables.retired_blocks())),
             ("buffer_room_pages", sum(|partition| partition.buffer.occupancy.room())),
             ("requests", self.requests.len() as u64),
         ])

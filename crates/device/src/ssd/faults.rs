@@ -81,7 +81,7 @@ impl Ssd {
             partition.ftl.fail(now, &part, &mut self.machine);
         }
         self.may_rebuild |= self.layout.partition.static_stripes.is_some();
-        self.has_failed = true;
+        self.may_fail = true;
         Ok(())
     }
 
@@ -91,10 +91,13 @@ impl Ssd {
     }
 
     /// How a request ends that has been served: a read may have asked for pages
-    /// that are lost for good.
+    /// that are lost for good, and a write for room that there was not.
     #[cold]
-    pub(crate) fn read_status(&mut self, index: u32) -> Status {
+    pub(crate) fn end_status(&mut self, index: u32) -> Status {
         let request = &self.requests[index];
+        if request.lacks_room {
+            return Status::NoSpace;
+        }
         let is_gone = |lpn: &u64| {
             let (part, local) = self.layout.locate(*lpn);
             self.partitions[part].ftl.tables.is_gone(local)

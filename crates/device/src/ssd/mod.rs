@@ -62,8 +62,11 @@ pub struct Ssd {
     notices: VecDeque<(Time, Notice)>,
     /// Whether pages may be rebuilt instead of read.
     pub(crate) may_rebuild: bool,
-    /// Whether any of the flash has failed.
-    pub(crate) has_failed: bool,
+    /// Whether requests may end otherwise than well: some of the flash has failed, or
+    /// there was no room for a page.
+    pub(crate) may_fail: bool,
+    /// A worn-out block has had to stay in use: nothing is written any more.
+    is_worn_out: bool,
     /// The bytes of requests, where they are real.
     bytes: Option<Bytes>,
     /// Flash pages that the page at hand is rebuilt from.
@@ -104,7 +107,8 @@ impl Ssd {
             access: Access::Full,
             notices: VecDeque::new(),
             may_rebuild: layout.policies.read_path.policy().needs_redundancy(),
-            has_failed: false,
+            may_fail: false,
+            is_worn_out: false,
             bytes: None,
             rebuild_reads: Vec::new(),
             layout: layout.clone(),
@@ -115,7 +119,8 @@ impl Ssd {
 
     fn empty_buffer(layout: &Layout) -> Buffer {
         let stripes = layout.partition.static_stripes.map(|stripes| stripes.len());
-        Buffer::new(&layout.buffer, layout.partition.domains, stripes)
+        let may_shrink = layout.partition.spares.is_some_and(|spares| spares.shrinks_by.is_some());
+        Buffer::new(&layout.buffer, layout.partition.domains, stripes, may_shrink)
     }
 
     /// The flash under its scheduler, with nothing to do.
@@ -221,7 +226,7 @@ impl Ssd {
 
     #[inline]
     fn report_completion(&mut self, now: Time, index: u32) {
-        let status = if self.has_failed { self.read_status(index) } else { Status::Ok };
+        let status = if self.may_fail { self.end_status(index) } else { Status::Ok };
         let request = &self.requests[index];
         debug_assert_eq!(
             request.ledger.total(),
@@ -352,6 +357,12 @@ impl Ssd {
                 Event::Control => self.control(time),
                 Event::Linked(request) => self.linked(time, request),
                 Event::Window => self.next_window(time),
+                Event::WornOut => {
+                    self.wear_out(time);
+                    if to_completion {
+                        limit = time;
+                    }
+                }
             }
             while let Some(request) = self.machine.woken.pop_front() {
                 self.resume(time, request);

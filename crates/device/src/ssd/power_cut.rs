@@ -32,6 +32,7 @@ impl Ssd {
         self.next_window(now);
         for (part, kept) in kept.into_iter().enumerate() {
             self.buffer_again(now, part, kept);
+            self.partitions[part].ftl.tables.count_held();
             self.partitions[part].ftl.start_again(now, &mut self.machine);
         }
     }

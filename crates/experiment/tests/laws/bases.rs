@@ -1,12 +1,13 @@
 //! The small documents that policies are put into.
 
 /// Each with its name. The last is no whole document: its device has no kind.
-pub const BASES: [(&str, &str); 17] = [
+pub const BASES: [(&str, &str); 18] = [
     ("plain", include_str!("bases/plain.toml")),
     ("striped", include_str!("bases/striped.toml")),
     ("scarce", include_str!("bases/scarce.toml")),
     ("logical-stripes", include_str!("bases/logical_stripes.toml")),
     ("wear", include_str!("bases/wear.toml")),
+    ("worn", include_str!("bases/worn.toml")),
     ("tenants", include_str!("bases/tenants.toml")),
     ("tier", include_str!("bases/tier.toml")),
     ("cache", include_str!("bases/cache.toml")),

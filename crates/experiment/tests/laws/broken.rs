@@ -21,6 +21,7 @@ enum Fault {
     IsBusyWithNothing,
     TakesWhatItMustRefuse,
     Fails,
+    LacksRoomForWhatIsThere,
     CompletesBeforeTheSubmission,
     CompletesInTheFuture,
     LeavesThingsUndone,
@@ -42,13 +43,14 @@ enum Fault {
 }
 
 /// Every fault, with the law that it breaks.
-const FAULTS: [(Fault, &str); 24] = [
+const FAULTS: [(Fault, &str); 25] = [
     (Fault::ForgetsToComplete, "accepted once, completed once"),
     (Fault::CompletesTwice, "accepted once, completed once"),
     (Fault::CompletesWhatItRefused, "busy and refused are answers"),
     (Fault::IsBusyWithNothing, "busy and refused are answers"),
     (Fault::TakesWhatItMustRefuse, "busy and refused are answers"),
     (Fault::Fails, "what is admitted is done"),
+    (Fault::LacksRoomForWhatIsThere, "what is admitted is done"),
     (Fault::CompletesBeforeTheSubmission, "nothing completes before it was submitted"),
     (Fault::CompletesInTheFuture, "time never runs back"),
     (Fault::LeavesThingsUndone, "time never runs back"),
@@ -159,6 +161,9 @@ impl Broken {
         }
         if self.shows(Fault::Fails) {
             completion.status = Status::MediaError;
+        }
+        if self.shows(Fault::LacksRoomForWhatIsThere) {
+            completion.status = Status::NoSpace;
         }
         if self.shows(Fault::CompletesBeforeTheSubmission) {
             completion.time = Time::ZERO;
@@ -314,10 +319,11 @@ impl Leaf for Broken {
 
 #[test]
 fn whatever_breaks_a_law_is_caught_in_a_short_case() {
+    let documents = subjects::documents();
     for (fault, law) in FAULTS {
-        let named = subjects::documents().into_iter().find(|subject| subject.name == fault.document());
+        let named = documents.iter().find(|subject| subject.name == fault.document());
         let subject = named.expect("a document");
-        let broken = Broken::new(fault, subject.device);
+        let broken = Broken::new(fault, subject.device.clone());
         let found = shortest(1, 64, |case| {
             let mut laws = broken_laws(&broken, subject.tenants, subject.is_stack, case);
             laws.retain(|broken| broken.starts_with(law));

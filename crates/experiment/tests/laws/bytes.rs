@@ -10,7 +10,8 @@ use crate::laws::Trial;
 /// A block of a tenant's volume.
 type Block = (TenantId, u64);
 
-fn blocks(limits: Limits, request: &Request) -> impl Iterator<Item = Block> + use<> {
+/// The blocks that a request is about.
+pub fn blocks(limits: Limits, request: &Request) -> impl Iterator<Item = Block> + use<> {
     let (tenant, lba, block) = (request.tenant, request.lba.0, u64::from(limits.block_sectors));
     (0..u64::from(request.sectors) / block).map(move |index| (tenant, lba + index * block))
 }

@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashkeel_engine::{Limits, Operation, Refusal, RequestId, Status, Submit, TenantId, Time};
+use flashkeel_engine::{
+    Durable, Limits, Operation, Refusal, Request, RequestId, Status, Submit, TenantId, Time,
+};
 
-use crate::bytes::{reads, survives};
+use crate::bytes::{blocks, reads, survives};
 use crate::host::{Seen, changes};
 use crate::words::{Ends, told};
 
@@ -104,17 +106,24 @@ fn answered(trial: &Trial<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing fails here by itself: only writes end as read-only, while something is;
-/// nothing is gone before something was taken out, and aborted but in a power cut.
+/// Nothing fails here by itself: only writes end as read-only, while something is,
+/// and for lack of space, where a block of theirs holds nothing; nothing is gone
+/// before something was taken out, and aborted but in a power cut.
 fn done(trial: &Trial<'_>) -> Result<(), String> {
     let (mut ends, mut cut) = (Ends::default(), None);
     // What may end as read-only, as it was inside while something was.
-    let mut inside: BTreeMap<RequestId, (Operation, bool)> = BTreeMap::new();
+    let mut inside: BTreeMap<RequestId, (Request, bool)> = BTreeMap::new();
+    // Devices start full. What is written may be lost with the power.
+    let mut emptied = BTreeSet::new();
+    let keeps = trial.limits.durable == Durable::Acknowledged;
     for seen in trial.history {
         ends.see(seen);
         match seen {
             Seen::Offered { request, answer: Submit::Accepted, .. } => {
-                inside.insert(request.id, (request.operation, false));
+                inside.insert(request.id, (*request, false));
+                if matches!(request.operation, Operation::Trim | Operation::WriteZeroes) {
+                    emptied.extend(blocks(trial.limits, request));
+                }
             }
             Seen::Cut { now } => cut = Some(*now),
             Seen::Completed { completion, .. } => {
@@ -122,17 +131,29 @@ fn done(trial: &Trial<'_>) -> Result<(), String> {
                 let end = inside.remove(&completion.id);
                 let is_due = status == Status::Ok
                     || status == Status::Aborted && cut == Some(completion.time)
-                    || end.is_some_and(|(operation, may)| {
-                        ends.may_be(operation, status) || may && status == Status::ReadOnly
+                    || end.is_some_and(|(request, may)| {
+                        let mut places = blocks(trial.limits, &request);
+                        ends.may_be(request.operation, status)
+                            || may && status == Status::ReadOnly
+                            || status == Status::NoSpace
+                                && request.operation == Operation::Write
+                                && places.any(|place| emptied.contains(&place))
                     });
                 if !is_due {
                     return Err(format!("{:?} ends as {}", completion.id, status.label()));
+                }
+                if let Some((write, _)) = end
+                    && write.operation == Operation::Write
+                    && status == Status::Ok
+                    && keeps
+                {
+                    blocks(trial.limits, &write).for_each(|place| _ = emptied.remove(&place));
                 }
             }
             _ => {}
         }
         if !ends.read_only.is_empty() {
-            inside.values_mut().for_each(|(operation, may)| *may = changes(*operation));
+            inside.values_mut().for_each(|(request, may)| *may = changes(request.operation));
         }
     }
     Ok(())

@@ -61,7 +61,8 @@ fn shortest(seed: u64, cases: u32, wrong: impl Fn(&Case) -> Vec<String>) -> Opti
     let config = Config {
         cases,
         failure_persistence: None,
-        max_shrink_iters: 3000,
+        // What is still long then is cut step by step.
+        max_shrink_iters: 400,
         rng_seed: RngSeed::Fixed(seed),
         ..Config::default()
     };

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashkeel_engine::{Answer, Command, Event, Operation, Place, Refusal, Status, Window};
+use flashkeel_engine::{Answer, Command, Event, Notice, Operation, Place, Refusal, Status, Window};
 
 use crate::host::{Seen, changes};
 use crate::laws::Trial;
 
-/// Which ends other than the good one are due to what was said to a device.
+/// Which ends other than the good one are due to what was said to a device, or
+/// what it has said.
 #[derive(Default)]
 pub struct Ends {
     pub read_only: BTreeSet<Place>,
@@ -16,6 +17,9 @@ pub struct Ends {
 
 impl Ends {
     pub fn see(&mut self, seen: &Seen) {
+        if let Seen::Raised { notice: Notice { place, event: Event::WornOut } } = seen {
+            self.read_only.insert(place.clone());
+        }
         let Seen::Told { place, command, answer: Ok(Answer::Done), .. } = seen else { return };
         match command {
             Command::ReadOnly(true) => self.read_only.insert(place.clone()),
@@ -77,10 +81,14 @@ pub fn told(trial: &Trial<'_>) -> Result<(), String> {
                 }
             }
             Seen::Raised { notice } => {
-                let Event::WindowEnded(..) = notice.event;
-                let (_, window, _) = said.entry(&notice.place).or_default();
-                if window.replace(Window::NonDeterministic) != Some(Window::Deterministic) {
-                    return Err(format!("{notice:?}, but there was no such window"));
+                let (read_only, window, _) = said.entry(&notice.place).or_default();
+                match notice.event {
+                    Event::WindowEnded(..) => {
+                        if window.replace(Window::NonDeterministic) != Some(Window::Deterministic) {
+                            return Err(format!("{notice:?}, but there was no such window"));
+                        }
+                    }
+                    Event::WornOut => *read_only = Some(true),
                 }
             }
             // Windows begin anew.

@@ -57,6 +57,8 @@ pub(crate) struct Buffer {
     /// What its kind says of acknowledging.
     acknowledges_in_flash: bool,
     coalesces: bool,
+    /// Whether a write has to know what its page holds already.
+    looks_up: bool,
     pub triggers: Triggers,
     pub pending: Pending,
     pub occupancy: Occupancy,
@@ -87,13 +89,15 @@ struct Epoch {
 
 impl Buffer {
     /// An empty buffer in front of `domains` allocation domains, or of so many
-    /// logical `stripes`.
-    pub fn new(layout: &BufferLayout, domains: u32, stripes: Option<u32>) -> Self {
+    /// logical `stripes`; `may_shrink` tells that there may be too little room for
+    /// pages that hold nothing.
+    pub fn new(layout: &BufferLayout, domains: u32, stripes: Option<u32>, may_shrink: bool) -> Self {
         let &BufferLayout { size, triggers, coalesces, ref kind, .. } = layout;
         Buffer {
             kind: kind.clone(),
             acknowledges_in_flash: kind.policy().acknowledges_in_flash(),
             coalesces,
+            looks_up: coalesces || may_shrink,
             triggers,
             pending: match stripes {
                 Some(stripes) => Pending::Stripes(StripeQueue::new(stripes)),
@@ -160,6 +164,13 @@ impl Buffer {
         self.acknowledges_in_flash
     }
 
+    /// Whether a write has to know what its page holds already.
+    #[inline]
+    pub fn looks_up(&self) -> bool {
+        self.looks_up
+    }
+
+    /// Whether a page that is written again while it is pending takes no other place.
     #[inline]
     pub fn coalesces(&self) -> bool {
         self.coalesces

@@ -7,8 +7,8 @@ use flashkeel_engine::{Cause, Time};
 use super::{Job, Progress};
 use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::ftl::gc::movement::Manner;
-use crate::ftl::{Entry, Ftl};
-use crate::machine::Machine;
+use crate::ftl::{Entry, Erased, Ftl};
+use crate::machine::{Event, Machine};
 use crate::sched::{FlashOp, Task};
 
 impl Ftl {
@@ -311,15 +311,25 @@ impl Ftl {
         let job = &mut self.tasks.relocation.jobs[index as usize];
         job.progress = Progress::Unused;
         let (mover, block, domain) = (job.mover, job.block, job.domain);
-        self.tables.blocks.free(block);
+        let erased = self.tables.end_cycle(now, block);
         self.tables.data_erased(block);
-        if let Some(wear) = &mut self.tables.wear {
-            wear.erased(now, block.0);
+        if erased != Erased::Freed {
+            self.note_worn_out(now, erased, machine);
         }
         self.tasks.relocation[mover].domains[domain as usize].jobs -= 1;
         self.gc_gained(domain);
         self.note_erased(domain, block);
         self.retry_stalled(now, domain, machine);
         self.wake_all(now, machine);
+    }
+
+    /// A block is worn out, and retires or has to stay in use.
+    #[cold]
+    fn note_worn_out(&mut self, now: Time, erased: Erased, machine: &mut Machine) {
+        if erased == Erased::Retired {
+            machine.counters.retired_blocks += u64::from(self.shape.stripes.width());
+        } else {
+            machine.schedule(now, Event::WornOut);
+        }
     }
 }

@@ -23,6 +23,8 @@ pub enum BlockState {
     Full,
     /// Being emptied or erased.
     Victim,
+    /// Worn out: used no more.
+    Retired,
 }
 
 /// Reads of one chip's part of a block; side by side, because both change with
@@ -373,17 +375,26 @@ impl Blocks {
 
     /// An emptied block has been erased, or an open one whose data is elsewhere.
     pub fn free(&mut self, block: BlockId) {
+        self.erase(block, BlockState::Free);
+        let chip = self.chip(block);
+        self.free[chip as usize].push_back(block.0);
+        self.free_by_domain[(chip / self.chips_per_domain) as usize] += 1;
+    }
+
+    /// An emptied block has been erased, and is used no more.
+    pub fn retire(&mut self, block: BlockId) {
+        self.erase(block, BlockState::Retired);
+    }
+
+    fn erase(&mut self, block: BlockId, state: BlockState) {
         let index = block.0 as usize;
         debug_assert!(matches!(self.states[index], BlockState::Victim | BlockState::Open));
         debug_assert_eq!((self.valid(block), self.programs[index]), (0, 0));
         debug_assert!(!self.is_read(block));
-        self.states[index] = BlockState::Free;
+        self.states[index] = state;
         let parts = self.parts(block);
         self.reads[parts].fill(Reads::default());
         self.erase_counts[index] += 1;
-        let chip = self.chip(block);
-        self.free[chip as usize].push_back(block.0);
-        self.free_by_domain[(chip / self.chips_per_domain) as usize] += 1;
     }
 
     /// After a power cut: nothing is under way, and no block is being emptied.

@@ -69,6 +69,7 @@ impl Tables {
             let behind = std::mem::replace(&mut self.entries[entry].behind, Home::UNMAPPED);
             self.discard(behind);
         }
+        self.gives(lpn);
         self.move_home(lpn, Home::UNMAPPED);
     }
 

@@ -13,6 +13,7 @@ mod map_cache;
 mod pages;
 mod points;
 mod power_cut;
+mod spares;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Unsaved, Waiter};
 pub(crate) use pages::{Page, Pages};
 pub(crate) use points::{Points, Reserves};
 pub(crate) use power_cut::Kept;
+pub(crate) use spares::{Erased, Spares, SparesLayout};
 
 use super::{PartitionLayout, Shape};
 use crate::address::{BlockId, ChipId, Home, Lpn, NONE, Ppn};
@@ -43,6 +45,8 @@ pub(crate) struct Tables {
     pub entries: Entries,
     /// Effective wear of the blocks, where it is accounted.
     pub wear: Option<BlockWear>,
+    /// Which blocks may retire, where any do.
+    pub spares: Option<Box<Spares>>,
     /// What pages hold, where their data is real.
     pub pages: Option<Pages>,
     /// Physical pages that hold nothing any more; without room as long as
@@ -75,6 +79,7 @@ impl Tables {
             cache: cached.then(|| MapCache::new(layout.map_pages, layout.cached_map_pages, domains)),
             entries: Entries::default(),
             wear: wear.map(|law| BlockWear::new(law, stripes.groups() * geometry.blocks_per_chip)),
+            spares: layout.spares.map(|spares| Box::new(Spares::new(spares, domains))),
             pages: None,
             lost: Bits::default(),
             gone: Bits::default(),
@@ -175,6 +180,11 @@ impl Tables {
     /// Free blocks, counted chip by chip.
     pub fn free_blocks(&self) -> u32 {
         self.blocks.free_total() * self.shape.stripes.width()
+    }
+
+    /// Blocks that are used no more, counted chip by chip.
+    pub fn retired_blocks(&self) -> u32 {
+        self.blocks.in_state(BlockState::Retired).count() as u32 * self.shape.stripes.width()
     }
 
     /// Mapping units in free blocks.
@@ -285,8 +295,8 @@ impl Tables {
             let bits = self.shape.units_of_block(block).filter(|&ppn| self.map.is_valid(ppn)).count();
             assert_eq!(bits as u32, count, "validity bits of {block:?}");
             assert!(
-                count == 0 || self.blocks.state(block) != BlockState::Free,
-                "{block:?} is free but valid"
+                count == 0 || !matches!(self.blocks.state(block), BlockState::Free | BlockState::Retired),
+                "{block:?} is free or retired but valid"
             );
         }
         for domain in 0..self.shape.domains {
@@ -297,5 +307,6 @@ impl Tables {
             assert_eq!(self.blocks.dead_in(domain) as usize, dead.count(), "full blocks without valid pages");
         }
         self.check_parity();
+        self.check_spares();
     }
 }

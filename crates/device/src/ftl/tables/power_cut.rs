@@ -48,7 +48,7 @@ impl Tables {
         let former = std::mem::replace(self, Tables::new(layout, &self.shape));
         self.entries = Entries::after(&former.entries);
         self.blocks = former.blocks;
-        self.wear = former.wear;
+        (self.wear, self.spares) = (former.wear, former.spares);
         self.pages = former.pages;
         (self.lost, self.gone, self.trimmed) = (former.lost, former.gone, former.trimmed);
 

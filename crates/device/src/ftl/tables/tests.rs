@@ -45,6 +45,7 @@ fn layout(has_volatile_buffer: bool) -> PartitionLayout {
         scrub: ScrubLayout::resolve(&ScrubConfig::default(), 1).expect("valid"),
         wear_levelling: WearLevellingLayout::resolve(&WearLevellingConfig::default()).expect("valid"),
         checkpoint: None,
+        spares: None,
         slc: SlcLayout::default(),
         policies: Policies {
             allocation: AllocationConfig::default(),

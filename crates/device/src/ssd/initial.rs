@@ -6,9 +6,29 @@ use std::ops::ControlFlow;
 use flashkeel_engine::{Span, Stream, Time};
 
 use super::{Partition, Ssd};
+use crate::flash::Array;
+use crate::front::Buffer;
 use crate::ftl::{Aging, SteadyState};
+use crate::layout::Layout;
+use crate::sched::Dispatcher;
 
 impl Ssd {
+    /// The write buffer of a partition, with nothing in it.
+    pub(super) fn empty_buffer(layout: &Layout) -> Buffer {
+        let stripes = layout.partition.static_stripes.map(|stripes| stripes.len());
+        let may_shrink = layout.partition.spares.is_some_and(|spares| spares.shrinks_by.is_some());
+        Buffer::new(&layout.buffer, layout.partition.domains, stripes, may_shrink)
+    }
+
+    /// The flash under its scheduler, with nothing to do.
+    pub(super) fn idle_chips(layout: &Layout, seed: u64) -> Dispatcher {
+        let geometry = &layout.geometry;
+        let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
+        let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
+        let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
+        Dispatcher::new(array, arbiter, chips, depth)
+    }
+
     /// Brings a fresh device to its configured initial state, without timing;
     /// `None` where that is to leave it fresh. `progress` is told the fraction
     /// done, an estimate; where it breaks off the device is of no use any more.

@@ -17,7 +17,7 @@ use flashkeel_engine::{
 
 use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
 use crate::counters::Counters;
-use crate::flash::{Array, Command};
+use crate::flash::Command;
 use crate::front::power::Power;
 use crate::front::throttle::Throttle;
 use crate::front::window::Window;
@@ -26,7 +26,7 @@ use crate::ftl::Ftl;
 use crate::layout::Layout;
 use crate::limits::MAX_INDEX;
 use crate::machine::{Event, Machine};
-use crate::sched::{Activity, Dispatcher, FlashOpId, Signals, Task};
+use crate::sched::{Activity, FlashOpId, Signals, Task};
 use bytes::Bytes;
 use inspect::endurance;
 
@@ -115,21 +115,6 @@ impl Ssd {
         };
         ssd.next_window(Time::ZERO);
         ssd
-    }
-
-    fn empty_buffer(layout: &Layout) -> Buffer {
-        let stripes = layout.partition.static_stripes.map(|stripes| stripes.len());
-        let may_shrink = layout.partition.spares.is_some_and(|spares| spares.shrinks_by.is_some());
-        Buffer::new(&layout.buffer, layout.partition.domains, stripes, may_shrink)
-    }
-
-    /// The flash under its scheduler, with nothing to do.
-    fn idle_chips(layout: &Layout, seed: u64) -> Dispatcher {
-        let geometry = &layout.geometry;
-        let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
-        let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
-        let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
-        Dispatcher::new(array, arbiter, chips, depth)
     }
 
     /// Capacity in 512-byte sectors.

@@ -109,6 +109,26 @@ class Run:
                 counts.update(dict(one["counts"]))
         return sorted(counts.items())
 
+    def percentile_by_size(self, operation: str, percentile: str | float) -> dict[int | None, int]:
+        """Return a percentile of an operation in ns, by the largest size of a class in bytes.
+
+        Classes without requests are left out; that of the largest requests is None.
+        """
+        if "detail" not in self.data:
+            raise self._without_detail("histograms")
+        level = percentiles.parse(percentile) / 100
+        found: dict[int | None, int] = {}
+        for one in self.data["detail"]["histograms"]:
+            if one["operation"] != operation or not one["counts"]:
+                continue
+            left = math.ceil(level * sum(count for _, count in one["counts"]))
+            for ns, count in sorted(one["counts"]):
+                left -= count
+                if left <= 0:
+                    found[one["max_bytes"]] = ns
+                    break
+        return found
+
     def beyond(self, latency_class: str, percentile: str | float) -> int:
         """Return how many samples lie beyond a percentile; below ten it is a guess."""
         return int(self._at(latency_class, "beyond", percentile) or 0)

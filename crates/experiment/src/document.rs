@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::stack::{self, Checked};
-use crate::{Error, Target};
+use crate::{Error, Target, footprint};
 
 /// An experiment: one device under one workload, and the variants to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,7 +108,7 @@ pub fn resolve_watched(
     let mut plans: Vec<RunPlan> = Vec::new();
     let mut checked = Checked::default();
     for (variant, set) in variants(&file, &overrides)? {
-        let (plan, tree) = plan(&file, set, &overrides, variant, seed)?;
+        let (plan, tree) = plan(&file, set, &overrides, variant, seed, watch)?;
         let sectors = validate(&Target::of(&plan.config), &tree)?;
         checked.check(&plan.config, sectors, &tree, watch)?;
         if plans.iter().any(|earlier| earlier.name == plan.name) {
@@ -140,7 +140,8 @@ pub fn resolve_target(document: &str, name: &str, sets: &[(String, String)]) -> 
     }
     let overrides =
         sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
-    let (plan, tree) = plan(&whole, Vec::new(), &overrides, "device".into(), None)?;
+    let go_on = &mut |_| ControlFlow::Continue(());
+    let (plan, tree) = plan(&whole, Vec::new(), &overrides, "device".into(), None, go_on)?;
     let mut target = Target::of(&plan.config);
     if let Some(stack) = &mut target.stack {
         stack.tenants.clear();
@@ -182,6 +183,7 @@ fn plan(
     overrides: &[Node],
     name: String,
     seed: Option<u64>,
+    watch: &mut Watch<'_>,
 ) -> Result<(RunPlan, Node), Error> {
     let layers: Vec<&Node> = std::iter::once(file).chain(&set).chain(overrides).collect();
     let mut tree = defaults();
@@ -197,9 +199,18 @@ fn plan(
         device.remove("preset");
     }
     refuse_misspelt_preset(&tree)?;
+    let shares = footprint::take_shares(&mut tree)?;
     stack::expand(&mut tree)?;
-    let mut config: Experiment = tree.read()?;
-    config.seed = seed.unwrap_or(config.seed);
+    let read = |tree: &Node| -> Result<Experiment, Error> {
+        let config: Experiment = tree.read()?;
+        Ok(Experiment { seed: seed.unwrap_or(config.seed), ..config })
+    };
+    let mut config = read(&tree)?;
+    if !shares.is_empty() {
+        let sectors = validate(&Target::of(&config), &tree)?;
+        footprint::put_capacities(&shares, &mut tree, &config, sectors, watch)?;
+        config = read(&tree)?;
+    }
     let preset = preset.and_then(Node::as_str).map(str::to_owned);
     Ok((RunPlan { name, preset, config }, tree))
 }

@@ -10,6 +10,7 @@ mod cache;
 mod catalog;
 mod document;
 mod error;
+mod footprint;
 mod lifetime;
 mod memory;
 mod outcome;

@@ -90,6 +90,14 @@ pub fn run(
              policy asked for, see victims_by_greedy"
         )
     }));
+    let tiers = report["tiers"].as_object().into_iter().flatten();
+    notes.extend(tiers.filter(|(_, tier)| tier["has_filled"] == false).map(|(number, _)| {
+        format!(
+            "the upper device of tier {number} never filled: nothing had to leave it, so that a larger one \
+             changes nothing, and policies for what is below hardly differ; give it less, as a share of \
+             the footprint: capacity = \"5%\""
+        )
+    }));
     let tenants = names.iter().zip(each).zip(&sources).map(|((tenant, measured), source)| TenantOutcome {
         name: tenant.name.clone(),
         summary: measured.summary,

@@ -122,7 +122,7 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
         (
             "",
             ("stack.nvm", "{preset = \"optane-p480x\"}"),
-            "--set stack.nvm.preset: unknown preset \"optane-p480x\", expected one of optane-p4800x; did you mean \
+            "--set stack.nvm.preset: unknown preset \"optane-p480x\", expected one of optane-p4800x, optane-memory-32gb; did you mean \
              \"optane-p4800x\"?",
         ),
         ("", ("stack.nvm", "{units = 0}"), "--set stack.nvm.units: is 0; it must lie between 1 and 1024"),

@@ -178,6 +178,19 @@ impl WholeBlocks {
         }
     }
 
+    /// Offers the whole blocks of a range; of parts of blocks nobody keeps a copy.
+    fn demote(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) {
+        let block = u64::from(self.below.block_sectors);
+        let (start, end) = (request.lba.0, request.lba.0 + u64::from(request.sectors));
+        let (first, last) = (start.next_multiple_of(block), end / block * block);
+        if first < last {
+            let part = request.part(request.id, (first - start) as u32, Lba(first), (last - first) as u32);
+            return self.take(now, &part, data, outbox);
+        }
+        let done = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };
+        outbox.completions.push(done);
+    }
+
     /// Gives the child a part of a job.
     fn give(&mut self, number: RequestId, operation: Operation, blocks: Range<u64>, outbox: &mut Outbox) {
         let id = self.pieces.take_off(Piece::Part(number));
@@ -262,10 +275,10 @@ impl Stage for WholeBlocks {
         let block = self.below.block_sectors;
         let is_whole =
             request.lba.0.is_multiple_of(u64::from(block)) && request.sectors.is_multiple_of(block);
-        if request.operation == Operation::Trim && !is_whole {
-            self.trim(now, request, data, outbox);
-        } else {
-            self.take(now, request, data, outbox);
+        match request.operation {
+            Operation::Trim if !is_whole => self.trim(now, request, data, outbox),
+            Operation::Demote if !is_whole => self.demote(now, request, data, outbox),
+            _ => self.take(now, request, data, outbox),
         }
         Submit::Accepted
     }

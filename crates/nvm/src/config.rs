@@ -18,7 +18,8 @@ pub(crate) const UNIT_SECTORS: u32 = (UNIT_BYTES / SECTOR_BYTES) as u32;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NvmConfig {
-    /// What the host can address, a multiple of 4 KiB after rounding down.
+    /// What the host can address: blocks of 4 KiB, or whole megabytes, which are rounded
+    /// down to such.
     pub capacity: Bytes,
     /// Latency of a 4 KiB read.
     pub read_latency: LatencyConfig,
@@ -33,7 +34,8 @@ pub struct NvmConfig {
     #[serde(default = "queue_depth")]
     pub queue_depth: u32,
     /// What a power cut leaves whole: it comes between any two such units of a write,
-    /// and tears it there. A multiple of 512 bytes.
+    /// and tears it there. A multiple of 512 bytes; 4 KiB unless it is said otherwise, but
+    /// 512 bytes below a tier's journal, which does without more.
     #[serde(default = "atomic_unit")]
     pub atomic_unit: Bytes,
     /// What may be written in all.
@@ -70,9 +72,23 @@ fn queue_depth() -> u32 {
     1024
 }
 
-/// Ours: such a unit is written as a whole, or not.
+/// Ours: a block is written as a whole, or not.
 fn atomic_unit() -> Bytes {
     Bytes(UNIT_BYTES)
+}
+
+/// The blocks of a capacity. Capacities that are sold are decimal, and no multiple of a
+/// block; anything finer is a slip.
+pub(crate) fn blocks(capacity: Bytes) -> Result<u64, String> {
+    let is_whole = capacity.0.is_multiple_of(UNIT_BYTES) || capacity.0.is_multiple_of(1_000_000);
+    match capacity.0 / UNIT_BYTES {
+        0 => Err(format!("capacity is {capacity}; at least 4KiB")),
+        blocks if is_whole => Ok(blocks),
+        blocks => Err(format!(
+            "capacity is {capacity}, no multiple of a block of 4KiB; the next below is {}",
+            Bytes(blocks * UNIT_BYTES)
+        )),
+    }
 }
 
 /// A validated device in plain numbers.
@@ -116,10 +132,7 @@ impl NvmConfig {
     /// # Errors
     /// A sentence naming the key (relative to the device) and its remedy.
     pub fn validate(&self) -> Result<Layout, String> {
-        let pages = self.capacity.0 / UNIT_BYTES;
-        if pages == 0 {
-            return Err(format!("capacity is {}; at least 4KiB", self.capacity));
-        }
+        let pages = blocks(self.capacity)?;
         if !(1..=1024).contains(&self.units) {
             return Err(format!("units is {}; it must lie between 1 and 1024", self.units));
         }

@@ -2,13 +2,13 @@
 //! after a power cut.
 
 use flashkeel_engine::{
-    Cause, Durable, SECTOR_BYTES, Span,
+    Cause, Durable, Span,
     units::{Bytes, Rate},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Bandwidth, Layout, Medium, UNIT_SECTORS};
+use crate::config::{Bandwidth, Layout, Medium, UNIT_SECTORS, blocks};
 use crate::latency::Latency;
 
 /// Memory of the host that serves as a device, such as a cache. It is volatile
@@ -16,7 +16,8 @@ use crate::latency::Latency;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DramConfig {
-    /// What the host can address, a multiple of 4 KiB after rounding down.
+    /// What the host can address: blocks of 4 KiB, or whole megabytes, which are rounded
+    /// down to such.
     pub capacity: Bytes,
     /// Time from a request until its data begin to move.
     pub latency: Span,
@@ -44,11 +45,7 @@ impl DramConfig {
     /// # Errors
     /// A sentence naming the key (relative to the device) and its remedy.
     pub fn validate(&self) -> Result<Layout, String> {
-        let unit = u64::from(UNIT_SECTORS);
-        let sectors = self.capacity.0 / SECTOR_BYTES / unit * unit;
-        if sectors == 0 {
-            return Err(format!("capacity is {}; at least 4KiB", self.capacity));
-        }
+        let sectors = blocks(self.capacity)? * u64::from(UNIT_SECTORS);
         if self.latency > Span::from_secs(1) {
             return Err(format!("latency is {}; at most 1s", self.latency));
         }

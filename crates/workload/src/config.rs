@@ -155,6 +155,11 @@ impl WorkloadConfig {
         self.source.policy().check(&self.context(device_sectors, block, seed), watch)
     }
 
+    /// Whether it is a trace that can be read only once, as from a pipe.
+    pub fn is_read_once(&self) -> bool {
+        matches!(&self.source, SourceConfig::Trace(trace) if crate::input::is_read_once(&trace.path))
+    }
+
     fn context(&self, device_sectors: u64, block: Bytes, seed: u64) -> Context {
         Context {
             device_sectors,

@@ -1,7 +1,7 @@
 //! `tier`: an upper device in front of a lower one. What was written to the
 //! upper is moved to the lower in the background.
 
-use flashkeel_config::{ConfigError, Node, preset_layer};
+use flashkeel_config::{ConfigError, Kind, Node, Origin, preset_layer};
 use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,9 @@ use crate::tier::overflow::OverflowConfig;
 use crate::tier::placement::PlacementConfig;
 use crate::tier::writeback::WritebackConfig;
 use crate::tier::{MOST_FRAMES, PAGE_SECTORS, PRESETS, Plan, Room, Tier};
+
+/// What an NVM writes as a whole, below a journal.
+const ATOMIC_UNIT: &str = "512B";
 
 /// Two devices as one, of the lower one's size. With `preset` the settings are written
 /// over a set of policies by name.
@@ -128,6 +131,12 @@ impl Build for TieredConfig {
             if let Some(device) = settings.get_mut(place) {
                 DeviceKind::expand(device, &format!("{key}.{place}"), ground)?;
             }
+        }
+        let has_journal = settings.get("journal").is_some_and(|node| node.kind == Kind::Boolean(true));
+        if let Some(nvm) = settings.get_mut("upper.nvm").filter(|_| has_journal)
+            && nvm.get("atomic_unit").is_none()
+        {
+            nvm.merge(Node::from_json(json!({ "atomic_unit": ATOMIC_UNIT }), &Origin::Default))?;
         }
         Ok(())
     }

@@ -335,3 +335,52 @@ fn a_full_nvm_sends_writes_to_the_ssd() {
     assert_eq!(tier.submit(Time(0), &again, &mut Arena::new(), &mut outbox), Submit::Accepted);
     assert_eq!(outbox.requests[0].0, NVM);
 }
+
+/// Serves what a tier wants done until it wants nothing more; the lower ends writes so.
+/// Returns how many it got.
+fn serve(tier: &mut Tier, now: Time, outbox: &mut Outbox, status: Status) -> usize {
+    let mut writes = 0;
+    while !outbox.requests.is_empty() {
+        for (child, request) in std::mem::take(&mut outbox.requests) {
+            let is_write = (child, request.operation) == (SSD, Operation::Write);
+            writes += usize::from(is_write);
+            let status = if is_write { status } else { Status::Ok };
+            let mut end = Completion { id: request.id, time: now, status, ledger: Ledger::ZERO };
+            tier.completed(now, child, &mut end, &mut Arena::new(), outbox);
+        }
+    }
+    writes
+}
+
+#[test]
+fn what_the_lower_does_not_take_is_not_tried_for_ever() {
+    for status in [Status::ReadOnly, Status::NoSpace, Status::Gone] {
+        let mut tier = tier(Coin(Stream::new(1, "coin"), 1.0), 100, Span(40), true);
+        let (mut outbox, data) = (Outbox::default(), &mut Arena::new());
+        for id in 0..6 {
+            let _ = tier.submit(Time(1), &request(id, 0, Operation::Write, id, 1), data, &mut outbox);
+            assert_eq!(serve(&mut tier, Time(1), &mut outbox, Status::Ok), 0);
+        }
+        tier.advance(Time(40), data, &mut outbox);
+        assert!(serve(&mut tier, Time(40), &mut outbox, status) > 0);
+        assert_eq!(tier.next_event().time(), None, "{status:?}");
+        // One page with each change, none with a read.
+        let _ = tier.submit(Time(90), &request(6, 0, Operation::Read, 0, 1), data, &mut outbox);
+        assert_eq!(serve(&mut tier, Time(90), &mut outbox, status), 0);
+        for id in 7..9 {
+            let _ = tier.submit(Time(90), &request(id, 0, Operation::Write, id, 1), data, &mut outbox);
+            assert_eq!(serve(&mut tier, Time(90), &mut outbox, status), 1);
+            assert_eq!(tier.next_event().time(), None);
+        }
+        // It takes writes again, and then all of them.
+        let _ = tier.submit(Time(91), &request(9, 0, Operation::Write, 9, 1), data, &mut outbox);
+        assert_eq!(serve(&mut tier, Time(91), &mut outbox, Status::Ok), 1);
+        assert_eq!(tier.next_event().time(), Some(Time(120)));
+        while let Some(due) = tier.next_event().time() {
+            tier.advance(due, data, &mut outbox);
+            serve(&mut tier, due, &mut outbox, Status::Ok);
+        }
+        let drained = tier.report().drained_bytes / 4096 - tier.report().failed_writebacks;
+        assert_eq!(drained, 9, "all that was written");
+    }
+}

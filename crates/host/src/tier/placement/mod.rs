@@ -53,6 +53,9 @@ pub trait Build {
 
 /// Decides where writes go.
 pub trait Placement: DynClone + Send {
+    /// A write has come, whether there is room for it or not.
+    fn came(&mut self, _write: &Request) {}
+
     /// Whether a write goes to the upper, which has room for it.
     fn takes(&mut self, now: Time, write: &Request) -> bool;
 

@@ -28,7 +28,7 @@ impl Build for SmallLarge {
     }
 }
 
-/// The running mean, this write included.
+/// The running mean of all writes, the one that is asked about included.
 #[derive(Clone)]
 struct Mean {
     takes_hits: bool,
@@ -37,9 +37,12 @@ struct Mean {
 }
 
 impl Placement for Mean {
-    fn takes(&mut self, _now: Time, write: &Request) -> bool {
+    fn came(&mut self, write: &Request) {
         self.writes += 1;
         self.sectors += u64::from(write.sectors);
+    }
+
+    fn takes(&mut self, _now: Time, write: &Request) -> bool {
         u64::from(write.sectors) * self.writes < self.sectors
     }
 
@@ -57,10 +60,22 @@ mod tests {
     #[test]
     fn what_is_below_the_mean_is_small_and_the_mean_itself_large() {
         let mut placement = SmallLarge::default().build(None, Stream::new(1, "test"));
+        let write = |sectors| Request::new(RequestId(0), Operation::Write, Lba(0), sectors);
         let mut takes = |sectors| {
-            placement.takes(Time::ZERO, &Request::new(RequestId(0), Operation::Write, Lba(0), sectors))
+            placement.came(&write(sectors));
+            placement.takes(Time::ZERO, &write(sectors))
         };
         // Means: 8, 16, 16, 14.
         assert_eq!([8, 24, 16, 8].map(&mut takes), [false, false, false, true]);
+    }
+
+    /// Of large writes more find no room than of small ones.
+    #[test]
+    fn what_finds_no_room_counts_in_the_mean() {
+        let mut placement = SmallLarge::default().build(None, Stream::new(1, "test"));
+        let write = |sectors| Request::new(RequestId(0), Operation::Write, Lba(0), sectors);
+        placement.came(&write(64));
+        placement.came(&write(8));
+        assert!(placement.takes(Time::ZERO, &write(8)));
     }
 }

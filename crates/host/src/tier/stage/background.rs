@@ -3,7 +3,7 @@
 use flashkeel_device::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::{Arena, Lba, Operation, Outbox, Payload, Request, Time};
 
-use super::{Piece, Purpose, Tier, background};
+use super::{Piece, Purpose, Tier, Trouble, background};
 use crate::tier::table::{List, PAGE_SECTORS};
 
 /// Frames on their way out at once, but for those that a request needs.
@@ -86,7 +86,7 @@ impl Tier {
                 }
             }
             Some(List::Modified) => {
-                if self.is_paused {
+                if self.trouble != Trouble::None {
                     return false;
                 }
                 let frame = modified.expect("the victim's list has one");
@@ -148,6 +148,7 @@ impl Tier {
             self.table.end_write_back(frame, sequence, keeps);
             self.release();
         } else {
+            self.accounts.failed_writebacks += 1;
             self.table.fail_write_back(frame);
         }
         self.end_move(purpose);

@@ -168,6 +168,7 @@ impl Tier {
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
+        self.placement.came(request);
         let pages = pages_of(request);
         if pages.clone().any(|page| self.table.get(page).is_none()) {
             self.writeback.hear(now, Happened::WriteMissed);

@@ -5,7 +5,7 @@ use flashkeel_engine::{
 };
 
 use super::report::Medium;
-use super::{Piece, Tier, background};
+use super::{Piece, Tier, Trouble, background};
 use crate::tier::journal::{Journal, Unit, Waiter, decode};
 
 /// Sectors of the journal that are read at once.
@@ -47,7 +47,7 @@ impl Tier {
     /// Begins to write what the journal has to say, if nothing is on its way.
     pub(super) fn write_journal(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.is_due()) else { return };
-        if self.is_paused && !journal.is_awaited() {
+        if self.trouble != Trouble::None && !journal.is_awaited() {
             return;
         }
         let payload = if self.has_bytes { data.take(1) } else { Payload::NONE };
@@ -108,6 +108,7 @@ impl Tier {
         outbox.completions.append(&mut self.parts.cut_power(now));
         self.placement.cut_power(now);
         (self.reads, self.draining, self.evicting) = (0, 0, 0);
+        self.trouble = Trouble::None;
         // Without a journal, which frame holds what is taken to be kept on the device itself.
         let keeps_modified = self.upper_durable != Durable::Never && self.journal.is_none();
         self.table.cut_power(keeps_modified);

@@ -3,8 +3,10 @@
 mod background;
 mod changes;
 mod durability;
+mod latency;
 mod offers;
 mod report;
+mod trouble;
 
 use std::collections::VecDeque;
 
@@ -18,6 +20,7 @@ use report::{Accounts, Medium};
 
 use self::changes::{Group, Written};
 use self::durability::Recovery;
+use self::trouble::Trouble;
 use super::admission::Admission;
 use super::budget::Ratings;
 use super::eviction::Eviction;
@@ -100,8 +103,7 @@ pub struct Tier {
     draining: u64,
     /// Frames being evicted.
     evicting: u64,
-    /// Something has failed; until the next request nothing is tried again.
-    is_paused: bool,
+    trouble: Trouble,
     /// Whether requests carry bytes, and so what is moved does too.
     has_bytes: bool,
     accounts: Accounts,
@@ -214,7 +216,7 @@ impl Tier {
             reads: 0,
             draining: 0,
             evicting: 0,
-            is_paused: false,
+            trouble: Trouble::None,
             has_bytes: false,
             accounts: Accounts::new(&plan.ratings),
         }
@@ -228,7 +230,10 @@ impl Tier {
     /// What has been done since the start or the last reset.
     pub fn report(&self) -> TierReport {
         let is_volatile = self.upper_durable == Durable::Never;
-        self.accounts.report(is_volatile.then(|| self.table.modified()), self.table.bytes() as u64)
+        let volatile = is_volatile.then(|| self.table.modified());
+        // Without eviction nothing is given up, whatever the size.
+        let is_full = !self.eviction.keeps() || self.table.free() <= self.eviction.ahead(self.table.len());
+        self.accounts.report(volatile, is_full, &self.table)
     }
 
     /// Starts counting anew, as at the end of a warm-up.
@@ -272,10 +277,16 @@ impl Tier {
         View {
             is_timer,
             frames: self.table.len(),
+            used: self.table.used(),
             modified: self.table.modified(),
             on_their_way: self.draining,
             reads: self.reads,
         }
+    }
+
+    /// Whether nothing is moved in the background.
+    fn is_quiet(&self) -> bool {
+        self.draining + self.evicting == 0
     }
 
     fn is_plain(&self, request: &Request) -> bool {
@@ -322,7 +333,7 @@ impl Tier {
         }
         self.make_room(now, 0, data, outbox);
         let wanted = self.writeback.wants(now, self.view(is_timer));
-        if !self.is_paused {
+        if self.trouble == Trouble::None {
             self.write_back(now, wanted, data, outbox);
         }
         self.write_journal(now, data, outbox);
@@ -352,7 +363,6 @@ impl Stage for Tier {
 
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit {
         self.has_bytes |= request.payload.is_some();
-        self.is_paused = false;
         self.accounts.pass(now, self.table.modified());
         if matches!(request.operation, Operation::Read | Operation::Write) {
             let written = if request.operation == Operation::Write { request.bytes() } else { 0 };
@@ -362,6 +372,7 @@ impl Stage for Tier {
         match &mut self.recovery {
             Some(recovery) => recovery.hold(now, request),
             None => {
+                self.try_again(now, request, data, outbox);
                 self.start(now, now, request, data, outbox);
                 self.go_on(now, false, data, outbox);
             }
@@ -385,7 +396,7 @@ impl Stage for Tier {
         if let Some(recovery) = &self.recovery {
             return recovery.begins().into();
         }
-        let is_any = self.table.count(List::Modified) > 0;
+        let is_any = self.trouble == Trouble::None && self.table.count(List::Modified) > 0;
         if is_any { self.writeback.next_event().into() } else { Wake::Never }
     }
 
@@ -427,31 +438,41 @@ impl Stage for Tier {
             self.placement.completed(now, completion);
         }
         let is_ok = completion.status == Status::Ok;
-        self.is_paused |= !is_ok;
+        self.trouble = self.trouble.max(Trouble::of(child, completion.status));
+        let quiet = self.is_quiet();
         match self.pieces.land(completion.id) {
             Piece::Plain { part } => self.end_part(part, completion, outbox),
             Piece::LowerRead { part, page, pages, sequence, payload } => {
                 self.reads -= 1;
-                self.writeback.hear(now, Happened::Served(completion.ledger.total()));
+                let latency = completion.ledger.total();
+                self.accounts.reads.add(Medium::Lower, latency, quiet);
+                self.writeback.hear(now, Happened::Served(latency));
                 self.found(now, page..page + pages, sequence, payload, is_ok, data, outbox);
                 self.end_part(part, completion, outbox);
             }
             Piece::LowerWrite { part, page, pages, sequence, submitted } => {
-                self.writeback.hear(now, Happened::Served(now.since(submitted)));
+                let latency = now.since(submitted);
+                self.accounts.writes.add(Medium::Lower, latency, quiet);
+                self.writeback.hear(now, Happened::Served(latency));
+                self.taken(is_ok);
                 self.lower_written(page..page + pages, sequence, part, completion, outbox);
             }
             Piece::UpperRead { part, frame, pages } => {
                 self.reads -= 1;
+                self.accounts.reads.add(Medium::Upper, completion.ledger.total(), quiet);
                 (frame..frame + pages).for_each(|frame| self.table.unpin(frame));
                 self.end_part(part, completion, outbox);
             }
             Piece::UpperWrite { part, frame, pages, sequence, group } => {
+                self.accounts.writes.add(Medium::Upper, completion.ledger.total(), quiet);
                 self.upper_written(frame, pages, sequence, part, group, completion, outbox);
             }
             Piece::Fill { part, frame, pages, sequence, uses, payload } => {
                 data.give_back(payload);
                 (frame..frame + pages).for_each(|frame| self.table.end_fill(frame, sequence, uses, is_ok));
                 if let Some(part) = part {
+                    // It was an offer, which may come to nothing.
+                    completion.status = Status::Ok;
                     self.end_part(part, completion, outbox);
                 }
             }
@@ -461,6 +482,7 @@ impl Stage for Tier {
             Piece::WriteBack { frame, sequence, payload, purpose, submitted } => {
                 data.give_back(payload);
                 self.writeback.hear(now, Happened::Served(now.since(submitted)));
+                self.taken(is_ok);
                 self.written_back(frame, sequence, purpose, is_ok);
             }
             Piece::Demoted { payload } => data.give_back(payload),

@@ -4,8 +4,9 @@ use flashkeel_engine::{Answer, SECTOR_BYTES, Span, Time};
 use serde::Serialize;
 
 use super::Tier;
+use super::latency::{Latencies, LatencyReport};
 use crate::tier::budget::{Calendar, DayReport, Ratings};
-use crate::tier::table::PAGE_SECTORS;
+use crate::tier::table::{PAGE_SECTORS, Table};
 
 /// One of the two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,18 @@ pub struct TierReport {
     pub mean_kilobytes_at_risk: f64,
     /// The same at this moment, in bytes.
     pub bytes_at_risk: u64,
+    /// Pages that the lower would not take, or could not, when they were written back.
+    pub failed_writebacks: u64,
+    /// What reads took: the two devices' shares, and what moving data added (Roy,
+    /// dissertation, eq. 3.6).
+    pub reads: LatencyReport,
+    /// The same of writes (eq. 3.7).
+    pub writes: LatencyReport,
+    /// Whether the upper, which gives up what has not been used, has had to; where it has
+    /// not, a larger one changes nothing.
+    pub has_filled: bool,
+    /// Pages that the upper can hold.
+    pub upper_pages: u64,
     /// Memory that the tables take for what the upper holds.
     pub table_bytes: u64,
     /// What was written to the upper.
@@ -82,6 +95,9 @@ pub(super) struct Accounts {
     pub evicted_clean: u64,
     pub evicted_modified: u64,
     pub journal_bytes: u64,
+    pub failed_writebacks: u64,
+    pub reads: Latencies,
+    pub writes: Latencies,
     written: [u64; 2],
     /// By the order of [`Medium`].
     calendars: [Option<Box<Calendar>>; 2],
@@ -139,8 +155,9 @@ impl Accounts {
         }
     }
 
-    /// `volatile` is how many modified pages a power cut would take.
-    pub fn report(&self, volatile: Option<u64>, table_bytes: u64) -> TierReport {
+    /// `volatile` is how many modified pages a power cut would take; `is_full`, whether the
+    /// upper is.
+    pub fn report(&self, volatile: Option<u64>, is_full: bool, table: &Table) -> TierReport {
         let Span(time) = self.until.since(self.since);
         let page_bytes = PAGE_SECTORS * SECTOR_BYTES;
         let mean_modified = if time == 0 { 0.0 } else { self.modified_ns as f64 / time as f64 };
@@ -159,7 +176,12 @@ impl Accounts {
             journal_bytes: self.journal_bytes,
             mean_kilobytes_at_risk: volatile.map_or(0.0, |_| mean_modified * page_bytes as f64 / 1000.0),
             bytes_at_risk: volatile.unwrap_or_default() * page_bytes,
-            table_bytes,
+            failed_writebacks: self.failed_writebacks,
+            reads: self.reads.report(),
+            writes: self.writes.report(),
+            has_filled: is_full || self.evicted_clean + self.evicted_modified > 0,
+            upper_pages: table.len(),
+            table_bytes: table.bytes() as u64,
             upper: self.medium(Medium::Upper),
             lower: self.medium(Medium::Lower),
         }

@@ -45,6 +45,8 @@ impl Table {
             busy.acknowledged = busy.acknowledged.max(sequence);
             busy.first = 0;
             let former = self.get(u64::from(page));
+            // A write is a use too.
+            let uses = former.map_or(1, |former| self.uses(former));
             if let Some(former) = former.filter(|&former| former != frame) {
                 // What the journal says of the newer one takes it off the older.
                 self.frames[former as usize].set_journaled(false);
@@ -52,6 +54,7 @@ impl Table {
             }
             if former != Some(frame) {
                 self.index.insert(page, frame, &self.pages);
+                self.frames[frame as usize].uses = uses;
             }
             let state = self.frames[frame as usize].state();
             if !is_written_back && state != State::Modified {

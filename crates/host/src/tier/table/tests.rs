@@ -67,6 +67,20 @@ fn the_least_and_the_most_used_are_known() {
 }
 
 #[test]
+fn a_page_that_is_written_again_elsewhere_keeps_its_uses() {
+    for copies in [false, true] {
+        let mut table = Table::new(1000, 10, copies);
+        for sequence in 1..=3 {
+            table.get(7).into_iter().for_each(|frame| table.touch(frame));
+            let frame = table.begin_write(7, sequence);
+            table.end_write(frame, sequence);
+        }
+        let frame = table.get(7).expect("it is there");
+        assert_eq!(table.uses(frame), 3);
+    }
+}
+
+#[test]
 fn a_copy_that_was_read_before_a_change_does_not_come_in() {
     let mut table = Table::new(1000, 10, false);
     // A read begins before change 1, and ends behind it.

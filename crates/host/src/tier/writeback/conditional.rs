@@ -11,11 +11,13 @@ use super::{Build, Happened, View, Writeback};
 /// among write misses and evict misses (eq. 3.5). Of what it is a share, which
 /// percentage is applied to it and what an evict miss is, the dissertation does not
 /// say. Here S is the share of the upper that may be modified, the rest being for
-/// relevant clean data; writing back begins above `start` of it and goes on down to
-/// `stop`.
+/// relevant clean data, unless `of` says another; writing back begins above `start` of
+/// it and goes on down to `stop`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conditional {
+    /// Of what S is a share.
+    pub of: ShareOf,
     /// Part of S above which writing back begins.
     pub start: f64,
     /// Part of S at which it ends.
@@ -24,6 +26,17 @@ pub struct Conditional {
     pub evict_miss: EvictMiss,
     /// Pages on their way to the lower at once.
     pub depth: u32,
+}
+
+/// Of what S is a share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShareOf {
+    /// All that the upper can hold.
+    #[default]
+    Capacity,
+    /// What it holds at the time.
+    Held,
 }
 
 /// What counts as an evict miss.
@@ -40,7 +53,8 @@ pub enum EvictMiss {
 impl Default for Conditional {
     /// Ours.
     fn default() -> Self {
-        Conditional { start: 0.9, stop: 0.8, evict_miss: EvictMiss::default(), depth: 32 }
+        let (of, evict_miss) = Default::default();
+        Conditional { of, start: 0.9, stop: 0.8, evict_miss, depth: 32 }
     }
 }
 
@@ -98,7 +112,11 @@ impl Writeback for Threshold {
     }
 
     fn wants(&mut self, _now: Time, view: View) -> u64 {
-        let share = self.share() * view.frames as f64;
+        let whole = match self.settings.of {
+            ShareOf::Capacity => view.frames,
+            ShareOf::Held => view.used,
+        };
+        let share = self.share() * whole as f64;
         let modified = view.modified as f64;
         self.is_going =
             modified > share * if self.is_going { self.settings.stop } else { self.settings.start };
@@ -131,5 +149,15 @@ mod tests {
         assert!(!wants(&mut threshold, 600));
         assert!(!wants(&mut threshold, 675));
         assert!(wants(&mut threshold, 676));
+    }
+
+    #[test]
+    fn of_what_is_held_a_half_empty_upper_may_have_less_modified() {
+        let view = View { frames: 1000, used: 500, modified: 460, ..View::default() };
+        let wants = |of| {
+            let settings = Conditional { of, ..Conditional::default() };
+            Threshold::new(&settings).wants(Time::ZERO, view) > 0
+        };
+        assert_eq!([ShareOf::Capacity, ShareOf::Held].map(wants), [false, true]);
     }
 }

@@ -34,6 +34,8 @@ impl Default for WritebackConfig {
 pub struct View {
     /// Frames of the upper.
     pub frames: u64,
+    /// Frames in use.
+    pub used: u64,
     /// Frames that are modified.
     pub modified: u64,
     /// Pages being written back.

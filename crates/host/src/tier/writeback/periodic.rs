@@ -38,6 +38,9 @@ impl Build for Periodic {
         if self.batch.0 < LOGICAL_PAGE_BYTES {
             return Err(format!("batch is {}; at least a page of 4KiB", self.batch));
         }
+        if !self.batch.0.is_multiple_of(LOGICAL_PAGE_BYTES) {
+            return Err(format!("batch is {}; it must be a multiple of a page of 4KiB", self.batch));
+        }
         Ok(())
     }
 }

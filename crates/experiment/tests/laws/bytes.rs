@@ -38,7 +38,7 @@ pub fn reads(trial: &Trial<'_>) -> Result<(), String> {
     for seen in trial.history {
         match seen {
             Seen::Offered { request, answer: Submit::Accepted, .. } => match request.operation {
-                Operation::Flush => {}
+                Operation::Flush | Operation::Demote => {}
                 _ if !limits.admit(request.lba.0, request.sectors) => {}
                 Operation::Read => {
                     let may_be = |place: Block| {
@@ -150,7 +150,7 @@ pub fn survives(trial: &Trial<'_>) -> Result<(), String> {
                             versions.drain(..newest);
                         }
                     }
-                    Operation::Read | Operation::Flush => {}
+                    Operation::Read | Operation::Flush | Operation::Demote => {}
                     _ => {
                         acknowledged += u64::from(is_ok);
                         let is_durable = limits.durable == Durable::Acknowledged

@@ -1,9 +1,11 @@
 //! A host: does the steps of a case and writes down what it sees.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use dyn_clone::DynClone;
 use flashkeel_engine::{
     Answer, Arena, Command, Completion, Hint, Lba, Leaf, Limits, Notice, Operation, Payload, Place, Refusal,
-    Request, RequestId, SECTOR_BYTES, Span, Submit, TenantId, Time,
+    Request, RequestId, SECTOR_BYTES, Span, Status, Submit, TenantId, Time,
 };
 
 use crate::steps::{Act, Case, NEAR, Slip, Step};
@@ -59,6 +61,9 @@ const LONGEST_LOOK: Span = Span::from_ms(100);
 /// How often a device may have something to do at one instant.
 const AT_ONCE: u32 = 10_000;
 
+/// A block of a tenant's volume.
+type Block = (TenantId, u64);
+
 /// One who asks, in a loop that is closed.
 #[derive(Clone)]
 pub struct Host {
@@ -70,6 +75,14 @@ pub struct Host {
     places: Vec<Place>,
     /// What has been changed, to be read back.
     changed: Vec<Request>,
+    /// What it knows that blocks hold, zeros where it has changed nothing.
+    held: BTreeMap<Block, u64>,
+    /// Blocks of which it does not: a change is on its way, or power was cut.
+    unsure: BTreeSet<Block>,
+    /// Reads that may find what was there before a change, or after it.
+    unclear: BTreeSet<RequestId>,
+    /// The last change of each block.
+    last_changes: BTreeMap<Block, RequestId>,
     /// Whether it goes from event to event by itself, and so is never stuck.
     is_wary: bool,
     /// The device never came to rest: it is left alone.
@@ -93,6 +106,10 @@ impl Host {
             depth,
             places,
             changed: Vec::new(),
+            held: BTreeMap::new(),
+            unsure: BTreeSet::new(),
+            unclear: BTreeSet::new(),
+            last_changes: BTreeMap::new(),
             is_wary: true,
             is_stuck: false,
             data: Arena::new(),
@@ -143,6 +160,7 @@ impl Host {
         }
         self.leaf.cut_power(self.now, &mut self.data);
         self.history.push(Seen::Cut { now: self.now });
+        self.unsure.extend(self.held.keys());
         self.advance(self.now);
         if self.inside.is_empty() {
             self.history.push(Seen::Kept { buffers: self.data.taken() });
@@ -230,10 +248,16 @@ impl Host {
                 return;
             }
         }
-        if matches!(request.operation, Operation::Read | Operation::Write) {
+        if request.operation == Operation::Demote
+            && self.of(&request).any(|block| self.unsure.contains(&block))
+        {
+            // It has no copy that it could give up.
+            return;
+        }
+        if matches!(request.operation, Operation::Read | Operation::Write | Operation::Demote) {
             request.payload = self.data.take(request.sectors);
         }
-        if request.operation == Operation::Write {
+        if matches!(request.operation, Operation::Write | Operation::Demote) {
             self.fill(&request);
         }
         while self.offer(&request) == Submit::Busy {
@@ -253,7 +277,15 @@ impl Host {
             Submit::Accepted => {
                 self.inside.push(*request);
                 if changes(request.operation) {
+                    let blocks: Vec<Block> = self.of(request).collect();
+                    self.last_changes.extend(blocks.iter().map(|&block| (block, request.id)));
+                    self.unsure.extend(blocks);
                     self.changed.push(Request { payload: Payload::NONE, ..*request });
+                }
+                if request.operation == Operation::Read
+                    && self.of(request).any(|block| self.is_changing(block))
+                {
+                    self.unclear.insert(request.id);
                 }
             }
             Submit::Refused(_) => self.data.give_back(request.payload),
@@ -332,18 +364,61 @@ impl Host {
             let request = index.map(|index| self.inside.swap_remove(index));
             let read = request.filter(|request| request.operation == Operation::Read);
             let blocks = read.map(|request| self.blocks(&request)).unwrap_or_default();
+            if let Some(request) = request.filter(|_| completion.status == Status::Ok) {
+                self.learn(&request, &blocks);
+            }
             self.data.give_back(request.map_or(Payload::NONE, |request| request.payload));
             self.history.push(Seen::Completed { now: self.now, completion, blocks });
         }
     }
 
-    /// Puts the bytes of a write into its buffer.
-    fn fill(&mut self, request: &Request) {
-        let bytes = self.data.write(request.payload, request.sectors).expect("a buffer of its own");
+    /// The blocks of a request.
+    fn of(&self, request: &Request) -> impl Iterator<Item = Block> + use<> {
+        let Request { tenant, lba, .. } = *request;
+        // One that is broken may take what it does not admit.
+        let sectors = if self.limits.admit(lba.0, request.sectors) { request.sectors } else { 0 };
         let block = u64::from(self.limits.block_sectors);
-        for (index, block_bytes) in bytes.chunks_mut((block * SECTOR_BYTES) as usize).enumerate() {
-            let word = stamp(request.id, request.lba.0 + index as u64 * block).to_le_bytes();
-            block_bytes.chunks_mut(word.len()).for_each(|place| place.copy_from_slice(&word));
+        (0..u64::from(sectors) / block).map(move |index| (tenant, lba.0 + index * block))
+    }
+
+    /// Whether a change of the block is inside.
+    fn is_changing(&self, block: Block) -> bool {
+        let changing = self.inside.iter().filter(|other| changes(other.operation));
+        changing.flat_map(|other| self.of(other)).any(|changed| changed == block)
+    }
+
+    /// What follows from the end of a request for what blocks hold; `found` is what a read
+    /// has found.
+    fn learn(&mut self, request: &Request, found: &[u64]) {
+        for (index, block) in self.of(request).enumerate() {
+            let is_last = self.last_changes.get(&block).is_none_or(|&last| last <= request.id);
+            let content = match request.operation {
+                Operation::Read if self.unclear.contains(&request.id) => None,
+                Operation::Read => found.get(index).copied().filter(|&word| word != GARBAGE),
+                Operation::Write => Some(stamp(request.id, block.1)),
+                Operation::Trim | Operation::WriteZeroes => Some(ZEROS),
+                Operation::Flush | Operation::Demote => None,
+            };
+            if let Some(content) = content.filter(|_| is_last && !self.is_changing(block)) {
+                self.held.insert(block, content);
+                self.unsure.remove(&block);
+            }
+        }
+    }
+
+    /// Puts the bytes of a write, or of a copy that is given up, into its buffer.
+    fn fill(&mut self, request: &Request) {
+        let block = u64::from(self.limits.block_sectors);
+        let words: Vec<u64> = self
+            .of(request)
+            .map(|block| match request.operation {
+                Operation::Demote => self.held.get(&block).copied().unwrap_or(ZEROS),
+                _ => stamp(request.id, block.1),
+            })
+            .collect();
+        let bytes = self.data.write(request.payload, request.sectors).expect("a buffer of its own");
+        for (word, block_bytes) in words.iter().zip(bytes.chunks_mut((block * SECTOR_BYTES) as usize)) {
+            block_bytes.chunks_mut(8).for_each(|place| place.copy_from_slice(&word.to_le_bytes()));
         }
     }
 

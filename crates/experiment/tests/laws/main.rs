@@ -81,15 +81,19 @@ fn shortest(seed: u64, cases: u32, wrong: impl Fn(&Case) -> Vec<String>) -> Opti
 }
 
 /// Leaves out the steps of a case without which something is wrong, too: one that
-/// was needed may not be, once others are gone.
+/// was needed may not be, once others are gone. What happens every third time is shown
+/// again only if three are left out together.
 fn leave_out(case: &mut Case, wrong: &impl Fn(&Case) -> Vec<String>) {
     loop {
         let before = case.steps.len();
-        for index in (0..before).rev() {
-            let mut without = case.clone();
-            without.steps.remove(index);
-            if !wrong(&without).is_empty() {
-                *case = without;
+        for together in [3, 1] {
+            for index in (0..before).rev() {
+                let mut without = case.clone();
+                let mut at = 0..case.steps.len();
+                without.steps.retain(|_| at.next().is_none_or(|at| !(index..index + together).contains(&at)));
+                if without.steps.len() < case.steps.len() && !wrong(&without).is_empty() {
+                    *case = without;
+                }
             }
         }
         if case.steps.len() == before {

@@ -46,7 +46,7 @@ pub struct Step {
     pub tenant: u16,
     /// Whether a write has to be durable before it is acknowledged.
     pub fua: bool,
-    /// Travels along.
+    /// Travels along; of a demotion, how often the copy was used.
     pub hint: u16,
 }
 
@@ -130,6 +130,7 @@ fn step() -> impl Strategy<Value = Step> {
     let act = prop_oneof![
         112 => operation().prop_map(Act::Ask),
         8 => Just(Act::Ask(Operation::Flush)),
+        8 => Just(Act::Ask(Operation::Demote)),
         4 => (operation(), slip).prop_map(|(operation, slip)| Act::Slip(operation, slip)),
         6 => word().prop_map(Act::Tell),
         2 => (0..200u32).prop_map(Act::Cut),

@@ -148,6 +148,16 @@ impl Tier {
         Piece::LowerRead { part, page: pages.start, pages: pages.end - pages.start, sequence, payload }
     }
 
+    /// Whether a request is the lower's alone: it has no pages, or is refused there.
+    pub(super) fn is_plain(&self, request: &Request) -> bool {
+        let end = request.lba.0.checked_add(u64::from(request.sectors));
+        request.operation == Operation::Flush
+            || request.sectors == 0
+            || !request.lba.0.is_multiple_of(PAGE_SECTORS)
+            || !u64::from(request.sectors).is_multiple_of(PAGE_SECTORS)
+            || end.is_none_or(|end| end > self.table.lower_pages() * PAGE_SECTORS)
+    }
+
     pub(super) fn read(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
         let touches = self.eviction.keeps();
         self.split(now, submitted, request, None, outbox, |table, page| {

@@ -284,20 +284,6 @@ impl Tier {
         }
     }
 
-    /// Whether nothing is moved in the background.
-    fn is_quiet(&self) -> bool {
-        self.draining + self.evicting == 0
-    }
-
-    fn is_plain(&self, request: &Request) -> bool {
-        let end = request.lba.0.checked_add(u64::from(request.sectors));
-        request.operation == Operation::Flush
-            || request.sectors == 0
-            || !request.lba.0.is_multiple_of(PAGE_SECTORS)
-            || !u64::from(request.sectors).is_multiple_of(PAGE_SECTORS)
-            || end.is_none_or(|end| end > self.table.lower_pages() * PAGE_SECTORS)
-    }
-
     /// Takes a request in that came at `submitted`.
     fn start(
         &mut self,

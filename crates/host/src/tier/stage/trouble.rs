@@ -42,4 +42,9 @@ impl Tier {
             self.trouble = Trouble::None;
         }
     }
+
+    /// Whether nothing is moved in the background.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.draining + self.evicting == 0
+    }
 }

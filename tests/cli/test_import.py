@@ -28,3 +28,12 @@ def test_a_fio_job_file_runs(cli, tmp_path):
         json.loads(cli("run", document, *SMALL_DEVICE, "--format", "json").out)["runs"][0]["digest"]
         == json.loads(outcome.out)["runs"][0]["digest"]
     )
+
+
+def test_nothing_is_written_of_a_job_that_cannot_run(cli, tmp_path):
+    job, out = tmp_path / "odd.fio", tmp_path / "odd.toml"
+    job.write_text("[a]\nrw=read\nbs=3000\nsize=1m\n")
+    outcome = cli("import", "fio", job, "-o", out)
+    assert outcome.status == 2
+    assert f"flashkeel: {job}:3: bs: " in outcome.err
+    assert not out.exists()

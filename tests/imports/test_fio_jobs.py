@@ -96,6 +96,44 @@ def test_rates_and_thinking_are_arrivals(job):
     assert arrivals("thinktime=2ms")["iops"] == 500.0
 
 
+def test_each_operation_has_its_own_value(job):
+    def source(options):
+        return only(job(f"[a]\nsize=1g\n{options}\n"))["source"]
+
+    assert source("rw=randwrite\nbs=4k\nrate=10m,20m")["arrivals"]["iops"] == 5120.0
+    assert source("rw=randwrite\nrate_iops=100,2000")["arrivals"]["iops"] == 2000.0
+    assert source("rw=randread\nrate_iops=100,2000")["arrivals"]["iops"] == 100.0
+    assert source("rw=randrw\nrate_iops=100,2000")["arrivals"]["iops"] == 2100.0
+    assert source("rw=randwrite\nbs=4k,64k")["block_sizes"] == ["65536B"]
+    assert source("rw=randtrim\nbs=4k,64k")["block_sizes"] == ["65536B"]
+    imported = read_fio(job("[a]\nrw=randrw\nsize=1g\nbs=4k,64k\n"))
+    assert any("bs=4k,64k: the first is taken" in note for note in imported.notes)
+
+
+def test_comments_marks_and_names_are_as_for_fio(job):
+    path = job("")
+    text = "[a]\nrw=read ; c\nbs=8k # c\nsize=1m\n[a]\nrw=write\nsize=1m\nfsync=1\nrate_min=1\n"
+    path.write_text(text, encoding="utf-8-sig")
+    tenants = read_fio(path).table["stack"]["tenants"]
+    assert [it["name"] for it in tenants] == ["a", "a-2"]
+    assert tenants[0]["workload"]["source"]["block_sizes"] == ["8192B"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[a]\nrw=read\nbs=3000\nsize=1m\n", "job.fio:3: bs: "),
+        ("[a]\nrw=read\nsize=900g\n", "job.fio:3: size: "),
+        ("[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=900g\n", "job.fio:6: size: "),
+    ],
+)
+def test_what_a_drive_refuses_has_the_line_of_the_job(job, text, expected):
+    imported = read_fio(job(text))
+    with pytest.raises(InputError) as refusal:
+        imported.experiment("job.fio").plans()
+    assert expected in str(refusal.value)
+
+
 def test_a_range_of_sizes(job):
     sizes = only(job("[a]\nrw=randread\nsize=1g\nbsrange=4k-16k\n"))["source"]["block_sizes"]
     assert sizes == ["4096B", "8192B", "12288B", "16384B"]
@@ -119,6 +157,10 @@ def test_a_range_of_sizes(job):
         ("[a]\ninclude other.fio\n", "job.fio:2: include other.fio"),
         ("[a]\nrw=read\nruntime=soon\n", "job.fio:3: runtime: 'soon' is not a time"),
         ("[a\n", "job.fio:1: '[a' is not the name of a job"),
+        (
+            "[a]\nrw=read\niodpeth=32\n",
+            "job.fio:3: iodpeth: no option of fio; did you mean iodepth?",
+        ),
     ],
 )
 def test_what_is_wrong_has_its_line(job, text, expected):

@@ -1,5 +1,7 @@
 """MQSim's pair of files becomes an experiment."""
 
+import tomllib
+
 import pytest
 from flashkeel import Experiment, InputError
 from flashkeel.imports import read_mqsim
@@ -119,6 +121,31 @@ def test_a_trace_and_a_scenario(pair):
         read_mqsim(*files, 3)
 
 
+def test_rates_of_either_version(pair):
+    def flow(kind, field, value):
+        text = SYNTHETIC.replace("QUEUE_DEPTH", kind)
+        return read_mqsim(
+            *pair(text.replace("<Read_Perc", f"<{field}>{value}</{field}><Read_Perc"))
+        )
+
+    for kind, field in [("BANDWIDTH", "Bandwidth"), ("ARRIVAL_RATE", "Intensity")]:
+        imported = flow(kind, field, 262144)
+        assert imported.table["workload"]["source"]["arrivals"]["iops"] == 64.0
+        assert imported.table["workload"]["pacing"] == {"policy": "open"}
+        assert any("Intensity" in note for note in imported.notes) == (field == "Intensity")
+    with pytest.raises(InputError, match="Synthetic_Generator_Type FOO is not one of"):
+        flow("FOO", "Intensity", 1)
+
+
+def test_what_is_not_said_is_noted(pair):
+    config = CONFIG.replace("<Overprovisioning_Ratio>0.2</Overprovisioning_Ratio>", "")
+    notes = read_mqsim(*pair(SYNTHETIC, config=config)).notes
+    assert "there is no Overprovisioning_Ratio; 0.07 is taken" in notes
+    config = CONFIG.replace("<Seed>", "<Ideal_Mapping_Table>maybe</Ideal_Mapping_Table><Seed>")
+    with pytest.raises(InputError, match="'maybe' is neither true nor false"):
+        read_mqsim(*pair(SYNTHETIC, config=config))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -134,3 +161,17 @@ def test_what_is_wrong_is_named(pair, old, new, expected):
     config = CONFIG.replace(old, new)
     with pytest.raises(InputError, match=expected):
         read_mqsim(*pair(SYNTHETIC, config=config))
+
+
+def test_a_trace_is_found_from_the_document(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("traces", "sub"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "traces" / "tpcc-small.trace").write_text("100 0 0 8 1\n200 0 16 8 0\n")
+    (tmp_path / "ssd.xml").write_text(CONFIG)
+    scenario = f"<MQSim_IO_Scenarios><IO_Scenario>{TRACE}</IO_Scenario></MQSim_IO_Scenarios>"
+    (tmp_path / "wl.xml").write_text(scenario)
+    outcome = cli("import", "mqsim", "ssd.xml", "wl.xml", "-o", "sub/c.toml")
+    assert outcome.status == 0, outcome.err
+    made = tomllib.loads((tmp_path / "sub" / "c.toml").read_text())
+    assert made["workload"]["source"]["path"] == "../traces/tpcc-small.trace"

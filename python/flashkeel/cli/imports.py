@@ -54,7 +54,7 @@ def find(name: str) -> Experiment:
         return Experiment.find(name)
     imported = read_fio(Path(name))
     _print_notes(imported)
-    return Experiment(imported.to_toml(), name)
+    return imported.experiment(name)
 
 
 def _print_notes(imported: Imported) -> None:
@@ -63,12 +63,13 @@ def _print_notes(imported: Imported) -> None:
 
 
 def _give(imported: Imported, out: Path | None, sources: list[Path]) -> None:
-    text = imported.to_toml()
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(imported.to_toml(), nl=False)
         return
-    files.refuse_overwriting(out, [*sources, *files.paths_in(imported.table)])
-    files.write(out, text)
+    read = list(files.paths_in(imported.table))
+    files.refuse_overwriting(out, [*sources, *read])
+    files.move_paths(imported.table, out.parent)
     _print_notes(imported)
     # What is wrong with it is better known now than at its first run.
-    Experiment.from_toml(out).plans()
+    imported.experiment(str(out)).plans()
+    files.write(out, imported.to_toml())

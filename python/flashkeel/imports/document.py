@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from flashkeel._core import InputError
+from flashkeel.experiment import Experiment
 
 _LARGER = {
     "B": [("KiB", 1024), ("MiB", 1024), ("GiB", 1024)],
@@ -23,6 +27,26 @@ class Imported:
     """The experiment."""
     notes: list[str] = field(default_factory=list)
     """What has no equal here, or only nearly one."""
+    places: dict[str, str] = field(default_factory=dict)
+    """Where what stands under a key came from, as errors say it."""
+
+    def experiment(self, name: str) -> Experiment:
+        """Return the experiment, whose errors name what it was made from.
+
+        Relative paths in it start at the folder of `name`.
+        """
+        return _Made(self, name)
+
+    def explained(self, error: InputError) -> InputError:
+        """Return an error about the document as one about what it was made from."""
+        match = re.match(r".*?:\d+: ([\w.-]+): ", str(error))
+        if match is None:
+            return error
+        key, why = match[1], str(error)[match.end() :]
+        known = [it for it in self.places if key == it or key.startswith(f"{it}.")]
+        if known:
+            return InputError(f"{self.places[max(known, key=len)]}: {why}")
+        return InputError(f"{self.source}, as an experiment: {key}: {why}")
 
     def to_toml(self) -> str:
         """Return the document, its notes as comments at the top."""
@@ -31,6 +55,20 @@ class Imported:
         lines: list[str] = []
         _write(self.table, "", lines)
         return "\n".join([*head, "", *lines]).rstrip() + "\n"
+
+
+class _Made(Experiment):
+    def __init__(self, imported: Imported, name: str) -> None:
+        super().__init__(imported.to_toml(), name)
+        self._imported = imported
+
+    def plans(
+        self, seed: int | None = None, progress: Callable[[str, float], object] | None = None
+    ) -> list[dict[str, Any]]:
+        try:
+            return super().plans(seed, progress)
+        except InputError as error:
+            raise self._imported.explained(error) from None
 
 
 def _write(table: dict[str, Any], path: str, lines: list[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -55,6 +57,12 @@ _IRRELEVANT = {
 }
 """What says how fio works, or what it prints, and nothing of what a drive is asked."""
 
+_OTHERS = {
+    *("allrandrepeat", "disable_clat", "disable_slat", "iodepth_batch", "latency_percentile"),
+    *("rate_iops_min", "slat_percentiles", "write_hist_log", "write_iolog"),
+}
+"""Options of fio without an equal whose names are near to those above (`fio --cmdhelp`)."""
+
 _SIZES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _TIMES = {
     "d": 86400 * 10**9,
@@ -66,6 +74,19 @@ _TIMES = {
     "usec": 1000,
     "ns": 1,
 }
+_ORIGINS = {
+    "source.block_sizes": ("bssplit", "bsrange", "bs"),
+    "source.region_size": ("size",),
+    "source.region_offset": ("offset",),
+    "source.pattern": ("random_distribution", "rw"),
+    "source.arrivals": ("rate_iops", "rate", "thinktime"),
+    "source.read_fraction": ("rwmixread", "rwmixwrite", "rw"),
+    "pacing": ("iodepth_low", "iodepth"),
+    "requests": ("number_ios", "io_size", "size"),
+    "duration": ("runtime",),
+    "warm_up": ("ramp_time",),
+}
+"""The options of which a key of a workload is made, the first that is given."""
 _MOST_SIZES = 64
 """Sizes that a range is made of at most."""
 
@@ -116,7 +137,7 @@ class _Job:
 def read_fio(path: Path) -> Imported:
     """Return the experiment that a fio job file asks for; InputError for what is wrong in it."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -124,13 +145,19 @@ def read_fio(path: Path) -> Imported:
     jobs = _jobs(path, text)
     notes: list[str] = []
     tenants: list[dict[str, Any]] = []
+    asked: list[_Job] = []
     for job in jobs:
         copies = job.number("numjobs", 1)
         if copies == 0:
             raise job.refuse("numjobs", "a job runs at least once")
         for copy in range(copies):
             name = job.name if copies == 1 else f"{job.name}-{copy + 1}"
+            taken = {it["name"] for it in tenants}
+            # Several jobs of one name are several jobs.
+            free = (f"{name}-{n}" if n > 1 else name for n in itertools.count(1))
+            name = next(it for it in free if it not in taken)
             tenants.append({"name": name, "workload": _workload(job, notes)})
+            asked.append(job)
     table: dict[str, Any] = {"title": f"fio job file {path.name}"}
     seeds = [job.number("randseed", 0) for job in jobs if job.get("randseed")]
     if seeds:
@@ -142,7 +169,18 @@ def read_fio(path: Path) -> Imported:
         depth = sum(it["workload"]["pacing"].get("depth", 32) for it in tenants)
         table["stack"] = {"depth": depth, "tenants": tenants}
         notes.append("each job has a volume of its own on the drive, and all run together")
-    return Imported(f"the fio job file {path.name}", table, list(dict.fromkeys(notes)))
+    places: dict[str, str] = {}
+    for number, job in enumerate(asked):
+        prefix = "" if len(asked) == 1 else f"stack.tenants.{number}."
+        places |= {f"{prefix}{key}": job.place for key in ("workload", "name")}
+        for key, options in _ORIGINS.items():
+            option = next((it for it in options if it in job.options), None)
+            if option:
+                place = f"{job.options[option][1]}: {option}"
+                places[f"{prefix}workload.{key}"] = place
+    if seeds:
+        places["seed"] = next(j.options["randseed"][1] for j in jobs if j.get("randseed"))
+    return Imported(f"the fio job file {path.name}", table, list(dict.fromkeys(notes)), places)
 
 
 def _jobs(path: Path, text: str) -> list[_Job]:
@@ -163,6 +201,8 @@ def _jobs(path: Path, text: str) -> list[_Job]:
             if name != "global":
                 jobs.append(_Job(name, place, current))
             continue
+        # What follows is a comment for fio too, wherever it stands.
+        line = re.split("[#;]", line, maxsplit=1)[0]
         key, equals, value = (part.strip() for part in line.partition("="))
         if current is None:
             raise InputError(
@@ -172,7 +212,11 @@ def _jobs(path: Path, text: str) -> list[_Job]:
             raise InputError(f"{place}: {key} is not read; put the options of that file here")
         if "$" in value:
             raise InputError(f"{place}: {key}: {value} has a variable; write what it stands for")
-        current[_ALIASES.get(key, key)] = (value if equals else "1", place)
+        key = _ALIASES.get(key, key)
+        near = difflib.get_close_matches(key, _KNOWN | _IRRELEVANT, 1, 0.8)
+        if near and key not in _KNOWN | _IRRELEVANT | _OTHERS:
+            raise InputError(f"{place}: {key}: no option of fio; did you mean {near[0]}?")
+        current[key] = (value if equals else "1", place)
     if not jobs:
         raise InputError(f"{path}: no job in it; a fio job file has sections such as [job1]")
     return jobs
@@ -254,12 +298,25 @@ def _pattern(job: _Job, pattern: str, notes: list[str]) -> dict[str, Any]:
     return {"policy": "zipf", "theta": theta}
 
 
+def _directions(job: _Job) -> list[int]:
+    """Return which of the values for reads, writes and trims count."""
+    _, reads, trims = _OPERATIONS[(job.get("rw") or "read").split(":")[0].lower()]
+    return [2] if trims else [0] if reads == 1.0 else [0, 1] if reads else [1]
+
+
+def _by_direction(text: str) -> list[str]:
+    """Return the values of an option for reads, writes and trims; what is left out is as before."""
+    parts = [part.strip() for part in text.split(",")][:3]
+    return parts + [parts[-1]] * (3 - len(parts))
+
+
 def _block_sizes(job: _Job, notes: list[str]) -> list[str]:
     def first(key: str, text: str) -> str:
-        parts = text.split(",")
-        if any(part and part != parts[0] for part in parts):
+        every = _by_direction(text)
+        used = [every[it] or every[0] for it in _directions(job)]
+        if len(set(used)) > 1:
             notes.append(f"[{job.name}] {key}={text}: the first is taken for all operations")
-        return parts[0]
+        return used[0]
 
     split = job.get("bssplit")
     if split:
@@ -292,14 +349,9 @@ def _pacing(job: _Job, source: dict[str, Any], notes: list[str]) -> dict[str, An
     if depth == 0:
         raise job.refuse("iodepth", "a queue depth is at least 1")
     think = job.span_ns("thinktime", "us")
-    rate = job.get("rate_iops")
-    iops: float | None = job.number("rate_iops", 0) if rate and "," not in rate else None
-    if rate and "," in rate:
-        iops = sum(int(it) for it in rate.split(",") if it.isdecimal())
-        notes.append(f"[{job.name}] rate_iops={rate}: the sum is taken for all operations")
-    bandwidth = job.get("rate")
-    if bandwidth and iops is None:
-        iops = _bytes(job, "rate", bandwidth.split(",")[0]) / _mean_bytes(source)
+    iops = _rate(job, "rate_iops", 1, notes)
+    if iops is None:
+        iops = _rate(job, "rate", _mean_bytes(source), notes)
     if think:
         if depth > 1 or iops:
             notes.append(
@@ -317,6 +369,24 @@ def _pacing(job: _Job, source: dict[str, Any], notes: list[str]) -> dict[str, An
     pacing: dict[str, Any] = {"policy": "closed", "depth": depth}
     low = job.number("iodepth_low", depth)
     return pacing | ({"low": low} if low < depth else {})
+
+
+def _rate(job: _Job, key: str, request: float, notes: list[str]) -> float | None:
+    """Return the requests a second that an option asks for; each takes `request` of its unit."""
+    text = job.get(key)
+    if text is None:
+        return None
+    every = _by_direction(text)
+    used = [every[it] for it in _directions(job) if every[it]]
+    if key == "rate_iops" and not all(it.isdecimal() for it in used):
+        raise job.refuse(key, f"{text!r} is not a whole number")
+    rates = [int(it) if key == "rate_iops" else _bytes(job, key, it) for it in used]
+    if len(rates) < len(_directions(job)):
+        notes.append(f"[{job.name}] {key}={text}: what has no rate of its own keeps to the others'")
+    if len(rates) > 1 and "," in text:
+        notes.append(f"[{job.name}] {key}={text}: the sum is taken for all operations")
+    counted = sum(rates) if "," in text else sum(rates[:1])
+    return counted / request if counted else None
 
 
 def _mean_bytes(source: dict[str, Any]) -> float:

@@ -16,8 +16,12 @@ from flashkeel.imports.document import Imported
 _CELLS = {"SLC": ("LSB",), "MLC": ("LSB", "MSB"), "TLC": ("LSB", "CSB", "MSB")}
 """The page types of each kind of cell."""
 _VICTIMS = {"GREEDY": "greedy", "RGA": "d-choices", "FIFO": "fifo"}
+_SPARE = 0.07
+"""Share of the flash that is spare where nothing says it; a choice of ours."""
 _RESERVED = 4
 """Free blocks of each plane that collection begins above at least; a choice of ours."""
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_GENERATORS = ("QUEUE_DEPTH", "BANDWIDTH", "ARRIVAL_RATE")
 _TIME_UNITS = {"PICOSECOND": None, "NANOSECOND": "1ns", "MICROSECOND": "1us"}
 
 
@@ -54,8 +58,15 @@ class _Fields:
         return int(self.number(key, default))
 
     def is_true(self, key: str) -> bool:
-        """Return whether a field says true."""
-        return self.text(key, "false").lower() in ("true", "1")
+        """Return whether a field says true, in one of the words for it."""
+        text = self.text(key, "false")
+        if text.lower() not in _TRUTHS:
+            raise InputError(f"{self.file}: {key}: {text!r} is neither true nor false")
+        return _TRUTHS[text.lower()]
+
+    def has(self, key: str) -> bool:
+        """Return whether a field is there."""
+        return key in self._texts
 
     def rest(self) -> list[str]:
         """Return the fields that nobody has taken."""
@@ -133,7 +144,9 @@ def _device(file: Path, root: ElementTree.Element, notes: list[str]) -> tuple[di
     blocks, pages = flash.whole("Block_No_Per_Plane"), flash.whole("Page_No_Per_Block")
     page_bytes = flash.whole("Page_Capacity")
     all_blocks = channels * dies * planes * blocks
-    spare = drive.number("Overprovisioning_Ratio", 0.07)
+    if not drive.has("Overprovisioning_Ratio"):
+        notes.append(f"there is no Overprovisioning_Ratio; {_SPARE} is taken")
+    spare = drive.number("Overprovisioning_Ratio", _SPARE)
     capacity = int(all_blocks * pages * page_bytes * (1 - spare)) >> 20 << 20
     start = max(int(drive.number("GC_Exec_Threshold", 0.05) * all_blocks), _RESERVED)
     # MQSim begins where spare blocks are nearly all there is; ours needs room to stop.
@@ -237,6 +250,10 @@ def _flow(file: Path, element: ElementTree.Element, space: int, notes: list[str]
 
 def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
     path = fields.text("File_Path").replace("\\", "/")
+    # MQSim is started where its files lie, or not; the trace is in one of the two places.
+    beside = fields.file.parent / path
+    if not Path(path).exists() and beside.exists():
+        path = str(beside)
     unit = fields.text("Time_Unit", "NANOSECOND").upper()
     source: dict[str, Any] = {"policy": "trace", "path": path, "format": "mqsim", "fold": "wrap"}
     if unit not in _TIME_UNITS:
@@ -278,16 +295,29 @@ def _synthetic(fields: _Fields, space: int, notes: list[str]) -> dict[str, Any]:
         workload["duration"] = f"{fields.whole('Stop_Time')}ns"
     pacing: dict[str, Any]
     generator = fields.text("Synthetic_Generator_Type", "QUEUE_DEPTH").upper()
-    if generator == "BANDWIDTH":
-        iops = fields.number("Intensity") / max(1, size * 512)
-        source["arrivals"] = {"policy": "poisson", "iops": max(iops, 0.001)}
+    if generator not in _GENERATORS:
+        raise InputError(
+            f"{fields.file}: Synthetic_Generator_Type {generator} is not one of "
+            f"{', '.join(_GENERATORS)}"
+        )
+    if generator != "QUEUE_DEPTH":
+        # Bytes a second, under one name or the other (src/exec/IO_Flow_Parameter_Set.h).
+        key = "Intensity" if fields.has("Intensity") else "Bandwidth"
+        iops = fields.number(key) / max(1, size * 512)
+        if key == "Intensity":
+            notes.append("Intensity is taken for bytes a second, as Bandwidth is")
+        if not iops:
+            raise InputError(f"{fields.file}: {key}: a flow of 0 bytes a second asks nothing")
+        source["arrivals"] = {"policy": "poisson", "iops": iops}
         pacing = {"policy": "open"}
+        fields.text("Average_No_of_Reqs_in_Queue", "")
     else:
         pacing = {
             "policy": "closed",
             "depth": max(1, fields.whole("Average_No_of_Reqs_in_Queue", 1)),
         }
         fields.text("Intensity", "")
+        fields.text("Bandwidth", "")
     return workload | {"pacing": pacing, "source": source}
 
 

@@ -35,6 +35,15 @@ def paths_in(table: Any) -> Iterator[str]:  # noqa: ANN401
             yield from paths_in(value)
 
 
+def move_paths(table: Any, folder: Path) -> None:  # noqa: ANN401
+    """Let the relative paths of an experiment start at `folder`, instead of the current one."""
+    for key, value in table.items() if isinstance(table, dict) else enumerate(table):
+        if key == "path" and isinstance(value, str) and not Path(value).is_absolute():
+            table[key] = os.path.relpath(value, folder)
+        elif isinstance(value, (dict, list)):
+            move_paths(value, folder)
+
+
 def _create_beside(path: Path) -> Path:
     """Make an empty file of its own in the folder of `path`, of the same kind."""
     for number in itertools.count():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import signal
 import tempfile
@@ -29,6 +30,13 @@ _HINTS = {
 }
 
 
+def _array(np: Any, values: list[Any]) -> Any:  # noqa: ANN401
+    """Return a column as an array; a number that is not there is none, as NumPy has it."""
+    if None in values and all(it is None or isinstance(it, (int, float)) for it in values):
+        return np.array([math.nan if it is None else it for it in values], dtype=float)
+    return np.asarray(values)
+
+
 class Table(dict[str, "np.ndarray[Any, Any]"]):
     """A table: its columns by name as NumPy arrays, and all of it as an Arrow table.
 
@@ -42,7 +50,7 @@ class Table(dict[str, "np.ndarray[Any, Any]"]):
 
         self.arrow = arrow
         columns = zip(arrow.column_names, arrow.columns, strict=True)
-        super().__init__({name: np.asarray(column.to_pylist()) for name, column in columns})
+        super().__init__({name: _array(np, list(column.to_pylist())) for name, column in columns})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.arrow.__arrow_c_stream__(requested_schema)

@@ -169,3 +169,15 @@ def test_temporary_tables_go_with_the_result(small_toml):
     del run
     gc.collect()
     assert not directory.exists()
+
+
+def test_a_number_that_is_missing_is_none_of_its_column():
+    from arro3.core import Array, DataType
+    from arro3.core import Table as ArrowTable
+    from flashkeel import Table
+
+    arrow = ArrowTable.from_pydict({"mean": Array([None, 2.5], DataType.float64())})
+    column = Table(arrow)["mean"]
+    assert column.dtype == float
+    assert column[1] == 2.5
+    assert column[0] != column[0]

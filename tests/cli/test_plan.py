@@ -163,3 +163,20 @@ def test_an_interrupt_ends_it_at_once():
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=10)
     assert (running.returncode, said.strip()) == (130, "flashkeel: interrupted")
+
+
+def test_a_trace_takes_its_keys(cli, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("".join(f"{n},W,{n * 4096},4096\n" for n in range(100)))
+    drive = ("--capacity", "1GB", "--rated-cycles", 1000, "--seeds", 1, "--format", "json")
+    columns = "columns=time=1,unit=s,op=2,offset=3,length=4"
+    outcome = cli("plan", "lifetime", "--trace", path, "--set", columns, *drive)
+    assert outcome.status == 0, outcome.err
+    wrong = cli("plan", "lifetime", "--gb-per-day", 1, "--set", columns, *drive)
+    assert "--set describes --trace, which is not given" in wrong.err
+
+
+def test_no_capacity_is_refused_by_its_key(cli):
+    drive = ("--capacity", "x", "--rated-cycles", 1000)
+    outcome = cli("plan", "lifetime", "--gb-per-day", 1, *drive)
+    assert outcome.err.startswith("flashkeel: drive.capacity: ")

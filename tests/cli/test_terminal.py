@@ -46,6 +46,21 @@ def test_an_ascii_terminal_gets_ascii(saved):
     assert "B - A" in text and " us" in text and "..." in text
 
 
+def test_all_of_a_trace_is_ascii_there(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("".join(f"{n * 50},a,0,Read,{n * 4096},4096,0\n" for n in range(9)))
+    command = [sys.executable, "-m", "flashkeel", "trace", "info", str(path)]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert " us" in done.stdout.decode("ascii")
+
+
+def test_no_standard_output_is_said(saved):
+    command = f"{sys.executable} -m flashkeel explain {saved}:fifo >&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "flashkeel: standard output is closed\n")
+
+
 def test_who_reads_a_part_only_gets_no_traceback(saved):
     command = f"{sys.executable} -m flashkeel compare {saved}:fifo {saved}:debit | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)

@@ -212,3 +212,82 @@ def test_a_wait_for_a_pipe_can_be_interrupted():
         running.send_signal(signal.SIGINT)
         assert running.wait(30) == 130
         assert running.stderr.read().strip() == "flashkeel: interrupted"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("info", "ff"), ("convert", "ff", "x"), ("convert", "three.csv", "ff")],
+    ids=" ".join,
+)
+def test_a_wait_for_the_other_end_can_be_interrupted(msr, arguments):
+    os.mkfifo(msr.parent / "ff")
+    command = [sys.executable, "-m", "flashkeel", "trace", *arguments]
+    with subprocess.Popen(command, cwd=msr.parent, stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(2)
+        running.send_signal(signal.SIGINT)
+        try:
+            assert running.wait(20) == 130
+        finally:
+            running.kill()
+        assert running.stderr.read().strip() == "flashkeel: interrupted"
+
+
+def test_a_command_that_is_ended_clears_up(msr, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "flashkeel",
+        "trace",
+        "convert",
+        "-",
+        str(tmp_path / "out.csv"),
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
+        running.stdin.write(MSR.encode())
+        running.stdin.flush()
+        time.sleep(2)
+        running.terminate()
+        assert running.wait(20) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == [msr]
+
+
+def test_pipes_are_no_traces_to_measure(shell, msr):
+    outcome = shell("trace", "synth", "-", "-o", msr.parent / "o", "--format", "msr", stdin=MSR)
+    assert outcome.status == 2
+    assert "a pipe cannot be; save it to a file first" in outcome.err
+
+
+def test_names_need_not_be_text(shell, msr):
+    name = msr.parent / os.fsdecode(b"t\xff.csv")
+    name.write_text(MSR)
+    outcome = shell("trace", "info", name, "--format", "json")
+    assert json.loads(outcome.out)["requests"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("scale", "{}", "o.csv", "--intensity", "nan"), "--intensity nan: give a number"),
+        (("slice", "{}", "o.csv", "--from", "-1ms"), "--from -1ms: a trace begins at 0s"),
+        (("convert", "{}", "o.parquet.gz"), "a Parquet file is compressed in itself"),
+    ],
+)
+def test_what_is_wrong_is_said_in_its_words(cli, msr, arguments, expected, monkeypatch):
+    monkeypatch.chdir(msr.parent)
+    outcome = cli("trace", *(part.format(msr) for part in arguments))
+    assert outcome.status == 2
+    assert expected in outcome.err
+
+
+def test_what_is_no_experiment_is_called_what_it_is(cli, msr, tmp_path):
+    assert "a trace is replayed by an experiment" in cli("run", msr).err
+    job = tmp_path / "job.job"
+    job.write_text("[a]\nrw=randread\nsize=1m\n")
+    assert "it is a fio job file" in cli("run", job).err
+
+
+def test_names_from_files_move_no_cursor(cli, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("128166372003061629,a\x1b[2J,0,Read,0,4096,511\n")
+    out = cli("trace", "info", path).out
+    assert "\x1b[2J" not in out and "a\\x1b[2J" in out

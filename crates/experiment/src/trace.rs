@@ -126,5 +126,8 @@ fn trace(path: &Path, options: &str) -> Result<Trace, Error> {
     for (key, value) in options {
         tree.merge(Node::from_json(value, &Origin::Override).nest(&key)?)?;
     }
-    Ok(tree.read()?)
+    let mut trace: Trace = tree.read()?;
+    // A name need not be text.
+    path.clone_into(&mut trace.path);
+    Ok(trace)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::Pulse;
 use crate::pages::Pages;
 use crate::readers::{FormatName, Record};
-use crate::trace::{Ordered, rate_note};
+use crate::trace::{Ordered, Pace};
 use crate::{Basis, Compression, Counts, Stopped, Trace, Watch, WorkloadError};
 
 /// What is in a trace, as recorded: nothing is aligned, folded or rescaled.
@@ -175,7 +175,14 @@ pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> 
         })
         .collect();
     let mut notes = input.notes();
-    notes.extend(rate_note(tally.requests(), tally.last_ns - tally.first_ns, input.reader().tick_ns()));
+    let pace = Pace {
+        requests: tally.requests(),
+        bytes: tally.data_bytes(),
+        span_ns: tally.last_ns - tally.first_ns,
+        latest_ns: tally.last_ns,
+    };
+    let reader = input.reader();
+    notes.extend(pace.note(reader.tick_ns(), |unit| reader.tick_setting(unit)));
     Ok(tally.finish((format, compression, basis), &counts, devices, notes))
 }
 
@@ -221,6 +228,12 @@ impl Tally {
 
     fn requests(&self) -> u64 {
         self.of.iter().map(|sum| sum.requests).sum()
+    }
+
+    /// Bytes read and written.
+    fn data_bytes(&self) -> u64 {
+        let bytes = |operation: Operation| self.of[operation as usize].bytes;
+        bytes(Operation::Read).saturating_add(bytes(Operation::Write))
     }
 
     fn add(&mut self, record: &Record) {

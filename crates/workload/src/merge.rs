@@ -6,7 +6,7 @@ use flashkeel_engine::Time;
 
 use crate::trace::DeviceSpaces;
 use crate::writers::{WriterName, Written, conversion, refuse_overwriting, save};
-use crate::{Arrival, Basis, Counts, Open, Source, Stopped, Trace, Watch, WorkloadError};
+use crate::{Arrival, Basis, Counts, Source, Stopped, Trace, Watch, WorkloadError};
 
 const BATCH: usize = 1024;
 /// Address spaces begin at multiples of this, as those of a trace's devices do.
@@ -49,7 +49,7 @@ pub fn merge(
         }
         let reach = if spaces == DeviceSpaces::Separate { reach(trace, watch)? } else { 0 };
         parts.push(Part {
-            source: trace.open(&conversion(), watch)?,
+            source: trace.open_whole(&conversion(), watch)?,
             batch: Vec::new(),
             at: 0,
             base,
@@ -69,7 +69,7 @@ pub fn merge(
 
 /// How far a trace reaches, in sectors.
 fn reach(trace: &Trace, watch: &mut Watch<'_>) -> Result<u64, Stopped> {
-    let mut source = trace.open(&conversion(), watch)?;
+    let mut source = trace.open_whole(&conversion(), watch)?;
     let (mut batch, mut reach) = (Vec::new(), 0);
     loop {
         source.fill(&mut batch, BATCH)?;

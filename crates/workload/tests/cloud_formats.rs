@@ -237,3 +237,47 @@ fn thousands_of_volumes_are_told_apart() {
     assert_eq!(info(&trace).unwrap().devices.len(), 5584);
     assert_eq!(replay(trace).unwrap().0.len(), 60_000);
 }
+
+#[test]
+fn the_lowest_bit_of_disksims_flags_is_a_read() {
+    let text = "0.5 0 8 16 9\n1.5 0 8 16 a\n2.5 0 8 16 8\n3.5 0 8 16 1f\n4.5 0 8 16 B\n";
+    let found = info(&Trace::new(file("x.txt", text))).unwrap();
+    assert_eq!((found.format.as_str(), found.reads, found.writes), ("disksim", 3, 2));
+    let refused = refusal(Trace::new(file("x.txt", text.to_owned() + "5.5 0 8 16 x\n")));
+    assert!(refused.ends_with("field 5 (flags): \"x\" is no hexadecimal number"), "{refused}");
+}
+
+#[test]
+fn columns_say_how_operations_are_written() {
+    let columns = |columns: &str, text: &str| {
+        refusal(Trace { columns: Some(columns.to_owned()), ..Trace::new(file("x.csv", text)) })
+    };
+    let refused = columns("time=1,unit=us,op=2,offset=3,length=4", "1,0,0,4096\n");
+    assert!(refused.contains("unknown operation \"0\"; read=… and write=…"), "{refused}");
+    let refused = columns("time=1,unit=us,op=2,offset=3,length=4", "1,F,0,4096\n");
+    assert!(refused.contains("unknown operation \"F\", expected one of R, W, "), "{refused}");
+    let refused = columns("time=1,unit=us,op=2,offset=3,length=4,read=x,write=x", "1,x,0,4096\n");
+    assert!(refused.contains("read=x and write=x are the same"), "{refused}");
+}
+
+#[test]
+fn our_own_columns_are_known_again() {
+    let found =
+        info(&Trace::new(file("x.csv", "time_ns,operation,offset,bytes\n5,R,0,512\n9,T,512,512\n"))).unwrap();
+    assert_eq!((found.format.as_str(), found.trims, found.span_ns), ("columns", 1, 4));
+}
+
+#[test]
+fn the_unit_of_columns_is_set_among_them() {
+    let text: String = (0..500).map(|n| format!("{n},W,{},4096\n", n * 4096)).collect();
+    let columns = Some("time=1,unit=ns,op=2,offset=3,length=4".to_owned());
+    let notes = info(&Trace { columns, ..Trace::new(file("x.csv", text)) }).unwrap().notes;
+    assert!(notes[0].contains("; unit=1us among its columns would make it"), "{notes:?}");
+}
+
+#[test]
+fn an_idle_cpu_is_no_empty_trace() {
+    let idle = file("t.blktrace.0", "");
+    std::fs::write(idle.with_file_name("t.blktrace.1"), blktrace(10, 0x0011_0001, 8, 4096, b"")).unwrap();
+    assert_eq!(info(&Trace::new(idle)).unwrap().requests, 1);
+}

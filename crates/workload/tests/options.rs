@@ -287,7 +287,7 @@ fn what_a_trace_touches_is_compacted() {
 fn a_rate_beyond_any_drive_is_noted() {
     let text: String = (0..1000).map(|n| format!("{} 0 {n} 8 1\n", n * 10)).collect();
     let path = file("r.mqsim", text);
-    let note = "1000 requests in 9990ns are more than any drive serves: a tick of its clock is taken for 1ns; \
+    let note = "1000 requests of 4096000 bytes together in 9990ns are more than any drive serves: a tick of its clock is taken for 1ns; \
                 time_unit = \"100ns\" would make it";
     assert!(info(&Trace::new(&path)).unwrap().notes[0].starts_with(note));
     let mut source = open(&workload(SourceConfig::Trace(Trace::new(&path))), DEVICE_SECTORS).unwrap();
@@ -304,5 +304,21 @@ fn a_window_of_years_is_not_advised() {
         message,
         "r.mqsim:2: the time goes back by 40.1 years, too far to put requests in order: is this the time, and are \
          these not two traces joined?"
+    );
+}
+
+#[test]
+fn a_conversion_neither_folds_nor_lays_devices_out_in_silence() {
+    let to = |trace: &Trace| {
+        let out = trace.path.with_file_name("out.csv");
+        convert(trace, WriterName::parse("msr").unwrap(), &out, &mut go_on)
+    };
+    let path = file("t.csv", "100,a,0,Read,0,4096,0\n200,b,0,Write,4096,4096,0\n");
+    let refused = wrong(to(&Trace { fold: Fold::Wrap, ..Trace::new(&path) }).unwrap_err());
+    assert_eq!(refused.subject, "workload.source.fold");
+    let notes = to(&Trace::new(&path)).unwrap().notes;
+    assert_eq!(
+        notes,
+        ["its 2 devices lie one after the other, as one: they begin at 0B, 1MiB; device = \"…\" takes one"]
     );
 }

@@ -158,3 +158,43 @@ fn what_takes_two_passes_says_so_of_a_pipe() {
         assert!(message.contains("a pipe cannot be"), "{message}");
     }
 }
+
+/// A record of a folder in a zip archive.
+fn folder() -> Vec<u8> {
+    let mut record = b"PK\x03\x04\x14\x00".to_vec();
+    record.extend([0; 20]);
+    record.extend(b"\x02\x00\x00\x00d/");
+    record
+}
+
+#[test]
+fn a_folder_around_a_file_is_passed_over() {
+    let packed = [folder(), zip(&[TEXT.as_bytes()], false)].concat();
+    assert_eq!(info(&Trace::new(file("x.zip", packed))).unwrap().requests, 2);
+    let empty = [b"PK\x05\x06".to_vec(), vec![0; 18]].concat();
+    let refused = refusal(Trace::new(file("x.zip", empty)));
+    assert!(refused.contains("a zip archive without a file in it"), "{refused}");
+}
+
+#[test]
+fn what_is_empty_is_called_so() {
+    for (name, contents) in
+        [("e.bz2", bzip2(b"")), ("le.csv", b"\xff\xfe".to_vec()), ("be.csv", b"\xfe\xff".to_vec())]
+    {
+        assert_eq!(refusal(Trace::new(file(name, contents))), format!("{name}: the file is empty"));
+    }
+}
+
+#[test]
+fn other_packings_are_named() {
+    for (contents, expected) in [
+        (&b"\x78\x9cmore"[..], "a zlib stream"),
+        (b"\x5d\x00\x00\x80\x00more", "the old LZMA format"),
+        (b"\x02\x21\x4c\x18more", "an LZ4 file of the legacy format"),
+        (b"\x89LZO\x00\r\n\x1a\nmore", "an LZO file"),
+        (b"\xff\x06\x00\x00sNaPpYmore", "a Snappy stream"),
+    ] {
+        let refused = refusal(Trace::new(file("x", contents)));
+        assert!(refused.contains(expected), "{refused}");
+    }
+}

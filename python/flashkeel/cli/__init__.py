@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -11,6 +12,7 @@ import click
 import flashkeel
 from flashkeel._core import InputError
 from flashkeel.cli.catalogue import list_, show
+from flashkeel.cli.common import echo
 from flashkeel.cli.compare import compare
 from flashkeel.cli.explain import explain
 from flashkeel.cli.imports import import_
@@ -25,6 +27,7 @@ from flashkeel.output import terminal
 FAILURE = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+TERMINATED = 128 + signal.SIGTERM
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -51,15 +54,23 @@ for _command in _COMMANDS:
     app.add_command(_command)
 
 
+def _prepare() -> None:
+    terminal.prepare()
+    if sys.stdout is None:
+        _fail("standard output is closed", FAILURE)
+    # Whoever ends the command lets it clear up, as an interrupt does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+
+
 def main() -> NoReturn:
     """Run the command; exit status 0 success, 1 failure, 2 bad usage or bad input."""
-    terminal.prepare()
+    _prepare()
     try:
         status = app.main(prog_name="flashkeel", standalone_mode=False)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        echo(error.format_message(), err=True)
         sys.exit(BAD_INPUT)
     except click.ClickException as error:
         _fail(error.format_message(), BAD_INPUT)
@@ -96,5 +107,5 @@ def _close_output() -> None:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    click.echo(f"flashkeel: {' '.join(message.splitlines())}", err=True)
+    echo(f"flashkeel: {' '.join(message.splitlines())}", err=True)
     sys.exit(status)

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from flashkeel import _core
+from flashkeel.cli.common import echo
 
 
 @click.command("list")
@@ -18,11 +19,11 @@ def list_(kind: Literal["presets", "policies", "profiles", "experiments"]) -> No
     A policy stands after what it decides.
     """
     for name in json.loads(_core.list_names(kind)):
-        click.echo(name)
+        echo(name)
 
 
 @click.command()
 @click.argument("name")
 def show(name: str) -> None:
     """Print a built-in preset, profile or experiment as TOML."""
-    click.echo(_core.show(name).rstrip("\n"))
+    echo(_core.show(name).rstrip("\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ from flashkeel.run import Run
 _PIPE_WIDTH = 160
 
 
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a line, in the characters that the stream has.
+
+    By itself click would write UTF-8 to a stream of ASCII.
+    """
+    click.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
+
+
 def console() -> Console:
     """Return a console on standard output; without colour and folding in a pipe."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
@@ -27,6 +36,18 @@ def split_assignment(text: str, option: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise click.UsageError(f"{option} {text}: write KEY=VALUE")
     return key.strip(), value.strip()
+
+
+def settings(sets: tuple[str, ...]) -> dict[str, Any]:
+    """Return ``KEY=VALUE`` texts as settings; values as in ``run --set``."""
+    return {key: _value(text) for key, text in (split_assignment(it, "--set") for it in sets)}
+
+
+def _value(text: str) -> Any:  # noqa: ANN401
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 class Seed(click.types.IntParamType):

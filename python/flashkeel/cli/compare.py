@@ -9,7 +9,7 @@ import click
 
 from flashkeel import comparison
 from flashkeel._core import InputError
-from flashkeel.cli.common import console, load_runs
+from flashkeel.cli.common import console, echo, load_runs
 from flashkeel.output import tables
 from flashkeel.run import Run
 
@@ -29,7 +29,7 @@ def compare(a: str, b: str, form: str) -> None:
     """
     pairs = _pairs(load_runs(a), load_runs(b))
     if form == "json":
-        click.echo(json.dumps([_as_json(*pair) for pair in pairs], indent=2, ensure_ascii=False))
+        echo(json.dumps([_as_json(*pair) for pair in pairs], indent=2, ensure_ascii=False))
         return
     screen = console()
     for left, right in pairs:

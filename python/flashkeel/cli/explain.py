@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from flashkeel.cli.common import console, load_runs
+from flashkeel.cli.common import console, echo, load_runs
 from flashkeel.output import plots, tables
 from flashkeel.run import LATENCY_CLASSES
 
@@ -34,7 +34,7 @@ def explain(result: str, above: str, latency_class: str | None, form: str) -> No
     found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]
     if form == "json":
         rows = [asdict(one) | {"basis": run.data["basis"]} for run, one in found]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     screen = console()
     for run, one in found:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import load_runs
+from flashkeel.cli.common import echo, load_runs
 from flashkeel.output import chip_map
 
 
@@ -47,4 +47,4 @@ def map_(
         raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf")
     runs = [run for result in results for run in load_runs(result)]
     chip_map.save(runs, path, chip_map.Window(from_s, length_s))
-    click.echo(f"Wrote {path}")
+    echo(f"Wrote {path}")

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from flashkeel import lifetime, policies
-from flashkeel.cli.common import Seed, console
+from flashkeel.cli.common import Seed, console, echo, settings
 from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import files, lifetime_plots, lifetime_tables
 from flashkeel.output.progress import Bars
@@ -58,6 +58,13 @@ def plan() -> None:
 @click.option("--workload", metavar="NAME", help="Which series of --demand.")
 @click.option("--interval", metavar="TIME", help="Window of --demand; 30min if not given.")
 @click.option("--trace", metavar="FILE", help="Traffic: the writes of a recorded trace.")
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a key of --trace, such as format=msr or reorder=10ms.",
+)
 @click.option("--gb-per-day", type=float, metavar="X", help="Traffic: so much, evenly.")
 @click.option(
     "--throttle",
@@ -101,13 +108,13 @@ def lifetime_(**options: Any) -> None:  # noqa: ANN401
     free, held = found[0], found[-1]
     if options["form"] == "json":
         result = lifetime.to_object(free, held)
-        click.echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+        echo(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
     else:
         _print(free, held)
     if options["out"] is not None:
         lifetime_plots.save(free, held, options["out"])
         if options["form"] == "table":
-            click.echo(f"Picture: {options['out']}")
+            echo(f"Picture: {options['out']}")
 
 
 def _plan(options: dict[str, Any]) -> Plan:
@@ -156,6 +163,8 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
             + ("given twice" if given else "missing")
             + "; give one of --profile, --demand, --trace and --gb-per-day"
         )
+    if options["sets"] and given != ["trace"]:
+        raise click.UsageError("--set describes --trace, which is not given")
     for key in ("workload", "interval"):
         if options[key] is not None and given != ["demand"]:
             raise click.UsageError(f"--{key} describes --demand, which is not given")
@@ -170,7 +179,8 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
                 "interval": options["interval"] or "30min",
             }
         case "trace":
-            return {"policy": "trace", "trace": {"path": options["trace"]}}
+            trace = settings(options["sets"]) | {"path": options["trace"]}
+            return {"policy": "trace", "trace": trace}
     volume = options["gb_per_day"]
     if not 0 <= volume < 1e9:
         raise click.UsageError(f"--gb-per-day {volume:g}: from 0 to 1000000000")
@@ -179,13 +189,13 @@ def _traffic(options: dict[str, Any]) -> dict[str, Any]:
 
 def _print(free: Estimate, held: Estimate) -> None:
     if held.is_infinite:
-        click.echo("Lifetime: infinite; the traffic has no writes.")
+        echo("Lifetime: infinite; the traffic has no writes.")
         return
     console().print(lifetime_tables.lives(free, held))
-    click.echo()
-    click.echo(lifetime_tables.verdict(free, held))
+    echo()
+    echo(lifetime_tables.verdict(free, held))
     warning = lifetime_tables.warning(held)
     if warning is not None:
-        click.echo(f"Warning: {warning}")
+        echo(f"Warning: {warning}")
     for note in held.notes:
-        click.echo(f"Note: {note}.")
+        echo(f"Note: {note}.")

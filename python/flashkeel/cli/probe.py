@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import Seed, console, split_assignment
+from flashkeel.cli.common import Seed, console, echo, split_assignment
 from flashkeel.output import files, probe_plots, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
@@ -56,13 +56,13 @@ def probe(
         files.write(saved[1], json.dumps(found.evidence) + "\n")
         probe_plots.save(found, saved[2])
     if form == "json":
-        click.echo(found.to_json())
+        echo(found.to_json())
         return
     screen = console()
     for table in probe_tables.diagnosis(found):
         screen.print(table)
     for path in saved:
-        click.echo(f"Saved: {path}")
+        echo(f"Saved: {path}")
 
 
 @click.command()
@@ -118,7 +118,7 @@ def predict(
             for index, name in enumerate(chosen, 1)
         ]
     if form == "json":
-        click.echo(json.dumps({"target": target, "seed": seed, "workloads": found}, indent=2))
+        echo(json.dumps({"target": target, "seed": seed, "workloads": found}, indent=2))
     else:
         console().print(probe_tables.predictions(target, found))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from flashkeel import reproduce as reproduction
-from flashkeel.cli.common import Seed, console
+from flashkeel.cli.common import Seed, console, echo
 from flashkeel.output.progress import Bars
 from flashkeel.reproduce import report, works
 
@@ -58,9 +58,9 @@ def reproduce(
     studies = works.select(ids)
     if only_list:
         for study in studies:
-            click.echo(f"{study.id}: {study.title}")
+            echo(f"{study.id}: {study.title}")
             for claim in study.claims:
-                click.echo(f"  {study.id}/{claim.name}: {claim.claim}")
+                echo(f"  {study.id}/{claim.name}: {claim.claim}")
         return
     with Bars(["reproduce"]) as bars:
         session = reproduction.Session(
@@ -73,8 +73,8 @@ def reproduce(
         verdicts = reproduction.reproduce(ids, session)
     written = report.save(verdicts, out) if out is not None else []
     if form == "json":
-        click.echo(report.to_json(verdicts))
+        echo(report.to_json(verdicts))
         return
     console().print(report.table(verdicts))
     for path in written:
-        click.echo(f"Wrote {path}")
+        echo(f"Wrote {path}")

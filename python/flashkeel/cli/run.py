@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import Seed, console, split_assignment
+from flashkeel.cli.common import Seed, console, echo, split_assignment
 from flashkeel.cli.imports import find
 from flashkeel.experiment import identity
 from flashkeel.output import fio_json, plots, storage, tables, textplot
@@ -90,14 +90,14 @@ def run(
         if out is not None:
             result.save(out, overwrite)
     if out is not None and form == "table":
-        click.echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")
+        echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")
 
 
 def _print(result: Result, form: str) -> None:
     if form == "json":
-        click.echo(result.to_json())
+        echo(result.to_json())
     elif form == "fio-json":
-        click.echo(fio_json.render(result))
+        echo(fio_json.render(result))
     else:
         _print_tables(result)
 
@@ -114,6 +114,6 @@ def _print_tables(result: Result) -> None:
         screen.print(tables.tails(result.runs, latency_class))
         explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]
         screen.print(tables.largest_causes(explanations))
-        click.echo(textplot.tails(result.runs, latency_class) + "\n")
+        echo(textplot.tails(result.runs, latency_class) + "\n")
     for note in tables.notes(result.runs):
-        click.echo(note)
+        echo(note)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-import tomllib
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import click
 
 from flashkeel import _core
 from flashkeel._core import InputError
-from flashkeel.cli.common import Seed, console, split_assignment
+from flashkeel.cli.common import Seed, console, echo, settings, split_assignment
 from flashkeel.cli.imports import find
 from flashkeel.experiment import Experiment
 from flashkeel.output import files, listing, tables
@@ -50,11 +50,11 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
         options = json.dumps(settings(sets))
         found = json.loads(_core.trace_info(file, options, partial(bars.update, 0)))
     if form == "json":
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     console().print(tables.trace_terms(file, found.pop("basis"), found.pop("terms")))
     for line in listing.lines(found):
-        click.echo(line)
+        echo(line)
 
 
 @trace.command()
@@ -89,6 +89,9 @@ def slice_(
     sets: tuple[str, ...],
 ) -> None:
     """Write a part of a trace, in recorded time from its first request."""
+    for option, time in (("--from", begin), ("--until", end)):
+        if time is not None and time.startswith("-"):
+            raise click.UsageError(f"{option} {time}: a trace begins at 0s")
     window = {"from": begin} | ({"to": end} if end else {})
     chosen = settings(sets) | {"window": window} | ({"device": device} if device else {})
     _write(source, target, form, chosen)
@@ -114,6 +117,8 @@ def scale(
     given = {key: value for key, value in asked.items() if value is not None}
     if not given:
         raise click.UsageError("say how: --intensity X or --repeat N")
+    if intensity is not None and not math.isfinite(intensity):
+        raise click.UsageError(f"--intensity {intensity}: give a number")
     _write(source, target, form, settings(sets) | given)
 
 
@@ -216,9 +221,11 @@ def synth(
 
 
 def _is_trace(name: str) -> bool:
-    """Say whether `name` is a file, and none of TOML."""
+    """Say whether `name` is a file or a pipe, and none of TOML."""
     known = json.loads(_core.list_names("experiments"))
-    return name not in known and Path(name).suffix not in (".toml", ".fio") and Path(name).is_file()
+    if name in known or Path(name).suffix in (".toml", ".fio"):
+        return False
+    return name == "-" or (Path(name).exists() and not Path(name).is_dir())
 
 
 def _experiment(name: str, profiles: list[str]) -> Experiment:
@@ -233,21 +240,10 @@ def _experiment(name: str, profiles: list[str]) -> Experiment:
         raise InputError(message) from error
 
 
-def settings(sets: tuple[str, ...]) -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as settings; values as in ``run --set``."""
-    return {key: _value(text) for key, text in (split_assignment(it, "--set") for it in sets)}
-
-
-def _value(text: str) -> Any:  # noqa: ANN401
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
 def _form(given: str | None, target: str) -> str:
     """Return the format to write: the one given, or what the name of the target says."""
-    return given or ("parquet" if Path(target).suffix == ".parquet" else "msr")
+    plain = Path(target.removesuffix(".gz"))
+    return given or ("parquet" if plain.suffix == ".parquet" else "msr")
 
 
 def _write(source: str, target: str, form: str | None, chosen: dict[str, Any]) -> None:
@@ -271,4 +267,4 @@ def _print_written(done: str, target: str) -> None:
     counts = {key: value for key, value in found.pop("counts").items() if value}
     for line in listing.lines(found | {"input": counts}):
         # Standard output is the trace's, where it is written there.
-        click.echo(line, err=target == "-")
+        echo(line, err=target == "-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -49,6 +50,9 @@ def prepare() -> None:
 
     No character makes them fail; a full disk does, by name.
     """
+    if sys.stderr is None:
+        # Nobody is to see what goes wrong.
+        sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "wb"), "utf-8")
     plain = sys.stdout
     buffer = getattr(plain, "buffer", None)
     raw = getattr(buffer, "raw", buffer)

@@ -114,8 +114,11 @@ pub fn lifetimes(
     seeds: &[u64],
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Vec<Lifetime>>, Error> {
-    let value = serde_json::from_str(plans_json).map_err(|error| Error::Input(format!("plans: {error}")))?;
-    let plans: Vec<LifetimePlan> = Node::from_json(value, &Origin::Default).read()?;
+    let values: Vec<serde_json::Value> =
+        serde_json::from_str(plans_json).map_err(|error| Error::Input(format!("plans: {error}")))?;
+    // Each by itself, so that an error does not say which.
+    let read = |value| Ok(Node::from_json(value, &Origin::Default).read()?);
+    let plans = values.into_iter().map(read).collect::<Result<Vec<LifetimePlan>, Error>>()?;
     plans.iter().try_for_each(LifetimePlan::validate)?;
     let mut lives: Vec<Vec<Lifetime>> = plans.iter().map(|_| Vec::new()).collect();
     let part = 1.0 / (plans.len() * seeds.len()) as f64;

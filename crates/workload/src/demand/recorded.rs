@@ -11,7 +11,7 @@ use super::{Demand, Load, Recording};
 use crate::error::Pulse;
 use crate::pages::PAGE_BYTES;
 use crate::places::Sampler;
-use crate::{Open, Stopped, Trace, Watch, WorkloadError, conversion};
+use crate::{Stopped, Trace, Watch, WorkloadError, conversion};
 
 /// A trace whose writes are summed up by the minute, as they were asked for, in
 /// whole sectors; it repeats, the first request its mean gap after the last.
@@ -31,7 +31,7 @@ impl Load for Recorded {
         let file = self.trace.path.display().to_string();
         let refuse = |message: &str| Err(WorkloadError::file(&file, message).into());
         // Every address is there, as is every request as it was asked for.
-        let mut source = self.trace.open(&conversion(), watch)?;
+        let mut source = self.trace.open_whole(&conversion(), watch)?;
         let mut pulse = Pulse::new(watch);
         let (mut written, mut batch, mut last) = (vec![0.0], Vec::new(), 0);
         let mut sampler = Sampler::new();

@@ -44,6 +44,8 @@ impl Compression {
             // A skippable frame may come first (RFC 8878, section 3.1.2).
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
+            // An empty one has nothing but its end.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Compression::Bzip2,
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => Compression::Bzip2,
             // An archive without a file is one too; it is refused as empty.
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Compression::Zip,
@@ -64,7 +66,18 @@ impl Compression {
 }
 
 /// What is not read, by its first bytes or those at an offset, and what to do.
-const UNREAD: [(usize, &[u8], &str); 7] = [
+const UNREAD: [(usize, &[u8], &str); 14] = [
+    (0, &[0x78, 0x01], "a zlib stream; unpack it first"),
+    (
+        0,
+        &[0x02, 0x21, 0x4c, 0x18],
+        "an LZ4 file of the legacy format; unpack it: lz4 -dc FILE | flashkeel trace info -",
+    ),
+    (0, b"\x89LZO\0\r\n\x1a\n", "an LZO file; unpack it: lzop -dc FILE | flashkeel trace info -"),
+    (0, b"\xff\x06\0\0sNaPpY", "a Snappy stream; unpack it first"),
+    (0, &[0x5d, 0, 0], "a file of the old LZMA format; unpack it: xz -dc FILE | flashkeel trace info -"),
+    (0, &[0x78, 0x9c], "a zlib stream; unpack it first"),
+    (0, &[0x78, 0xda], "a zlib stream; unpack it first"),
     (0, &[0x04, 0x22, 0x4d, 0x18], "an LZ4 file; unpack it: lz4 -dc FILE | flashkeel trace info -"),
     (0, &[0x1f, 0x9d, 0x90], "a file of compress(1); unpack it with gzip -d first"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),

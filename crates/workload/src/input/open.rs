@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashkeel_config::did_you_mean;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use super::reason;
 use crate::WorkloadError;
@@ -92,7 +94,7 @@ pub(super) fn open(path: &Path) -> Result<(Counted, Progress), WorkloadError> {
     let file = if path == Path::new(STANDARD_INPUT) {
         standard_input().map_err(cannot)?
     } else {
-        File::open(path).map_err(|error| {
+        open_at(path, OFlags::RDONLY).map_err(|error| {
             let mut refusal = cannot(error);
             refusal.message += &similar_file(path);
             refusal
@@ -102,6 +104,16 @@ pub(super) fn open(path: &Path) -> Result<(Counted, Progress), WorkloadError> {
     let progress =
         Progress { read_bytes: Arc::default(), file_bytes: metadata.is_file().then_some(metadata.len()) };
     Ok((Counted { file, read_bytes: progress.read_bytes.clone() }, progress))
+}
+
+/// Opens what is at `path`. The standard library tries again after a signal; who
+/// waits for the other end of a named pipe may interrupt that.
+pub(crate) fn open_at(path: &Path, flags: OFlags) -> io::Result<File> {
+    match rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(opened) => Ok(File::from(opened)),
+        Err(Errno::INTR) => Err(io::Error::other("interrupted")),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The file at `path` once more, for who reads it in another order.

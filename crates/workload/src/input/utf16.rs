@@ -75,6 +75,12 @@ impl Utf16<()> {
                     pair[zero] == 0 && (pair[text].is_ascii_graphic() || pair[text].is_ascii_whitespace())
                 })
         };
+        // A mark and nothing else.
+        match head {
+            [0xff, 0xfe] => return Some(ByteOrder::Little),
+            [0xfe, 0xff] => return Some(ByteOrder::Big),
+            _ => {}
+        }
         let first = head.get(..2)?;
         let is_ascii = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
         match first {

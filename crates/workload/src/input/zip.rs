@@ -11,6 +11,8 @@ use flate2::bufread::DeflateDecoder;
 const LOCAL_HEADER: [u8; 4] = *b"PK\x03\x04";
 const DESCRIPTOR: [u8; 4] = *b"PK\x07\x08";
 const HEADER_BYTES: usize = 30;
+/// What is there of an archive without a file: the shortest record.
+const ENTRY_BYTES: usize = 22;
 const IS_ENCRYPTED: u16 = 1;
 /// Size and checksum follow the data.
 const HAS_DESCRIPTOR: u16 = 1 << 3;
@@ -31,6 +33,14 @@ enum Data<R> {
     Ended,
 }
 
+/// Passes over so many bytes.
+fn skip(source: &mut impl Read, bytes: u64) -> io::Result<()> {
+    match io::copy(&mut source.by_ref().take(bytes), &mut io::sink())? {
+        skipped if skipped < bytes => Err(ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}
+
 fn unsupported(what: &str) -> io::Error {
     io::Error::new(ErrorKind::Unsupported, what)
 }
@@ -39,19 +49,31 @@ impl<R: BufRead> ZipMember<R> {
     /// Reads the header of the archive's first file.
     pub(super) fn open(mut source: R) -> io::Result<Self> {
         let mut header = [0; HEADER_BYTES];
-        source.read_exact(&mut header)?;
+        // Folders come before what is in them.
+        loop {
+            source.read_exact(&mut header[..ENTRY_BYTES])?;
+            if header[..4] != LOCAL_HEADER {
+                return Err(unsupported("a zip archive without a file in it"));
+            }
+            source.read_exact(&mut header[ENTRY_BYTES..])?;
+            let size = u32::from_le_bytes(header[18..22].try_into().expect("four bytes"));
+            let (named, extra) =
+                (u16::from_le_bytes([header[26], header[27]]), u16::from_le_bytes([header[28], header[29]]));
+            let mut name = Vec::new();
+            source.by_ref().take(named.into()).read_to_end(&mut name)?;
+            skip(&mut source, extra.into())?;
+            if name.len() < named.into() {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            if !(name.ends_with(b"/") && size == 0) {
+                break;
+            }
+        }
         let u16_at = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let u32_at = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-        if header[..4] != LOCAL_HEADER {
-            return Err(unsupported("a zip archive without a file in it"));
-        }
         let (flags, method) = (u16_at(6), u16_at(8));
         if flags & IS_ENCRYPTED != 0 {
             return Err(unsupported("an encrypted zip archive; unpack it first"));
-        }
-        let skipped = u64::from(u16_at(26)) + u64::from(u16_at(28));
-        if io::copy(&mut source.by_ref().take(skipped), &mut io::sink())? < skipped {
-            return Err(ErrorKind::UnexpectedEof.into());
         }
         let has_descriptor = flags & HAS_DESCRIPTOR != 0;
         let data = match method {

@@ -22,6 +22,9 @@ use crate::input::Input;
 use crate::readers::{Format, Reader, ReaderOptions};
 use crate::text::{Separator, lines};
 
+/// The first line of the files that we write in this format.
+pub(crate) const COLUMN_NAMES: &str = "time_ns,operation,offset,bytes";
+
 const KEY: &str = "workload.source.columns";
 const KEYS: [&str; 11] = [
     "time",
@@ -72,19 +75,31 @@ static SINGLE: [[usize; 1]; MOST_COLUMNS] = {
 pub(super) const FORMAT: Format = Format {
     name: "columns",
     shape: "columns as the setting `columns` describes them",
-    matches: |_, _| 0,
+    matches: |_, head| usize::from(has_own_names(head)) * super::DETECTION_LINES,
     open,
 };
+
+/// What is in which column of the files that we write.
+const OWN: &str = "time=1,unit=ns,op=2,offset=3,length=4,separator=comma";
+
+/// Whether a file begins with the line of names that we write.
+fn has_own_names(head: &[u8]) -> bool {
+    lines(head, 1).next() == Some(COLUMN_NAMES.as_bytes())
+}
 
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
     options.refuse_action(FORMAT.name)?;
     let refuse = |why: String| WorkloadError::key(KEY, why);
-    let Some(text) = &options.columns else {
+    let own = has_own_names(input.head()).then_some(OWN);
+    let Some(text) = options.columns.as_deref().or(own) else {
         let example = "such as \"time=1,unit=us,offset=3,length=4,op=2\"";
         return Err(refuse(format!("the format `columns` needs a description of them, {example}")));
     };
     let table = describe(text, options.time_unit, input.head()).map_err(refuse)?;
-    Ok(TableReader::boxed(input, table, Vec::new()))
+    if options.time_unit.is_some() {
+        return Ok(TableReader::boxed(input, table, Vec::new()));
+    }
+    Ok(TableReader::described(input, table))
 }
 
 /// The values of a description, each at most once.
@@ -146,7 +161,7 @@ fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, S
         None => return Err("op is missing: the number of its column, or read or write for all lines".into()),
         Some("read") => Column::Constant(Operation::Read),
         Some("write") => Column::Constant(Operation::Write),
-        Some(_) => Column::At(description.needed("op")?, words(&description)),
+        Some(_) => Column::At(description.needed("op")?, words(&description)?),
     };
     let mut names = Vec::new();
     let mut name = |column: usize, name: &'static str| {
@@ -188,7 +203,7 @@ fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, S
 }
 
 /// How operations are written.
-fn words(description: &Description<'_>) -> Cow<'static, [Word]> {
+fn words(description: &Description<'_>) -> Result<Cow<'static, [Word]>, String> {
     let of = |key, operation| {
         description
             .get(key)
@@ -196,7 +211,12 @@ fn words(description: &Description<'_>) -> Cow<'static, [Word]> {
     };
     let own: Vec<Word> =
         [of("read", Operation::Read), of("write", Operation::Write)].into_iter().flatten().collect();
-    if own.is_empty() { Cow::Borrowed(LETTERS) } else { Cow::Owned(own) }
+    if let [read, write] = &own[..]
+        && read.text.eq_ignore_ascii_case(&write.text)
+    {
+        return Err(format!("read={} and write={} are the same", read.text, write.text));
+    }
+    Ok(if own.is_empty() { Cow::Borrowed(LETTERS) } else { Cow::Owned(own) })
 }
 
 fn tick_ns(unit: &str) -> Result<u64, String> {

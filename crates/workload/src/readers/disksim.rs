@@ -6,24 +6,14 @@
 //! The other columns are MQSim's: decimals in the time, or `disksim` in the
 //! file's name, tell it.
 
-use flashkeel_engine::Operation;
-
-use super::table::{Table, TableReader, Word, word};
+use super::table::{Column, Table, TableReader};
 use crate::readers::{Format, mqsim};
 use crate::text::{lines, words};
 
 const NAMES: [&str; 5] = ["time", "device", "block", "blocks", "flags"];
-/// The flags that DiskSim's own traces have: a read or not, and with 2 somebody
-/// waits for it.
-const WORDS: &[Word] = &[
-    word("1", Operation::Read),
-    word("0", Operation::Write),
-    word("3", Operation::Read),
-    word("2", Operation::Write),
-];
 const TICK_NS: u64 = 1_000_000;
 
-const TABLE: Table = mqsim::five_columns(&NAMES, WORDS, TICK_NS);
+const TABLE: Table = mqsim::five_columns(&NAMES, Column::Bit(4), TICK_NS);
 
 pub(super) const FORMAT: Format = Format {
     name: "disksim",

@@ -34,6 +34,7 @@ mod table;
 mod tencent;
 mod vscsi;
 
+pub(crate) use columns::COLUMN_NAMES;
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
 
 /// Every trace format, in the order in which they are listed and tried.
@@ -163,6 +164,11 @@ pub(crate) trait Reader {
         None
     }
 
+    /// How to say that a tick is this long.
+    fn tick_setting(&self, unit: Span) -> String {
+        format!("time_unit = \"{unit}\"")
+    }
+
     /// What to do where a trace read to its end has no request.
     fn remedy(&self) -> Option<String> {
         None
@@ -252,7 +258,10 @@ pub(crate) fn open(
     format: Option<FormatName>,
     options: &ReaderOptions,
 ) -> Result<Opened, WorkloadError> {
-    let mut input = Input::open(path)?;
+    // An idle CPU has a file without records, and others have them.
+    let is_idle = |path: &Path| path.metadata().is_ok_and(|file| file.is_file() && file.len() == 0);
+    let others = if is_idle(path) { blktrace::other_cpus(&path.to_string_lossy()) } else { Vec::new() };
+    let mut input = Input::open(others.first().map_or(path, Path::new))?;
     let format = match format {
         Some(name) => FORMATS.iter().find(|format| format.name == name.0).expect("names come from the list"),
         None if options.columns.is_some() => &columns::FORMAT,

@@ -19,7 +19,7 @@ use crate::text::{Separator, lines, number, words};
 const NAMES: [&str; 5] = ["time", "device", "lba", "sectors", "operation"];
 const WORDS: &[Word] = &[word("1", Operation::Read), word("0", Operation::Write)];
 
-const TABLE: Table = five_columns(&NAMES, WORDS, 1);
+const TABLE: Table = five_columns(&NAMES, Column::At(4, Cow::Borrowed(WORDS)), 1);
 /// Formats with the same columns, which are told by the names of their files.
 const ALIKE: [&str; 2] = ["ssdsim", "disksim"];
 
@@ -38,11 +38,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// Five columns separated by spaces: time, device, sector, sectors and operation.
-pub(super) const fn five_columns(
-    names: &'static [&'static str],
-    operations: &'static [Word],
-    tick_ns: u64,
-) -> Table {
+pub(super) const fn five_columns(names: &'static [&'static str], operation: Column, tick_ns: u64) -> Table {
     Table {
         separator: Separator::Space,
         names: Cow::Borrowed(names),
@@ -54,7 +50,7 @@ pub(super) const fn five_columns(
         offset_bytes: 512,
         length: 3,
         length_bytes: 512,
-        operation: Column::At(4, Cow::Borrowed(operations)),
+        operation,
         numbers: &[1],
     }
 }

@@ -156,8 +156,14 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parqu
 
 /// What is wrong with a file, in one line.
 fn explain(error: &ParquetError) -> String {
-    let text: String =
-        error.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    let text = error.to_string();
+    if let Some((_, method)) = text.split_once("Disabled feature at compile time: ") {
+        let method: String = method.chars().filter(char::is_ascii_alphanumeric).take(20).collect();
+        return format!(
+            "its columns are packed by {method}, which is not read; zstd, snappy, gzip and lz4 are"
+        );
+    }
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
     format!("no Parquet file, or a damaged one: {text}")
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use flashkeel_config::did_you_mean;
-use flashkeel_engine::Operation;
+use flashkeel_engine::{Operation, Span};
 
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Reader, Record};
@@ -43,6 +43,8 @@ pub(super) enum Column {
     Constant(Operation),
     /// In this column, written so.
     At(usize, Cow<'static, [Word]>),
+    /// In this column, as the lowest bit of a hexadecimal number: 1 is a read.
+    Bit(usize),
 }
 
 /// How an operation is written.
@@ -149,6 +151,20 @@ impl Table {
         let device = device.map_err(|why| self.refuse(self.device[0], why))?;
         let operation = match &self.operation {
             Column::Constant(operation) => *operation,
+            Column::Bit(column) => match fields[*column].last() {
+                Some(digit) if fields[*column].iter().all(u8::is_ascii_hexdigit) => {
+                    if digit & 1 == u8::from(digit.is_ascii_digit()) {
+                        Operation::Read
+                    } else {
+                        Operation::Write
+                    }
+                }
+                _ => {
+                    return Err(
+                        self.refuse(*column, format!("{} is no hexadecimal number", quote(fields[*column])))
+                    );
+                }
+            },
             Column::At(column, words) => match self.operation(*column, words, fields[*column])? {
                 Some(operation) => operation,
                 None => return Ok(None),
@@ -199,6 +215,17 @@ pub(super) fn unknown_operation(words: &[Word], text: &[u8]) -> String {
             parts.join(" and ").replacen(" a ", " is a ", 1)
         );
     }
+    if is_whole(text) {
+        return format!(
+            "unknown operation {}; read=… and write=… among the columns say how they are written, as in read=0,write=1",
+            quote(text)
+        );
+    }
+    // Of a single letter any other is one change away.
+    if text.len() == 1 {
+        let known: Vec<&str> = known.map(|word| &*word.text).collect();
+        return format!("unknown operation {}, expected one of {}", quote(text), known.join(", "));
+    }
     let hint = did_you_mean(&String::from_utf8_lossy(text), known.map(|word| &*word.text));
     format!("unknown operation {}{hint}", quote(text))
 }
@@ -223,12 +250,29 @@ pub(super) struct TableReader {
     /// A name put together, kept for its room.
     name: Vec<u8>,
     notes: Vec<String>,
+    /// Whether the unit of its times is part of a description of columns.
+    is_unit_described: bool,
 }
 
 impl TableReader {
-    pub(super) fn boxed(input: Input, table: Table, notes: Vec<String>) -> Box<dyn Reader> {
+    pub(super) fn boxed(input: Input, table: Table, notes: Vec<String>) -> Box<Self> {
         let file = input.file.clone();
-        Box::new(TableReader { file, input, table, devices: Devices::default(), name: Vec::new(), notes })
+        Box::new(TableReader {
+            file,
+            input,
+            table,
+            devices: Devices::default(),
+            name: Vec::new(),
+            notes,
+            is_unit_described: false,
+        })
+    }
+
+    /// A reader of a table that somebody described, its unit too.
+    pub(super) fn described(input: Input, table: Table) -> Box<dyn Reader> {
+        let mut reader = Self::boxed(input, table, Vec::new());
+        reader.is_unit_described = true;
+        reader
     }
 }
 
@@ -254,6 +298,14 @@ impl Reader for TableReader {
 
     fn tick_ns(&self) -> Option<u64> {
         Some(self.table.tick_ns)
+    }
+
+    fn tick_setting(&self, unit: Span) -> String {
+        if self.is_unit_described {
+            format!("unit={unit} among its columns")
+        } else {
+            format!("time_unit = \"{unit}\"")
+        }
     }
 
     fn notes(&self) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Lba, Operation, Span, Time};
+use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Span, Time};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -23,7 +23,7 @@ mod rate;
 pub(crate) use order::Ordered;
 use pass::{Pass, Shape};
 use place::Placement;
-pub(crate) use rate::note as rate_note;
+pub(crate) use rate::Pace;
 
 /// Settings of a recorded trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -228,6 +228,46 @@ impl Trace {
         is_read_once(&self.path)
     }
 
+    /// Opens it for something else than a replay: every address is there, and there
+    /// is no device to fold addresses into.
+    pub(crate) fn open_whole(
+        &self,
+        context: &Context,
+        watch: &mut Watch<'_>,
+    ) -> Result<Box<dyn Source>, Stopped> {
+        if self.fold != Fold::Refuse {
+            let message = "only a replay folds addresses, into its device; every address is kept here";
+            return Err(WorkloadError::key("workload.source.fold", message).into());
+        }
+        let mut source = self.source(context, watch)?;
+        source.notes.extend(source.placement.layout_note());
+        Ok(Box::new(source))
+    }
+
+    fn source(&self, context: &Context, watch: &mut Watch<'_>) -> Result<TraceSource, Stopped> {
+        let shape = self.shape(context)?;
+        // Of a pipe nothing is taken before it is replayed.
+        let placement = Placement::find(self, &shape, context, watch)?;
+        let pass = Pass::open(self, &shape)?;
+        let magnified = (self.write_magnification > 1)
+            .then(|| format!("writes are magnified {} times", self.write_magnification));
+        let notes = [pass.notes(), placement.notes.clone(), magnified.into_iter().collect()].concat();
+        Ok(TraceSource {
+            trace: self.clone(),
+            shape,
+            pass,
+            placement,
+            passes_left: self.repeat - 1,
+            counts: Counts::default(),
+            requests_left: context.requests.unwrap_or(u64::MAX),
+            start_ns: 0,
+            last_ns: 0,
+            delivered_in_pass: 0,
+            bytes_in_pass: 0,
+            notes,
+        })
+    }
+
     /// When its first request was recorded, in nanoseconds of its own clock.
     pub(crate) fn origin_ns(&self) -> Result<u64, WorkloadError> {
         let mut input = Ordered::new(self.open_file()?, self.reorder, self.zero_length);
@@ -250,26 +290,7 @@ impl Trace {
 
 impl Open for Trace {
     fn open(&self, context: &Context, watch: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped> {
-        let shape = self.shape(context)?;
-        // Of a pipe nothing is taken before it is replayed.
-        let placement = Placement::find(self, &shape, context, watch)?;
-        let pass = Pass::open(self, &shape)?;
-        let magnified = (self.write_magnification > 1)
-            .then(|| format!("writes are magnified {} times", self.write_magnification));
-        let notes = [pass.notes(), placement.notes.clone(), magnified.into_iter().collect()].concat();
-        Ok(Box::new(TraceSource {
-            trace: self.clone(),
-            shape,
-            pass,
-            placement,
-            passes_left: self.repeat - 1,
-            counts: Counts::default(),
-            requests_left: context.requests.unwrap_or(u64::MAX),
-            start_ns: 0,
-            last_ns: 0,
-            delivered_in_pass: 0,
-            notes,
-        }))
+        Ok(Box::new(self.source(context, watch)?))
     }
 
     fn check(&self, context: &Context, watch: &mut Watch<'_>) -> Result<(), Stopped> {
@@ -298,6 +319,8 @@ struct TraceSource {
     /// Time of the last request delivered.
     last_ns: u64,
     delivered_in_pass: u64,
+    /// Bytes read and written among them, as they were asked for.
+    bytes_in_pass: u64,
     notes: Vec<String>,
 }
 
@@ -333,6 +356,9 @@ impl Source for TraceSource {
             self.counts.deliver(selected.operation);
             self.requests_left -= 1;
             self.delivered_in_pass += 1;
+            if matches!(selected.operation, Operation::Read | Operation::Write) {
+                self.bytes_in_pass += u64::from(selected.asked_sectors) * SECTOR_BYTES;
+            }
             self.last_ns = time_ns;
             batch.push(Arrival {
                 time: Time(time_ns),
@@ -368,7 +394,13 @@ impl TraceSource {
     fn mark_rate(&mut self) {
         // As recorded: who asks for more may have it.
         let span_ns = (self.last_ns - self.start_ns) as f64 * self.trace.intensity.max(1.0);
-        self.notes.extend(rate_note(self.delivered_in_pass, span_ns as u64, self.pass.tick_ns()));
+        let pace = Pace {
+            requests: self.delivered_in_pass,
+            bytes: self.bytes_in_pass,
+            span_ns: span_ns as u64,
+            latest_ns: self.pass.latest_ns,
+        };
+        self.notes.extend(self.pass.rate_note(&pace));
     }
 
     fn begin_again(&mut self) -> Result<(), WorkloadError> {
@@ -376,6 +408,7 @@ impl TraceSource {
         self.start_ns = self.last_ns.saturating_add((self.last_ns - self.start_ns) / gaps);
         self.passes_left -= 1;
         self.delivered_in_pass = 0;
+        self.bytes_in_pass = 0;
         self.pass = Pass::open(&self.trace, &self.shape)?;
         Ok(())
     }

@@ -4,7 +4,7 @@ use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
 use super::order::LONGEST_BYTES;
-use super::{Ordered, Trace};
+use super::{Ordered, Pace, Trace};
 use crate::input::Progress;
 use crate::profiles::MOST_MAGNIFIED;
 use crate::text::listed;
@@ -108,6 +108,8 @@ pub(super) struct Pass {
     origin_ns: Option<u64>,
     /// Time of the first request delivered.
     first_ns: Option<u64>,
+    /// Time of the last, by the trace's own clock.
+    pub latest_ns: u64,
 }
 
 impl Pass {
@@ -121,6 +123,7 @@ impl Pass {
             device: trace.device.clone(),
             origin_ns: None,
             first_ns: None,
+            latest_ns: 0,
         })
     }
 
@@ -137,9 +140,10 @@ impl Pass {
         self.input.notes()
     }
 
-    /// What a tick of its clock is taken for, where that can be set.
-    pub(super) fn tick_ns(&self) -> Option<u64> {
-        self.input.reader().tick_ns()
+    /// A note about a rate that no drive could serve.
+    pub(super) fn rate_note(&self, pace: &Pace) -> Option<String> {
+        let reader = self.input.reader();
+        pace.note(reader.tick_ns(), |unit| reader.tick_setting(unit))
     }
 
     pub(super) fn basis(&self) -> Basis {
@@ -181,6 +185,7 @@ impl Pass {
             }
             let is_same = lba * SECTOR_BYTES == record.offset && sectors * SECTOR_BYTES == bytes;
             counts.aligned += u64::from(!is_same);
+            self.latest_ns = record.time_ns;
             let time_ns = shape.scale(record.time_ns - *self.first_ns.get_or_insert(record.time_ns));
             return Ok(Some(Selected {
                 time_ns,

@@ -1,6 +1,6 @@
 //! Where a trace's devices lie in the address space of the simulated one.
 
-use flashkeel_engine::SECTOR_BYTES;
+use flashkeel_engine::{SECTOR_BYTES, units::Bytes};
 
 use super::compact::{Compaction, Touched};
 use super::pass::{ALIGN_LIMIT_BYTES, Pass, Selected, Shape};
@@ -111,6 +111,20 @@ impl Placement {
         self.notes.push(compaction.note(&touched));
         self.compaction = Some(compaction);
         Ok(self)
+    }
+
+    /// What became of several devices; none where there is one.
+    pub(super) fn layout_note(&self) -> Option<String> {
+        let count = self.bases.len();
+        (count > 1).then(|| {
+            let places: Vec<String> =
+                self.bases.iter().take(4).map(|base| Bytes(base * SECTOR_BYTES).to_string()).collect();
+            let more = if count > places.len() { ", …" } else { "" };
+            format!(
+                "its {count} devices lie one after the other, as one: they begin at {}{more}; device = \"…\" takes one",
+                places.join(", ")
+            )
+        })
     }
 
     /// First sector and length on the simulated device; of length 0 where nothing

@@ -2,53 +2,104 @@
 
 use flashkeel_engine::Span;
 
-/// Requests a second beyond what any drive serves: the fastest of 2025 give a
-/// few million random reads.
-const MOST_PER_S: f64 = 20e6;
-/// What a rate in the right unit is at most.
-const LIKELY_PER_S: f64 = 2e6;
+/// Bytes a second beyond what any drive moves: four lanes of PCIe 6.0, of 64 GT/s each.
+const MOST_BYTES_PER_S: f64 = 32e9;
+/// Requests a second beyond what any drive serves: as many of 4 KiB.
+const MOST_PER_S: f64 = MOST_BYTES_PER_S / 4096.0;
+/// What a rate in the right unit is at most, of what no drive could serve.
+const LIKELY_SHARE: f64 = 0.2;
 /// Fewer requests may all come in one burst.
 const LEAST_REQUESTS: u64 = 100;
 /// The units of clocks, in nanoseconds.
 const UNITS: [u64; 4] = [100, 1000, 1_000_000, 1_000_000_000];
 
-/// A note about a mean rate that no drive could serve, with the unit that a tick
-/// more likely is; `tick_ns` is what one is taken for, where it can be set.
-pub(crate) fn note(requests: u64, span_ns: u64, tick_ns: Option<u64>) -> Option<String> {
-    let per_s = requests.saturating_sub(1) as f64 * 1e9 / span_ns.max(1) as f64;
-    if requests < LEAST_REQUESTS || per_s <= MOST_PER_S {
-        return None;
-    }
-    let mut note = format!("{requests} requests in {} are more than any drive serves", Span(span_ns));
-    let likely = tick_ns.and_then(|tick_ns| {
-        let per_s_at = |unit: u64| per_s * tick_ns as f64 / unit as f64;
-        let unit = UNITS.into_iter().find(|&unit| unit > tick_ns && per_s_at(unit) <= LIKELY_PER_S)?;
-        Some((tick_ns, unit, per_s_at(unit)))
-    });
-    if let Some((tick_ns, unit, per_s)) = likely {
-        note += &format!(
-            ": a tick of its clock is taken for {}; time_unit = \"{}\" would make it {per_s:.0} a second",
-            Span(tick_ns),
-            Span(unit)
+/// What was asked in which time.
+pub(crate) struct Pace {
+    pub requests: u64,
+    pub bytes: u64,
+    pub span_ns: u64,
+    /// The last time, by the trace's own clock.
+    pub latest_ns: u64,
+}
+
+impl Pace {
+    /// A note about a mean rate that no drive could serve, with the unit that a tick
+    /// more likely is; `tick_ns` is what one is taken for, where it can be set, and
+    /// `set` says how.
+    pub(crate) fn note(&self, tick_ns: Option<u64>, set: impl Fn(Span) -> String) -> Option<String> {
+        let seconds = self.span_ns.max(1) as f64 / 1e9;
+        let per_s = self.requests.saturating_sub(1) as f64 / seconds;
+        // How many times as much as any drive does.
+        let excess = (per_s / MOST_PER_S).max(self.bytes as f64 / seconds / MOST_BYTES_PER_S);
+        if self.requests < LEAST_REQUESTS || excess <= 1.0 {
+            return None;
+        }
+        let Pace { requests, bytes, .. } = self;
+        if self.span_ns == 0 {
+            return Some(format!("its {requests} requests are all at one time: it has no times to replay"));
+        }
+        let mut note = format!(
+            "{requests} requests of {bytes} bytes together in {} are more than any drive serves",
+            Span(self.span_ns)
         );
+        let likely = tick_ns.and_then(|tick_ns| {
+            let slower = |unit: u64| unit as f64 / tick_ns as f64;
+            let fits = |unit: u64| (self.latest_ns / tick_ns).checked_mul(unit).is_some();
+            let unit = UNITS
+                .into_iter()
+                .find(|&unit| unit > tick_ns && excess / slower(unit) <= LIKELY_SHARE && fits(unit))?;
+            Some((tick_ns, unit, per_s / slower(unit)))
+        });
+        if let Some((tick_ns, unit, per_s)) = likely {
+            note += &format!(
+                ": a tick of its clock is taken for {}; {} would make it {per_s:.0} a second",
+                Span(tick_ns),
+                set(Span(unit))
+            );
+        }
+        Some(note)
     }
-    Some(note)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::note;
+    use super::Pace;
+
+    fn note(requests: u64, bytes: u64, span_ns: u64, tick_ns: Option<u64>, latest_ns: u64) -> Option<String> {
+        let pace = Pace { requests, bytes, span_ns, latest_ns };
+        pace.note(tick_ns, |unit| format!("time_unit = \"{unit}\""))
+    }
 
     #[test]
     fn a_unit_is_suggested_where_it_would_do() {
-        let found = note(200_001, 2_000_000, Some(1)).unwrap();
-        assert!(found.starts_with("200001 requests in 2ms are more than any drive serves"), "{found}");
+        let found = note(200_001, 200_001 * 4096, 2_000_000, Some(1), 2_000_000).unwrap();
+        assert!(
+            found.starts_with(
+                "200001 requests of 819204096 bytes together in 2ms are more than any drive serves"
+            ),
+            "{found}"
+        );
         assert!(
             found.ends_with("taken for 1ns; time_unit = \"100ns\" would make it 1000000 a second"),
             "{found}"
         );
-        assert!(note(200_001, 2_000_000, None).unwrap().ends_with("than any drive serves"));
-        assert_eq!(note(200_001, 2_000_000_000, Some(1)), None);
-        assert_eq!(note(99, 0, Some(1)), None);
+        assert!(note(200_001, 0, 2_000_000, None, 0).unwrap().ends_with("than any drive serves"));
+        assert_eq!(note(200_001, 0, 2_000_000_000, Some(1), 0), None);
+        assert_eq!(note(99, 0, 0, Some(1), 0), None);
+    }
+
+    #[test]
+    fn bytes_count_as_well() {
+        let found = note(100_000, 100_000 * (10 << 20), 1_000_000_000, Some(1_000), 0).unwrap();
+        assert!(found.ends_with("time_unit = \"1ms\" would make it 100 a second"), "{found}");
+    }
+
+    #[test]
+    fn no_unit_is_suggested_that_would_not_do() {
+        // Microseconds since 1970 are too many for any longer tick.
+        let found = note(500, 500 * 4096, 49_900, Some(1_000), 1_577_808_000_000_000_000).unwrap();
+        assert!(!found.contains("time_unit"), "{found}");
+        let found = note(500, 500 * 4096, 0, Some(1_000), 0).unwrap();
+        assert_eq!(found, "its 500 requests are all at one time: it has no times to replay");
     }
 }

@@ -4,6 +4,7 @@
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
 use super::{Form, Writer};
+use crate::readers::COLUMN_NAMES;
 
 pub(super) const WRITER: Writer = Writer {
     name: "columns",
@@ -11,7 +12,7 @@ pub(super) const WRITER: Writer = Writer {
     operations: &[Operation::Read, Operation::Write, Operation::Trim, Operation::WriteZeroes],
     is_named: false,
     form: Form::Lines {
-        header: |out, _| writeln!(out, "time_ns,operation,offset,bytes"),
+        header: |out, _| writeln!(out, "{COLUMN_NAMES}"),
         line: |out, _, ticks, arrival| {
             let operation = letter(arrival.operation);
             let (offset, bytes) = (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.sectors) * SECTOR_BYTES);

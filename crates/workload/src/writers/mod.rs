@@ -9,12 +9,13 @@ use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 use flashkeel_engine::units::Bytes;
 use flate2::write::GzEncoder;
+use rustix::fs::OFlags;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::input::{identity, reason};
+use crate::input::{identity, open_at, reason};
 use crate::readers::{SYNTHETIC, files_of, says_synthetic};
-use crate::{Arrival, Basis, Context, Open, Source, Stopped, Trace, Watch, WorkloadError};
+use crate::{Arrival, Basis, Context, Source, Stopped, Trace, Watch, WorkloadError};
 
 mod columns;
 mod fio_iolog;
@@ -181,7 +182,7 @@ pub fn convert(
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
     refuse_overwriting(trace, out)?;
-    let mut source = trace.open(&conversion(), watch)?;
+    let mut source = trace.open_whole(&conversion(), watch)?;
     save(&mut *source, format, out, watch)
 }
 
@@ -249,7 +250,7 @@ pub fn save(
     }
     // A pipe or a device is written to, and stays what it is.
     if out.metadata().is_ok_and(|target| !target.is_file() && !target.is_dir()) {
-        let target = OpenOptions::new().write(true).open(out).map_err(cannot)?;
+        let target = open_at(out, OFlags::WRONLY).map_err(cannot)?;
         return write_to(writer, source, out, target, watch);
     }
     // Written beside its place and moved there, so that no reader sees a part.

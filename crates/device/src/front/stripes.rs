@@ -175,7 +175,7 @@ impl Ssd {
         let part = operation.partition as usize;
         let ftl = &mut self.partitions[part].ftl;
         let Some(stripe) = ftl.update_programmed(operation) else { return };
-        ftl.restore_after_update(now, stripe, &mut self.machine);
+        ftl.stripe_updated(now, stripe, &mut self.machine);
         if self.partitions[part].buffer.stripes_mut().end_update(now, stripe) {
             self.expect_timeout(now, part);
             if self.partitions[part].buffer.awaits_flush() {

@@ -298,7 +298,7 @@ macro_rules! dispatch {
                     })?)+
                     $($(Activity::$Other => super::$other_module::$OtherWork::done(self, now, operation, quiet_since, machine),)?)+
                     _ => match operation.purpose.command() {
-                        Command::Read => self.relocation_read_done(now, operation, machine),
+                        Command::Read => self.victim_read(now, operation, machine),
                         Command::Program => self.program_done(now, operation, machine),
                         Command::Erase => self.erase_done(now, operation, machine),
                         Command::Move | Command::Copyback => self.move_done(now, operation, machine),

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::background::{Background, Gauge};
+use super::gc::Gc;
 use super::{Bits, BlockState, Entry, Ftl, LPNS_PER_MAP_PAGE, Lane, PartitionLayout, Shape, Tables, Unsaved};
 use crate::address::{BlockId, Home, NONE};
 use crate::limits::LONGEST;
@@ -193,7 +194,7 @@ impl Background for Checkpoint {
     #[inline]
     fn map_changed(ftl: &mut Ftl, now: Time, page: u32, machine: &mut Machine) {
         if let Some(layout) = ftl.tasks.checkpoint.layout {
-            ftl.note_change(now, page, &layout, machine);
+            Checkpoint::note_change(ftl, now, page, &layout, machine);
         }
     }
 
@@ -201,7 +202,7 @@ impl Background for Checkpoint {
         let checkpoint = &mut ftl.tasks.checkpoint;
         if !checkpoint.loading.is_empty() {
             checkpoint.left.append(&mut checkpoint.loading);
-            ftl.checkpoint_go_on(now, machine);
+            Checkpoint::program_later(ftl, now, machine);
         }
     }
 
@@ -221,13 +222,13 @@ impl Background for Checkpoint {
     fn start_again(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         let Some(layout) = ftl.tasks.checkpoint.layout else { return };
         for page in 0..ftl.shape.lpns.div_ceil(LPNS_PER_MAP_PAGE) {
-            ftl.note_change(now, page, &layout, machine);
+            Checkpoint::note_change(ftl, now, page, &layout, machine);
         }
     }
 
     fn wake(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         if Self::is_active(ftl) {
-            ftl.checkpoint_go_on(now, machine);
+            Checkpoint::program_later(ftl, now, machine);
         }
     }
 
@@ -235,93 +236,90 @@ impl Background for Checkpoint {
         // Others were scheduled before it became due at another time.
         if ftl.tasks.checkpoint.due == Some(now) {
             ftl.tasks.checkpoint.due = None;
-            ftl.checkpoint_step(now, machine);
+            Checkpoint::step(ftl, now, machine);
         }
     }
 
     fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, _quiet_since: Time, machine: &mut Machine) {
-        ftl.checkpointed(now, operation, machine);
+        Checkpoint::programmed(ftl, now, operation, machine);
     }
 }
 
-impl Ftl {
+impl Checkpoint {
     /// Notes that a map page has changed.
-    fn note_change(&mut self, now: Time, page: u32, layout: &CheckpointLayout, machine: &mut Machine) {
-        let checkpoint = &mut self.tasks.checkpoint;
+    fn note_change(ftl: &mut Ftl, now: Time, page: u32, layout: &CheckpointLayout, machine: &mut Machine) {
+        let checkpoint = &mut ftl.tasks.checkpoint;
         checkpoint.changed.set(page, true);
         checkpoint.changes += 1;
         let is_first = checkpoint.changes == 1 || checkpoint.changes == layout.most_changes;
         if is_first && checkpoint.next_mark.is_none() {
             let begin = checkpoint.next_begin(now, layout);
-            self.checkpoint_at(begin, machine);
+            Checkpoint::schedule(ftl, begin, machine);
         }
     }
 
     /// Schedules the next step, unless one is due sooner.
-    fn checkpoint_at(&mut self, time: Time, machine: &mut Machine) {
-        let due = &mut self.tasks.checkpoint.due;
+    fn schedule(ftl: &mut Ftl, time: Time, machine: &mut Machine) {
+        let due = &mut ftl.tasks.checkpoint.due;
         if due.is_none_or(|due| time < due) {
             *due = Some(time);
             let activity = Activity::Checkpoint as u32;
-            machine.schedule(time, Event::Background(u32::from(self.shape.index), activity));
+            machine.schedule(time, Event::Background(u32::from(ftl.shape.index), activity));
         }
     }
 
     /// Makes sure that the next program is generated, after a delay.
-    fn checkpoint_go_on(&mut self, now: Time, machine: &mut Machine) {
-        let checkpoint = &self.tasks.checkpoint;
+    fn program_later(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        let checkpoint = &ftl.tasks.checkpoint;
         let most = checkpoint.layout.map_or(0, |layout| layout.pages_in_flight);
         let may = machine.background_allowed && checkpoint.writing < most;
         if may && checkpoint.due.is_none() && !checkpoint.left.is_empty() {
             let delay = machine.controller.background_generation.draw(&mut machine.random);
-            self.checkpoint_at(now + delay, machine);
+            Checkpoint::schedule(ftl, now + delay, machine);
         }
     }
 
     /// Begins a checkpoint, or goes on with it.
-    fn checkpoint_step(&mut self, now: Time, machine: &mut Machine) {
-        if self.tasks.checkpoint.next_mark.is_none() {
-            let mark = Mark::of(&self.tables);
-            let mut pages: Vec<u32> = self.tasks.checkpoint.changed.iter().collect();
+    fn step(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if ftl.tasks.checkpoint.next_mark.is_none() {
+            let mark = Mark::of(&ftl.tables);
+            let mut pages: Vec<u32> = ftl.tasks.checkpoint.changed.iter().collect();
             // Neighbours stay together within their domain, the first ones last.
-            pages.sort_by_key(|&page| {
-                std::cmp::Reverse((self.shape.domain_of(self.shape.map_lpn(page)), page))
-            });
-            let checkpoint = &mut self.tasks.checkpoint;
+            pages
+                .sort_by_key(|&page| std::cmp::Reverse((ftl.shape.domain_of(ftl.shape.map_lpn(page)), page)));
+            let checkpoint = &mut ftl.tasks.checkpoint;
             pages.iter().for_each(|&page| checkpoint.changed.set(page, false));
             (checkpoint.left, checkpoint.changes) = (pages, 0);
             (checkpoint.next_mark, checkpoint.begun) = (Some(mark), now);
             machine.wake_control(now);
         }
-        if machine.background_allowed && self.program_map_pages(now, machine) {
-            self.checkpoint_go_on(now, machine);
+        if machine.background_allowed && Checkpoint::program_map_pages(ftl, now, machine) {
+            Checkpoint::program_later(ftl, now, machine);
         }
-        self.end_checkpoint(now, machine);
+        Checkpoint::end(ftl, now, machine);
     }
 
     /// Programs a flash page of the map, if there is a place for it; whether it did.
-    fn program_map_pages(&mut self, now: Time, machine: &mut Machine) -> bool {
+    fn program_map_pages(ftl: &mut Ftl, now: Time, machine: &mut Machine) -> bool {
         let mut lane = Lane::EMPTY;
         let mut domain = 0;
-        while let Some(&page) = self.tasks.checkpoint.left.last() {
-            let lpn = self.shape.map_lpn(page);
-            if lane.len == self.shape.units_per_page || (lane.len > 0 && self.shape.domain_of(lpn) != domain)
-            {
+        while let Some(&page) = ftl.tasks.checkpoint.left.last() {
+            let lpn = ftl.shape.map_lpn(page);
+            if lane.len == ftl.shape.units_per_page || (lane.len > 0 && ftl.shape.domain_of(lpn) != domain) {
                 break;
             }
-            domain = self.shape.domain_of(lpn);
-            if !self.tables.has_spare_block(domain) && self.tables.points.room(Task::Checkpoint, domain) == 0
-            {
+            domain = ftl.shape.domain_of(lpn);
+            if !ftl.tables.has_spare_block(domain) && ftl.tables.points.room(Task::Checkpoint, domain) == 0 {
                 // Tried again when a block has become free.
-                self.gc_start(now, domain, machine);
+                Gc::start(ftl, now, domain, machine);
                 return false;
             }
-            self.tasks.checkpoint.left.pop();
-            match self.tables.cache.as_mut().map_or(Unsaved::Changed, |cache| cache.save(page)) {
+            ftl.tasks.checkpoint.left.pop();
+            match ftl.tables.cache.as_mut().map_or(Unsaved::Changed, |cache| cache.save(page)) {
                 Unsaved::Changed => {
-                    self.tables.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
+                    ftl.tables.entries.push(&mut lane, Entry::new(lpn, Home::UNMAPPED, NONE, 0, now), None);
                 }
-                Unsaved::Loading => self.tasks.checkpoint.loading.push(page),
+                Unsaved::Loading => ftl.tasks.checkpoint.loading.push(page),
                 Unsaved::Nothing => {}
             }
         }
@@ -329,34 +327,34 @@ impl Ftl {
             return false;
         }
         let count = lane.len;
-        let id = self.form(now, &mut lane, count, Activity::Checkpoint.program(), domain, machine);
-        let placed = self.try_place(now, id, machine);
+        let id = ftl.form(now, &mut lane, count, Activity::Checkpoint.program(), domain, machine);
+        let placed = ftl.try_place(now, id, machine);
         assert!(placed, "a checkpoint has an open block or may open one");
-        self.tasks.checkpoint.writing += 1;
+        ftl.tasks.checkpoint.writing += 1;
         true
     }
 
     /// A flash page of the map has been programmed.
-    fn checkpointed(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let block = self.shape.block_of_page(operation.target);
-        let mut ppn = self.shape.first_unit(operation.target);
+    fn programmed(ftl: &mut Ftl, now: Time, operation: &FlashOp, machine: &mut Machine) {
+        let block = ftl.shape.block_of_page(operation.target);
+        let mut ppn = ftl.shape.first_unit(operation.target);
         let mut next = operation.entries;
         while next != NONE {
-            let (entry, following) = self.tables.entries.release(next);
-            self.tables.note_programmed(&entry, ppn);
-            self.tables.install(entry.lpn, entry.from, ppn);
+            let (entry, following) = ftl.tables.entries.release(next);
+            ftl.tables.note_programmed(&entry, ppn);
+            ftl.tables.install(entry.lpn, entry.from, ppn);
             ppn.0 += 1;
             next = following;
         }
-        self.page_programmed(now, Task::Checkpoint, block, machine);
-        self.tasks.checkpoint.writing -= 1;
-        self.checkpoint_go_on(now, machine);
-        self.end_checkpoint(now, machine);
+        ftl.page_programmed(now, Task::Checkpoint, block, machine);
+        ftl.tasks.checkpoint.writing -= 1;
+        Checkpoint::program_later(ftl, now, machine);
+        Checkpoint::end(ftl, now, machine);
     }
 
     /// Ends a checkpoint of which nothing is left to write.
-    fn end_checkpoint(&mut self, now: Time, machine: &mut Machine) {
-        let checkpoint = &mut self.tasks.checkpoint;
+    fn end(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        let checkpoint = &mut ftl.tasks.checkpoint;
         if checkpoint.writing > 0 || !checkpoint.left.is_empty() || !checkpoint.loading.is_empty() {
             return;
         }
@@ -364,7 +362,7 @@ impl Ftl {
         checkpoint.mark = mark;
         if let Some(layout) = checkpoint.layout.filter(|_| checkpoint.changes > 0) {
             let begin = checkpoint.next_begin(now, &layout);
-            self.checkpoint_at(begin, machine);
+            Checkpoint::schedule(ftl, begin, machine);
         }
     }
 }

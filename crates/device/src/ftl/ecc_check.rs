@@ -35,81 +35,81 @@ impl Background for EccCheck {
     #[inline]
     fn go_on(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         if std::mem::take(&mut ftl.tasks.ecc_check.gave_way) {
-            ftl.ecc_check_go_on(now, machine);
+            EccCheck::read_later(ftl, now, machine);
         }
     }
 
     fn generate(ftl: &mut Ftl, now: Time, _quiet_since: Time, machine: &mut Machine) {
-        ftl.check_ecc(now, machine);
+        EccCheck::read_next(ftl, now, machine);
     }
 
     fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, _quiet_since: Time, machine: &mut Machine) {
-        ftl.ecc_checked(now, operation, machine);
+        EccCheck::page_read(ftl, now, operation, machine);
     }
 }
 
-impl Ftl {
+impl EccCheck {
     /// A block has become full of pages that were copied back.
-    pub(super) fn check_later(&mut self, now: Time, block: BlockId, machine: &mut Machine) {
-        self.tasks.ecc_check.due.push_back(block);
-        self.ecc_check_go_on(now, machine);
+    pub(super) fn check_later(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
+        ftl.tasks.ecc_check.due.push_back(block);
+        EccCheck::read_later(ftl, now, machine);
     }
 
     /// Makes sure that the next read is generated, if there is one.
-    fn ecc_check_go_on(&mut self, now: Time, machine: &mut Machine) {
-        if !self.tasks.ecc_check.is_busy && !self.tasks.ecc_check.due.is_empty() {
-            self.tasks.ecc_check.is_busy = true;
-            machine.generate_later(now, self.shape.index, Activity::Check);
+    fn read_later(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if !ftl.tasks.ecc_check.is_busy && !ftl.tasks.ecc_check.due.is_empty() {
+            ftl.tasks.ecc_check.is_busy = true;
+            machine.generate_later(now, ftl.shape.index, Activity::Check);
         }
     }
 
     /// Generates the next read, if the host leaves the channel to it.
-    fn check_ecc(&mut self, now: Time, machine: &mut Machine) {
-        self.tasks.ecc_check.is_busy = false;
-        let Some(page) = self.next_unchecked() else { return };
-        let chip = self.tables.chip_of(page);
+    fn read_next(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        ftl.tasks.ecc_check.is_busy = false;
+        let Some(page) = EccCheck::next_unchecked(ftl) else { return };
+        let chip = ftl.tables.chip_of(page);
         if machine.dispatcher.host_load(chip) > 0 || !machine.background_allowed {
-            self.tasks.ecc_check.gave_way = true;
+            ftl.tasks.ecc_check.gave_way = true;
             return;
         }
-        self.tasks.ecc_check.next_page += 1;
-        self.tasks.ecc_check.is_busy = true;
-        self.tables.begin_read(page);
+        ftl.tasks.ecc_check.next_page += 1;
+        ftl.tasks.ecc_check.is_busy = true;
+        ftl.tables.begin_read(page);
         let operations = &mut machine.dispatcher.operations;
         let id =
-            operations.create(now, Activity::Check.read(), Task::Scrub, self.shape.index, Cause::Controller);
+            operations.create(now, Activity::Check.read(), Task::Scrub, ftl.shape.index, Cause::Controller);
         let operation = &mut operations[id];
-        self.tables.aim(operation, page);
-        operation.units = self.shape.units_per_page as u16;
+        ftl.tables.aim(operation, page);
+        operation.units = ftl.shape.units_per_page as u16;
         machine.enqueue(now, id);
     }
 
     /// The next page to check: blocks that are being emptied, or have been
     /// since, are passed over.
-    fn next_unchecked(&mut self) -> Option<u32> {
-        while let Some(&block) = self.tasks.ecc_check.due.front() {
-            while self.tables.blocks.state(block) == BlockState::Full
-                && self.tasks.ecc_check.next_page < self.shape.pages_per_block
+    fn next_unchecked(ftl: &mut Ftl) -> Option<u32> {
+        while let Some(&block) = ftl.tasks.ecc_check.due.front() {
+            while ftl.tables.blocks.state(block) == BlockState::Full
+                && ftl.tasks.ecc_check.next_page < ftl.shape.pages_per_block
             {
-                let page = self.shape.page_of(block, self.tasks.ecc_check.next_page);
-                if self.tables.map.valid_run(self.shape.first_unit(page), self.shape.units_per_page) != 0 {
+                let page = ftl.shape.page_of(block, ftl.tasks.ecc_check.next_page);
+                if ftl.tables.map.valid_run(ftl.shape.first_unit(page), ftl.shape.units_per_page) != 0 {
                     return Some(page);
                 }
-                self.tasks.ecc_check.next_page += 1;
+                ftl.tasks.ecc_check.next_page += 1;
             }
-            self.tasks.ecc_check.due.pop_front();
-            self.tasks.ecc_check.next_page = 0;
+            ftl.tasks.ecc_check.due.pop_front();
+            ftl.tasks.ecc_check.next_page = 0;
         }
         None
     }
 
     /// A page has been read and checked.
-    fn ecc_checked(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let first = self.shape.first_unit(operation.target);
-        let valid = self.tables.map.valid_run(first, self.shape.units_per_page);
+    fn page_read(ftl: &mut Ftl, now: Time, operation: &FlashOp, machine: &mut Machine) {
+        let first = ftl.shape.first_unit(operation.target);
+        let valid = ftl.tables.map.valid_run(first, ftl.shape.units_per_page);
         machine.counters.checked_pages += u64::from(valid.count_ones());
-        self.read_done(now, operation, machine);
-        self.tasks.ecc_check.is_busy = false;
-        self.ecc_check_go_on(now, machine);
+        ftl.read_done(now, operation, machine);
+        ftl.tasks.ecc_check.is_busy = false;
+        EccCheck::read_later(ftl, now, machine);
     }
 }

@@ -9,6 +9,7 @@ use flashkeel_engine::{Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::gc::Gc;
 use super::{Ftl, Map, StaticStripes, Tables};
 use crate::address::{BlockId, Home, Lpn, Ppn};
 use crate::sched::Task;
@@ -320,9 +321,9 @@ impl<'a> Untimed<'a> {
         if self.ftl.tables.blocks.free_in(domain) >= self.ftl.tasks.gc.start_below {
             return;
         }
-        self.ftl.gc_host_wrote(domain);
+        Gc::host_wrote(self.ftl, domain);
         while self.ftl.tables.blocks.free_in(domain) <= self.ftl.tasks.gc.stop_above {
-            let Some(victim) = self.ftl.gc_pick_victim(domain) else { return };
+            let Some(victim) = Gc::pick_victim(self.ftl, domain) else { return };
             self.empty(victim, domain, Task::Gc);
         }
         if self.now.is_some() {
@@ -360,7 +361,7 @@ impl<'a> Untimed<'a> {
         }
         self.moving = moving;
         self.ftl.tables.blocks.free(victim);
-        self.ftl.gc_gained(domain);
+        Gc::gained(self.ftl, domain);
         if let Some(now) = self.now {
             self.erased(now, victim, domain);
         }

@@ -51,6 +51,7 @@ pub use checkpoint::CheckpointConfig;
 pub(crate) use checkpoint::CheckpointLayout;
 pub(crate) use fill::Precondition;
 pub use fill::{Pattern, PreconditionConfig, SteadyState};
+pub(crate) use gc::Gc;
 pub use gc::GcConfig;
 pub(crate) use layout::{PartitionLayout, Policies};
 pub(crate) use programs::Finished;

@@ -3,6 +3,7 @@
 
 use flashkeel_engine::{Cause, Time};
 
+use super::gc::Gc;
 use super::scrub::Scrub;
 use super::{Entry, Ftl, Lane, Waiter};
 use crate::address::{BlockId, NONE, Ppn};
@@ -48,7 +49,7 @@ impl Ftl {
         let operation = &machine.dispatcher.operations[id];
         let (writer, domain) = (operation.purpose.activity().writer(), operation.target);
         let waiting = !self.tasks.stalled.of(writer, domain).is_empty();
-        let held = writer == Task::Host && self.gc_holds_host(now, domain, machine);
+        let held = writer == Task::Host && Gc::holds_host(self, now, domain, machine);
         if held || waiting || !self.try_place(now, id, machine) {
             self.stall(now, id, writer, domain, machine);
         }
@@ -60,14 +61,14 @@ impl Ftl {
             machine.counters.free_block_stalls += 1;
         }
         self.tasks.stalled.of(writer, domain).push_back(id);
-        self.gc_start(now, domain, machine);
+        Gc::start(self, now, domain, machine);
     }
 
     /// Offers stalled programs the blocks that have become free.
     pub(super) fn retry_stalled(&mut self, now: Time, domain: u32, machine: &mut Machine) {
         for writer in [Task::Map, Task::Host] {
             while let Some(&id) = self.tasks.stalled.of(writer, domain).front() {
-                let held = writer == Task::Host && self.gc_holds_host(now, domain, machine);
+                let held = writer == Task::Host && Gc::holds_host(self, now, domain, machine);
                 if held || !self.try_place(now, id, machine) {
                     break;
                 }
@@ -85,7 +86,7 @@ impl Ftl {
         let load = |group| loads[group as usize];
         let chosen = self.choose_block(domain, writer);
         let keep = match writer {
-            Task::Map => self.gc_claim(domain),
+            Task::Map => Gc::claim(self, domain),
             // The block of its choice is open already, or there is none.
             _ if chosen.is_some() => u32::MAX,
             _ => self.tables.points.reserves().of(writer),
@@ -112,10 +113,10 @@ impl Ftl {
             self.write_parity(now, writer, task, page + 1, machine);
         }
         if writer == Task::Host {
-            self.gc_host_wrote(domain);
+            Gc::host_wrote(self, domain);
         }
         if place.opened || chosen == Some(true) {
-            self.gc_check(now, domain, machine);
+            Gc::check(self, now, domain, machine);
         }
         true
     }
@@ -143,7 +144,7 @@ impl Ftl {
     pub(super) fn page_programmed(&mut self, now: Time, writer: Task, block: BlockId, machine: &mut Machine) {
         let chip = self.tables.blocks.chip(block);
         if self.tables.blocks.end_program(block, self.tables.points.is_exhausted(writer, chip, block)) {
-            self.gc_found(now, self.tables.blocks.domain(block), machine);
+            Gc::found(self, now, self.tables.blocks.domain(block), machine);
             Scrub::check(self, now, block, machine);
         }
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use flashkeel_engine::{Cause, Time};
 
 use super::background::Background;
+use super::gc::Gc;
 use super::{Entry, Ftl, Lane, PartitionLayout, Shape};
 use crate::address::{Home, Lpn, NONE, Ppn};
 use crate::flash::Command;
@@ -52,22 +53,22 @@ impl Background for Restoring {
 
     fn start_again(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         if ftl.tables.lost.has_room() {
-            ftl.queue_lost(now, machine);
+            Restoring::queue_lost(ftl, now, machine);
         }
     }
 
     fn wake(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
-        ftl.restore_go_on(now, machine);
+        Restoring::read_later(ftl, now, machine);
     }
 
     fn generate(ftl: &mut Ftl, now: Time, _quiet_since: Time, machine: &mut Machine) {
-        ftl.restore_next(now, machine);
+        Restoring::read_next(ftl, now, machine);
     }
 
     fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, _quiet_since: Time, machine: &mut Machine) {
         match operation.purpose.command() {
-            Command::Read => ftl.restore_read_done(now, operation, machine),
-            _ => ftl.restored(now, operation, machine),
+            Command::Read => Restoring::page_read(ftl, now, operation, machine),
+            _ => Restoring::programmed(ftl, now, operation, machine),
         }
     }
 }
@@ -76,24 +77,35 @@ impl Ftl {
     /// A part of a chip fails: what it held is lost, and will be restored.
     pub fn fail(&mut self, now: Time, part: &Part, machine: &mut Machine) {
         if self.shape.static_stripes.is_none() {
-            return self.fail_for_good(part, machine);
+            return Restoring::fail_for_good(self, part, machine);
         }
         self.tables.lost.grow(self.tables.map.ppns());
-        for ppn in self.pages_of(part) {
+        for ppn in Restoring::pages_of(self, part) {
             self.tables.set_lost(ppn, true);
             self.tables.data_lost(ppn);
         }
         let stripes = self.shape.static_stripes.expect("only stripes can lose pages");
         for stripe in 0..stripes.len() {
-            self.give_up(stripe, machine);
+            Restoring::give_up(self, stripe, machine);
         }
-        self.queue_lost(now, machine);
+        Restoring::queue_lost(self, now, machine);
     }
 
+    /// A stripe's update is over, and what of it was in memory no longer is.
+    pub fn stripe_updated(&mut self, now: Time, stripe: u32, machine: &mut Machine) {
+        if self.tables.lost.has_room() {
+            Restoring::give_up(self, stripe, machine);
+            self.tasks.restoring.queue.extend(self.tasks.restoring.waiting.drain(..));
+            Restoring::read_later(self, now, machine);
+        }
+    }
+}
+
+impl Restoring {
     /// The mapping units of a part.
-    fn pages_of(&self, part: &Part) -> Vec<Ppn> {
-        let Shape { pages_per_block, units_per_page, .. } = self.shape;
-        let blocks = part.blocks.clone().map(|block| part.chip * self.tables.blocks.per_chip() + block);
+    fn pages_of(ftl: &Ftl, part: &Part) -> Vec<Ppn> {
+        let Shape { pages_per_block, units_per_page, .. } = ftl.shape;
+        let blocks = part.blocks.clone().map(|block| part.chip * ftl.tables.blocks.per_chip() + block);
         let pages = blocks.flat_map(|block| part.pages.clone().map(move |page| (block, page)));
         let first = pages.map(|(block, page)| (block * pages_per_block + page) * units_per_page);
         first.flat_map(|first| part.units.clone().map(move |unit| Ppn(first + unit))).collect()
@@ -101,201 +113,191 @@ impl Ftl {
 
     /// A part of a chip fails from which nothing can be rebuilt. Ours: pages of the
     /// map are kept twice.
-    fn fail_for_good(&mut self, part: &Part, machine: &mut Machine) {
-        for ppn in self.pages_of(part) {
-            let map = &self.tables.map;
+    fn fail_for_good(ftl: &mut Ftl, part: &Part, machine: &mut Machine) {
+        for ppn in Restoring::pages_of(ftl, part) {
+            let map = &ftl.tables.map;
             let lpn = map.is_valid(ppn).then(|| map.holds(ppn));
-            if lpn.is_some_and(|lpn| lpn.0 >= self.shape.lpns) {
+            if lpn.is_some_and(|lpn| lpn.0 >= ftl.shape.lpns) {
                 continue;
             }
-            self.tables.data_lost(ppn);
+            ftl.tables.data_lost(ppn);
             if let Some(lpn) = lpn {
-                self.give_up_page(lpn, machine);
+                Restoring::give_up_page(ftl, lpn, machine);
             }
         }
     }
 
     /// Lets everything that is lost be restored.
-    fn queue_lost(&mut self, now: Time, machine: &mut Machine) {
-        self.tasks.restoring.waiting.clear();
-        let lost = |&lpn: &Lpn| self.tables.flash_copy(lpn).is_some_and(|ppn| self.tables.is_lost(ppn));
-        self.tasks.restoring.queue = (0..self.tables.map.lpns()).map(Lpn).filter(lost).collect();
-        self.restore_go_on(now, machine);
+    fn queue_lost(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        ftl.tasks.restoring.waiting.clear();
+        let lost = |&lpn: &Lpn| ftl.tables.flash_copy(lpn).is_some_and(|ppn| ftl.tables.is_lost(ppn));
+        ftl.tasks.restoring.queue = (0..ftl.tables.map.lpns()).map(Lpn).filter(lost).collect();
+        Restoring::read_later(ftl, now, machine);
     }
 
     /// Gives up what cannot be rebuilt: pages of a stripe of which two are lost.
     /// From then on the parity covers zeros in their place.
-    fn give_up(&mut self, stripe: u32, machine: &mut Machine) {
-        let stripes = self.shape.static_stripes.expect("only stripes can lose pages");
-        for unit in 0..self.shape.units_per_page {
+    fn give_up(ftl: &mut Ftl, stripe: u32, machine: &mut Machine) {
+        let stripes = ftl.shape.static_stripes.expect("only stripes can lose pages");
+        for unit in 0..ftl.shape.units_per_page {
             let parity = stripes.parity(stripe, unit);
             let data = stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.unit_of(lpn) == unit);
-            let lost: Vec<Lpn> = data.filter(|&lpn| self.tables.is_out_of_reach(lpn)).collect();
-            if lost.len() + usize::from(self.tables.is_out_of_reach(parity)) < 2 {
+            let lost: Vec<Lpn> = data.filter(|&lpn| ftl.tables.is_out_of_reach(lpn)).collect();
+            if lost.len() + usize::from(ftl.tables.is_out_of_reach(parity)) < 2 {
                 continue;
             }
             for lpn in lost {
-                self.give_up_page(lpn, machine);
+                Restoring::give_up_page(ftl, lpn, machine);
             }
-            if let Some(ppn) = self.tables.flash_copy(parity) {
-                self.tables.set_lost(ppn, true);
-                self.tables.data_lost(ppn);
-                self.tasks.restoring.queue.push_back(parity);
+            if let Some(ppn) = ftl.tables.flash_copy(parity) {
+                ftl.tables.set_lost(ppn, true);
+                ftl.tables.data_lost(ppn);
+                ftl.tasks.restoring.queue.push_back(parity);
             }
-            self.tables.correct_parity(parity);
+            ftl.tables.correct_parity(parity);
         }
     }
 
-    fn give_up_page(&mut self, lpn: Lpn, machine: &mut Machine) {
-        let home = self.tables.map.home(lpn);
-        if let Some(entry) = self.tables.buffered(home) {
+    fn give_up_page(ftl: &mut Ftl, lpn: Lpn, machine: &mut Machine) {
+        let home = ftl.tables.map.home(lpn);
+        if let Some(entry) = ftl.tables.buffered(home) {
             // The host has written it again: only the former version is gone.
-            let behind = std::mem::replace(&mut self.tables.entries[entry].behind, Home::UNMAPPED);
-            return self.tables.discard(behind);
+            let behind = std::mem::replace(&mut ftl.tables.entries[entry].behind, Home::UNMAPPED);
+            return ftl.tables.discard(behind);
         }
-        if let Some(ppn) = self.tables.map.flash_home(lpn) {
-            self.tables.data_given_up(ppn);
+        if let Some(ppn) = ftl.tables.map.flash_home(lpn) {
+            ftl.tables.data_given_up(ppn);
         }
-        self.tables.gives(lpn);
-        self.tables.move_home(lpn, Home::UNMAPPED);
-        if !self.tables.is_trimmed(lpn) {
-            self.tables.set_gone(lpn, true);
+        ftl.tables.gives(lpn);
+        ftl.tables.move_home(lpn, Home::UNMAPPED);
+        if !ftl.tables.is_trimmed(lpn) {
+            ftl.tables.set_gone(lpn, true);
             machine.counters.given_up_pages += 1;
         }
     }
 
     /// Makes sure that lost pages are restored, if there are any.
-    fn restore_go_on(&mut self, now: Time, machine: &mut Machine) {
-        if !self.tasks.restoring.is_busy && !self.tasks.restoring.queue.is_empty() {
-            self.tasks.restoring.is_busy = true;
-            machine.generate_later(now, self.shape.index, Activity::Restore);
-        }
-    }
-
-    /// A stripe's update is over, and what of it was in memory no longer is.
-    pub fn restore_after_update(&mut self, now: Time, stripe: u32, machine: &mut Machine) {
-        if self.tables.lost.has_room() {
-            self.give_up(stripe, machine);
-            self.tasks.restoring.queue.extend(self.tasks.restoring.waiting.drain(..));
-            self.restore_go_on(now, machine);
+    fn read_later(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if !ftl.tasks.restoring.is_busy && !ftl.tasks.restoring.queue.is_empty() {
+            ftl.tasks.restoring.is_busy = true;
+            machine.generate_later(now, ftl.shape.index, Activity::Restore);
         }
     }
 
     /// Begins to restore the next lost pages: reads the rest of their stripe.
-    fn restore_next(&mut self, now: Time, machine: &mut Machine) {
-        self.tasks.restoring.is_busy = false;
-        self.tasks.restoring.present.clear();
-        let stripes = self.shape.static_stripes.expect("only pages of stripes are restored");
+    fn read_next(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        ftl.tasks.restoring.is_busy = false;
+        ftl.tasks.restoring.present.clear();
+        let stripes = ftl.shape.static_stripes.expect("only pages of stripes are restored");
         let mut reads = Vec::new();
-        while let Some(&lpn) = self.tasks.restoring.queue.front() {
-            if self.tasks.restoring.present.first().is_some_and(|first| !stripes.share_page(first.0, lpn)) {
+        while let Some(&lpn) = ftl.tasks.restoring.queue.front() {
+            if ftl.tasks.restoring.present.first().is_some_and(|first| !stripes.share_page(first.0, lpn)) {
                 break;
             }
-            self.tasks.restoring.queue.pop_front();
+            ftl.tasks.restoring.queue.pop_front();
             // Written again, moved from a place that could be read, or lost twice.
-            let Some(ppn) = self.tables.flash_copy(lpn).filter(|&ppn| self.tables.is_lost(ppn)) else {
+            let Some(ppn) = ftl.tables.flash_copy(lpn).filter(|&ppn| ftl.tables.is_lost(ppn)) else {
                 continue;
             };
-            if self.tasks.restoring.present.contains(&(lpn, ppn)) {
+            if ftl.tasks.restoring.present.contains(&(lpn, ppn)) {
                 continue;
             }
             let chip = stripes.chip_of(lpn);
-            if !self.tables.has_spare_block(chip) && self.tables.points.room(Task::Host, chip) == 0 {
+            if !ftl.tables.has_spare_block(chip) && ftl.tables.points.room(Task::Host, chip) == 0 {
                 // Tried again when a block has become free.
-                self.tasks.restoring.queue.push_front(lpn);
-                self.gc_start(now, chip, machine);
+                ftl.tasks.restoring.queue.push_front(lpn);
+                Gc::start(ftl, now, chip, machine);
                 break;
             }
-            let mates: Vec<Ppn> =
-                stripes.mates(lpn).filter_map(|mate| self.tables.flash_copy(mate)).collect();
-            if mates.iter().any(|&mate| self.tables.is_lost(mate)) {
+            let mates: Vec<Ppn> = stripes.mates(lpn).filter_map(|mate| ftl.tables.flash_copy(mate)).collect();
+            if mates.iter().any(|&mate| ftl.tables.is_lost(mate)) {
                 // It is being written again: its stripe's update comes first.
-                self.tasks.restoring.waiting.push(lpn);
+                ftl.tasks.restoring.waiting.push(lpn);
                 continue;
             }
-            self.tasks.restoring.present.push((lpn, ppn));
-            reads.extend(mates.iter().map(|mate| mate.0 / self.shape.units_per_page));
+            ftl.tasks.restoring.present.push((lpn, ppn));
+            reads.extend(mates.iter().map(|mate| mate.0 / ftl.shape.units_per_page));
         }
-        if self.tasks.restoring.present.is_empty() {
+        if ftl.tasks.restoring.present.is_empty() {
             return;
         }
         reads.sort_unstable();
         reads.dedup();
-        self.tasks.restoring.is_busy = true;
-        self.tasks.restoring.reads = reads.len() as u32;
+        ftl.tasks.restoring.is_busy = true;
+        ftl.tasks.restoring.reads = reads.len() as u32;
         for &page in &reads {
-            self.tables.begin_read(page);
+            ftl.tables.begin_read(page);
             let operations = &mut machine.dispatcher.operations;
             let id = operations.create(
                 now,
                 Activity::Restore.read(),
                 Task::Scrub,
-                self.shape.index,
+                ftl.shape.index,
                 Cause::Controller,
             );
             let operation = &mut operations[id];
-            self.tables.aim(operation, page);
-            operation.units = self.shape.units_per_page as u16;
+            ftl.tables.aim(operation, page);
+            operation.units = ftl.shape.units_per_page as u16;
             machine.enqueue(now, id);
         }
         if reads.is_empty() {
-            self.program_restored(now, machine);
+            Restoring::program(ftl, now, machine);
         }
     }
 
     /// A read for a lost page is done.
-    fn restore_read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        self.read_done(now, operation, machine);
-        self.tasks.restoring.reads -= 1;
-        if self.tasks.restoring.reads == 0 {
-            self.program_restored(now, machine);
+    fn page_read(ftl: &mut Ftl, now: Time, operation: &FlashOp, machine: &mut Machine) {
+        ftl.read_done(now, operation, machine);
+        ftl.tasks.restoring.reads -= 1;
+        if ftl.tasks.restoring.reads == 0 {
+            Restoring::program(ftl, now, machine);
         }
     }
 
-    fn program_restored(&mut self, now: Time, machine: &mut Machine) {
-        let stripes = self.shape.static_stripes.expect("only pages of stripes are restored");
+    fn program(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        let stripes = ftl.shape.static_stripes.expect("only pages of stripes are restored");
         let mut lane = Lane::EMPTY;
-        for at in 0..self.tasks.restoring.present.len() {
-            let (lpn, ppn) = self.tasks.restoring.present[at];
-            self.tables.entries.push(&mut lane, Entry::new(lpn, Home(ppn.0), NONE, 0, now), None);
+        for at in 0..ftl.tasks.restoring.present.len() {
+            let (lpn, ppn) = ftl.tasks.restoring.present[at];
+            ftl.tables.entries.push(&mut lane, Entry::new(lpn, Home(ppn.0), NONE, 0, now), None);
         }
-        let domain = stripes.chip_of(self.tasks.restoring.present[0].0);
+        let domain = stripes.chip_of(ftl.tasks.restoring.present[0].0);
         let count = lane.len;
-        let id = self.form(now, &mut lane, count, Activity::Restore.program(), domain, machine);
-        if !self.try_place(now, id, machine) {
+        let id = ftl.form(now, &mut lane, count, Activity::Restore.program(), domain, machine);
+        if !ftl.try_place(now, id, machine) {
             // The last free block has gone meanwhile.
             let mut next = machine.dispatcher.operations[id].entries;
             while next != NONE {
-                let (entry, following) = self.tables.entries.release(next);
-                self.tasks.restoring.queue.push_front(entry.lpn);
+                let (entry, following) = ftl.tables.entries.release(next);
+                ftl.tasks.restoring.queue.push_front(entry.lpn);
                 next = following;
             }
             machine.dispatcher.operations.release(id);
-            self.tasks.restoring.is_busy = false;
-            self.gc_start(now, domain, machine);
+            ftl.tasks.restoring.is_busy = false;
+            Gc::start(ftl, now, domain, machine);
         }
     }
 
     /// Lost pages are in flash again.
-    fn restored(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let block = self.shape.block_of_page(operation.target);
-        let mut ppn = self.shape.first_unit(operation.target);
+    fn programmed(ftl: &mut Ftl, now: Time, operation: &FlashOp, machine: &mut Machine) {
+        let block = ftl.shape.block_of_page(operation.target);
+        let mut ppn = ftl.shape.first_unit(operation.target);
         let mut next = operation.entries;
         while next != NONE {
-            let (entry, following) = self.tables.entries.release(next);
+            let (entry, following) = ftl.tables.entries.release(next);
             next = following;
-            if self.tables.is_current(entry.lpn, entry.from) {
-                self.tables.data_restored(entry.lpn, entry.from, ppn);
-                self.tables.install(entry.lpn, entry.from, ppn);
+            if ftl.tables.is_current(entry.lpn, entry.from) {
+                ftl.tables.data_restored(entry.lpn, entry.from, ppn);
+                ftl.tables.install(entry.lpn, entry.from, ppn);
                 machine.counters.restored_pages += 1;
-            } else if self.tables.flash_copy(entry.lpn).is_some_and(|ppn| self.tables.is_lost(ppn)) {
+            } else if ftl.tables.flash_copy(entry.lpn).is_some_and(|ppn| ftl.tables.is_lost(ppn)) {
                 // Moved meanwhile, and still lost.
-                self.tasks.restoring.queue.push_back(entry.lpn);
+                ftl.tasks.restoring.queue.push_back(entry.lpn);
             }
             ppn.0 += 1;
         }
-        self.page_programmed(now, Task::Host, block, machine);
-        self.tasks.restoring.is_busy = false;
-        self.restore_go_on(now, machine);
+        ftl.page_programmed(now, Task::Host, block, machine);
+        ftl.tasks.restoring.is_busy = false;
+        Restoring::read_later(ftl, now, machine);
     }
 }

@@ -5,6 +5,7 @@ use flashkeel_engine::{
 };
 
 use super::Ssd;
+use crate::ftl::Gc;
 
 /// The only set of windows.
 const SET: usize = 0;
@@ -33,7 +34,7 @@ impl Ssd {
     }
 
     fn enter(&mut self, now: Time, set: usize, window: Window) -> Result<(), Refusal> {
-        let is_urgent = self.partitions.iter().any(|partition| partition.ftl.gc_is_urgent());
+        let is_urgent = self.partitions.iter().any(|partition| Gc::is_urgent(&partition.ftl));
         let policy = self.window.as_mut().filter(|policy| set == SET && policy.obeys());
         let policy = policy.ok_or(Refusal::Unknown)?;
         if window == Window::Deterministic && is_urgent {
@@ -48,7 +49,7 @@ impl Ssd {
     /// garbage collection can wait no longer; whether it has.
     pub(super) fn leave_if_urgent(&mut self, now: Time, part: usize) -> bool {
         let Some(window) = self.window.as_mut().filter(|window| window.obeys()) else { return false };
-        if !self.partitions[part].ftl.gc_is_urgent() {
+        if !Gc::is_urgent(&self.partitions[part].ftl) {
             return false;
         }
         window.command(Window::NonDeterministic);

@@ -2,6 +2,7 @@
 
 pub mod invocation;
 pub mod movement;
+mod room;
 pub mod rotation;
 mod task;
 pub mod victim;

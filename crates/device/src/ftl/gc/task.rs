@@ -54,23 +54,23 @@ impl Background for Gc {
 
     #[inline]
     fn wants_victim(ftl: &Ftl) -> bool {
-        (0..ftl.shape.domains).any(|domain| ftl.gc_wants_victim_in(domain))
+        (0..ftl.shape.domains).any(|domain| Gc::wants_victim_in(ftl, domain))
     }
 
     /// Chooses victims while collection is active and there is room to move
     /// their valid pages.
     fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         if ftl.tasks.gc.rotates {
-            return ftl.gc_start_in_turn(now, machine);
+            return Gc::start_in_turn(ftl, now, machine);
         }
         for domain in 0..ftl.shape.domains {
-            while ftl.gc_start_job(now, domain, machine) {}
+            while Gc::start_job(ftl, now, domain, machine) {}
         }
     }
 
     fn start_again(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         for domain in 0..ftl.shape.domains {
-            ftl.gc_check(now, domain, machine);
+            Gc::check(ftl, now, domain, machine);
         }
     }
 
@@ -82,98 +82,98 @@ impl Background for Gc {
     }
 }
 
-impl Ftl {
+impl Gc {
     /// Free blocks have become fewer in `domain`.
-    pub(in crate::ftl) fn gc_check(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        let short = self.tables.blocks.free_in(domain) < self.tasks.gc.start_below;
-        if short && self.tasks.gc.invocation.policy().starts_by_itself() {
-            self.gc_start(now, domain, machine);
+    pub(in crate::ftl) fn check(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) {
+        let short = ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.start_below;
+        if short && ftl.tasks.gc.invocation.policy().starts_by_itself() {
+            Gc::start(ftl, now, domain, machine);
         }
     }
 
     /// Starts collection in `domain` if it is not at work.
-    pub(in crate::ftl) fn gc_start(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        let state = &mut self.tasks.gc.domains[domain as usize];
+    pub(in crate::ftl) fn start(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) {
+        let state = &mut ftl.tasks.gc.domains[domain as usize];
         if !state.active {
             state.active = true;
             machine.wake_control(now);
         }
-        self.wake(now, Task::Gc, machine);
+        ftl.wake(now, Task::Gc, machine);
     }
 
     /// A block of `domain` has become full: the victim that collection may
     /// have been unable to find.
-    pub(in crate::ftl) fn gc_found(&mut self, now: Time, domain: u32, machine: &mut Machine) {
-        let state = &mut self.tasks.gc.domains[domain as usize];
+    pub(in crate::ftl) fn found(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) {
+        let state = &mut ftl.tasks.gc.domains[domain as usize];
         state.starved = false;
-        if state.active && self.tasks.relocation.jobs_of(Task::Gc, domain) == 0 {
-            self.wake(now, Task::Gc, machine);
+        if state.active && ftl.tasks.relocation.jobs_of(Task::Gc, domain) == 0 {
+            ftl.wake(now, Task::Gc, machine);
         }
     }
 
     /// A block of `domain` has become free, whoever emptied it.
-    pub(in crate::ftl) fn gc_gained(&mut self, domain: u32) {
-        let blocks = &self.tables.blocks;
+    pub(in crate::ftl) fn gained(ftl: &mut Ftl, domain: u32) {
+        let blocks = &ftl.tables.blocks;
         let free = blocks.free_in(domain);
-        let state = &mut self.tasks.gc.domains[domain as usize];
+        let state = &mut ftl.tasks.gc.domains[domain as usize];
         state.starved = false;
         state.refused = state.refused.filter(|&block| blocks.state(block) == BlockState::Full);
         if free > state.most_free {
             (state.most_free, state.fruitless) = (free, 0);
         }
-        if free > self.tasks.gc.stop_above {
+        if free > ftl.tasks.gc.stop_above {
             state.active = false;
         }
     }
 
     /// The host has written to `domain`: no victim so far was emptied in vain.
     #[inline]
-    pub(in crate::ftl) fn gc_host_wrote(&mut self, domain: u32) {
-        let state = &mut self.tasks.gc.domains[domain as usize];
-        (state.most_free, state.fruitless) = (self.tables.blocks.free_in(domain), 0);
+    pub(in crate::ftl) fn host_wrote(ftl: &mut Ftl, domain: u32) {
+        let state = &mut ftl.tasks.gc.domains[domain as usize];
+        (state.most_free, state.fruitless) = (ftl.tables.blocks.free_in(domain), 0);
     }
 
     /// Whether host programs must wait for collection in `domain`; starts it
     /// if a flush has just found free blocks short.
-    pub(in crate::ftl) fn gc_holds_host(&mut self, now: Time, domain: u32, machine: &mut Machine) -> bool {
-        if !self.tasks.gc.invocation.policy().holds_host() {
+    pub(in crate::ftl) fn holds_host(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) -> bool {
+        if !ftl.tasks.gc.invocation.policy().holds_host() {
             return false;
         }
-        if self.tables.blocks.free_in(domain) < self.tasks.gc.start_below {
-            self.gc_start(now, domain, machine);
+        if ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.start_below {
+            Gc::start(ftl, now, domain, machine);
         }
-        self.tasks.gc.domains[domain as usize].active
+        ftl.tasks.gc.domains[domain as usize].active
     }
 
     /// Whether the host needs collection now.
     #[inline]
-    pub fn gc_is_urgent(&self) -> bool {
-        (0..self.shape.domains)
-            .any(|domain| !self.tables.has_spare_block(domain) || self.tasks.stalled.holds_host(domain))
+    pub fn is_urgent(ftl: &Ftl) -> bool {
+        (0..ftl.shape.domains)
+            .any(|domain| !ftl.tables.has_spare_block(domain) || ftl.tasks.stalled.holds_host(domain))
     }
 
     #[inline]
-    fn gc_wants_victim_in(&self, domain: u32) -> bool {
-        let state = &self.tasks.gc.domains[domain as usize];
+    fn wants_victim_in(ftl: &Ftl, domain: u32) -> bool {
+        let state = &ftl.tasks.gc.domains[domain as usize];
         state.active
             && !state.starved
-            && self.tasks.relocation.jobs_of(Task::Gc, domain) < self.tasks.gc.max_jobs
+            && ftl.tasks.relocation.jobs_of(Task::Gc, domain) < ftl.tasks.gc.max_jobs
     }
 
     /// Chooses victims so that one chip of each plane group collects at a
     /// time, those first whose turn it is; more where they are forced to.
-    fn gc_start_in_turn(&mut self, now: Time, machine: &mut Machine) {
-        let stripes = self.shape.static_stripes.expect("chips of plane groups collect in turn");
+    fn start_in_turn(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        let stripes = ftl.shape.static_stripes.expect("chips of plane groups collect in turn");
         for group in 0..stripes.groups() {
             let mut members = (0..stripes.width()).map(|member| stripes.chip_at(group, member));
-            let mut is_idle = members.all(|chip| self.tasks.relocation.jobs_of(Task::Gc, chip) == 0);
-            let turn = self.tasks.gc.turns[group as usize];
+            let mut is_idle = members.all(|chip| ftl.tasks.relocation.jobs_of(Task::Gc, chip) == 0);
+            let turn = ftl.tasks.gc.turns[group as usize];
             for step in 0..stripes.width() {
                 let member = (turn + step) % stripes.width();
                 let chip = stripes.chip_at(group, member);
-                if (is_idle || self.gc_is_forced(chip)) && self.gc_start_job(now, chip, machine) {
+                if (is_idle || Gc::is_forced(ftl, chip)) && Gc::start_job(ftl, now, chip, machine) {
                     machine.counters.collections_out_of_turn += u64::from(!is_idle);
-                    self.tasks.gc.turns[group as usize] = (member + 1) % stripes.width();
+                    ftl.tasks.gc.turns[group as usize] = (member + 1) % stripes.width();
                     is_idle = false;
                 }
             }
@@ -181,90 +181,88 @@ impl Ftl {
     }
 
     /// Chooses a victim in `domain`, if collection may begin with one there.
-    fn gc_start_job(&mut self, now: Time, domain: u32, machine: &mut Machine) -> bool {
-        let may = self.gc_wants_victim_in(domain)
-            && !(self.tasks.gc.invocation.policy().defers() && self.gc_gives_way(domain, machine));
+    fn start_job(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) -> bool {
+        let may = Gc::wants_victim_in(ftl, domain)
+            && !(ftl.tasks.gc.invocation.policy().defers() && Gc::gives_way(ftl, domain, machine));
         if !may {
             return false;
         }
-        let victim = self.gc_choose_victim(domain, machine);
-        let Some(block) = victim.filter(|&block| self.gc_has_room(domain, block)) else {
-            let state = &mut self.tasks.gc.domains[domain as usize];
+        let victim = Gc::choose_victim(ftl, domain, machine);
+        let Some(block) = victim.filter(|&block| Gc::has_room(ftl, domain, block)) else {
+            let state = &mut ftl.tasks.gc.domains[domain as usize];
             (state.starved, state.refused) = (true, victim);
             return false;
         };
-        self.start_job(now, Task::Gc, domain, block, machine);
+        ftl.start_job(now, Task::Gc, domain, block, machine);
         true
     }
 
     /// Whether so few blocks are free in `domain` that collection gives way to
     /// nobody.
-    fn gc_is_forced(&self, domain: u32) -> bool {
-        self.tables.blocks.free_in(domain) < self.tasks.gc.force_below
-            || self.tasks.stalled.holds_host(domain)
+    fn is_forced(ftl: &Ftl, domain: u32) -> bool {
+        ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.force_below || ftl.tasks.stalled.holds_host(domain)
     }
 
     /// Whether collection gives way to the host's work on a channel of
     /// `domain`; it goes on when a channel has none.
-    pub(in crate::ftl) fn gc_gives_way(&mut self, domain: u32, machine: &Machine) -> bool {
-        if self.gc_is_forced(domain) {
+    pub(in crate::ftl) fn gives_way(ftl: &mut Ftl, domain: u32, machine: &Machine) -> bool {
+        if Gc::is_forced(ftl, domain) {
             return false;
         }
-        let chips = self.shape.stripes.groups() / self.shape.domains;
+        let chips = ftl.shape.stripes.groups() / ftl.shape.domains;
         let mut members = (domain * chips..(domain + 1) * chips)
-            .flat_map(|group| (0..self.shape.stripes.width()).map(move |member| (group, member)));
-        let gives_way = members.any(|(group, member)| {
-            machine.dispatcher.host_load(self.shape.stripes.member(group, member)) > 0
-        });
-        self.tasks.gc.gave_way |= gives_way;
+            .flat_map(|group| (0..ftl.shape.stripes.width()).map(move |member| (group, member)));
+        let gives_way = members
+            .any(|(group, member)| machine.dispatcher.host_load(ftl.shape.stripes.member(group, member)) > 0);
+        ftl.tasks.gc.gave_way |= gives_way;
         gives_way
     }
 
     /// Whether a whole round of the blocks of `domain` has been emptied and no
     /// space gained, so that `greedy` chooses instead of the policy asked for:
     /// victims may hold no garbage, or cost as much in map pages as they gain.
-    fn gc_is_in_vain(&self, domain: u32) -> bool {
-        let round = self.tables.blocks.domain_range(domain).len();
-        let gc = &self.tasks.gc;
+    fn is_in_vain(ftl: &Ftl, domain: u32) -> bool {
+        let round = ftl.tables.blocks.domain_range(domain).len();
+        let gc = &ftl.tasks.gc;
         gc.last_resort.is_some() && gc.domains[domain as usize].fruitless as usize >= round
     }
 
     /// The block to empty next: the last choice if there was no room for it, or
     /// else a new one.
-    fn gc_choose_victim(&mut self, domain: u32, machine: &mut Machine) -> Option<BlockId> {
-        let refused = self.tasks.gc.domains[domain as usize].refused.take();
-        if let Some(block) = refused.filter(|&block| self.tables.blocks.state(block) == BlockState::Full) {
+    fn choose_victim(ftl: &mut Ftl, domain: u32, machine: &mut Machine) -> Option<BlockId> {
+        let refused = ftl.tasks.gc.domains[domain as usize].refused.take();
+        if let Some(block) = refused.filter(|&block| ftl.tables.blocks.state(block) == BlockState::Full) {
             return Some(block);
         }
-        let in_vain = self.gc_is_in_vain(domain);
-        let block = self.gc_pick_victim(domain)?;
+        let in_vain = Gc::is_in_vain(ftl, domain);
+        let block = Gc::pick_victim(ftl, domain)?;
         machine.counters.victims += 1;
         machine.counters.victims_by_greedy += u64::from(in_vain);
         Some(block)
     }
 
     /// A new choice of the block to empty next.
-    pub(in crate::ftl) fn gc_pick_victim(&mut self, domain: u32) -> Option<BlockId> {
-        let in_vain = self.gc_is_in_vain(domain);
-        let range = self.tables.blocks.domain_range(domain);
-        let block_size = self.shape.data_units_per_block();
-        let state = &mut self.tasks.gc.domains[domain as usize];
+    pub(in crate::ftl) fn pick_victim(ftl: &mut Ftl, domain: u32) -> Option<BlockId> {
+        let in_vain = Gc::is_in_vain(ftl, domain);
+        let range = ftl.tables.blocks.domain_range(domain);
+        let block_size = ftl.shape.data_units_per_block();
+        let state = &mut ftl.tasks.gc.domains[domain as usize];
         let candidates = Candidates {
-            valid: self.tables.blocks.keys(range.clone()),
-            closed: self.tables.blocks.closed(range.clone()),
-            closes: self.tables.blocks.closes(),
-            losses: self.tables.blocks.losses(),
-            dead: self.tables.blocks.dead_in(domain),
+            valid: ftl.tables.blocks.keys(range.clone()),
+            closed: ftl.tables.blocks.closed(range.clone()),
+            closes: ftl.tables.blocks.closes(),
+            losses: ftl.tables.blocks.losses(),
+            dead: ftl.tables.blocks.dead_in(domain),
             block_size,
             start: state.cursor,
         };
-        let policy = match &mut self.tasks.gc.last_resort {
+        let policy = match &mut ftl.tasks.gc.last_resort {
             Some(greedy) if in_vain => greedy,
-            _ => &mut self.tasks.gc.victim,
+            _ => &mut ftl.tasks.gc.victim,
         };
         let index = policy.pick(candidates)?;
         state.fruitless += 1;
-        let per_chip = self.tables.blocks.per_chip() as usize;
+        let per_chip = ftl.tables.blocks.per_chip() as usize;
         state.cursor = (index / per_chip + 1) * per_chip % range.len();
         Some(BlockId((range.start + index) as u32))
     }

@@ -6,6 +6,8 @@ use flashkeel_engine::{Cause, Span, Time};
 
 use super::Progress;
 use crate::address::{Home, Lpn, NONE, Ppn};
+use crate::ftl::ecc_check::EccCheck;
+use crate::ftl::gc::Gc;
 use crate::ftl::gc::movement::Inside;
 use crate::ftl::{BlockState, Entry, Ftl, Lane, Waiter};
 use crate::machine::Machine;
@@ -22,7 +24,7 @@ impl Ftl {
             if job.mover != Task::Gc || job.progress != Progress::Moving || job.copies > 0 {
                 continue;
             }
-            if inside.yields && self.gc_gives_way(job.domain, machine) {
+            if inside.yields && Gc::gives_way(self, job.domain, machine) {
                 continue;
             }
             if self.move_inside(now, index, inside, machine) {
@@ -62,7 +64,7 @@ impl Ftl {
             debug_assert!(page - target < programs && place.chip == self.tables.blocks.chip(block));
             span += machine.dispatcher.timing().program(place.page, false);
             if place.opened {
-                self.gc_check(now, domain, machine);
+                Gc::check(self, now, domain, machine);
             }
         }
         machine.counters.padding_pages += u64::from(programs * self.shape.units_per_page - count);
@@ -161,7 +163,7 @@ impl Ftl {
             self.page_programmed(now, Task::Gc, block, machine);
         }
         if self.tables.blocks.state(block) == BlockState::Full && self.tasks.gc.manner.is_checked() {
-            self.check_later(now, block, machine);
+            EccCheck::check_later(self, now, block, machine);
         }
     }
 

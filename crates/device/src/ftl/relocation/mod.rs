@@ -6,7 +6,6 @@
 
 mod inside;
 mod job;
-mod room;
 mod steps;
 
 use std::collections::VecDeque;

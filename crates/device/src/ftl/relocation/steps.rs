@@ -6,6 +6,7 @@ use flashkeel_engine::{Cause, Time};
 
 use super::{Job, Progress};
 use crate::address::{BlockId, Home, NONE, Ppn};
+use crate::ftl::gc::Gc;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::{Entry, Erased, Ftl};
 use crate::machine::{Event, Machine};
@@ -26,7 +27,7 @@ impl Ftl {
     /// run whatever the window.
     #[inline]
     fn may_run(&self, mover: Task, machine: &Machine) -> bool {
-        machine.background_allowed || (mover == Task::Gc && self.gc_is_urgent())
+        machine.background_allowed || (mover == Task::Gc && Gc::is_urgent(self))
     }
 
     /// Whether an operation could be generated, or a victim chosen, now.
@@ -221,12 +222,7 @@ impl Ftl {
 
     /// A page of a block being emptied has been read: what is still valid is
     /// staged.
-    pub(in crate::ftl) fn relocation_read_done(
-        &mut self,
-        now: Time,
-        operation: &FlashOp,
-        machine: &mut Machine,
-    ) {
+    pub(in crate::ftl) fn victim_read(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let index = operation.owner;
         let first = self.shape.first_unit(operation.target);
         let job = &mut self.tasks.relocation.jobs[index as usize];
@@ -317,7 +313,7 @@ impl Ftl {
             self.note_worn_out(now, erased, machine);
         }
         self.tasks.relocation[mover].domains[domain as usize].jobs -= 1;
-        self.gc_gained(domain);
+        Gc::gained(self, domain);
         self.note_erased(domain, block);
         self.retry_stalled(now, domain, machine);
         self.wake_all(now, machine);

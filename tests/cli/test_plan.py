@@ -110,7 +110,7 @@ def test_a_recorded_demand_and_a_picture(cli, tmp_path):
         ((*DRIVE, "--gb-per-day", "1", "--target-years", "0"), "--target-years"),
         ((*DRIVE, "--gb-per-day", "1", "--target-years", "nan"), "--target-years nan"),
         ((*DRIVE, "--gb-per-day", "1", "--target-years", "inf"), "--target-years inf"),
-        ((*DRIVE, "--gb-per-day", "1", "--target-years", "0.0001"), "--target-years 0.0001"),
+        ((*DRIVE, "--gb-per-day", "1", "--target-years", "0.0001"), "plans by epochs of up to 2h"),
         ((*DRIVE, "--gb-per-day", "1", "--target-years", "101"), "--target-years 101"),
         ((*DRIVE, "--gb-per-day", "nan"), "--gb-per-day nan"),
         ((*DRIVE, "--gb-per-day", "1", "--waf", "nan"), "--waf nan"),

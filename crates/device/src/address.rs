@@ -31,9 +31,3 @@ impl Home {
     /// Never written, or trimmed.
     pub const UNMAPPED: Home = Home(NONE);
 }
-
-/// Bytes of a mapping unit.
-pub const LOGICAL_PAGE_BYTES: u64 = 4096;
-
-/// Sectors of a mapping unit.
-pub const LOGICAL_PAGE_SECTORS: u64 = LOGICAL_PAGE_BYTES / flashkeel_engine::SECTOR_BYTES;

@@ -1,5 +1,6 @@
 //! What the device has done, in whole operations and pages.
 
+use flashkeel_engine::LOGICAL_PAGE_BYTES;
 use serde::Serialize;
 
 use crate::sched::Purpose;
@@ -110,11 +111,11 @@ impl Counters {
         Report {
             waf: self.write_amplification(units_per_page),
             erases: self.erases(),
-            programmed_bytes: programmed * crate::address::LOGICAL_PAGE_BYTES,
-            host_bytes_written: self.host_pages_written * crate::address::LOGICAL_PAGE_BYTES,
-            host_bytes_read: self.host_pages_read * crate::address::LOGICAL_PAGE_BYTES,
-            host_bytes_trimmed: self.host_pages_trimmed * crate::address::LOGICAL_PAGE_BYTES,
-            host_bytes_zeroed: self.host_pages_zeroed * crate::address::LOGICAL_PAGE_BYTES,
+            programmed_bytes: programmed * LOGICAL_PAGE_BYTES,
+            host_bytes_written: self.host_pages_written * LOGICAL_PAGE_BYTES,
+            host_bytes_read: self.host_pages_read * LOGICAL_PAGE_BYTES,
+            host_bytes_trimmed: self.host_pages_trimmed * LOGICAL_PAGE_BYTES,
+            host_bytes_zeroed: self.host_pages_zeroed * LOGICAL_PAGE_BYTES,
             flash_operations: Purpose::ALL.iter().map(|&p| (p.label(), self.operations(p))).collect(),
             counters: self.clone(),
         }

@@ -2,7 +2,9 @@
 
 use flashkeel_engine::units::Rate;
 
-use crate::address::{LOGICAL_PAGE_SECTORS, Lpn};
+use flashkeel_engine::LOGICAL_PAGE_SECTORS;
+
+use crate::address::Lpn;
 use crate::flash::{Geometry, SuspensionConfig, Timing};
 use crate::front::{BufferLayout, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{PartitionLayout, Precondition, ReadPathConfig};

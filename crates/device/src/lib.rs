@@ -21,7 +21,6 @@ mod ssd;
 #[cfg(test)]
 mod tests;
 
-pub use address::LOGICAL_PAGE_BYTES;
 pub use config::{DeviceConfig, MapCacheSize};
 pub use counters::{Counters, Report};
 pub use flash::wear::Law;
@@ -34,7 +33,7 @@ pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
 pub use ftl::{
     CheckpointConfig, ReadPathConfig, RedundancyConfig, RetirementConfig, ScrubConfig, SlcConfig,
-    WearLevellingConfig,
+    UpdateConfig, WearLevellingConfig,
 };
 pub use ftl::{Pattern, PreconditionConfig, SteadyState};
 pub use layout::Layout;

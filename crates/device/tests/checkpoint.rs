@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{Activity, DeviceConfig, Layout, MapCacheSize, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, Layout, MapCacheSize, SchedulerConfig, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Cause, Completion, Leaf, Operation, Span, Submit, Time};
 use support::{closed_loop, policy, random_pages, ready, request, settle};
@@ -135,10 +135,10 @@ fn checkpoints_are_counted_and_those_who_wait_behind_them_told() {
 
 #[test]
 fn a_cached_map_is_checkpointed_too_under_every_scheduler() {
-    for scheduler in ["fifo", "priority", "fair", "debit"] {
+    for scheduler in SchedulerConfig::NAMES {
         let mut config = device(true);
         config.map_cache = MapCacheSize::Size(Bytes(8 * 4096));
-        config.scheduler = policy(scheduler);
+        config.scheduler = policy(*scheduler);
         let (ssd, _) = serve(&config);
         assert!(ssd.counters().operations(Activity::Checkpoint.program()) > 0);
         // Nothing is changing any more: no more than the last of them wrote, and

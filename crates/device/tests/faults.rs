@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use flashkeel_device::{
     Activity, DeviceConfig, Fault, InvocationConfig, MapCacheSize, MovementConfig, Pattern, ReadPathConfig,
-    RotationConfig, SchedulerConfig, Ssd,
+    RotationConfig, SchedulerConfig, Ssd, UpdateConfig,
 };
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Completion, Leaf, Operation, Payload, Request, Status, Stream, Submit, Time};
@@ -400,7 +400,7 @@ prop_compose! {
         rotation in prop::sample::select(RotationConfig::NAMES),
         invocation in prop::sample::select(InvocationConfig::NAMES),
         read_path in prop::sample::select(ReadPathConfig::NAMES),
-        update in prop::sample::select(vec!["cheaper", "gc-tolerant"]),
+        update in prop::sample::select(UpdateConfig::NAMES),
         scheduler in prop::sample::select(SchedulerConfig::NAMES),
         flush in prop::sample::subsequence(vec!["page", "full", "watermark", "timeout"], 1..5),
         suspension in prop::bool::ANY,

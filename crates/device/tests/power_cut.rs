@@ -9,14 +9,15 @@ use std::ops::Range;
 use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Completion, Durable, Leaf, Operation, Payload, Request, Status, Stream, Submit, Time,
+    Arena, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Operation, Payload, Request, Status, Stream,
+    Submit, Time,
 };
 use proptest::prelude::*;
 use serde_json::json;
 use support::{policy, ready, request};
 
 const PAGE: usize = 4096;
-const PAGE_SECTORS: u32 = 8;
+const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
 
 /// What a page may hold.
 struct Page {

@@ -4,7 +4,8 @@ mod support;
 
 use flashkeel_device::{
     AllocationConfig, BufferKind, DeviceConfig, InvocationConfig, MapCacheSize, MovementConfig, Pattern,
-    RetirementConfig, RotationConfig, SchedulerConfig, Ssd, SuspensionConfig, VictimConfig, WindowConfig,
+    ReadPathConfig, RedundancyConfig, RetirementConfig, RotationConfig, SchedulerConfig, Ssd,
+    SuspensionConfig, UpdateConfig, VictimConfig, WindowConfig,
 };
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{Arena, Completion, Leaf, Operation, RequestId, Span, Status, Submit, Time, Wake};
@@ -64,23 +65,16 @@ prop_compose! {
         scrub in (prop::bool::ANY, 1..60u32, 0.1..1.0f64, 1..4u32, 1..4u32),
         wear_levelling in (prop::bool::ANY, 1..6u32, 1..4u32),
         checkpoint in (prop::bool::ANY, 1..40u64, 1..200u32, 1..4u32),
-        rain in prop::sample::select(vec![
-            ("none", "plain"),
-            ("none", "plain"),
-            ("physical", "plain"),
-            ("physical", "reconstruct"),
-            ("physical", "gc-tolerant"),
-            ("logical", "plain"),
-            ("logical", "reconstruct"),
-            ("logical", "gc-tolerant"),
-            ("logical", "gc-tolerant"),
-        ]),
+        rain in (
+            prop::sample::select([RedundancyConfig::NAMES, &["logical"]].concat()),
+            prop::sample::select([ReadPathConfig::NAMES, &["gc-tolerant"]].concat()),
+        ),
         collection in (
             prop::sample::select([&["queued"], MovementConfig::NAMES].concat()),
             prop::sample::select(RotationConfig::NAMES),
             0.0..1.0f64,
         ),
-        update in prop::sample::select(vec!["cheaper", "gc-tolerant"]),
+        update in prop::sample::select(UpdateConfig::NAMES),
         suspension in prop::sample::select(vec![None, None, Some(1), Some(4)]),
         retirement in (prop::sample::select([&["none"], RetirementConfig::NAMES].concat()), 1..5u32),
     ) -> Option<DeviceConfig> {
@@ -101,7 +95,7 @@ prop_compose! {
         config.allocation = policy(allocation);
         config.suspension = suspension.map(|limit| SuspensionConfig { limit, ..Default::default() });
         config.redundancy = policy(rain.0);
-        config.read_path = policy(rain.1);
+        config.read_path = policy(if rain.0 == "none" { "plain" } else { rain.1 });
         config.buffer.kind = policy(kind);
         config.buffer.rewrite = policy(rewrite);
         config.buffer.flush = policy(flush);

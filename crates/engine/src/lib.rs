@@ -31,7 +31,10 @@ pub use outside::Outside;
 pub use patience::Patience;
 pub use predictor::{Prediction, Predictor};
 pub use random::Stream;
-pub use request::{Completion, Hint, Lba, Operation, Request, RequestId, SECTOR_BYTES, Status, TenantId};
+pub use request::{
+    Completion, Hint, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Request, RequestId,
+    SECTOR_BYTES, Status, TenantId,
+};
 pub use stack::Stack;
 pub use stage::{Outbox, Stage};
 pub use time::{Span, Time};

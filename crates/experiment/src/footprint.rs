@@ -8,8 +8,9 @@ use std::ops::ControlFlow;
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
 use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
 use flashkeel_host::device::seed_of;
-use flashkeel_workload::{LOGICAL_BLOCK_BYTES, Stopped, Watch, WorkloadConfig};
+use flashkeel_workload::{Stopped, Watch, WorkloadConfig};
 use serde_json::json;
 
 use crate::{Error, Experiment, stack};
@@ -96,7 +97,7 @@ pub(crate) fn put_capacities(
     }
     for share in shares {
         let blocks = ((pages as f64 * share.share) as u64).max(1);
-        let capacity = json!(Bytes(blocks * LOGICAL_BLOCK_BYTES));
+        let capacity = json!(Bytes(blocks * LOGICAL_PAGE_BYTES));
         let devices = match tree.get("stack.devices").map(|devices| &devices.kind) {
             Some(Kind::Array(devices)) => devices.len(),
             _ => 0,
@@ -127,7 +128,7 @@ fn endless(workload: &WorkloadConfig) -> Option<&'static str> {
         .then_some("how far a generator in a closed loop comes is not known; set workload.requests")
 }
 
-/// Blocks that a workload touches.
+/// Pages that a workload touches.
 fn touched(
     config: &Experiment,
     workload: &WorkloadConfig,
@@ -135,9 +136,8 @@ fn touched(
     volume: u64,
     watch: &mut Watch<'_>,
 ) -> Result<u64, Error> {
-    let sectors = LOGICAL_BLOCK_BYTES / 512;
     let mut source = workload.open_watched(volume, stack::block(config), seed, watch)?;
-    let mut seen = vec![0u64; volume.div_ceil(sectors * 64) as usize];
+    let mut seen = vec![0u64; volume.div_ceil(LOGICAL_PAGE_SECTORS * 64) as usize];
     let (mut batch, mut pages) = (Vec::new(), 0);
     loop {
         source.fill(&mut batch, 4096).map_err(Stopped::Wrong)?;
@@ -145,8 +145,8 @@ fn touched(
             return Ok(pages);
         }
         for arrival in &batch {
-            let end = (arrival.lba.0 + u64::from(arrival.sectors)).div_ceil(sectors);
-            for page in arrival.lba.0 / sectors..end {
+            let end = (arrival.lba.0 + u64::from(arrival.sectors)).div_ceil(LOGICAL_PAGE_SECTORS);
+            for page in arrival.lba.0 / LOGICAL_PAGE_SECTORS..end {
                 let (word, bit) = (&mut seen[(page / 64) as usize], 1 << (page % 64));
                 pages += u64::from(*word & bit == 0);
                 *word |= bit;

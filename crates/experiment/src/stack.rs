@@ -1,11 +1,12 @@
 //! The `[stack]` table of a document, and the tenants' workloads.
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
+use flashkeel_engine::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::units::Bytes;
 use flashkeel_host::StackConfig;
 use flashkeel_host::device::Build;
 use flashkeel_host::stack::{TenantConfig, TierShort};
-use flashkeel_workload::{LOGICAL_BLOCK_BYTES, Stopped, Watch, WorkloadConfig};
+use flashkeel_workload::{Stopped, Watch, WorkloadConfig};
 use serde_json::json;
 
 use crate::{Error, Experiment};
@@ -58,7 +59,7 @@ pub(crate) fn workloads(config: &Experiment) -> Vec<&WorkloadConfig> {
 /// The logical block that clients see.
 pub(crate) fn block(config: &Experiment) -> Bytes {
     let smaller = config.stack.as_ref().and_then(|stack| stack.block);
-    smaller.unwrap_or(Bytes(LOGICAL_BLOCK_BYTES))
+    smaller.unwrap_or(Bytes(LOGICAL_PAGE_BYTES))
 }
 
 /// A workload that was found right for its volume, block and seed.

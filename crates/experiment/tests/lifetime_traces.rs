@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use flashkeel_device::ThrottleConfig;
 use flashkeel_experiment::{Error, Lifetime, lifetimes};
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ fn seconds_of_recording_are_lived_in_seconds() {
     assert!((two.endured.demanded_per_day / (86_400.0 * 4096.0) - 1.0).abs() < 1e-6);
     assert_eq!(two.recorded_ns, Some(1_000_000_000));
     let mut held = plan(&trace("ten", (0..10_000).map(|n| (n * 1_000, random(n) % PAGES * 4096, 4096))));
-    for throttle in ["none", "static-cap", "dynamic", "ready"] {
+    for throttle in ThrottleConfig::NAMES {
         held["throttle"] = json!(throttle);
         let life = live(&held).expect("a life");
         assert!((life.endured.demanded_per_day / (86_400.0 * 4_096_000.0) - 1.0).abs() < 1e-3);

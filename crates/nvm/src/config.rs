@@ -1,18 +1,13 @@
 //! The configuration of an NVM device, and what it resolves to.
 
 use flashkeel_engine::{
-    Cause, Durable, SECTOR_BYTES, Span,
+    Cause, Durable, LOGICAL_PAGE_BYTES, SECTOR_BYTES, Span,
     units::{Bytes, Rate},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::latency::{Latency, LatencyConfig};
-
-/// The request that latencies are given for.
-pub(crate) const UNIT_BYTES: u64 = 4096;
-/// Its sectors.
-pub(crate) const UNIT_SECTORS: u32 = (UNIT_BYTES / SECTOR_BYTES) as u32;
 
 /// A non-volatile memory device: latencies, bandwidth, parallelism, endurance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,19 +69,19 @@ fn queue_depth() -> u32 {
 
 /// Ours: a block is written as a whole, or not.
 fn atomic_unit() -> Bytes {
-    Bytes(UNIT_BYTES)
+    Bytes(LOGICAL_PAGE_BYTES)
 }
 
 /// The blocks of a capacity. Capacities that are sold are decimal, and no multiple of a
 /// block; anything finer is a slip.
 pub(crate) fn blocks(capacity: Bytes) -> Result<u64, String> {
-    let is_whole = capacity.0.is_multiple_of(UNIT_BYTES) || capacity.0.is_multiple_of(1_000_000);
-    match capacity.0 / UNIT_BYTES {
+    let is_whole = capacity.0.is_multiple_of(LOGICAL_PAGE_BYTES) || capacity.0.is_multiple_of(1_000_000);
+    match capacity.0 / LOGICAL_PAGE_BYTES {
         0 => Err(format!("capacity is {capacity}; at least 4KiB")),
         blocks if is_whole => Ok(blocks),
         blocks => Err(format!(
             "capacity is {capacity}, no multiple of a block of 4KiB; the next below is {}",
-            Bytes(blocks * UNIT_BYTES)
+            Bytes(blocks * LOGICAL_PAGE_BYTES)
         )),
     }
 }
@@ -157,9 +152,9 @@ impl NvmConfig {
         if self.atomic_unit.0 == 0 || !self.atomic_unit.0.is_multiple_of(SECTOR_BYTES) {
             return Err(format!("atomic_unit is {}; it must be a multiple of 512B", self.atomic_unit));
         }
-        let transfer = |rate: Rate| -> Span { rate.time_for(UNIT_BYTES) };
+        let transfer = |rate: Rate| -> Span { rate.time_for(LOGICAL_PAGE_BYTES) };
         Ok(Layout {
-            sectors: pages * UNIT_BYTES / SECTOR_BYTES,
+            sectors: pages * LOGICAL_PAGE_BYTES / SECTOR_BYTES,
             read_latency: Latency::resolve(
                 &self.read_latency,
                 transfer(self.bandwidth.read),

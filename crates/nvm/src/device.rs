@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Access, Answer, Arena, Command, Completion, Durable, EventQueue, Leaf, Ledger, Limits, Operation, Place,
-    Refusal, Request, Status, Stream, Submit, Time, Wake,
+    Access, Answer, Arena, Command, Completion, Durable, EventQueue, LOGICAL_PAGE_SECTORS, Leaf, Ledger,
+    Limits, Operation, Place, Refusal, Request, Status, Stream, Submit, Time, Wake,
 };
 use serde::Serialize;
 
-use crate::config::{Layout, UNIT_SECTORS};
+use crate::config::Layout;
 use crate::memory::Memory;
 
 /// One NVM device.
@@ -250,7 +250,7 @@ impl Leaf for Nvm {
         Limits {
             sectors: self.layout.sectors,
             block_sectors: 1,
-            preferred_sectors: UNIT_SECTORS,
+            preferred_sectors: LOGICAL_PAGE_SECTORS as u32,
             durable: self.layout.medium.durable,
         }
     }

@@ -2,13 +2,13 @@
 //! after a power cut.
 
 use flashkeel_engine::{
-    Cause, Durable, Span,
+    Cause, Durable, LOGICAL_PAGE_SECTORS, Span,
     units::{Bytes, Rate},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Bandwidth, Layout, Medium, UNIT_SECTORS, blocks};
+use crate::config::{Bandwidth, Layout, Medium, blocks};
 use crate::latency::Latency;
 
 /// Memory of the host that serves as a device, such as a cache. It is volatile
@@ -45,7 +45,7 @@ impl DramConfig {
     /// # Errors
     /// A sentence naming the key (relative to the device) and its remedy.
     pub fn validate(&self) -> Result<Layout, String> {
-        let sectors = blocks(self.capacity)? * u64::from(UNIT_SECTORS);
+        let sectors = blocks(self.capacity)? * LOGICAL_PAGE_SECTORS;
         if self.latency > Span::from_secs(1) {
             return Err(format!("latency is {}; at most 1s", self.latency));
         }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use flashkeel_engine::{Arena, Operation, Request, SECTOR_BYTES};
-
-use crate::config::{UNIT_BYTES, UNIT_SECTORS};
+use flashkeel_engine::{Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation, Request, SECTOR_BYTES};
 
 /// The bytes of the device, page by page; zeros where there is no page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
-    pages: BTreeMap<u64, Box<[u8; UNIT_BYTES as usize]>>,
+    pages: BTreeMap<u64, Box<[u8; LOGICAL_PAGE_BYTES as usize]>>,
 }
 
 impl Memory {
@@ -23,7 +21,7 @@ impl Memory {
     /// Does what a request asks of one of its sectors.
     fn serve_sector(&mut self, request: &Request, sector: u32, data: &mut Arena) {
         let lba = request.lba.0 + u64::from(sector);
-        let (page, within) = (lba / u64::from(UNIT_SECTORS), lba % u64::from(UNIT_SECTORS));
+        let (page, within) = (lba / LOGICAL_PAGE_SECTORS, lba % LOGICAL_PAGE_SECTORS);
         let within = (within * SECTOR_BYTES) as usize..((within + 1) * SECTOR_BYTES) as usize;
         let payload = request.payload.skip(sector);
         match request.operation {
@@ -35,7 +33,8 @@ impl Memory {
                 }
             }
             Operation::Write if request.payload.is_some() => {
-                let page = self.pages.entry(page).or_insert_with(|| Box::new([0; UNIT_BYTES as usize]));
+                let page =
+                    self.pages.entry(page).or_insert_with(|| Box::new([0; LOGICAL_PAGE_BYTES as usize]));
                 page[within].copy_from_slice(data.read(payload, 1).expect("the bytes of a write"));
             }
             Operation::Write | Operation::Trim | Operation::WriteZeroes => {

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use flashkeel_config::axis;
-use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,6 @@ use crate::generators::Synthetic;
 use crate::profiles::Profile;
 use crate::trace::Trace;
 use crate::{Pacing, Source, Stopped, Watch, WorkloadError};
-
-/// Devices map, read and write units of this size.
-pub const LOGICAL_BLOCK_BYTES: u64 = 4096;
 
 /// What a source is opened for.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +109,7 @@ impl WorkloadConfig {
     /// # Errors
     /// If settings contradict each other or the input cannot be read.
     pub fn open(&self, device_sectors: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
-        let block = Bytes(LOGICAL_BLOCK_BYTES);
+        let block = Bytes(LOGICAL_PAGE_BYTES);
         self.open_watched(device_sectors, block, seed, &mut |_| ControlFlow::Continue(())).map_err(
             |stopped| match stopped {
                 Stopped::Wrong(error) => error,

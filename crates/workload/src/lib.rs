@@ -31,7 +31,7 @@ mod text;
 pub mod trace;
 mod writers;
 
-pub use config::{Context, LOGICAL_BLOCK_BYTES, Open, SourceConfig, WorkloadConfig};
+pub use config::{Context, Open, SourceConfig, WorkloadConfig};
 pub use demand::{Demand, Traffic};
 pub use error::{Place, Stopped, Watch, WorkloadError};
 pub use info::{DeviceInfo, InterArrival, SizeClass, Terms, TraceInfo, info};

@@ -1,8 +1,8 @@
 //! Sets of 4 KiB pages, for what a trace touches.
 
+use flashkeel_engine::LOGICAL_PAGE_BYTES;
 use std::collections::BTreeMap;
 
-pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Pages covered by one entry: 2 MiB.
 const CHUNK_PAGES: u64 = 512;
 const CHUNK_WORDS: usize = CHUNK_PAGES as usize / 64;
@@ -18,7 +18,7 @@ impl Pages {
     /// Takes in the pages of a range of at least one byte.
     #[inline]
     pub(crate) fn insert(&mut self, offset: u64, bytes: u64) {
-        let (first, last) = (offset / PAGE_BYTES, (offset + bytes - 1) / PAGE_BYTES);
+        let (first, last) = (offset / LOGICAL_PAGE_BYTES, (offset + bytes - 1) / LOGICAL_PAGE_BYTES);
         for chunk in first / CHUNK_PAGES..=last / CHUNK_PAGES {
             let words = self.chunks.entry(chunk).or_insert([0; CHUNK_WORDS]);
             let base = chunk * CHUNK_PAGES;
@@ -32,7 +32,7 @@ impl Pages {
 
     /// Bytes of the pages.
     pub(crate) fn bytes(&self) -> u64 {
-        self.count * PAGE_BYTES
+        self.count * LOGICAL_PAGE_BYTES
     }
 
     /// The pages in order.

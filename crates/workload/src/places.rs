@@ -9,9 +9,7 @@
 //! of the share. So a few hot pages count with their volume however small the
 //! model is.
 
-use flashkeel_engine::Stream;
-
-use crate::pages::PAGE_BYTES;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Stream};
 
 /// Most writes of pages that are kept.
 const MOST_TOUCHES: usize = 1 << 22;
@@ -33,7 +31,7 @@ pub struct Places {
 impl Places {
     /// Bytes of the pages that are written.
     pub fn footprint_bytes(&self) -> f64 {
-        self.distinct as f64 / self.share * PAGE_BYTES as f64
+        self.distinct as f64 / self.share * LOGICAL_PAGE_BYTES as f64
     }
 
     /// The writes to a model of `model_pages` pages, by which it stands for
@@ -112,22 +110,22 @@ impl Sampler {
     /// Takes in a write of at least one byte.
     pub fn write(&mut self, offset: u64, bytes: u64) {
         let end = offset + bytes;
-        let mut first = offset / PAGE_BYTES;
+        let mut first = offset / LOGICAL_PAGE_BYTES;
         let mut slot = self.next_open;
-        if !offset.is_multiple_of(PAGE_BYTES)
+        if !offset.is_multiple_of(LOGICAL_PAGE_BYTES)
             && let Some(at) = self.open.iter().position(|&open| open == offset)
         {
             first += 1;
             slot = at;
             self.open[at] = 0;
         }
-        if !end.is_multiple_of(PAGE_BYTES) {
+        if !end.is_multiple_of(LOGICAL_PAGE_BYTES) {
             self.open[slot] = end;
             self.next_open = (self.next_open + usize::from(slot == self.next_open)) % OPEN;
         }
         self.asked_bytes += bytes;
-        for page in first..end.div_ceil(PAGE_BYTES) {
-            self.touched_bytes += PAGE_BYTES;
+        for page in first..end.div_ceil(LOGICAL_PAGE_BYTES) {
+            self.touched_bytes += LOGICAL_PAGE_BYTES;
             if mix(page) <= self.limit && !self.is_full {
                 self.touched.push(page);
             }

@@ -19,8 +19,8 @@ from flashkeel.output.progress import Bars
 
 _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
 _DRIVE = ("capacity", *_ENDURANCE, "over_provisioning", "wear_levelling")
-_LEAST_TARGET = 2 / (24 * lifetime.YEAR_DAYS)
 _MOST_TARGET = 100.0
+_RECORDED = ("demand", "trace")
 _PROFILES = ", ".join(profile["name"] for profile in lifetime.write_profiles())
 
 
@@ -136,7 +136,7 @@ def _plan(options: dict[str, Any]) -> Plan:
         write_amplification=options["waf"],
         pattern=options["pattern"] and {"policy": options["pattern"]},
         recovery={} if options["recovery"] else None,
-        resample=traffic["policy"] in ("series", "trace"),
+        resample=any(options[key] is not None for key in _RECORDED),
     )
 
 
@@ -146,10 +146,10 @@ def _check_numbers(options: dict[str, Any]) -> None:
         if value is not None and not math.isfinite(value):
             raise click.UsageError(f"--{key.replace('_', '-')} {value}: give a number")
     target = options["target_years"]
-    if not _LEAST_TARGET <= target <= _MOST_TARGET:
+    if not 0 < target <= _MOST_TARGET:
         raise click.UsageError(
-            f"--target-years {target:g}: from {_LEAST_TARGET:.2g} (2 h, the longest epoch of a "
-            f"throttle) to {_MOST_TARGET:g} (nothing is simulated for longer)"
+            f"--target-years {target:g}: above 0, and at most {_MOST_TARGET:g} "
+            "(nothing is simulated for longer)"
         )
 
 

@@ -2,8 +2,9 @@
 
 use flashkeel_engine::units::Bytes;
 
+use flashkeel_engine::LOGICAL_PAGE_BYTES;
+
 use super::{DeviceConfig, MapCacheSize};
-use crate::address::LOGICAL_PAGE_BYTES;
 use crate::flash::{Geometry, SuspensionConfig, Timing};
 use crate::front::BufferLayout;
 use crate::ftl::gc::GcLayout;

@@ -1,10 +1,9 @@
 //! How many of everything there are.
 
+use flashkeel_engine::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::address::LOGICAL_PAGE_BYTES;
 
 /// The flash array's shape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

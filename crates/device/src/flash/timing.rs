@@ -1,12 +1,11 @@
 //! How long each flash operation takes.
 
-use flashkeel_engine::Span;
 use flashkeel_engine::units::Rate;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Geometry;
-use crate::address::LOGICAL_PAGE_BYTES;
 use crate::limits::{LONGEST, SLOWEST};
 
 /// Operation times and the channel's rate.

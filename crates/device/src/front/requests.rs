@@ -1,8 +1,11 @@
 //! Requests inside the device.
 
-use flashkeel_engine::{Cause, Hint, Ledger, Operation, Payload, Request, RequestId, Time};
+use flashkeel_engine::{
+    Cause, Hint, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Ledger, Operation, Payload, Request, RequestId,
+    Time,
+};
 
-use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, NONE};
+use crate::address::NONE;
 
 /// One request on its way through the device.
 #[derive(Clone, Debug)]

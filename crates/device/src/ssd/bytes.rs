@@ -5,15 +5,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use flashkeel_engine::Arena;
+use flashkeel_engine::{Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
 
 use super::Ssd;
-use crate::address::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lpn, Ppn};
+use crate::address::{Lpn, Ppn};
 use crate::ftl::Page;
 use crate::sched::FlashOpId;
-
-const PAGE_BYTES: usize = LOGICAL_PAGE_BYTES as usize;
-const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
 
 /// The bytes of requests inside the device.
 #[derive(Default)]
@@ -78,9 +75,11 @@ impl Ssd {
     fn hold_bytes(&mut self, index: u32, part: usize, entry: u32) {
         let request = &self.requests[index];
         let at = (request.next - request.first) as u32;
-        let payload = request.payload.skip(at * PAGE_SECTORS);
-        let given = self.bytes.as_ref().and_then(|bytes| bytes.arena.read(payload, PAGE_SECTORS));
-        let page: Page = given.map_or([0; PAGE_BYTES], |page| page.try_into().expect("a page of bytes"));
+        let payload = request.payload.skip(at * LOGICAL_PAGE_SECTORS as u32);
+        let given =
+            self.bytes.as_ref().and_then(|bytes| bytes.arena.read(payload, LOGICAL_PAGE_SECTORS as u32));
+        let page: Page =
+            given.map_or([0; LOGICAL_PAGE_BYTES as usize], |page| page.try_into().expect("a page of bytes"));
         self.partitions[part].ftl.tables.hold(entry, &page);
     }
 
@@ -151,11 +150,11 @@ impl Ssd {
     /// Puts a page of a request into the arena; zeros where it is lost.
     #[cold]
     fn fill(&mut self, index: u32, at: u32, page: Option<Page>) {
-        let payload = self.requests[index].payload.skip(at * PAGE_SECTORS);
+        let payload = self.requests[index].payload.skip(at * LOGICAL_PAGE_SECTORS as u32);
         if let Some(bytes) = &mut self.bytes
-            && let Some(place) = bytes.arena.write(payload, PAGE_SECTORS)
+            && let Some(place) = bytes.arena.write(payload, LOGICAL_PAGE_SECTORS as u32)
         {
-            place.copy_from_slice(&page.unwrap_or([0; PAGE_BYTES]));
+            place.copy_from_slice(&page.unwrap_or([0; LOGICAL_PAGE_BYTES as usize]));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What a device tells of itself: counters, gauges, and its conservation laws.
 
-use flashkeel_engine::{Operation, Request, Time};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation, Request, Time};
 
 use super::{Partition, Ssd};
-use crate::address::{BlockId, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
+use crate::address::BlockId;
 use crate::counters::{Counters, Report};
 use crate::flash::Endurance;
 use crate::ftl::{Ftl, Gauge, Tables};

@@ -11,11 +11,12 @@ use std::collections::VecDeque;
 
 pub use faults::Fault;
 use flashkeel_engine::{
-    Access, Answer, Arena, Cause, Coming, Command as Said, Completion, Durable, EventQueue, Leaf, Ledger,
-    Limits, Notice, Operation, Patience, Place, Refusal, Request, Status, Stream, Submit, Time, Wake,
+    Access, Answer, Arena, Cause, Coming, Command as Said, Completion, Durable, EventQueue,
+    LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Notice, Operation, Patience, Place, Refusal, Request, Status,
+    Stream, Submit, Time, Wake,
 };
 
-use crate::address::{ChipId, LOGICAL_PAGE_SECTORS, Lpn, NONE};
+use crate::address::{ChipId, Lpn, NONE};
 use crate::counters::Counters;
 use crate::flash::Command;
 use crate::front::power::Power;

@@ -1,7 +1,7 @@
 //! Where the single writes of a life go.
 
-use flashkeel_device::{LOGICAL_PAGE_BYTES, THROTTLE_UNIT_BYTES};
-use flashkeel_engine::Stream;
+use flashkeel_device::THROTTLE_UNIT_BYTES;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Stream};
 use flashkeel_workload::Demand;
 use flashkeel_workload::generators::patterns::Draw;
 

@@ -3,10 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_device::{DeviceConfig, LOGICAL_PAGE_BYTES, Law, Ssd, THROTTLE_UNIT_BYTES};
+use flashkeel_device::{DeviceConfig, Law, Ssd, THROTTLE_UNIT_BYTES};
 use flashkeel_engine::{
-    Arena, Cause, Completion, Lba, Leaf, Operation, Request, RequestId, SECTOR_BYTES, Span, Stream, Submit,
-    Time,
+    Arena, Cause, Completion, LOGICAL_PAGE_BYTES, Lba, Leaf, Operation, Request, RequestId, SECTOR_BYTES,
+    Span, Stream, Submit, Time,
 };
 use flashkeel_workload::Watch;
 use flashkeel_workload::demand::Demand;

@@ -2,7 +2,7 @@
 //! upper is moved to the lower in the background.
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, preset_layer};
-use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
+use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::tier::eviction::EvictionConfig;
 use crate::tier::overflow::OverflowConfig;
 use crate::tier::placement::PlacementConfig;
 use crate::tier::writeback::WritebackConfig;
-use crate::tier::{MOST_FRAMES, PAGE_SECTORS, PRESETS, Plan, Room, Tier};
+use crate::tier::{MOST_FRAMES, PRESETS, Plan, Room, Tier};
 
 /// What an NVM writes as a whole, below a journal.
 const ATOMIC_UNIT: &str = "512B";
@@ -102,15 +102,15 @@ impl TieredConfig {
                 bytes(lower)
             ));
         }
-        let frames = if self.journal { Room::within(upper).frames } else { upper / PAGE_SECTORS };
+        let frames = if self.journal { Room::within(upper).frames } else { upper / LOGICAL_PAGE_SECTORS };
         if frames == 0 {
             return Err(format!("upper: {} has no room for a block beside the journal", bytes(upper)));
         }
-        if frames > MOST_FRAMES || lower / PAGE_SECTORS >= u64::from(u32::MAX) {
+        if frames > MOST_FRAMES || lower / LOGICAL_PAGE_SECTORS >= u64::from(u32::MAX) {
             return Err(format!(
                 "upper: at most {}, over at most {}",
-                bytes(MOST_FRAMES * PAGE_SECTORS),
-                bytes(u64::from(u32::MAX) * PAGE_SECTORS)
+                bytes(MOST_FRAMES * LOGICAL_PAGE_SECTORS),
+                bytes(u64::from(u32::MAX) * LOGICAL_PAGE_SECTORS)
             ));
         }
         if self.journal && is_forgetful {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Completion, Durable, Ledger, Limits, Operation, Outbox, Request, Span, Stage, Status, Stream,
-    Submit, Time,
+    Arena, Completion, Durable, LOGICAL_PAGE_BYTES, Ledger, Limits, Operation, Outbox, Request, Span, Stage,
+    Status, Stream, Submit, Time,
 };
 
 use super::request;
@@ -380,7 +380,7 @@ fn what_the_lower_does_not_take_is_not_tried_for_ever() {
             tier.advance(due, data, &mut outbox);
             serve(&mut tier, due, &mut outbox, Status::Ok);
         }
-        let drained = tier.report().drained_bytes / 4096 - tier.report().failed_writebacks;
+        let drained = tier.report().drained_bytes / LOGICAL_PAGE_BYTES - tier.report().failed_writebacks;
         assert_eq!(drained, 9, "all that was written");
     }
 }

@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use flashkeel_engine::{Completion, RequestId, SECTOR_BYTES};
+use flashkeel_engine::{Completion, LOGICAL_PAGE_SECTORS, RequestId, SECTOR_BYTES};
 
-use super::table::{NONE, PAGE_SECTORS, Table};
+use super::table::{NONE, Table};
 
 /// Frames whose entries a unit repeats.
 const REPEATED: u64 = 24;
@@ -36,7 +36,7 @@ impl Room {
     /// In so many sectors.
     pub fn within(sectors: u64) -> Room {
         let frames = sectors.saturating_sub((SPARE + 1) * UNIT_SECTORS) * REPEATED
-            / (PAGE_SECTORS * REPEATED + UNIT_SECTORS);
+            / (LOGICAL_PAGE_SECTORS * REPEATED + UNIT_SECTORS);
         Room { frames, units: frames.div_ceil(REPEATED) + SPARE }
     }
 }
@@ -98,7 +98,7 @@ impl Journal {
 
     /// Its first sector, and its sectors.
     pub fn sectors(&self) -> (u64, u64) {
-        (self.room.frames * PAGE_SECTORS, self.room.units * UNIT_SECTORS)
+        (self.room.frames * LOGICAL_PAGE_SECTORS, self.room.units * UNIT_SECTORS)
     }
 
     /// That the frame holds its page; `is_last` of those that are true together.
@@ -164,7 +164,7 @@ impl Journal {
     }
 
     fn sector(&self, number: u64) -> u64 {
-        self.room.frames * PAGE_SECTORS + number % self.room.units * UNIT_SECTORS
+        self.room.frames * LOGICAL_PAGE_SECTORS + number % self.room.units * UNIT_SECTORS
     }
 
     fn encode(&self, number: u64, repeated: impl Iterator<Item = (u32, u32)>, bytes: &mut [u8]) {
@@ -327,19 +327,22 @@ mod tests {
     fn the_journal_fits_behind_the_frames() {
         for sectors in [48, 49, 1000, 65_536, 1 << 26] {
             let Room { frames, units } = Room::within(sectors);
-            assert!(frames * PAGE_SECTORS + units * UNIT_SECTORS <= sectors, "{sectors}: {frames} {units}");
-            assert!(frames == 0 || (frames + 2) * PAGE_SECTORS + units >= sectors - 8);
+            assert!(
+                frames * LOGICAL_PAGE_SECTORS + units * UNIT_SECTORS <= sectors,
+                "{sectors}: {frames} {units}"
+            );
+            assert!(frames == 0 || (frames + 2) * LOGICAL_PAGE_SECTORS + units >= sectors - 8);
         }
         // The share of the medium that it takes.
         let Room { frames, units } = Room::within(1 << 26);
-        assert!((units as f64 / (frames * PAGE_SECTORS) as f64) < 0.006);
+        assert!((units as f64 / (frames * LOGICAL_PAGE_SECTORS) as f64) < 0.006);
     }
 
     /// Moves pages between frames for long, and reads the ring at some point.
     #[test]
     fn what_is_durable_is_found_again_however_often_the_ring_came_round() {
         let mut random = Stream::new(3, "journal");
-        let room = Room::within(200 * PAGE_SECTORS);
+        let room = Room::within(200 * LOGICAL_PAGE_SECTORS);
         let mut table = Table::new(1000, room.frames, true);
         let mut journal = Journal::new(room);
         let mut ring = vec![0u8; (room.units * SECTOR_BYTES) as usize];
@@ -386,7 +389,7 @@ mod tests {
 
     #[test]
     fn what_was_written_together_is_found_together_or_not_at_all() {
-        let room = Room::within(300 * PAGE_SECTORS);
+        let room = Room::within(300 * LOGICAL_PAGE_SECTORS);
         let mut table = Table::new(1000, room.frames, true);
         let mut journal = Journal::new(room);
         let mut ring = vec![0u8; (room.units * SECTOR_BYTES) as usize];

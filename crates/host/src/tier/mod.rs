@@ -16,4 +16,4 @@ pub(crate) use journal::Room;
 pub use presets::PRESETS;
 pub use stage::{Plan, Tier, TierReport};
 pub use table::List;
-pub(crate) use table::{MOST_FRAMES, PAGE_SECTORS};
+pub(crate) use table::MOST_FRAMES;

@@ -1,15 +1,13 @@
 //! The write buffer: how much it holds, who waits for its flush, and what
 //! starts one (Algorithm 1).
 
-use flashkeel_engine::{Operation, Span};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Operation, Span};
 use serde::Serialize;
 
 use super::runner::{ProbeError, Runner};
 use super::statistics::{median, period, quantile};
 use crate::{BufferType, FlushTrigger, Latencies, Thresholds, WriteBuffer};
 
-/// Bytes of each write.
-const PAGE: u64 = 4096;
 /// Think times of the writer (§III-B3), and one more for drives that flush all
 /// the time at a shorter one. Those at which the drive keeps up must give the same
 /// size: two at least, three are enough.
@@ -76,7 +74,8 @@ pub(super) fn measure(
     if let Some(pages) = test.background_reads(runner)? {
         let (waited, flushes) = test.own_flush;
         let kind = if waited * 2 > flushes { BufferType::Fore } else { BufferType::Back };
-        buffer = WriteBuffer { bytes: Some(pages * PAGE), kind, flush: vec![FlushTrigger::Full] };
+        buffer =
+            WriteBuffer { bytes: Some(pages * LOGICAL_PAGE_BYTES), kind, flush: vec![FlushTrigger::Full] };
     } else if test.read_trigger(runner)? {
         buffer.flush = vec![FlushTrigger::Full, FlushTrigger::ReadTrigger];
         let mut unhurried = test.writes_only(runner, Span::from_us(1_000))?;
@@ -85,7 +84,7 @@ pub(super) fn measure(
             unhurried = test.writes_only(runner, Span::ZERO)?;
             buffer.kind = BufferType::Back;
         }
-        buffer.bytes = unhurried.map(|pages| pages * PAGE);
+        buffer.bytes = unhurried.map(|pages| pages * LOGICAL_PAGE_BYTES);
         if buffer.bytes.is_none() {
             buffer.kind = BufferType::Unknown;
             undetermined.push(

@@ -10,7 +10,7 @@ mod thresholds;
 
 use std::ops::ControlFlow;
 
-use flashkeel_engine::{Leaf, Outside};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Leaf, Outside};
 use serde::Serialize;
 
 pub use allocation::BitEvidence;
@@ -84,7 +84,7 @@ pub fn probe<'a>(
     let mut found = buffer::measure(&mut runner, &volume_bits, &thresholds, &latencies, &mut unfound)?;
     told(0.35)?;
     let slow_write_ns = 4 * latencies.write + latencies.read;
-    let buffer_pages = found.buffer.bytes.map(|bytes| bytes / 4096);
+    let buffer_pages = found.buffer.bytes.map(|bytes| bytes / LOGICAL_PAGE_BYTES);
     let mut collection =
         collection::measure(&mut runner, slow_write_ns, buffer_pages, &mut undetermined, &mut |part| {
             told(0.35 + 0.6 * part)

@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use flashkeel_engine::{
-    Arena, Completion, Lba, Leaf, Operation, Outside, Request, RequestId, Span, Status, Stream, Submit, Time,
+    Arena, Completion, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Outside, Request, RequestId, Span, Status,
+    Stream, Submit, Time,
 };
 
-/// Sectors of the requests that a probe issues.
-const PAGE_SECTORS: u64 = 8;
 /// Pages that are written first and then read.
 const POOL: usize = 24_576;
 
@@ -82,7 +81,7 @@ impl<'a> Runner<'a> {
         Ok(Runner {
             leaf,
             outside,
-            sectors: sectors / PAGE_SECTORS * PAGE_SECTORS,
+            sectors: sectors / LOGICAL_PAGE_SECTORS * LOGICAL_PAGE_SECTORS,
             now: Time::ZERO,
             next_id: 0,
             random: Stream::new(seed, "probe"),
@@ -114,17 +113,17 @@ impl<'a> Runner<'a> {
 
     /// Pages of the drive.
     pub fn pages(&self) -> u64 {
-        self.sectors / PAGE_SECTORS
+        self.sectors / LOGICAL_PAGE_SECTORS
     }
 
     /// Whether the drive has the page at `lba`.
     pub fn holds(&self, lba: u64) -> bool {
-        lba + PAGE_SECTORS <= self.sectors
+        lba + LOGICAL_PAGE_SECTORS <= self.sectors
     }
 
     /// A random page.
     pub fn page(&mut self) -> u64 {
-        self.random.below(self.pages()) * PAGE_SECTORS
+        self.random.below(self.pages()) * LOGICAL_PAGE_SECTORS
     }
 
     /// A random page whose `bits` are all 0.
@@ -197,8 +196,12 @@ impl<'a> Runner<'a> {
         done: &mut Vec<Done>,
     ) -> Result<u64, ProbeError> {
         let id = self.next_id;
-        let request =
-            Request::new(RequestId(id), operation, Lba(lba), (self.request_pages * PAGE_SECTORS) as u32);
+        let request = Request::new(
+            RequestId(id),
+            operation,
+            Lba(lba),
+            (self.request_pages * LOGICAL_PAGE_SECTORS) as u32,
+        );
         loop {
             match self.leaf.submit(self.now, &request, &mut self.data) {
                 Submit::Accepted => break,

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Operation, SECTOR_BYTES, Span};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Operation, SECTOR_BYTES, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Demand, Load, Recording};
 use crate::error::Pulse;
-use crate::pages::PAGE_BYTES;
 use crate::places::Sampler;
 use crate::{Stopped, Trace, Watch, WorkloadError, conversion};
 
@@ -50,7 +49,9 @@ impl Load for Recorded {
                     (arrival.lba.0 * SECTOR_BYTES, u64::from(arrival.asked_sectors) * SECTOR_BYTES);
                 written[(arrival.time.0 / MINUTE) as usize] += bytes as f64;
                 writes += 1;
-                rounded += u64::from(!offset.is_multiple_of(PAGE_BYTES) || !bytes.is_multiple_of(PAGE_BYTES));
+                rounded += u64::from(
+                    !offset.is_multiple_of(LOGICAL_PAGE_BYTES) || !bytes.is_multiple_of(LOGICAL_PAGE_BYTES),
+                );
                 sampler.write(offset, bytes);
                 pulse.step(|| source.progress().unwrap_or(0.0))?;
             }
@@ -64,7 +65,7 @@ impl Load for Recorded {
             notes.push(format!(
                 "{rounded} of its {writes} writes do not begin and end at multiples of {}, the unit of the drive's \
                  map: {:.3} times what they ask for is written, which counts as write amplification",
-                Bytes(PAGE_BYTES),
+                Bytes(LOGICAL_PAGE_BYTES),
                 places.rounding
             ));
         }

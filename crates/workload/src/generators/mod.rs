@@ -2,7 +2,7 @@
 //! an access pattern that says where, an arrival process that says when.
 
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Stream, Time};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Lba, Operation, SECTOR_BYTES, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl Default for Synthetic {
             read_fraction: 1.0,
             trim_fraction: 0.0,
             zero_fraction: 0.0,
-            block_sizes: vec![BlockSize { size: Bytes(4096), weight: 1 }],
+            block_sizes: vec![BlockSize { size: Bytes(LOGICAL_PAGE_BYTES), weight: 1 }],
             align: None,
             pattern: Pattern::default(),
             region_offset: Bytes(0),

@@ -5,15 +5,14 @@
 use std::collections::BTreeMap;
 
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Operation, SECTOR_BYTES, Stream};
+use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Operation, SECTOR_BYTES, Stream};
 
 use super::sizes::Sizes;
 use super::synthesis::{EXTENT_PAGES, Recipe, Synthesis};
 use crate::generators::patterns::Draw;
 use crate::{Context, Open, Source, Stopped, Trace, TraceInfo, Watch, WorkloadError};
 
-const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES;
-const EXTENT_SECTORS: u64 = EXTENT_PAGES * PAGE_SECTORS;
+const EXTENT_SECTORS: u64 = EXTENT_PAGES * LOGICAL_PAGE_SECTORS;
 const BATCH: usize = 4096;
 /// Sizes kept apart, for each operation; a trace with more has the rest rounded
 /// up to powers of two.
@@ -74,7 +73,7 @@ pub fn measure(
             found.requests += 1;
             *(if is_write { &mut found.writes } else { &mut found.reads }) += 1;
             let sizes = &mut found.sizes[usize::from(is_write)];
-            let pages = u64::from(arrival.sectors).div_ceil(PAGE_SECTORS);
+            let pages = u64::from(arrival.sectors).div_ceil(LOGICAL_PAGE_SECTORS);
             let is_kept = sizes.len() < MOST_SIZES || sizes.contains_key(&pages);
             *sizes.entry(if is_kept { pages } else { pages.next_power_of_two() }).or_default() += 1;
             if cursor == Some(arrival.lba.0) {
@@ -100,10 +99,12 @@ impl Measured {
         let stream = |name: &str| Stream::new(context.seed, &format!("workload/measured/{name}"));
         let share = |part: u64| part as f64 / self.requests as f64;
         let weights = |sizes: &BTreeMap<u64, u64>| {
-            let pairs: Vec<(u32, f64)> =
-                sizes.iter().map(|(pages, count)| ((pages * PAGE_SECTORS) as u32, *count as f64)).collect();
+            let pairs: Vec<(u32, f64)> = sizes
+                .iter()
+                .map(|(pages, count)| ((pages * LOGICAL_PAGE_SECTORS) as u32, *count as f64))
+                .collect();
             // An operation that never comes needs a size all the same.
-            if pairs.is_empty() { vec![(PAGE_SECTORS as u32, 1.0)] } else { pairs }
+            if pairs.is_empty() { vec![(LOGICAL_PAGE_SECTORS as u32, 1.0)] } else { pairs }
         };
         let [reads, writes] = [weights(&self.sizes[0]), weights(&self.sizes[1])];
         let last = self.extents.last_key_value().map_or(0, |(extent, _)| *extent);

@@ -5,7 +5,9 @@
 //! short stretches have the published figures too.
 
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Stream, Time};
+use flashkeel_engine::{
+    LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, SECTOR_BYTES, Stream, Time,
+};
 
 use super::gaps::Gaps;
 use super::sizes::Sizes;
@@ -14,7 +16,6 @@ use crate::generators::arrivals::Elapsed;
 use crate::generators::patterns::{Draw, Locate, uniform::Uniform, zipf::Zipf};
 use crate::{Arrival, Basis, Context, Counts, Source, WorkloadError};
 
-const PAGE_SECTORS: u64 = 4096 / SECTOR_BYTES;
 /// Skew is between extents of this many pages, 1 MiB; within one, pages are
 /// alike. Our assumption.
 pub(super) const EXTENT_PAGES: u64 = 256;
@@ -67,7 +68,7 @@ impl Recipe {
             notes.push(format!("writes of profile {} are magnified {times} times", profile.name));
         }
         // The longest write has to fit.
-        let least = u64::from(times.div_ceil(4)) * EXTENT_PAGES * 4096;
+        let least = u64::from(times.div_ceil(4)) * EXTENT_PAGES * LOGICAL_PAGE_BYTES;
         if range < least {
             let message = format!("{} is too small; at least {}", Bytes(range), Bytes(least));
             return Err(WorkloadError::key("workload.source.range", message));
@@ -80,7 +81,7 @@ impl Recipe {
             );
             return Err(WorkloadError::key("workload.source", message));
         }
-        let extents = device_bytes.min(range) / (EXTENT_PAGES * 4096);
+        let extents = device_bytes.min(range) / (EXTENT_PAGES * LOGICAL_PAGE_BYTES);
         let skew: &dyn Locate = match settings.zipf_theta.unwrap_or(profile.zipf_theta) {
             0.0 => &Uniform {},
             theta => &Zipf { theta },
@@ -161,7 +162,7 @@ impl Synthesis {
             Operation::Write => self.writes.next(),
             _ => self.reads.next(),
         };
-        let pages = u64::from(sectors).div_ceil(PAGE_SECTORS);
+        let pages = u64::from(sectors).div_ceil(LOGICAL_PAGE_SECTORS);
         let follows = self.run.map(|(_, end)| end).filter(|end| !wants_random && end + pages <= self.pages);
         let first = follows.unwrap_or_else(|| {
             let extent = self.extents.next(&mut self.places, 1);
@@ -188,8 +189,8 @@ impl Source for Synthesis {
             self.requests_left -= 1;
             self.counts.read += 1;
             self.counts.deliver(operation);
-            let lba = Lba(page * PAGE_SECTORS);
-            let whole = sectors.next_multiple_of(PAGE_SECTORS as u32);
+            let lba = Lba(page * LOGICAL_PAGE_SECTORS);
+            let whole = sectors.next_multiple_of(LOGICAL_PAGE_SECTORS as u32);
             batch.push(Arrival {
                 time: Time(time_ns),
                 operation,

@@ -7,13 +7,12 @@
 //! distances. The extents are as large as fit the device, up to 1 MiB.
 
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Operation, SECTOR_BYTES};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation, SECTOR_BYTES};
 
-use crate::pages::{PAGE_BYTES, Pages};
+use crate::pages::Pages;
 
-const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
 /// Largest extent: that at whose multiples devices are laid out.
-const MOST_PAGES: u64 = (1 << 20) / PAGE_BYTES;
+const MOST_PAGES: u64 = (1 << 20) / LOGICAL_PAGE_BYTES;
 
 /// Touched extents in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,14 +65,14 @@ impl Touched {
             let runs = self.runs(extent_pages);
             let used = runs.last().map_or(0, |run| run.base + (run.end - run.first));
             if used <= device_sectors {
-                return Some(Compaction { runs, extent_bytes: extent_pages * PAGE_BYTES });
+                return Some(Compaction { runs, extent_bytes: extent_pages * LOGICAL_PAGE_BYTES });
             }
         }
         None
     }
 
     fn runs(&self, extent_pages: u64) -> Vec<Run> {
-        let extent = extent_pages * PAGE_SECTORS;
+        let extent = extent_pages * LOGICAL_PAGE_SECTORS;
         let mut runs: Vec<Run> = Vec::new();
         let mut base = 0;
         for (device, pages) in (0..).zip(&self.devices) {

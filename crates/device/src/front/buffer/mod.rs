@@ -6,15 +6,14 @@
 mod state;
 mod stripe_queue;
 
-use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use state::{Buffer, BufferLayout, Pending, Triggers};
 pub(crate) use stripe_queue::StripeQueue;
 
-use crate::address::LOGICAL_PAGE_BYTES;
 use crate::flash::Geometry;
 use crate::limits::LONGEST;
 

@@ -10,9 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flashkeel_engine::LOGICAL_PAGE_BYTES;
+
 use super::entries::EntryId;
 use super::{Entry, Tables};
-use crate::address::{BlockId, Home, LOGICAL_PAGE_BYTES, Lpn, NONE, Ppn};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 
 /// The bytes of a mapping unit.
 pub(crate) type Page = [u8; LOGICAL_PAGE_BYTES as usize];

@@ -1,7 +1,6 @@
 //! A medium's rating, and how it is spread over days.
 
-use flashkeel_device::LOGICAL_PAGE_BYTES;
-use flashkeel_engine::{Span, units::Bytes};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,17 +1,18 @@
 //! What moves by itself: from the upper to the lower, and out of the upper.
 
-use flashkeel_device::LOGICAL_PAGE_BYTES;
-use flashkeel_engine::{Arena, Lba, Operation, Outbox, Payload, Request, Time};
+use flashkeel_engine::{
+    Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request, Time,
+};
 
 use super::{Piece, Purpose, Tier, Trouble, background};
-use crate::tier::table::{List, PAGE_SECTORS};
+use crate::tier::table::List;
 
 /// Frames on their way out at once, but for those that a request needs.
 const EVICTIONS: u64 = 64;
 
 impl Tier {
     fn buffer(&self, data: &mut Arena, pages: u64) -> Payload {
-        if self.has_bytes { data.take((pages * PAGE_SECTORS) as u32) } else { Payload::NONE }
+        if self.has_bytes { data.take((pages * LOGICAL_PAGE_SECTORS) as u32) } else { Payload::NONE }
     }
 
     /// Begins to write back so many pages, oldest first.
@@ -39,7 +40,7 @@ impl Tier {
         outbox: &mut Outbox,
     ) {
         let payload = self.buffer(data, 1);
-        let read = background(Operation::Read, Lba(0), PAGE_SECTORS, payload);
+        let read = background(Operation::Read, Lba(0), LOGICAL_PAGE_SECTORS, payload);
         self.give_upper(now, Piece::Moved { frame, sequence, payload, purpose }, &read, 0, frame, 1, outbox);
     }
 
@@ -119,8 +120,9 @@ impl Tier {
             self.release();
             let Some((page, uses)) = leaving.filter(|_| is_ok) else { return data.give_back(payload) };
             self.accounts.demoted_bytes += LOGICAL_PAGE_BYTES;
-            let lba = Lba(page * PAGE_SECTORS);
-            let demotion = Request { uses, ..background(Operation::Demote, lba, PAGE_SECTORS, payload) };
+            let lba = Lba(page * LOGICAL_PAGE_SECTORS);
+            let demotion =
+                Request { uses, ..background(Operation::Demote, lba, LOGICAL_PAGE_SECTORS, payload) };
             return self.give_lower(now, Piece::Demoted { payload }, &demotion, outbox);
         }
         let page = if is_ok {
@@ -134,9 +136,9 @@ impl Tier {
             return self.end_move(purpose);
         };
         self.accounts.drained_bytes += LOGICAL_PAGE_BYTES;
-        let lba = Lba(page * PAGE_SECTORS);
+        let lba = Lba(page * LOGICAL_PAGE_SECTORS);
         let fua = self.must_force();
-        let write = Request { fua, ..background(Operation::Write, lba, PAGE_SECTORS, payload) };
+        let write = Request { fua, ..background(Operation::Write, lba, LOGICAL_PAGE_SECTORS, payload) };
         let piece = Piece::WriteBack { frame, sequence, payload, purpose, submitted: now };
         self.give_lower(now, piece, &write, outbox);
     }

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use flashkeel_device::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::{
-    Arena, Completion, Durable, Lba, Operation, Outbox, Payload, Request, RequestId, Status, Time,
+    Arena, Completion, Durable, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload,
+    Request, RequestId, Status, Time,
 };
 
 use super::report::Medium;
 use super::{Piece, Tier};
 use crate::tier::journal::Waiter;
-use crate::tier::table::{PAGE_SECTORS, Table};
+use crate::tier::table::Table;
 use crate::tier::writeback::Happened;
 
 /// Pages of a request that go to the same place.
@@ -53,8 +53,8 @@ pub(super) struct Written {
 
 /// The pages of a request.
 pub(super) fn pages_of(request: &Request) -> Range<u64> {
-    let first = request.lba.0 / PAGE_SECTORS;
-    first..first + u64::from(request.sectors) / PAGE_SECTORS
+    let first = request.lba.0 / LOGICAL_PAGE_SECTORS;
+    first..first + u64::from(request.sectors) / LOGICAL_PAGE_SECTORS
 }
 
 impl Tier {
@@ -94,7 +94,7 @@ impl Tier {
     ) {
         let part = self.parts.add(whole);
         let Run { page, pages, frame } = run;
-        let lba = Lba(page * PAGE_SECTORS);
+        let lba = Lba(page * LOGICAL_PAGE_SECTORS);
         let from = (lba.0 - request.lba.0) as u32;
         let is_read = request.operation == Operation::Read;
         let sequence = self.sequence;
@@ -115,7 +115,7 @@ impl Tier {
             };
             return self.give_upper(now, piece, request, from, frame, count, outbox);
         }
-        let sectors = (pages * PAGE_SECTORS) as u32;
+        let sectors = (pages * LOGICAL_PAGE_SECTORS) as u32;
         let mut below = request.part(request.id, from, lba, sectors);
         let piece = if is_read {
             self.reads += 1;
@@ -153,9 +153,9 @@ impl Tier {
         let end = request.lba.0.checked_add(u64::from(request.sectors));
         request.operation == Operation::Flush
             || request.sectors == 0
-            || !request.lba.0.is_multiple_of(PAGE_SECTORS)
-            || !u64::from(request.sectors).is_multiple_of(PAGE_SECTORS)
-            || end.is_none_or(|end| end > self.table.lower_pages() * PAGE_SECTORS)
+            || !request.lba.0.is_multiple_of(LOGICAL_PAGE_SECTORS)
+            || !u64::from(request.sectors).is_multiple_of(LOGICAL_PAGE_SECTORS)
+            || end.is_none_or(|end| end > self.table.lower_pages() * LOGICAL_PAGE_SECTORS)
     }
 
     pub(super) fn read(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {

@@ -11,8 +11,8 @@ mod trouble;
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Answer, Arena, Coming, Command, Completion, Durable, Lba, Ledger, Limits, Operation, Outbox, Payload,
-    Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Coming, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits,
+    Operation, Outbox, Payload, Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
 };
 
 pub use report::TierReport;
@@ -27,7 +27,7 @@ use super::eviction::Eviction;
 use super::journal::{Journal, Room};
 use super::overflow::OverflowConfig;
 use super::placement::Placement;
-use super::table::{List, PAGE_SECTORS, Table};
+use super::table::{List, Table};
 use super::writeback::{Happened, View, Writeback};
 use crate::flight::Flights;
 use crate::parts::Parts;
@@ -192,7 +192,7 @@ impl Tier {
     /// Over two devices.
     pub fn new(plan: Plan) -> Tier {
         let room = Room::within(plan.upper.sectors);
-        let frames = if plan.journal { room.frames } else { plan.upper.sectors / PAGE_SECTORS };
+        let frames = if plan.journal { room.frames } else { plan.upper.sectors / LOGICAL_PAGE_SECTORS };
         Tier {
             placement: plan.placement,
             takes_any: plan.takes_any,
@@ -202,7 +202,7 @@ impl Tier {
             demotes: plan.demotes,
             writeback: plan.writeback,
             overflow: plan.overflow,
-            table: Table::new(plan.lower.sectors / PAGE_SECTORS, frames, plan.journal),
+            table: Table::new(plan.lower.sectors / LOGICAL_PAGE_SECTORS, frames, plan.journal),
             upper_durable: plan.upper.durable,
             lower_durable: plan.lower.durable,
             journal: plan.journal.then(|| Journal::new(room)),
@@ -264,8 +264,8 @@ impl Tier {
         outbox: &mut Outbox,
     ) {
         let id = self.pieces.take_off(piece);
-        let lba = Lba(u64::from(frame) * PAGE_SECTORS);
-        let mut part = request.part(id, from, lba, pages * PAGE_SECTORS as u32);
+        let lba = Lba(u64::from(frame) * LOGICAL_PAGE_SECTORS);
+        let mut part = request.part(id, from, lba, pages * LOGICAL_PAGE_SECTORS as u32);
         if request.operation == Operation::Write {
             self.accounts.write(now, Medium::Upper, part.bytes());
             part.fua |= self.upper_durable == Durable::Flushed;
@@ -336,11 +336,11 @@ impl Tier {
 impl Stage for Tier {
     fn limits(&self, below: &[Limits]) -> Limits {
         let lower = below[LOWER];
-        let page = PAGE_SECTORS as u32;
+        let page = LOGICAL_PAGE_SECTORS as u32;
         // What the upper only has a copy of is not lost with it.
         let upper = if self.takes_any { below[UPPER].durable } else { Durable::Acknowledged };
         Limits {
-            sectors: self.table.lower_pages() * PAGE_SECTORS,
+            sectors: self.table.lower_pages() * LOGICAL_PAGE_SECTORS,
             block_sectors: lower.block_sectors.max(page),
             preferred_sectors: lower.preferred_sectors.max(page),
             durable: lower.durable.max(upper),
@@ -367,11 +367,11 @@ impl Stage for Tier {
     }
 
     fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        let page = coming.lba.0 / PAGE_SECTORS;
+        let page = coming.lba.0 / LOGICAL_PAGE_SECTORS;
         let is_inside = page < self.table.lower_pages();
         Some(match self.table.get(page).filter(|_| is_inside) {
             Some(frame) => {
-                let lba = Lba(u64::from(frame) * PAGE_SECTORS + coming.lba.0 % PAGE_SECTORS);
+                let lba = Lba(u64::from(frame) * LOGICAL_PAGE_SECTORS + coming.lba.0 % LOGICAL_PAGE_SECTORS);
                 (UPPER, Coming { lba, ..coming })
             }
             None => (LOWER, coming),

@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use flashkeel_device::LOGICAL_PAGE_BYTES;
-use flashkeel_engine::{Arena, Lba, Operation, Outbox, Payload, Request, RequestId, Time};
+use flashkeel_engine::{
+    Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request, RequestId,
+    Time,
+};
 
 use super::changes::pages_of;
 use super::{Piece, Tier, at_once, background};
 use crate::tier::admission::Offer;
-use crate::tier::table::PAGE_SECTORS;
 use crate::tier::writeback::Happened;
 
 /// Frames that are filled one after the other, from a page on.
@@ -84,11 +85,11 @@ impl Tier {
         outbox: &mut Outbox,
     ) {
         let Fill { page, frame, pages } = fill;
-        let sectors = u64::from(pages) * PAGE_SECTORS;
+        let sectors = u64::from(pages) * LOGICAL_PAGE_SECTORS;
         let mut payload = Payload::NONE;
         if self.has_bytes && found.is_some() {
             payload = data.take(sectors as u32);
-            data.copy(found.skip(((page - first) * PAGE_SECTORS) as u32), payload, sectors as u32);
+            data.copy(found.skip(((page - first) * LOGICAL_PAGE_SECTORS) as u32), payload, sectors as u32);
         }
         self.accounts.filled_bytes += u64::from(pages) * LOGICAL_PAGE_BYTES;
         let piece = Piece::Fill { part: None, frame, pages, sequence, uses: 1, payload };
@@ -162,7 +163,7 @@ impl Tier {
         let part = Some(self.parts.add(whole));
         let piece = Piece::Fill { part, frame, pages, sequence, uses: request.uses, payload: Payload::NONE };
         let write = Request { operation: Operation::Write, uses: 0, ..*request };
-        let from = (page * PAGE_SECTORS - request.lba.0) as u32;
+        let from = (page * LOGICAL_PAGE_SECTORS - request.lba.0) as u32;
         self.give_upper(now, piece, &write, from, frame, pages, outbox);
     }
 }

@@ -1,12 +1,12 @@
 //! What a tier counts.
 
-use flashkeel_engine::{Answer, SECTOR_BYTES, Span, Time};
+use flashkeel_engine::{Answer, LOGICAL_PAGE_BYTES, Span, Time};
 use serde::Serialize;
 
 use super::Tier;
 use super::latency::{Latencies, LatencyReport};
 use crate::tier::budget::{Calendar, DayReport, Ratings};
-use crate::tier::table::{PAGE_SECTORS, Table};
+use crate::tier::table::Table;
 
 /// One of the two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,6 @@ impl Accounts {
     /// upper is.
     pub fn report(&self, volatile: Option<u64>, is_full: bool, table: &Table) -> TierReport {
         let Span(time) = self.until.since(self.since);
-        let page_bytes = PAGE_SECTORS * SECTOR_BYTES;
         let mean_modified = if time == 0 { 0.0 } else { self.modified_ns as f64 / time as f64 };
         TierReport {
             host_bytes_to_nvm: self.host_bytes_to_upper,
@@ -174,8 +173,9 @@ impl Accounts {
             clean_pages_evicted: self.evicted_clean,
             modified_pages_evicted: self.evicted_modified,
             journal_bytes: self.journal_bytes,
-            mean_kilobytes_at_risk: volatile.map_or(0.0, |_| mean_modified * page_bytes as f64 / 1000.0),
-            bytes_at_risk: volatile.unwrap_or_default() * page_bytes,
+            mean_kilobytes_at_risk: volatile
+                .map_or(0.0, |_| mean_modified * LOGICAL_PAGE_BYTES as f64 / 1000.0),
+            bytes_at_risk: volatile.unwrap_or_default() * LOGICAL_PAGE_BYTES,
             failed_writebacks: self.failed_writebacks,
             reads: self.reads.report(),
             writes: self.writes.report(),

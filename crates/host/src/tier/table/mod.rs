@@ -18,8 +18,6 @@ use index::Index;
 use oldest::Oldest;
 use small::Small;
 
-/// Sectors of a page of the lower device, and of a frame.
-pub(crate) const PAGE_SECTORS: u64 = 8;
 /// No frame, and no page.
 pub(super) const NONE: u32 = u32::MAX;
 /// Frames that a table can have.

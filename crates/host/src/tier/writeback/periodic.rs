@@ -1,7 +1,6 @@
 //! `periodic`: a batch each period.
 
-use flashkeel_device::LOGICAL_PAGE_BYTES;
-use flashkeel_engine::{Span, Time, units::Bytes};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span, Time, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -156,7 +156,7 @@ def _refuse_shared_pipes(plans: Sequence[dict[str, Any]], seeds: int) -> None:
         stack = plan["config"].get("stack") or {}
         asked = [it["workload"] for it in stack.get("tenants", [])] or [plan["config"]["workload"]]
         for source in (workload["source"] for workload in asked):
-            if source["policy"] == "trace" and _is_pipe(source["path"]):
+            if source["policy"] == "trace" and is_pipe(source["path"]):
                 readers[source["path"]] = readers.get(source["path"], 0) + seeds
     for path, count in readers.items():
         if count > 1:
@@ -166,7 +166,8 @@ def _refuse_shared_pipes(plans: Sequence[dict[str, Any]], seeds: int) -> None:
             )
 
 
-def _is_pipe(path: str) -> bool:
+def is_pipe(path: str) -> bool:
+    """Return whether a trace can be read only once."""
     try:
         mode = os.fstat(0).st_mode if path == "-" else Path(path).stat().st_mode
     except OSError:

@@ -13,6 +13,7 @@ import click
 
 from flashkeel import lifetime, policies
 from flashkeel.cli.common import Seed, console, echo, settings
+from flashkeel.cli.plan_tier import tier
 from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import files, lifetime_plots, lifetime_tables
 from flashkeel.output.progress import Bars
@@ -27,6 +28,9 @@ _PROFILES = ", ".join(profile["name"] for profile in lifetime.write_profiles())
 @click.group()
 def plan() -> None:
     """Answer what a buyer asks of a drive."""
+
+
+plan.add_command(tier)
 
 
 @plan.command("lifetime")

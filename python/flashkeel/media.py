@@ -1,0 +1,119 @@
+"""Drives and NVMs as they are sold, and models of drives that run in seconds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flashkeel._core import InputError
+from flashkeel.experiment import Experiment
+
+YEAR_DAYS = 365.0
+WARRANTY_YEARS = 5.0
+"""For how long drive writes per day are meant."""
+BLOCK = 4096
+_BLOCKS_PER_PLANE = 160
+"""Of the model of a drive: enough for garbage collection to work as in a large one."""
+_FEWEST_PAGES = 48
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "B": 1}
+
+
+@dataclass(frozen=True)
+class Medium:
+    """A drive or an NVM."""
+
+    preset: str
+    writes_per_day: float | None = None
+    """Times its capacity that may be written each day, over five years; else by its wear law,
+    and of an NVM by its preset."""
+
+
+@dataclass(frozen=True)
+class Sold:
+    """A drive at the size at which it is sold."""
+
+    medium: Medium
+    config: Mapping[str, Any]
+
+    @staticmethod
+    def of(medium: Medium) -> Sold:
+        """Look a drive's preset up; one whose endurance is not known raises InputError."""
+        document = (
+            f"[device]\npreset = {json.dumps(medium.preset)}\n"
+            '[workload]\nsource = "synthetic"\npacing = "closed"\nrequests = 1\n'
+        )
+        plan = Experiment(document, f"drive {medium.preset}").plans()[0]
+        sold = Sold(medium, plan["config"]["device"])
+        if medium.writes_per_day is None and sold.rated_cycles is None:
+            raise InputError(
+                f"drive {medium.preset}: its endurance is not known, as the preset has no wear "
+                "law; give the drive writes per day that it is sold with, as "
+                f"{medium.preset},dwpd=0.3"
+            )
+        return sold
+
+    @property
+    def capacity(self) -> int:
+        """What the host can address, in bytes."""
+        return size_bytes(self.config["logical_capacity"])
+
+    @property
+    def rated_cycles(self) -> float | None:
+        """Cycles that a block endures; None without a wear law."""
+        wear = self.config.get("wear")
+        found = wear.get("rated_cycles") if isinstance(wear, Mapping) else None
+        return None if found is None else float(found)
+
+    def endurance_bytes(self, waf: float | None) -> float:
+        """Return what may be written to it: as it is sold, or by its wear law."""
+        if self.medium.writes_per_day is not None:
+            return self.medium.writes_per_day * self.capacity * YEAR_DAYS * WARRANTY_YEARS
+        return (self.rated_cycles or 0.0) * self._raw() / max(waf or 1.0, 1.0)
+
+    def model(self, wanted: int) -> dict[str, Any]:
+        """Return the same drive with smaller and fewer blocks, which holds so much.
+
+        The share of its flash that is not for the host stays what it is.
+        """
+        geometry = self.config["geometry"]
+        page = size_bytes(geometry["page_size"])
+        raw = min(wanted, self.capacity) * self._raw() / self.capacity
+        blocks = min(_BLOCKS_PER_PLANE, geometry["blocks_per_plane"])
+        kinds = len(self.config["timing"]["program"])
+        pages = math.ceil(raw / (self._planes() * blocks * page))
+        pages = min(max(_FEWEST_PAGES, pages), geometry["pages_per_block"])
+        pages = -(-pages // kinds) * kinds
+        blocks = max(blocks, math.ceil(raw / (self._planes() * pages * page)))
+        size = self._planes() * blocks * pages * page * self.capacity / self._raw()
+        return {
+            "preset": self.medium.preset,
+            "logical_capacity": f"{int(size) // BLOCK * BLOCK}B",
+            "geometry": {"blocks_per_plane": blocks, "pages_per_block": pages},
+        }
+
+    def _raw(self) -> int:
+        geometry = self.config["geometry"]
+        return int(
+            self._planes()
+            * geometry["blocks_per_plane"]
+            * geometry["pages_per_block"]
+            * size_bytes(geometry["page_size"])
+        )
+
+    def _planes(self) -> int:
+        geometry = self.config["geometry"]
+        return int(
+            geometry["channels"] * geometry["chips_per_channel"] * geometry["planes_per_chip"]
+        )
+
+
+def size_bytes(text: str) -> int:
+    """Return a size as the core writes it, in bytes."""
+    for unit, scale in (_UNITS | _DECIMAL).items():
+        if text.endswith(unit):
+            return int(float(text.removesuffix(unit)) * scale)
+    return int(text)

@@ -1,0 +1,215 @@
+"""The tables of ``plan tier``, and what they come to."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+
+from flashkeel.comparison import FEW
+from flashkeel.hierarchy import BASE, DAY_NS, Answer, Bounds, Outcome
+from flashkeel.media import YEAR_DAYS
+from flashkeel.output import units
+
+MISSED = "!"
+"""Stands beside what is beyond a bound."""
+
+
+def latencies(answer: Answer, bounds: Bounds, drive: str) -> Table:
+    """Return what is bought and how long its tails are, a row for each policy and size."""
+    at = answer.plan.percentile
+    table = _table(
+        "policy", "NVM", right=("to buy", *_cost_name(answer, bounds), f"read {at}", f"write {at}")
+    )
+    for one in answer.of(drive):
+        excess = one.excess(bounds)
+        table.add_row(
+            one.choice.policy,
+            _held(one),
+            _marked(_bought(one, bounds), "NVM" in excess),
+            *_cost(answer, one, bounds),
+            _marked(_interval(one, "read_ns"), "read" in excess),
+            _marked(_interval(one, "write_ns"), "write" in excess),
+        )
+    return table
+
+
+def writes(answer: Answer, bounds: Bounds, drive: str) -> Table:
+    """Return what is at risk and what is written, a row for each policy and size."""
+    table = _table(
+        "policy",
+        "NVM",
+        right=("at risk", "GB/day SSD", "GB/day NVM", "SSD years", "NVM years"),
+    )
+    for one in answer.of(drive):
+        excess = one.excess(bounds)
+        table.add_row(
+            one.choice.policy,
+            _held(one),
+            _marked(units.size(one.mean("risk_bytes")), "risk" in excess),
+            _giga(one, "ssd_bytes_per_day"),
+            _giga(one, "nvm_bytes_per_day") if one.nvm_bytes else units.MISSING,
+            _marked(_years(one, "ssd_years"), "SSD" in excess),
+            _years(one, "nvm_years") if one.nvm_bytes else units.MISSING,
+        )
+    return table
+
+
+def policies(answer: Answer, bounds: Bounds) -> Table:
+    """Return what each policy comes to before each drive: the least that keeps the bounds."""
+    at = answer.plan.percentile
+    table = _table(
+        "drive",
+        "policy",
+        right=("NVM to buy", *_cost_name(answer, bounds), f"read {at}", f"write {at}"),
+        last="misses",
+    )
+    for drive in answer.plan.drives:
+        for policy in answer.plan.policies:
+            among = answer.of(drive.preset, policy)
+            kept = [one for one in among if not one.excess(bounds)]
+            least = min(kept, key=lambda one: one.bought_bytes(bounds), default=None)
+            one = answer.cheapest(bounds, among) or least or answer.nearest(bounds, among)
+            table.add_row(
+                drive.preset,
+                policy,
+                _bought(one, bounds),
+                *_cost(answer, one, bounds),
+                units.duration(one.mean("read_ns")),
+                units.duration(one.mean("write_ns")),
+                ", ".join(one.excess(bounds)) or "nothing",
+            )
+    return table
+
+
+def frontier(answer: Answer, bounds: Bounds) -> Table:
+    """Return what nothing is both cheaper and quicker than."""
+    at = answer.plan.percentile
+    table = _table(
+        "drive",
+        "policy",
+        right=("NVM to buy", *_cost_name(answer, bounds), f"read {at}, over seeds"),
+    )
+    for one in answer.frontier(bounds):
+        table.add_row(
+            one.choice.drive,
+            one.choice.policy,
+            _bought(one, bounds),
+            *_cost(answer, one, bounds),
+            _interval(one, "read_ns"),
+        )
+    return table
+
+
+def verdicts(answer: Answer, bounds: Bounds) -> list[str]:
+    """Return in a sentence each which NVM is the smallest and the cheapest that will do."""
+    smallest, cheapest = answer.smallest(bounds), answer.cheapest(bounds)
+    if smallest is None:
+        nearest = answer.nearest(bounds)
+        missed = ", ".join(
+            f"{name} {units.significant(times, 2)} times"
+            for name, times in nearest.excess(bounds).items()
+        )
+        return [
+            "Nothing that was tried keeps the bounds under every seed.",
+            f"Nearest: {_named(answer, nearest, bounds)}; beyond its bound: {missed}.",
+        ]
+    found = [f"Smallest NVM: {_named(answer, smallest, bounds)}."]
+    if cheapest is not None:
+        found.append(f"Cheapest: {_named(answer, cheapest, bounds)}.")
+    return found
+
+
+def warnings(answer: Answer, bounds: Bounds) -> list[str]:
+    """Return what whoever reads the tables has to know."""
+    plan = answer.plan
+    times = YEAR_DAYS * DAY_NS / answer.duration_ns
+    found = [
+        f"Days and years are {units.duration(answer.duration_ns)} of traffic over and over; "
+        f"a year is {units.count(times)} times as long."
+    ]
+    presets = dict.fromkeys(medium.preset for medium in (*plan.drives, plan.nvm))
+    unpriced = [preset for preset in presets if plan.prices.of(preset, 1.0) is None]
+    if unpriced:
+        found.append(
+            f"No price is known for {', '.join(unpriced)}, so that what has it is shown without "
+            "costs; --prices FILE takes the place of the table."
+        )
+    if answer.has_costs(bounds):
+        found.append(f"Costs are in {plan.prices.currency}, with prices of {plan.prices.date}.")
+    fewest = min(one.beyond for outcome in answer.outcomes for one in outcome.measured)
+    if fewest < FEW:
+        found.append(
+            f"A tail is a guess where fewer than {FEW} requests lie beyond it; in some rows "
+            f"{fewest} do{'es' if fewest == 1 else ''}."
+        )
+    notes = [note for outcome in answer.outcomes for note in outcome.notes]
+    if any("never filled" in note for note in notes):
+        found.append(
+            "In some rows memory or NVM never filled, so that more of it changes nothing there."
+        )
+    others = [note for note in dict.fromkeys(notes) if "never filled" not in note]
+    return found + [f"{note[:1].upper()}{note[1:]}." for note in others]
+
+
+def _table(*left: str, right: tuple[str, ...], last: str | None = None) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for name in left:
+        table.add_column(name)
+    for name in right:
+        table.add_column(name, justify="right")
+    if last is not None:
+        table.add_column(last)
+    return table
+
+
+def _named(answer: Answer, one: Outcome, bounds: Bounds) -> str:
+    choice = one.choice
+    cost = "".join(f", {cost} {answer.plan.prices.currency}" for cost in _cost(answer, one, bounds))
+    if choice.policy == BASE:
+        return f"none, with memory alone before {choice.drive}{cost}"
+    bought = _bought(one, bounds)
+    held = _held(one)
+    room = "" if bought == held else f" ({held} for data, the rest for wear)"
+    return f"{bought}{room} under {choice.policy} before {choice.drive}{cost}"
+
+
+def _cost_name(answer: Answer, bounds: Bounds) -> tuple[str, ...]:
+    return ("cost",) if answer.has_costs(bounds) else ()
+
+
+def _cost(answer: Answer, one: Outcome, bounds: Bounds) -> tuple[str, ...]:
+    if not answer.has_costs(bounds):
+        return ()
+    cost = one.cost(bounds)
+    return (units.MISSING if cost is None else f"{cost:.2f}",)
+
+
+def _held(one: Outcome) -> str:
+    return units.size(one.nvm_bytes) if one.nvm_bytes else units.MISSING
+
+
+def _bought(one: Outcome, bounds: Bounds) -> str:
+    bought = one.bought_bytes(bounds)
+    return units.size(bought) if bought else units.MISSING
+
+
+def _interval(one: Outcome, name: str) -> str:
+    found = one.interval(name)
+    if found is None:
+        return units.MISSING
+    low, high = (units.duration(end) for end in found)
+    return low if low == high else units.interval(*found)
+
+
+def _marked(text: str, is_missed: bool) -> str:
+    return f"{text} {MISSED}" if is_missed else text
+
+
+def _giga(one: Outcome, name: str) -> str:
+    value = one.mean(name)
+    return units.MISSING if value is None else units.significant(value / 1e9, 2)
+
+
+def _years(one: Outcome, name: str) -> str:
+    found = one.interval(name)
+    return "endless" if found is None else units.significant(found[0], 2)

@@ -1,0 +1,203 @@
+"""flashkeel plan tier."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+DRIVE = ("--drive", "qlc-1xnm", "--model", "1GiB")
+FEW = ("--seeds", "2", "--policy", "base", "--policy", "nlcwip", "--size", "10%", "--size", "50%")
+SHORT = ("--years", "0.0001")
+"""So much traffic wears out any drive soon."""
+JSON = ("--format", "json")
+
+
+def plan(cli, *arguments):
+    return cli("plan", "tier", *arguments)
+
+
+def recording(path, lines):
+    """Write a trace, MSR: ticks of 100 ns, operation, offset, size."""
+    path.write_text(
+        "".join(f"{at},h,0,{what},{offset},{size},0\n" for at, what, offset, size in lines)
+    )
+    return path
+
+
+@pytest.fixture
+def trace(tmp_path):
+    # Ten seconds: 4 and 64 KiB, written and read, over 8 MiB.
+    lines = (
+        (n * 50_000, "Read" if n % 3 else "Write", n * 37 % 128 << 16, 65536 if n % 5 else 4096)
+        for n in range(2000)
+    )
+    return recording(tmp_path / "mixed.csv", lines)
+
+
+def test_tables_fit_a_terminal_and_a_picture_is_written(cli, trace, tmp_path):
+    picture = tmp_path / "tails.png"
+    found = plan(cli, *DRIVE, *FEW, "--trace", trace, "--max-read", "1s", *SHORT, "--out", picture)
+    assert (found.status, found.err) == (0, "")
+    assert picture.stat().st_size > 1000
+    assert sorted(tmp_path.iterdir()) == [trace, picture]
+    tables = found.out[: found.out.index("Smallest NVM:")]
+    assert max(map(len, tables.splitlines())) <= 80
+    assert "Cheapest: " in found.out and "with prices of 2019-12-06" in found.out
+    assert "10.0 s of traffic over and over" in found.out
+
+
+def test_json_has_each_choice_under_each_seed(cli, trace):
+    found = json.loads(plan(cli, *DRIVE, *FEW, *SHORT, *JSON, "--trace", trace).out)
+    base, *others = found["outcomes"]
+    assert [one["policy"] for one in found["outcomes"]] == ["base", "nlcwip", "nlcwip"]
+    # Memory loses what is modified; policy III nothing.
+    assert "risk" in base["misses"] and base["risk_bytes"] > 0
+    for one in others:
+        assert one["risk_bytes"] == 0
+        assert one["bought_bytes"] >= one["nvm_bytes"]
+        low, high = one["over_seeds"]["read_ns"]
+        assert low <= one["read_ns"] <= high
+    smallest, cheapest = (found["outcomes"][found[name]] for name in ("smallest", "cheapest"))
+    assert smallest["bought_bytes"] == min(one["bought_bytes"] for one in others)
+    assert cheapest["cost"] == min(one["cost"] for one in others)
+    assert not found["synthetic"]
+
+
+def test_wear_makes_the_nvm_larger_in_proportion(cli, trace):
+    held, bought = [], []
+    for years in ("1e-9", "10", "20"):
+        arguments = ("--policy", "oc", "--size", "20%", "--seeds", "1", "--years", years)
+        (one,) = json.loads(plan(cli, *DRIVE, *arguments, *JSON, "--trace", trace).out)["outcomes"]
+        held.append(one["nvm_bytes"])
+        bought.append(one["bought_bytes"])
+    assert bought[0] == held[0] == held[1] == held[2]
+    assert bought[2] == pytest.approx(2 * bought[1], abs=8192)
+    assert bought[1] > held[1]
+
+
+def test_bounds_that_nothing_keeps_name_what_comes_nearest(cli, trace):
+    found = plan(cli, *DRIVE, *FEW, "--trace", trace, "--max-read", "1ns")
+    assert found.status == 0
+    assert "Nothing that was tried keeps the bounds under every seed." in found.out
+    assert "Nearest: " in found.out and "beyond its bound: read " in found.out
+
+
+def test_without_a_price_there_are_no_costs(cli, trace, tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text('date = 2026-01-01\ncurrency = "EUR"\nper_gb = { qlc = 0.05 }\n')
+    found = plan(cli, *DRIVE, *FEW, "--trace", trace, "--prices", prices)
+    assert found.status == 0
+    assert "No price is known for optane-p4800x" in found.out
+    assert "Cheapest" not in found.out and "cost" not in found.out.split("Note:")[0]
+    prices.write_text('date = 2026-01-01\ncurrency = "EUR"\nper_gb = { qlc = 0.05, optane = 1 }\n')
+    found = plan(cli, *DRIVE, *FEW, "--trace", trace, "--prices", prices)
+    assert "Costs are in EUR, with prices of 2026-01-01" in found.out
+
+
+@pytest.mark.parametrize("what", ["Read", "Write"])
+def test_traffic_of_one_kind_and_huge_addresses(cli, tmp_path, what):
+    lines = [(n * 100_000, what, (1 << 62) * (n % 2) + n * 4096, 4096) for n in range(40)]
+    found = plan(cli, *DRIVE, *FEW, "--trace", recording(tmp_path / "one.csv", lines))
+    assert (found.status, found.err) == (0, "")
+    # No wear without writes, and few requests beyond any tail.
+    assert ("endless" in found.out) or what == "Write"
+    assert "A tail is a guess" in found.out
+
+
+def test_a_profile_is_synthetic(cli):
+    source = ("--profile", "systor-low", "--requests", "3000")
+    found = plan(cli, *DRIVE, "--policy", "base", "--seeds", "1", *JSON, *source)
+    assert (found.status, found.err) == (0, "")
+    assert json.loads(found.out)["synthetic"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--drive", "qcl"), 'did you mean "qlc"'),
+        (("--drive", "ssd-a"), "ssd-a,dwpd=0.3"),
+        (("--drive", "qlc,dwpd=0"), "dwpd is '0'"),
+        (("--drive", "qlc,years=3"), "after the preset comes dwpd=X"),
+        ((*DRIVE, "--drive", "qlc-1xnm"), "given twice"),
+        ((*DRIVE, "--nvm", "optain"), "optane-p4800x"),
+        ((*DRIVE, "--size", "0%"), "--size 0%"),
+        ((*DRIVE, "--size", "200%"), "--size 200%"),
+        ((*DRIVE, "--size", "much"), "--size much"),
+        ((*DRIVE, "--size", "10TiB"), "10TiB"),
+        ((*DRIVE, "--dram", "-1%"), "--dram -1%"),
+        (("--drive", "qlc", "--model", "big"), "--model big"),
+        ((*DRIVE, "--max-read", "20"), "'20' is no time"),
+        ((*DRIVE, "--max-risk", "x"), "'x' is no size"),
+        ((*DRIVE, "--years", "0"), "--years 0"),
+        ((*DRIVE, "--years", "nan"), "--years nan"),
+        ((*DRIVE, "--percentile", "p98"), "p99"),
+        ((*DRIVE, "--prices", "none.toml"), "none.toml"),
+        ((*DRIVE, "--out", "tails.xyz"), "use .png"),
+        ((*DRIVE, "--out", "no/where.png"), "no folder"),
+        ((*DRIVE, "--policy", "hybrid"), "--policy"),
+        ((*DRIVE, "--seed", "-1"), "--seed"),
+        ((*DRIVE, "--profile", "systor-low"), "given twice"),
+        (
+            ("--drive", "qlc", "--model", "1MiB", "--size", "10TiB"),
+            "give less, or a larger --model",
+        ),
+    ],
+)
+def test_bad_input_ends_with_status_2(cli, trace, arguments, words):
+    found = plan(cli, "--trace", trace, *arguments)
+    assert (found.status, found.out) == (2, "")
+    assert words in found.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "the traffic is missing"),
+        (("--trace", "nowhere.csv"), "nowhere.csv"),
+        (("--profile", "systor-low"), "give --requests"),
+        (("--profile", "systor", "--requests", "9"), "systor-low"),
+        (("--trace", "-"), "--trace -: "),
+    ],
+)
+def test_traffic_that_is_none_is_refused(cli, arguments, words):
+    found = plan(cli, *DRIVE, *arguments)
+    assert (found.status, found.out) == (2, "")
+    assert words in found.err
+
+
+def test_a_trace_takes_its_keys(cli, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("".join(f"{n},W,{n * 4096},4096\n" for n in range(100)))
+    source = ("--trace", path, "--set", "columns=time=1,unit=s,op=2,offset=3,length=4")
+    arguments = (*DRIVE, "--policy", "base", "--seeds", "1", *JSON, *source)
+    assert json.loads(plan(cli, *arguments).out)["footprint_bytes"] == 100 * 4096
+    wrong = plan(cli, *arguments, "--set", "colums=1")
+    assert wrong.status == 2 and "columns" in wrong.err
+
+
+def test_traffic_beyond_the_model_is_refused(cli, tmp_path):
+    far = recording(tmp_path / "far.csv", [(n, "Read", n << 32, 1 << 20) for n in range(9000)])
+    found = plan(cli, "--drive", "qlc", "--model", "1MiB", "--trace", far)
+    assert found.status == 2
+    assert "give a larger --model" in found.err
+
+
+def test_a_picture_never_takes_the_place_of_the_trace(cli, tmp_path):
+    path = recording(tmp_path / "trace.png", [(0, "Read", 0, 4096)])
+    before = path.read_bytes()
+    found = plan(cli, *DRIVE, "--trace", path, "--out", path)
+    assert found.status == 2 and path.read_bytes() == before
+
+
+def test_an_interrupt_leaves_nothing_behind(trace, tmp_path):
+    command = [sys.executable, "-m", "flashkeel", "plan", "tier", *DRIVE, "--trace", str(trace)]
+    more = ["--seeds", "200", "--out", str(tmp_path / "tails.png")]
+    with subprocess.Popen([*command, *more], stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(2.5)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=20)
+    assert (running.returncode, said.strip()) == (130, "flashkeel: interrupted")
+    assert list(tmp_path.iterdir()) == [trace]

@@ -21,7 +21,7 @@ pub struct TraceInfo {
     pub basis: Basis,
     /// The trace in the terms of published tables.
     pub terms: Terms,
-    /// Requests: reads, writes, trims and flushes.
+    /// Requests: reads, writes, trims, flushes and writes of zeros.
     pub requests: u64,
     /// Reads.
     pub reads: u64,
@@ -31,6 +31,8 @@ pub struct TraceInfo {
     pub trims: u64,
     /// Flushes.
     pub flushes: u64,
+    /// Writes of zeros, which carry no data and are no part of what follows on writes.
+    pub write_zeroes: u64,
     /// Requests of no length, left out of everything else.
     pub zero_length: u64,
     /// Lines or records that are no requests.
@@ -45,6 +47,8 @@ pub struct TraceInfo {
     pub write_bytes: u64,
     /// Bytes trimmed.
     pub trim_bytes: u64,
+    /// Bytes set to zero without data.
+    pub write_zeroes_bytes: u64,
     /// Mean bytes of a read.
     pub mean_read_bytes: Option<f64>,
     /// Mean bytes of a write.
@@ -188,7 +192,8 @@ pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> 
 
 /// Counts kept while a trace is read.
 struct Tally {
-    of: [Sum; 4],
+    /// By operation, those that a trace may hold.
+    of: [Sum; 5],
     sizes: [[u64; 2]; 64],
     first_ns: u64,
     last_ns: u64,
@@ -216,7 +221,7 @@ struct Device {
 impl Tally {
     fn new() -> Self {
         Tally {
-            of: [Sum::default(); 4],
+            of: [Sum::default(); 5],
             sizes: [[0; 2]; 64],
             first_ns: 0,
             last_ns: 0,
@@ -275,7 +280,7 @@ impl Tally {
         devices: Vec<DeviceInfo>,
         notes: Vec<String>,
     ) -> TraceInfo {
-        let [reads, writes, trims, flushes] = self.of;
+        let [reads, writes, trims, flushes, write_zeroes] = self.of;
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let requests = self.requests();
         let data = reads.requests + writes.requests;
@@ -311,6 +316,7 @@ impl Tally {
             writes: writes.requests,
             trims: trims.requests,
             flushes: flushes.requests,
+            write_zeroes: write_zeroes.requests,
             zero_length: counts.zero_length,
             not_io: counts.not_io,
             reordered: counts.reordered,
@@ -318,6 +324,7 @@ impl Tally {
             read_bytes: reads.bytes,
             write_bytes: writes.bytes,
             trim_bytes: trims.bytes,
+            write_zeroes_bytes: write_zeroes.bytes,
             mean_read_bytes: share(reads.bytes, reads.requests),
             mean_write_bytes: share(writes.bytes, writes.requests),
             sizes: sizes

@@ -70,10 +70,12 @@ pub struct Counts {
     pub reads: u64,
     /// Writes among them.
     pub writes: u64,
-    /// Trims among them, and writes of zeros.
+    /// Trims among them.
     pub trims: u64,
     /// Flushes among them.
     pub flushes: u64,
+    /// Writes of zeros among them, which carry no data.
+    pub write_zeroes: u64,
     /// Lines or records that are no requests: headers, blank lines, file
     /// actions, events of other kinds, SCSI commands other than read and write.
     pub not_io: u64,
@@ -104,6 +106,7 @@ impl Counts {
         self.writes += other.writes;
         self.trims += other.trims;
         self.flushes += other.flushes;
+        self.write_zeroes += other.write_zeroes;
         self.not_io += other.not_io;
         self.other_device += other.other_device;
         self.outside_window += other.outside_window;
@@ -121,8 +124,9 @@ impl Counts {
         match operation {
             Operation::Read => self.reads += 1,
             Operation::Write => self.writes += 1,
-            Operation::Trim | Operation::WriteZeroes => self.trims += 1,
+            Operation::Trim => self.trims += 1,
             Operation::Flush => self.flushes += 1,
+            Operation::WriteZeroes => self.write_zeroes += 1,
             Operation::Demote => unreachable!("no source of requests has a copy to give up"),
         }
     }

@@ -268,6 +268,17 @@ fn our_own_columns_are_known_again() {
 }
 
 #[test]
+fn writes_of_zeros_are_counted_by_themselves() {
+    let text = "time_ns,operation,offset,bytes\n5,W,0,512\n9,Z,4096,8192\n9,T,0,4096\n";
+    let trace = Trace::new(file("x.csv", text));
+    let found = info(&trace).unwrap();
+    assert_eq!((found.requests, found.writes, found.trims, found.write_zeroes), (3, 1, 1, 1));
+    assert_eq!((found.write_bytes, found.write_zeroes_bytes, found.max_address_bytes), (512, 8192, 12288));
+    let (_, counts) = replay(trace).unwrap();
+    assert_eq!((counts.writes, counts.trims, counts.write_zeroes), (1, 1, 1));
+}
+
+#[test]
 fn the_unit_of_columns_is_set_among_them() {
     let text: String = (0..500).map(|n| format!("{n},W,{},4096\n", n * 4096)).collect();
     let columns = Some("time=1,unit=ns,op=2,offset=3,length=4".to_owned());

@@ -61,7 +61,7 @@ fn corpus() -> Vec<(&'static str, Vec<u8>)> {
             [blktrace(10, 0x0011_0001, 8, 4096, b"pdu"), blktrace(20, 0x2012_0001, 16, 512, b"")].concat(),
         ),
         ("oracle-general", [oracle(5, 8, 4096, 2), oracle(5, 24, 512, -1)].concat()),
-        ("columns", text("1;R;4096;8192\n2;W;0;512\n")),
+        ("columns", text("1;R;4096;8192\n2;W;0;512\n3;Z;8192;4096\n")),
         ("parquet", parquet()),
     ]
 }
@@ -213,7 +213,9 @@ fn mutated_traces_end_with_requests_or_an_error() {
         if is_inside {
             bytes = pack(&bytes);
         }
-        survive(format, &bytes, &format!("seed {seed} ({format})"));
+        let what = format!("seed {seed} ({format})");
+        let outcome = std::panic::catch_unwind(|| survive(format, &bytes, &what));
+        assert!(outcome.is_ok(), "{what} panics");
     }
 }
 

@@ -69,9 +69,12 @@ impl Load for Recorded {
                 places.rounding
             ));
         }
-        if source.counts().trims > 0 {
-            let trims = source.counts().trims;
-            notes.push(format!("its {trims} trims are left out, which would lower write amplification"));
+        for (count, what) in
+            [(source.counts().trims, "trims"), (source.counts().write_zeroes, "writes of zeros")]
+        {
+            if count > 0 {
+                notes.push(format!("its {count} {what} are left out, which would lower write amplification"));
+            }
         }
         let gaps = source.counts().delivered.saturating_sub(1).max(1);
         let length = (last + last / gaps).max(1);

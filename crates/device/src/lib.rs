@@ -31,11 +31,9 @@ pub use front::throttle::{Goal, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
-pub use ftl::{
-    CheckpointConfig, ReadPathConfig, RedundancyConfig, RetirementConfig, ScrubConfig, SlcConfig,
-    UpdateConfig, WearLevellingConfig,
-};
+pub use ftl::settings::*;
 pub use ftl::{Pattern, PreconditionConfig, SteadyState};
+pub use ftl::{ReadPathConfig, RedundancyConfig, RetirementConfig, SlcConfig, UpdateConfig};
 pub use layout::Layout;
 pub use machine::{ControllerConfig, Delay};
 pub use prefetch::table;

@@ -215,7 +215,7 @@ fn scrubbing_and_wear_levelling_out_of_range() {
     refused("scrub.pages_in_flight is 65537; 1 to 65536", |c| c.scrub.pages_in_flight = 65_537);
     refused("wear_levelling.threshold is 0; 1 to 1000000", |c| c.wear_levelling.threshold = 0);
     refused("wear_levelling.pages_in_flight is 0", |c| c.wear_levelling.pages_in_flight = 0);
-    refused("5 are scrubbed or levelled", |c| {
+    refused("5 are emptied by scrub and wear_levelling", |c| {
         (c.scrub.enabled, c.wear_levelling.enabled) = (true, true);
         c.logical_capacity = Bytes(11 << 20);
     });

@@ -11,8 +11,8 @@ use crate::ftl::gc::GcLayout;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::slc::SlcLayout;
 use crate::ftl::{
-    CheckpointLayout, LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition,
-    Reserves, ScrubLayout, SparesLayout, StaticStripes, WearLevellingLayout,
+    LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition, Reserves, SparesLayout,
+    StaticStripes, TaskLayouts,
 };
 use crate::layout::{Layout, Policies};
 use crate::limits::{LONGEST, MAX_INDEX, SLOWEST};
@@ -192,7 +192,9 @@ impl DeviceConfig {
             }
         };
         let stripe_width = self.redundancy.policy().width(chips)?;
-        let static_stripes = self.static_stripes(geometry, chips, lpns as u32, map_pages, buffer)?;
+        let tasks = self.task_layouts(stripe_width)?;
+        let static_stripes =
+            self.static_stripes(geometry, chips, (lpns as u32, map_pages), buffer, &tasks)?;
         if stripe_width == 1 && static_stripes.is_none() && self.read_path.policy().needs_redundancy() {
             return Err(format!(
                 "read_path is {:?}, which needs redundancy to rebuild pages from; redundancy is {:?}",
@@ -237,9 +239,7 @@ impl DeviceConfig {
                 manner,
                 rotates: gc.rotation.policy().is_exclusive(),
             },
-            scrub: ScrubLayout::resolve(&self.scrub, stripe_width)?,
-            wear_levelling: WearLevellingLayout::resolve(&self.wear_levelling)?,
-            checkpoint: CheckpointLayout::resolve(&self.checkpoint)?,
+            tasks,
             slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions),
             spares: None,
             policies: PartitionPolicies {
@@ -316,9 +316,9 @@ impl DeviceConfig {
         &self,
         geometry: &Geometry,
         chips: u32,
-        lpns: u32,
-        map_pages: u32,
+        (lpns, map_pages): (u32, u32),
         buffer: &BufferLayout,
+        tasks: &TaskLayouts,
     ) -> Result<Option<StaticStripes>, String> {
         let whole_channels = chips.is_multiple_of(geometry.chips_per_channel);
         let channels = if whole_channels { chips / geometry.chips_per_channel } else { 1 };
@@ -329,8 +329,9 @@ impl DeviceConfig {
         if !self.allocation.policy().keeps_to_chips() {
             return needs("allocation", "\"striped\"", "the members of a stripe stay on chips of their own");
         }
-        if self.checkpoint.enabled {
-            return needs("checkpoint.enabled", "false", "map pages in flash would be in no stripe");
+        if let Some(task) = tasks.keeper_of_map() {
+            let key = format!("{task}.enabled");
+            return needs(&key, "false", "map pages in flash would be in no stripe");
         }
         if self.map_cache != MapCacheSize::All {
             return needs("map_cache", "\"all\"", "map pages in flash would be in no stripe");
@@ -374,21 +375,27 @@ impl DeviceConfig {
         let groups = layout.chips / layout.stripe_width;
         let blocks = u64::from(groups / layout.domains * geometry.blocks_per_chip);
         let useful = u64::from(layout.useful_units());
-        let writers = [true, true, kept_in_flash, layout.scrub.jobs > 0, layout.checkpoint.is_some()];
-        let per_chip = writers.into_iter().map(u32::from).sum::<u32>();
-        // Wear levelling has one block open, whatever the chips.
-        let open = u64::from(groups / layout.domains * per_chip + layout.wear_levelling.jobs);
-        // What is being scrubbed or levelled is of no use to garbage collection.
-        let moved = u64::from(layout.scrub.jobs + layout.wear_levelling.jobs);
+        let per_domain = groups / layout.domains;
+        let rooms = layout.tasks.rooms(per_domain);
+        // The host, garbage collection, and where the map has pages in flash these.
+        let always = per_domain * (2 + u32::from(kept_in_flash));
+        let open = u64::from(always + rooms.iter().map(|(_, room)| room.open).sum::<u32>());
+        let moved = u64::from(rooms.iter().map(|(_, room)| room.moved).sum::<u32>());
         let needed = mapped.div_ceil(useful) + open + moved + u64::from(layout.gc.stop_above) + 1;
         if blocks < needed {
+            let movers = rooms.iter().filter(|(_, room)| room.moved > 0).map(|(task, _)| *task);
+            let movers: Vec<&str> = movers.collect();
             let where_ = if layout.domains > 1 { "each chip of a striped device" } else { "the device" };
             return Err(format!(
                 "logical_capacity: too little over-provisioning: {where_} has {blocks} blocks, but the data fill {}, {open} are open \
                  for writing{}, and garbage collection stops at {} free; lower logical_capacity ({}) or \
                  gc.stop_above, or add blocks",
                 mapped.div_ceil(useful),
-                if moved > 0 { format!(", {moved} are scrubbed or levelled") } else { String::new() },
+                if moved > 0 {
+                    format!(", {moved} are emptied by {}", movers.join(" and "))
+                } else {
+                    String::new()
+                },
                 layout.gc.stop_above,
                 self.logical_capacity
             ));

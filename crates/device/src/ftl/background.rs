@@ -99,6 +99,37 @@ pub(in crate::ftl) trait Background: Sized {
     fn done(_ftl: &mut Ftl, _now: Time, _operation: &FlashOp, _quiet_since: Time, _machine: &mut Machine) {}
 }
 
+/// The settings of a task that a device may do without: a table of its configuration.
+pub(crate) trait Settings {
+    /// What they resolve to: plain numbers.
+    type Layout: Clone + std::fmt::Debug;
+
+    /// Resolves them, for stripes of `stripe_width` chips.
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    fn resolve(&self, stripe_width: u32) -> Result<Self::Layout, String>;
+
+    /// The blocks it keeps from the host in a domain of so many chips, or stripes.
+    fn room(_layout: &Self::Layout, _chips: u32) -> Room {
+        Room::default()
+    }
+
+    /// Whether it gives map pages a place in flash.
+    fn keeps_map_in_flash(_layout: &Self::Layout) -> bool {
+        false
+    }
+}
+
+/// Blocks that a task needs of a domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Those it keeps open for writing.
+    pub open: u32,
+    /// Those it is emptying, which are of no use to garbage collection.
+    pub moved: u32,
+}
+
 /// A number in the time series.
 #[derive(Clone, Copy)]
 pub(crate) struct Gauge {
@@ -118,6 +149,7 @@ macro_rules! dispatch {
                 weight { $($weight:tt)* }
                 share { $($share:tt)* }
                 work { $($Work:ident in $module:ident)? }
+                settings { $($settings:tt)* }
             }
         )+ }
         others { $(

@@ -9,7 +9,7 @@ use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::background::{Background, Gauge};
+use super::background::{Background, Gauge, Room, Settings};
 use super::gc::Gc;
 use super::{Bits, BlockState, Entry, Ftl, LPNS_PER_MAP_PAGE, Lane, PartitionLayout, Shape, Tables, Unsaved};
 use crate::address::{BlockId, Home, NONE};
@@ -57,13 +57,12 @@ pub(crate) struct CheckpointLayout {
     pub pages_in_flight: u32,
 }
 
-impl CheckpointLayout {
-    /// Resolves a configuration; `None` where there are no checkpoints.
-    ///
-    /// # Errors
-    /// A sentence naming the key and its range.
-    pub fn resolve(config: &CheckpointConfig) -> Result<Option<CheckpointLayout>, String> {
-        let &CheckpointConfig { enabled, period, after_pages, pages_in_flight } = config;
+impl Settings for CheckpointConfig {
+    /// `None` where there are no checkpoints.
+    type Layout = Option<CheckpointLayout>;
+
+    fn resolve(&self, _stripe_width: u32) -> Result<Option<CheckpointLayout>, String> {
+        let &CheckpointConfig { enabled, period, after_pages, pages_in_flight } = self;
         if !(SHORTEST_PERIOD..=LONGEST).contains(&period) {
             return Err(format!(
                 "checkpoint.period is {period}; it must lie between {SHORTEST_PERIOD} and {LONGEST}"
@@ -77,6 +76,14 @@ impl CheckpointLayout {
         }
         let most_changes = after_pages.unwrap_or(u32::MAX);
         Ok(enabled.then_some(CheckpointLayout { period, most_changes, pages_in_flight }))
+    }
+
+    fn room(layout: &Option<CheckpointLayout>, chips: u32) -> Room {
+        Room { open: if layout.is_some() { chips } else { 0 }, moved: 0 }
+    }
+
+    fn keeps_map_in_flash(layout: &Option<CheckpointLayout>) -> bool {
+        layout.is_some()
     }
 }
 
@@ -165,11 +172,11 @@ impl Background for Checkpoint {
 
     fn new(layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
         let mut changed = Bits::default();
-        if layout.checkpoint.is_some() {
+        if layout.tasks.checkpoint.is_some() {
             changed.grow(layout.map_pages);
         }
         Checkpoint {
-            layout: layout.checkpoint,
+            layout: layout.tasks.checkpoint,
             changed,
             changes: 0,
             begun: Time::ZERO,

@@ -1,12 +1,11 @@
 //! The translation layer of one partition in plain numbers.
 
-use super::checkpoint::CheckpointLayout;
+use super::background::{Room, Settings};
 use super::gc::{GcLayout, InvocationConfig, VictimConfig};
-use super::scrub::ScrubLayout;
 use super::slc::SlcLayout;
-use super::wear_levelling::WearLevellingLayout;
 use super::{AllocationConfig, Reserves, SparesLayout, StaticStripes, UpdateConfig};
 use crate::flash::{Geometry, WearConfig};
+use crate::sched::tasks::tasks;
 
 /// The translation layer of one partition in plain numbers, and the policies it
 /// is built with.
@@ -29,10 +28,8 @@ pub(crate) struct PartitionLayout {
     pub domains: u32,
     pub reserves: Reserves,
     pub gc: GcLayout,
-    pub scrub: ScrubLayout,
-    pub wear_levelling: WearLevellingLayout,
-    /// Checkpoints of the map, if there are any.
-    pub checkpoint: Option<CheckpointLayout>,
+    /// Of the tasks that it may do without.
+    pub tasks: TaskLayouts,
     pub slc: SlcLayout,
     /// Blocks that may retire, where any do.
     pub spares: Option<SparesLayout>,
@@ -50,7 +47,7 @@ impl PartitionLayout {
 
     /// Whether map pages have a place in flash.
     pub fn map_in_flash(&self) -> bool {
-        self.cached_map_pages < self.map_pages || self.checkpoint.is_some()
+        self.cached_map_pages < self.map_pages || self.tasks.keeper_of_map().is_some()
     }
 }
 
@@ -64,3 +61,48 @@ pub(crate) struct Policies {
     /// How the parity of logical stripes is updated.
     pub update: UpdateConfig,
 }
+
+macro_rules! layouts {
+    (
+        tasks { $(
+            $(#[$($task_doc:tt)*])* $Task:ident = $label:literal {
+                operations { $($operations:tt)* }
+                weight { $($weight:tt)* }
+                share { $($share:tt)* }
+                work { $($work:tt)* }
+                settings { $($(#[$($doc:tt)*])* $key:ident: $Settings:ident)? }
+            }
+        )+ }
+        others { $($others:tt)* }
+    ) => {
+        /// What the settings of tasks resolve to.
+        #[derive(Clone, Debug)]
+        pub(crate) struct TaskLayouts {
+            $($($(#[$($doc)*])* pub $key: <super::$key::$Settings as Settings>::Layout,)?)+
+        }
+
+        impl TaskLayouts {
+            /// Those of the defaults.
+            #[cfg(test)]
+            pub fn at_rest() -> TaskLayouts {
+                TaskLayouts { $($($key: super::$key::$Settings::default().resolve(1).expect("valid"),)?)+ }
+            }
+
+            /// What each task needs of a domain of so many chips, or stripes, by its
+            /// label.
+            pub fn rooms(&self, chips: u32) -> Vec<(&'static str, Room)> {
+                vec![$($(($label, super::$key::$Settings::room(&self.$key, chips)),)?)+]
+            }
+
+            /// The label of a task that gives map pages a place in flash.
+            pub fn keeper_of_map(&self) -> Option<&'static str> {
+                let keepers = [
+                    $($(($label, super::$key::$Settings::keeps_map_in_flash(&self.$key)),)?)+
+                ];
+                keepers.into_iter().find(|(_, keeps)| *keeps).map(|(label, _)| label)
+            }
+        }
+    };
+}
+
+tasks!(layouts);

@@ -27,6 +27,7 @@ macro_rules! modules {
                 weight { $($weight:tt)* }
                 share { $($share:tt)* }
                 work { $($Work:ident in $module:ident)? }
+                settings { $($(#[$($doc:tt)*])* $key:ident: $Settings:ident)? }
             }
         )+ }
         others { $(
@@ -38,6 +39,11 @@ macro_rules! modules {
     ) => {
         $($(pub(crate) mod $module;)?)+
         $($(pub(crate) mod $other_module;)?)+
+
+        /// The settings of tasks that a device may do without.
+        pub mod settings {
+            $($(pub use super::$key::$Settings;)?)+
+        }
     };
 }
 
@@ -45,31 +51,25 @@ tasks!(modules);
 
 pub(crate) use aging::Aging;
 pub use allocation::AllocationConfig;
-pub(crate) use background::Gauge;
 use background::{Background as _, Tasks};
-pub use checkpoint::CheckpointConfig;
-pub(crate) use checkpoint::CheckpointLayout;
+pub(crate) use background::{Gauge, Settings};
 pub(crate) use fill::Precondition;
 pub use fill::{Pattern, PreconditionConfig, SteadyState};
 pub(crate) use gc::Gc;
 pub use gc::GcConfig;
-pub(crate) use layout::{PartitionLayout, Policies};
+pub(crate) use layout::{PartitionLayout, Policies, TaskLayouts};
 pub(crate) use programs::Finished;
 pub use read_path::ReadPathConfig;
 pub use redundancy::{RedundancyConfig, UpdateConfig};
 pub(crate) use redundancy::{StaticStripes, Stripes};
 pub(crate) use restoring::Part;
 pub use retirement::RetirementConfig;
-pub use scrub::ScrubConfig;
-pub(crate) use scrub::ScrubLayout;
 pub(crate) use shape::Shape;
 pub use slc::SlcConfig;
 pub(crate) use tables::{
     Bits, BlockState, Entries, Entry, Erased, Kept, LPNS_PER_MAP_PAGE, Lane, Map, MapCache, Page, Reserves,
     SparesLayout, Tables, Unsaved, Waiter,
 };
-pub use wear_levelling::WearLevellingConfig;
-pub(crate) use wear_levelling::WearLevellingLayout;
 
 use std::io::{self, Read};
 

@@ -5,7 +5,7 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::background::{Background, Gauge};
+use super::background::{Background, Gauge, Room, Settings};
 use super::{BlockState, Ftl, PartitionLayout, Tables};
 use crate::address::BlockId;
 use crate::machine::Machine;
@@ -56,13 +56,11 @@ pub(crate) struct ScrubLayout {
     pub pages_in_flight: u32,
 }
 
-impl ScrubLayout {
-    /// Resolves a configuration for stripes of `stripe_width` chips.
-    ///
-    /// # Errors
-    /// A sentence naming the key and its range.
-    pub fn resolve(config: &ScrubConfig, stripe_width: u32) -> Result<ScrubLayout, String> {
-        let &ScrubConfig { enabled, start_above, stop_below, concurrent_blocks, pages_in_flight } = config;
+impl Settings for ScrubConfig {
+    type Layout = ScrubLayout;
+
+    fn resolve(&self, stripe_width: u32) -> Result<ScrubLayout, String> {
+        let &ScrubConfig { enabled, start_above, stop_below, concurrent_blocks, pages_in_flight } = self;
         if stop_below > start_above {
             return Err(format!(
                 "scrub.stop_below ({stop_below}) is above scrub.start_above ({start_above})"
@@ -86,6 +84,10 @@ impl ScrubLayout {
             jobs: if enabled { concurrent_blocks.div_ceil(stripe_width) } else { 0 },
             pages_in_flight,
         })
+    }
+
+    fn room(layout: &ScrubLayout, chips: u32) -> Room {
+        Room { open: if layout.jobs > 0 { chips } else { 0 }, moved: layout.jobs }
     }
 }
 
@@ -114,7 +116,7 @@ impl Background for Scrub {
     }];
 
     fn new(layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
-        let ScrubLayout { start_above, stop_below, jobs, .. } = layout.scrub;
+        let ScrubLayout { start_above, stop_below, jobs, .. } = layout.tasks.scrub;
         Scrub { start_above, stop_below, max_jobs: jobs, active: false }
     }
 
@@ -123,7 +125,7 @@ impl Background for Scrub {
     }
 
     fn pages_in_flight(layout: &PartitionLayout) -> u32 {
-        layout.scrub.pages_in_flight
+        layout.tasks.scrub.pages_in_flight
     }
 
     #[inline]

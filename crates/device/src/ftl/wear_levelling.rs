@@ -6,7 +6,7 @@ use flashkeel_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::background::{Background, Gauge};
+use super::background::{Background, Gauge, Room, Settings};
 use super::{Ftl, PartitionLayout, Tables};
 use crate::address::BlockId;
 use crate::machine::Machine;
@@ -46,13 +46,11 @@ pub(crate) struct WearLevellingLayout {
     pub pages_in_flight: u32,
 }
 
-impl WearLevellingLayout {
-    /// Resolves a configuration.
-    ///
-    /// # Errors
-    /// A sentence naming the key and its range.
-    pub fn resolve(config: &WearLevellingConfig) -> Result<WearLevellingLayout, String> {
-        let &WearLevellingConfig { enabled, threshold, pages_in_flight } = config;
+impl Settings for WearLevellingConfig {
+    type Layout = WearLevellingLayout;
+
+    fn resolve(&self, _stripe_width: u32) -> Result<WearLevellingLayout, String> {
+        let &WearLevellingConfig { enabled, threshold, pages_in_flight } = self;
         if !(1..=1_000_000).contains(&threshold) {
             return Err(format!("wear_levelling.threshold is {threshold}; 1 to 1000000"));
         }
@@ -61,6 +59,11 @@ impl WearLevellingLayout {
         }
         let threshold = if enabled { threshold } else { u32::MAX };
         Ok(WearLevellingLayout { threshold, jobs: u32::from(enabled), pages_in_flight })
+    }
+
+    /// It has one block open, whatever the chips.
+    fn room(layout: &WearLevellingLayout, _chips: u32) -> Room {
+        Room { open: layout.jobs, moved: layout.jobs }
     }
 }
 
@@ -93,7 +96,7 @@ impl Background for WearLevelling {
 
     fn new(layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
         WearLevelling {
-            threshold: layout.wear_levelling.threshold,
+            threshold: layout.tasks.wear_levelling.threshold,
             domains: vec![Domain::default(); layout.domains as usize],
         }
     }
@@ -103,7 +106,7 @@ impl Background for WearLevelling {
     }
 
     fn pages_in_flight(layout: &PartitionLayout) -> u32 {
-        layout.wear_levelling.pages_in_flight
+        layout.tasks.wear_levelling.pages_in_flight
     }
 
     #[inline]

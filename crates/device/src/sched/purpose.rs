@@ -13,6 +13,7 @@ macro_rules! define {
                 weight { $($weight:tt)* }
                 share { $($share:tt)* }
                 work { $($work:tt)* }
+                settings { $($settings:tt)* }
             }
         )+ }
         others { $(

@@ -14,7 +14,9 @@
 /// - how its share under `debit` follows its error, four settings: P and I of
 ///   AutoSSD's eq. 1, the least and the largest share;
 /// - the type in `ftl` that does its work (see `ftl/background.rs`), and the
-///   module it is `in`, which the table makes.
+///   module it is `in`, which the table makes;
+/// - where a device may do without it, its table in the device's configuration,
+///   which is called like the module, and the type of its settings there.
 ///
 /// `others` are activities without request queues of their own: they go through
 /// those of a task, and what they program goes to the host's blocks.
@@ -34,6 +36,7 @@ macro_rules! tasks {
                     }
                     share {}
                     work {}
+                    settings {}
                 }
                 /// Loading and writing back of map pages.
                 Map = "map" {
@@ -47,6 +50,7 @@ macro_rules! tasks {
                     }
                     share {}
                     work {}
+                    settings {}
                 }
                 /// Garbage collection, and the map pages it needs.
                 Gc = "gc" {
@@ -72,6 +76,7 @@ macro_rules! tasks {
                         max gc_max = 0.8,
                     }
                     work { Gc in gc }
+                    settings {}
                 }
                 /// Read scrubbing, and the map pages it needs.
                 Scrub = "scrub" {
@@ -95,6 +100,10 @@ macro_rules! tasks {
                         max scrub_max = 0.2,
                     }
                     work { Scrub in scrub }
+                    settings {
+                        /// Read scrubbing.
+                        scrub: ScrubConfig
+                    }
                 }
                 /// Wear levelling, and the map pages it needs.
                 WearLevelling = "wear_levelling" {
@@ -118,6 +127,10 @@ macro_rules! tasks {
                         max wear_levelling_max = 0.1,
                     }
                     work { WearLevelling in wear_levelling }
+                    settings {
+                        /// Wear levelling.
+                        wear_levelling: WearLevellingConfig
+                    }
                 }
                 /// Checkpoints of the map.
                 Checkpoint = "checkpoint" {
@@ -137,6 +150,10 @@ macro_rules! tasks {
                         max checkpoint_max = 0.2,
                     }
                     work { Checkpoint in checkpoint }
+                    settings {
+                        /// Checkpoints of the map.
+                        checkpoint: CheckpointConfig
+                    }
                 }
             }
             others {

@@ -8,10 +8,7 @@ use crate::flash::{Geometry, WearConfig};
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::gc::{GcLayout, InvocationConfig, VictimConfig};
 use crate::ftl::slc::SlcLayout;
-use crate::ftl::{
-    AllocationConfig, PartitionLayout, Policies, ScrubConfig, ScrubLayout, Shape, UpdateConfig,
-    WearLevellingConfig, WearLevellingLayout,
-};
+use crate::ftl::{AllocationConfig, PartitionLayout, Policies, Shape, TaskLayouts, UpdateConfig};
 use crate::sched::Task;
 
 /// One partition of four chips with 16 blocks each, its map in memory.
@@ -42,9 +39,7 @@ fn layout(has_volatile_buffer: bool) -> PartitionLayout {
             manner: Manner::Queued,
             rotates: false,
         },
-        scrub: ScrubLayout::resolve(&ScrubConfig::default(), 1).expect("valid"),
-        wear_levelling: WearLevellingLayout::resolve(&WearLevellingConfig::default()).expect("valid"),
-        checkpoint: None,
+        tasks: TaskLayouts::at_rest(),
         spares: None,
         slc: SlcLayout::default(),
         policies: Policies {

@@ -25,6 +25,7 @@ macro_rules! settings {
                     $(#[$($max_doc:tt)*])* max $max:ident = $max_value:literal,
                 )? }
                 work { $($work:tt)* }
+                settings { $($settings:tt)* }
             }
         )+ }
         others { $($others:tt)* }

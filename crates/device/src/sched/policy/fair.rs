@@ -18,6 +18,7 @@ macro_rules! settings {
                 weight { $(#[$($doc:tt)*])* $weight:ident }
                 share { $($share:tt)* }
                 work { $($work:tt)* }
+                settings { $($settings:tt)* }
             }
         )+ }
         others { $($others:tt)* }

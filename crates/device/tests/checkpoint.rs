@@ -5,7 +5,9 @@ mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Layout, MapCacheSize, SchedulerConfig, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Arena, Cause, Completion, Leaf, Operation, Span, Submit, Time};
+use flashkeel_engine::{
+    Answer, Arena, Cause, Command, Completion, Leaf, Operation, Place, Span, Submit, Time,
+};
 use support::{closed_loop, policy, random_pages, ready, request, settle};
 
 /// 4 KiB pages of a flash page.
@@ -158,4 +160,45 @@ fn a_restored_device_knows_its_checkpoint() {
     restored.restore(&mut image.as_slice()).expect("the image was just made");
     assert_eq!(to_scan(&restored), 0);
     assert_eq!(write(&mut restored, 50), write(&mut fresh, 50));
+}
+
+/// Writes so many flash pages, one each millisecond, until the power is cut in the
+/// middle; what a scan would have to read then, and what recovery says that it read.
+fn cut(config: &DeviceConfig, flash_pages: u64, keeps_data: bool) -> (u64, u64) {
+    let mut ssd = ready(config, 1);
+    if keeps_data {
+        ssd.keep_data();
+    }
+    let mut done = Vec::new();
+    for index in 0..flash_pages {
+        let at = Time(index * 1_000_000);
+        ssd.advance(at, &mut Arena::new(), &mut done);
+        let request = request(index, Operation::Write, index * UNITS, UNITS as u32);
+        assert_eq!(ssd.submit(at, &request, &mut Arena::new()), Submit::Accepted);
+    }
+    let at = Time(flash_pages * 1_000_000);
+    ssd.advance(at, &mut Arena::new(), &mut done);
+    let expected = to_scan(&ssd);
+    ssd.cut_power(at, &mut Arena::new());
+    ssd.check();
+    let Ok(Answer::State(readings)) = ssd.command(at, &Place::default(), &Command::State, &mut Arena::new())
+    else {
+        panic!("a device answers")
+    };
+    let read = readings.iter().find(|(name, _)| name == "pages_scanned").expect("a reading").1;
+    (expected, read)
+}
+
+#[test]
+fn recovery_reads_what_is_programmed_in_a_period_and_all_without_checkpoints() {
+    for keeps_data in [false, true] {
+        for flash_pages in [100, 1_000, 3_000] {
+            let (expected, read) = cut(&device(false), flash_pages, keeps_data);
+            assert_eq!(read, expected);
+            assert!(read >= DATA + flash_pages - 1, "{read}");
+            let (expected, read) = cut(&device(true), flash_pages, keeps_data);
+            assert_eq!(read, expected);
+            assert!(read <= 20 + 2 + 1 + 2, "{read} after {flash_pages}");
+        }
+    }
 }

@@ -258,7 +258,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Devices of every kind, by name.
-const DEVICES: [&str; 15] = [
+const DEVICES: [&str; 18] = [
     "plain",
     "checkpoints",
     "map cache",
@@ -274,6 +274,9 @@ const DEVICES: [&str; 15] = [
     "moved inside",
     "retiring",
     "volatile, retiring",
+    "physical, checkpoints",
+    "map cache, checkpoints",
+    "volatile, map cache, checkpoints",
 ];
 
 fn device(name: &str) -> DeviceConfig {
@@ -289,7 +292,7 @@ fn device(name: &str) -> DeviceConfig {
             config.buffer.kind = policy("fore");
             config.buffer.flush = vec![policy("full")];
         }
-        "physical" => {
+        "physical" | "physical, checkpoints" => {
             config.redundancy = policy(json!({ "policy": "physical", "pages": 2 }));
             config.gc.start_below = 16;
             config.gc.stop_above = 20;
@@ -303,10 +306,6 @@ fn device(name: &str) -> DeviceConfig {
             config.buffer.rewrite = policy("coalesce");
             config.buffer.flush = vec![policy("watermark")];
         }
-        "checkpoints" => {
-            config.checkpoint = policy(json!({ "enabled": true, "period": "1ms", "after_pages": 50 }));
-            config.geometry.blocks_per_plane = 40;
-        }
         "slc cache" => config.slc_cache = policy(json!({ "policy": "fold", "size": "128KiB" })),
         "partitions" => config.partition_bits = vec![5],
         "moved inside" => {
@@ -315,7 +314,11 @@ fn device(name: &str) -> DeviceConfig {
         }
         _ => {}
     }
-    if name.ends_with("map cache") {
+    if name.ends_with("checkpoints") {
+        config.checkpoint = policy(json!({ "enabled": true, "period": "1ms", "after_pages": 50 }));
+        config.geometry.blocks_per_plane = 40;
+    }
+    if name.contains("map cache") {
         config.map_cache = MapCacheSize::Size(Bytes(4096));
         config.logical_capacity = Bytes(6 << 20);
         config.geometry.blocks_per_plane = 64;

@@ -6,7 +6,7 @@ use flashkeel_engine::Time;
 use super::relocation::Relocation;
 use super::stalled::Stalled;
 use super::updates::Updates;
-use super::{Ftl, PartitionLayout, Shape};
+use super::{Ftl, Known, PartitionLayout, Shape, Tables};
 use crate::address::BlockId;
 use crate::flash::Command;
 use crate::machine::Machine;
@@ -72,6 +72,14 @@ pub(in crate::ftl) trait Background: Sized {
 
     /// Nothing is under way: the partition is about to begin a run.
     fn rest(_ftl: &mut Ftl) {}
+
+    /// From now on pages hold bytes.
+    fn data_kept(_ftl: &mut Ftl) {}
+
+    /// What a power cut now would leave to go by, if this task sees to that.
+    fn known(&self, _tables: &Tables) -> Option<Known> {
+        None
+    }
 
     /// Power has been cut, and this is the task anew: takes over what survives of
     /// the `former`. `broken_off` has the operations that were on their way.
@@ -184,6 +192,12 @@ macro_rules! dispatch {
                 }
             }
 
+            /// See [`Background::known`].
+            pub fn known(&self, tables: &Tables) -> Known {
+                let known = [$($(super::$module::$Work::known(&self.$module, tables),)?)+];
+                known.into_iter().flatten().next().expect("a task sees to that")
+            }
+
             /// See [`Background::survive`].
             pub fn survive(&mut self, former: Tasks, shape: &Shape, broken_off: &[FlashOp]) {
                 $($(self.$module.survive(former.$module, shape, broken_off);)?)+
@@ -275,6 +289,12 @@ macro_rules! dispatch {
             /// Tells every task that nothing is under way.
             pub(in crate::ftl) fn note_rest(&mut self) {
                 $($(<super::$module::$Work>::rest(self);)?)+
+            }
+
+            /// From now on pages hold bytes: zeros, until others are written.
+            pub fn keep_data(&mut self) {
+                self.tables.keep_data();
+                $($(<super::$module::$Work>::data_kept(self);)?)+
             }
 
             /// Power is back: every task begins with what is due.

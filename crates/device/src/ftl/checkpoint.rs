@@ -5,14 +5,18 @@
 //!
 //! What no checkpoint takes in, such as the list of trimmed pages, is not modelled.
 
+use std::ops::Range;
+
 use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::background::{Background, Gauge, Room, Settings};
 use super::gc::Gc;
-use super::{Bits, BlockState, Entry, Ftl, LPNS_PER_MAP_PAGE, Lane, PartitionLayout, Shape, Tables, Unsaved};
-use crate::address::{BlockId, Home, NONE};
+use super::{
+    Bits, BlockState, Entry, Ftl, Known, LPNS_PER_MAP_PAGE, Lane, PartitionLayout, Shape, Tables, Unsaved,
+};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::limits::LONGEST;
 use crate::machine::{Event, Machine};
 use crate::sched::{Activity, FlashOp, Task};
@@ -97,19 +101,37 @@ struct Mark {
     closes: u32,
     /// Of blocks that were open: the block, its erases and its pages in the map.
     open: Vec<(BlockId, u32, u32)>,
+    /// Where pages hold bytes: the newest place in the order of writes,
+    sequence: u64,
+    /// and where the pages lie whose map entries have changed since the checkpoint
+    /// before.
+    copies: Vec<(Lpn, Option<Ppn>)>,
 }
 
 impl Mark {
     /// What is in flash and in the map now. Programs on their way are not: their
-    /// pages are the last of their block.
+    /// pages are the last of their block on each of its chips.
     fn of(tables: &Tables) -> Mark {
         let blocks = &tables.blocks;
-        let pages = |block| tables.allocated_pages(block) - blocks.programs_under_way(block);
+        let pages = |block| {
+            let under_way = blocks.programs_under_way(block) * tables.shape.stripes.width();
+            tables.allocated_pages(block).saturating_sub(under_way)
+        };
         let open = blocks.in_state(BlockState::Open);
         Mark {
             closes: blocks.closes(),
             open: open.map(|block| (block, blocks.erase_count(block), pages(block))).collect(),
+            sequence: tables.entries.made(),
+            copies: Vec::new(),
         }
+    }
+
+    /// Where the pages of so many map pages lie, and all map pages themselves.
+    fn note_copies(&mut self, tables: &Tables, map_pages: &[u32]) {
+        let hosts = tables.shape.lpns;
+        let of_page = |&page: &u32| page * LPNS_PER_MAP_PAGE..((page + 1) * LPNS_PER_MAP_PAGE).min(hosts);
+        let lpns = map_pages.iter().flat_map(of_page).chain(hosts..tables.map.lpns());
+        self.copies = lpns.map(|lpn| (Lpn(lpn), tables.flash_copy(Lpn(lpn)))).collect();
     }
 }
 
@@ -126,6 +148,8 @@ pub(in crate::ftl) struct Checkpoint {
     due: Option<Time>,
     /// As the complete checkpoint has it.
     mark: Mark,
+    /// Where pages hold bytes: by logical page, where the map in flash says it lies.
+    saved: Vec<Option<Ppn>>,
     /// As the checkpoint being written will have it.
     next_mark: Option<Mark>,
     /// Map pages it has yet to write, the next ones last.
@@ -137,23 +161,36 @@ pub(in crate::ftl) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Flash pages whose out-of-band areas would have to be read to make the map
-    /// whole after a power cut now: those allocated since the last complete
-    /// checkpoint began. Without checkpoints, all that hold anything.
-    fn pages_to_scan(&self, tables: &Tables) -> u32 {
-        let (blocks, Mark { closes, open }) = (&tables.blocks, &self.mark);
-        let was_full = |block: &BlockId| {
+    /// Flash pages whose out-of-band areas have to be read to make the map whole
+    /// after a power cut: those allocated since the last complete checkpoint began.
+    /// Without checkpoints, all that hold anything.
+    fn to_scan<'a>(&'a self, tables: &'a Tables) -> impl Iterator<Item = Range<u32>> + 'a {
+        let (blocks, mark) = (&tables.blocks, &self.mark);
+        let was_full = move |block: BlockId| {
             let closed = blocks.closed(block.0 as usize..block.0 as usize + 1)[0];
-            (closed.wrapping_sub(*closes) as i32) < 0
+            self.layout.is_some() && (closed.wrapping_sub(mark.closes) as i32) < 0
         };
-        let full = [BlockState::Full, BlockState::Victim].map(|state| {
-            blocks.in_state(state).filter(|block| self.layout.is_none() || !was_full(block)).count()
-        });
-        let filling: u32 = blocks.in_state(BlockState::Open).map(|block| tables.allocated_pages(block)).sum();
-        // Erased since, they are other blocks.
-        let known = open.iter().filter(|&&(block, erases, _)| blocks.erase_count(block) == erases);
-        let known: u32 = known.map(|&(.., pages)| pages).sum();
-        full.iter().sum::<usize>() as u32 * tables.shape.pages_per_block + filling - known
+        (0..blocks.len()).map(BlockId).filter_map(move |block| {
+            let last = match blocks.state(block) {
+                BlockState::Full | BlockState::Victim if was_full(block) => return None,
+                BlockState::Full | BlockState::Victim => tables.shape.pages_per_block,
+                BlockState::Open => tables.allocated_pages(block),
+                _ => return None,
+            };
+            // Erased since, it is another block.
+            let erases = blocks.erase_count(block);
+            let known = mark.open.iter().find(|&&(other, then, _)| (other, then) == (block, erases));
+            let first = known.map_or(0, |&(.., pages)| pages);
+            Some(tables.shape.page_of(block, first)..tables.shape.page_of(block, last))
+        })
+    }
+
+    /// From now on the map in flash says what the complete checkpoint does.
+    fn save(&mut self, mark: Mark) {
+        self.mark = mark;
+        for (lpn, copy) in self.mark.copies.drain(..) {
+            self.saved[lpn.0 as usize] = copy;
+        }
     }
 
     /// When the next checkpoint begins, if the map has changed.
@@ -166,7 +203,7 @@ impl Background for Checkpoint {
     const ACTIVITY: Activity = Activity::Checkpoint;
     const GAUGES: &'static [Gauge] = &[Gauge {
         name: "pages_to_scan",
-        read: |ftl| ftl.tasks.checkpoint.pages_to_scan(&ftl.tables),
+        read: |ftl| ftl.tasks.checkpoint.to_scan(&ftl.tables).map(|pages| pages.len() as u32).sum(),
         is_largest: false,
     }];
 
@@ -182,6 +219,7 @@ impl Background for Checkpoint {
             begun: Time::ZERO,
             due: None,
             mark: Mark::default(),
+            saved: Vec::new(),
             next_mark: None,
             left: Vec::new(),
             loading: Vec::new(),
@@ -219,9 +257,23 @@ impl Background for Checkpoint {
         }
     }
 
+    /// As if a checkpoint had just been written.
+    fn data_kept(ftl: &mut Ftl) {
+        if ftl.tasks.checkpoint.layout.is_some() {
+            let copies = (0..ftl.tables.map.lpns()).map(|lpn| ftl.tables.flash_copy(Lpn(lpn)));
+            ftl.tasks.checkpoint.saved = copies.collect();
+            ftl.tasks.checkpoint.mark.sequence = ftl.tables.entries.made();
+        }
+    }
+
+    fn known(&self, tables: &Tables) -> Option<Known> {
+        let Mark { sequence, .. } = self.mark;
+        Some(Known { to_scan: self.to_scan(tables).collect(), copies: self.saved.clone(), sequence })
+    }
+
     /// The last complete checkpoint is still there.
     fn survive(&mut self, former: Self, _shape: &Shape, _broken_off: &[FlashOp]) {
-        self.mark = former.mark;
+        (self.mark, self.saved) = (former.mark, former.saved);
     }
 
     /// Which map pages have changed since the last checkpoint is not known any
@@ -289,11 +341,14 @@ impl Checkpoint {
     /// Begins a checkpoint, or goes on with it.
     fn step(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         if ftl.tasks.checkpoint.next_mark.is_none() {
-            let mark = Mark::of(&ftl.tables);
+            let mut mark = Mark::of(&ftl.tables);
             let mut pages: Vec<u32> = ftl.tasks.checkpoint.changed.iter().collect();
             // Neighbours stay together within their domain, the first ones last.
             pages
                 .sort_by_key(|&page| std::cmp::Reverse((ftl.shape.domain_of(ftl.shape.map_lpn(page)), page)));
+            if ftl.tables.pages.is_some() {
+                mark.note_copies(&ftl.tables, &pages);
+            }
             let checkpoint = &mut ftl.tasks.checkpoint;
             pages.iter().for_each(|&page| checkpoint.changed.set(page, false));
             (checkpoint.left, checkpoint.changes) = (pages, 0);
@@ -366,7 +421,7 @@ impl Checkpoint {
             return;
         }
         let Some(mark) = checkpoint.next_mark.take() else { return };
-        checkpoint.mark = mark;
+        checkpoint.save(mark);
         if let Some(layout) = checkpoint.layout.filter(|_| checkpoint.changes > 0) {
             let begin = checkpoint.next_begin(now, &layout);
             Checkpoint::schedule(ftl, begin, machine);

@@ -67,8 +67,8 @@ pub use retirement::RetirementConfig;
 pub(crate) use shape::Shape;
 pub use slc::SlcConfig;
 pub(crate) use tables::{
-    Bits, BlockState, Entries, Entry, Erased, Kept, LPNS_PER_MAP_PAGE, Lane, Map, MapCache, Page, Reserves,
-    SparesLayout, Tables, Unsaved, Waiter,
+    Bits, BlockState, Entries, Entry, Erased, Kept, Known, LPNS_PER_MAP_PAGE, Lane, Map, MapCache, Page,
+    Reserves, SparesLayout, Tables, Unsaved, Waiter,
 };
 
 use std::io::{self, Read};
@@ -86,6 +86,8 @@ pub(crate) struct Ftl {
     tasks: Tasks,
     /// Pages of the host's program that finished last.
     pub finished: Vec<Finished>,
+    /// Flash pages that were read after the last power cut, to find the newest copies.
+    pub pages_scanned: u32,
 }
 
 impl Ftl {
@@ -97,6 +99,7 @@ impl Ftl {
             shape,
             tasks: Tasks::new(layout, index, seed),
             finished: Vec::new(),
+            pages_scanned: 0,
         }
     }
 

@@ -27,7 +27,8 @@ impl Ftl {
         let index = self.shape.index;
         let of_this = operations.in_flight().filter(|operation| operation.partition == index);
         let broken_off: Vec<FlashOp> = of_this.copied().collect();
-        self.tables.cut_power(now, layout, &broken_off);
+        let known = self.tasks.known(&self.tables);
+        self.pages_scanned = self.tables.cut_power(now, layout, known, &broken_off);
         let former = std::mem::replace(&mut self.tasks, Tasks::new(layout, index, seed));
         self.tasks.survive(former, &self.shape, &broken_off);
         self.finished.clear();

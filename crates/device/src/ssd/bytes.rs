@@ -44,7 +44,7 @@ impl Ssd {
     pub fn keep_data(&mut self) {
         self.bytes = Some(Bytes::default());
         for partition in &mut self.partitions {
-            partition.ftl.tables.keep_data();
+            partition.ftl.keep_data();
         }
     }
 

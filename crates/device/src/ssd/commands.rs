@@ -86,6 +86,7 @@ impl Ssd {
             ("free_blocks", sum(|partition| partition.ftl.tables.free_blocks())),
             ("retired_blocks", sum(|partition| partition.ftl.tables.retired_blocks())),
             ("buffer_room_pages", sum(|partition| partition.buffer.occupancy.room())),
+            ("pages_scanned", sum(|partition| partition.ftl.pages_scanned)),
             ("requests", self.requests.len() as u64),
         ])
     }

@@ -68,6 +68,11 @@ impl Entries {
         Entries { made: former.made, ..Entries::default() }
     }
 
+    /// The last place in the order of entries.
+    pub fn made(&self) -> u64 {
+        self.made
+    }
+
     /// A place in the order of entries for something that makes none.
     pub fn next_sequence(&mut self) -> u64 {
         self.made += 1;

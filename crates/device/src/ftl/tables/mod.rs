@@ -24,7 +24,7 @@ pub(crate) use map::Map;
 pub(crate) use map_cache::{LPNS_PER_MAP_PAGE, MapCache, Unsaved, Waiter};
 pub(crate) use pages::{Page, Pages};
 pub(crate) use points::{Points, Reserves};
-pub(crate) use power_cut::Kept;
+pub(crate) use power_cut::{Kept, Known};
 pub(crate) use spares::{Erased, Spares, SparesLayout};
 
 use super::{PartitionLayout, Shape};

@@ -68,10 +68,20 @@ impl Pages {
         self.out_of_band.get(ppn.0 as usize).copied().flatten()
     }
 
+    /// Which logical page a physical one holds, and the place of its write in the
+    /// order of writes.
+    pub(in crate::ftl) fn version(&self, ppn: Ppn) -> Option<(Lpn, u64)> {
+        self.out_of_band(ppn).map(|OutOfBand { lpn, sequence }| (lpn, sequence))
+    }
+
+    /// Whether a page has been trimmed after a place in the order of writes.
+    pub(in crate::ftl) fn is_trimmed_since(&self, lpn: Lpn, sequence: u64) -> bool {
+        self.trims.get(&lpn).is_some_and(|&trim| trim > sequence)
+    }
+
     /// Whether two physical pages hold the same version of a page, or none.
     pub(in crate::ftl) fn are_alike(&self, one: Option<Ppn>, other: Option<Ppn>) -> bool {
-        let version = |ppn| self.out_of_band(ppn).map(|beside| (beside.lpn, beside.sequence));
-        one.map(version) == other.map(version)
+        one.map(|ppn| self.version(ppn)) == other.map(|ppn| self.version(ppn))
     }
 
     /// Forgets what the controller had in memory, but for the parity of updates.
@@ -91,23 +101,6 @@ impl Tables {
             }
         }
         self.pages = Some(pages);
-    }
-
-    /// The newest version of each logical page that is found in flash and has not
-    /// been trimmed since; a readable copy before a lost one.
-    pub(in crate::ftl) fn scan(&self) -> Option<Vec<Option<Ppn>>> {
-        let pages = self.pages.as_ref()?;
-        let mut newest: Vec<Option<(u64, bool, Ppn)>> = vec![None; self.map.lpns() as usize];
-        for (ppn, beside) in (0..).map(Ppn).zip(&pages.out_of_band) {
-            let Some(OutOfBand { lpn, sequence }) = *beside else { continue };
-            let is_trimmed = pages.trims.get(&lpn).is_some_and(|&trim| trim > sequence);
-            let known = &mut newest[lpn.0 as usize];
-            let found = (sequence, !self.is_lost(ppn), ppn);
-            if !is_trimmed && known.is_none_or(|known| (known.0, known.1) < (found.0, found.1)) {
-                *known = Some(found);
-            }
-        }
-        Some(newest.into_iter().map(|found| found.map(|(.., ppn)| ppn)).collect())
     }
 
     /// Gives a buffer entry its bytes.

@@ -11,6 +11,9 @@
 //! but for the wear of its erases, and map pages in flash are taken to be brought
 //! up to date by the way.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use flashkeel_engine::Time;
 
 use super::entries::Entries;
@@ -31,6 +34,17 @@ pub(crate) struct Kept {
     sequence: u64,
 }
 
+/// What recovery goes by.
+pub(crate) struct Known {
+    /// Flash pages whose out-of-band areas have to be read.
+    pub to_scan: Vec<Range<u32>>,
+    /// Where pages hold bytes: by logical page, where it lies as far as the map in
+    /// flash tells; none where that tells nothing.
+    pub copies: Vec<Option<Ppn>>,
+    /// The place in the order of writes up to which that holds.
+    pub sequence: u64,
+}
+
 /// A page of a block that is read out, with what it holds.
 struct Held {
     lpn: Lpn,
@@ -40,9 +54,16 @@ struct Held {
 
 impl Tables {
     /// Power is cut: makes the tables again from what is left. `broken_off` has
-    /// the operations that were on their way.
-    pub fn cut_power(&mut self, now: Time, layout: &PartitionLayout, broken_off: &[FlashOp]) {
-        let copies = self.durable_copies();
+    /// the operations that were on their way. Returns how many flash pages were read
+    /// for that.
+    pub fn cut_power(
+        &mut self,
+        now: Time,
+        layout: &PartitionLayout,
+        known: Known,
+        broken_off: &[FlashOp],
+    ) -> u32 {
+        let (copies, pages_read) = self.durable_copies(known);
         let open: Vec<(Task, u32, BlockId, u32)> = self.points.open_blocks().collect();
 
         let former = std::mem::replace(self, Tables::new(layout, &self.shape));
@@ -68,6 +89,7 @@ impl Tables {
         if let Some(pages) = &mut self.pages {
             pages.forget_memory();
         }
+        pages_read
     }
 
     /// What is in memory and survives: the pages of the buffer, and those that
@@ -94,10 +116,47 @@ impl Tables {
         kept
     }
 
+    /// The newest version of each logical page that is known, or found in flash, and
+    /// has not been trimmed since, a readable copy before a lost one, where pages hold
+    /// bytes; and how many flash pages are read for that.
+    fn scan(&self, known: Known) -> (Option<Vec<Option<Ppn>>>, u32) {
+        let Known { to_scan, mut copies, sequence: known_until } = known;
+        let scanned = to_scan.iter().map(|pages| pages.len() as u32).sum();
+        let Some(pages) = &self.pages else { return (None, scanned) };
+        copies.resize(self.map.lpns() as usize, None);
+        let kept =
+            |(lpn, copy): (u32, Option<Ppn>)| copy.filter(|_| !pages.is_trimmed_since(Lpn(lpn), known_until));
+        let known: Vec<Option<Ppn>> = (0..).zip(copies).map(kept).collect();
+        // Besides those that are scanned: what is known of pages that have moved.
+        let mut looked_up = BTreeSet::new();
+        let mut newest: Vec<Option<(u64, bool, Ppn)>> = vec![None; known.len()];
+        let units = self.shape.units_per_page;
+        for ppn in
+            to_scan.iter().cloned().flatten().flat_map(|page| page * units..(page + 1) * units).map(Ppn)
+        {
+            let Some((lpn, sequence)) = pages.version(ppn) else { continue };
+            let best = &mut newest[lpn.0 as usize];
+            if let Some(ppn) = known[lpn.0 as usize].filter(|_| best.is_none() && sequence <= known_until) {
+                looked_up.insert(ppn.0 / units);
+                let version = pages.version(ppn).filter(|version| version.0 == lpn);
+                *best = version.map(|(_, sequence)| (sequence, !self.is_lost(ppn), ppn));
+            }
+            let found = (sequence, !self.is_lost(ppn), ppn);
+            let is_newer = best.is_none_or(|best| (best.0, best.1) < (found.0, found.1));
+            if is_newer && !pages.is_trimmed_since(lpn, sequence) {
+                *best = Some(found);
+            }
+        }
+        looked_up.retain(|page| !to_scan.iter().any(|pages| pages.contains(page)));
+        let found = newest.iter().map(|found| found.map(|(.., ppn)| ppn)).zip(known);
+        (Some(found.map(|(found, known)| found.or(known)).collect()), scanned + looked_up.len() as u32)
+    }
+
     /// Where the newest copy of each page is found in flash, if it is not of an
-    /// older version than the one in the buffer.
-    fn durable_copies(&self) -> Vec<(Lpn, Ppn)> {
-        let found = self.scan();
+    /// older version than the one in the buffer; and how many flash pages are read for
+    /// that.
+    fn durable_copies(&self, known: Known) -> (Vec<(Lpn, Ppn)>, u32) {
+        let (found, pages_read) = self.scan(known);
         let copy = |lpn: Lpn| {
             if !self.shape.keeps_behind && self.buffered(self.map.home(lpn)).is_some() {
                 return None;
@@ -114,7 +173,7 @@ impl Tables {
             );
             ppn
         };
-        (0..self.map.lpns()).map(Lpn).filter_map(|lpn| Some((lpn, copy(lpn)?))).collect()
+        ((0..self.map.lpns()).map(Lpn).filter_map(|lpn| Some((lpn, copy(lpn)?))).collect(), pages_read)
     }
 
     /// By writer and chip, the blocks in which a program was broken off, those

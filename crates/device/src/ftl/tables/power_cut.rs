@@ -7,9 +7,9 @@
 //! volatile; with it whatever parity is being programmed for. The journal of
 //! trims always survives.
 //!
-//! Ours: a device has started again at once. What it does for that is not counted,
-//! but for the wear of its erases, and map pages in flash are taken to be brought
-//! up to date by the way.
+//! Ours: a device has started again at once. What it does for that takes no time; the
+//! flash pages it reads are counted, and the wear of its erases, and map pages in
+//! flash are taken to be brought up to date by the way.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -32,7 +32,7 @@ pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
 pub use ftl::settings::*;
-pub use ftl::{Pattern, PreconditionConfig, SteadyState};
+pub use ftl::{FillPattern, PreconditionConfig, SteadyState};
 pub use ftl::{ReadPathConfig, RedundancyConfig, RetirementConfig, SlcConfig, UpdateConfig};
 pub use layout::Layout;
 pub use machine::{ControllerConfig, Delay};

@@ -69,7 +69,7 @@ impl Default for ControllerConfig {
 /// order in which they came, then whatever runs by itself; among equals, by
 /// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum DeviceEvent {
     /// A chip's phase ends.
     Chip(u32),
     /// A window ends and the next begins.
@@ -101,40 +101,40 @@ const _: () = assert!(INDEX_BITS <= TURN_SHIFT && TURN_SHIFT + u32::BITS <= KIND
 const ACTIVITY_BITS: u32 = 4;
 const _: () = assert!(Activity::ALL.len() <= 1 << ACTIVITY_BITS);
 
-impl Event {
+impl DeviceEvent {
     /// The event as an event queue has it. `turn` is the number of the request
     /// or operation in the order in which they came; 0 for others.
     #[inline]
     pub(crate) fn pack(self, turn: u32) -> u64 {
         let (kind, index) = match self {
             // Chips push their own number: their kind is 0.
-            Event::Chip(chip) => (0, chip),
-            Event::Window => (1, 0),
-            Event::Linked(request) => (2, request),
-            Event::Request(request) => (3, request),
-            Event::Operation(operation) => (4, operation),
-            Event::Background(partition, activity) => (5, partition << ACTIVITY_BITS | activity),
-            Event::BufferTimeout(partition) => (6, partition),
-            Event::Control => (7, 0),
-            Event::WornOut => (8, 0),
+            DeviceEvent::Chip(chip) => (0, chip),
+            DeviceEvent::Window => (1, 0),
+            DeviceEvent::Linked(request) => (2, request),
+            DeviceEvent::Request(request) => (3, request),
+            DeviceEvent::Operation(operation) => (4, operation),
+            DeviceEvent::Background(partition, activity) => (5, partition << ACTIVITY_BITS | activity),
+            DeviceEvent::BufferTimeout(partition) => (6, partition),
+            DeviceEvent::Control => (7, 0),
+            DeviceEvent::WornOut => (8, 0),
         };
         debug_assert!(index <= MAX_INDEX);
         kind << KIND_SHIFT | u64::from(turn) << TURN_SHIFT | u64::from(index)
     }
 
     #[inline]
-    pub(crate) fn unpack(word: u64) -> Event {
+    pub(crate) fn unpack(word: u64) -> DeviceEvent {
         let index = word as u32 & MAX_INDEX;
         match word >> KIND_SHIFT {
-            0 => Event::Chip(index),
-            1 => Event::Window,
-            2 => Event::Linked(index),
-            3 => Event::Request(index),
-            4 => Event::Operation(index),
-            5 => Event::Background(index >> ACTIVITY_BITS, index & ((1 << ACTIVITY_BITS) - 1)),
-            6 => Event::BufferTimeout(index),
-            7 => Event::Control,
-            8 => Event::WornOut,
+            0 => DeviceEvent::Chip(index),
+            1 => DeviceEvent::Window,
+            2 => DeviceEvent::Linked(index),
+            3 => DeviceEvent::Request(index),
+            4 => DeviceEvent::Operation(index),
+            5 => DeviceEvent::Background(index >> ACTIVITY_BITS, index & ((1 << ACTIVITY_BITS) - 1)),
+            6 => DeviceEvent::BufferTimeout(index),
+            7 => DeviceEvent::Control,
+            8 => DeviceEvent::WornOut,
             kind => unreachable!("no event of kind {kind}"),
         }
     }
@@ -162,13 +162,13 @@ pub(crate) struct Machine {
 impl Machine {
     /// Schedules an event that is about no request or operation.
     #[inline(always)]
-    pub fn schedule(&mut self, time: Time, event: Event) {
+    pub fn schedule(&mut self, time: Time, event: DeviceEvent) {
         self.events.push(time, event.pack(0));
     }
 
     /// Schedules an event of a request, the `turn`-th that came.
     #[inline(always)]
-    pub fn schedule_turn(&mut self, time: Time, event: Event, turn: u32) {
+    pub fn schedule_turn(&mut self, time: Time, event: DeviceEvent, turn: u32) {
         self.events.push(time, event.pack(turn));
     }
 
@@ -177,7 +177,7 @@ impl Machine {
     pub fn generate(&mut self, now: Time, operation: FlashOpId) {
         let delay = self.controller.host_generation.draw(&mut self.random);
         self.generated = self.generated.wrapping_add(1);
-        self.schedule_turn(now + delay, Event::Operation(operation.0), self.generated);
+        self.schedule_turn(now + delay, DeviceEvent::Operation(operation.0), self.generated);
     }
 
     /// Schedules the end of the delay after which a background activity of a
@@ -185,7 +185,7 @@ impl Machine {
     #[inline]
     pub fn generate_later(&mut self, now: Time, partition: u16, activity: Activity) {
         let delay = self.controller.background_generation.draw(&mut self.random);
-        self.schedule(now + delay, Event::Background(u32::from(partition), activity as u32));
+        self.schedule(now + delay, DeviceEvent::Background(u32::from(partition), activity as u32));
     }
 
     /// Makes sure that the scheduler's control runs while something is active.
@@ -196,7 +196,7 @@ impl Machine {
         }
         if let Some(period) = self.dispatcher.arbiter().control_period() {
             self.controlling = true;
-            self.schedule(now + period, Event::Control);
+            self.schedule(now + period, DeviceEvent::Control);
         }
     }
 
@@ -216,35 +216,35 @@ mod tests {
     #[test]
     fn events_survive_packing() {
         for event in [
-            Event::Chip(3),
-            Event::Request(MAX_INDEX),
-            Event::Operation(7),
-            Event::Background(63, 2),
-            Event::BufferTimeout(2),
-            Event::Control,
-            Event::Linked(9),
-            Event::Window,
-            Event::WornOut,
+            DeviceEvent::Chip(3),
+            DeviceEvent::Request(MAX_INDEX),
+            DeviceEvent::Operation(7),
+            DeviceEvent::Background(63, 2),
+            DeviceEvent::BufferTimeout(2),
+            DeviceEvent::Control,
+            DeviceEvent::Linked(9),
+            DeviceEvent::Window,
+            DeviceEvent::WornOut,
         ] {
-            assert_eq!(Event::unpack(event.pack(u32::MAX)), event);
+            assert_eq!(DeviceEvent::unpack(event.pack(u32::MAX)), event);
         }
     }
 
     #[test]
     fn events_go_by_kind_then_turn_then_number() {
         let order = [
-            Event::Chip(2).pack(0),
-            Event::Chip(MAX_INDEX).pack(0),
-            Event::Window.pack(0),
-            Event::Linked(9).pack(u32::MAX),
-            Event::Request(MAX_INDEX).pack(1),
-            Event::Request(0).pack(2),
-            Event::Operation(4).pack(1),
-            Event::Operation(5).pack(1),
-            Event::Background(0, 2).pack(0),
-            Event::BufferTimeout(0).pack(0),
-            Event::Control.pack(0),
-            Event::WornOut.pack(0),
+            DeviceEvent::Chip(2).pack(0),
+            DeviceEvent::Chip(MAX_INDEX).pack(0),
+            DeviceEvent::Window.pack(0),
+            DeviceEvent::Linked(9).pack(u32::MAX),
+            DeviceEvent::Request(MAX_INDEX).pack(1),
+            DeviceEvent::Request(0).pack(2),
+            DeviceEvent::Operation(4).pack(1),
+            DeviceEvent::Operation(5).pack(1),
+            DeviceEvent::Background(0, 2).pack(0),
+            DeviceEvent::BufferTimeout(0).pack(0),
+            DeviceEvent::Control.pack(0),
+            DeviceEvent::WornOut.pack(0),
         ];
         assert!(order.is_sorted());
     }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern};
+use flashkeel_device::{Delay, DeviceConfig, FillPattern, MapCacheSize};
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{Operation, Span};
 use serde_json::json;
@@ -182,7 +182,7 @@ fn map_caches_and_fills_out_of_range() {
 #[test]
 fn the_smallest_devices_run() {
     for (pages_per_block, page_size) in [(1, 4096), (1, 16 << 10), (2, 4096), (16, 16 << 10)] {
-        for pattern in [Pattern::None, Pattern::Random] {
+        for pattern in [FillPattern::None, FillPattern::Random] {
             let mut config = exact_chip(1);
             config.geometry.pages_per_block = pages_per_block;
             config.geometry.page_size = Bytes(page_size);

@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern};
+use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize};
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{Arena, Leaf, Operation, Span, Stream, Submit, Time};
 use support::*;
@@ -123,7 +123,7 @@ fn wide(channel_rate: u64) -> DeviceConfig {
 fn bandwidth(config: &DeviceConfig, operation: Operation, pages: u32, random: bool) -> f64 {
     let mut config = config.clone();
     if operation == Operation::Write {
-        config.precondition.pattern = Pattern::None;
+        config.precondition.pattern = FillPattern::None;
     }
     let mut ssd = ready(&config, 1);
     let places = config.logical_capacity.0 / 4096 / u64::from(pages);

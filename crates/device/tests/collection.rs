@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{Activity, DeviceConfig, MapCacheSize, Pattern, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Completion, Operation, Request, Stream};
 use serde_json::json;
@@ -27,7 +27,7 @@ fn striped(movement: &str) -> DeviceConfig {
     config.gc.stop_above = 128;
     config.gc.force_below = 48;
     config.scheduler = policy("fifo");
-    config.precondition.pattern = Pattern::Random;
+    config.precondition.pattern = FillPattern::Random;
     config
 }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use flashkeel_device::{
-    Activity, DeviceConfig, Fault, InvocationConfig, MapCacheSize, MovementConfig, Pattern, ReadPathConfig,
-    RotationConfig, SchedulerConfig, Ssd, UpdateConfig,
+    Activity, DeviceConfig, Fault, FillPattern, InvocationConfig, MapCacheSize, MovementConfig,
+    ReadPathConfig, RotationConfig, SchedulerConfig, Ssd, UpdateConfig,
 };
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Completion, Leaf, Operation, Payload, Request, Status, Stream, Submit, Time};
@@ -188,7 +188,7 @@ fn striped() -> DeviceConfig {
     config.gc.stop_above = 40;
     config.gc.force_below = 16;
     config.gc.victim = policy("greedy");
-    config.precondition.pattern = Pattern::Random;
+    config.precondition.pattern = FillPattern::Random;
     config
 }
 

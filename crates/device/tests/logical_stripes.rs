@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{Activity, DeviceConfig, Pattern, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, FillPattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Cause, Leaf, Operation, Request, Stream, Time};
 use serde_json::json;
@@ -24,7 +24,7 @@ fn striped(redundancy: serde_json::Value) -> DeviceConfig {
     config.gc.start_below = 64;
     config.gc.stop_above = 96;
     config.scheduler = policy("fifo");
-    config.precondition.pattern = Pattern::Sequential;
+    config.precondition.pattern = FillPattern::Sequential;
     config
 }
 
@@ -60,7 +60,7 @@ fn parity_is_computed_by_the_fewest_reads() {
 #[test]
 fn a_fresh_stripe_takes_no_reads() {
     let mut config = striped(logical());
-    config.precondition.pattern = Pattern::None;
+    config.precondition.pattern = FillPattern::None;
     let mut ssd = ready(&config, 1);
     timed(&mut ssd, &[(0, Operation::Write, 3, 1), (10_000, Operation::Flush, 0, 0)]);
     assert_eq!(ssd.counters().operations(Activity::Parity.read()), 0);

@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Trigger};
+use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize, Trigger};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Operation};
 use support::{exact, ready, timed};
@@ -37,7 +37,7 @@ fn those_who_wait_for_a_map_page_go_on_in_order() {
 #[test]
 fn reads_of_map_pages_never_programmed_do_not_chase_each_other() {
     let mut config = with_one_map_page();
-    config.precondition.pattern = Pattern::None;
+    config.precondition.pattern = FillPattern::None;
     config.buffer.flush = vec![Trigger::Full, Trigger::Read];
     let mut ssd = ready(&config, 1);
     let read = |map_page| (10_000, Operation::Read, map_page * PER_MAP_PAGE, 1);

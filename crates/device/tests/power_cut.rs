@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use flashkeel_device::{DeviceConfig, MapCacheSize, Pattern, Ssd};
+use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Arena, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Operation, Payload, Request, Status, Stream,
@@ -285,7 +285,7 @@ fn device(name: &str) -> DeviceConfig {
     config.geometry.blocks_per_plane = 28;
     config.logical_capacity = Bytes(2 << 20);
     config.buffer.size = Bytes(128 << 10);
-    config.precondition.pattern = Pattern::Random;
+    config.precondition.pattern = FillPattern::Random;
     match name {
         "in flash" => config.buffer.kind = policy("none"),
         "fore" => {

@@ -3,7 +3,7 @@
 mod support;
 
 use flashkeel_device::{
-    AllocationConfig, BufferKind, DeviceConfig, InvocationConfig, MapCacheSize, MovementConfig, Pattern,
+    AllocationConfig, BufferKind, DeviceConfig, FillPattern, InvocationConfig, MapCacheSize, MovementConfig,
     ReadPathConfig, RedundancyConfig, RetirementConfig, RotationConfig, SchedulerConfig, Ssd,
     SuspensionConfig, UpdateConfig, VictimConfig, WindowConfig,
 };
@@ -123,7 +123,7 @@ prop_compose! {
         config.partition_bits = partitions;
         config.controller.slots_per_chip = others.0;
         config.host_link = others.1.then_some(Rate(1_000_000_000));
-        config.precondition.pattern = policy::<Pattern>(others.2);
+        config.precondition.pattern = policy::<FillPattern>(others.2);
         config.window = policy(front_door.0);
         config.throttle = policy(front_door.1);
         config.wear = policy(serde_json::json!({ "policy": "rated", "rated_cycles": retirement.1 }));
@@ -200,7 +200,7 @@ impl Pair {
     fn new(config: &DeviceConfig) -> Pair {
         let ssd = ready(config, 7);
         let pages = config.logical_capacity.0 / 4096;
-        let filled = config.precondition.pattern != Pattern::None;
+        let filled = config.precondition.pattern != FillPattern::None;
         let mapped = vec![filled; pages as usize];
         Pair {
             ssd,
@@ -398,7 +398,7 @@ fn collection_goes_on_when_a_block_becomes_full() {
     config.gc.start_below = 0;
     config.gc.stop_above = 0;
     config.gc.concurrent_victims = 1;
-    config.precondition.pattern = Pattern::None;
+    config.precondition.pattern = FillPattern::None;
     for count in 1..20 {
         let mut requests = vec![(0, Operation::Write, 0, 32); count];
         requests.push((0, Operation::Flush, 0, 0));
@@ -421,7 +421,7 @@ fn blocks_being_emptied_keep_the_room_they_need() {
     config.scheduler = policy("fifo");
     config.buffer.size = Bytes(112 << 10);
     config.buffer.flush = vec![policy("watermark")];
-    config.precondition.pattern = Pattern::Random;
+    config.precondition.pattern = FillPattern::Random;
     for seed in 1..8 {
         let mut ssd = ready(&config, seed);
         let mut random = flashkeel_engine::Stream::new(seed, "test workload");
@@ -437,7 +437,7 @@ fn blocks_being_emptied_keep_the_room_they_need() {
 #[test]
 fn an_idle_device_comes_to_rest_under_any_share() {
     let mut config = support::exact();
-    config.precondition.pattern = Pattern::Random;
+    config.precondition.pattern = FillPattern::Random;
     config.scheduler = policy(serde_json::json!({"policy": "debit", "gc_min": 0.0}));
     comes_to_rest(&config, &[(0, Operation::Write, 0, 1000); 8]);
 }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{Activity, DeviceConfig, Pattern, Purpose, SchedulerConfig, Ssd};
+use flashkeel_device::{Activity, DeviceConfig, FillPattern, Purpose, SchedulerConfig, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Cause, Completion, Leaf, Ledger, Operation, Stream, Submit, Time};
 use support::{closed_loop, closed_loop_with, policy, random_pages, ready, request, settle, timed};
@@ -178,7 +178,7 @@ fn hot_and_cold(pages: u64, count: u64) -> impl Iterator<Item = flashkeel_engine
 /// Wear under those writes: (spread of erase counts, write amplification).
 fn worn(threshold: Option<u32>) -> (u32, f64, u64) {
     let mut config = support::tiny();
-    config.precondition.pattern = Pattern::Sequential;
+    config.precondition.pattern = FillPattern::Sequential;
     config.gc.victim = policy("greedy");
     config.wear_levelling.enabled = threshold.is_some();
     config.wear_levelling.threshold = threshold.unwrap_or(1);
@@ -218,7 +218,7 @@ fn a_device_that_cannot_level_wear_comes_to_rest() {
     config.gc.invocation = policy("foreground");
     (config.gc.start_below, config.gc.stop_above, config.gc.concurrent_victims) = (0, 0, 3);
     (config.wear_levelling.enabled, config.wear_levelling.threshold) = (true, 3);
-    config.precondition.pattern = Pattern::None;
+    config.precondition.pattern = FillPattern::None;
     for seed in 1..40 {
         let mut ssd = ready(&config, seed);
         let mut random = Stream::new(seed, "test workload");

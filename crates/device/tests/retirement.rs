@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, Pattern, Ssd};
+use flashkeel_device::{DeviceConfig, FillPattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Answer, Arena, Command, Completion, Event, Leaf, Notice, Operation, Place, Refusal, Status, Stream,
@@ -134,7 +134,7 @@ fn what_is_inside_when_spares_end_is_written() {
 /// wear of writing those again and again.
 fn shrunk() -> Host {
     let mut config = worn("no-space", 3);
-    config.precondition.pattern = Pattern::None;
+    config.precondition.pattern = FillPattern::None;
     let mut host = Host::new(&config);
     for _ in 0..30_000 {
         let page = host.random.below(500);

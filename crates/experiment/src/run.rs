@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, path::Path, time::Instant};
 
-use flashkeel_device::{DeviceConfig, Doing, Pattern, Ssd};
+use flashkeel_device::{DeviceConfig, Doing, FillPattern, Ssd};
 use flashkeel_engine::Time;
 use flashkeel_host::device::{Device, Unmade, seed_of};
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
@@ -189,7 +189,7 @@ pub(crate) fn steady_state(
     progress: &mut Progress<'_>,
 ) -> Result<Ssd, Unmade> {
     let layout = config.validate()?;
-    let cache = cache_dir.filter(|_| config.precondition.pattern != Pattern::None).map(Cache::new);
+    let cache = cache_dir.filter(|_| config.precondition.pattern != FillPattern::None).map(Cache::new);
     if let Some(ssd) = cache.as_ref().and_then(|cache| cache.load(config, &layout, seed)) {
         return Ok(ssd);
     }

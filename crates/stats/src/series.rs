@@ -40,7 +40,7 @@ impl Tally {
     }
 }
 
-type Window = [Tally; Group::COUNT];
+type Tallies = [Tally; Group::COUNT];
 
 /// Throughput, latency and gauges per window of simulated time.
 ///
@@ -51,8 +51,8 @@ pub struct Series {
     start: Time,
     window: Span,
     end: Time,
-    open: Window,
-    closed: Vec<Window>,
+    open: Tallies,
+    closed: Vec<Tallies>,
     gauge_names: Vec<String>,
     /// The latest reading of each gauge.
     latest: Vec<u64>,

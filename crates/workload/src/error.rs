@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 /// Where in an input something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// The file as a whole.
     File,
     /// A line of a text file, counted from 1.
@@ -29,22 +29,22 @@ pub struct WorkloadError {
     /// File name, or the path of a configuration key.
     pub subject: String,
     /// Where in the file.
-    pub place: Place,
+    pub place: Location,
     /// One sentence without the place.
     pub message: String,
 }
 
 impl WorkloadError {
-    pub(crate) fn at(file: &str, place: Place, message: impl Into<String>) -> Self {
+    pub(crate) fn at(file: &str, place: Location, message: impl Into<String>) -> Self {
         WorkloadError { subject: file.into(), place, message: printable(message.into()) }
     }
 
     pub(crate) fn file(file: &str, message: impl Into<String>) -> Self {
-        Self::at(file, Place::File, message)
+        Self::at(file, Location::File, message)
     }
 
     pub(crate) fn key(key: &str, message: impl Into<String>) -> Self {
-        Self::at(key, Place::File, message)
+        Self::at(key, Location::File, message)
     }
 }
 
@@ -61,11 +61,11 @@ impl fmt::Display for WorkloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.subject)?;
         match self.place {
-            Place::File => {}
-            Place::Line(line) => write!(f, ":{line}")?,
-            Place::Row(row) => write!(f, ": row {row}")?,
-            Place::Byte(byte) => write!(f, ": byte {byte}")?,
-            Place::Record { number, byte } => write!(f, ": record {number} (byte {byte})")?,
+            Location::File => {}
+            Location::Line(line) => write!(f, ":{line}")?,
+            Location::Row(row) => write!(f, ": row {row}")?,
+            Location::Byte(byte) => write!(f, ": byte {byte}")?,
+            Location::Record { number, byte } => write!(f, ": record {number} (byte {byte})")?,
         }
         write!(f, ": {}", self.message)
     }

@@ -33,7 +33,7 @@ mod writers;
 
 pub use config::{Context, Open, SourceConfig, WorkloadConfig};
 pub use demand::{Demand, Traffic};
-pub use error::{Place, Stopped, Watch, WorkloadError};
+pub use error::{Location, Stopped, Watch, WorkloadError};
 pub use info::{DeviceInfo, InterArrival, SizeClass, Terms, TraceInfo, info};
 pub use input::Compression;
 pub use merge::{Beginnings, merge};

@@ -111,17 +111,17 @@ impl Sampler {
     pub fn write(&mut self, offset: u64, bytes: u64) {
         let end = offset + bytes;
         let mut first = offset / LOGICAL_PAGE_BYTES;
-        let mut slot = self.next_open;
+        let mut place = self.next_open;
         if !offset.is_multiple_of(LOGICAL_PAGE_BYTES)
             && let Some(at) = self.open.iter().position(|&open| open == offset)
         {
             first += 1;
-            slot = at;
+            place = at;
             self.open[at] = 0;
         }
         if !end.is_multiple_of(LOGICAL_PAGE_BYTES) {
-            self.open[slot] = end;
-            self.next_open = (self.next_open + usize::from(slot == self.next_open)) % OPEN;
+            self.open[place] = end;
+            self.next_open = (self.next_open + usize::from(place == self.next_open)) % OPEN;
         }
         self.asked_bytes += bytes;
         for page in first..end.div_ceil(LOGICAL_PAGE_BYTES) {

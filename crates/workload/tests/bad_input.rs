@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use flashkeel_engine::Span;
-use flashkeel_workload::{FormatName, Place, SourceConfig, Trace};
+use flashkeel_workload::{FormatName, Location, SourceConfig, Trace};
 use proptest::prelude::*;
 
 const MSR: &str = "100,hm,1,Read,0,4096,0\n200,hm,1,Write,4096,4096,0\n300,hm,1,Read,8192,4096,0\n";
@@ -218,7 +218,7 @@ fn a_forced_format_that_is_not_the_files() {
 fn binary_records_are_named_by_number_and_byte() {
     let records: Vec<u8> = (0..5).flat_map(|n| vscsi(0x28, 4096, n, n)).collect();
     let error = replay(Trace::new(file("t.vscsi", &records[..5 * 32 - 1]))).unwrap_err();
-    assert_eq!(error.place, Place::Record { number: 5, byte: 128 });
+    assert_eq!(error.place, Location::Record { number: 5, byte: 128 });
     assert_eq!(error.message, "cut off: 31 of its 32 bytes are there");
     let with = |record: Vec<u8>| refused("t.vscsi", [&records[..], &record].concat());
     assert!(with(vscsi(0x28, 100, 1, 9)).starts_with("t.vscsi: record 6 (byte 160): a length of 100 bytes"));

@@ -10,7 +10,7 @@ use flashkeel_workload::generators::patterns::hot_cold::HotCold;
 use flashkeel_workload::generators::patterns::zipf::Zipf;
 use flashkeel_workload::generators::{ArrivalProcess, BlockSize, Pattern, Synthetic};
 use flashkeel_workload::pacing::Closed;
-use flashkeel_workload::trace::{Times, Window};
+use flashkeel_workload::trace::{TimeWindow, Times};
 use flashkeel_workload::{Pacing, SourceConfig, Trace, WorkloadConfig};
 
 const MQSIM: &str = "100 0 0 8 1\n200 0 8 8 0\n300 0 16 8 1\n";
@@ -19,7 +19,7 @@ const BLKPARSE: &str = "8,0 3 1 0.000000000 697 Q R 0 + 8 [a]\n8,0 3 2 0.0000001
 #[test]
 fn settings_that_make_no_sense() {
     let trace = || Trace::new(file("t.mq", MQSIM));
-    let window = |from, to| Some(Window { from: Span(from), to: Some(Span(to)) });
+    let window = |from, to| Some(TimeWindow { from: Span(from), to: Some(Span(to)) });
     for (trace, expected) in [
         (Trace { align: Some(Bytes(1000)), ..trace() }, "workload.source.align: 1KB is not a power of two"),
         (Trace { align: Some(Bytes(2 << 20)), ..trace() }, "workload.source.align: 2MiB"),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use flashkeel_engine::{Span, Stream};
 use flashkeel_workload::trace::{Fold, ZeroLength};
-use flashkeel_workload::{FormatName, Place, SourceConfig, Trace, WriterName, convert};
+use flashkeel_workload::{FormatName, Location, SourceConfig, Trace, WriterName, convert};
 
 /// Seeds tried by a test, and in a round of `make soak`: some minutes.
 const SEEDS: u64 = 3_000;
@@ -160,7 +160,7 @@ fn survive(format: &str, contents: &[u8], what: &str) {
             let is_of_file = error.subject == path.display().to_string();
             assert!(is_of_file || error.subject.starts_with("workload."), "{what}: {error}");
             assert!(error.message.chars().all(|c| !c.is_control()), "{what}: {error:?}");
-            if let Place::Line(line) | Place::Row(line) = error.place {
+            if let Location::Line(line) | Location::Row(line) = error.place {
                 assert!((1..=LONGEST as u64 * 8).contains(&line), "{what}: {error}");
             }
         }

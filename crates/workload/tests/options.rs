@@ -6,7 +6,7 @@ use common::*;
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Operation, Span, Time};
 use flashkeel_workload::pacing::{Closed, Think};
-use flashkeel_workload::trace::{DeviceSpaces, Fold, Window, ZeroLength};
+use flashkeel_workload::trace::{DeviceSpaces, Fold, TimeWindow, ZeroLength};
 use flashkeel_workload::{
     Arrival, Compression, Pacing, SourceConfig, Trace, WorkloadConfig, WriterName, convert,
 };
@@ -150,7 +150,7 @@ fn magnification_makes_writes_longer_and_nothing_else() {
 
 #[test]
 fn a_window_is_in_recorded_time() {
-    let window = Some(Window { from: Span::from_ms(1), to: Some(Span::from_ms(3)) });
+    let window = Some(TimeWindow { from: Span::from_ms(1), to: Some(Span::from_ms(3)) });
     let (arrivals, counts) = replay(Trace { window, ..trace() }).unwrap();
     assert_eq!(times_us(&arrivals), [0, 1000]);
     assert_eq!((counts.delivered, counts.outside_window), (2, 2));
@@ -274,7 +274,7 @@ fn what_a_trace_touches_is_compacted() {
     assert!(source.notes()[0].contains("the 84KiB that it touches"), "{:?}", source.notes());
     // On a device that it fits, it stays where it is.
     let (arrivals, counts) = replay(Trace {
-        window: Some(Window { from: Span::ZERO, to: Some(Span::from_us(5)) }),
+        window: Some(TimeWindow { from: Span::ZERO, to: Some(Span::from_us(5)) }),
         ..trace.clone()
     })
     .unwrap();

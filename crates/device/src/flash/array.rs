@@ -16,7 +16,7 @@ use crate::address::ChipId;
 /// What a chip is told to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Command {
+pub enum FlashCommand {
     /// Read part of a page and transfer it out.
     Read,
     /// Transfer a page in and program it.
@@ -30,11 +30,11 @@ pub enum Command {
     Copyback,
 }
 
-impl Command {
+impl FlashCommand {
     /// Whether a chip can break it off for reads.
     #[inline]
     pub fn is_suspendable(self) -> bool {
-        matches!(self, Command::Program | Command::Erase | Command::Copyback)
+        matches!(self, FlashCommand::Program | FlashCommand::Erase | FlashCommand::Copyback)
     }
 }
 
@@ -42,7 +42,7 @@ impl Command {
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     /// What to do.
-    pub command: Command,
+    pub command: FlashCommand,
     /// Page number within its block; 0 for an erase.
     pub page: u32,
     /// Mapping units to transfer.
@@ -132,7 +132,7 @@ impl Array {
     /// An idle array.
     pub fn new(geometry: &Geometry, timing: Timing, suspension: Option<SuspensionConfig>) -> Self {
         let job = Job {
-            command: Command::Erase,
+            command: FlashCommand::Erase,
             page: 0,
             units: 0,
             span: Span(0),
@@ -215,10 +215,10 @@ impl Array {
             state.waited = Waits::default();
         }
         let span = match job.command {
-            Command::Read => timing.read(job.page),
-            Command::Erase => timing.erase(),
-            Command::Copyback => job.span,
-            Command::Program | Command::Move => {
+            FlashCommand::Read => timing.read(job.page),
+            FlashCommand::Erase => timing.erase(),
+            FlashCommand::Copyback => job.span,
+            FlashCommand::Program | FlashCommand::Move => {
                 let channel = &mut channels[state.channel as usize];
                 return state.want_channel(now, chip.0, channel, timing, events);
             }
@@ -237,24 +237,24 @@ impl Array {
             return Step::Working;
         }
         match (state.phase, state.job.command) {
-            (Phase::Cell, Command::Read) => {
+            (Phase::Cell, FlashCommand::Read) => {
                 state.want_channel(now, chip.0, &mut channels[state.channel as usize], timing, events);
                 Step::Working
             }
-            (Phase::Transfer, Command::Program) => {
+            (Phase::Transfer, FlashCommand::Program) => {
                 state.enter(now, Phase::Cell, timing.program(state.job.page, state.job.slc));
                 events.push(state.until, u64::from(chip.0));
                 let channel = state.channel;
                 self.leave_channel(now, channel, events);
                 Step::Working
             }
-            (Phase::Transfer, Command::Read | Command::Move) => {
+            (Phase::Transfer, FlashCommand::Read | FlashCommand::Move) => {
                 state.phase = Phase::Idle;
                 let channel = state.channel;
                 self.leave_channel(now, channel, events);
                 Step::Done
             }
-            (Phase::Cell, Command::Program | Command::Erase | Command::Copyback) => {
+            (Phase::Cell, FlashCommand::Program | FlashCommand::Erase | FlashCommand::Copyback) => {
                 state.phase = Phase::Idle;
                 Step::Done
             }
@@ -401,7 +401,7 @@ impl Chip {
     ) {
         meter.set_owner(now, Some(self.job.cause));
         let span = match self.job.command {
-            Command::Move => self.job.span,
+            FlashCommand::Move => self.job.span,
             _ => timing.transfer(self.job.units),
         };
         self.enter(now, Phase::Transfer, span);

@@ -8,7 +8,7 @@ mod suspension;
 mod timing;
 pub mod wear;
 
-pub use array::{Array, Command, Job, Step};
+pub use array::{Array, FlashCommand, Job, Step};
 pub(crate) use endurance::BlockWear;
 pub use endurance::Endurance;
 pub use geometry::{Geometry, GeometryConfig};

@@ -3,7 +3,7 @@
 use flashkeel_engine::{Cause, Time};
 
 use crate::address::{Lpn, Ppn};
-use crate::machine::Event;
+use crate::machine::DeviceEvent;
 use crate::sched::{Activity, FlashOp, FlashOpId, Purpose, Task};
 use crate::ssd::Ssd;
 
@@ -56,7 +56,7 @@ impl Ssd {
     fn schedule_generation(&mut self, now: Time, index: u32) {
         self.requests[index].is_generated = true;
         let delay = self.machine.controller.host_generation.draw(&mut self.machine.random);
-        self.machine.schedule_turn(now + delay, Event::Request(index), self.requests[index].turn);
+        self.machine.schedule_turn(now + delay, DeviceEvent::Request(index), self.requests[index].turn);
     }
 
     /// Reads the flash page of the request's next logical page, together with

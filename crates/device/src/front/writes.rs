@@ -3,7 +3,7 @@
 use flashkeel_engine::{Cause, Operation, Time};
 
 use crate::address::{Lpn, NONE};
-use crate::machine::Event;
+use crate::machine::DeviceEvent;
 use crate::sched::{FlashOp, FlashOpId};
 use crate::ssd::{Partition, Ssd};
 
@@ -95,7 +95,7 @@ impl Ssd {
             && let Some(timeout) = buffer.triggers.timeout
         {
             buffer.timing = true;
-            self.machine.schedule(now + timeout, Event::BufferTimeout(part as u32));
+            self.machine.schedule(now + timeout, DeviceEvent::BufferTimeout(part as u32));
         }
     }
 
@@ -105,7 +105,7 @@ impl Ssd {
         let next = self.flush_old(now, part, timeout);
         self.partitions[part].buffer.timing = next.is_some();
         if let Some(next) = next {
-            self.machine.schedule(next, Event::BufferTimeout(part as u32));
+            self.machine.schedule(next, DeviceEvent::BufferTimeout(part as u32));
         }
     }
 

@@ -8,7 +8,7 @@ use super::stalled::Stalled;
 use super::updates::Updates;
 use super::{Ftl, Known, PartitionLayout, Shape, Tables};
 use crate::address::BlockId;
-use crate::flash::Command;
+use crate::flash::FlashCommand;
 use crate::machine::Machine;
 use crate::sched::tasks::tasks;
 use crate::sched::{Activity, FlashOp, Signals, Task};
@@ -350,10 +350,10 @@ macro_rules! dispatch {
                     })?)+
                     $($(Activity::$Other => super::$other_module::$OtherWork::done(self, now, operation, quiet_since, machine),)?)+
                     _ => match operation.purpose.command() {
-                        Command::Read => self.victim_read(now, operation, machine),
-                        Command::Program => self.program_done(now, operation, machine),
-                        Command::Erase => self.erase_done(now, operation, machine),
-                        Command::Move | Command::Copyback => self.move_done(now, operation, machine),
+                        FlashCommand::Read => self.victim_read(now, operation, machine),
+                        FlashCommand::Program => self.program_done(now, operation, machine),
+                        FlashCommand::Erase => self.erase_done(now, operation, machine),
+                        FlashCommand::Move | FlashCommand::Copyback => self.move_done(now, operation, machine),
                     },
                 }
             }

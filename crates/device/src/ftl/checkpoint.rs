@@ -18,7 +18,7 @@ use super::{
 };
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::limits::LONGEST;
-use crate::machine::{Event, Machine};
+use crate::machine::{DeviceEvent, Machine};
 use crate::sched::{Activity, FlashOp, Task};
 
 /// When and how fast the map is checkpointed.
@@ -323,7 +323,7 @@ impl Checkpoint {
         if due.is_none_or(|due| time < due) {
             *due = Some(time);
             let activity = Activity::Checkpoint as u32;
-            machine.schedule(time, Event::Background(u32::from(ftl.shape.index), activity));
+            machine.schedule(time, DeviceEvent::Background(u32::from(ftl.shape.index), activity));
         }
     }
 

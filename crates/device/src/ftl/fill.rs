@@ -17,7 +17,7 @@ use crate::sched::Task;
 /// What the device has been through before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pattern {
+pub enum FillPattern {
     /// Nothing: fresh from the factory.
     None,
     /// Written once from the first to the last address.
@@ -33,7 +33,7 @@ pub enum Pattern {
 #[serde(deny_unknown_fields, default)]
 pub struct PreconditionConfig {
     /// What is written.
-    pub pattern: Pattern,
+    pub pattern: FillPattern,
     /// Fraction of the logical capacity that is written.
     pub fill: f64,
     /// Every written block starts with a random read count below this.
@@ -47,7 +47,7 @@ pub struct PreconditionConfig {
 impl Default for PreconditionConfig {
     /// AutoSSD, "Workload and Test Settings"; counts end at its scrubbing threshold.
     fn default() -> Self {
-        PreconditionConfig { pattern: Pattern::Random, fill: 1.0, read_counts_below: 100_000, seed: None }
+        PreconditionConfig { pattern: FillPattern::Random, fill: 1.0, read_counts_below: 100_000, seed: None }
     }
 }
 
@@ -83,8 +83,13 @@ impl Precondition {
             return Err(format!("precondition.fill is {fill}; it must be above 0 and at most 1"));
         }
         let pages = ((lpns as f64 * fill) as u64).max(1);
-        let at_random = pattern == Pattern::Random;
-        Ok((pattern != Pattern::None).then_some(Precondition { pages, at_random, read_counts_below, seed }))
+        let at_random = pattern == FillPattern::Random;
+        Ok((pattern != FillPattern::None).then_some(Precondition {
+            pages,
+            at_random,
+            read_counts_below,
+            seed,
+        }))
     }
 
     /// About how many pages are written, by the host and by collection, in

@@ -54,7 +54,7 @@ pub use allocation::AllocationConfig;
 use background::{Background as _, Tasks};
 pub(crate) use background::{Gauge, Settings};
 pub(crate) use fill::Precondition;
-pub use fill::{Pattern, PreconditionConfig, SteadyState};
+pub use fill::{FillPattern, PreconditionConfig, SteadyState};
 pub(crate) use gc::Gc;
 pub use gc::GcConfig;
 pub(crate) use layout::{PartitionLayout, Policies, TaskLayouts};

@@ -12,7 +12,7 @@ use super::background::Background;
 use super::gc::Gc;
 use super::{Entry, Ftl, Lane, PartitionLayout, Shape};
 use crate::address::{Home, Lpn, NONE, Ppn};
-use crate::flash::Command;
+use crate::flash::FlashCommand;
 use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, Task};
 
@@ -67,7 +67,7 @@ impl Background for Restoring {
 
     fn done(ftl: &mut Ftl, now: Time, operation: &FlashOp, _quiet_since: Time, machine: &mut Machine) {
         match operation.purpose.command() {
-            Command::Read => Restoring::page_read(ftl, now, operation, machine),
+            FlashCommand::Read => Restoring::page_read(ftl, now, operation, machine),
             _ => Restoring::programmed(ftl, now, operation, machine),
         }
     }

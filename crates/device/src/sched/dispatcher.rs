@@ -4,7 +4,7 @@ use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time};
 
 use super::chip_log::{ChipLog, Interval};
 use super::held::Held;
-use super::operation::Stage;
+use super::operation::OpState;
 use super::queue::{ChipQueue, Pending};
 use super::{Arbiter, FlashOp, FlashOpId, FlashOps, Signals, Task};
 use crate::address::ChipId;
@@ -60,7 +60,7 @@ impl Dispatcher {
         self.operations.leave_outside(now, id);
         let operation = &mut self.operations[id];
         operation.arrival = self.arrivals;
-        operation.stage = Stage::Arriving;
+        operation.state = OpState::Arriving;
         self.arrivals += 1;
         let (chip, task) = (operation.chip, operation.task);
         if let Some(log) = &mut self.log {
@@ -83,8 +83,8 @@ impl Dispatcher {
         self.queues[chip.0 as usize].push(&mut self.operations, id);
         self.dispatch_pending(now, chip, events);
         let operation = &mut self.operations[id];
-        if operation.stage == Stage::Arriving {
-            operation.stage = Stage::Pending;
+        if operation.state == OpState::Arriving {
+            operation.state = OpState::Pending;
             if operation.tracked {
                 let meter = &self.queues[chip.0 as usize].pending_meter;
                 meter.begin_wait(now, self.operations.ledger_mut(id).waits());
@@ -115,9 +115,9 @@ impl Dispatcher {
     pub fn promote(&mut self, now: Time, id: FlashOpId, task: Task, events: &mut EventQueue) {
         let operation = &mut self.operations[id];
         debug_assert!(!operation.tracked, "the wait of a tracked operation belongs to its task");
-        match operation.stage {
-            Stage::Outside(_) => operation.task = task,
-            Stage::Pending if operation.task != task => {
+        match operation.state {
+            OpState::Outside(_) => operation.task = task,
+            OpState::Pending if operation.task != task => {
                 let chip = operation.chip;
                 let queue = &mut self.queues[chip.0 as usize];
                 if operation.task.is_background() && !task.is_background() {
@@ -159,7 +159,7 @@ impl Dispatcher {
             queue.free_slot(&self.operations)
         };
         let operation = &mut self.operations[done];
-        operation.stage = Stage::Done;
+        operation.state = OpState::Done;
         let task = operation.task;
         self.loads[chip.0 as usize] -= 1;
         if task == Task::Host {
@@ -224,7 +224,7 @@ impl Dispatcher {
         }
         let running = queue.first_slot().map(|first| &self.operations[first]);
         let worked = match running.filter(|running| running.task.is_background()) {
-            Some(running) if running.stage == Stage::Running => {
+            Some(running) if running.state == OpState::Running => {
                 self.array.worked(now, chip).min(running.span)
             }
             _ => Span(0),
@@ -286,13 +286,13 @@ impl Dispatcher {
         let operation = &self.operations[id];
         *ledger = *self.operations.ledger(id);
         let queue = || &self.queues[operation.chip.0 as usize];
-        match operation.stage {
-            Stage::Outside(cause) => ledger.charge_between(cause, operation.mark, now),
-            Stage::Pending => queue().pending_meter.end_wait(now, ledger.waits()),
-            Stage::Slotted => queue().slot_meter.end_wait(now, ledger.waits()),
-            Stage::Running => self.array.charge(now, operation.chip, ledger),
-            Stage::Suspended => self.array.charge_paused(now, operation.chip, ledger),
-            Stage::Arriving | Stage::Done => {}
+        match operation.state {
+            OpState::Outside(cause) => ledger.charge_between(cause, operation.mark, now),
+            OpState::Pending => queue().pending_meter.end_wait(now, ledger.waits()),
+            OpState::Slotted => queue().slot_meter.end_wait(now, ledger.waits()),
+            OpState::Running => self.array.charge(now, operation.chip, ledger),
+            OpState::Suspended => self.array.charge_paused(now, operation.chip, ledger),
+            OpState::Arriving | OpState::Done => {}
         }
     }
 
@@ -301,7 +301,7 @@ impl Dispatcher {
     #[inline]
     pub fn works_since(&self, id: FlashOpId, since: Time) -> bool {
         let operation = &self.operations[id];
-        operation.stage == Stage::Running
+        operation.state == OpState::Running
             && self.array.works_since(operation.chip).is_some_and(|began| began <= since)
     }
 
@@ -392,15 +392,15 @@ impl At<'_> {
     #[inline]
     fn issue(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let operation = &self.operations[id];
-        let (tracked, stage) = (operation.tracked, operation.stage);
-        if tracked && stage == Stage::Pending {
+        let (tracked, state) = (operation.tracked, operation.state);
+        if tracked && state == OpState::Pending {
             self.queue.pending_meter.end_wait(now, self.operations.ledger_mut(id).waits());
         }
         self.queue.fill_slot(self.operations, id);
         if self.queue.slots_used == 1 && !self.queue.on_express {
             return self.start(now, id, events);
         }
-        self.operations[id].stage = Stage::Slotted;
+        self.operations[id].state = OpState::Slotted;
         if tracked {
             self.queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
         }
@@ -410,7 +410,7 @@ impl At<'_> {
     #[inline]
     fn start(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let operation = &mut self.operations[id];
-        operation.stage = Stage::Running;
+        operation.state = OpState::Running;
         let job = Job {
             command: operation.purpose.command(),
             page: u32::from(operation.page_in_block),

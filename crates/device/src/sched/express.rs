@@ -5,11 +5,11 @@
 
 use flashkeel_engine::{EventQueue, Time};
 
-use super::operation::Stage;
+use super::operation::OpState;
 use super::queue::Pending;
 use super::{Activity, Dispatcher, FlashOpId};
 use crate::address::ChipId;
-use crate::flash::{Command, Step};
+use crate::flash::{FlashCommand, Step};
 
 impl Dispatcher {
     /// Whether an arriving operation may go before what is queued for its chip.
@@ -18,7 +18,7 @@ impl Dispatcher {
         let queue = &self.queues[operation.chip.0 as usize];
         let is_waited_for =
             matches!(operation.purpose.activity(), Activity::Host | Activity::Rebuild | Activity::Map);
-        let is_read = is_waited_for && operation.purpose.command() == Command::Read;
+        let is_read = is_waited_for && operation.purpose.command() == FlashCommand::Read;
         let first = queue.first_slot().map(|first| self.operations[first].task);
         is_read
             && queue.suspendable > 0
@@ -41,7 +41,7 @@ impl Dispatcher {
         let queue = &mut self.queues[chip.0 as usize];
         queue.pop(&self.operations, task);
         queue.push_express(&mut self.operations, id);
-        self.operations[id].stage = Stage::Slotted;
+        self.operations[id].state = OpState::Slotted;
         if tracked {
             queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
         }
@@ -63,7 +63,7 @@ impl Dispatcher {
         queue.overtaken += 1;
         queue.paused = true;
         let first = queue.first_slot().expect("something is running");
-        self.operations[first].stage = Stage::Suspended;
+        self.operations[first].state = OpState::Suspended;
         self.tell_waiting(now, chip);
     }
 
@@ -76,7 +76,7 @@ impl Dispatcher {
         } else {
             queue.paused = false;
             let first = queue.first_slot().expect("something was suspended");
-            self.operations[first].stage = Stage::Running;
+            self.operations[first].state = OpState::Running;
             if let Some(log) = &mut self.log {
                 log.goes_on(now, chip, self.operations[first].purpose);
             }

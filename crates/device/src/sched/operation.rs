@@ -4,7 +4,7 @@ use flashkeel_engine::{Cause, Ledger, Span, Time};
 
 use super::{Purpose, Task};
 use crate::address::{ChipId, NONE};
-use crate::flash::{Command, Timing};
+use crate::flash::{FlashCommand, Timing};
 use crate::limits::MAX_INDEX;
 
 /// Index of an operation in the pool.
@@ -13,7 +13,7 @@ pub struct FlashOpId(pub u32);
 
 /// Where an operation is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum OpState {
     /// Not yet in a request queue; the time since `mark` belongs to a cause.
     Outside(Cause),
     /// Just put into its task's request queue: its wait has not begun.
@@ -61,7 +61,7 @@ pub struct FlashOp {
     /// How long its chip works on it: of a move within a chip before it is
     /// queued, of any background work from then on.
     pub span: Span,
-    pub(super) stage: Stage,
+    pub(super) state: OpState,
     pub(super) next: u32,
     pub(super) mark: Time,
     pub(super) arrival: u64,
@@ -87,7 +87,7 @@ impl FlashOp {
             entries: NONE,
             update: NONE,
             span: Span(0),
-            stage: Stage::Outside(cause),
+            state: OpState::Outside(cause),
             next: NONE,
             mark: now,
             arrival: 0,
@@ -100,10 +100,10 @@ impl FlashOp {
         let page = u32::from(self.page_in_block);
         let transfer = || timing.transfer(u32::from(self.units));
         match self.purpose.command() {
-            Command::Read => timing.read(page) + transfer(),
-            Command::Program => timing.program(page, self.slc) + transfer(),
-            Command::Erase => timing.erase(),
-            Command::Move | Command::Copyback => self.span,
+            FlashCommand::Read => timing.read(page) + transfer(),
+            FlashCommand::Program => timing.program(page, self.slc) + transfer(),
+            FlashCommand::Erase => timing.erase(),
+            FlashCommand::Move | FlashCommand::Copyback => self.span,
         }
     }
 }
@@ -164,7 +164,7 @@ impl FlashOps {
     }
 
     /// The blame of a tracked operation gathered so far, up to the last change of
-    /// stage.
+    /// state.
     #[inline]
     pub fn ledger(&self, id: FlashOpId) -> &Ledger {
         &self.ledgers[id.0 as usize]
@@ -181,7 +181,7 @@ impl FlashOps {
     pub fn set_outside(&mut self, now: Time, id: FlashOpId, cause: Cause) {
         self.leave_outside(now, id);
         let operation = &mut self[id];
-        operation.stage = Stage::Outside(cause);
+        operation.state = OpState::Outside(cause);
         operation.mark = now;
     }
 
@@ -189,7 +189,7 @@ impl FlashOps {
     pub(super) fn leave_outside(&mut self, now: Time, id: FlashOpId) {
         let operation = &self.list[id.0 as usize];
         if operation.tracked
-            && let Stage::Outside(cause) = operation.stage
+            && let OpState::Outside(cause) = operation.state
         {
             self.ledgers[id.0 as usize].charge_between(cause, operation.mark, now);
         }

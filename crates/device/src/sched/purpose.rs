@@ -3,7 +3,7 @@
 use flashkeel_engine::Cause;
 
 use super::tasks::tasks;
-use crate::flash::Command;
+use crate::flash::FlashCommand;
 
 macro_rules! define {
     (
@@ -84,10 +84,10 @@ macro_rules! define {
 
         /// Every operation of the table: its number, and what is said of it.
         const TABLE: &[(usize, Purpose, &str, Cause)] = &[
-            $($(($number, Purpose::new(Activity::$Task, Command::$Command), $name, Cause::$Cause),)+)+
+            $($(($number, Purpose::new(Activity::$Task, FlashCommand::$Command), $name, Cause::$Cause),)+)+
             $($((
                 $other_number,
-                Purpose::new(Activity::$Other, Command::$OtherCommand),
+                Purpose::new(Activity::$Other, FlashCommand::$OtherCommand),
                 $other_name,
                 Cause::$OtherCause,
             ),)+)+
@@ -109,31 +109,31 @@ impl Activity {
     /// Its reads.
     #[inline]
     pub const fn read(self) -> Purpose {
-        Purpose::new(self, Command::Read)
+        Purpose::new(self, FlashCommand::Read)
     }
 
     /// Its programs.
     #[inline]
     pub const fn program(self) -> Purpose {
-        Purpose::new(self, Command::Program)
+        Purpose::new(self, FlashCommand::Program)
     }
 
     /// Its erases.
     #[inline]
     pub const fn erase(self) -> Purpose {
-        Purpose::new(self, Command::Erase)
+        Purpose::new(self, FlashCommand::Erase)
     }
 
     /// Its moves of pages within a chip, through the controller.
     #[inline]
     pub const fn through_controller(self) -> Purpose {
-        Purpose::new(self, Command::Move)
+        Purpose::new(self, FlashCommand::Move)
     }
 
     /// Its moves of pages within a chip by copyback.
     #[inline]
     pub const fn copyback(self) -> Purpose {
-        Purpose::new(self, Command::Copyback)
+        Purpose::new(self, FlashCommand::Copyback)
     }
 }
 
@@ -141,7 +141,7 @@ impl Activity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purpose {
     activity: Activity,
-    command: Command,
+    command: FlashCommand,
 }
 
 /// Bits of a purpose's index that tell the command.
@@ -181,7 +181,7 @@ impl Purpose {
         purposes
     };
 
-    const fn new(activity: Activity, command: Command) -> Purpose {
+    const fn new(activity: Activity, command: FlashCommand) -> Purpose {
         Purpose { activity, command }
     }
 
@@ -199,7 +199,7 @@ impl Purpose {
 
     /// The flash command that does it.
     #[inline]
-    pub const fn command(self) -> Command {
+    pub const fn command(self) -> FlashCommand {
         self.command
     }
 
@@ -220,12 +220,12 @@ impl Purpose {
 
     /// Whether it programs flash.
     pub fn is_program(self) -> bool {
-        self.command() == Command::Program
+        self.command() == FlashCommand::Program
     }
 
     /// Whether it erases flash.
     pub fn is_erase(self) -> bool {
-        self.command() == Command::Erase
+        self.command() == FlashCommand::Erase
     }
 }
 

@@ -4,7 +4,7 @@ use flashkeel_engine::Span;
 
 use super::{FlashOp, FlashOpId, FlashOps, Purpose, Task};
 use crate::address::NONE;
-use crate::flash::{Command, Meter, Timing};
+use crate::flash::{FlashCommand, Meter, Timing};
 
 /// A queue of operations linked through the pool.
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +93,12 @@ pub(super) struct Background {
 impl Background {
     pub fn add(&mut self, service: Span, purpose: Purpose) {
         self.service += service;
-        self.moves += u32::from(purpose.command() != Command::Erase);
+        self.moves += u32::from(purpose.command() != FlashCommand::Erase);
     }
 
     pub fn remove(&mut self, service: Span, purpose: Purpose) {
         self.service = Span(self.service.0 - service.0);
-        self.moves -= u32::from(purpose.command() != Command::Erase);
+        self.moves -= u32::from(purpose.command() != FlashCommand::Erase);
     }
 }
 

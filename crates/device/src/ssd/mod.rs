@@ -11,22 +11,22 @@ use std::collections::VecDeque;
 
 pub use faults::Fault;
 use flashkeel_engine::{
-    Access, Answer, Arena, Cause, Coming, Command as Said, Completion, Durable, EventQueue,
-    LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Notice, Operation, Patience, Place, Refusal, Request, Status,
-    Stream, Submit, Time, Wake,
+    Access, Answer, Arena, Cause, Coming, Command, Completion, Durable, EventQueue, LOGICAL_PAGE_SECTORS,
+    Leaf, Ledger, Limits, Notice, Operation, Patience, Place, Refusal, Request, Status, Stream, Submit, Time,
+    Wake,
 };
 
 use crate::address::{ChipId, Lpn, NONE};
 use crate::counters::Counters;
-use crate::flash::Command;
+use crate::flash::FlashCommand;
 use crate::front::power::Power;
 use crate::front::throttle::Throttle;
-use crate::front::window::Window;
+use crate::front::window::WindowPolicy;
 use crate::front::{Buffer, Direction, Link, Requests};
 use crate::ftl::Ftl;
 use crate::layout::Layout;
 use crate::limits::MAX_INDEX;
-use crate::machine::{Event, Machine};
+use crate::machine::{DeviceEvent, Machine};
 use crate::sched::{Activity, FlashOpId, Signals, Task};
 use bytes::Bytes;
 use inspect::endurance;
@@ -49,7 +49,7 @@ pub struct Ssd {
     pub(crate) requests: Requests,
     link: Option<Link>,
     pub(crate) throttle: Option<Box<dyn Throttle>>,
-    window: Option<Box<dyn Window>>,
+    window: Option<Box<dyn WindowPolicy>>,
     power: Option<Box<dyn Power>>,
     /// When the last request ended.
     active_at: Time,
@@ -160,7 +160,7 @@ impl Ssd {
             request.is_generated = true;
             delay += machine.controller.host_generation.draw(&mut machine.random);
         }
-        machine.schedule_turn(begin + delay, Event::Request(index), request.turn);
+        machine.schedule_turn(begin + delay, DeviceEvent::Request(index), request.turn);
     }
 
     /// Goes on with a request whose delay or map load is over.
@@ -204,7 +204,7 @@ impl Ssd {
         {
             request.pass(now, Cause::HostLink);
             let over = link.transfer(now, Direction::ToHost, request.bytes());
-            self.machine.schedule_turn(over, Event::Linked(index), self.requests[index].turn);
+            self.machine.schedule_turn(over, DeviceEvent::Linked(index), self.requests[index].turn);
             return;
         }
         self.report_completion(now, index);
@@ -242,7 +242,7 @@ impl Ssd {
         let operation = machine.dispatcher.operations[id];
         let quiet_since = self.quiet_since(now);
         let ftl = &mut self.partitions[operation.partition as usize].ftl;
-        let is_read = operation.purpose.command() == Command::Read;
+        let is_read = operation.purpose.command() == FlashCommand::Read;
         match operation.purpose.activity() {
             Activity::Host if !is_read => {
                 self.host_write_done(now, id, &operation);
@@ -294,7 +294,7 @@ impl Ssd {
         let (allowed, until) = window.background(now);
         self.machine.background_allowed = allowed;
         if let Some(until) = until {
-            self.machine.schedule(until, Event::Window);
+            self.machine.schedule(until, DeviceEvent::Window);
         }
         for partition in &mut self.partitions {
             partition.ftl.wake_all(now, &mut self.machine);
@@ -319,16 +319,16 @@ impl Ssd {
         let mut patience = Patience::default();
         while let Some((time, event)) = self.machine.events.pop_due(limit) {
             patience.at(time);
-            match Event::unpack(event) {
-                Event::Chip(chip) => self.chip_event(time, chip),
-                Event::Request(request) => {
+            match DeviceEvent::unpack(event) {
+                DeviceEvent::Chip(chip) => self.chip_event(time, chip),
+                DeviceEvent::Request(request) => {
                     if self.layout.buffer.triggers.read && self.flush_for_read(time, request) {
                         continue;
                     }
                     self.resume(time, request);
                 }
-                Event::Operation(operation) => self.operation_generated(time, FlashOpId(operation)),
-                Event::Background(partition, activity) => {
+                DeviceEvent::Operation(operation) => self.operation_generated(time, FlashOpId(operation)),
+                DeviceEvent::Background(partition, activity) => {
                     if !self.machine.background_allowed
                         && self.leave_if_urgent(time, partition as usize)
                         && to_completion
@@ -339,11 +339,11 @@ impl Ssd {
                     let ftl = &mut self.partitions[partition as usize].ftl;
                     ftl.generate(time, Activity::ALL[activity as usize], quiet_since, &mut self.machine);
                 }
-                Event::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
-                Event::Control => self.control(time),
-                Event::Linked(request) => self.linked(time, request),
-                Event::Window => self.next_window(time),
-                Event::WornOut => {
+                DeviceEvent::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
+                DeviceEvent::Control => self.control(time),
+                DeviceEvent::Linked(request) => self.linked(time, request),
+                DeviceEvent::Window => self.next_window(time),
+                DeviceEvent::WornOut => {
                     self.wear_out(time);
                     if to_completion {
                         limit = time;
@@ -409,7 +409,7 @@ impl Leaf for Ssd {
             Some(link) if request.operation == Operation::Write => {
                 let over = link.transfer(now, Direction::ToDevice, request.bytes());
                 self.requests[index].pass(now, Cause::HostLink);
-                self.machine.schedule_turn(over, Event::Linked(index), self.requests[index].turn);
+                self.machine.schedule_turn(over, DeviceEvent::Linked(index), self.requests[index].turn);
             }
             _ => self.start(now, index),
         }
@@ -447,7 +447,7 @@ impl Leaf for Ssd {
         &mut self,
         now: Time,
         place: &Place,
-        command: &Said,
+        command: &Command,
         _data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         self.obey(now, place, command)

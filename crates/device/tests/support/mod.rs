@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use flashkeel_config::{ConfigError, Node, Origin};
-use flashkeel_device::{Delay, DeviceConfig, MapCacheSize, Pattern, Ssd};
+use flashkeel_device::{Delay, DeviceConfig, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, Time};
 
@@ -44,7 +44,7 @@ pub fn exact() -> DeviceConfig {
     config.controller.lookup = Delay::between_ns(LOOKUP, LOOKUP);
     config.controller.host_generation = Delay::between_ns(GENERATION, GENERATION);
     config.controller.background_generation = Delay::between_ns(BACKGROUND, BACKGROUND);
-    config.precondition.pattern = Pattern::Sequential;
+    config.precondition.pattern = FillPattern::Sequential;
     config
 }
 
@@ -61,7 +61,7 @@ pub fn exact_chip(blocks: u32) -> DeviceConfig {
 pub fn ready(config: &DeviceConfig, seed: u64) -> Ssd {
     let layout = config.validate().expect("the test's device is valid");
     let mut ssd = Ssd::new(&layout, seed);
-    if config.precondition.pattern != Pattern::None {
+    if config.precondition.pattern != FillPattern::None {
         let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
     }
     ssd

@@ -1,8 +1,8 @@
 //! A drive as a buyer knows it, and the device that stands for it.
 
 use flashkeel_device::{
-    BufferConfig, DeviceConfig, GeometryConfig, MapCacheSize, Pattern, ThrottleConfig, Trigger, WearConfig,
-    WearLevellingConfig,
+    BufferConfig, DeviceConfig, FillPattern, GeometryConfig, MapCacheSize, ThrottleConfig, Trigger,
+    WearConfig, WearLevellingConfig,
 };
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
@@ -216,7 +216,7 @@ impl Drive {
         config.gc.start_below = chips + chips / 2;
         config.gc.stop_above = 2 * chips;
         config.gc.concurrent_victims = 2;
-        config.precondition.pattern = Pattern::Random;
+        config.precondition.pattern = FillPattern::Random;
         config.precondition.read_counts_below = 0;
         Ok(config)
     }

@@ -14,7 +14,7 @@ use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
 
 use super::delays::Delays;
 use super::outcome::{Blocks, Endured, Lifetime, Watched};
-use super::places::{Places, UNIT_PAGES};
+use super::places::{PageSequence, UNIT_PAGES};
 use super::years::Course;
 use super::{Drive, HORIZON, LifetimePlan, ask};
 use crate::Error;
@@ -34,7 +34,7 @@ pub(super) struct Steady {
 /// A device and the writes to it.
 pub(super) struct Simulation {
     ssd: Ssd,
-    places: Places,
+    places: PageSequence,
     /// Requests submitted.
     submitted: u64,
     now: Time,
@@ -75,7 +75,7 @@ impl Simulation {
         }
         let pages = ssd.sectors() * SECTOR_BYTES / LOGICAL_PAGE_BYTES;
         Ok(Simulation {
-            places: Places::new(plan, demand, pages, seed)?,
+            places: PageSequence::new(plan, demand, pages, seed)?,
             ssd,
             submitted: 0,
             now: Time::ZERO,

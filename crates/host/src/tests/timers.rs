@@ -10,7 +10,7 @@ use flashkeel_engine::{
 use super::barriers::Device;
 use super::request;
 use crate::scheduler::{IoScheduler, Scheduling};
-use crate::volume::{Place, VolumeManager, Volumes};
+use crate::volume::{Extent, VolumeManager, Volumes};
 
 /// Waits a while after each completion of a tenant, in case that one asks again,
 /// before another is served: the idling of bfq.
@@ -89,8 +89,8 @@ impl Volumes for Budgeted {
         1 << 10
     }
 
-    fn place(&self, volume: usize, lba: Lba) -> Place {
-        Place { device: 0, lba: Lba(lba.0 + ((volume as u64) << 10)), run: self.sectors() - lba.0 }
+    fn place(&self, volume: usize, lba: Lba) -> Extent {
+        Extent { device: 0, lba: Lba(lba.0 + ((volume as u64) << 10)), run: self.sectors() - lba.0 }
     }
 
     fn lets(&mut self, _now: Time, request: &Request) -> bool {

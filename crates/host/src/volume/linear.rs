@@ -5,7 +5,7 @@ use flashkeel_engine::Lba;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ALIGNMENT, Build, Place, Volumes, along};
+use super::{ALIGNMENT, Build, Extent, Volumes, along};
 
 /// Settings of `linear`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,8 +38,8 @@ impl Volumes for EndToEnd {
         self.devices == [sectors] && self.sectors == sectors
     }
 
-    fn place(&self, volume: usize, lba: Lba) -> Place {
+    fn place(&self, volume: usize, lba: Lba) -> Extent {
         let place = along(&self.devices, volume as u64 * self.sectors + lba.0);
-        Place { run: place.run.min(self.sectors - lba.0), ..place }
+        Extent { run: place.run.min(self.sectors - lba.0), ..place }
     }
 }

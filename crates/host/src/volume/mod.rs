@@ -50,7 +50,7 @@ pub trait Volumes: DynClone + Send {
     fn sectors(&self) -> u64;
 
     /// Where sector `lba` of `volume` lies.
-    fn place(&self, volume: usize, lba: Lba) -> Place;
+    fn place(&self, volume: usize, lba: Lba) -> Extent;
 
     /// Whether there is one volume, and that is the only device, of so many
     /// sectors, and nothing is held.
@@ -78,7 +78,7 @@ dyn_clone::clone_trait_object!(Volumes);
 
 /// A place on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Extent {
     /// Index of the device.
     pub device: usize,
     /// Its sector.
@@ -92,10 +92,10 @@ pub struct Place {
 const ALIGNMENT: u64 = 8;
 
 /// The place on devices laid end to end; `sizes` in sectors.
-fn along(sizes: &[u64], mut lba: u64) -> Place {
+fn along(sizes: &[u64], mut lba: u64) -> Extent {
     for (device, &size) in sizes.iter().enumerate() {
         if lba < size {
-            return Place { device, lba: Lba(lba), run: size - lba };
+            return Extent { device, lba: Lba(lba), run: size - lba };
         }
         lba -= size;
     }

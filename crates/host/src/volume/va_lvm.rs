@@ -7,7 +7,7 @@ use flashkeel_engine::Lba;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ALIGNMENT, Build, Place, Volumes, along};
+use super::{ALIGNMENT, Build, Extent, Volumes, along};
 
 /// Settings of `va-lvm`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,8 +64,8 @@ impl Volumes for Interleaved {
         self.sectors
     }
 
-    fn place(&self, volume: usize, lba: Lba) -> Place {
-        let Place { device, lba, run } = along(&self.devices, lba.0);
+    fn place(&self, volume: usize, lba: Lba) -> Extent {
+        let Extent { device, lba, run } = along(&self.devices, lba.0);
         let mut wide = lba.0;
         // From the lowest bit up, so that the bits above are where they will be.
         for (index, &bit) in self.bits.iter().enumerate() {
@@ -73,7 +73,7 @@ impl Volumes for Interleaved {
             wide = (wide >> bit << (bit + 1)) | (volume as u64 >> index & 1) << bit | low;
         }
         let stretch = 1u64 << self.bits[0];
-        Place { device, lba: Lba(wide), run: run.min(stretch - lba.0 % stretch) }
+        Extent { device, lba: Lba(wide), run: run.min(stretch - lba.0 % stretch) }
     }
 }
 

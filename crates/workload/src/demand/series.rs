@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Demand, Load};
 use crate::input::Input;
 use crate::text::{Field, quote};
-use crate::{Place, Stopped, Watch, WorkloadError};
+use crate::{Location, Stopped, Watch, WorkloadError};
 
 /// A CSV file, plain or compressed, whose first line names its columns:
 /// `window`, numbers of successive windows of time, and `write_bytes`, the bytes
@@ -113,7 +113,7 @@ fn each_line(
 ) -> Result<(), WorkloadError> {
     let mut input = Input::open(path)?;
     let file = input.file.clone();
-    let at = |line, message| WorkloadError::at(&file, Place::Line(line), message);
+    let at = |line, message| WorkloadError::at(&file, Location::Line(line), message);
     let mut columns: Option<Columns> = None;
     while let Some((number, line)) = input.line()? {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);

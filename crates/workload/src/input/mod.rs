@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::text::trim_end;
-use crate::{Place, WorkloadError};
+use crate::{Location, WorkloadError};
 
 mod layers;
 mod open;
@@ -121,7 +121,7 @@ impl Input {
                     if searched > HEAD_BYTES {
                         return Err(WorkloadError::at(
                             &self.file,
-                            Place::Line(self.items + 1),
+                            Location::Line(self.items + 1),
                             "longer than 64 KiB; this is not a text trace",
                         ));
                     }
@@ -149,7 +149,7 @@ impl Input {
         if rest < size {
             return Err(WorkloadError::at(
                 &self.file,
-                Place::Record { number: self.items + 1, byte: self.byte },
+                Location::Record { number: self.items + 1, byte: self.byte },
                 format!("cut off: {rest} of its {size} bytes are there"),
             ));
         }

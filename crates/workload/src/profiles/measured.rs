@@ -115,7 +115,7 @@ impl Measured {
             random_fraction: 1.0 - share(self.sequential),
             reads: Sizes::of(&reads, stream("read sizes")),
             writes: Sizes::of(&writes, stream("write sizes")),
-            skew: Box::new(Places::new(&self.extents)),
+            skew: Box::new(ExtentDraw::new(&self.extents)),
             pages: ((last + 1) * EXTENT_PAGES).max(longest.unwrap_or(0)),
             mean_gap_ns: self.mean_gap_ns,
             median_gap_ns: self.median_gap_ns,
@@ -143,13 +143,13 @@ impl Measured {
 }
 
 /// Draws extents as often as the trace went to them.
-struct Places {
+struct ExtentDraw {
     /// Visits up to and with each extent.
     visits: Vec<(u64, u64)>,
 }
 
-impl Places {
-    fn new(extents: &BTreeMap<u64, u64>) -> Places {
+impl ExtentDraw {
+    fn new(extents: &BTreeMap<u64, u64>) -> ExtentDraw {
         let mut sum = 0;
         let visits = extents
             .iter()
@@ -158,11 +158,11 @@ impl Places {
                 (sum, *extent)
             })
             .collect();
-        Places { visits }
+        ExtentDraw { visits }
     }
 }
 
-impl Draw for Places {
+impl Draw for ExtentDraw {
     fn next(&mut self, stream: &mut Stream, _: u64) -> u64 {
         let Some((all, _)) = self.visits.last() else { return 0 };
         let visit = stream.below(*all);

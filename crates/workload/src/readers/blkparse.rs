@@ -13,7 +13,7 @@ use super::actions::Actions;
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record, sector_range};
 use crate::text::{Field, lines, number, quote, words};
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 /// The actions of blkparse(1).
 const ACTIONS: [&str; 18] =
@@ -68,7 +68,7 @@ impl Reader for Blkparse {
     fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
         while let Some((item, line)) = self.input.line()? {
             self.is_summary |= begins_summary(line);
-            let refuse = |message| WorkloadError::at(&self.file, Place::Line(item), message);
+            let refuse = |message| WorkloadError::at(&self.file, Location::Line(item), message);
             if self.is_summary && event(line).is_ok() {
                 return Err(refuse("an event after the summary; were two outputs joined?".into()));
             }

@@ -22,7 +22,7 @@ use flashkeel_engine::Operation;
 use super::actions::Actions;
 use crate::input::Input;
 use crate::readers::{Devices, Format, Reader, ReaderOptions, Record, sector_range};
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 const RECORD_BYTES: usize = 48;
 /// Records of one stream among which the next is looked for: as many as blktrace
@@ -150,7 +150,7 @@ impl Cpu {
     fn new(input: Input) -> Result<Cpu, WorkloadError> {
         let magic = input.head().get(..4).and_then(ByteOrder::of);
         let order = magic.ok_or_else(|| {
-            let place = Place::Record { number: 1, byte: 0 };
+            let place = Location::Record { number: 1, byte: 0 };
             WorkloadError::at(&input.file, place, "does not begin with blktrace's magic number")
         })?;
         Ok(Cpu { input, order })
@@ -190,7 +190,11 @@ impl Cpu {
                 }
                 _ => "does not begin with blktrace's magic number".to_owned(),
             };
-            return Err(WorkloadError::at(&self.input.file, Place::Record { number: item, byte }, message));
+            return Err(WorkloadError::at(
+                &self.input.file,
+                Location::Record { number: item, byte },
+                message,
+            ));
         }
         self.input.skip(more.into())?;
         Ok(Some((written_by, event)))
@@ -319,7 +323,7 @@ impl Reader for Blktrace {
                 continue;
             }
             return self.request(&event).map(Some).map_err(|message| {
-                WorkloadError::at(&self.cpus[event.cpu].input.file, Place::Byte(event.byte), message)
+                WorkloadError::at(&self.cpus[event.cpu].input.file, Location::Byte(event.byte), message)
             });
         }
         Ok(None)
@@ -329,8 +333,8 @@ impl Reader for Blktrace {
         &self.devices
     }
 
-    fn place(&self, item: u64) -> Place {
-        Place::Byte(item - 1)
+    fn place(&self, item: u64) -> Location {
+        Location::Byte(item - 1)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::{lines, number, quote};
 use crate::trace::Times;
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 const TICK_NS: u64 = 1000;
 const BEGIN: &[u8] = b"BeginHeader";
@@ -112,7 +112,7 @@ struct Etw {
 impl Reader for Etw {
     fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
         while let Some((item, line)) = self.input.line()? {
-            let refuse = |message| WorkloadError::at(&self.file, Place::Line(item), message);
+            let refuse = |message| WorkloadError::at(&self.file, Location::Line(item), message);
             let event = name(line);
             if self.is_in_header || event == BEGIN {
                 self.is_in_header = event != END;

@@ -13,7 +13,7 @@ use flashkeel_engine::Operation;
 use crate::input::Input;
 use crate::readers::{Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::{Field, lines, quote, words};
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 const TICK_NS: u64 = 1000;
 const ACTIONS: [&str; 11] = [
@@ -54,7 +54,7 @@ fn open(mut input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Wo
     let first = input.line()?.map(|(_, line)| line).unwrap_or_default();
     let version = version(first).ok_or_else(|| {
         let message = format!("expected {}, found {}", FORMAT.shape, quote(first));
-        WorkloadError::at(&file, Place::Line(1), message)
+        WorkloadError::at(&file, Location::Line(1), message)
     })?;
     Ok(Box::new(Iolog {
         file,
@@ -85,7 +85,7 @@ impl Reader for Iolog {
                 None
             } else {
                 parse(line, item, &mut self.clock, &mut self.devices)
-                    .map_err(|message| WorkloadError::at(&self.file, Place::Line(item), message))?
+                    .map_err(|message| WorkloadError::at(&self.file, Location::Line(item), message))?
             };
             match record {
                 Some(record) => return Ok(Some(record)),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use crate::input::{Input, Progress};
 use crate::text::{Separator, lines, quote};
 use crate::trace::Times;
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 mod actions;
 mod alibaba;
@@ -150,8 +150,8 @@ pub(crate) trait Reader {
     fn devices(&self) -> &Devices;
 
     /// Where the line or record `item` is.
-    fn place(&self, item: u64) -> Place {
-        Place::Line(item)
+    fn place(&self, item: u64) -> Location {
+        Location::Line(item)
     }
 
     /// Assumptions that a result must show.
@@ -324,7 +324,7 @@ fn detect(file: &str, head: &[u8]) -> Result<&'static Format, WorkloadError> {
             message += "; columns = \"time=1,unit=us,offset=3,length=4,op=2\" describes others";
         }
     }
-    Err(WorkloadError::at(file, Place::Line(1), message))
+    Err(WorkloadError::at(file, Location::Line(1), message))
 }
 
 /// Whether a message may quote it.

@@ -10,7 +10,7 @@ use flashkeel_engine::Operation;
 
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record, sector_range};
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 const TICK_NS: u64 = 1_000_000_000;
 const RECORD_BYTES: usize = 24;
@@ -106,8 +106,8 @@ impl Reader for Oracle {
         Some(self.tick_ns)
     }
 
-    fn place(&self, item: u64) -> Place {
-        Place::Record { number: item, byte: (item - 1) * RECORD_BYTES as u64 }
+    fn place(&self, item: u64) -> Location {
+        Location::Record { number: item, byte: (item - 1) * RECORD_BYTES as u64 }
     }
 
     fn notes(&self) -> Vec<String> {

@@ -21,7 +21,7 @@ use super::columns;
 use crate::input::{Compression, Input, Progress};
 use crate::readers::{Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::listed;
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 /// The columns of a trace; all but the last are needed.
 pub(crate) const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
@@ -265,7 +265,7 @@ struct Parquet {
 
 impl Parquet {
     fn damaged(&self, error: &ParquetError) -> WorkloadError {
-        WorkloadError::at(&self.file, Place::Row(self.item + 1), explain(error))
+        WorkloadError::at(&self.file, Location::Row(self.item + 1), explain(error))
     }
 
     /// Reads more rows; false at the end.
@@ -286,7 +286,7 @@ impl Parquet {
                 let filled = guarded(|| lane.fill());
                 let (rows, missing) = filled.map_err(|error| self.damaged(&error))?;
                 if let Some(missing) = missing {
-                    let place = Place::Row(self.item + missing as u64 + 1);
+                    let place = Location::Row(self.item + missing as u64 + 1);
                     let message = format!("column {} has no value", self.lanes[at].name);
                     return Err(WorkloadError::at(&self.file, place, message));
                 }
@@ -352,7 +352,7 @@ impl Reader for Parquet {
         }
         let record = self
             .record()
-            .map_err(|message| WorkloadError::at(&self.file, Place::Row(self.item + 1), message))?;
+            .map_err(|message| WorkloadError::at(&self.file, Location::Row(self.item + 1), message))?;
         self.at += 1;
         self.item += 1;
         Ok(Some(record))
@@ -362,8 +362,8 @@ impl Reader for Parquet {
         &self.devices
     }
 
-    fn place(&self, item: u64) -> Place {
-        Place::Row(item)
+    fn place(&self, item: u64) -> Location {
+        Location::Row(item)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -9,7 +9,7 @@ use flashkeel_engine::{Operation, Span};
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Reader, Record};
 use crate::text::{Separator, is_whole, lines, number, quote, scaled, wrong_number};
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 /// Most columns up to the last one that is read.
 pub(super) const MOST_COLUMNS: usize = 24;
@@ -286,7 +286,7 @@ impl Reader for TableReader {
             match self.table.parse(line, item, &mut self.devices, &mut self.name) {
                 Ok(Some(record)) => return Ok(Some(record)),
                 Ok(None) => counts.not_io += 1,
-                Err(message) => return Err(WorkloadError::at(&self.file, Place::Line(item), message)),
+                Err(message) => return Err(WorkloadError::at(&self.file, Location::Line(item), message)),
             }
         }
         Ok(None)

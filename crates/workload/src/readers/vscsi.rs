@@ -14,7 +14,7 @@ use flashkeel_engine::Operation;
 
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record, sector_range};
-use crate::{Counts, Place, WorkloadError};
+use crate::{Counts, Location, WorkloadError};
 
 const TICK_NS: u64 = 1000;
 
@@ -92,8 +92,8 @@ impl Reader for Vscsi {
         Some(self.tick_ns)
     }
 
-    fn place(&self, item: u64) -> Place {
-        Place::Record { number: item, byte: (item - 1) * self.layout.size as u64 }
+    fn place(&self, item: u64) -> Location {
+        Location::Record { number: item, byte: (item - 1) * self.layout.size as u64 }
     }
 }
 

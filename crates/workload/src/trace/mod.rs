@@ -22,7 +22,7 @@ mod rate;
 
 pub(crate) use order::Ordered;
 use pass::{Pass, Shape};
-use place::Placement;
+use place::AddressMap;
 pub(crate) use rate::Pace;
 
 /// Settings of a recorded trace.
@@ -71,7 +71,7 @@ pub struct Trace {
     pub reorder: Option<Span>,
     /// Only the requests of this part of the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<Window>,
+    pub window: Option<TimeWindow>,
     /// How many times as fast as recorded: 2.0 halves every time.
     #[serde(default = "once_as_fast")]
     pub intensity: f64,
@@ -139,7 +139,7 @@ pub enum ZeroLength {
 /// A part of a trace, in recorded time from its first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Window {
+pub struct TimeWindow {
     /// Its beginning.
     #[serde(default)]
     pub from: Span,
@@ -247,7 +247,7 @@ impl Trace {
     fn source(&self, context: &Context, watch: &mut Watch<'_>) -> Result<TraceSource, Stopped> {
         let shape = self.shape(context)?;
         // Of a pipe nothing is taken before it is replayed.
-        let placement = Placement::find(self, &shape, context, watch)?;
+        let placement = AddressMap::find(self, &shape, context, watch)?;
         let pass = Pass::open(self, &shape)?;
         let magnified = (self.write_magnification > 1)
             .then(|| format!("writes are magnified {} times", self.write_magnification));
@@ -310,7 +310,7 @@ struct TraceSource {
     trace: Trace,
     shape: Shape,
     pass: Pass,
-    placement: Placement,
+    placement: AddressMap,
     passes_left: u32,
     counts: Counts,
     requests_left: u64,

@@ -8,7 +8,7 @@ use super::{Ordered, Pace, Trace};
 use crate::input::Progress;
 use crate::profiles::MOST_MAGNIFIED;
 use crate::text::listed;
-use crate::{Basis, Context, Counts, Place, WorkloadError};
+use crate::{Basis, Context, Counts, Location, WorkloadError};
 
 /// Intensity is held in millionths, so that times stay integers.
 const INTENSITY_UNIT: u64 = 1_000_000;
@@ -132,7 +132,7 @@ impl Pass {
         self.progress.fraction()
     }
 
-    pub(super) fn place(&self, item: u64) -> Place {
+    pub(super) fn place(&self, item: u64) -> Location {
         self.input.reader().place(item)
     }
 

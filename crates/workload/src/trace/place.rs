@@ -12,7 +12,7 @@ use crate::{Context, Counts, Stopped, Watch, WorkloadError};
 const LAYOUT_SECTORS: u64 = ALIGN_LIMIT_BYTES / SECTOR_BYTES;
 
 /// First sector of each device, and the capacity they must fit in.
-pub(super) struct Placement {
+pub(super) struct AddressMap {
     bases: Vec<u64>,
     device_sectors: u64,
     fold: Fold,
@@ -26,12 +26,12 @@ pub(super) struct Placement {
 
 /// How far a device of the trace reaches, and the request that reaches it.
 #[derive(Clone, Copy, Default)]
-struct Extent {
+struct Reach {
     end: u64,
     item: u64,
 }
 
-impl Placement {
+impl AddressMap {
     /// Lays the devices out. Where they are separate, or to be compacted, this
     /// reads the trace once, as far as it will be delivered; of a trace that can
     /// be read only once, devices that are separate may be but one.
@@ -40,10 +40,10 @@ impl Placement {
         shape: &Shape,
         context: &Context,
         watch: &mut Watch<'_>,
-    ) -> Result<Placement, Stopped> {
+    ) -> Result<AddressMap, Stopped> {
         let has_bases = trace.devices == DeviceSpaces::Separate && trace.device.is_none();
         let is_once = is_read_once(&trace.path);
-        let mut placement = Placement {
+        let mut placement = AddressMap {
             bases: Vec::new(),
             device_sectors: context.device_sectors,
             fold: trace.fold,
@@ -95,7 +95,7 @@ impl Placement {
 
     /// Compacts what is touched, if that was asked for and the trace reaches
     /// beyond the device.
-    fn compact(mut self, touched: Option<Touched>, reach: u64, file: &str) -> Result<Placement, Stopped> {
+    fn compact(mut self, touched: Option<Touched>, reach: u64, file: &str) -> Result<AddressMap, Stopped> {
         let Some(touched) = touched.filter(|_| reach > self.device_sectors) else { return Ok(self) };
         let compaction = touched.compact(self.device_sectors).ok_or_else(|| {
             WorkloadError::file(
@@ -179,9 +179,9 @@ fn extents(
     is_separate: bool,
     mut touched: Option<&mut Touched>,
     watch: &mut Watch<'_>,
-) -> Result<Vec<Extent>, Stopped> {
+) -> Result<Vec<Reach>, Stopped> {
     let mut pulse = Pulse::new(watch);
-    let mut extents: Vec<Extent> = Vec::new();
+    let mut extents: Vec<Reach> = Vec::new();
     let mut counts = Counts::default();
     let mut requests_left = context.requests.unwrap_or(u64::MAX);
     while requests_left > 0
@@ -196,11 +196,11 @@ fn extents(
         }
         let device = device as usize;
         if extents.len() <= device {
-            extents.resize(device + 1, Extent::default());
+            extents.resize(device + 1, Reach::default());
         }
         let reach = selected.lba + u64::from(selected.sectors);
         if reach > extents[device].end {
-            extents[device] = Extent { end: reach, item: selected.item };
+            extents[device] = Reach { end: reach, item: selected.item };
         }
     }
     Ok(extents)

@@ -2,11 +2,11 @@
 //! predictable latency mode. A deterministic one also ends when garbage
 //! collection can wait no longer.
 
-use flashkeel_engine::{Time, Window as Kind};
+use flashkeel_engine::{Time, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Window};
+use super::{Build, WindowPolicy};
 
 /// Settings of `commanded`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,24 +14,24 @@ use super::{Build, Window};
 pub struct Commanded {}
 
 impl Build for Commanded {
-    fn build(&self) -> Option<Box<dyn Window>> {
-        Some(Box::new(Present(Kind::NonDeterministic)))
+    fn build(&self) -> Option<Box<dyn WindowPolicy>> {
+        Some(Box::new(Present(Window::NonDeterministic)))
     }
 }
 
 #[derive(Clone)]
-struct Present(Kind);
+struct Present(Window);
 
-impl Window for Present {
+impl WindowPolicy for Present {
     fn background(&mut self, _now: Time) -> (bool, Option<Time>) {
-        (self.0 == Kind::NonDeterministic, None)
+        (self.0 == Window::NonDeterministic, None)
     }
 
     fn obeys(&self) -> bool {
         true
     }
 
-    fn command(&mut self, window: Kind) {
+    fn command(&mut self, window: Window) {
         self.0 = window;
     }
 }

@@ -3,7 +3,7 @@
 //! One file per policy. To add one: write the file, add its line to the list.
 
 use dyn_clone::DynClone;
-use flashkeel_engine::{Time, Window as Kind};
+use flashkeel_engine::{Time, Window};
 
 flashkeel_config::axis! {
     /// When garbage collection and other background work may run. It always
@@ -28,7 +28,7 @@ impl Default for WindowConfig {
 /// Makes a policy from its settings.
 pub trait Build {
     /// The policy; `None` where background work may run at any time.
-    fn build(&self) -> Option<Box<dyn Window>>;
+    fn build(&self) -> Option<Box<dyn WindowPolicy>>;
 
     /// Checks the settings.
     ///
@@ -40,7 +40,7 @@ pub trait Build {
 }
 
 /// A schedule of windows.
-pub trait Window: DynClone + Send {
+pub trait WindowPolicy: DynClone + Send {
     /// Whether background work may run from `now` on, and until when that is
     /// so if it ends by itself. Called at the start, at each time it has named,
     /// and after each command that it obeys.
@@ -52,7 +52,7 @@ pub trait Window: DynClone + Send {
     }
 
     /// A window is commanded, of a policy that obeys.
-    fn command(&mut self, _window: Kind) {}
+    fn command(&mut self, _window: Window) {}
 }
 
-dyn_clone::clone_trait_object!(Window);
+dyn_clone::clone_trait_object!(WindowPolicy);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Window};
+use super::{Build, WindowPolicy};
 
 /// Settings of `none`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -11,7 +11,7 @@ use super::{Build, Window};
 pub struct None {}
 
 impl Build for None {
-    fn build(&self) -> Option<Box<dyn Window>> {
+    fn build(&self) -> Option<Box<dyn WindowPolicy>> {
         Option::None
     }
 }

@@ -6,7 +6,7 @@ use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Build, Window};
+use super::{Build, WindowPolicy};
 
 /// Settings of `periodic`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ impl Default for Periodic {
 }
 
 impl Build for Periodic {
-    fn build(&self) -> Option<Box<dyn Window>> {
+    fn build(&self) -> Option<Box<dyn WindowPolicy>> {
         Some(Box::new(Schedule { lengths: [self.non_deterministic, self.deterministic], background: true }))
     }
 
@@ -49,7 +49,7 @@ struct Schedule {
     background: bool,
 }
 
-impl Window for Schedule {
+impl WindowPolicy for Schedule {
     fn background(&mut self, now: Time) -> (bool, Option<Time>) {
         self.background = !self.background;
         let length = self.lengths[usize::from(!self.background)];

@@ -9,7 +9,7 @@ use crate::address::{BlockId, Home, NONE, Ppn};
 use crate::ftl::gc::Gc;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::{Entry, Erased, Ftl};
-use crate::machine::{Event, Machine};
+use crate::machine::{DeviceEvent, Machine};
 use crate::sched::{FlashOp, Task};
 
 impl Ftl {
@@ -325,7 +325,7 @@ impl Ftl {
         if erased == Erased::Retired {
             machine.counters.retired_blocks += u64::from(self.shape.stripes.width());
         } else {
-            machine.schedule(now, Event::WornOut);
+            machine.schedule(now, DeviceEvent::WornOut);
         }
     }
 }

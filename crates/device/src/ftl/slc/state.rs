@@ -7,7 +7,7 @@ use crate::address::ChipId;
 use crate::flash::Geometry;
 use crate::ftl::background::Background;
 use crate::ftl::{Ftl, PartitionLayout, Shape};
-use crate::machine::{Event, Machine};
+use crate::machine::{DeviceEvent, Machine};
 use crate::sched::{Activity, FlashOp, Task};
 
 /// The SLC cache of one partition in plain numbers; all counts in flash pages.
@@ -144,7 +144,7 @@ impl Slc {
     /// Schedules the next look for silence.
     fn look_at(&mut self, time: Time, shape: &Shape, machine: &mut Machine) {
         self.timing = true;
-        machine.schedule(time, Event::Background(u32::from(shape.index), Activity::Fold as u32));
+        machine.schedule(time, DeviceEvent::Background(u32::from(shape.index), Activity::Fold as u32));
     }
 
     /// Starts folding on every chip that has something to fold and is not at it.

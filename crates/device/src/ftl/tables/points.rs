@@ -34,7 +34,7 @@ impl Reserves {
 
 /// A page to program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Allocated {
     /// Chip within the partition.
     pub chip: u32,
     /// Block within the partition.
@@ -102,7 +102,7 @@ impl Points {
         keep: u32,
         blocks: &mut Blocks,
         load: impl Fn(u32) -> u32,
-    ) -> Option<Place> {
+    ) -> Option<Allocated> {
         let may_open = blocks.free_in(domain) > keep;
         let order = &self.order[domain as usize];
         let points = &mut self.points[writer as usize];
@@ -133,7 +133,7 @@ impl Points {
         if opened {
             *point = Point { block: blocks.open(chip).0, next_page: 0 };
         }
-        let place = Place { chip, block: BlockId(point.block), page: point.next_page, opened };
+        let place = Allocated { chip, block: BlockId(point.block), page: point.next_page, opened };
         blocks.begin_program(place.block);
         point.next_page += 1;
         if point.next_page == self.pages_per_block {

@@ -20,7 +20,7 @@ use super::entries::Entries;
 use super::pages::Content;
 use super::{LPNS_PER_MAP_PAGE, Page, Tables};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
-use crate::flash::Command;
+use crate::flash::FlashCommand;
 use crate::ftl::PartitionLayout;
 use crate::sched::{Activity, FlashOp, Task};
 
@@ -187,15 +187,15 @@ impl Tables {
         for operation in broken_off.iter().filter(|operation| operation.target != NONE) {
             let writer = match operation.purpose.command() {
                 // Without a chip it has no place yet.
-                Command::Program if operation.chip.0 == NONE => continue,
-                Command::Program
+                FlashCommand::Program if operation.chip.0 == NONE => continue,
+                FlashCommand::Program
                     if operation.purpose == Activity::Parity.program() && operation.update == NONE =>
                 {
                     Task::ALL[operation.owner as usize]
                 }
-                Command::Program => operation.purpose.activity().writer(),
-                Command::Move | Command::Copyback => Task::Gc,
-                Command::Read | Command::Erase => continue,
+                FlashCommand::Program => operation.purpose.activity().writer(),
+                FlashCommand::Move | FlashCommand::Copyback => Task::Gc,
+                FlashCommand::Read | FlashCommand::Erase => continue,
             };
             let block = self.shape.block_of_page(operation.target);
             let chip = self.blocks.chip(block);

@@ -3,7 +3,7 @@
 use flashkeel_engine::Time;
 use serde::Serialize;
 
-use super::{Budget, Rating, Traffic, Week};
+use super::{Budget, Rating, TrafficMeasure, Week};
 
 /// A day of a medium.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,8 +67,8 @@ impl Calendar {
         self.turn_to(now);
         let day = (self.day % self.days_of_week) as usize;
         self.came[day] += match self.rating.traffic {
-            Traffic::Requests => 1.0,
-            Traffic::Written => bytes as f64,
+            TrafficMeasure::Requests => 1.0,
+            TrafficMeasure::Written => bytes as f64,
         };
     }
 

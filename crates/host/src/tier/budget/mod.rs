@@ -8,7 +8,7 @@ mod rating;
 use dyn_clone::DynClone;
 
 pub use calendar::{Calendar, DayReport};
-pub use rating::{Rating, Ratings, Traffic};
+pub use rating::{Rating, Ratings, TrafficMeasure};
 
 flashkeel_config::axis! {
     /// How much may be written to a medium.

@@ -72,13 +72,13 @@ pub struct Rating {
     pub weight: f64,
     /// What a day's traffic is measured by.
     #[serde(default)]
-    pub traffic: Traffic,
+    pub traffic: TrafficMeasure,
 }
 
 /// What the traffic of a day is. The dissertation calls a day busy by its requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Traffic {
+pub enum TrafficMeasure {
     /// Reads and writes that came.
     #[default]
     Requests,

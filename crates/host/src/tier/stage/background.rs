@@ -4,7 +4,7 @@ use flashkeel_engine::{
     Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request, Time,
 };
 
-use super::{Piece, Purpose, Tier, Trouble, background};
+use super::{Piece, Reason, Tier, Trouble, background};
 use crate::tier::table::List;
 
 /// Frames on their way out at once, but for those that a request needs.
@@ -25,7 +25,7 @@ impl Tier {
             let Some((frame, sequence)) = self.table.begin_drain() else { continue };
             left -= 1;
             self.draining += 1;
-            self.take_out(now, frame, sequence, Purpose::WriteBack, data, outbox);
+            self.take_out(now, frame, sequence, Reason::WriteBack, data, outbox);
         }
     }
 
@@ -35,13 +35,13 @@ impl Tier {
         now: Time,
         frame: u32,
         sequence: u64,
-        purpose: Purpose,
+        reason: Reason,
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
         let payload = self.buffer(data, 1);
         let read = background(Operation::Read, Lba(0), LOGICAL_PAGE_SECTORS, payload);
-        self.give_upper(now, Piece::Moved { frame, sequence, payload, purpose }, &read, 0, frame, 1, outbox);
+        self.give_upper(now, Piece::Moved { frame, sequence, payload, reason }, &read, 0, frame, 1, outbox);
     }
 
     /// Evicts until so many frames are free, and those that are kept so, or as many are
@@ -80,7 +80,7 @@ impl Tier {
                 if self.demotes {
                     self.table.begin_leaving(frame);
                     self.evicting += 1;
-                    self.take_out(now, frame, self.sequence, Purpose::Demote, data, outbox);
+                    self.take_out(now, frame, self.sequence, Reason::Demote, data, outbox);
                 } else {
                     self.table.drop_clean(frame);
                     self.release();
@@ -94,7 +94,7 @@ impl Tier {
                 if let Some((frame, sequence)) = self.table.begin_drain_of(frame) {
                     self.accounts.evicted_modified += 1;
                     self.evicting += 1;
-                    self.take_out(now, frame, sequence, Purpose::Evict, data, outbox);
+                    self.take_out(now, frame, sequence, Reason::Evict, data, outbox);
                 }
             }
         }
@@ -109,12 +109,12 @@ impl Tier {
         frame: u32,
         sequence: u64,
         payload: Payload,
-        purpose: Purpose,
+        reason: Reason,
         is_ok: bool,
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
-        if purpose == Purpose::Demote {
+        if reason == Reason::Demote {
             let leaving = self.table.end_leaving(frame);
             self.evicting -= 1;
             self.release();
@@ -133,33 +133,33 @@ impl Tier {
         };
         let Some(page) = page else {
             data.give_back(payload);
-            return self.end_move(purpose);
+            return self.end_move(reason);
         };
         self.accounts.drained_bytes += LOGICAL_PAGE_BYTES;
         let lba = Lba(page * LOGICAL_PAGE_SECTORS);
         let fua = self.must_force();
         let write = Request { fua, ..background(Operation::Write, lba, LOGICAL_PAGE_SECTORS, payload) };
-        let piece = Piece::WriteBack { frame, sequence, payload, purpose, submitted: now };
+        let piece = Piece::WriteBack { frame, sequence, payload, reason, submitted: now };
         self.give_lower(now, piece, &write, outbox);
     }
 
     /// The lower has taken a page, or has not.
-    pub(super) fn written_back(&mut self, frame: u32, sequence: u64, purpose: Purpose, is_ok: bool) {
+    pub(super) fn written_back(&mut self, frame: u32, sequence: u64, reason: Reason, is_ok: bool) {
         if is_ok {
-            let keeps = purpose == Purpose::WriteBack && self.eviction.keeps();
+            let keeps = reason == Reason::WriteBack && self.eviction.keeps();
             self.table.end_write_back(frame, sequence, keeps);
             self.release();
         } else {
             self.accounts.failed_writebacks += 1;
             self.table.fail_write_back(frame);
         }
-        self.end_move(purpose);
+        self.end_move(reason);
     }
 
-    fn end_move(&mut self, purpose: Purpose) {
-        match purpose {
-            Purpose::WriteBack => self.draining -= 1,
-            Purpose::Evict | Purpose::Demote => self.evicting -= 1,
+    fn end_move(&mut self, reason: Reason) {
+        match reason {
+            Reason::WriteBack => self.draining -= 1,
+            Reason::Evict | Reason::Demote => self.evicting -= 1,
         }
     }
 }

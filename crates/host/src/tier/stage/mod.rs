@@ -111,7 +111,7 @@ pub struct Tier {
 
 /// Why a page is read from the upper in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+enum Reason {
     /// To write it back.
     WriteBack,
     /// To write it back, and give the frame away.
@@ -167,13 +167,13 @@ enum Piece {
         frame: u32,
         sequence: u64,
         payload: Payload,
-        purpose: Purpose,
+        reason: Reason,
     },
     WriteBack {
         frame: u32,
         sequence: u64,
         payload: Payload,
-        purpose: Purpose,
+        reason: Reason,
         submitted: Time,
     },
     Demoted {
@@ -462,14 +462,14 @@ impl Stage for Tier {
                     self.end_part(part, completion, outbox);
                 }
             }
-            Piece::Moved { frame, sequence, payload, purpose } => {
-                self.moved(now, frame, sequence, payload, purpose, is_ok, data, outbox);
+            Piece::Moved { frame, sequence, payload, reason } => {
+                self.moved(now, frame, sequence, payload, reason, is_ok, data, outbox);
             }
-            Piece::WriteBack { frame, sequence, payload, purpose, submitted } => {
+            Piece::WriteBack { frame, sequence, payload, reason, submitted } => {
                 data.give_back(payload);
                 self.writeback.hear(now, Happened::Served(now.since(submitted)));
                 self.taken(is_ok);
-                self.written_back(frame, sequence, purpose, is_ok);
+                self.written_back(frame, sequence, reason, is_ok);
             }
             Piece::Demoted { payload } => data.give_back(payload),
             Piece::Journal { payload } => {

@@ -86,6 +86,13 @@ causes! {
     /// Waiting on the host: in its scheduler, or outside a device that was at
     /// its queue depth.
     HostQueue = "host_queue",
+    /// With another copy of a mirror, which had failed or not answered when this one
+    /// was asked, or behind another change of the same pages.
+    OtherCopy = "other_copy",
+    /// On its way to a target, or waiting for that direction of the network.
+    NetworkRequest = "network_request",
+    /// On its way back, or waiting for that.
+    NetworkResponse = "network_response",
     /// With something outside, such as a real drive, whose time nobody here
     /// can tell apart.
     Outside = "outside",
@@ -230,7 +237,7 @@ impl Ledger {
     /// Whether garbage collection delayed this request at all.
     #[inline]
     pub fn has_gc(&self) -> bool {
-        const GC: u32 = {
+        const GC: u64 = {
             let mut mask = 0;
             let mut i = 0;
             while i < Cause::COUNT {

@@ -140,13 +140,13 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
             "[[stack.devices]]\n",
             ("seed", "1"),
             "exp.toml:27: stack.devices.0: a device is a table with exactly one key, its kind: ssd, nvm, dram, \
-             tier, stack",
+             tier, mirror, network, stack",
         ),
         (
             "[[stack.devices]]\nsdd = {}\n",
             ("seed", "1"),
-            "exp.toml:27: stack.devices.0: unknown device \"sdd\", expected one of ssd, nvm, dram, tier, stack; \
-             did you mean \"ssd\"?",
+            "exp.toml:27: stack.devices.0: unknown device \"sdd\", expected one of ssd, nvm, dram, tier, mirror, \
+             network, stack; did you mean \"ssd\"?",
         ),
         (
             "[[stack.devices]]\nnvm = {}\n",
@@ -291,7 +291,7 @@ fn nested_devices_are_refused_at_their_own_place() {
             "stack.devices.0.tier.lower",
             "{sdd = {}}",
             "--set stack.devices.0.tier.lower: a device is a table with exactly one key, its kind: ssd, nvm, \
-             dram, tier, stack",
+             dram, tier, mirror, network, stack",
         ),
         ("devices.1.tier.upper.nvm.units", "0", "is 0; it must lie between 1 and 1024"),
         (

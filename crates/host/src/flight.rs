@@ -32,6 +32,12 @@ impl<T> Flights<T> {
         RequestId(self.end)
     }
 
+    /// The number of the oldest in flight; of the next one, where none is.
+    #[inline]
+    pub fn first_id(&self) -> RequestId {
+        RequestId(self.first)
+    }
+
     /// How many are in flight.
     #[inline]
     pub fn len(&self) -> usize {

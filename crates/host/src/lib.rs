@@ -9,6 +9,8 @@ mod feed;
 mod flight;
 mod gates;
 mod measured;
+pub mod mirror;
+pub mod network;
 mod parts;
 pub mod predictor;
 pub mod scheduler;

@@ -24,7 +24,7 @@ const STARTS: [u64; 4] = [0, 1 << 31, (99 << 32) / 100, (99_999 << 32) / 100_000
 
 /// A resolved distribution.
 #[derive(Clone, Debug)]
-pub(crate) struct Latency {
+pub struct Latency {
     /// Latency where each piece begins, in ns.
     knots: [u64; 4],
 }

@@ -11,5 +11,5 @@ mod presets;
 pub use config::{Bandwidth, Endurance, Layout, NvmConfig};
 pub use device::{Nvm, Report};
 pub use dram::DramConfig;
-pub use latency::LatencyConfig;
+pub use latency::{Latency, LatencyConfig};
 pub use presets::PRESETS;

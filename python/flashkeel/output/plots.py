@@ -58,6 +58,9 @@ CAUSE_COLOURS = {
     "wake_up": "#B3DE69",
     "barrier": "#8073AC",
     "host_queue": "#542788",
+    "other_copy": "#D6604D",
+    "network_request": "#F4A582",
+    "network_response": "#FDDBC7",
     "outside": "#8C8C8C",
 }
 OTHER_COLOUR = "#f0f0f0"

@@ -107,8 +107,8 @@ fn answered(trial: &Trial<'_>) -> Result<(), String> {
 }
 
 /// Nothing fails here by itself: only writes end as read-only, while something is,
-/// and for lack of space, where a block of theirs holds nothing; nothing is gone
-/// before something was taken out, and aborted but in a power cut.
+/// and for lack of space, where a block of theirs holds nothing; nothing is gone or
+/// lost before something was taken out, and aborted but in a power cut.
 fn done(trial: &Trial<'_>) -> Result<(), String> {
     let (mut ends, mut cut) = (Ends::default(), None);
     // What may end as read-only, as it was inside while something was.

@@ -33,6 +33,8 @@ impl Ends {
         match status {
             Status::ReadOnly => changes(operation) && !self.read_only.is_empty(),
             Status::Gone => !self.removed.is_empty(),
+            // It was with what is gone, such as a copy that alone took it.
+            Status::Lost => operation == Operation::Read && !self.removed.is_empty(),
             _ => false,
         }
     }

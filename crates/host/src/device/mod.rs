@@ -23,6 +23,10 @@ flashkeel_config::axis! {
         Dram(DramConfig) in dram = "dram",
         /// An upper device in front of a lower one, which takes some of its writes.
         Tier(TieredConfig) in tier = "tier",
+        /// Two or more devices with the same data.
+        Mirror(MirrorConfig) in mirror = "mirror",
+        /// A device behind a network.
+        Network(NetworkConfig) in network = "network",
         /// A whole stack over devices of its own, as one device.
         Stack(StackConfig) in stack = "stack",
     }

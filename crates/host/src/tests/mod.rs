@@ -3,6 +3,8 @@
 mod barriers;
 mod blocks;
 mod hints;
+mod mirror;
+mod network;
 mod oracle;
 mod passing;
 mod schedulers;

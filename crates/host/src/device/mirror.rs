@@ -1,0 +1,176 @@
+//! `mirror`: two or more devices with the same data, of everything or of ranges.
+
+use flashkeel_config::{ConfigError, Kind, Node};
+use flashkeel_engine::{Leaf, Limits, SECTOR_BYTES, Stack, Time, units::Bytes};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
+use crate::measured::Part;
+use crate::mirror::acknowledge::AcknowledgeConfig;
+use crate::mirror::hedge::HedgeConfig;
+use crate::mirror::read::ReadConfig;
+use crate::mirror::{MOST, Mirror, MirrorParts, RangeConfig, ResyncConfig};
+use crate::predictor::PredictorConfig;
+
+/// Devices of one size with the same data, as one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MirrorConfig {
+    /// What the copies are on: two or more, of any kind and of one size.
+    pub devices: Vec<DeviceKind>,
+    /// Devices of the same size that stand in for copies that are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spares: Vec<DeviceKind>,
+    /// Addresses with copies; empty for all. The rest has one place each, so that
+    /// the mirror holds more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<RangeConfig>,
+    /// Which copy a read goes to.
+    #[serde(default)]
+    pub read: ReadConfig,
+    /// When a second copy is asked for what the first has not given yet.
+    #[serde(default)]
+    pub hedge: HedgeConfig,
+    /// When a write is acknowledged.
+    #[serde(default)]
+    pub acknowledge: AcknowledgeConfig,
+    /// How copies are made to agree after failures and power cuts.
+    #[serde(default)]
+    pub resync: ResyncConfig,
+    /// Who predicts the copies, for a read choice that asks.
+    #[serde(default)]
+    pub predictor: PredictorConfig,
+}
+
+impl MirrorConfig {
+    /// Copies and spares, each with its key.
+    fn all(&self) -> impl Iterator<Item = (String, &DeviceKind)> {
+        let keyed = |key: &'static str, devices: &'_ [DeviceKind]| {
+            (0..devices.len()).map(move |index| format!("{key}.{index}")).collect::<Vec<_>>()
+        };
+        let keys = keyed("devices", &self.devices).into_iter().chain(keyed("spares", &self.spares));
+        keys.zip(self.devices.iter().chain(&self.spares))
+    }
+}
+
+impl Build for MirrorConfig {
+    fn expand(settings: &mut Node, key: &str, ground: Option<&Node>) -> Result<(), ConfigError> {
+        for list in ["devices", "spares"] {
+            let Some(Node { kind: Kind::Array(devices), .. }) = settings.get_mut(list) else { continue };
+            for (index, device) in devices.iter_mut().enumerate() {
+                DeviceKind::expand(device, &format!("{key}.{list}.{index}"), ground)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<Size, String> {
+        let copies = self.devices.len();
+        if copies < 2 {
+            return Err(format!("devices: there are {copies}; a mirror needs 2 or more"));
+        }
+        if copies + self.spares.len() > MOST {
+            let all = copies + self.spares.len();
+            return Err(format!("devices: {all} with the spares; a mirror has {MOST} at most"));
+        }
+        if !self.ranges.is_empty() && !self.spares.is_empty() {
+            return Err(
+                "spares: with ranges there are none, because what has no copy could not be rebuilt".into()
+            );
+        }
+        self.resync.validate()?;
+        let mut sizes: Vec<Size> = Vec::new();
+        for (key, device) in self.all() {
+            let size = device.check().map_err(|message| format!("{key}.{message}"))?;
+            let first = sizes.first().unwrap_or(&size).sectors;
+            if size.sectors != first {
+                return Err(format!(
+                    "{key}: it holds {}, but devices.0 holds {}; those of a mirror are of one size",
+                    Bytes(size.sectors * SECTOR_BYTES),
+                    Bytes(first * SECTOR_BYTES)
+                ));
+            }
+            sizes.push(size);
+        }
+        Ok(Size {
+            sectors: Mirror::sectors(&self.ranges, sizes[0].sectors, copies)?,
+            queue_depth: None,
+            memory_bytes: sizes.iter().map(|size| size.memory_bytes).sum(),
+            // What has one place only is lost with that.
+            is_volatile: match self.ranges[..] {
+                [] => sizes.iter().all(|size| size.is_volatile),
+                _ => sizes.iter().any(|size| size.is_volatile),
+            },
+        })
+    }
+
+    fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        let devices = self.all().map(|(_, device)| device.build(maker)).collect::<Result<Vec<_>, _>>()?;
+        let limits: Vec<Limits> = devices.iter().map(|device| device.limits()).collect();
+        let read = self.read.policy();
+        let asked = if read.needs_predictor() { &devices[..] } else { &[] };
+        // A mirror gives its devices as much as comes.
+        let predictors = asked.iter().map(|device| self.predictor.policy().build(&**device, usize::MAX));
+        let parts = MirrorParts {
+            reader: read.build(predictors.collect::<Result<_, _>>()?),
+            hedge: self.hedge.policy().build(),
+            acknowledge: self.acknowledge.clone(),
+            ranges: &self.ranges,
+            resync: &self.resync,
+        };
+        let mirror = Mirror::new(parts, &limits, self.devices.len())?;
+        Ok(Box::new(Stack::new(mirror, devices)))
+    }
+}
+
+impl Device for Stack<Mirror, Box<dyn Device>> {
+    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
+        self.children().for_each(|device| device.parts(parts));
+        parts.push(self.stage());
+    }
+
+    fn keep_data(&mut self) {
+        self.stage_mut().keep_data();
+        self.children_mut().for_each(|device| device.keep_data());
+    }
+
+    fn reset_counters(&mut self) {
+        self.stage_mut().reset_counters();
+        self.children_mut().for_each(|device| device.reset_counters());
+    }
+
+    fn watch(&mut self, from: Time, to: Time) {
+        self.children_mut().for_each(|device| device.watch(from, to));
+    }
+
+    fn held(&self) -> Option<Held> {
+        let own = Held { requests: self.stage().waiting() as u64, ..Held::default() };
+        Some(own.over(self.children()))
+    }
+}
+
+impl Part for Mirror {
+    fn kind(&self) -> &'static str {
+        "mirror"
+    }
+
+    fn report(&self) -> Value {
+        json!(Mirror::report(self))
+    }
+
+    fn counters(&self) -> Vec<u64> {
+        let report = Mirror::report(self);
+        vec![report.reads, report.hedged_reads, report.changes, report.resynced_bytes]
+    }
+
+    fn gauge_names(&self) -> Vec<String> {
+        vec!["stale_pages".into()]
+    }
+
+    fn gauges(&self, values: &mut Vec<u64>) {
+        values.clear();
+        values.push(self.stale_pairs());
+    }
+}

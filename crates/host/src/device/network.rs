@@ -1,0 +1,83 @@
+//! `network`: a device behind a network.
+
+use flashkeel_config::{ConfigError, Node};
+use flashkeel_engine::{Leaf, Stack, Stream, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
+use crate::measured::Part;
+use crate::network::{LegConfig, Network};
+
+/// A target behind a network, as its hosts see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkConfig {
+    /// What is behind it.
+    pub device: DeviceKind,
+    /// How messages travel.
+    #[serde(default)]
+    pub leg: LegConfig,
+}
+
+impl Build for NetworkConfig {
+    fn expand(settings: &mut Node, key: &str, ground: Option<&Node>) -> Result<(), ConfigError> {
+        match settings.get_mut("device") {
+            Some(device) => DeviceKind::expand(device, &format!("{key}.device"), ground),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&self) -> Result<Size, String> {
+        self.leg.validate().map_err(|message| format!("leg.{message}"))?;
+        let size = self.device.check().map_err(|message| format!("device.{message}"))?;
+        Ok(Size { queue_depth: None, ..size })
+    }
+
+    fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        let device = self.device.build(maker)?;
+        let random = Stream::new(maker.seed_for("network"), "network");
+        let network = Network::new(&self.leg, device.limits(), random)?;
+        Ok(Box::new(Stack::new(network, vec![device])))
+    }
+}
+
+impl Device for Stack<Network, Box<dyn Device>> {
+    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
+        self.children().for_each(|device| device.parts(parts));
+        parts.push(self.stage());
+    }
+
+    fn keep_data(&mut self) {
+        self.children_mut().for_each(|device| device.keep_data());
+    }
+
+    fn reset_counters(&mut self) {
+        self.stage_mut().reset_counters();
+        self.children_mut().for_each(|device| device.reset_counters());
+    }
+
+    fn watch(&mut self, from: Time, to: Time) {
+        self.children_mut().for_each(|device| device.watch(from, to));
+    }
+
+    fn held(&self) -> Option<Held> {
+        Some(Held::default().over(self.children()))
+    }
+}
+
+impl Part for Network {
+    fn kind(&self) -> &'static str {
+        "network"
+    }
+
+    fn report(&self) -> Value {
+        json!(Network::report(self))
+    }
+
+    fn counters(&self) -> Vec<u64> {
+        let report = Network::report(self);
+        vec![report.request_bytes, report.response_bytes, report.retransmissions]
+    }
+}

@@ -1,0 +1,49 @@
+//! The hedge axis: when a second copy is asked for what a first has not given yet.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+use dyn_clone::DynClone;
+use flashkeel_engine::Span;
+
+flashkeel_config::axis! {
+    /// When a second copy of a mirror is asked for what the first has not given yet
+    /// (Dean and Barroso, "The Tail at Scale", CACM 2013).
+    pub enum HedgeConfig as "hedge": Build {
+        /// Never.
+        None(None) in none = "none",
+        /// After a percentile of the latencies of late, so that the share of reads
+        /// that are asked twice stays what it is set to.
+        Percentile(Percentile) in percentile = "percentile",
+    }
+}
+
+impl Default for HedgeConfig {
+    fn default() -> Self {
+        HedgeConfig::None(none::None::default())
+    }
+}
+
+/// Makes a policy from its settings.
+pub trait Build {
+    /// The policy; `None` where nothing is asked twice.
+    fn build(&self) -> Option<Box<dyn Hedge>>;
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Says when a second copy is asked.
+pub trait Hedge: DynClone + Send {
+    /// How long the first copy has to answer; `None` if no other is asked.
+    fn delay(&mut self) -> Option<Span>;
+
+    /// A copy that was asked first has answered after so long.
+    fn answered(&mut self, latency: Span);
+}
+
+dyn_clone::clone_trait_object!(Hedge);

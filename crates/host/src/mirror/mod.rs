@@ -1,0 +1,26 @@
+//! A mirror: two or more devices with the same data, as one.
+//!
+//! Three choices, one folder each: which copy a read goes to, when a second copy
+//! is asked as well, and when a write is acknowledged.
+
+pub mod acknowledge;
+mod agreement;
+pub mod hedge;
+mod layout;
+pub mod read;
+mod reads;
+mod recent;
+mod report;
+mod resync;
+mod stage;
+mod writes;
+
+pub use layout::RangeConfig;
+pub use report::MirrorReport;
+pub use resync::ResyncConfig;
+pub use stage::{Mirror, MirrorParts};
+
+/// Sectors of a page, the unit in which copies are compared: 4 KiB.
+pub(crate) const PAGE_SECTORS: u64 = 8;
+/// Copies and spares at most.
+pub(crate) const MOST: usize = 8;

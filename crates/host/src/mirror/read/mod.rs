@@ -1,0 +1,105 @@
+//! The read choice axis: which copy of a mirror a read goes to.
+//!
+//! One file per policy. To add one: write the file, add its line to the list.
+
+use dyn_clone::DynClone;
+use flashkeel_engine::{Completion, Predictor, Request, Span, Time};
+
+flashkeel_config::axis! {
+    /// Which copy of a mirror a read goes to, of those that have the newest data.
+    pub enum ReadConfig as "read choice": Build {
+        /// The first.
+        First(First) in first = "first",
+        /// Each in turn.
+        RoundRobin(RoundRobin) in round_robin = "round-robin",
+        /// The one with the fewest requests.
+        ShortestQueue(ShortestQueue) in shortest_queue = "shortest-queue",
+        /// The one whose requests have not been slow of late: one that was is taken
+        /// to be at background work for a while.
+        Monitor(Monitor) in monitor = "monitor",
+        /// One that is not predicted to be slow.
+        Predicted(Predicted) in predicted = "predicted",
+    }
+}
+
+impl Default for ReadConfig {
+    fn default() -> Self {
+        ReadConfig::ShortestQueue(shortest_queue::ShortestQueue::default())
+    }
+}
+
+/// Makes a policy from its settings.
+pub trait Build {
+    /// The policy, over copies and spares. `predictors` has one for each of them
+    /// if the policy needs some.
+    fn build(&self, predictors: Vec<Box<dyn Predictor>>) -> Box<dyn Reader>;
+
+    /// Whether it asks predictors.
+    fn needs_predictor(&self) -> bool {
+        false
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Chooses copies.
+pub trait Reader: DynClone + Send {
+    /// The copy that a read goes to, one of the candidates.
+    fn choose(&mut self, now: Time, read: &Request, copies: &Copies<'_>) -> usize;
+
+    /// A copy gets a request, whoever asks for it.
+    fn submitted(&mut self, _now: Time, _copy: usize, _request: &Request) {}
+
+    /// A copy has completed one.
+    fn completed(&mut self, _now: Time, _ended: &Ended, _completion: &Completion) {}
+
+    /// Power is cut, and comes back at once: of what the copies have got no more is
+    /// told.
+    fn cut_power(&mut self, _now: Time) {}
+}
+
+dyn_clone::clone_trait_object!(Reader);
+
+/// How the copies stand.
+#[derive(Clone, Copy, Debug)]
+pub struct Copies<'a> {
+    /// Those that a read may go to, a bit each; at least one.
+    pub candidates: u8,
+    /// Requests with each.
+    pub queued: &'a [u32],
+}
+
+impl Copies<'_> {
+    /// The candidates, in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
+        let candidates = self.candidates;
+        (0..8).filter(move |copy| candidates >> copy & 1 == 1)
+    }
+}
+
+/// A request that a copy has completed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Which copy.
+    pub copy: usize,
+    /// Whether it was a read.
+    pub is_read: bool,
+    /// When the copy got it.
+    pub begun: Time,
+    /// How long the copy took.
+    pub latency: Span,
+}
+
+/// The copy of least weight; of several, the first after `last`.
+fn least<K: Ord>(copies: &Copies<'_>, last: usize, mut weight: impl FnMut(usize) -> K) -> usize {
+    let from_last = |&copy: &usize| (copy + 7 - last % 8) % 8;
+    let mut order: [Option<usize>; 8] = [None; 8];
+    copies.iter().for_each(|copy| order[from_last(&copy)] = Some(copy));
+    order.into_iter().flatten().min_by_key(|&copy| weight(copy)).expect("there is a candidate")
+}

@@ -1,0 +1,227 @@
+//! Making copies agree: after a power cut, a failure, or when a spare stands in.
+
+use std::ops::Range;
+
+use flashkeel_engine::units::{Bytes, Rate};
+use flashkeel_engine::{
+    Arena, Completion, Lba, Operation, Outbox, Payload, Request, RequestId, Status, Time, Wake,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::PAGE_SECTORS;
+use super::agreement::Agreement;
+use super::stage::{Mirror, Work};
+
+/// How often pages are tried in vain before they are left until the next change.
+const TRIES: u64 = 32;
+
+/// Bytes of a page.
+const PAGE_BYTES: u64 = PAGE_SECTORS * flashkeel_engine::SECTOR_BYTES;
+
+/// How the copies of a mirror are made to agree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResyncConfig {
+    /// How fast at most, beside the host's requests.
+    pub rate: Rate,
+    /// Data read and written at a time.
+    pub batch: Bytes,
+    /// What the log of intended writes has one mark for: after a power cut all of
+    /// it has to be made to agree.
+    pub region: Bytes,
+}
+
+impl Default for ResyncConfig {
+    /// The rate is the most that Linux's md takes while others want the drives too
+    /// (`sync_speed_max`, 200 MB/s); batch and region are ours.
+    fn default() -> Self {
+        ResyncConfig { rate: Rate(200_000_000), batch: Bytes(256 << 10), region: Bytes(1 << 20) }
+    }
+}
+
+impl ResyncConfig {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.rate.0 == 0 {
+            return Err("resync.rate is 0B/s; copies would never agree".into());
+        }
+        for (key, bytes) in [("batch", self.batch), ("region", self.region)] {
+            if bytes.0 == 0 || !bytes.0.is_multiple_of(PAGE_BYTES) || bytes.0 > 1 << 30 {
+                return Err(format!("resync.{key} is {bytes}; a multiple of 4KiB up to 1GiB is needed"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Resync {
+    rate: Rate,
+    batch: usize,
+    /// The page to go on from.
+    cursor: usize,
+    next: Time,
+    job: Option<Job>,
+    /// Pages that could not be read together: they are copied one by one.
+    singly: Range<usize>,
+    /// Pages that were tried in vain since the last that was not.
+    barren: u64,
+    /// There is nothing that can be done until the host changes something.
+    is_idle: bool,
+}
+
+/// Pages that are being copied.
+#[derive(Clone, Debug)]
+struct Job {
+    first: usize,
+    pages: usize,
+    /// Copies whose writes have not ended, a bit each.
+    writing: u8,
+    payload: Payload,
+}
+
+impl Job {
+    fn range(&self) -> Range<usize> {
+        self.first..self.first + self.pages
+    }
+
+    fn request(&self, operation: Operation) -> Request {
+        let lba = Lba(self.first as u64 * PAGE_SECTORS);
+        let sectors = (self.pages as u64 * PAGE_SECTORS) as u32;
+        Request { payload: self.payload, ..Request::new(RequestId(0), operation, lba, sectors) }
+    }
+}
+
+impl Resync {
+    pub fn new(config: &ResyncConfig) -> Resync {
+        let batch = (config.batch.0 / PAGE_BYTES) as usize;
+        Resync {
+            rate: config.rate,
+            batch,
+            cursor: 0,
+            next: Time::ZERO,
+            job: None,
+            singly: 0..0,
+            barren: 0,
+            is_idle: false,
+        }
+    }
+
+    pub fn next_event(&self, agreement: &Agreement) -> Wake {
+        let has_work = self.job.is_none() && agreement.stale_pairs() > 0 && !self.is_idle;
+        has_work.then_some(self.next).into()
+    }
+
+    /// What could not be done may be possible now.
+    pub fn try_again(&mut self) {
+        (self.is_idle, self.barren) = (false, 0);
+    }
+
+    /// A request waits for pages that are in doubt: they come next, at once.
+    pub fn hurry(&mut self, now: Time, page: usize) {
+        if self.job.is_none() {
+            (self.next, self.cursor, self.is_idle) = (now, page, false);
+        }
+    }
+
+    /// Where there was nothing to do, times for it have passed.
+    pub fn not_before(&mut self, now: Time) {
+        self.next = self.next.max(now);
+    }
+
+    /// What was on its way is forgotten; it goes on a batch later.
+    pub fn cut_power(&mut self, now: Time, data: &mut Arena) {
+        if let Some(job) = self.job.take() {
+            data.give_back(job.payload);
+        }
+        self.next = now + self.rate.time_for(self.batch as u64 * PAGE_BYTES);
+        self.try_again();
+    }
+}
+
+impl Mirror {
+    /// Begins to copy the next pages that some copies lack, if there are any.
+    pub(super) fn agree(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        let Resync { rate, batch, cursor, .. } = self.resync;
+        let Some(mut range) = self.agreement.to_agree(cursor, batch, self.refusing) else {
+            // What is left is being changed, is nowhere, or is refused.
+            self.resync.is_idle = true;
+            return;
+        };
+        if self.resync.singly.contains(&range.start) {
+            range.end = range.start + 1;
+        }
+        self.resync.cursor = range.end;
+        self.resync.next = now + rate.time_for(range.len() as u64 * PAGE_BYTES);
+        let valid = self.agreement.valid(range.start);
+        let sources = (0..8).filter(|copy| valid >> copy & 1 == 1);
+        let source = sources.min_by_key(|&copy| self.queued[copy]).expect("some copy has it");
+        self.agreement.lock(range.clone());
+        let sectors = (range.len() as u64 * PAGE_SECTORS) as u32;
+        let payload = if self.has_bytes { data.take(sectors) } else { Payload::NONE };
+        let job = Job { first: range.start, pages: range.len(), writing: 0, payload };
+        let request = job.request(Operation::Read);
+        self.resync.job = Some(job);
+        self.give(now, source, Work::Agree, &request, Payload::NONE, outbox);
+    }
+
+    /// A device has ended a request for it.
+    pub(super) fn agree_ended(
+        &mut self,
+        now: Time,
+        copy: usize,
+        is_read: bool,
+        completion: &Completion,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let job = self.resync.job.as_mut().expect("a job lasts until its requests have ended");
+        let range = job.range();
+        let is_done = completion.status == Status::Ok;
+        if is_read {
+            // No flush of the host's would be for it.
+            let request = Request { fua: true, ..job.request(Operation::Write) };
+            let valid = self.agreement.valid(range.start);
+            job.writing = if is_done { self.agreement.present() & !valid } else { 0 };
+            let writing = job.writing;
+            for copy in (0..8).filter(|copy| writing >> copy & 1 == 1) {
+                self.give(now, copy, Work::Agree, &request, Payload::NONE, outbox);
+            }
+            if !is_done && matches!(completion.status, Status::MediaError | Status::Lost) {
+                if range.len() > 1 {
+                    // One of them may be at fault.
+                    (self.resync.singly, self.resync.cursor) = (range.clone(), range.start);
+                } else if valid & !(1 << copy) != 0 || self.agreement.is_in_doubt(range.clone()) {
+                    // Another copy has it.
+                    self.agreement.behind(range.clone(), 1 << copy);
+                } else {
+                    self.resync.barren += 1;
+                }
+            }
+        } else {
+            job.writing &= !(1 << copy);
+            if is_done {
+                self.report.resynced_bytes += range.len() as u64 * PAGE_BYTES;
+                self.agreement.caught_up(range.clone(), copy);
+                self.resync.barren = 0;
+            } else {
+                // It is known now which copy counts.
+                self.agreement.decide(range.clone());
+                self.resync.barren += range.len() as u64;
+            }
+        }
+        let job = self.resync.job.as_ref().expect("still there");
+        if job.writing == 0 {
+            data.give_back(job.payload);
+            self.resync.job = None;
+            self.resync.is_idle = self.resync.barren > TRIES * self.agreement.stale_pairs();
+            self.agreement.unlock(range);
+            self.may_release = true;
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! The mirror as a stage over its copies and spares.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
+
+use flashkeel_engine::{
+    Answer, Arena, Cause, Command, Completion, Durable, Lba, Ledger, Limits, Operation, Outbox, Payload,
+    Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
+};
+
+use super::acknowledge::AcknowledgeConfig;
+use super::agreement::Agreement;
+use super::hedge::Hedge;
+use super::layout::{Layout, Place};
+use super::read::{Ended, Reader};
+use super::reads::Read;
+use super::resync::Resync;
+use super::writes::{Change, Held};
+use super::{MOST, MirrorReport, PAGE_SECTORS, RangeConfig, ResyncConfig};
+use crate::flight::Flights;
+use crate::parts::Parts;
+
+/// Sends reads to one copy and writes to all, sees to it that the copies agree
+/// again after failures and power cuts, and lets spares stand in for copies that
+/// are gone.
+///
+/// Changes of the same page go one after the other, so that every copy gets them in
+/// the same order.
+#[derive(Clone)]
+pub struct Mirror {
+    pub(super) layout: Layout,
+    limits: Limits,
+    /// The devices that copies were on at first.
+    copies: usize,
+    /// Spares that have not been needed, a bit each.
+    spares: u8,
+    pub(super) agreement: Agreement,
+    /// Copies that take no writes, a bit each: full or read-only.
+    pub(super) refusing: u8,
+    pub(super) reader: Box<dyn Reader>,
+    pub(super) hedge: Option<Box<dyn Hedge>>,
+    pub(super) acknowledge: AcknowledgeConfig,
+    pub(super) resync: Resync,
+    pub(super) parts: Parts,
+    pub(super) reads: Flights<Read>,
+    pub(super) changes: Flights<Change>,
+    pub(super) held: VecDeque<Held>,
+    /// Something that is held may go.
+    pub(super) may_release: bool,
+    /// When a second copy is asked for which read; some are over by then.
+    pub(super) hedges: BinaryHeap<Reverse<(Time, u64)>>,
+    pieces: Flights<Piece>,
+    /// Requests with each device.
+    pub(super) queued: [u32; MOST],
+    /// Whether requests carry bytes, and so what is copied does too.
+    pub(super) has_bytes: bool,
+    pub(super) report: MirrorReport,
+}
+
+/// What a mirror is made of.
+pub struct MirrorParts<'a> {
+    /// Which copy a read goes to.
+    pub reader: Box<dyn Reader>,
+    /// When a second copy is asked too, if ever.
+    pub hedge: Option<Box<dyn Hedge>>,
+    /// When a write is acknowledged.
+    pub acknowledge: AcknowledgeConfig,
+    /// What has copies; empty for everything.
+    pub ranges: &'a [RangeConfig],
+    /// How copies are made to agree.
+    pub resync: &'a ResyncConfig,
+}
+
+/// A request to a device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub work: Work,
+    pub copy: usize,
+    pub begun: Time,
+    pub is_read: bool,
+    /// A buffer of the mirror's own.
+    pub own: Payload,
+}
+
+impl Piece {
+    fn ended(&self, now: Time) -> Ended {
+        let Piece { copy, begun, is_read, .. } = *self;
+        Ended { copy, is_read, begun, latency: now.since(begun) }
+    }
+}
+
+/// What a request to a device is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    Read(RequestId),
+    Change(RequestId),
+    /// Of the pages that are being made to agree.
+    Agree,
+}
+
+/// Where a part of a request lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// The only devices that it goes to, a bit each; 0 where there are copies to be
+    /// kept in agreement.
+    pub single: u8,
+    first: u32,
+    count: u32,
+}
+
+impl Extent {
+    const NOWHERE: Extent = Extent { single: 0, first: 0, count: 0 };
+
+    /// Its pages, where there are copies.
+    pub fn pages(&self) -> Range<usize> {
+        self.first as usize..(self.first + self.count) as usize
+    }
+}
+
+impl Mirror {
+    /// Over `copies` devices and spares with such limits, all of the size of the
+    /// first.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn new(parts: MirrorParts<'_>, below: &[Limits], copies: usize) -> Result<Mirror, String> {
+        let layout = Layout::new(parts.ranges, below[0].sectors, copies as u64)?;
+        let limits = over(&layout, below);
+        let kept = |limits: &Limits| limits.durable != Durable::Never;
+        let keeping =
+            below.iter().enumerate().fold(0, |mask, (copy, each)| mask | u8::from(kept(each)) << copy);
+        let needs_flush = below.iter().any(|each| each.durable == Durable::Flushed);
+        let keeping = if keeping == 0 { u8::MAX } else { keeping };
+        let region = parts.resync.region.0 / flashkeel_engine::SECTOR_BYTES;
+        Ok(Mirror {
+            agreement: Agreement::new(layout.copied(), region, copies, keeping, needs_flush),
+            layout,
+            limits,
+            copies,
+            refusing: 0,
+            spares: (((1u16 << below.len()) - 1) & !((1u16 << copies) - 1)) as u8,
+            reader: parts.reader,
+            hedge: parts.hedge,
+            acknowledge: parts.acknowledge,
+            resync: Resync::new(parts.resync),
+            parts: Parts::default(),
+            reads: Flights::default(),
+            changes: Flights::default(),
+            held: VecDeque::new(),
+            may_release: false,
+            hedges: BinaryHeap::new(),
+            pieces: Flights::default(),
+            queued: [0; MOST],
+            has_bytes: false,
+            report: MirrorReport::default(),
+        })
+    }
+
+    /// What a mirror of so many devices of that size holds, in sectors.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn sectors(ranges: &[RangeConfig], device: u64, copies: usize) -> Result<u64, String> {
+        Ok(Layout::new(ranges, device, copies as u64)?.sectors())
+    }
+
+    /// Parts of requests that wait here.
+    pub fn waiting(&self) -> usize {
+        self.held.len()
+    }
+
+    /// What has been done since the start or the last reset.
+    pub fn report(&self) -> &MirrorReport {
+        &self.report
+    }
+
+    /// From now on requests carry bytes, and so does what is copied.
+    pub fn keep_data(&mut self) {
+        self.has_bytes = true;
+    }
+
+    /// Starts counting anew, as at the end of a warm-up.
+    pub fn reset_counters(&mut self) {
+        self.report = MirrorReport::default();
+    }
+
+    /// Pairs of a page and a copy that has not got its newest data.
+    pub fn stale_pairs(&self) -> u64 {
+        self.agreement.stale_pairs()
+    }
+
+    /// Gives a device a request; `own` is a buffer of the mirror's own, which it
+    /// uses then.
+    pub(super) fn give(
+        &mut self,
+        now: Time,
+        copy: usize,
+        work: Work,
+        request: &Request,
+        own: Payload,
+        outbox: &mut Outbox,
+    ) {
+        let is_read = request.operation == Operation::Read;
+        let id = self.pieces.take_off(Piece { work, copy, begun: now, is_read, own });
+        let payload = if own.is_some() { own } else { request.payload };
+        let request = Request { id, payload, ..*request };
+        self.queued[copy] += 1;
+        self.reader.submitted(now, copy, &request);
+        outbox.requests.push((copy, request));
+    }
+
+    /// A part of a request of the host has ended.
+    pub(super) fn land(
+        &mut self,
+        now: Time,
+        part: RequestId,
+        status: Status,
+        ledger: Ledger,
+        outbox: &mut Outbox,
+    ) {
+        let mut completion = Completion { id: part, time: now, status, ledger };
+        if self.parts.land(&mut completion).is_some() {
+            outbox.completions.push(completion);
+        }
+    }
+
+    /// Splits a request where it passes from what has copies to what has not, and a
+    /// read also where other copies have the newest data.
+    fn split(
+        &mut self,
+        now: Time,
+        whole: RequestId,
+        request: &Request,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let mut from = 0;
+        while from < request.sectors {
+            let (place, run) = self.layout.place(Lba(request.lba.0 + u64::from(from)));
+            let mut sectors = run.min(u64::from(request.sectors - from)) as u32;
+            let (lba, extent) = match place {
+                Place::Single(device, lba) => (lba, Extent { single: 1 << device, ..Extent::NOWHERE }),
+                Place::Copied(lba) => {
+                    let (first, count) = ((lba.0 / PAGE_SECTORS) as u32, sectors / PAGE_SECTORS as u32);
+                    let mut extent = Extent { single: 0, first, count };
+                    if request.operation == Operation::Read {
+                        extent.count = self.agreement.run(extent.pages()) as u32;
+                        sectors = extent.count * PAGE_SECTORS as u32;
+                    }
+                    (lba, extent)
+                }
+            };
+            let part = self.parts.add(whole);
+            let request = request.part(request.id, from, lba, sectors);
+            let mut extent = extent;
+            if request.operation == Operation::Demote && extent.single == 0 {
+                // An offer to those that have it; it changes nothing.
+                let is_changing = self.agreement.is_locked(extent.pages());
+                let single = if is_changing { 0 } else { self.agreement.valid_all(extent.pages()) };
+                if single == 0 {
+                    self.land(now, part, Status::Ok, Ledger::ZERO, outbox);
+                    from += sectors;
+                    continue;
+                }
+                extent = Extent { single, ..Extent::NOWHERE };
+            }
+            if request.operation == Operation::Read {
+                self.report.reads += 1;
+                self.read(now, part, &request, extent, now, data, outbox);
+            } else {
+                self.report.changes += 1;
+                self.change(now, part, &request, extent, data, outbox);
+            }
+            from += sectors;
+        }
+    }
+
+    /// A device is not there any more: the next spare stands in for it.
+    fn lose(&mut self, copy: usize) {
+        if self.agreement.present() >> copy & 1 == 0 {
+            return;
+        }
+        self.report.lost_copies += 1;
+        self.agreement.lose(copy);
+        if self.spares != 0 {
+            let spare = self.spares.trailing_zeros() as usize;
+            self.spares &= self.spares - 1;
+            self.agreement.join(spare);
+        }
+        self.resync.try_again();
+    }
+
+    /// What every call ends with.
+    fn wind_up(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        while std::mem::take(&mut self.may_release) {
+            self.release(now, data, outbox);
+        }
+        let reads = &mut self.reads;
+        while let Some(&Reverse((_, read))) = self.hedges.peek()
+            && reads.get_mut(RequestId(read)).is_none_or(|read| read.is_over)
+        {
+            self.hedges.pop();
+        }
+        if let Some(page) = self.wanted() {
+            self.resync.hurry(now, page);
+        }
+        self.resync.not_before(now);
+        // A timer that is due at once would come behind what the host asks next.
+        if self.resync.next_event(&self.agreement).is_due(now) {
+            self.agree(now, data, outbox);
+        }
+    }
+
+    /// The first page in doubt that a read waits for, and that nobody changes.
+    fn wanted(&self) -> Option<usize> {
+        if !self.agreement.has_doubts() {
+            return None;
+        }
+        let mut reads = self.held.iter().filter(|held| held.is_read()).map(|held| held.extent().pages());
+        let waits = |pages: &Range<usize>| {
+            self.agreement.is_in_doubt(pages.clone()) && !self.agreement.is_locked(pages.clone())
+        };
+        reads.find(waits).map(|pages| pages.start)
+    }
+}
+
+/// What a mirror over such devices has to state of itself. Where some keep what
+/// they are given and others do not, the former count, unless the latter have
+/// something of which there is no copy.
+fn over(layout: &Layout, below: &[Limits]) -> Limits {
+    let page = PAGE_SECTORS as u32;
+    let is_partial = layout.copied() < layout.sectors();
+    let each = below.iter().map(|each| each.durable);
+    let counting = each.filter(|&durable| is_partial || durable != Durable::Never);
+    let durable = counting.max().unwrap_or(Durable::Never);
+    below.iter().fold(
+        Limits { sectors: layout.sectors(), block_sectors: page, preferred_sectors: page, durable },
+        |all, each| Limits {
+            block_sectors: all.block_sectors.max(each.block_sectors),
+            preferred_sectors: all.preferred_sectors.max(each.preferred_sectors),
+            ..all
+        },
+    )
+}
+
+impl Stage for Mirror {
+    fn limits(&self, below: &[Limits]) -> Limits {
+        over(&self.layout, below)
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit {
+        let is_flush = request.operation == Operation::Flush;
+        if !is_flush && !self.limits.admit(request.lba.0, request.sectors) {
+            return Submit::Refused(Status::Invalid);
+        }
+        self.has_bytes |= request.payload.is_some();
+        let whole = self.parts.begin(now, now, request);
+        // The request does not end while it is being split.
+        let guard = self.parts.add(whole);
+        if is_flush {
+            let part = self.parts.add(whole);
+            self.change(now, part, request, Extent::NOWHERE, data, outbox);
+        } else {
+            self.split(now, whole, request, data, outbox);
+        }
+        self.land(now, guard, Status::Ok, Ledger::ZERO, outbox);
+        self.wind_up(now, data, outbox);
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Wake {
+        let hedge = self.hedges.peek().map(|&Reverse((time, _))| time);
+        Wake::from(hedge).or(self.resync.next_event(&self.agreement))
+    }
+
+    fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        while let Some(&Reverse((time, read))) = self.hedges.peek()
+            && time <= now
+        {
+            self.hedges.pop();
+            self.ask_another(now, RequestId(read), data, outbox);
+        }
+        self.wind_up(now, data, outbox);
+    }
+
+    fn completed(
+        &mut self,
+        now: Time,
+        child: usize,
+        completion: &mut Completion,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let piece = self.pieces.land(completion.id);
+        self.queued[child] -= 1;
+        self.reader.completed(now, &piece.ended(now), completion);
+        match completion.status {
+            Status::Gone => self.lose(child),
+            Status::ReadOnly | Status::NoSpace => self.refusing |= 1 << child,
+            _ if piece.is_read => {}
+            _ => self.refusing &= !(1 << child),
+        }
+        match piece.work {
+            Work::Read(read) => self.read_ended(now, child, read, &piece, completion, data, outbox),
+            Work::Change(change) => self.change_ended(now, child, change, completion, outbox),
+            Work::Agree => self.agree_ended(now, child, piece.is_read, completion, data, outbox),
+        }
+        data.give_back(piece.own);
+        self.wind_up(now, data, outbox);
+        // What has ended is in the outbox: it may be more than one.
+        false
+    }
+
+    fn cut_power(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        for (_, piece) in self.pieces.take_all() {
+            data.give_back(piece.own);
+        }
+        self.reader.cut_power(now);
+        self.queued = [0; MOST];
+        let _ = self.reads.take_all();
+        let _ = self.changes.take_all();
+        self.held.clear();
+        self.hedges.clear();
+        self.resync.cut_power(now, data);
+        self.report.dirty_regions += self.agreement.cut_power();
+        outbox.completions.append(&mut self.parts.cut_power(now));
+        self.wind_up(now, data, outbox);
+    }
+
+    fn command(&mut self, _now: Time, command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
+        let Command::State = command else { return Err(Refusal::Unknown) };
+        Ok(Answer::state([
+            ("copies", u64::from(self.agreement.present().count_ones())),
+            ("copies_lost", self.copies as u64 - u64::from(self.agreement.present().count_ones())),
+            ("spares", u64::from(self.spares.count_ones())),
+            ("stale_pages", self.agreement.stale_pairs()),
+            ("dirty_regions", self.agreement.dirty_regions()),
+            ("copies_refusing", u64::from((self.refusing & self.agreement.present()).count_ones())),
+        ]))
+    }
+}
+
+/// Adds the time that a request waited for another copy or change.
+pub(super) fn behind_other(mut ledger: Ledger, span: Span) -> Ledger {
+    ledger.charge(Cause::OtherCopy, span);
+    ledger
+}

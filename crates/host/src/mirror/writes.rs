@@ -1,0 +1,221 @@
+//! Changes of a mirror: writes, trims and the like go to every copy, and so do
+//! flushes.
+
+use flashkeel_engine::{
+    Arena, Completion, Operation, Outbox, Payload, Request, RequestId, Span, Status, Time,
+};
+
+use super::stage::{Extent, Mirror, Work, behind_other};
+
+/// A part of a change, until it has ended on every copy.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    part: RequestId,
+    extent: Extent,
+    /// How long it was held back.
+    held: Span,
+    /// Copies that have got it, a bit each, and how it has ended there.
+    sent: u8,
+    done: u8,
+    failed: u8,
+    /// Copies on which it does not count, because they would forget it when power is
+    /// cut, and have nothing to go back to.
+    void: u8,
+    status: Status,
+    /// The host has been told.
+    is_over: bool,
+    /// What a flush is behind.
+    behind: Option<u64>,
+}
+
+/// A part of a request that may not go yet.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    since: Time,
+    part: RequestId,
+    request: Request,
+    extent: Extent,
+    /// The changes that a flush is behind have smaller numbers.
+    behind: RequestId,
+}
+
+impl Held {
+    pub fn new(since: Time, part: RequestId, request: &Request, extent: Extent, behind: RequestId) -> Held {
+        Held { since, part, request: *request, extent, behind }
+    }
+
+    pub fn is_read(&self) -> bool {
+        self.request.operation == Operation::Read
+    }
+
+    pub fn extent(&self) -> &Extent {
+        &self.extent
+    }
+
+    fn overlaps(&self, extent: &Extent) -> bool {
+        let (mine, other) = (self.extent.pages(), extent.pages());
+        !self.is_read() && mine.start < other.end && other.start < mine.end
+    }
+}
+
+impl Mirror {
+    pub(super) fn change(
+        &mut self,
+        now: Time,
+        part: RequestId,
+        request: &Request,
+        extent: Extent,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        // What was acknowledged by one copy may be on its way to another: a flush is for
+        // that too.
+        let is_behind = match request.operation {
+            Operation::Flush => self.changes.len() > 0,
+            _ => self.held.iter().any(|held| held.overlaps(&extent)),
+        };
+        if is_behind || self.agreement.is_locked(extent.pages()) {
+            self.report.changes_held += 1;
+            self.held.push_back(Held::new(now, part, request, extent, self.changes.next_id()));
+            return;
+        }
+        self.send(now, part, request, extent, Span::ZERO, data, outbox);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]
+    fn send(
+        &mut self,
+        now: Time,
+        part: RequestId,
+        request: &Request,
+        extent: Extent,
+        held: Span,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let is_flush = request.operation == Operation::Flush;
+        let is_write = request.operation == Operation::Write;
+        let sent = if extent.single != 0 { extent.single } else { self.agreement.present() };
+        if sent == 0 {
+            return self.land(now, part, Status::Gone, behind_other(Default::default(), held), outbox);
+        }
+        let lacking = self.agreement.lacking(extent.pages());
+        self.agreement.begin(extent.pages());
+        let behind = is_flush.then(|| self.agreement.flush_begins());
+        let change = Change {
+            part,
+            extent,
+            held,
+            sent,
+            done: 0,
+            failed: 0,
+            void: if is_write { 0 } else { lacking },
+            status: Status::Ok,
+            is_over: false,
+            behind,
+        };
+        let id = self.changes.take_off(change);
+        let copies = sent.count_ones();
+        // The host's buffer is given back once it has been told.
+        let is_early = self.acknowledge.policy().needed(copies) < copies && request.payload.is_some();
+        for copy in (0..8).filter(|copy| sent >> copy & 1 == 1) {
+            let mut own = Payload::NONE;
+            if is_early {
+                own = data.take(request.sectors);
+                data.copy(request.payload, own, request.sectors);
+            }
+            let fua = request.fua || is_write && lacking >> copy & 1 == 1;
+            self.give(now, copy, Work::Change(id), &Request { fua, ..*request }, own, outbox);
+        }
+    }
+
+    pub(super) fn change_ended(
+        &mut self,
+        now: Time,
+        copy: usize,
+        id: RequestId,
+        completion: &Completion,
+        outbox: &mut Outbox,
+    ) {
+        let change = self.changes.get_mut(id).expect("a change stays until every copy has ended it");
+        let pages = change.extent.pages();
+        if completion.status == Status::Ok && change.void >> copy & 1 == 0 {
+            change.done |= 1 << copy;
+            self.agreement.done(pages.clone(), copy);
+        } else {
+            change.failed |= 1 << copy;
+            // What became of it is for those to say that are still there.
+            if completion.status != Status::Gone {
+                change.status = change.status.max(completion.status);
+            }
+        }
+        let Change { part, held, sent, done, failed, void, status, is_over, behind, .. } = *change;
+        let outstanding = sent & !(done | failed);
+        // A flush is for what any copy has acknowledged.
+        let needed = match behind {
+            Some(_) => u32::MAX,
+            None => self.acknowledge.policy().needed(sent.count_ones()),
+        };
+        let is_enough = done.count_ones() >= needed && self.agreement.is_led_by(pages.clone(), done, failed);
+        if !is_over && (outstanding == 0 || is_enough) {
+            change.is_over = true;
+            if done != 0 {
+                self.agreement.behind(pages.clone(), sent & !done);
+            } else if status != Status::ReadOnly || void != 0 {
+                // It may have been done in part anywhere: one of them is what counts.
+                for page in pages.clone() {
+                    let valid = self.agreement.valid(page);
+                    self.agreement.behind(page..page + 1, valid & valid.wrapping_sub(1));
+                }
+            }
+            // What a flush has left anywhere in a cache may be what is found later.
+            let has_done = done != 0 && (behind.is_none() || failed & self.agreement.present() == 0);
+            let status = match status {
+                _ if has_done => Status::Ok,
+                Status::Ok if sent & self.agreement.present() == 0 => Status::Gone,
+                Status::Ok => Status::MediaError,
+                status => status,
+            };
+            self.land(now, part, status, behind_other(completion.ledger, held), outbox);
+        }
+        if outstanding == 0 {
+            if done != 0 {
+                self.agreement.behind(pages.clone(), failed);
+            }
+            let _ = self.changes.land(id);
+            match behind {
+                Some(sequence) if failed & self.agreement.present() == 0 => self.agreement.flushed(sequence),
+                Some(_) => {}
+                None => self.agreement.end(pages),
+            }
+            self.may_release = true;
+            self.resync.try_again();
+        }
+    }
+
+    /// Lets what is held go, in order, as far as it may.
+    pub(super) fn release(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        let mut kept = 0;
+        for _ in 0..self.held.len() {
+            let held = self.held.pop_front().expect("so many are held");
+            let is_read = held.is_read();
+            let mut earlier = self.held.range(self.held.len() - kept..);
+            let is_behind = match held.request.operation {
+                Operation::Read => self.agreement.is_in_doubt(held.extent.pages()),
+                Operation::Flush => self.changes.first_id() < held.behind,
+                _ => earlier.any(|other| other.overlaps(&held.extent)),
+            };
+            if is_behind || self.agreement.is_locked(held.extent.pages()) {
+                self.held.push_back(held);
+                kept += 1;
+                continue;
+            }
+            let Held { since, part, request, extent, .. } = held;
+            if is_read {
+                self.read(now, part, &request, extent, since, data, outbox);
+            } else {
+                self.send(now, part, &request, extent, now.since(since), data, outbox);
+            }
+        }
+    }
+}

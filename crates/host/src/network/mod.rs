@@ -1,0 +1,74 @@
+//! A network between hosts and a target: two directions with a bandwidth each,
+//! latency by chance, and messages that are lost and sent again.
+
+pub mod order;
+mod stage;
+
+use flashkeel_engine::Span;
+use flashkeel_engine::units::Rate;
+pub use flashkeel_nvm::LatencyConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use stage::{Network, NetworkReport};
+
+use order::OrderConfig;
+
+/// How messages travel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LegConfig {
+    /// What a message takes one way once its last byte has been sent, by quantiles.
+    pub latency: LatencyConfig,
+    /// From the hosts to the target: requests, and data to write.
+    pub request_bandwidth: Rate,
+    /// From the target to the hosts: completions, and data that were read.
+    pub response_bandwidth: Rate,
+    /// Share of messages that are lost, 0 to below 1; each is sent again.
+    pub loss: f64,
+    /// After how long a lost message is sent again.
+    pub retransmit_after: Span,
+    /// Which message goes next where several wait for a direction.
+    pub order: OrderConfig,
+}
+
+impl Default for LegConfig {
+    /// Ours: 25 Gbit/s and some microseconds a way, as within a data centre.
+    fn default() -> Self {
+        let us = Span::from_us;
+        LegConfig {
+            latency: LatencyConfig { min: us(4), p50: us(5), p99: us(15), p99_999: us(100) },
+            request_bandwidth: Rate(3_125_000_000),
+            response_bandwidth: Rate(3_125_000_000),
+            loss: 0.0,
+            retransmit_after: Span::from_ms(1),
+            order: OrderConfig::default(),
+        }
+    }
+}
+
+impl LegConfig {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn validate(&self) -> Result<(), String> {
+        for (key, rate) in
+            [("request_bandwidth", self.request_bandwidth), ("response_bandwidth", self.response_bandwidth)]
+        {
+            if rate.0 == 0 {
+                return Err(format!("{key} is 0B/s; nothing would ever arrive"));
+            }
+        }
+        if self.latency.min == Span::ZERO {
+            return Err("latency.min is 0ns; a message takes some time".into());
+        }
+        if !(0.0..1.0).contains(&self.loss) {
+            return Err(format!("loss is {}; a share from 0 to below 1", self.loss));
+        }
+        if self.loss > 0.0 && self.retransmit_after == Span::ZERO {
+            return Err("retransmit_after is 0ns; it must be longer".into());
+        }
+        Ok(())
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::PAGE_SECTORS;
+use flashkeel_engine::LOGICAL_PAGE_SECTORS;
 
 /// No copy.
 const NOBODY: u8 = u8::MAX;
@@ -61,8 +61,8 @@ impl Agreement {
         keeping: u8,
         needs_flush: bool,
     ) -> Agreement {
-        let pages = (sectors / PAGE_SECTORS) as usize;
-        let region_pages = (region_sectors / PAGE_SECTORS) as usize;
+        let pages = (sectors / LOGICAL_PAGE_SECTORS) as usize;
+        let region_pages = (region_sectors / LOGICAL_PAGE_SECTORS) as usize;
         let clean = Region { changes: 0, stale: 0, leader: NOBODY, unflushed: 0 };
         Agreement {
             present: ((1u16 << copies) - 1) as u8,

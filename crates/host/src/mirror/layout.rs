@@ -1,10 +1,8 @@
 //! Where the addresses of a mirror lie: what has copies, and what has one place.
 
-use flashkeel_engine::{Lba, SECTOR_BYTES, units::Bytes};
+use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Lba, SECTOR_BYTES, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::PAGE_SECTORS;
 
 /// A range of addresses with copies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,11 +43,11 @@ impl Layout {
     /// # Errors
     /// A sentence that begins with the key.
     pub fn new(ranges: &[RangeConfig], device: u64, devices: u64) -> Result<Layout, String> {
-        let device = device - device % PAGE_SECTORS;
+        let device = device - device % LOGICAL_PAGE_SECTORS;
         if ranges.is_empty() {
             return Ok(Layout { ranges: vec![(0, device, 0)], copied: device, single: 0, devices });
         }
-        let page = PAGE_SECTORS * SECTOR_BYTES;
+        let page = LOGICAL_PAGE_SECTORS * SECTOR_BYTES;
         let mut sorted: Vec<(u64, u64, usize)> = Vec::new();
         for (index, RangeConfig { from, length }) in ranges.iter().enumerate() {
             for (key, bytes) in [("from", from), ("length", length)] {

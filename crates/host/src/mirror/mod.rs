@@ -20,7 +20,5 @@ pub use report::MirrorReport;
 pub use resync::ResyncConfig;
 pub use stage::{Mirror, MirrorParts};
 
-/// Sectors of a page, the unit in which copies are compared: 4 KiB.
-pub(crate) const PAGE_SECTORS: u64 = 8;
 /// Copies and spares at most.
 pub(crate) const MOST: usize = 8;

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{
-    Arena, Completion, Lba, Operation, Outbox, Payload, Request, RequestId, Status, Time, Wake,
+    Arena, Completion, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request, RequestId, Status,
+    Time, Wake,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::PAGE_SECTORS;
 use super::agreement::Agreement;
 use super::stage::{Mirror, Work};
 
@@ -17,7 +17,7 @@ use super::stage::{Mirror, Work};
 const TRIES: u64 = 32;
 
 /// Bytes of a page.
-const PAGE_BYTES: u64 = PAGE_SECTORS * flashkeel_engine::SECTOR_BYTES;
+const PAGE_BYTES: u64 = LOGICAL_PAGE_SECTORS * flashkeel_engine::SECTOR_BYTES;
 
 /// How the copies of a mirror are made to agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,8 +91,8 @@ impl Job {
     }
 
     fn request(&self, operation: Operation) -> Request {
-        let lba = Lba(self.first as u64 * PAGE_SECTORS);
-        let sectors = (self.pages as u64 * PAGE_SECTORS) as u32;
+        let lba = Lba(self.first as u64 * LOGICAL_PAGE_SECTORS);
+        let sectors = (self.pages as u64 * LOGICAL_PAGE_SECTORS) as u32;
         Request { payload: self.payload, ..Request::new(RequestId(0), operation, lba, sectors) }
     }
 }
@@ -162,7 +162,7 @@ impl Mirror {
         let sources = (0..8).filter(|copy| valid >> copy & 1 == 1);
         let source = sources.min_by_key(|&copy| self.queued[copy]).expect("some copy has it");
         self.agreement.lock(range.clone());
-        let sectors = (range.len() as u64 * PAGE_SECTORS) as u32;
+        let sectors = (range.len() as u64 * LOGICAL_PAGE_SECTORS) as u32;
         let payload = if self.has_bytes { data.take(sectors) } else { Payload::NONE };
         let job = Job { first: range.start, pages: range.len(), writing: 0, payload };
         let request = job.request(Operation::Read);

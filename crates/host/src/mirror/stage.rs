@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Answer, Arena, Cause, Command, Completion, Durable, Lba, Ledger, Limits, Operation, Outbox, Payload,
-    Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Cause, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits, Operation,
+    Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
 };
 
 use super::acknowledge::AcknowledgeConfig;
@@ -17,7 +17,7 @@ use super::read::{Ended, Reader};
 use super::reads::Read;
 use super::resync::Resync;
 use super::writes::{Change, Held};
-use super::{MOST, MirrorReport, PAGE_SECTORS, RangeConfig, ResyncConfig};
+use super::{MOST, MirrorReport, RangeConfig, ResyncConfig};
 use crate::flight::Flights;
 use crate::parts::Parts;
 
@@ -242,11 +242,12 @@ impl Mirror {
             let (lba, extent) = match place {
                 Place::Single(device, lba) => (lba, Extent { single: 1 << device, ..Extent::NOWHERE }),
                 Place::Copied(lba) => {
-                    let (first, count) = ((lba.0 / PAGE_SECTORS) as u32, sectors / PAGE_SECTORS as u32);
+                    let (first, count) =
+                        ((lba.0 / LOGICAL_PAGE_SECTORS) as u32, sectors / LOGICAL_PAGE_SECTORS as u32);
                     let mut extent = Extent { single: 0, first, count };
                     if request.operation == Operation::Read {
                         extent.count = self.agreement.run(extent.pages()) as u32;
-                        sectors = extent.count * PAGE_SECTORS as u32;
+                        sectors = extent.count * LOGICAL_PAGE_SECTORS as u32;
                     }
                     (lba, extent)
                 }
@@ -329,7 +330,7 @@ impl Mirror {
 /// they are given and others do not, the former count, unless the latter have
 /// something of which there is no copy.
 fn over(layout: &Layout, below: &[Limits]) -> Limits {
-    let page = PAGE_SECTORS as u32;
+    let page = LOGICAL_PAGE_SECTORS as u32;
     let is_partial = layout.copied() < layout.sectors();
     let each = below.iter().map(|each| each.durable);
     let counting = each.filter(|&durable| is_partial || durable != Durable::Never);

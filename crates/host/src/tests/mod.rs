@@ -2,6 +2,7 @@
 
 mod barriers;
 mod blocks;
+mod drive;
 mod hints;
 mod mirror;
 mod network;

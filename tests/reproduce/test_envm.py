@@ -1,20 +1,22 @@
 """The study of DRAM, ENVM and SSD: its model, its rules, what they make of numbers."""
 
 import math
+from dataclasses import fields
 
 import pytest
 from flashkeel.experiment import Experiment
 from flashkeel.prices import Prices
 from flashkeel.reproduce import Session
 from flashkeel.reproduce.envm import hierarchy, locality, technologies
-from flashkeel.reproduce.envm.hierarchy import POLICIES, Day, Setting
+from flashkeel.reproduce.envm.hierarchy import POLICIES, Day, Mean, Setting
 
 CURVE = [(10.0, 200.0), (30.0, 100.0)]
 
 
 def day(memory_share=0.1, **of):
-    blank = dict.fromkeys(("read_us", "write_us", "risk_kb", "ssd_gb", "envm_gb"), 0.0)
-    return Day(**blank | of, memory_share=memory_share, upper_share=0.5, run=None)
+    shares = {"memory_share": memory_share, "upper_share": 0.5}
+    blank = {one.name: 0.0 for one in fields(Day) if one.name != "runs"}
+    return Day(**blank | shares | of, runs=[])
 
 
 def test_an_envm_absorbs_what_lies_between_two_sizes():
@@ -46,6 +48,14 @@ def test_means_that_are_near_are_not_told_apart():
     assert locality.below(1.0, 1.1) is True
     assert locality.below(1.1, 1.0) is False
     assert locality.below(1.0, 1.02) is None
+    # Over seeds what counts is the interval of the difference, seed by seed.
+    shared = (10.0, 20.0, 30.0)
+    more = Mean(value + gap for value, gap in zip(shared, (0.1, 0.11, 0.09), strict=True))
+    noisy = Mean(value + gap for value, gap in zip(shared, (0.5, -0.5, 0.1), strict=True))
+    assert locality.below(Mean(shared), more) is True
+    assert locality.below(more, Mean(shared)) is False
+    assert locality.below(Mean(shared), noisy) is None
+    assert locality.below(Mean(shared), 110.0) is True
     assert locality.rising([1, 2, 3]) is True
     assert locality.rising([1, 1, 2]) is None
     assert locality.rising([1, 1, 0.5]) is False

@@ -16,11 +16,15 @@
 //! ttFlash's device, a sixteenth of its size, beside the same device without:
 //! the same random writes, at a rate that both sustain.
 //!
+//! What tiers cost is measured on a small device with memory and an NVM in front, under
+//! policy I (`oc`), where half of what is read is found in one of the two.
+//!
 //! With `valgrind` installed, instructions per request are counted too, on a
 //! small device: `instructions write N` (or `read N`, N requests) is how this
 //! program is called for that. Beside them stands what a stack adds, as a ratio:
 //! `stacked_write` is under a stack without policies, `fair_write` under the
-//! scheduler `fair` on one device, and `pair_write` over two devices end to end.
+//! scheduler `fair` on one device, `pair_write` over two devices end to end, and
+//! `tiered_write` below memory and an NVM.
 //! Figures that lie more than 3 % above those of `bench/record.json` are shown;
 //! `record` counts instructions alone and writes that file.
 //! `reading` measures only how fast traces are read.
@@ -31,6 +35,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Instant;
 
+use flashkeel_config::{Node, Origin};
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
@@ -38,7 +43,7 @@ use flashkeel_engine::{
 };
 use flashkeel_host::device::{Device, DeviceKind, Maker};
 use flashkeel_host::stack::StackConfig;
-use flashkeel_host::{Measured as _, Tenant, drive};
+use flashkeel_host::{Measured as _, Tenant, drive, reports};
 use flashkeel_ssdcheck::{DeviceModel, Engine};
 use flashkeel_stats::{MeasureConfig, Recorder};
 use flashkeel_workload::WorkloadConfig;
@@ -50,6 +55,8 @@ const WRITE_IOPS: u64 = 30_000;
 const DEPTH: u32 = 64;
 const WRITES: u64 = 4_000_000;
 const READS: u64 = 6_000_000;
+/// Through memory, NVM and SSD.
+const TIERED: u64 = 1_000_000;
 /// The same for ttFlash's device, which programs every page with its parity.
 const STRIPED_IOPS: u64 = 10_000;
 const STRIPED_WRITES: u64 = 1_000_000;
@@ -76,6 +83,12 @@ fn main() {
         return reading_per_s()
             .iter()
             .for_each(|(name, per_s)| println!("{name:>28} {:8.2} M/s", per_s / 1e6));
+    }
+    if let [_, mode] = &arguments[..]
+        && mode == "tiers"
+    {
+        let tiered = tiered_speed();
+        return println!("{:.3} M/s  hit {:.3}", tiered.speeds.fastest / 1e6, tiered.hit_ratio);
     }
     let mut figures = Map::new();
     let config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
@@ -137,6 +150,20 @@ fn main() {
             json!({ "value": per_s, "unit": "requests/s", "limit_ratio": per_s / plain }),
         );
     }
+
+    let tiered = tiered_speed();
+    let bytes = tiered.bytes_per_page;
+    println!(
+        "{:>28} {:8.2} M/s   hit ratio {:.2}, {bytes:.2} bytes a page of NVM",
+        "tiered_requests_per_s",
+        tiered.speeds.fastest / 1e6,
+        tiered.hit_ratio
+    );
+    let figure = json!({
+        "value": tiered.speeds.fastest, "slowest": tiered.speeds.slowest, "unit": "requests/s",
+        "limit_ratio": null, "hit_ratio": tiered.hit_ratio, "bytes_per_page": bytes,
+    });
+    figures.insert("tiered_requests_per_s".into(), figure);
 
     for (name, per_s) in reading_per_s() {
         println!("{name:>28} {:8.2} M/s", per_s / 1e6);
@@ -296,9 +323,8 @@ fn random_accesses_per_s(len: usize) -> f64 {
     count as f64 / start.elapsed().as_secs_f64()
 }
 
-/// What valgrind runs: `requests` on a small device in its steady state.
-fn count_instructions(operation: &str, requests: u64) {
-    let read_fraction = if operation.ends_with("read") { 1.0 } else { 0.0 };
+/// A small device in its steady state.
+fn small() -> (DeviceConfig, Ssd) {
     let mut config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
     config.geometry.blocks_per_plane = 16;
     config.geometry.pages_per_block = 64;
@@ -308,11 +334,61 @@ fn count_instructions(operation: &str, requests: u64) {
     let layout = config.validate().expect("the small device is valid");
     let mut ssd = Ssd::new(&layout, 1);
     let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
+    (config, ssd)
+}
+
+/// It below memory and an NVM, which together hold half of it.
+fn tiered() -> Box<dyn Device> {
+    let (config, ssd) = small();
+    let pages = config.logical_capacity.0 / 4096;
+    let part = |share: u64| json!(Bytes(pages / share * 4096));
+    let lower = json!({ "upper": { "nvm": { "capacity": part(3) } }, "lower": { "ssd": config } });
+    let tier =
+        json!({ "preset": "oc", "upper": { "dram": { "capacity": part(6) } }, "lower": { "tier": lower } });
+    let mut node = Node::from_json(json!({ "tier": tier }), &Origin::Default);
+    DeviceKind::expand(&mut node, "device", None).expect("a tier");
+    let kind: DeviceKind = node.read().expect("a tier");
+    let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
+    kind.build(&mut Maker::new(1, &mut take)).expect("a tier")
+}
+
+/// What tiers cost.
+struct Tiered {
+    speeds: Speeds,
+    /// Of the pages that are read, those found in memory or NVM.
+    hit_ratio: f64,
+    /// Memory that a page of the NVM takes.
+    bytes_per_page: f64,
+}
+
+fn tiered_speed() -> Tiered {
+    let mut device = tiered();
+    // Fills what is in front.
+    run(&mut *device, &saturated(0.7, TIERED));
+    device.reset_counters();
+    let speeds = speeds(|| run(&mut *dyn_clone::clone_box(&*device), &saturated(0.7, TIERED)));
+    run(&mut *device, &saturated(0.7, TIERED));
+    let report = reports(&*device);
+    let count = |tier: &str, key: &str| report["tiers"][tier][key].as_f64().expect("a number");
+    let below = count("0", "pages_read_from_ssd");
+    let all = count("1", "pages_read_from_nvm") + count("1", "pages_read_from_ssd");
+    let held = count("0", "upper_pages");
+    Tiered { speeds, hit_ratio: 1.0 - below / all, bytes_per_page: count("0", "table_bytes") / held }
+}
+
+/// What valgrind runs: `requests` on a small device in its steady state.
+fn count_instructions(operation: &str, requests: u64) {
+    let read_fraction = if operation.ends_with("read") { 1.0 } else { 0.0 };
+    let (config, mut ssd) = small();
     let workload = saturated(read_fraction, requests);
     let Some((kind, _)) = operation.split_once('_') else {
         black_box(run(&mut ssd, &workload));
         return;
     };
+    if kind == "tiered" {
+        black_box(run(&mut *tiered(), &workload));
+        return;
+    }
     // A depth that leaves nothing waiting.
     let devices = if kind == "pair" { 2 } else { 1 };
     let scheduler = if kind == "fair" { "fair" } else { "none" };
@@ -330,7 +406,7 @@ fn instructions() -> Map<String, Value> {
     let mut figures = Map::new();
     for operation in ["write", "read"] {
         let mut plain = None;
-        for stack in ["", "stacked_", "fair_", "pair_"] {
+        for stack in ["", "stacked_", "fair_", "pair_", "tiered_"] {
             let Some(each) = instructions_per_request(&format!("{stack}{operation}")) else { continue };
             let ratio = each / *plain.get_or_insert(each);
             let name = format!("instructions_per_{stack}random_{operation}");

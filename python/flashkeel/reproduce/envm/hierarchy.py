@@ -7,8 +7,10 @@ sample of its addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from flashkeel.reproduce import profiles
@@ -25,6 +27,8 @@ QLC_GB_PER_DAY = 110.0
 TLC_GB_PER_DAY = 252.5
 DAY_S = 24 * 60 * 60
 
+SEEDS = 3
+"""Of what is compared by its mean."""
 OWN_SKEW = 0.9
 """Skew that profiles are made with."""
 DAYS = {"busy": 29_511_504, "moderate": 27_316_433, "low": 12_520_032}
@@ -61,26 +65,61 @@ class Setting:
     is_full: bool = False
     """Whether the drive holds other data everywhere else."""
     budget: str = "anchored"
+    is_logged: bool = False
+    """Whether each request is kept."""
 
     def at(self, skew: float) -> Setting:
         """Return the same at another skew."""
         return replace(self, skew=skew)
 
 
+class Mean(float):
+    """A mean over seeds that knows the values, in the order of the seeds."""
+
+    each: tuple[float, ...]
+
+    def __new__(cls, values: Iterable[float]) -> Mean:
+        """Return the mean of some values, at least one."""
+        each = tuple(values)
+        mean = super().__new__(cls, statistics.fmean(each))
+        mean.each = each
+        return mean
+
+
+def times(value: float, factor: float) -> float:
+    """Return a number in another unit, a mean with its values."""
+    return Mean(factor * each for each in value.each) if isinstance(value, Mean) else factor * value
+
+
+def pair(a: float, b: float) -> list[tuple[float, float]]:
+    """Return two numbers seed by seed; one that is no mean is the same under each."""
+    seeds = max(len(one.each) if isinstance(one, Mean) else 1 for one in (a, b))
+    first, second = (
+        one.each if isinstance(one, Mean) and len(one.each) == seeds else (float(one),) * seeds
+        for one in (a, b)
+    )
+    return list(zip(first, second, strict=True))
+
+
 @dataclass(frozen=True)
 class Day:
-    """What came of it, as of the whole size."""
+    """What came of it, as of the whole size; of several seeds numbers are means."""
 
     read_us: float
     write_us: float
     risk_kb: float
     ssd_gb: float
     envm_gb: float
+    journal_gb: float
+    """Of what the ENVM was written, the journal."""
+    envm_years: float
+    """Until the ENVM is worn out by its wear law, if all days are like this one."""
     memory_share: float
     """Of the pages that are read, those in memory."""
     upper_share: float
     """Those in memory or ENVM."""
-    run: Run
+    runs: Sequence[Run]
+    """One a seed."""
 
     def critical_gb(self, rating: float = QLC_GB_PER_DAY) -> float:
         """Return what the SSD got above a rating in GB."""
@@ -153,6 +192,8 @@ def case(session: Session, setting: Setting) -> Case:
     """Return a run of a hierarchy under its day."""
     scale = shrink(session)
     keys: dict[str, Any] = {"stack.devices": devices(setting, scale)}
+    if setting.is_logged:
+        keys["measure.log_requests"] = True
     chosen = profiles.source(session, f"systor-{setting.day}")
     chosen["write_magnification"] = setting.magnification
     if chosen["policy"] == "profile":
@@ -162,12 +203,32 @@ def case(session: Session, setting: Setting) -> Case:
     return Case(str(setting), keys)
 
 
-def measure(session: Session, settings: Iterable[Setting]) -> dict[Setting, Day]:
-    """Run hierarchies, each once, and return what came of them."""
+def measure(
+    session: Session, settings: Iterable[Setting], seeds: int = SEEDS
+) -> dict[Setting, Day]:
+    """Run hierarchies with so many seeds, one with ``--quick``, and return what came of them."""
     cases = {setting: case(session, setting) for setting in dict.fromkeys(settings)}
-    runs = session.run(list(cases.values()))
     scale = shrink(session)
-    return {setting: day(runs[case.name], scale) for setting, case in cases.items()}
+    by_seed = []
+    for seed in session.seeds(1 if session.quick or scale == 1 else seeds):
+        runs = replace(session, seed=seed).run(list(cases.values()))
+        by_seed.append({setting: day(runs[case.name], scale) for setting, case in cases.items()})
+    return {setting: _mean([days[setting] for days in by_seed]) for setting in cases}
+
+
+def _mean(days: Sequence[Day]) -> Day:
+    numbers = (one.name for one in fields(Day) if one.name != "runs")
+    means = {name: Mean(getattr(day, name) for day in days) for name in numbers}
+    return Day(**means, runs=[run for day in days for run in day.runs])
+
+
+def runs_of(days: Mapping[Setting, Day]) -> dict[str, Run]:
+    """Return all runs that findings rest on."""
+    return {
+        f"{setting} {number}": run
+        for setting, day in days.items()
+        for number, run in enumerate(day.runs)
+    }
 
 
 def day(run: Run, scale: int) -> Day:
@@ -176,15 +237,19 @@ def day(run: Run, scale: int) -> Day:
     inner, outer = tiers["0"], tiers.get("1", tiers["0"])
     has_envm = "1" in tiers
     gb = scale / 1e9
+    envm_gb = inner["upper"]["bytes_written"] * gb if has_envm else 0.0
+    endurance = sum(nvm["endurance_bytes"] for nvm in run.data["stack"]["nvms"].values())
     return Day(
         read_us=(run.mean("read") or 0.0) / 1e3,
         write_us=(run.mean("write") or 0.0) / 1e3,
         risk_kb=outer["mean_kilobytes_at_risk"] * scale,
         ssd_gb=inner["lower"]["bytes_written"] * gb,
-        envm_gb=inner["upper"]["bytes_written"] * gb if has_envm else 0.0,
+        envm_gb=envm_gb,
+        journal_gb=inner["journal_bytes"] * gb if has_envm else 0.0,
+        envm_years=endurance * gb / (365 * envm_gb) if envm_gb else math.inf,
         memory_share=_hits(outer),
         upper_share=1 - (1 - _hits(outer)) * (1 - _hits(inner)) if has_envm else _hits(outer),
-        run=run,
+        runs=[run],
     )
 
 
@@ -202,7 +267,9 @@ def conditions(scale: int) -> str:
         else "recorded days, whole"
     )
     return (
-        f"{model}; {DRAM_GB:g} GB of memory and {ENVM_GB:g} GB of Optane over 1 TB of QLC that "
+        f"{model}; means of {SEEDS} seeds (one with --quick, of longer writes and of the curve "
+        "over sizes), told apart by the 95 % interval of their difference; "
+        f"{DRAM_GB:g} GB of memory and {ENVM_GB:g} GB of Optane over 1 TB of QLC that "
         f"holds the {FOOTPRINT_GB:g} GB that are touched, unless it is said otherwise; localities "
         "by the share of the pages read that memory has, and memory or ENVM: 15/51 %"
     )

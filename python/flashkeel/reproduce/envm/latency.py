@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -15,13 +16,18 @@ from flashkeel.reproduce.envm.hierarchy import (
     OWN_SKEW,
     TLC_GB_PER_DAY,
     Day,
+    Mean,
     Setting,
     conditions,
     measure,
+    runs_of,
     shrink,
+    times,
 )
 from flashkeel.reproduce.envm.locality import below, judged, rising, skews
+from flashkeel.reproduce.intervals import every
 from flashkeel.reproduce.session import Session, basis
+from flashkeel.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,8 +99,8 @@ _CLAIMS = (
     Claim(
         "tail",
         "99 % of reads take about as long under I, II and III, longer the larger they are",
-        "within a quarter of each other and rising with the size in each, four classes of size; "
-        "at the profile's own skew",
+        "within a quarter of each other and rising with the size in each, requests of 8, 32 and "
+        "128 KiB (above half of that); at the profile's own skew",
         None,
     ),
     Claim(
@@ -112,6 +118,9 @@ _CLAIMS = (
     ),
 )
 
+_LOGGED = ("I", "II", "III")
+_KIB = (8, 32, 128)
+
 At = Callable[[Setting], Day]
 
 
@@ -120,7 +129,8 @@ def _settings(session: Session) -> list[Setting]:
     shapes.append(Setting("base", technology="tlc"))
     shapes += [Setting("III", day=day) for day in ("moderate", "low")]
     swept = [shape.at(skew) for shape in shapes for skew in skews(session)]
-    return swept + [Setting(policy, is_full=True) for policy in ("base", "I", "II", "III")]
+    full = [Setting(policy, is_full=True) for policy in ("base", "I", "II", "III")]
+    return swept + full + [Setting(policy, is_logged=True) for policy in _LOGGED]
 
 
 def _measure(session: Session) -> Outcome:
@@ -139,11 +149,11 @@ def _measure(session: Session) -> Outcome:
         "risk": found(_risk, {name: day.risk_kb for name, day in own.items()}, "in KB"),
         "read-order": found(_read_order, reads, "in us"),
         "read-to": found(
-            lambda at: at(iii).read_us <= 0.79 * at(base).read_us,
+            lambda at: below(at(iii).read_us, times(at(base).read_us, 0.79)),
             100 * own["III"].read_us / own["base"].read_us,
         ),
         "read-by": found(
-            lambda at: reduction(at(base).read_us, at(iii).read_us) >= 29,
+            lambda at: below(at(iii).read_us, times(at(base).read_us, 0.71)),
             reduction(own["base"].read_us, own["III"].read_us),
         ),
         "read-relevant": found(
@@ -160,15 +170,16 @@ def _measure(session: Session) -> Outcome:
             "in us",
         ),
         "write-to": found(
-            lambda at: at(iii).write_us <= 0.64 * at(base).write_us,
+            lambda at: below(at(iii).write_us, times(at(base).write_us, 0.64)),
             100 * own["III"].write_us / own["base"].write_us,
         ),
         "write-by": found(
-            lambda at: reduction(at(base).write_us, at(iii).write_us) >= 14,
+            lambda at: below(at(iii).write_us, times(at(base).write_us, 0.86)),
             reduction(own["base"].write_us, own["III"].write_us),
         ),
         "tlc-endurance": found(
-            lambda at: at(replace(base, technology="tlc")).ssd_gb <= TLC_GB_PER_DAY, tlc.ssd_gb
+            lambda at: below(at(replace(base, technology="tlc")).ssd_gb, TLC_GB_PER_DAY),
+            tlc.ssd_gb,
         ),
         "tlc-latency": found(
             lambda at: _slower(at(replace(base, technology="tlc")), at(iii)),
@@ -180,7 +191,7 @@ def _measure(session: Session) -> Outcome:
             },
             "in us",
         ),
-        "tail": _tail({name: own[name] for name in ("I", "II", "III")}),
+        "tail": _tail({name: days[Setting(name, is_logged=True)] for name in _LOGGED}),
         "write-days": found(
             lambda at: _either(
                 [
@@ -195,13 +206,13 @@ def _measure(session: Session) -> Outcome:
         ),
         "write-full": Finding(
             less,
-            less >= 14,
+            below(full["III"], times(full["base"], 0.86)),
             "in us: " + ", ".join(f"{name} {us:.0f}" for name, us in full.items()),
         ),
     }
     return Outcome(
         findings,
-        basis({str(setting): day.run for setting, day in days.items()}),
+        basis(runs_of(days)),
         conditions(shrink(session)),
         partial(_draw, days, swept),
     )
@@ -214,10 +225,7 @@ def _risk(at: At) -> bool:
 
 def _read_order(at: At) -> bool | None:
     base, i, ii, iii = (at(Setting(name)).read_us for name in ("base", "I", "II", "III"))
-    verdicts = [below(iii, i), below(iii, ii), below(i, base), below(ii, base)]
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
+    return every([below(iii, i), below(iii, ii), below(i, base), below(ii, base)])
 
 
 def _either(verdicts: object) -> bool | None:
@@ -227,35 +235,53 @@ def _either(verdicts: object) -> bool | None:
     return None if None in found else False
 
 
-def _slower(tlc: Day, iii: Day) -> bool:
-    return tlc.read_us >= 1.25 * iii.read_us and tlc.write_us >= 1.25 * iii.write_us
+def _slower(tlc: Day, iii: Day) -> bool | None:
+    return every(
+        below(times(ours, 1.25), theirs)
+        for ours, theirs in ((iii.read_us, tlc.read_us), (iii.write_us, tlc.write_us))
+    )
 
 
 def _tail(days: Mapping[str, Day]) -> Finding:
-    tails, fewest = {}, None
+    tails, fewest = {}, math.inf
     for name, day in days.items():
-        classes = [one for one in day.run.data["by_size"] if one["operation"] == "read"]
-        for one in classes:
-            largest = one["max_bytes"]
-            label = f"up to {largest // 1024} KiB" if largest else "longer"
-            tails[name, label] = one["percentile"]["99.000000"] / 1e3
-            beyond = one["beyond"]["99.000000"]
-            fewest = beyond if fewest is None else min(fewest, beyond)
-    labels = list(dict.fromkeys(label for _, label in tails))
-    measured = {f"{name} {label}": us for (name, label), us in tails.items()}
-    if fewest is None or fewest < FEW:
-        return Finding(measured, None, f"{fewest or 0} samples lie beyond, {FEW} are needed")
-    rises = all(all(tails[name, a] <= tails[name, b] for a, b in pairwise(labels)) for name in days)
+        each = [_p99_us(run) for run in day.runs]
+        for kib in _KIB:
+            found = [tail[kib] for tail in each if kib in tail]
+            fewest = min([fewest, *(beyond for _, beyond in found)]) if found else 0
+            tails[name, kib] = Mean(us for us, _ in found) if found else math.nan
+    measured = {f"{name} {kib} KiB": us for (name, kib), us in tails.items()}
+    if fewest < FEW:
+        return Finding(measured, None, f"{fewest} samples lie beyond, {FEW} are needed")
+    rises = every(
+        below(tails[name, a], tails[name, b]) is not False
+        for name in days
+        for a, b in pairwise(_KIB)
+    )
     alike = all(
-        max(tails[name, label] for name in days) <= 1.25 * min(tails[name, label] for name in days)
-        for label in labels
+        max(tails[name, kib] for name in days) <= 1.25 * min(tails[name, kib] for name in days)
+        for kib in _KIB
     )
     missed = [
         *([] if rises else ["it does not rise with the size: what is waited for decides"]),
         *([] if alike else ["they differ by more than a quarter"]),
     ]
     words = "; ".join([f"in us, at least {fewest} samples beyond each", *missed])
-    return Finding(measured, rises and alike, words)
+    return Finding(measured, bool(rises) and alike, words)
+
+
+def _p99_us(run: Run) -> dict[int, tuple[float, int]]:
+    """Return p99 of reads and how many lie beyond, by their size in KiB rounded up."""
+    log = run.requests()
+    found = {}
+    for kib in _KIB:
+        sectors = log["sectors"]
+        is_one = (log["operation"] == "read") & (sectors > kib) & (sectors <= 2 * kib)
+        latencies = sorted(log["latency_ns"][is_one].tolist())
+        if latencies:
+            beyond = len(latencies) // 100
+            found[kib] = (latencies[len(latencies) - 1 - beyond] / 1e3, beyond)
+    return found
 
 
 def _draw(days: Mapping[Setting, Day], swept: tuple[float, ...]) -> Figure:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 from flashkeel.reproduce.claims import Finding, Value
-from flashkeel.reproduce.envm.hierarchy import OWN_SKEW, Day, Setting
+from flashkeel.reproduce.envm.hierarchy import OWN_SKEW, Day, Setting, pair
+from flashkeel.reproduce.intervals import every
 from flashkeel.reproduce.session import Session
 
 NEAR = 0.03
-"""Two means that are nearer than this are not told apart; seeds differ by about as much."""
+"""Two means of a single seed that are nearer than this are not told apart; ours."""
+_T = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
+"""Student's t for 95 %, by how many values there are."""
 
 
 def skews(session: Session) -> tuple[float, ...]:
@@ -23,18 +28,23 @@ def skews(session: Session) -> tuple[float, ...]:
 
 
 def below(a: float, b: float) -> bool | None:
-    """Return whether `a` is below `b`; None where they are too near to tell."""
-    if abs(a - b) <= NEAR * max(abs(a), abs(b)):
-        return None
-    return a < b
+    """Return whether `a` is below `b`; None where that cannot be told.
+
+    Of means over seeds it cannot where the 95 % interval of their difference, seed by seed,
+    contains 0; what is no mean is known exactly.
+    """
+    pairs = pair(a, b)
+    if len(pairs) < 2:
+        return None if abs(a - b) <= NEAR * max(abs(a), abs(b)) else a < b
+    differences = [x - y for x, y in pairs]
+    width = _T[len(pairs)] * statistics.stdev(differences) / math.sqrt(len(pairs))
+    middle = statistics.fmean(differences)
+    return None if abs(middle) <= width else middle < 0
 
 
 def rising(values: Sequence[float]) -> bool | None:
     """Return whether each value is above the one before."""
-    found = [below(a, b) for a, b in pairwise(values)]
-    if False in found:
-        return False
-    return None if None in found else True
+    return every(below(a, b) for a, b in pairwise(values))
 
 
 def judged(

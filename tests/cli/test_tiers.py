@@ -89,3 +89,12 @@ def test_the_result_has_each_tier(cli, tier_toml):
         parts = reads["upper_share"] * reads["upper_ns"]
         parts += (1 - reads["upper_share"]) * reads["lower_ns"]
         assert parts + reads["added_ns"] == pytest.approx(reads["mean_ns"])
+
+
+def test_a_table_shows_what_each_medium_was_written(cli, tier_toml):
+    found = cli("run", tier_toml, "--set", 'runs=[{ name = "III" }]')
+    assert found.status == 0
+    lines = found.out.splitlines()
+    first = lines.index("Tiers")
+    assert "to NVM" in lines[first + 1] and "at risk" in lines[first + 1]
+    assert lines[first + 3].split()[0] == "III" and lines[first + 3].split()[-2:] == ["0", "B"]

@@ -12,6 +12,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("ttflash", include_str!("../experiments/ttflash.toml")),
     ("composition", include_str!("../experiments/composition.toml")),
     ("autossd-systems", include_str!("../experiments/autossd-systems.toml")),
+    ("tiers", include_str!("../experiments/tiers.toml")),
 ];
 
 /// Kinds of things that [`list`] knows.

@@ -107,9 +107,9 @@ def _print_tables(result: Result) -> None:
     screen = console()
     screen.print(tables.runs(result.runs))
     screen.print(tables.costs(result.runs))
-    by_tenant = tables.tenants(result.runs)
-    if by_tenant is not None:
-        screen.print(by_tenant)
+    for more in (tables.tiers(result.runs), tables.tenants(result.runs)):
+        if more is not None:
+            screen.print(more)
     for latency_class in classes:
         screen.print(tables.tails(result.runs, latency_class))
         explanations = [run.explain(plots.ABOVE, latency_class) for run in result.runs]

@@ -112,6 +112,33 @@ def tenants(all_runs: Sequence[Run]) -> Group | None:
     return _titled("Tenants", table) if table.row_count else None
 
 
+def tiers(all_runs: Sequence[Run]) -> Group | None:
+    """Return one row a run: tails, what each medium was written, what a power cut would take.
+
+    None where no run has tiers.
+    """
+    stacks = [run.data.get("stack") or {} for run in all_runs]
+    if not any(stack.get("tiers") for stack in stacks):
+        return None
+    columns = ["read mean", "p99", "write mean", "p99", "to NVM", "to SSD", "at risk"]
+    table = _table("run", *columns)
+    for run, stack in zip(all_runs, stacks, strict=True):
+        latencies = [
+            units.duration(latency)
+            for one in ("read", "write")
+            for latency in (run.mean(one), run.percentile(one, 99.0))
+        ]
+        written = [
+            units.size(sum(one[key] for one in stack[kind].values()) if stack.get(kind) else None)
+            for kind, key in (("nvms", "bytes_written"), ("ssds", "host_bytes_written"))
+        ]
+        risks = [tier["mean_kilobytes_at_risk"] for tier in stack.get("tiers", {}).values()]
+        at_risk = units.size(1e3 * sum(risks) if risks else None)
+        table.add_row(escape(run.name), *latencies, *written, at_risk)
+    below = "at risk: on average, what a power cut would take of what was acknowledged"
+    return _titled("Tiers", table, below)
+
+
 def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
     """Return a trace in the terms of published tables, as ``trace info`` gives them."""
     names = {

@@ -7,8 +7,8 @@
 //! - what is written is above the 110 GB a day of a QLC drive on busy and moderate days,
 //!   and within the 252.5 of a TLC drive: Roy, §3.6.9 (behind a memory cache);
 //! - all six LUNs alike: Roy, §3.6.5. In 26 days they have 3,694 million requests of
-//!   88 TB: S3-FIFO (SOSP 2023), table 1. So a LUN has 23.7 million requests a day, of
-//!   23.8 KB.
+//!   88 TB: S3-FIFO (SOSP 2023), table 1, from memory, not verified. So a LUN has 23.7
+//!   million requests a day, of 23.8 KB.
 //!
 //! The rest is ours: a day's traffic falls into five hours; a week has two busy days,
 //! three moderate and two low ones, which write 220, 160 and 60 GB; 26 % of the requests

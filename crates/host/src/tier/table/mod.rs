@@ -181,8 +181,11 @@ impl Table {
             return None;
         }
         let Table { oldest, frames, stamps, .. } = self;
-        let stamp_of = |frame: usize| (frames[frame].list() == Some(list)).then(|| stamps[frame]);
-        oldest[list as usize].find(frames.len(), stamp_of)
+        oldest[list as usize].find(frames.len(), |range, found| {
+            for ((found, frame), &stamp) in found.iter_mut().zip(&frames[range.clone()]).zip(&stamps[range]) {
+                *found = if frame.is_in(list) { stamp } else { NONE };
+            }
+        })
     }
 
     /// When a frame came into its list.

@@ -6,16 +6,23 @@
 //! that knows a bound for each: no member of the group is older. Stamps only rise,
 //! so that a bound holds until it is looked at; then it is made exact.
 
+use std::ops::Range;
+
 /// Frames of a group, and groups of the next.
 const GROUP: usize = 64;
 /// No member.
 const NONE: u32 = u32::MAX;
+
+/// The stamps of the frames of a group, [`u32::MAX`] for those that are no members.
+pub(super) type Stamps = [u32; GROUP];
 
 /// Bounds for the stamps of a list's members.
 #[derive(Clone)]
 pub(super) struct Oldest {
     /// From groups of frames up to a single bound.
     levels: Vec<Vec<u32>>,
+    /// The member that was found last, which is the oldest while it keeps its stamp.
+    found: Option<(u32, u32)>,
 }
 
 impl Oldest {
@@ -25,7 +32,7 @@ impl Oldest {
         while let Some(last) = levels.last().filter(|last| last.len() > 1) {
             levels.push(vec![NONE; last.len().div_ceil(GROUP)]);
         }
-        Oldest { levels }
+        Oldest { levels, found: None }
     }
 
     /// A frame has become a member, with a stamp above all others.
@@ -41,24 +48,34 @@ impl Oldest {
         }
     }
 
-    /// The oldest member; `stamp_of` says which stamp a frame has, if it is one.
-    pub fn find(&mut self, frames: usize, stamp_of: impl Fn(usize) -> Option<u32>) -> Option<u32> {
+    /// The oldest member of so many frames; `stamps` writes the stamps of some of them, a group
+    /// at most.
+    pub fn find(&mut self, frames: usize, stamps: impl Fn(Range<usize>, &mut Stamps)) -> Option<u32> {
+        let mut group = [NONE; GROUP];
+        if let Some((frame, stamp)) = self.found {
+            stamps(frame as usize..frame as usize + 1, &mut group);
+            if group[0] == stamp {
+                return Some(frame);
+            }
+        }
         loop {
             let mut at = 0;
             for level in self.levels.iter().rev() {
-                let group = at * GROUP..((at + 1) * GROUP).min(level.len());
-                at = if level.len() == 1 { 0 } else { group.min_by_key(|&at| level[at])? };
+                let start = at * GROUP;
+                at = start + first_least(&level[start..(start + GROUP).min(level.len())]);
             }
             if self.levels[0][at] == NONE {
                 return None;
             }
-            let group = at * GROUP..((at + 1) * GROUP).min(frames);
-            let stamps = group.filter_map(|frame| Some((stamp_of(frame)?, frame as u32)));
-            let oldest = stamps.min();
-            let stamp = oldest.map_or(NONE, |(stamp, _)| stamp);
-            if stamp == self.levels[0][at]
-                && let Some((_, frame)) = oldest
-            {
+            let start = at * GROUP;
+            let end = (start + GROUP).min(frames);
+            stamps(start..end, &mut group);
+            let inside = &group[..end - start];
+            let least = first_least(inside);
+            let stamp = inside[least];
+            if stamp == self.levels[0][at] {
+                let frame = (start + least) as u32;
+                self.found = Some((frame, stamp));
                 return Some(frame);
             }
             self.correct(at, stamp);
@@ -81,6 +98,7 @@ impl Oldest {
 
     /// No frame is a member.
     pub fn clear(&mut self) {
+        self.found = None;
         self.levels.iter_mut().for_each(|level| level.fill(NONE));
     }
 
@@ -88,6 +106,12 @@ impl Oldest {
     pub fn bytes(&self) -> usize {
         self.levels.iter().map(|level| level.len() * size_of::<u32>()).sum()
     }
+}
+
+/// Where the first of the least values is; two passes, of which both go several at a time.
+fn first_least(values: &[u32]) -> usize {
+    let least = values.iter().copied().min().unwrap_or(NONE);
+    values.iter().position(|&value| value == least).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -111,7 +135,11 @@ mod tests {
                     oldest.add(frame as u32, stamp);
                 }
                 if random.chance(0.2) {
-                    let found = oldest.find(frames, |frame| members[frame]);
+                    let found = oldest.find(frames, |range, stamps| {
+                        for (stamp, member) in stamps.iter_mut().zip(&members[range]) {
+                            *stamp = member.unwrap_or(NONE);
+                        }
+                    });
                     let first = members.iter().flatten().min();
                     assert_eq!(found.and_then(|frame| members[frame as usize]).as_ref(), first);
                 }

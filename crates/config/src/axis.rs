@@ -40,6 +40,17 @@ pub fn keyed_axis_schema(axis: &str, description: &str, kinds: Vec<(&str, &str, 
     json_schema!({ "description": description.trim(), "x-axis": axis, "anyOf": options })
 }
 
+/// Those policies of an axis, with their defaults, for which something holds, as a
+/// message recommends them: `"back", "fore" or "stripe"`.
+pub fn names_where<P: serde::de::DeserializeOwned>(names: &[&str], holds: impl Fn(P) -> bool) -> String {
+    let holds = |name: &&&str| serde_json::from_value(Value::from(**name)).is_ok_and(&holds);
+    let named: Vec<String> = names.iter().filter(holds).map(|name| format!("{name:?}")).collect();
+    match named.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => named.concat(),
+    }
+}
+
 /// What is wrong with a policy's name that is not in `names`.
 pub fn no_such_policy(axis: &str, name: &str, names: &[&str]) -> String {
     if name.is_empty() {
@@ -352,6 +363,13 @@ mod tests {
         let deep = read(r#"{"policy": "fancy", "depth": 5}"#).unwrap();
         assert_eq!(deep.policy().weight(2), 10);
         assert_eq!(read(&serde_json::to_string(&deep).unwrap()).unwrap(), deep);
+    }
+
+    #[test]
+    fn policies_are_recommended_by_what_they_do() {
+        let named =
+            |least| crate::names_where(Shape::NAMES, |shape: Shape| shape.policy().weight(1) >= least);
+        assert_eq!([1, 2, 4].map(named), ["\"plain\" or \"fancy\"", "\"fancy\"", ""]);
     }
 
     #[test]

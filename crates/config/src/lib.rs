@@ -10,7 +10,7 @@ mod read;
 mod reference;
 mod suggest;
 
-pub use axis::{AXIS, KEYED_AXIS, axis_schema, keyed_axis_schema, no_such_kind, no_such_policy};
+pub use axis::{AXIS, KEYED_AXIS, axis_schema, keyed_axis_schema, names_where, no_such_kind, no_such_policy};
 pub use error::ConfigError;
 pub use node::{Kind, Node, Origin};
 pub use preset::preset_layer;

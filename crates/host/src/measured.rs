@@ -4,7 +4,7 @@ use flashkeel_device::Interval;
 use flashkeel_engine::Leaf;
 use serde_json::{Map, Value};
 
-use crate::device::{Device, DeviceKind};
+use crate::device::{Device, DeviceKind, REPORTED};
 
 /// A leaf with instruments.
 pub trait Measured: Leaf {
@@ -63,13 +63,10 @@ pub fn parts(device: &(impl Device + ?Sized)) -> Vec<&dyn Part> {
     parts
 }
 
-/// The kinds that are in every report of a stack.
-const ALWAYS: [&str; 3] = ["ssd", "nvm", "tier"];
-
 /// What each part of a device has done, by kind and number.
 pub fn reports(device: &(impl Device + ?Sized)) -> Map<String, Value> {
     let mut reports = Map::new();
-    for kind in ALWAYS {
+    for kind in REPORTED {
         reports.insert(format!("{kind}s"), Value::Object(Map::new()));
     }
     for part in parts(device) {

@@ -2,21 +2,26 @@
 
 use flashkeel_engine::units::Bytes;
 
+use flashkeel_config::names_where;
 use flashkeel_engine::LOGICAL_PAGE_BYTES;
 
 use super::{DeviceConfig, MapCacheSize};
 use crate::flash::{Geometry, SuspensionConfig, Timing};
 use crate::front::BufferLayout;
+use crate::front::buffer::BufferKind;
 use crate::ftl::gc::GcLayout;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::slc::SlcLayout;
 use crate::ftl::{
-    LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition, Reserves, SparesLayout,
-    StaticStripes, TaskLayouts,
+    AllocationConfig, LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition,
+    RedundancyConfig, Reserves, RetirementConfig, SparesLayout, StaticStripes, TaskLayouts,
 };
 use crate::layout::{Layout, Policies};
 use crate::limits::{LONGEST, MAX_INDEX, SLOWEST};
 use crate::sched::Activity;
+
+/// As many chips, or channels, as policies are asked about that a message recommends.
+const CHIPS: u32 = 8;
 
 impl DeviceConfig {
     /// Checks the configuration as a whole and resolves it.
@@ -270,9 +275,13 @@ impl DeviceConfig {
         };
         if policy.shrinks() && layout.static_stripes.is_some() {
             return Err(format!(
-                "retirement is {:?}, but with redundancy \"logical\" a trim makes no room: a stripe holds every \
-                 page; use retirement = \"read-only\"",
-                self.retirement.name()
+                "retirement is {:?}, but with redundancy {:?} a trim makes no room: a stripe holds every \
+                 page; use retirement = {}",
+                self.retirement.name(),
+                self.redundancy.name(),
+                names_where(RetirementConfig::NAMES, |it: RetirementConfig| {
+                    it.policy().retires() && !it.policy().shrinks()
+                }),
             ));
         }
         Ok(Some(SparesLayout {
@@ -287,16 +296,22 @@ impl DeviceConfig {
         let (gc, geometry) = (&self.gc, &self.geometry);
         if gc.rotation.policy().is_exclusive() && !has_plane_groups {
             return Err(format!(
-                "gc.rotation is {:?}, which goes round plane groups; redundancy = \"logical\" forms them",
-                gc.rotation.name()
+                "gc.rotation is {:?}, which goes round plane groups; redundancy = {} forms them",
+                gc.rotation.name(),
+                names_where(RedundancyConfig::NAMES, |it: RedundancyConfig| {
+                    it.policy().logical_width(CHIPS).is_ok_and(|width| width.is_some())
+                }),
             ));
         }
         let Manner::Inside(inside) = gc.movement.policy().manner() else { return Ok(()) };
         if !self.allocation.policy().keeps_to_chips() || stripe_width > 1 {
             return Err(format!(
-                "gc.movement is {:?}, which moves pages within their chip; it needs allocation = \"striped\" and \
-                 redundancy \"none\" or \"logical\"",
-                gc.movement.name()
+                "gc.movement is {:?}, which moves pages within their chip; it needs allocation = {} and \
+                 redundancy {}",
+                gc.movement.name(),
+                names_where(AllocationConfig::NAMES, |it: AllocationConfig| it.policy().keeps_to_chips()),
+                names_where(RedundancyConfig::NAMES, |it: RedundancyConfig| it.policy().width(CHIPS)
+                    == Ok(1)),
             ));
         }
         if inside.purpose == Activity::Gc.copyback() && geometry.planes_per_chip > 1 && !geometry.multi_plane
@@ -324,10 +339,12 @@ impl DeviceConfig {
         let channels = if whole_channels { chips / geometry.chips_per_channel } else { 1 };
         let Some(width) = self.redundancy.policy().logical_width(channels)? else { return Ok(None) };
         let needs = |key: &str, wanted: &str, why: &str| {
-            Err(format!("redundancy is \"logical\", which needs {key} = {wanted}: {why}"))
+            Err(format!("redundancy is {:?}, which needs {key} = {wanted}: {why}", self.redundancy.name()))
         };
         if !self.allocation.policy().keeps_to_chips() {
-            return needs("allocation", "\"striped\"", "the members of a stripe stay on chips of their own");
+            let wanted =
+                names_where(AllocationConfig::NAMES, |it: AllocationConfig| it.policy().keeps_to_chips());
+            return needs("allocation", &wanted, "the members of a stripe stay on chips of their own");
         }
         if let Some(task) = tasks.keeper_of_map() {
             let key = format!("{task}.enabled");
@@ -344,11 +361,9 @@ impl DeviceConfig {
             );
         }
         if buffer.kind.policy().acknowledges_in_flash() {
-            return needs(
-                "buffer.kind",
-                "\"back\", \"fore\" or \"stripe\"",
-                "stripes are flushed from a buffer",
-            );
+            let wanted =
+                names_where(BufferKind::NAMES, |it: BufferKind| !it.policy().acknowledges_in_flash());
+            return needs("buffer.kind", &wanted, "stripes are flushed from a buffer");
         }
         if buffer.is_volatile {
             return needs("buffer.volatile", "false", "data and parity of a stripe change together");

@@ -1,5 +1,5 @@
 //! What the laws are tried on: every policy of every axis below `device` and
-//! `stack`, as the schema lists them.
+//! `stack`, and whatever is switched on or off there, as the schema lists them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
@@ -59,8 +59,8 @@ pub fn documents() -> Vec<Subject> {
     whole.collect::<Result<_, String>>().unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-/// Every policy of every axis below a table of the experiment, but those of
-/// workloads.
+/// Every policy of every axis, and every switch in its other position, below a table
+/// of the experiment, but those of workloads.
 pub fn policies(table: &str) -> Vec<Policy> {
     let schema = schema();
     let mut found = Vec::new();
@@ -88,6 +88,12 @@ pub fn policies(table: &str) -> Vec<Policy> {
             open.push_back((option, path.clone(), sets));
         }
         for (key, value) in node["properties"].as_object().into_iter().flatten() {
+            if value["type"] == "boolean" {
+                let (key, other) = (format!("{path}.{key}"), !value["default"].as_bool().unwrap_or(false));
+                let name = format!("{key}={other}");
+                let sets = sets.iter().cloned().chain([(key, other.to_string())]).collect();
+                found.push(Policy { name, sets });
+            }
             open.push_back((value, format!("{path}.{key}"), sets.clone()));
         }
         if node["items"].is_object() {

@@ -32,6 +32,9 @@ flashkeel_config::axis! {
     }
 }
 
+/// The kinds that are in every report, whether there are any of them or not.
+pub(crate) const REPORTED: [&str; 3] = ["ssd", "nvm", "tier"];
+
 /// What whoever puts devices together has to know before they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {

@@ -30,7 +30,7 @@ pub use front::buffer::{BufferKind, Trigger};
 pub use front::throttle::{Goal, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
-pub use ftl::gc::{GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
+pub use ftl::gc::{ErasingConfig, GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
 pub use ftl::settings::*;
 pub use ftl::{FillPattern, PreconditionConfig, SteadyState};
 pub use ftl::{ReadPathConfig, RedundancyConfig, RetirementConfig, SlcConfig, UpdateConfig};

@@ -57,12 +57,17 @@ fn mixed(config: &DeviceConfig, depth: usize, count: u64) -> (Ssd, Vec<Completio
 
 /// Reads and writes at random in turn, one every `interval_ns`.
 fn paced(config: &DeviceConfig, interval_ns: u64, count: u64) -> (Ssd, Vec<Completion>) {
+    timed_by(config, count, |id| id * interval_ns)
+}
+
+/// The same at times of their own.
+fn timed_by(config: &DeviceConfig, count: u64, time_ns: impl Fn(u64) -> u64) -> (Ssd, Vec<Completion>) {
     let mut ssd = ready(config, 1);
     let mut random = Stream::new(1, "paced");
     let requests: Vec<_> = (0..count)
         .map(|id| {
             let operation = if id % 2 == 0 { Operation::Read } else { Operation::Write };
-            (id * interval_ns, operation, random.below(3_400), 1)
+            (time_ns(id), operation, random.below(3_400), 1)
         })
         .collect();
     let done = timed(&mut ssd, &requests);
@@ -143,6 +148,54 @@ fn what_was_copied_back_is_checked_while_the_host_is_away() {
 }
 
 #[test]
+fn copybacks_of_a_page_hold_a_chip_for_a_page() {
+    let mut config = striped("page-copyback");
+    config.scheduler = policy("priority");
+    let (ssd, done) = mixed(&config, 1, 20_000);
+    let copybacks = ssd.counters().operations(Activity::Gc.copyback());
+    assert!(copybacks >= ssd.counters().moved_pages && ssd.counters().moved_pages > 1_000);
+    let (worst, page) = (worst_read_ns(&done, Cause::BehindGcMove), READ + PROGRAM);
+    assert!(worst > 0 && worst <= page, "{worst} ns behind copybacks of {page} ns");
+}
+
+#[test]
+fn pages_stay_on_their_chip_wherever_the_host_writes() {
+    for movement in ["plane-blocking", "page-copyback", "channel-blocking"] {
+        let mut config = striped(movement);
+        config.allocation = policy("dynamic");
+        config.gc.concurrent_victims = 16;
+        let (ssd, _) = mixed(&config, 4, 20_000);
+        let counters = ssd.counters();
+        let (inside, outside) = (counters.programmed_inside, counters.operations(Activity::Gc.program()));
+        // Elsewhere only when the chip has no room.
+        assert!(inside > 1_000 && outside * 20 < inside, "{movement}: {inside} inside, {outside} not");
+        config.gc.movement = policy("queued");
+        let (waf, queued) = (ssd.report().waf, mixed(&config, 4, 20_000).0.report().waf);
+        let (waf, queued) = (waf.expect("writes"), queued.expect("writes"));
+        assert!((waf / queued - 1.0).abs() < 0.05, "{movement}: {waf}, queued {queued}");
+    }
+}
+
+#[test]
+fn erases_wait_for_pauses_until_space_is_short() {
+    let behind = |config: &DeviceConfig| {
+        // 100 ms of dense reads and writes, then as long nothing.
+        let (ssd, done) = timed_by(config, 20_000, |id| id / 500 * 200_000_000 + id % 500 * 200_000);
+        assert!(ssd.counters().operations(Activity::Gc.erase()) > 100);
+        done.iter().filter(|c| c.id.0 % 2 == 0 && c.ledger.ns(Cause::BehindErase) > 0).count()
+    };
+    let mut config = striped("page-copyback");
+    let at_once = behind(&config);
+    config.gc.erasing = policy("in-pauses");
+    let in_pauses = behind(&config);
+    assert!(in_pauses < at_once, "{in_pauses} reads wait for erases in pauses, {at_once} otherwise");
+    // Where every block that is free is needed, nothing waits.
+    config.gc.force_below = config.gc.start_below;
+    let forced = behind(&config);
+    assert!(forced > in_pauses, "{forced} where forced, {in_pauses} in pauses");
+}
+
+#[test]
 fn preemption_points_bound_the_wait_for_collection() {
     let mut config = striped("semi-preemptive");
     config.gc.force_below = 0;
@@ -217,7 +270,7 @@ fn impossible_collections_are_refused() {
     config.gc.force_below = 113;
     assert!(refused(config).contains("gc.force_below"));
     let mut config = striped("plane-blocking");
-    config.allocation = policy("dynamic");
+    (config.allocation, config.redundancy) = (policy("dynamic"), policy("physical"));
     assert!(refused(config).contains("gc.movement"));
     let mut config = striped("plane-blocking");
     config.geometry.planes_per_chip = 2;

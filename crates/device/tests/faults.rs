@@ -410,7 +410,7 @@ prop_compose! {
         config.geometry.page_size = Bytes(page_size);
         config.geometry.blocks_per_plane = 32;
         // Copyback stays in its plane: it needs one plane, or all of them at once.
-        let planes = if movement == "plane-blocking" && !multi_plane { 1 } else { planes };
+        let planes = if ["plane-blocking", "page-copyback"].contains(&movement) && !multi_plane { 1 } else { planes };
         config.geometry.planes_per_chip = planes;
         config.geometry.multi_plane = multi_plane;
         let pages = if width == 2 { 500 } else { 700 };

@@ -146,8 +146,10 @@ prop_compose! {
             config.gc.rotation = policy(rotation);
         }
         if !["queued", "none"].contains(&movement) {
-            // What moves within a chip need beside them.
-            config.allocation = policy("striped");
+            // What moves within a chip need beside them. Chips may be those of addresses.
+            if others.1 {
+                config.allocation = policy("striped");
+            }
             if rain.0 == "physical" {
                 config.redundancy = policy("none");
                 config.read_path = policy("plain");

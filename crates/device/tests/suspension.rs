@@ -16,7 +16,8 @@ const CELL: u64 = LOOKUP + GENERATION + 4 * UNIT;
 fn chip(limit: u32) -> DeviceConfig {
     let mut config = exact_chip(80);
     config.buffer.kind = policy("none");
-    config.suspension = Some(SuspensionConfig { latency: Span(LATENCY), resume: Span(RESUME), limit });
+    config.suspension =
+        Some(SuspensionConfig { latency: Span(LATENCY), resume: Span(RESUME), limit, budget: Span(0) });
     config
 }
 
@@ -50,6 +51,18 @@ fn a_read_during_the_transfer_suspends_the_program_as_it_begins() {
     let behind = (Cause::BehindHostWrite, CELL - 10_000 - READ_DELAYS);
     let delays = (Cause::Controller, READ_DELAYS);
     owes(&done[1], &[delays, behind, (Cause::Suspension, LATENCY), (Cause::OwnFlash, READ + UNIT)]);
+}
+
+#[test]
+fn within_its_budget_an_operation_is_suspended_as_often_as_reads_come() {
+    // The first read suspends at about 100 us; the third comes 400 us later.
+    for (budget, waits) in [(0, true), (350_000, true), (450_000, false)] {
+        let mut config = chip(1);
+        config.suspension.as_mut().expect("suspends").budget = Span(budget);
+        let done = write_and_read_at(&config, &[100_000, 300_000, 500_000]);
+        let waited = |at: usize| done[at].ledger.ns(Cause::BehindHostWrite) > 0;
+        assert_eq!((waited(1), waited(2), waited(3)), (false, budget == 0, waits), "budget {budget}");
+    }
 }
 
 #[test]

@@ -213,8 +213,13 @@ impl DeviceConfig {
         gc.validate()?;
         self.validate_movement(static_stripes.is_some(), stripe_width)?;
         let manner = gc.movement.policy().manner();
-        let one_by_one = manner != Manner::Queued;
         let groups_per_domain = groups / domains;
+        // What is moved at once, or within the only chip of a domain, goes block by block.
+        let one_by_one = match manner {
+            Manner::Queued => false,
+            Manner::Inside(_) => groups_per_domain == 1,
+            Manner::Untimed => true,
+        };
         let map_margin = if cached_map_pages < map_pages { groups_per_domain } else { 0 };
         // Thresholds and victims are counted in blocks of one chip.
         let gc_jobs = if one_by_one { 1 } else { gc.concurrent_victims.div_ceil(stripe_width) };
@@ -243,6 +248,7 @@ impl DeviceConfig {
                 pages_in_flight: gc.pages_in_flight,
                 manner,
                 rotates: gc.rotation.policy().is_exclusive(),
+                erases_in_pauses: gc.erasing.policy().waits_for_pauses(),
             },
             tasks,
             slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions),
@@ -304,12 +310,10 @@ impl DeviceConfig {
             ));
         }
         let Manner::Inside(inside) = gc.movement.policy().manner() else { return Ok(()) };
-        if !self.allocation.policy().keeps_to_chips() || stripe_width > 1 {
+        if stripe_width > 1 {
             return Err(format!(
-                "gc.movement is {:?}, which moves pages within their chip; it needs allocation = {} and \
-                 redundancy {}",
+                "gc.movement is {:?}, which moves pages within their chip; it needs redundancy {}",
                 gc.movement.name(),
-                names_where(AllocationConfig::NAMES, |it: AllocationConfig| it.policy().keeps_to_chips()),
                 names_where(RedundancyConfig::NAMES, |it: RedundancyConfig| it.policy().width(CHIPS)
                     == Ok(1)),
             ));

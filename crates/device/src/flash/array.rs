@@ -170,10 +170,10 @@ impl Array {
         self.chips_per_channel
     }
 
-    /// How often an operation may be suspended, where any may be.
+    /// How chips suspend, if they can.
     #[inline]
-    pub fn suspension_limit(&self) -> Option<u32> {
-        self.suspension.as_ref().map(|suspension| suspension.limit)
+    pub fn suspension(&self) -> Option<&SuspensionConfig> {
+        self.suspension.as_ref()
     }
 
     /// The cause that those waiting for `chip` are told, if it is busy.

@@ -1,7 +1,7 @@
 //! Suspension: a program or an erase is broken off for reads, and taken up
 //! again.
 
-use flashkeel_engine::Span;
+use flashkeel_engine::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,10 @@ pub struct SuspensionConfig {
     /// How often one operation may be suspended, or overtaken while it waits
     /// for the chip, by all reads there at that time.
     pub limit: u32,
+    /// How long after its first suspension an operation may be suspended and
+    /// overtaken again, however often: a bound in time beside `limit`, for erases
+    /// during which more reads come than that.
+    pub budget: Span,
 }
 
 impl Default for SuspensionConfig {
@@ -26,17 +30,24 @@ impl Default for SuspensionConfig {
     /// Read Latency via NAND Flash Program and Erase Suspension", FAST 2012);
     /// the limit is ours.
     fn default() -> Self {
-        SuspensionConfig { latency: Span::from_us(20), resume: Span::from_us(20), limit: 8 }
+        SuspensionConfig { latency: Span::from_us(20), resume: Span::from_us(20), limit: 8, budget: Span(0) }
     }
 }
 
 impl SuspensionConfig {
+    /// Whether an operation that has been suspended or overtaken `times` times, the
+    /// first time at `first`, may be once more.
+    #[inline]
+    pub fn allows(&self, times: u32, first: Time, now: Time) -> bool {
+        times < self.limit || now.since(first) < self.budget
+    }
+
     /// Checks the settings.
     ///
     /// # Errors
     /// A sentence naming the key and its range.
     pub fn validate(&self) -> Result<(), String> {
-        for (key, span) in [("latency", self.latency), ("resume", self.resume)] {
+        for (key, span) in [("latency", self.latency), ("resume", self.resume), ("budget", self.budget)] {
             if span > LONGEST {
                 return Err(format!("suspension.{key} is {span}; at most {LONGEST}"));
             }

@@ -26,8 +26,8 @@ pub struct Dispatcher {
     /// Operations of the host queued for, in slots of, and running on the
     /// chips of each channel.
     host_loads: Vec<u32>,
-    /// How often an operation may be overtaken, on chips that can suspend.
-    pub(super) overtakes: Option<u32>,
+    /// Whether operations may be overtaken: chips can suspend.
+    pub(super) suspends: bool,
     held: Held,
     held_cursor: usize,
     arrivals: u64,
@@ -40,7 +40,7 @@ impl Dispatcher {
     pub fn new(array: Array, arbiter: Box<dyn Arbiter>, chips: u32, depth: u32) -> Self {
         Dispatcher {
             operations: FlashOps::default(),
-            overtakes: array.suspension_limit(),
+            suspends: array.suspension().is_some(),
             host_loads: vec![0; (chips / array.chips_per_channel()) as usize],
             queues: (0..chips).map(|chip| ChipQueue::new(chip / array.chips_per_channel())).collect(),
             array,
@@ -74,7 +74,7 @@ impl Dispatcher {
             operation.span = operation.service(self.array.timing());
             queue.background.add(operation.span, operation.purpose);
         }
-        if self.overtakes.is_some() && self.may_overtake(id) {
+        if self.suspends && self.may_overtake(id) {
             return self.overtake(now, id, events);
         }
         if self.issue_at_once(now, id, events) {
@@ -136,7 +136,7 @@ impl Dispatcher {
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Option<FlashOpId> {
         match self.array.step(now, chip, events) {
             Step::Working => {
-                if self.overtakes.is_some() {
+                if self.suspends {
                     self.try_suspend(now, chip, events);
                 }
                 return None;
@@ -170,7 +170,7 @@ impl Dispatcher {
         if operation.tracked {
             self.array.charge(now, chip, self.operations.ledger_mut(done));
         }
-        if self.overtakes.is_some() {
+        if self.suspends {
             self.go_on(now, chip, events);
         } else {
             self.start_next(now, chip, events);

@@ -26,6 +26,13 @@ impl Dispatcher {
             && self.arbiter.open_tasks() >> operation.task as u32 & 1 == 1
     }
 
+    /// Whether what is in a chip's first slot may be suspended or overtaken once more.
+    fn may_be_overtaken(&self, now: Time, chip: ChipId) -> bool {
+        let queue = &self.queues[chip.0 as usize];
+        let suspension = self.array.suspension();
+        suspension.is_some_and(|suspension| suspension.allows(queue.overtaken, queue.first_overtaken, now))
+    }
+
     /// Lets an arriving read overtake. It counts as issued for the policy.
     pub(super) fn overtake(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let (chip, task, tracked) = {
@@ -50,9 +57,9 @@ impl Dispatcher {
 
     /// Suspends what the chip is working on, where it can, if a read waits to overtake it.
     pub(super) fn try_suspend(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let limit = self.overtakes.unwrap_or(0);
+        let may_again = self.may_be_overtaken(now, chip);
         let queue = &mut self.queues[chip.0 as usize];
-        let may = queue.express_used > 0 && !queue.on_express && !queue.paused && queue.overtaken < limit;
+        let may = queue.express_used > 0 && !queue.on_express && !queue.paused && may_again;
         if !may || !self.array.can_suspend(now, chip) {
             return;
         }
@@ -60,7 +67,7 @@ impl Dispatcher {
         if let Some(log) = &mut self.log {
             log.rests(now, chip);
         }
-        queue.overtaken += 1;
+        queue.note_overtaken(now);
         queue.paused = true;
         let first = queue.first_slot().expect("something is running");
         self.operations[first].state = OpState::Suspended;
@@ -88,12 +95,14 @@ impl Dispatcher {
     /// A chip has become idle: reads that overtake come first, as often as its
     /// next operation may be overtaken.
     pub(super) fn go_on(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
-        let limit = self.overtakes.unwrap_or(0);
+        let may_again = self.may_be_overtaken(now, chip);
         let queue = &mut self.queues[chip.0 as usize];
         queue.on_express = false;
-        if queue.batch == 0 && queue.express_used > 0 && (queue.slots_used == 0 || queue.overtaken < limit) {
+        if queue.batch == 0 && queue.express_used > 0 && (queue.slots_used == 0 || may_again) {
             queue.batch = queue.express_used;
-            queue.overtaken += u32::from(queue.slots_used > 0);
+            if queue.slots_used > 0 {
+                queue.note_overtaken(now);
+            }
         }
         if queue.batch > 0 {
             return self.start_express(now, chip, events);

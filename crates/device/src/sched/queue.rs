@@ -1,6 +1,6 @@
 //! Request queues and slots of one chip.
 
-use flashkeel_engine::Span;
+use flashkeel_engine::{Span, Time};
 
 use super::{FlashOp, FlashOpId, FlashOps, Purpose, Task};
 use crate::address::NONE;
@@ -128,6 +128,8 @@ pub struct ChipQueue {
     pub(super) paused: bool,
     /// How often the operation in the first slot has been overtaken.
     pub(super) overtaken: u32,
+    /// When it was overtaken first.
+    pub(super) first_overtaken: Time,
     /// Blame of those in slots behind the running operation.
     pub(super) slot_meter: Meter,
     /// Blame of those still pending, of whatever task: what they wait for is
@@ -152,9 +154,18 @@ impl ChipQueue {
             on_express: false,
             paused: false,
             overtaken: 0,
+            first_overtaken: Time::ZERO,
             slot_meter: Meter::default(),
             pending_meter: Meter::default(),
         }
+    }
+
+    /// Notes that the operation in the first slot is overtaken once more.
+    pub(super) fn note_overtaken(&mut self, now: Time) {
+        if self.overtaken == 0 {
+            self.first_overtaken = now;
+        }
+        self.overtaken += 1;
     }
 
     /// Bit set of the tasks that have something pending.

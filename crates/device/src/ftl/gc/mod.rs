@@ -1,5 +1,6 @@
 //! Garbage collection.
 
+pub mod erasing;
 pub mod invocation;
 pub mod movement;
 mod room;
@@ -10,6 +11,7 @@ pub mod victim;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use erasing::ErasingConfig;
 pub use invocation::InvocationConfig;
 pub use movement::MovementConfig;
 pub use rotation::RotationConfig;
@@ -39,8 +41,10 @@ pub struct GcConfig {
     pub movement: MovementConfig,
     /// Which chips may collect at the same time.
     pub rotation: RotationConfig,
-    /// Blocks emptied at the same time; one of each allocation domain where
-    /// `movement` is not `queued`.
+    /// When an emptied block is erased.
+    pub erasing: ErasingConfig,
+    /// Blocks emptied at the same time; one of each chip where pages stay on
+    /// their chip and `movement` is not `queued`.
     pub concurrent_victims: u32,
     /// Flash pages held in the controller while they are moved.
     pub pages_in_flight: u32,
@@ -57,6 +61,7 @@ impl Default for GcConfig {
             invocation: InvocationConfig::default(),
             movement: MovementConfig::default(),
             rotation: RotationConfig::default(),
+            erasing: ErasingConfig::default(),
             concurrent_victims: 16,
             pages_in_flight: 64,
         }
@@ -107,6 +112,8 @@ pub(crate) struct GcLayout {
     pub manner: Manner,
     /// Whether the members of a plane group take turns.
     pub rotates: bool,
+    /// Whether erases wait for pauses of the host.
+    pub erases_in_pauses: bool,
 }
 
 /// Collection within one allocation domain.
@@ -139,6 +146,7 @@ pub(crate) struct Gc {
     pub invocation: InvocationConfig,
     pub manner: Manner,
     pub rotates: bool,
+    pub erases_in_pauses: bool,
     /// The member of each plane group whose turn it is.
     pub turns: Vec<u32>,
     /// Whether collection has given way to the host somewhere.

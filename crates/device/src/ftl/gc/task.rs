@@ -1,6 +1,8 @@
 //! The task: when garbage collection starts and stops, and which blocks it
 //! empties.
 
+use std::ops::Range;
+
 use flashkeel_engine::{Stream, Time};
 
 use super::victim::Candidates;
@@ -17,7 +19,9 @@ impl Background for Gc {
 
     fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
         let random = Stream::new(seed, &format!("gc/{index}"));
-        let GcLayout { start_below, stop_above, force_below, jobs, manner, rotates, .. } = layout.gc;
+        let GcLayout {
+            start_below, stop_above, force_below, jobs, manner, rotates, erases_in_pauses, ..
+        } = layout.gc;
         let greedy = VictimConfig::Greedy(Default::default());
         Gc {
             start_below,
@@ -26,6 +30,7 @@ impl Background for Gc {
             invocation: layout.policies.invocation.clone(),
             manner,
             rotates,
+            erases_in_pauses,
             turns: vec![0; layout.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
             gave_way: false,
             victim: layout.policies.victim.policy().build(random.clone()),
@@ -182,8 +187,10 @@ impl Gc {
 
     /// Chooses a victim in `domain`, if collection may begin with one there.
     fn start_job(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) -> bool {
+        let chips = ftl.shape.stripes.groups() / ftl.shape.domains;
+        let chips = domain * chips..(domain + 1) * chips;
         let may = Gc::wants_victim_in(ftl, domain)
-            && !(ftl.tasks.gc.invocation.policy().defers() && Gc::gives_way(ftl, domain, machine));
+            && !(ftl.tasks.gc.invocation.policy().defers() && Gc::gives_way(ftl, domain, chips, machine));
         if !may {
             return false;
         }
@@ -204,14 +211,18 @@ impl Gc {
     }
 
     /// Whether collection gives way to the host's work on a channel of
-    /// `domain`; it goes on when a channel has none.
-    pub(in crate::ftl) fn gives_way(ftl: &mut Ftl, domain: u32, machine: &Machine) -> bool {
+    /// `chips`, which lie in `domain`; it goes on when a channel has none.
+    pub(in crate::ftl) fn gives_way(
+        ftl: &mut Ftl,
+        domain: u32,
+        chips: Range<u32>,
+        machine: &Machine,
+    ) -> bool {
         if Gc::is_forced(ftl, domain) {
             return false;
         }
-        let chips = ftl.shape.stripes.groups() / ftl.shape.domains;
-        let mut members = (domain * chips..(domain + 1) * chips)
-            .flat_map(|group| (0..ftl.shape.stripes.width()).map(move |member| (group, member)));
+        let mut members =
+            chips.flat_map(|group| (0..ftl.shape.stripes.width()).map(move |member| (group, member)));
         let gives_way = members
             .any(|(group, member)| machine.dispatcher.host_load(ftl.shape.stripes.member(group, member)) > 0);
         ftl.tasks.gc.gave_way |= gives_way;

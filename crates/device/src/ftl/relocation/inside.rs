@@ -5,7 +5,7 @@
 use flashkeel_engine::{Cause, Span, Time};
 
 use super::Progress;
-use crate::address::{Home, Lpn, NONE, Ppn};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::ftl::ecc_check::EccCheck;
 use crate::ftl::gc::Gc;
 use crate::ftl::gc::movement::Inside;
@@ -24,7 +24,12 @@ impl Ftl {
             if job.mover != Task::Gc || job.progress != Progress::Moving || job.copies > 0 {
                 continue;
             }
-            if inside.yields && Gc::gives_way(self, job.domain, machine) {
+            let (block, domain) = (job.block, job.domain);
+            if !self.has_room_inside(block, domain) {
+                continue;
+            }
+            let chip = self.tables.blocks.chip(block);
+            if inside.yields && Gc::gives_way(self, domain, chip..chip + 1, machine) {
                 continue;
             }
             if self.move_inside(now, index, inside, machine) {
@@ -36,16 +41,23 @@ impl Ftl {
         false
     }
 
+    /// Whether the chip of `block` has room for what is moved within it. All of the
+    /// domain's room counts when a victim is chosen, and a page takes the same of it
+    /// on whichever chip it goes.
+    #[inline]
+    pub(super) fn has_room_inside(&self, block: BlockId, domain: u32) -> bool {
+        let chip = self.tables.blocks.chip(block);
+        self.tables.points.room_on(Task::Gc, chip) > 0
+            || (self.tables.blocks.free_in(domain) > 0 && self.tables.blocks.has_free(chip))
+    }
+
     /// Generates one move of the job's next valid pages, if there are any, into
     /// the block that collection has open on the chip.
     fn move_inside(&mut self, now: Time, index: usize, inside: Inside, machine: &mut Machine) -> bool {
         let job = &self.tasks.relocation.jobs[index];
         let (block, domain) = (job.block, job.domain);
-        let room = self.tables.points.room(Task::Gc, domain);
-        debug_assert!(
-            room > 0 || self.tables.blocks.free_in(domain) > 0,
-            "collection has room for what it moves"
-        );
+        let chip = self.tables.blocks.chip(block);
+        let room = self.tables.points.room_on(Task::Gc, chip);
         let most = inside.pages.min(if room == 0 { self.shape.pages_per_block } else { room });
         let mut lane = Lane::EMPTY;
         let mut span =
@@ -57,11 +69,12 @@ impl Ftl {
         let programs = count.div_ceil(self.shape.units_per_page);
         let mut target = NONE;
         for _ in 0..programs {
-            let place = self.tables.points.allocate(Task::Gc, domain, 0, &mut self.tables.blocks, |_| 0);
-            let place = place.expect("collection has an open block or a free one");
+            let here = |other| if other == chip { 0 } else { u32::MAX };
+            let place = self.tables.points.allocate(Task::Gc, domain, 0, &mut self.tables.blocks, here);
+            let place = place.expect("collection has room on the chip");
             let page = self.shape.page_of(place.block, place.page);
             target = target.min(page);
-            debug_assert!(page - target < programs && place.chip == self.tables.blocks.chip(block));
+            debug_assert!(page - target < programs && place.chip == chip);
             span += machine.dispatcher.timing().program(place.page, false);
             if place.opened {
                 Gc::check(self, now, domain, machine);
@@ -74,7 +87,7 @@ impl Ftl {
         let operations = &mut machine.dispatcher.operations;
         let id = operations.create(now, inside.purpose, Task::Gc, self.shape.index, Cause::Controller);
         let operation = &mut operations[id];
-        operation.chip = self.shape.stripes.member(self.tables.blocks.chip(block), 0);
+        operation.chip = self.shape.stripes.member(chip, 0);
         operation.target = target;
         operation.units = programs as u16;
         operation.owner = index as u32;

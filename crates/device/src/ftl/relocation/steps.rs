@@ -57,8 +57,8 @@ impl Ftl {
         // Part of a page is programmed only if nothing more will come to fill it.
         let generated = self.erase_next(now, mover, machine)
             || match manner {
-                Manner::Inside(inside) => self.move_next(now, inside, machine),
-                Manner::Queued | Manner::Untimed => {
+                Manner::Inside(inside) if self.move_next(now, inside, machine) => true,
+                _ => {
                     self.program_next(now, mover, machine, false)
                         || self.read_next(now, mover, machine)
                         || self.program_next(now, mover, machine, true)
@@ -101,7 +101,10 @@ impl Ftl {
     /// Erases an emptied block, on one chip of its group after the other, so
     /// that the other chips can stand in for the one that is busy.
     fn erase_next(&mut self, now: Time, mover: Task, machine: &mut Machine) -> bool {
-        let Some(index) = self.tasks.relocation[mover].erasable.pop_front() else { return false };
+        let waits = mover == Task::Gc && self.tasks.gc.erases_in_pauses;
+        let next = if waits { self.erasable_in_pause(machine) } else { Some(0) };
+        let erasable = &mut self.tasks.relocation[mover].erasable;
+        let Some(index) = next.and_then(|at| erasable.remove(at)) else { return false };
         if mover == Task::Gc && self.tasks.gc.manner == Manner::Untimed {
             self.erased(now, index, machine);
             return true;
@@ -118,6 +121,16 @@ impl Ftl {
         self.tasks.relocation[mover].outstanding += 1;
         machine.enqueue(now, id);
         true
+    }
+
+    /// The first block that collection has emptied whose next erase the host would
+    /// not notice, or has to bear.
+    fn erasable_in_pause(&mut self, machine: &Machine) -> Option<usize> {
+        (0..self.tasks.relocation[Task::Gc].erasable.len()).find(|&at| {
+            let job = &self.tasks.relocation.jobs[self.tasks.relocation[Task::Gc].erasable[at] as usize];
+            let (domain, chip) = (job.domain, self.tables.blocks.chip(job.block));
+            !Gc::gives_way(self, domain, chip..chip + 1, machine)
+        })
     }
 
     /// Programs a page of moved data; part of a page only if nothing that is
@@ -165,6 +178,7 @@ impl Ftl {
 
     /// Generates the next read, taking turns among the blocks being emptied.
     fn read_next(&mut self, now: Time, mover: Task, machine: &mut Machine) -> bool {
+        let is_inside = matches!(self.tasks.gc.manner, Manner::Inside(_));
         let jobs = self.tasks.relocation.jobs.len();
         for step in 0..jobs {
             let moves = &self.tasks.relocation[mover];
@@ -176,7 +190,10 @@ impl Ftl {
             if job.mover != mover || job.progress != Progress::Moving {
                 continue;
             }
-            let block = job.block;
+            let (block, domain) = (job.block, job.domain);
+            if mover == Task::Gc && is_inside && (job.copies > 0 || self.has_room_inside(block, domain)) {
+                continue;
+            }
             let Some((page, valid)) = self.next_page(index) else {
                 self.check_job(now, index as u32, machine);
                 continue;
@@ -206,6 +223,7 @@ impl Ftl {
             let job = &mut self.tasks.relocation.jobs[index];
             let page = job.next_page;
             job.next_page += 1;
+            job.next_unit = 0;
             let first = self.shape.first_unit(self.shape.page_of(job.block, page));
             let valid = self.tables.map.valid_run(first, self.shape.units_per_page).count_ones();
             if job.next_page == self.shape.pages_per_block {

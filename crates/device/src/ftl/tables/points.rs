@@ -166,6 +166,13 @@ impl Points {
         open.filter(|point| point.block != NONE).map(|point| self.pages_per_block - point.next_page).sum()
     }
 
+    /// Pages left in the open block of `writer` on a chip.
+    #[inline]
+    pub fn room_on(&self, writer: Task, chip: u32) -> u32 {
+        let point = self.points[writer as usize][chip as usize];
+        if point.block == NONE { 0 } else { self.pages_per_block - point.next_page }
+    }
+
     /// Pages left in every open block of the partition.
     pub fn room_total(&self) -> u32 {
         Task::ALL

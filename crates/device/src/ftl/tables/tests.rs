@@ -38,6 +38,7 @@ fn layout(has_volatile_buffer: bool) -> PartitionLayout {
             pages_in_flight: 1,
             manner: Manner::Queued,
             rotates: false,
+            erases_in_pauses: false,
         },
         tasks: TaskLayouts::at_rest(),
         spares: None,

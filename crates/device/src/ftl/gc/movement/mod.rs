@@ -18,6 +18,9 @@ flashkeel_config::axis! {
         /// Block by block by copyback, which holds the chip and leaves the
         /// channel free.
         PlaneBlocking(PlaneBlocking) in plane_blocking = "plane-blocking",
+        /// Page by page by copyback: a move may be suspended as often as a program
+        /// may, and between two the host goes first.
+        PageCopyback(PageCopyback) in page_copyback = "page-copyback",
         /// Not at all: an ideal reference in which space appears by magic.
         /// Collection takes no time, wears nothing and is not counted.
         None(None) in none = "none",
@@ -35,7 +38,8 @@ impl Default for MovementConfig {
 pub enum Manner {
     /// By reads and programs of their own.
     Queued,
-    /// By operations that each move several pages within the chip.
+    /// By operations that each move pages within the chip, as long as it has room
+    /// for them; else by reads and programs.
     Inside(Inside),
     /// At once, without any flash operation.
     Untimed,

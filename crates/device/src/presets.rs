@@ -5,6 +5,7 @@
 pub const PRESETS: &[(&str, &str)] = &[
     ("autossd", include_str!("presets/autossd.toml")),
     ("intel-660p", include_str!("presets/intel-660p.toml")),
+    ("keel", include_str!("presets/keel.toml")),
     ("samsung-860-evo", include_str!("presets/samsung-860-evo.toml")),
     ("slc", include_str!("presets/slc.toml")),
     ("slc-3xnm", include_str!("presets/slc.toml")),

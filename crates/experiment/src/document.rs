@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
-use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean, preset_layer};
+use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean, preset_layer, preset_name};
 use flashkeel_device::{DeviceConfig, PRESETS};
 use flashkeel_host::StackConfig;
+use flashkeel_host::device::put_capacity;
 use flashkeel_stats::MeasureConfig;
 use flashkeel_workload::{Watch, WorkloadConfig};
 use schemars::JsonSchema;
@@ -197,6 +198,7 @@ fn plan(
     tree.remove("runs");
     if let Some(device) = tree.get_mut("device") {
         device.remove("preset");
+        put_capacity(device, "device")?;
     }
     refuse_misspelt_preset(&tree)?;
     let shares = footprint::take_shares(&mut tree)?;
@@ -211,7 +213,7 @@ fn plan(
         footprint::put_capacities(&shares, &mut tree, &config, sectors, watch)?;
         config = read(&tree)?;
     }
-    let preset = preset.and_then(Node::as_str).map(str::to_owned);
+    let preset = preset.and_then(preset_name);
     Ok((RunPlan { name, preset, config }, tree))
 }
 

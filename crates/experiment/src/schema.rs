@@ -8,10 +8,14 @@ use crate::Experiment;
 /// The JSON Schema of an experiment document.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Experiment).to_value();
+    let names = flashkeel_device::PRESETS.iter().map(|(name, _)| name).collect::<Vec<_>>();
     let preset = json!({
-        "description": "Preset the device is based on; other keys are set over it.",
-        "type": "string",
-        "enum": flashkeel_device::PRESETS.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        "description": "Preset the device is based on, or several in an array, each set over those before it, \
+                        as `[\"tlc-modern\", \"keel\"]`; other keys are set over it.",
+        "anyOf": [
+            { "type": "string", "enum": names },
+            { "type": "array", "items": { "type": "string", "enum": names } },
+        ],
     });
     schema["$defs"]["DeviceConfig"]["properties"]["preset"] = preset;
     schema["$defs"]["NvmConfig"]["properties"]["preset"] = json!({

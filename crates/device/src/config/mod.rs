@@ -46,7 +46,8 @@ macro_rules! device_config {
             /// do that.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub suspension: Option<SuspensionConfig>,
-            /// Capacity that the host can address; the rest is over-provisioning.
+            /// Capacity that the host can address, a size or a share of the flash, as
+            /// `"87.5%"`; the rest is over-provisioning.
             pub logical_capacity: Bytes,
             /// Processing delays and queue limits of the controller.
             pub controller: ControllerConfig,

@@ -9,6 +9,7 @@ use flashkeel_config::{ConfigError, Node};
 use flashkeel_engine::{Leaf, Time};
 
 pub use maker::{Maker, Unmade, seed_of};
+pub use ssd::put_capacity;
 
 use crate::measured::Part;
 

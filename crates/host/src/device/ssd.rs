@@ -3,12 +3,41 @@
 
 use flashkeel_config::{ConfigError, Node, Origin, preset_layer};
 pub use flashkeel_device::DeviceConfig;
-use flashkeel_device::{Interval, PRESETS, Purpose, Ssd};
-use flashkeel_engine::Time;
+use flashkeel_device::{Geometry, GeometryConfig, Interval, PRESETS, Purpose, Ssd};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Time};
 use serde_json::{Value, json};
 
 use super::{Build, Device, Maker, Size, Unmade};
 use crate::measured::Part;
+
+/// Puts bytes where the capacity of an SSD, whose settings stand at `key`, is written as
+/// a share of its flash, as `"87.5%"`: so that a set of policies fits any geometry.
+///
+/// # Errors
+/// If it is no share.
+pub fn put_capacity(settings: &mut Node, key: &str) -> Result<(), ConfigError> {
+    let Some(capacity) = settings.get("logical_capacity") else { return Ok(()) };
+    let Some(written) = capacity.as_str().and_then(|text| text.trim().strip_suffix('%')) else {
+        return Ok(());
+    };
+    let origin = capacity.origin.clone();
+    let percent = written.trim().parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    let Some(percent) = percent else {
+        let message = format!("\"{written}%\" is no share of the flash; write one as \"87.5%\"");
+        return Err(ConfigError::new(Some(origin), &format!("{key}.logical_capacity"), message));
+    };
+    // What is wrong with these is said when the whole is read.
+    let geometry = settings.get("geometry").and_then(|node| node.read::<GeometryConfig>().ok());
+    let geometry = geometry.and_then(|config| Geometry::resolve(&config).ok());
+    let bits = settings.get("partition_bits").and_then(|node| node.read::<Vec<u32>>().ok()).unwrap_or_default();
+    let flash = geometry.map_or(1, |geometry| geometry.units());
+    // Partitions are of one size.
+    let period = bits.iter().filter(|bit| (3..48).contains(*bit)).max().map_or(1, |bit| 2u64 << (bit - 3));
+    let pages = (flash as f64 * percent / 100.0) as u64 / period * period;
+    let bytes = Bytes(pages * LOGICAL_PAGE_BYTES);
+    settings.merge(Node::from_json(json!({ "logical_capacity": bytes }), &origin))
+}
 
 impl Build for DeviceConfig {
     fn expand(settings: &mut Node, key: &str, ground: Option<&Node>) -> Result<(), ConfigError> {
@@ -24,7 +53,7 @@ impl Build for DeviceConfig {
         };
         base.merge(settings.clone())?;
         *settings = base;
-        Ok(())
+        put_capacity(settings, key)
     }
 
     fn check(&self) -> Result<Size, String> {

@@ -10,6 +10,7 @@ use crate::{Error, schema};
 pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("demo", include_str!("../experiments/demo.toml")),
     ("ttflash", include_str!("../experiments/ttflash.toml")),
+    ("keel", include_str!("../experiments/keel.toml")),
     ("composition", include_str!("../experiments/composition.toml")),
     ("autossd-systems", include_str!("../experiments/autossd-systems.toml")),
     ("tiers", include_str!("../experiments/tiers.toml")),

@@ -14,7 +14,7 @@ pub fn schema() -> Value {
                         as `[\"tlc-modern\", \"keel\"]`; other keys are set over it.",
         "anyOf": [
             { "type": "string", "enum": names },
-            { "type": "array", "items": { "type": "string", "enum": names } },
+            { "type": "array", "items": { "type": "string" } },
         ],
     });
     schema["$defs"]["DeviceConfig"]["properties"]["preset"] = preset;

@@ -1,5 +1,6 @@
 //! From a document to plans: layers, variants, and every refusal's message.
 
+use flashkeel_device::Geometry;
 use flashkeel_engine::Span;
 use flashkeel_experiment::{EXPERIMENTS, Error, RunPlan, list, resolve, show};
 
@@ -79,6 +80,38 @@ fn an_override_can_choose_another_preset() {
 }
 
 #[test]
+fn policies_are_laid_over_any_flash() {
+    for flash in ssds() {
+        let over = format!("[\"{flash}\", \"keel\"]");
+        let found = &plans(WORKLOAD, &[("device.preset", &over)])[0];
+        assert_eq!(found.preset, Some(format!("{flash}+keel")));
+        let device = &found.config.device;
+        let geometry = Geometry::resolve(&device.geometry).expect("valid");
+        let share = device.logical_capacity.0 as f64 / (geometry.units() * 4096) as f64;
+        // Rounded down to whole periods of the partition bits.
+        assert!((0.8..=0.875).contains(&share), "{flash}: {share} of the flash");
+        assert_eq!(device.gc.movement.name(), "page-copyback");
+    }
+}
+
+#[test]
+fn a_capacity_is_a_share_of_the_flash() {
+    let share = |capacity: &str| {
+        format!("[device]\npreset = \"tlc-modern\"\nlogical_capacity = \"{capacity}\"\n{WORKLOAD}")
+    };
+    let (half, flash) = (plans(&share("50%"), &[])[0].config.device.clone(), 8 * 440 * 2304 * 4 * (16 << 10));
+    assert_eq!(half.logical_capacity.0, flash / 2);
+    for wrong in ["101%", "-1%", "x%", "%"] {
+        let message = refusal(&share(wrong), &[]);
+        let expected = format!(
+            "exp.toml:3: device.logical_capacity: \"{wrong}\" is no share of the flash; write one as"
+        );
+        assert!(message.starts_with(&expected), "{message}");
+    }
+    assert!(refusal(&share("100%"), &[]).contains("too little over-provisioning"));
+}
+
+#[test]
 fn a_plan_survives_json() {
     for plan in plans(&show("demo").unwrap(), &[]) {
         let text = serde_json::to_string(&plan).unwrap();
@@ -109,7 +142,7 @@ fn wrong_documents_are_refused_with_place_and_remedy() {
         (
             "device.preset = 3\n",
             "",
-            "exp.toml:1: device.preset: expected the name of a preset, one of PRESETS",
+            "exp.toml:1: device.preset: expected the name of a preset, or several in an array, of PRESETS",
         ),
         (
             "",

@@ -30,7 +30,8 @@ pub fn put_capacity(settings: &mut Node, key: &str) -> Result<(), ConfigError> {
     // What is wrong with these is said when the whole is read.
     let geometry = settings.get("geometry").and_then(|node| node.read::<GeometryConfig>().ok());
     let geometry = geometry.and_then(|config| Geometry::resolve(&config).ok());
-    let bits = settings.get("partition_bits").and_then(|node| node.read::<Vec<u32>>().ok()).unwrap_or_default();
+    let bits =
+        settings.get("partition_bits").and_then(|node| node.read::<Vec<u32>>().ok()).unwrap_or_default();
     let flash = geometry.map_or(1, |geometry| geometry.units());
     // Partitions are of one size.
     let period = bits.iter().filter(|bit| (3..48).contains(*bit)).max().map_or(1, |bit| 2u64 << (bit - 3));

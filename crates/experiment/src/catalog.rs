@@ -14,6 +14,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("composition", include_str!("../experiments/composition.toml")),
     ("autossd-systems", include_str!("../experiments/autossd-systems.toml")),
     ("tiers", include_str!("../experiments/tiers.toml")),
+    ("mirrors", include_str!("../experiments/mirrors.toml")),
 ];
 
 /// Kinds of things that [`list`] knows.

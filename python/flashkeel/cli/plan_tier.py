@@ -195,7 +195,7 @@ class MediumType(click.ParamType[Medium]):
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def tier(**options: Any) -> None:  # noqa: ANN401
-    """Say how much NVM before a drive is quick, safe and lasting enough.
+    """Say how much NVM a drive needs in front of it.
 
     Memory and NVM are put before a model of each drive under each policy, and the traffic is
     replayed at its own times. The model has the drive's channels, chips and times, and fewer,

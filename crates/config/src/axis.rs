@@ -98,7 +98,8 @@ pub fn axis_schema(axis: &str, description: &str, policies: Vec<(&str, &str, Sch
 /// trait then has `fn expand(settings: &mut Node, key: &str, ground: Option<&Node>)
 /// -> Result<(), ConfigError> where Self: Sized` too, which puts presets and
 /// whatever else it builds on under what was written; the axis has an `expand`
-/// that calls that of the kind written.
+/// that calls that of the kind written. What has been expanded is read, and thereby
+/// checked, as of any other axis.
 #[macro_export]
 macro_rules! axis {
     (
@@ -255,9 +256,13 @@ macro_rules! axis {
 
                     fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> ::std::result::Result<$Axis, A::Error> {
                         let (kind, settings) = access.variant::<String>()?;
-                        match kind.as_str() {
-                            $($name => settings.newtype_variant().map($Axis::$Variant),)+
-                            _ => Err(Error::custom($crate::no_such_kind($label, &kind, $Axis::NAMES))),
+                        let chosen = match kind.as_str() {
+                            $($name => settings.newtype_variant().map($Axis::$Variant)?,)+
+                            _ => return Err(Error::custom($crate::no_such_kind($label, &kind, $Axis::NAMES))),
+                        };
+                        match chosen.policy().validate() {
+                            Ok(()) => Ok(chosen),
+                            Err(message) => Err(Error::custom(format!("{kind}.{message}"))),
                         }
                     }
 

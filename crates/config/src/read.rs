@@ -82,7 +82,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             chosen.map_err(|error| policy.place(self.name_key(error)))
         } else if name == KEYED_AXIS {
             let chosen = Choice::keyed(self).and_then(|choice| visitor.visit_enum(choice));
-            chosen.map_err(|error| self.place(error))
+            chosen.map_err(|error| self.place(self.name_key(error)))
         } else {
             visitor.visit_newtype_struct(self)
         }

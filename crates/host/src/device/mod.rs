@@ -69,6 +69,14 @@ pub trait Build {
     /// A sentence that begins with the key.
     fn check(&self) -> Result<Size, String>;
 
+    /// The same, for the axis, which does it when it is read.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn validate(&self) -> Result<(), String> {
+        self.check().map(drop)
+    }
+
     /// The device in the state it starts in. Its settings have been checked.
     ///
     /// # Errors

@@ -120,7 +120,7 @@ impl Restoring {
             if lpn.is_some_and(|lpn| lpn.0 >= ftl.shape.lpns) {
                 continue;
             }
-            ftl.tables.data_lost(ppn);
+            ftl.tables.data_failed(ppn);
             if let Some(lpn) = lpn {
                 Restoring::give_up_page(ftl, lpn, machine);
             }

@@ -25,6 +25,8 @@ struct OutOfBand {
     lpn: Lpn,
     /// Its place in the order of writes.
     sequence: u64,
+    /// Whether the page can no longer be read, and nothing can rebuild it.
+    has_failed: bool,
 }
 
 /// All that a physical page holds.
@@ -71,7 +73,12 @@ impl Pages {
     /// Which logical page a physical one holds, and the place of its write in the
     /// order of writes.
     pub(in crate::ftl) fn version(&self, ppn: Ppn) -> Option<(Lpn, u64)> {
-        self.out_of_band(ppn).map(|OutOfBand { lpn, sequence }| (lpn, sequence))
+        self.out_of_band(ppn).map(|OutOfBand { lpn, sequence, .. }| (lpn, sequence))
+    }
+
+    /// Whether a physical page has failed since it was programmed.
+    pub(in crate::ftl) fn has_failed(&self, ppn: Ppn) -> bool {
+        self.out_of_band(ppn).is_some_and(|place| place.has_failed)
     }
 
     /// Whether a page has been trimmed after a place in the order of writes.
@@ -97,7 +104,7 @@ impl Tables {
         let mut pages = Pages::default();
         for lpn in (0..self.map.lpns()).map(Lpn) {
             if let Some(ppn) = self.flash_copy(lpn) {
-                set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence: 0 }));
+                set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence: 0, has_failed: false }));
             }
         }
         self.pages = Some(pages);
@@ -132,7 +139,7 @@ impl Tables {
     pub(in crate::ftl) fn note_programmed(&mut self, entry: &Entry, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
             let &Entry { lpn, sequence, .. } = entry;
-            set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence }));
+            set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence, has_failed: false }));
         }
     }
 
@@ -196,6 +203,15 @@ impl Tables {
         if let Some(pages) = &mut self.pages {
             set(&mut pages.flash, ppn.0, None);
         }
+    }
+
+    /// A physical page can no longer be read, and nothing can rebuild it; pages of the
+    /// map are kept twice.
+    pub(in crate::ftl) fn data_failed(&mut self, ppn: Ppn) {
+        self.data_lost(ppn);
+        let lpns = self.shape.lpns;
+        let places = self.pages.iter_mut().flat_map(|pages| pages.out_of_band.get_mut(ppn.0 as usize));
+        places.flatten().filter(|place| place.lpn.0 < lpns).for_each(|place| place.has_failed = true);
     }
 
     /// A lost page of `lpn`, which was at `from`, has been rebuilt in memory and

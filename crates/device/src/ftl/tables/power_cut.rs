@@ -63,7 +63,7 @@ impl Tables {
         known: Known,
         broken_off: &[FlashOp],
     ) -> u32 {
-        let (copies, pages_read) = self.durable_copies(known);
+        let (copies, failed, pages_read) = self.durable_copies(known);
         let open: Vec<(Task, u32, BlockId, u32)> = self.points.open_blocks().collect();
 
         let former = std::mem::replace(self, Tables::new(layout, &self.shape));
@@ -72,6 +72,7 @@ impl Tables {
         (self.wear, self.spares) = (former.wear, former.spares);
         self.pages = former.pages;
         (self.lost, self.gone, self.trimmed) = (former.lost, former.gone, former.trimmed);
+        failed.into_iter().for_each(|lpn| self.set_gone(lpn, true));
 
         let mut valid = vec![0; self.blocks.len() as usize];
         for (lpn, ppn) in copies {
@@ -141,7 +142,7 @@ impl Tables {
                 let version = pages.version(ppn).filter(|version| version.0 == lpn);
                 *best = version.map(|(_, sequence)| (sequence, !self.is_lost(ppn), ppn));
             }
-            let found = (sequence, !self.is_lost(ppn), ppn);
+            let found = (sequence, !self.is_lost(ppn) && !pages.has_failed(ppn), ppn);
             let is_newer = best.is_none_or(|best| (best.0, best.1) < (found.0, found.1));
             if is_newer && !pages.is_trimmed_since(lpn, sequence) {
                 *best = Some(found);
@@ -153,17 +154,24 @@ impl Tables {
     }
 
     /// Where the newest copy of each page is found in flash, if it is not of an
-    /// older version than the one in the buffer; and how many flash pages are read for
-    /// that.
-    fn durable_copies(&self, known: Known) -> (Vec<(Lpn, Ppn)>, u32) {
+    /// older version than the one in the buffer; the pages whose newest copy has
+    /// failed, so that an older one must not be read for it; and how many flash pages
+    /// are read for that.
+    fn durable_copies(&self, known: Known) -> (Vec<(Lpn, Ppn)>, Vec<Lpn>, u32) {
         let (found, pages_read) = self.scan(known);
-        let copy = |lpn: Lpn| {
+        let mut failed = Vec::new();
+        let has_failed = |ppn| self.pages.as_ref().is_some_and(|pages| pages.has_failed(ppn));
+        let mut copy = |lpn: Lpn| {
             if !self.shape.keeps_behind && self.buffered(self.map.home(lpn)).is_some() {
                 return None;
             }
             let known = self.flash_copy(lpn);
             let Some(found) = &found else { return known };
             let ppn = found[lpn.0 as usize].filter(|_| lpn.0 >= self.shape.lpns || !self.is_gone(lpn));
+            if ppn.is_some_and(has_failed) {
+                failed.push(lpn);
+                return None;
+            }
             // Two programs of a page of the map may end in either order.
             let is_map = (self.shape.lpns..self.shape.lpns.div_ceil(LPNS_PER_MAP_PAGE) + self.shape.lpns)
                 .contains(&lpn.0);
@@ -173,7 +181,8 @@ impl Tables {
             );
             ppn
         };
-        ((0..self.map.lpns()).map(Lpn).filter_map(|lpn| Some((lpn, copy(lpn)?))).collect(), pages_read)
+        let copies = (0..self.map.lpns()).map(Lpn).filter_map(|lpn| Some((lpn, copy(lpn)?))).collect();
+        (copies, failed, pages_read)
     }
 
     /// By writer and chip, the blocks in which a program was broken off, those

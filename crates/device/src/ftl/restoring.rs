@@ -163,6 +163,9 @@ impl Restoring {
         if let Some(entry) = ftl.tables.buffered(home) {
             // The host has written it again: only the former version is gone.
             let behind = std::mem::replace(&mut ftl.tables.entries[entry].behind, Home::UNMAPPED);
+            if ftl.shape.static_stripes.is_some() {
+                ftl.tables.data_outdated(behind);
+            }
             return ftl.tables.discard(behind);
         }
         if let Some(ppn) = ftl.tables.map.flash_home(lpn) {

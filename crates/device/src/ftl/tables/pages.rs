@@ -232,6 +232,16 @@ impl Tables {
         drop(self.take_content(ppn));
     }
 
+    /// The former version of a page, at `home`, has been given up, and a newer one is in
+    /// memory that keeps it: none as old is looked for in flash any more.
+    pub(in crate::ftl) fn data_outdated(&mut self, home: Home) {
+        let Some(pages) = &mut self.pages else { return };
+        if let Some((lpn, sequence)) = pages.version(Ppn(home.0)) {
+            let trim = pages.trims.entry(lpn).or_default();
+            *trim = (*trim).max(sequence + 1);
+        }
+    }
+
     /// Computes the new parity of a stripe from the pages of its `programs`, of
     /// which this has the first entries, and what the parity covers so far.
     pub(in crate::ftl) fn compute_parity(&mut self, stripe: u32, programs: impl Iterator<Item = EntryId>) {

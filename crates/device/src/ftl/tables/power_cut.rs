@@ -124,6 +124,7 @@ impl Tables {
         let Known { to_scan, mut copies, sequence: known_until } = known;
         let scanned = to_scan.iter().map(|pages| pages.len() as u32).sum();
         let Some(pages) = &self.pages else { return (None, scanned) };
+        let is_readable = |ppn| !self.is_lost(ppn) && !pages.has_failed(ppn);
         copies.resize(self.map.lpns() as usize, None);
         let kept =
             |(lpn, copy): (u32, Option<Ppn>)| copy.filter(|_| !pages.is_trimmed_since(Lpn(lpn), known_until));
@@ -140,9 +141,9 @@ impl Tables {
             if let Some(ppn) = known[lpn.0 as usize].filter(|_| best.is_none() && sequence <= known_until) {
                 looked_up.insert(ppn.0 / units);
                 let version = pages.version(ppn).filter(|version| version.0 == lpn);
-                *best = version.map(|(_, sequence)| (sequence, !self.is_lost(ppn), ppn));
+                *best = version.map(|(_, sequence)| (sequence, is_readable(ppn), ppn));
             }
-            let found = (sequence, !self.is_lost(ppn) && !pages.has_failed(ppn), ppn);
+            let found = (sequence, is_readable(ppn), ppn);
             let is_newer = best.is_none_or(|best| (best.0, best.1) < (found.0, found.1));
             if is_newer && !pages.is_trimmed_since(lpn, sequence) {
                 *best = Some(found);

@@ -112,6 +112,16 @@ fn hot_and_cold_get_their_shares() {
 }
 
 #[test]
+fn zeros_are_written_where_nothing_is_read_or_trimmed() {
+    for zero_fraction in [0.0, 0.5, 1.0] {
+        let synthetic = Synthetic { read_fraction: 0.0, zero_fraction, ..Synthetic::default() };
+        let arrivals = generate(synthetic, 10_000, DEVICE_SECTORS, 1);
+        let zeros = arrivals.iter().filter(|arrival| arrival.operation == Operation::WriteZeroes).count();
+        assert!((zeros as f64 / 1e4 - zero_fraction).abs() < 0.02, "{zeros} at {zero_fraction}");
+    }
+}
+
+#[test]
 fn mix_and_sizes_follow_their_weights() {
     let size = |kib: u64, weight| BlockSize { size: Bytes(kib << 10), weight };
     let synthetic = Synthetic {

@@ -199,7 +199,7 @@ impl Mix {
     fn draw(&self, stream: &mut Stream) -> Operation {
         match *self {
             Mix { read: ALWAYS, .. } => return Operation::Read,
-            Mix { read_or_trim: 0, .. } => return Operation::Write,
+            Mix { no_write: 0, .. } => return Operation::Write,
             _ => {}
         }
         let word = stream.word() >> 32;

@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, path::Path, time::Instant};
 
 use flashkeel_device::{DeviceConfig, Doing, FillPattern, Ssd};
-use flashkeel_engine::Time;
+use flashkeel_engine::{Span, Time};
 use flashkeel_host::device::{Device, Unmade, seed_of};
 use flashkeel_host::{DriveError, Measured, Tenant, drive, parts, reports};
 use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog};
@@ -220,6 +220,11 @@ impl From<DriveError> for Error {
             DriveError::Unheard => Error::Failure(
                 "the device waits for something outside the simulation, to which nobody listens".into(),
             ),
+            DriveError::Standstill(at) => Error::Input(format!(
+                "workload.duration: never passes: {} after the start the device serves requests in no time, \
+                 and others follow at once; set workload.requests, or pace them",
+                Span(at.0)
+            )),
         }
     }
 }

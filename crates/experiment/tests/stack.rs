@@ -376,3 +376,23 @@ fn clients_of_small_blocks_cost_reads_of_whole_ones() {
     let wrong = plans(&document, &[("stack.block", "3KiB")]).unwrap_err().to_string();
     assert!(wrong.contains("stack.block: is 3KiB; it must be 512B, 1KiB, 2KiB or 4KiB"), "{wrong}");
 }
+
+#[test]
+fn a_workload_whose_duration_never_passes_is_refused() {
+    for (device, share) in [
+        ("[{nvm = {capacity = \"1MiB\"}}]", "trim_fraction"),
+        ("[{dram = {capacity = \"1MiB\", latency = \"0ns\"}}]", "zero_fraction"),
+    ] {
+        let source = format!("{{policy = \"synthetic\", read_fraction = 0.0, {share} = 1.0}}");
+        let sets = [("stack.devices", device), ("workload.source", &source)];
+        let plan = &plans(&format!("{DEVICE}{WORKLOAD}"), &sets).unwrap()[0];
+        let Err(Error::Input(message)) = run(plan, 1, None, &mut |_, _| ControlFlow::Continue(())) else {
+            panic!("{device}: no time passes")
+        };
+        assert_eq!(
+            message,
+            "workload.duration: never passes: 0ns after the start the device serves requests in no time, and \
+             others follow at once; set workload.requests, or pace them"
+        );
+    }
+}

@@ -22,6 +22,9 @@ pub enum DriveError {
     /// The device waits for something outside the simulation, to which nobody
     /// listens.
     Unheard,
+    /// Requests come and end at this instant without end, so that the workload's
+    /// duration never passes.
+    Standstill(Time),
 }
 
 /// There is nothing outside that the driver listens to, but the leaf waits for it.
@@ -157,8 +160,13 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             let feed = &mut self.feeds[tenant];
             feed.pass();
             feed.announce(TenantId(tenant as u16), self.leaf);
-            if feed.is_drained() && progress(self.fraction()).is_break() {
-                return Err(DriveError::Interrupted);
+            if feed.is_drained() {
+                if feed.stands_still(self.now) {
+                    return Err(DriveError::Standstill(self.now));
+                }
+                if progress(self.fraction()).is_break() {
+                    return Err(DriveError::Interrupted);
+                }
             }
         }
     }

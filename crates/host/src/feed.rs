@@ -12,6 +12,9 @@ const BATCH: usize = 1024;
 /// Arrivals that a leaf is told of at a time. The memory serves several
 /// fetches at once, but stalls the program for each that stands alone.
 const BURST: usize = 16;
+/// Batches of which none takes time before a workload that only time can end is
+/// given up: 16 million requests, which no device takes at once.
+const BATCHES_AT_ONCE: u32 = 1 << 14;
 /// How far ahead of an arrival a leaf is told that it comes soon.
 const SOON: usize = BURST / 2;
 
@@ -21,6 +24,8 @@ pub(crate) struct Feed<'a> {
     pub workload: &'a WorkloadConfig,
     batch: Vec<Arrival>,
     at: usize,
+    /// When a batch was last used up, and how many before it at that very instant.
+    drained: (Time, u32),
     /// The time from which nothing more is submitted.
     end: Option<Time>,
     pacer: Box<dyn Pacer>,
@@ -40,6 +45,7 @@ impl<'a> Feed<'a> {
             workload,
             batch: Vec::new(),
             at: 0,
+            drained: (Time::ZERO, 0),
             end: workload.duration.filter(|_| !is_open).map(|duration| Time::ZERO + duration),
             pacer: workload.pacing.policy().pacer(),
             is_marked: workload.hint != 0 || workload.fua,
@@ -103,6 +109,16 @@ impl<'a> Feed<'a> {
     #[inline]
     pub fn is_drained(&self) -> bool {
         self.at == self.batch.len()
+    }
+
+    /// A batch has been used up: whether so many have at this instant that the
+    /// workload will never end, as nothing but time ends it.
+    #[cold]
+    pub fn stands_still(&mut self, now: Time) -> bool {
+        let at_once = if self.drained.0 == now { self.drained.1 + 1 } else { 0 };
+        self.drained = (now, at_once);
+        let is_endless = self.workload.requests.is_none() && !self.workload.source.policy().is_finite();
+        is_endless && at_once >= BATCHES_AT_ONCE
     }
 
     /// The fraction of the workload that is done: whatever will end it first is

@@ -5,6 +5,7 @@ mod axis;
 mod error;
 mod merge;
 mod node;
+mod origin;
 mod preset;
 mod read;
 mod reference;
@@ -12,7 +13,8 @@ mod suggest;
 
 pub use axis::{AXIS, KEYED_AXIS, axis_schema, keyed_axis_schema, names_where, no_such_kind, no_such_policy};
 pub use error::ConfigError;
-pub use node::{Kind, Node, Origin};
+pub use node::{Kind, Node};
+pub use origin::Origin;
 pub use preset::{preset_layer, preset_name};
 pub use reference::{Axis, axes, reference};
 pub use suggest::{did_you_mean, nearest};

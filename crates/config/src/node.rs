@@ -1,10 +1,6 @@
 //! A document as a tree in which every value remembers where it was written.
 
-use std::{
-    collections::BTreeMap,
-    fmt::{self, Display},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 use toml::{
@@ -12,33 +8,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::ConfigError;
-
-/// Where a value was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// A line of a named document (a file, or `preset autossd`).
-    Line {
-        /// The document's name.
-        document: Arc<str>,
-        /// The line, counted from 1.
-        line: usize,
-    },
-    /// An override on the command line.
-    Override,
-    /// A value nobody wrote: the default.
-    Default,
-}
-
-impl Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Line { document, line } => write!(f, "{document}:{line}"),
-            Origin::Override => f.write_str("--set"),
-            Origin::Default => f.write_str("default"),
-        }
-    }
-}
+use crate::{ConfigError, Origin};
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]

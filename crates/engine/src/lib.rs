@@ -15,6 +15,7 @@ pub mod patience;
 pub mod predictor;
 pub mod random;
 pub mod request;
+pub mod sector;
 pub mod stack;
 pub mod stage;
 pub mod time;
@@ -31,10 +32,8 @@ pub use outside::Outside;
 pub use patience::Patience;
 pub use predictor::{Prediction, Predictor};
 pub use random::Stream;
-pub use request::{
-    Completion, Hint, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Request, RequestId,
-    SECTOR_BYTES, Status, TenantId,
-};
+pub use request::{Completion, Hint, Lba, Operation, Request, RequestId, Status, TenantId};
+pub use sector::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, SECTOR_BYTES};
 pub use stack::Stack;
 pub use stage::{Outbox, Stage};
 pub use time::{Span, Time};

@@ -1,16 +1,6 @@
 //! Requests and completions, as they cross every boundary of the data path.
 
-use crate::{Ledger, Payload, Time};
-
-/// Bytes in a sector, the unit of an [`Lba`].
-pub const SECTOR_BYTES: u64 = 512;
-
-/// Bytes of a logical page: what devices map, read and write, and what latencies of
-/// memories are given for.
-pub const LOGICAL_PAGE_BYTES: u64 = 4096;
-
-/// Sectors of a logical page.
-pub const LOGICAL_PAGE_SECTORS: u64 = LOGICAL_PAGE_BYTES / SECTOR_BYTES;
+use crate::{Ledger, Payload, SECTOR_BYTES, Time};
 
 /// A logical block address: an index of 512-byte sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

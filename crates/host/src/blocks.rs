@@ -11,7 +11,7 @@ use flashkeel_engine::{
 
 use crate::device::{Device, Held};
 use crate::flight::Flights;
-use crate::measured::Part;
+use crate::part::Part;
 use crate::parts::Parts;
 
 /// Gives its only child whole blocks.

@@ -6,10 +6,10 @@ use flashkeel_engine::{
     Arena, Cause, Completion, Ledger, Outside, Request, RequestId, Status, Submit, TenantId, Time,
 };
 use flashkeel_stats::{Measurement, Recorder};
-use flashkeel_workload::{Source, WorkloadConfig, WorkloadError};
+use flashkeel_workload::WorkloadError;
 
 use crate::Measured;
-use crate::feed::Feed;
+use crate::feed::{Feed, Tenant};
 use crate::flight::Flights;
 
 /// Why a run ended early.
@@ -40,17 +40,6 @@ impl From<WorkloadError> for DriveError {
     fn from(error: WorkloadError) -> Self {
         DriveError::Workload(error)
     }
-}
-
-/// One of those who share the device: what it asks, and what is measured of it.
-pub struct Tenant<'a> {
-    /// Where its requests come from.
-    pub source: &'a mut dyn Source,
-    /// How they are paced and when they end.
-    pub workload: &'a WorkloadConfig,
-    /// Takes this tenant's completions, where they are measured apart from the
-    /// others'; without gauges.
-    pub recorder: Option<Recorder>,
 }
 
 /// Feeds the tenants' workloads to a leaf at the same time until they end and

@@ -5,8 +5,6 @@ use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::pacing::{Pacer, Progress};
 use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
 
-use crate::Tenant;
-
 /// Arrivals taken from the source at a time.
 const BATCH: usize = 1024;
 /// Arrivals that a leaf is told of at a time. The memory serves several
@@ -17,6 +15,17 @@ const BURST: usize = 16;
 const BATCHES_AT_ONCE: u32 = 1 << 14;
 /// How far ahead of an arrival a leaf is told that it comes soon.
 const SOON: usize = BURST / 2;
+
+/// One of those who share the device: what it asks, and what is measured of it.
+pub struct Tenant<'a> {
+    /// Where its requests come from.
+    pub source: &'a mut dyn Source,
+    /// How they are paced and when they end.
+    pub workload: &'a WorkloadConfig,
+    /// Takes this tenant's completions, where they are measured apart from the
+    /// others'; without gauges.
+    pub recorder: Option<Recorder>,
+}
 
 /// A source and where the driver is in it.
 pub(crate) struct Feed<'a> {

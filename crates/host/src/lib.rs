@@ -3,6 +3,7 @@
 //! statistics.
 
 pub mod blocks;
+mod claim;
 pub mod device;
 mod driver;
 mod feed;
@@ -11,6 +12,7 @@ mod gates;
 mod measured;
 pub mod mirror;
 pub mod network;
+mod part;
 mod parts;
 pub mod predictor;
 pub mod scheduler;
@@ -20,6 +22,9 @@ mod tests;
 pub mod tier;
 pub mod volume;
 
-pub use driver::{DriveError, Tenant, drive};
-pub use measured::{Measured, Part, parts, reports};
+pub use claim::{Claim, TenantClass};
+pub use driver::{DriveError, drive};
+pub use feed::Tenant;
+pub use measured::{Measured, parts, reports};
+pub use part::Part;
 pub use stack::StackConfig;

@@ -1,10 +1,10 @@
 //! What the driver wants from a leaf besides serving requests.
 
-use flashkeel_device::Interval;
 use flashkeel_engine::Leaf;
 use serde_json::{Map, Value};
 
 use crate::device::{Device, DeviceKind, REPORTED};
+use crate::part::Part;
 
 /// A leaf with instruments.
 pub trait Measured: Leaf {
@@ -19,40 +19,6 @@ pub trait Measured: Leaf {
 
     /// The final counters, in a fixed order, for the digest.
     fn final_counters(&self) -> Vec<u64>;
-}
-
-/// A part of a device that counts what it does: a device that is made of no
-/// others, or a policy over some.
-pub trait Part {
-    /// The name of its kind.
-    fn kind(&self) -> &'static str;
-
-    /// What it has done since the start or the last reset.
-    fn report(&self) -> Value;
-
-    /// Its counters, in a fixed order, for the digest.
-    fn counters(&self) -> Vec<u64>;
-
-    /// Names of its gauges, in order.
-    fn gauge_names(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Reads its gauges into `values`, which it clears.
-    fn gauges(&self, values: &mut Vec<u64>) {
-        values.clear();
-    }
-
-    /// What its chips have done in the window that is watched, in the order in
-    /// which it ended.
-    fn watched(&self) -> &[Interval] {
-        &[]
-    }
-
-    /// How many chips each of its channels has.
-    fn channels(&self) -> Vec<u32> {
-        Vec::new()
-    }
 }
 
 /// The parts of a device, in the order of their kinds.

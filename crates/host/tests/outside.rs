@@ -9,14 +9,14 @@ use flashkeel_engine::{
 };
 use flashkeel_host::device::Device;
 use flashkeel_host::scheduler::{IoSchedulerConfig, Scheduling};
-use flashkeel_host::stack::{Claim, Passing, TenantClass};
+use flashkeel_host::stack::Passing;
 use flashkeel_host::tier::admission::AdmissionConfig;
 use flashkeel_host::tier::eviction::EvictionConfig;
 use flashkeel_host::tier::placement::Placement;
 use flashkeel_host::tier::writeback::WritebackConfig;
 use flashkeel_host::tier::{Plan, Tier};
 use flashkeel_host::volume::{VolumeConfig, VolumeManager};
-use flashkeel_host::{DriveError, Measured as _, Part, Tenant, drive};
+use flashkeel_host::{Claim, DriveError, Measured as _, Part, Tenant, TenantClass, drive};
 use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 use flashkeel_workload::WorkloadConfig;
 use serde_json::{Value, json};

@@ -39,7 +39,7 @@ pub use input::Compression;
 pub use merge::{Beginnings, merge};
 pub use pacing::Pacing;
 pub use places::Places;
-pub use readers::FormatName;
+pub use readers::{FormatName, Times};
 pub use source::{Arrival, Basis, Counts, Source};
 pub use trace::Trace;
 pub use writers::{WriterName, Written, conversion, convert, refuse_overwriting, save};

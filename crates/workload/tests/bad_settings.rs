@@ -5,12 +5,13 @@ mod common;
 use common::*;
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;
+use flashkeel_workload::Times;
 use flashkeel_workload::generators::arrivals::poisson::Poisson;
 use flashkeel_workload::generators::patterns::hot_cold::HotCold;
 use flashkeel_workload::generators::patterns::zipf::Zipf;
 use flashkeel_workload::generators::{ArrivalProcess, BlockSize, Pattern, Synthetic};
 use flashkeel_workload::pacing::Closed;
-use flashkeel_workload::trace::{TimeWindow, Times};
+use flashkeel_workload::trace::TimeWindow;
 use flashkeel_workload::{Pacing, SourceConfig, Trace, WorkloadConfig};
 
 const MQSIM: &str = "100 0 0 8 1\n200 0 8 8 0\n300 0 16 8 1\n";

@@ -5,7 +5,8 @@ mod common;
 
 use common::*;
 use flashkeel_engine::{Lba, Operation, Span, Time};
-use flashkeel_workload::trace::{DeviceSpaces, Times};
+use flashkeel_workload::Times;
+use flashkeel_workload::trace::DeviceSpaces;
 use flashkeel_workload::{
     Arrival, Basis, Compression, Counts, FormatName, Source, Trace, WorkloadError, WriterName, save,
 };

@@ -8,6 +8,7 @@
 //! years take less than the model does. Small drives can be simulated to their end
 //! instead ([`Method::Plain`]); tests compare the two.
 
+mod course;
 mod delays;
 mod drive;
 mod outcome;

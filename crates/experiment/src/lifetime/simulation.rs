@@ -12,10 +12,10 @@ use flashkeel_workload::Watch;
 use flashkeel_workload::demand::Demand;
 use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
 
+use super::course::{Course, response};
 use super::delays::Delays;
 use super::outcome::{Blocks, Endured, Lifetime, Watched};
 use super::places::{PageSequence, UNIT_PAGES};
-use super::years::Course;
 use super::{Drive, HORIZON, LifetimePlan, ask};
 use crate::Error;
 
@@ -261,7 +261,7 @@ impl Simulation {
                 drive_writes_per_day: plan.drive.writes_per_day(written_per_day),
             },
             blocks: Blocks::seen(&self.ssd.worn().collect::<Vec<_>>(), endurance.cycles, years),
-            response: Some(super::years::response(&service, &held)),
+            response: Some(response(&service, &held)),
             course: course.moments,
             day: Vec::new(),
             is_synthetic: demand.is_synthetic,

@@ -5,16 +5,16 @@ use flashkeel_engine::{
     Time, Wake,
 };
 use flashkeel_experiment::resolve;
-use flashkeel_host::Part;
 use flashkeel_host::device::Device;
 use flashkeel_host::scheduler::{IoSchedulerConfig, Scheduling};
-use flashkeel_host::stack::{Claim, Passing, TenantClass};
+use flashkeel_host::stack::Passing;
 use flashkeel_host::tier::admission::AdmissionConfig;
 use flashkeel_host::tier::eviction::EvictionConfig;
 use flashkeel_host::tier::placement::PlacementConfig;
 use flashkeel_host::tier::writeback::WritebackConfig;
 use flashkeel_host::tier::{Plan, Tier};
 use flashkeel_host::volume::{VolumeConfig, VolumeManager};
+use flashkeel_host::{Claim, Part, TenantClass};
 
 use crate::subjects::{self, Subject};
 

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
-use crate::measured::Part;
 use crate::mirror::acknowledge::AcknowledgeConfig;
 use crate::mirror::hedge::HedgeConfig;
 use crate::mirror::read::ReadConfig;
 use crate::mirror::{MOST, Mirror, MirrorParts, RangeConfig, ResyncConfig};
+use crate::part::Part;
 use crate::predictor::PredictorConfig;
 
 /// Devices of one size with the same data, as one.

@@ -11,7 +11,7 @@ use flashkeel_engine::{Leaf, Time};
 pub use maker::{Maker, Unmade, seed_of};
 pub use ssd::put_capacity;
 
-use crate::measured::Part;
+use crate::part::Part;
 
 flashkeel_config::axis! {
     /// What serves requests: a device, or several put together to one.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
-use crate::measured::Part;
 use crate::network::{LegConfig, Network};
+use crate::part::Part;
 
 /// A target behind a network, as its hosts see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

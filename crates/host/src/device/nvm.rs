@@ -7,7 +7,7 @@ use flashkeel_nvm::{Nvm, PRESETS};
 use serde_json::{Value, json};
 
 use super::{Build, Device, Maker, Size, Unmade};
-use crate::measured::Part;
+use crate::part::Part;
 
 impl Build for NvmConfig {
     fn expand(settings: &mut Node, key: &str, _ground: Option<&Node>) -> Result<(), ConfigError> {

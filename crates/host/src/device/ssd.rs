@@ -9,7 +9,7 @@ use flashkeel_engine::{LOGICAL_PAGE_BYTES, Time};
 use serde_json::{Value, json};
 
 use super::{Build, Device, Maker, Size, Unmade};
-use crate::measured::Part;
+use crate::part::Part;
 
 /// Puts bytes where the capacity of an SSD, whose settings stand at `key`, is written as
 /// a share of its flash, as `"87.5%"`: so that a set of policies fits any geometry.

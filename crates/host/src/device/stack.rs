@@ -6,7 +6,7 @@ use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade, seed_of};
 use crate::blocks::WholeBlocks;
-use crate::measured::Part;
+use crate::part::Part;
 use crate::scheduler::Scheduling;
 use crate::stack::Passing;
 pub use crate::stack::StackConfig;

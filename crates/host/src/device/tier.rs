@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
-use crate::measured::Part;
+use crate::part::Part;
 use crate::predictor::PredictorConfig;
 use crate::tier::admission::AdmissionConfig;
 use crate::tier::budget::Ratings;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, IoScheduler};
-use crate::stack::{Claim, TenantClass};
+use crate::claim::{Claim, TenantClass};
 
 /// Settings of `deadline`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, IoScheduler};
-use crate::stack::{Claim, TenantClass};
+use crate::claim::{Claim, TenantClass};
 
 /// Settings of `fair`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

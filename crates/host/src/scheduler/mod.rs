@@ -9,7 +9,7 @@ use flashkeel_engine::{Completion, Predictor, Request, Time, Wake};
 
 pub use stage::Scheduling;
 
-use crate::stack::Claim;
+use crate::claim::Claim;
 
 flashkeel_config::axis! {
     /// In which order requests that wait on the host go to the device.

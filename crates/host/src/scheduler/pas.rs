@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, IoScheduler};
-use crate::stack::Claim;
+use crate::claim::Claim;
 
 /// Settings of `pas`: none; what is slow, the predictor knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

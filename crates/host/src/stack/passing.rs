@@ -9,7 +9,7 @@ use flashkeel_engine::{
 };
 
 use crate::device::{Device, Held};
-use crate::measured::Part;
+use crate::part::Part;
 use crate::scheduler::Scheduling;
 use crate::volume::VolumeManager;
 

@@ -9,8 +9,8 @@ use flashkeel_engine::{
 };
 
 use super::request;
+use crate::claim::{Claim, TenantClass};
 use crate::scheduler::{IoSchedulerConfig, Scheduling};
-use crate::stack::{Claim, TenantClass};
 use crate::volume::{VolumeConfig, VolumeManager};
 
 /// Finds every second read slow.

@@ -11,8 +11,8 @@ use flashkeel_engine::{
 use serde_json::json;
 
 use crate::blocks::WholeBlocks;
+use crate::claim::{Claim, TenantClass};
 use crate::scheduler::{IoSchedulerConfig, Scheduling};
-use crate::stack::{Claim, TenantClass};
 use crate::tier::admission::AdmissionConfig;
 use crate::tier::budget::Ratings;
 use crate::tier::eviction::EvictionConfig;

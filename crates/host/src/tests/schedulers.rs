@@ -4,8 +4,8 @@ use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, Sp
 use serde_json::{Value, json};
 
 use super::request;
+use crate::claim::{Claim, TenantClass};
 use crate::scheduler::{IoScheduler, IoSchedulerConfig};
-use crate::stack::{Claim, TenantClass};
 
 use Operation::{Read, Write};
 

@@ -14,9 +14,8 @@ use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 
 use crate::input::Input;
-use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record};
+use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record, Times};
 use crate::text::{lines, number, quote};
-use crate::trace::Times;
 use crate::{Counts, Location, WorkloadError};
 
 const TICK_NS: u64 = 1000;

@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::input::{Input, Progress};
 use crate::text::{Separator, lines, quote};
-use crate::trace::Times;
 use crate::{Counts, Location, WorkloadError};
 
 mod actions;
@@ -75,6 +74,18 @@ pub(crate) struct Format {
     pub matches: fn(file: &str, head: &[u8]) -> usize,
     /// Begins to read.
     pub open: OpenReader,
+}
+
+/// Which times of a trace count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Times {
+    /// Those at which its lines were recorded: at the completion of a request.
+    #[default]
+    Recorded,
+    /// Those at which requests were issued. They are not in order, which takes
+    /// a `reorder` as long as the slowest request.
+    Issued,
 }
 
 /// What a reader must be told.

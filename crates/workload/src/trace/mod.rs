@@ -11,7 +11,7 @@ use serde::{
 };
 
 use crate::input::is_read_once;
-use crate::readers::{self, FormatName, Opened, ReaderOptions};
+use crate::readers::{self, FormatName, Opened, ReaderOptions, Times};
 use crate::{Arrival, Basis, Context, Counts, Open, Source, Stopped, Watch, WorkloadError};
 
 mod compact;
@@ -82,18 +82,6 @@ pub struct Trace {
     /// How many times as long each write is, up to 1 TiB.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub write_magnification: u32,
-}
-
-/// Which times of a trace count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Times {
-    /// Those at which its lines were recorded: at the completion of a request.
-    #[default]
-    Recorded,
-    /// Those at which requests were issued. They are not in order, which takes
-    /// a `reorder` as long as the slowest request.
-    Issued,
 }
 
 /// Where the address spaces of a trace's devices go.

@@ -7,7 +7,7 @@ use flashkeel_engine::{
     Request, RequestId, Status, Time,
 };
 
-use super::report::Medium;
+use super::latency::Medium;
 use super::{Piece, Tier};
 use crate::tier::journal::Waiter;
 use crate::tier::table::Table;

@@ -4,7 +4,7 @@ use flashkeel_engine::{
     Arena, Completion, Durable, Lba, Operation, Outbox, Payload, Request, Span, Status, Time,
 };
 
-use super::report::Medium;
+use super::latency::Medium;
 use super::{Piece, Tier, Trouble, background};
 use crate::tier::journal::{Journal, Unit, Waiter, decode};
 

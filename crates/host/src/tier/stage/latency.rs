@@ -3,7 +3,12 @@
 use flashkeel_engine::Span;
 use serde::Serialize;
 
-use super::report::Medium;
+/// One of the two devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Medium {
+    Lower,
+    Upper,
+}
 
 /// The mean latency of the requests that went to the two devices, as the dissertation puts
 /// it together: share times latency of each, and what evicting and writing back add. A

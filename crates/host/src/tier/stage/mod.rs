@@ -15,8 +15,9 @@ use flashkeel_engine::{
     Operation, Outbox, Payload, Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
 };
 
+use latency::Medium;
+use report::Accounts;
 pub use report::TierReport;
-use report::{Accounts, Medium};
 
 use self::changes::{Group, Written};
 use self::durability::Recovery;

@@ -4,16 +4,9 @@ use flashkeel_engine::{Answer, LOGICAL_PAGE_BYTES, Span, Time};
 use serde::Serialize;
 
 use super::Tier;
-use super::latency::{Latencies, LatencyReport};
+use super::latency::{Latencies, LatencyReport, Medium};
 use crate::tier::budget::{Calendar, DayReport, Ratings};
 use crate::tier::table::Table;
-
-/// One of the two devices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Medium {
-    Lower,
-    Upper,
-}
 
 /// What a tier has done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -1,0 +1,27 @@
+//! What tenants may claim of what they share.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How urgent a tenant's requests are. A class is served only while none of a
+/// higher one waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TenantClass {
+    /// Before all others.
+    RealTime,
+    /// What is not said to be anything else.
+    #[default]
+    BestEffort,
+    /// After all others.
+    Idle,
+}
+
+/// What a tenant may claim of the devices' time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Its share beside others of its class.
+    pub weight: u32,
+    /// Its class.
+    pub class: TenantClass,
+}

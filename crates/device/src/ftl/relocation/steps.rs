@@ -191,6 +191,8 @@ impl Ftl {
                 continue;
             }
             let (block, domain) = (job.block, job.domain);
+            // What has room on its chip is moved there, by `move_next`, once the chip has
+            // time for it; through the controller goes only what would wait for room.
             if mover == Task::Gc && is_inside && (job.copies > 0 || self.has_room_inside(block, domain)) {
                 continue;
             }

@@ -43,8 +43,8 @@ pub struct GcConfig {
     pub rotation: RotationConfig,
     /// When an emptied block is erased.
     pub erasing: ErasingConfig,
-    /// Blocks emptied at the same time; one of each chip where pages stay on
-    /// their chip and `movement` is not `queued`.
+    /// Blocks emptied at the same time in each allocation domain of a partition; one
+    /// where `movement` is `none`, or where it is not `queued` and a domain is one chip.
     pub concurrent_victims: u32,
     /// Flash pages held in the controller while they are moved.
     pub pages_in_flight: u32,

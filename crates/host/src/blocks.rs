@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use flashkeel_engine::{
     Answer, Arena, Cause, Coming, Command, Completion, Lba, Ledger, Limits, Operation, Outbox, Payload,
-    Refusal, Request, RequestId, Stack, Stage, Status, Submit, Time, Wake,
+    Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
 };
 
-use crate::device::{Device, Held};
+use crate::device::{Composed, Held};
 use crate::flight::Flights;
 use crate::part::Part;
 use crate::parts::Parts;
@@ -352,25 +352,14 @@ impl Stage for WholeBlocks {
     }
 }
 
-impl Device for Stack<WholeBlocks, Box<dyn Device>> {
-    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
-        self.children().for_each(|device| device.parts(parts));
+impl Composed for WholeBlocks {
+    fn part(&self) -> Option<&dyn Part> {
+        None
     }
 
-    fn keep_data(&mut self) {
-        self.children_mut().for_each(|device| device.keep_data());
-    }
+    fn reset_counters(&mut self) {}
 
-    fn reset_counters(&mut self) {
-        self.children_mut().for_each(|device| device.reset_counters());
-    }
-
-    fn watch(&mut self, from: Time, to: Time) {
-        self.children_mut().for_each(|device| device.watch(from, to));
-    }
-
-    fn held(&self) -> Option<Held> {
-        let own = Held { requests: self.stage().held.len() as u64, ..Held::default() };
-        Some(own.over(self.children()))
+    fn held(&self) -> Held {
+        Held { requests: self.held.len() as u64, ..Held::default() }
     }
 }

@@ -1,12 +1,12 @@
 //! `mirror`: two or more devices with the same data, of everything or of ranges.
 
 use flashkeel_config::{ConfigError, Kind, Node};
-use flashkeel_engine::{Leaf, Limits, SECTOR_BYTES, Stack, Time, units::Bytes};
+use flashkeel_engine::{Leaf, Limits, SECTOR_BYTES, Stack, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
+use super::{Build, Composed, Device, DeviceKind, Held, Maker, Size, Unmade};
 use crate::mirror::acknowledge::AcknowledgeConfig;
 use crate::mirror::hedge::HedgeConfig;
 use crate::mirror::read::ReadConfig;
@@ -125,29 +125,21 @@ impl Build for MirrorConfig {
     }
 }
 
-impl Device for Stack<Mirror, Box<dyn Device>> {
-    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
-        self.children().for_each(|device| device.parts(parts));
-        parts.push(self.stage());
+impl Composed for Mirror {
+    fn part(&self) -> Option<&dyn Part> {
+        Some(self)
     }
 
     fn keep_data(&mut self) {
-        self.stage_mut().keep_data();
-        self.children_mut().for_each(|device| device.keep_data());
+        Mirror::keep_data(self);
     }
 
     fn reset_counters(&mut self) {
-        self.stage_mut().reset_counters();
-        self.children_mut().for_each(|device| device.reset_counters());
+        Mirror::reset_counters(self);
     }
 
-    fn watch(&mut self, from: Time, to: Time) {
-        self.children_mut().for_each(|device| device.watch(from, to));
-    }
-
-    fn held(&self) -> Option<Held> {
-        let own = Held { requests: self.stage().waiting() as u64, ..Held::default() };
-        Some(own.over(self.children()))
+    fn held(&self) -> Held {
+        Held { requests: self.waiting() as u64, ..Held::default() }
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! One file per kind. To add one: write the file, add its line to the list.
 
+mod composed;
 mod maker;
 
 use dyn_clone::DynClone;
 use flashkeel_config::{ConfigError, Node};
 use flashkeel_engine::{Leaf, Time};
 
+pub(crate) use composed::Composed;
 pub use maker::{Maker, Unmade, seed_of};
 pub use ssd::put_capacity;
 

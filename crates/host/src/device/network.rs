@@ -1,12 +1,12 @@
 //! `network`: a device behind a network.
 
 use flashkeel_config::{ConfigError, Node};
-use flashkeel_engine::{Leaf, Stack, Stream, Time};
+use flashkeel_engine::{Leaf, Stack, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
+use super::{Build, Composed, Device, DeviceKind, Maker, Size, Unmade};
 use crate::network::{LegConfig, Network};
 use crate::part::Part;
 
@@ -43,27 +43,13 @@ impl Build for NetworkConfig {
     }
 }
 
-impl Device for Stack<Network, Box<dyn Device>> {
-    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
-        self.children().for_each(|device| device.parts(parts));
-        parts.push(self.stage());
-    }
-
-    fn keep_data(&mut self) {
-        self.children_mut().for_each(|device| device.keep_data());
+impl Composed for Network {
+    fn part(&self) -> Option<&dyn Part> {
+        Some(self)
     }
 
     fn reset_counters(&mut self) {
-        self.stage_mut().reset_counters();
-        self.children_mut().for_each(|device| device.reset_counters());
-    }
-
-    fn watch(&mut self, from: Time, to: Time) {
-        self.children_mut().for_each(|device| device.watch(from, to));
-    }
-
-    fn held(&self) -> Option<Held> {
-        Some(Held::default().over(self.children()))
+        Network::reset_counters(self);
     }
 }
 

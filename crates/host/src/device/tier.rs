@@ -2,12 +2,12 @@
 //! upper is moved to the lower in the background.
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, preset_layer};
-use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Leaf, SECTOR_BYTES, Stack, Stream, Time, units::Bytes};
+use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Leaf, SECTOR_BYTES, Stack, Stream, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade};
+use super::{Build, Composed, Device, DeviceKind, Held, Maker, Size, Unmade};
 use crate::part::Part;
 use crate::predictor::PredictorConfig;
 use crate::tier::admission::AdmissionConfig;
@@ -183,28 +183,17 @@ impl Build for TieredConfig {
     }
 }
 
-impl Device for Stack<Tier, Box<dyn Device>> {
-    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
-        self.children().for_each(|device| device.parts(parts));
-        parts.push(self.stage());
-    }
-
-    fn keep_data(&mut self) {
-        self.children_mut().for_each(|device| device.keep_data());
+impl Composed for Tier {
+    fn part(&self) -> Option<&dyn Part> {
+        Some(self)
     }
 
     fn reset_counters(&mut self) {
-        self.stage_mut().reset_counters();
-        self.children_mut().for_each(|device| device.reset_counters());
+        Tier::reset_counters(self);
     }
 
-    fn watch(&mut self, from: Time, to: Time) {
-        self.children_mut().for_each(|device| device.watch(from, to));
-    }
-
-    fn held(&self) -> Option<Held> {
-        let own = Held { upper_pages: self.stage().upper_pages(), ..Held::default() };
-        Some(own.over(self.children()))
+    fn held(&self) -> Held {
+        Held { upper_pages: self.upper_pages(), ..Held::default() }
     }
 }
 

@@ -1,0 +1,48 @@
+//! What a stage over whole devices is as a device: its parts are theirs, and its own.
+
+use flashkeel_engine::{Stack, Stage, Time};
+
+use super::{Device, Held};
+use crate::part::Part;
+
+/// A stage that makes one device of several.
+pub(crate) trait Composed: Stage + Clone + Send {
+    /// Itself, if it counts something.
+    fn part(&self) -> Option<&dyn Part>;
+
+    /// From now on what goes through it holds bytes.
+    fn keep_data(&mut self) {}
+
+    /// Starts counting anew.
+    fn reset_counters(&mut self);
+
+    /// What it holds itself.
+    fn held(&self) -> Held {
+        Held::default()
+    }
+}
+
+impl<S: Composed + 'static> Device for Stack<S, Box<dyn Device>> {
+    fn parts<'a>(&'a self, parts: &mut Vec<&'a dyn Part>) {
+        self.children().for_each(|device| device.parts(parts));
+        parts.extend(self.stage().part());
+    }
+
+    fn keep_data(&mut self) {
+        self.stage_mut().keep_data();
+        self.children_mut().for_each(|device| device.keep_data());
+    }
+
+    fn reset_counters(&mut self) {
+        self.stage_mut().reset_counters();
+        self.children_mut().for_each(|device| device.reset_counters());
+    }
+
+    fn watch(&mut self, from: Time, to: Time) {
+        self.children_mut().for_each(|device| device.watch(from, to));
+    }
+
+    fn held(&self) -> Option<Held> {
+        Some(self.stage().held().over(self.children()))
+    }
+}

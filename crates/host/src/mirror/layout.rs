@@ -1,6 +1,6 @@
 //! Where the addresses of a mirror lie: what has copies, and what has one place.
 
-use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Lba, SECTOR_BYTES, units::Bytes};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, SECTOR_BYTES, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct RangeConfig {
 
 /// Where a stretch of addresses lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Located {
     /// On every copy, at the same address.
     Copied(Lba),
     /// On one device.
@@ -47,11 +47,10 @@ impl Layout {
         if ranges.is_empty() {
             return Ok(Layout { ranges: vec![(0, device, 0)], copied: device, single: 0, devices });
         }
-        let page = LOGICAL_PAGE_SECTORS * SECTOR_BYTES;
         let mut sorted: Vec<(u64, u64, usize)> = Vec::new();
         for (index, RangeConfig { from, length }) in ranges.iter().enumerate() {
             for (key, bytes) in [("from", from), ("length", length)] {
-                if !bytes.0.is_multiple_of(page) || (key == "length" && bytes.0 == 0) {
+                if !bytes.0.is_multiple_of(LOGICAL_PAGE_BYTES) || (key == "length" && bytes.0 == 0) {
                     return Err(format!("ranges.{index}.{key} is {bytes}; a multiple of 4KiB is needed"));
                 }
             }
@@ -98,22 +97,22 @@ impl Layout {
     }
 
     /// Where an address lies, and for how many sectors that goes on.
-    pub fn place(&self, lba: Lba) -> (Place, u64) {
+    pub fn place(&self, lba: Lba) -> (Located, u64) {
         let after = self.ranges.partition_point(|&(from, ..)| from <= lba.0);
         let next = self.ranges.get(after).map_or(u64::MAX, |&(from, ..)| from);
         let Some(&(from, end, at)) = after.checked_sub(1).map(|before| &self.ranges[before]) else {
             return self.rest(lba.0, next - lba.0);
         };
         if lba.0 < end {
-            return (Place::Copied(Lba(at + lba.0 - from)), end - lba.0);
+            return (Located::Copied(Lba(at + lba.0 - from)), end - lba.0);
         }
         self.rest(lba.0 - (at + end - from), next - lba.0)
     }
 
     /// Where an address of the rest lies.
-    fn rest(&self, index: u64, run: u64) -> (Place, u64) {
+    fn rest(&self, index: u64, run: u64) -> (Located, u64) {
         let (device, offset) = (index / self.single, index % self.single);
-        (Place::Single(device as usize, Lba(self.copied + offset)), run.min(self.single - offset))
+        (Located::Single(device as usize, Lba(self.copied + offset)), run.min(self.single - offset))
     }
 }
 
@@ -138,8 +137,8 @@ mod tests {
                 assert!(run > 0 && lba + run <= layout.sectors(), "{ranges:?} {lba} {run}");
                 for sector in 0..run {
                     let (single, at) = match place {
-                        Place::Copied(Lba(at)) => (None, at),
-                        Place::Single(device, Lba(at)) => (Some(device), at),
+                        Located::Copied(Lba(at)) => (None, at),
+                        Located::Single(device, Lba(at)) => (Some(device), at),
                     };
                     assert!(at + sector < 16 * 8);
                     assert!(places.insert((single, at + sector)), "{ranges:?}: {lba} lies on another");

@@ -21,4 +21,9 @@ pub use resync::ResyncConfig;
 pub use stage::{Mirror, MirrorParts};
 
 /// Copies and spares at most.
-pub(crate) const MOST: usize = 8;
+pub(crate) const MOST: usize = u8::BITS as usize;
+
+/// Those of a set of copies, a bit each, in order.
+fn each(copies: u8) -> impl Iterator<Item = usize> {
+    (0..MOST).filter(move |copy| copies >> copy & 1 == 1)
+}

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use flashkeel_engine::{Arena, Completion, Ledger, Outbox, Payload, Request, RequestId, Status, Time};
 
 use super::read::Copies;
-use super::stage::{Extent, Mirror, Piece, Work, behind_other};
+use super::stage::{Destination, Mirror, Piece, Work, behind_other};
 use super::writes::Held;
 
 /// A part of a read, until every copy that was asked has answered.
@@ -15,7 +15,7 @@ pub(super) struct Read {
     part: RequestId,
     /// In the addresses of the devices; with the host's buffer.
     request: Request,
-    extent: Extent,
+    destination: Destination,
     submitted: Time,
     /// Copies that have been asked, a bit each, and those that have not answered.
     asked: u8,
@@ -28,8 +28,12 @@ pub(super) struct Read {
 
 impl Mirror {
     /// Copies that a part may be read from.
-    fn candidates(&self, extent: &Extent) -> u8 {
-        if extent.single != 0 { extent.single } else { self.agreement.valid_all(extent.pages()) }
+    fn candidates(&self, destination: &Destination) -> u8 {
+        if destination.single != 0 {
+            destination.single
+        } else {
+            self.agreement.valid_all(destination.pages())
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]
@@ -38,16 +42,16 @@ impl Mirror {
         now: Time,
         part: RequestId,
         request: &Request,
-        extent: Extent,
+        destination: Destination,
         submitted: Time,
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
-        let candidates = self.candidates(&extent);
-        let is_lacking = candidates == 0 && self.agreement.is_locked(extent.pages());
-        if is_lacking || self.agreement.is_in_doubt(extent.pages()) {
+        let candidates = self.candidates(&destination);
+        let is_lacking = candidates == 0 && self.agreement.is_locked(destination.pages());
+        if is_lacking || self.agreement.is_in_doubt(destination.pages()) {
             // The copies are about to get it, or to agree.
-            self.held.push_back(Held::new(submitted, part, request, extent, RequestId(0)));
+            self.held.push_back(Held::new(submitted, part, request, destination, RequestId(0)));
             return;
         }
         if candidates == 0 {
@@ -55,7 +59,8 @@ impl Mirror {
             return self.land(now, part, status, Ledger::ZERO, outbox);
         }
         let (request, outstanding) = (*request, 0);
-        let read = Read { part, request, extent, submitted, asked: 0, outstanding, first: 0, is_over: false };
+        let read =
+            Read { part, request, destination, submitted, asked: 0, outstanding, first: 0, is_over: false };
         let id = self.reads.take_off(read);
         let first = self.ask(now, id, candidates, data, outbox);
         self.reads.get_mut(id).expect("it has just begun").first = first;
@@ -91,8 +96,8 @@ impl Mirror {
     /// The first copy has taken long.
     pub(super) fn ask_another(&mut self, now: Time, id: RequestId, data: &mut Arena, outbox: &mut Outbox) {
         let Some(read) = self.reads.get_mut(id).filter(|read| !read.is_over) else { return };
-        let (asked, extent, bytes) = (read.asked, read.extent, read.request.bytes());
-        let candidates = self.candidates(&extent) & !asked;
+        let (asked, destination, bytes) = (read.asked, read.destination, read.request.bytes());
+        let candidates = self.candidates(&destination) & !asked;
         if candidates != 0 {
             self.report.hedged_reads += 1;
             self.report.hedged_bytes += bytes;
@@ -113,7 +118,7 @@ impl Mirror {
     ) {
         let read = self.reads.get_mut(id).expect("a read stays until every copy has answered");
         read.outstanding &= !(1 << copy);
-        let Read { part, extent, request, submitted, asked, outstanding, first, is_over } = *read;
+        let Read { part, destination, request, submitted, asked, outstanding, first, is_over } = *read;
         let ledger = behind_other(completion.ledger, piece.begun.since(submitted));
         if completion.status == Status::Ok {
             read.is_over = true;
@@ -127,17 +132,17 @@ impl Mirror {
             }
         } else {
             if matches!(completion.status, Status::MediaError | Status::Lost) {
-                self.repair(&extent, copy);
+                self.repair(&destination, copy);
             }
-            let candidates = self.candidates(&extent) & !asked;
+            let candidates = self.candidates(&destination) & !asked;
             if !is_over && candidates != 0 {
                 self.report.retried_reads += 1;
                 self.ask(now, id, candidates, data, outbox);
             } else if !is_over && outstanding == 0 {
                 self.reads.get_mut(id).expect("not over").is_over = true;
-                if self.agreement.is_locked(extent.pages()) {
+                if self.agreement.is_locked(destination.pages()) {
                     // Another copy is about to get it.
-                    self.held.push_back(Held::new(submitted, part, &request, extent, RequestId(0)));
+                    self.held.push_back(Held::new(submitted, part, &request, destination, RequestId(0)));
                 } else {
                     self.land(now, part, completion.status, ledger, outbox);
                 }
@@ -149,8 +154,8 @@ impl Mirror {
     }
 
     /// A copy has lost pages: it gets them again from another that has them.
-    fn repair(&mut self, extent: &Extent, copy: usize) {
-        for page in extent.pages() {
+    fn repair(&mut self, destination: &Destination, copy: usize) {
+        for page in destination.pages() {
             if self.agreement.valid(page) & !(1 << copy) != 0 && !self.agreement.is_locked(page..page + 1) {
                 self.agreement.behind(page..page + 1, 1 << copy);
                 self.resync.try_again();

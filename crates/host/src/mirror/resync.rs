@@ -4,20 +4,18 @@ use std::ops::Range;
 
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{
-    Arena, Completion, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request, RequestId, Status,
-    Time, Wake,
+    Arena, Completion, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request,
+    RequestId, Status, Time, Wake,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agreement::Agreement;
+use super::each;
 use super::stage::{Mirror, Work};
 
 /// How often pages are tried in vain before they are left until the next change.
 const TRIES: u64 = 32;
-
-/// Bytes of a page.
-const PAGE_BYTES: u64 = LOGICAL_PAGE_SECTORS * flashkeel_engine::SECTOR_BYTES;
 
 /// How the copies of a mirror are made to agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +48,7 @@ impl ResyncConfig {
             return Err("resync.rate is 0B/s; copies would never agree".into());
         }
         for (key, bytes) in [("batch", self.batch), ("region", self.region)] {
-            if bytes.0 == 0 || !bytes.0.is_multiple_of(PAGE_BYTES) || bytes.0 > 1 << 30 {
+            if bytes.0 == 0 || !bytes.0.is_multiple_of(LOGICAL_PAGE_BYTES) || bytes.0 > 1 << 30 {
                 return Err(format!("resync.{key} is {bytes}; a multiple of 4KiB up to 1GiB is needed"));
             }
         }
@@ -99,7 +97,7 @@ impl Job {
 
 impl Resync {
     pub fn new(config: &ResyncConfig) -> Resync {
-        let batch = (config.batch.0 / PAGE_BYTES) as usize;
+        let batch = (config.batch.0 / LOGICAL_PAGE_BYTES) as usize;
         Resync {
             rate: config.rate,
             batch,
@@ -139,7 +137,7 @@ impl Resync {
         if let Some(job) = self.job.take() {
             data.give_back(job.payload);
         }
-        self.next = now + self.rate.time_for(self.batch as u64 * PAGE_BYTES);
+        self.next = now + self.rate.time_for(self.batch as u64 * LOGICAL_PAGE_BYTES);
         self.try_again();
     }
 }
@@ -157,9 +155,9 @@ impl Mirror {
             range.end = range.start + 1;
         }
         self.resync.cursor = range.end;
-        self.resync.next = now + rate.time_for(range.len() as u64 * PAGE_BYTES);
+        self.resync.next = now + rate.time_for(range.len() as u64 * LOGICAL_PAGE_BYTES);
         let valid = self.agreement.valid(range.start);
-        let sources = (0..8).filter(|copy| valid >> copy & 1 == 1);
+        let sources = each(valid);
         let source = sources.min_by_key(|&copy| self.queued[copy]).expect("some copy has it");
         self.agreement.lock(range.clone());
         let sectors = (range.len() as u64 * LOGICAL_PAGE_SECTORS) as u32;
@@ -189,7 +187,7 @@ impl Mirror {
             let valid = self.agreement.valid(range.start);
             job.writing = if is_done { self.agreement.present() & !valid } else { 0 };
             let writing = job.writing;
-            for copy in (0..8).filter(|copy| writing >> copy & 1 == 1) {
+            for copy in each(writing) {
                 self.give(now, copy, Work::Agree, &request, Payload::NONE, outbox);
             }
             if !is_done && matches!(completion.status, Status::MediaError | Status::Lost) {
@@ -206,7 +204,7 @@ impl Mirror {
         } else {
             job.writing &= !(1 << copy);
             if is_done {
-                self.report.resynced_bytes += range.len() as u64 * PAGE_BYTES;
+                self.report.resynced_bytes += range.len() as u64 * LOGICAL_PAGE_BYTES;
                 self.agreement.caught_up(range.clone(), copy);
                 self.resync.barren = 0;
             } else {

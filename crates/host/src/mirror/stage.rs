@@ -12,7 +12,7 @@ use flashkeel_engine::{
 use super::acknowledge::AcknowledgeConfig;
 use super::agreement::Agreement;
 use super::hedge::Hedge;
-use super::layout::{Layout, Place};
+use super::layout::{Layout, Located};
 use super::read::{Ended, Reader};
 use super::reads::Read;
 use super::resync::Resync;
@@ -99,9 +99,9 @@ pub(super) enum Work {
     Agree,
 }
 
-/// Where a part of a request lies.
+/// Where a part of a request goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+pub(super) struct Destination {
     /// The only devices that it goes to, a bit each; 0 where there are copies to be
     /// kept in agreement.
     pub single: u8,
@@ -109,8 +109,8 @@ pub(super) struct Extent {
     count: u32,
 }
 
-impl Extent {
-    const NOWHERE: Extent = Extent { single: 0, first: 0, count: 0 };
+impl Destination {
+    const NOWHERE: Destination = Destination { single: 0, first: 0, count: 0 };
 
     /// Its pages, where there are copies.
     pub fn pages(&self) -> Range<usize> {
@@ -239,39 +239,41 @@ impl Mirror {
         while from < request.sectors {
             let (place, run) = self.layout.place(Lba(request.lba.0 + u64::from(from)));
             let mut sectors = run.min(u64::from(request.sectors - from)) as u32;
-            let (lba, extent) = match place {
-                Place::Single(device, lba) => (lba, Extent { single: 1 << device, ..Extent::NOWHERE }),
-                Place::Copied(lba) => {
+            let (lba, destination) = match place {
+                Located::Single(device, lba) => {
+                    (lba, Destination { single: 1 << device, ..Destination::NOWHERE })
+                }
+                Located::Copied(lba) => {
                     let (first, count) =
                         ((lba.0 / LOGICAL_PAGE_SECTORS) as u32, sectors / LOGICAL_PAGE_SECTORS as u32);
-                    let mut extent = Extent { single: 0, first, count };
+                    let mut destination = Destination { single: 0, first, count };
                     if request.operation == Operation::Read {
-                        extent.count = self.agreement.run(extent.pages()) as u32;
-                        sectors = extent.count * LOGICAL_PAGE_SECTORS as u32;
+                        destination.count = self.agreement.run(destination.pages()) as u32;
+                        sectors = destination.count * LOGICAL_PAGE_SECTORS as u32;
                     }
-                    (lba, extent)
+                    (lba, destination)
                 }
             };
             let part = self.parts.add(whole);
             let request = request.part(request.id, from, lba, sectors);
-            let mut extent = extent;
-            if request.operation == Operation::Demote && extent.single == 0 {
+            let mut destination = destination;
+            if request.operation == Operation::Demote && destination.single == 0 {
                 // An offer to those that have it; it changes nothing.
-                let is_changing = self.agreement.is_locked(extent.pages());
-                let single = if is_changing { 0 } else { self.agreement.valid_all(extent.pages()) };
+                let is_changing = self.agreement.is_locked(destination.pages());
+                let single = if is_changing { 0 } else { self.agreement.valid_all(destination.pages()) };
                 if single == 0 {
                     self.land(now, part, Status::Ok, Ledger::ZERO, outbox);
                     from += sectors;
                     continue;
                 }
-                extent = Extent { single, ..Extent::NOWHERE };
+                destination = Destination { single, ..Destination::NOWHERE };
             }
             if request.operation == Operation::Read {
                 self.report.reads += 1;
-                self.read(now, part, &request, extent, now, data, outbox);
+                self.read(now, part, &request, destination, now, data, outbox);
             } else {
                 self.report.changes += 1;
-                self.change(now, part, &request, extent, data, outbox);
+                self.change(now, part, &request, destination, data, outbox);
             }
             from += sectors;
         }
@@ -318,7 +320,7 @@ impl Mirror {
         if !self.agreement.has_doubts() {
             return None;
         }
-        let mut reads = self.held.iter().filter(|held| held.is_read()).map(|held| held.extent().pages());
+        let mut reads = self.held.iter().filter(|held| held.is_read()).map(|held| held.destination().pages());
         let waits = |pages: &Range<usize>| {
             self.agreement.is_in_doubt(pages.clone()) && !self.agreement.is_locked(pages.clone())
         };
@@ -361,7 +363,7 @@ impl Stage for Mirror {
         let guard = self.parts.add(whole);
         if is_flush {
             let part = self.parts.add(whole);
-            self.change(now, part, request, Extent::NOWHERE, data, outbox);
+            self.change(now, part, request, Destination::NOWHERE, data, outbox);
         } else {
             self.split(now, whole, request, data, outbox);
         }

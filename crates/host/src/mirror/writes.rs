@@ -5,13 +5,14 @@ use flashkeel_engine::{
     Arena, Completion, Operation, Outbox, Payload, Request, RequestId, Span, Status, Time,
 };
 
-use super::stage::{Extent, Mirror, Work, behind_other};
+use super::each;
+use super::stage::{Destination, Mirror, Work, behind_other};
 
 /// A part of a change, until it has ended on every copy.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     part: RequestId,
-    extent: Extent,
+    destination: Destination,
     /// How long it was held back.
     held: Span,
     /// Copies that have got it, a bit each, and how it has ended there.
@@ -34,26 +35,32 @@ pub(super) struct Held {
     since: Time,
     part: RequestId,
     request: Request,
-    extent: Extent,
+    destination: Destination,
     /// The changes that a flush is behind have smaller numbers.
     behind: RequestId,
 }
 
 impl Held {
-    pub fn new(since: Time, part: RequestId, request: &Request, extent: Extent, behind: RequestId) -> Held {
-        Held { since, part, request: *request, extent, behind }
+    pub fn new(
+        since: Time,
+        part: RequestId,
+        request: &Request,
+        destination: Destination,
+        behind: RequestId,
+    ) -> Held {
+        Held { since, part, request: *request, destination, behind }
     }
 
     pub fn is_read(&self) -> bool {
         self.request.operation == Operation::Read
     }
 
-    pub fn extent(&self) -> &Extent {
-        &self.extent
+    pub fn destination(&self) -> &Destination {
+        &self.destination
     }
 
-    fn overlaps(&self, extent: &Extent) -> bool {
-        let (mine, other) = (self.extent.pages(), extent.pages());
+    fn overlaps(&self, destination: &Destination) -> bool {
+        let (mine, other) = (self.destination.pages(), destination.pages());
         !self.is_read() && mine.start < other.end && other.start < mine.end
     }
 }
@@ -64,7 +71,7 @@ impl Mirror {
         now: Time,
         part: RequestId,
         request: &Request,
-        extent: Extent,
+        destination: Destination,
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
@@ -72,14 +79,14 @@ impl Mirror {
         // that too.
         let is_behind = match request.operation {
             Operation::Flush => self.changes.len() > 0,
-            _ => self.held.iter().any(|held| held.overlaps(&extent)),
+            _ => self.held.iter().any(|held| held.overlaps(&destination)),
         };
-        if is_behind || self.agreement.is_locked(extent.pages()) {
+        if is_behind || self.agreement.is_locked(destination.pages()) {
             self.report.changes_held += 1;
-            self.held.push_back(Held::new(now, part, request, extent, self.changes.next_id()));
+            self.held.push_back(Held::new(now, part, request, destination, self.changes.next_id()));
             return;
         }
-        self.send(now, part, request, extent, Span::ZERO, data, outbox);
+        self.send(now, part, request, destination, Span::ZERO, data, outbox);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]
@@ -88,23 +95,23 @@ impl Mirror {
         now: Time,
         part: RequestId,
         request: &Request,
-        extent: Extent,
+        destination: Destination,
         held: Span,
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
         let is_flush = request.operation == Operation::Flush;
         let is_write = request.operation == Operation::Write;
-        let sent = if extent.single != 0 { extent.single } else { self.agreement.present() };
+        let sent = if destination.single != 0 { destination.single } else { self.agreement.present() };
         if sent == 0 {
             return self.land(now, part, Status::Gone, behind_other(Default::default(), held), outbox);
         }
-        let lacking = self.agreement.lacking(extent.pages());
-        self.agreement.begin(extent.pages());
+        let lacking = self.agreement.lacking(destination.pages());
+        self.agreement.begin(destination.pages());
         let behind = is_flush.then(|| self.agreement.flush_begins());
         let change = Change {
             part,
-            extent,
+            destination,
             held,
             sent,
             done: 0,
@@ -118,7 +125,7 @@ impl Mirror {
         let copies = sent.count_ones();
         // The host's buffer is given back once it has been told.
         let is_early = self.acknowledge.policy().needed(copies) < copies && request.payload.is_some();
-        for copy in (0..8).filter(|copy| sent >> copy & 1 == 1) {
+        for copy in each(sent) {
             let mut own = Payload::NONE;
             if is_early {
                 own = data.take(request.sectors);
@@ -138,7 +145,7 @@ impl Mirror {
         outbox: &mut Outbox,
     ) {
         let change = self.changes.get_mut(id).expect("a change stays until every copy has ended it");
-        let pages = change.extent.pages();
+        let pages = change.destination.pages();
         if completion.status == Status::Ok && change.void >> copy & 1 == 0 {
             change.done |= 1 << copy;
             self.agreement.done(pages.clone(), copy);
@@ -201,20 +208,20 @@ impl Mirror {
             let is_read = held.is_read();
             let mut earlier = self.held.range(self.held.len() - kept..);
             let is_behind = match held.request.operation {
-                Operation::Read => self.agreement.is_in_doubt(held.extent.pages()),
+                Operation::Read => self.agreement.is_in_doubt(held.destination.pages()),
                 Operation::Flush => self.changes.first_id() < held.behind,
-                _ => earlier.any(|other| other.overlaps(&held.extent)),
+                _ => earlier.any(|other| other.overlaps(&held.destination)),
             };
-            if is_behind || self.agreement.is_locked(held.extent.pages()) {
+            if is_behind || self.agreement.is_locked(held.destination.pages()) {
                 self.held.push_back(held);
                 kept += 1;
                 continue;
             }
-            let Held { since, part, request, extent, .. } = held;
+            let Held { since, part, request, destination, .. } = held;
             if is_read {
-                self.read(now, part, &request, extent, since, data, outbox);
+                self.read(now, part, &request, destination, since, data, outbox);
             } else {
-                self.send(now, part, &request, extent, now.since(since), data, outbox);
+                self.send(now, part, &request, destination, now.since(since), data, outbox);
             }
         }
     }

@@ -5,6 +5,8 @@
 use dyn_clone::DynClone;
 use flashkeel_engine::{Completion, Predictor, Request, Span, Time};
 
+use crate::mirror::{MOST, each};
+
 flashkeel_config::axis! {
     /// Which copy of a mirror a read goes to, of those that have the newest data.
     pub enum ReadConfig as "read choice": Build {
@@ -78,8 +80,7 @@ pub struct Copies<'a> {
 impl Copies<'_> {
     /// The candidates, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
-        let candidates = self.candidates;
-        (0..8).filter(move |copy| candidates >> copy & 1 == 1)
+        each(self.candidates)
     }
 }
 
@@ -98,8 +99,8 @@ pub struct Ended {
 
 /// The copy of least weight; of several, the first after `last`.
 fn least<K: Ord>(copies: &Copies<'_>, last: usize, mut weight: impl FnMut(usize) -> K) -> usize {
-    let from_last = |&copy: &usize| (copy + 7 - last % 8) % 8;
-    let mut order: [Option<usize>; 8] = [None; 8];
+    let from_last = |&copy: &usize| (copy + MOST - 1 - last % MOST) % MOST;
+    let mut order: [Option<usize>; MOST] = [None; MOST];
     copies.iter().for_each(|copy| order[from_last(&copy)] = Some(copy));
     order.into_iter().flatten().min_by_key(|&copy| weight(copy)).expect("there is a candidate")
 }

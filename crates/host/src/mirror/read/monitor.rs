@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Copies, Ended, Reader, least};
+use crate::mirror::MOST;
 use crate::mirror::recent::Recent;
 
 /// Settings of `monitor`.
@@ -36,7 +37,7 @@ impl Build for Monitor {
             hold: self.hold,
             median: Recent::new(0.5),
             copies: Default::default(),
-            last: 7,
+            last: MOST - 1,
         })
     }
 
@@ -57,7 +58,7 @@ struct Watcher {
     hold: Span,
     /// Of reads of all copies.
     median: Recent,
-    copies: [Watched; 8],
+    copies: [Watched; MOST],
     last: usize,
 }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Copies, Ended, Reader, least};
+use crate::mirror::MOST;
 
 /// Settings of `predicted`: none; who predicts is `predictor` of the mirror.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +15,7 @@ pub struct Predicted {}
 
 impl Build for Predicted {
     fn build(&self, predictors: Vec<Box<dyn Predictor>>) -> Box<dyn Reader> {
-        Box::new(Foresight { predictors, last: 7 })
+        Box::new(Foresight { predictors, last: MOST - 1 })
     }
 
     fn needs_predictor(&self) -> bool {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Copies, Reader, least};
+use crate::mirror::MOST;
 
 /// Settings of `round-robin`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +14,7 @@ pub struct RoundRobin {}
 
 impl Build for RoundRobin {
     fn build(&self, _predictors: Vec<Box<dyn Predictor>>) -> Box<dyn Reader> {
-        Box::new(Turn { last: 7 })
+        Box::new(Turn { last: MOST - 1 })
     }
 }
 

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Copies, Reader, least};
+use crate::mirror::MOST;
 
 /// Settings of `shortest-queue`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +14,7 @@ pub struct ShortestQueue {}
 
 impl Build for ShortestQueue {
     fn build(&self, _predictors: Vec<Box<dyn Predictor>>) -> Box<dyn Reader> {
-        Box::new(Shortest { last: 7 })
+        Box::new(Shortest { last: MOST - 1 })
     }
 }
 

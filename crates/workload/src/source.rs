@@ -62,7 +62,8 @@ pub enum Basis {
 /// the `reorder` window; the other counters mark changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Requests read from the trace or generated.
+    /// Requests read from the trace or generated; of zeros that the alignment divides,
+    /// each part.
     pub read: u64,
     /// Requests handed to the driver.
     pub delivered: u64,

@@ -130,6 +130,30 @@ fn ranges_round_outwards_and_trims_inwards() {
 }
 
 #[test]
+fn zeros_that_cover_a_block_in_part_are_written() {
+    let text = "0 Z 4096 8192\n0 Z 4000 9000\n0 Z 100 4000\n0 Z 4096 100\n0 Z 0 4097\n0 W 0 512\n";
+    let columns = Some("time=1,unit=us,op=2,offset=3,length=4".into());
+    let trace = Trace { columns, write_magnification: 8, ..Trace::new(file("zeros.txt", text)) };
+    let (arrivals, counts) = replay(trace).unwrap();
+    let zeros = |lba, sectors| Arrival { operation: Operation::WriteZeroes, ..write(0, lba, sectors) };
+    let expected = [
+        zeros(8, 16),
+        // Its edges, and what lies between.
+        asked(1, write(0, 0, 8)),
+        zeros(8, 16),
+        asked(2, write(0, 24, 8)),
+        // Within two blocks, and within one.
+        asked(8, write(0, 0, 16)),
+        asked(1, write(0, 8, 8)),
+        zeros(0, 8),
+        asked(1, write(0, 8, 8)),
+        write(0, 0, 8),
+    ];
+    assert_eq!(arrivals, expected);
+    assert_eq!((counts.read, counts.delivered, counts.write_zeroes, counts.aligned), (9, 9, 3, 5));
+}
+
+#[test]
 fn intensity_divides_times() {
     let half = |intensity| replay(Trace { intensity, ..trace() }).unwrap().0;
     assert_eq!(times_us(&half(2.0)), [0, 500, 1000, 1500]);

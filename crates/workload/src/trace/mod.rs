@@ -58,9 +58,10 @@ pub struct Trace {
     /// What becomes of addresses beyond the simulated device.
     #[serde(default)]
     pub fold: Fold,
-    /// Ranges are rounded outwards to this, ranges of trims inwards: a power of
-    /// two up to 1MiB, from 4KiB or `stack.block` in a replay and from 512B
-    /// in a conversion, which are also what it is if not given.
+    /// Ranges are rounded outwards to this, ranges of trims inwards, and where zeros
+    /// cover a unit in part, that part is written: a power of two up to 1MiB, from 4KiB
+    /// or `stack.block` in a replay and from 512B in a conversion, which are also what
+    /// it is if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
     /// Requests of no length: refused, or left out and counted.

@@ -7,6 +7,7 @@ use super::order::LONGEST_BYTES;
 use super::{Ordered, Pace, Trace};
 use crate::input::Progress;
 use crate::profiles::MOST_MAGNIFIED;
+use crate::readers::Record;
 use crate::text::listed;
 use crate::{Basis, Context, Counts, Location, WorkloadError};
 
@@ -80,6 +81,32 @@ impl Shape {
         let unit = !(self.align_sectors - 1);
         (first & unit, (end & unit).saturating_sub(first & unit))
     }
+
+    /// Whole alignment units of zeros are left zeros; what covers the rest in part is
+    /// a write, since the rest of its unit stays what it is. The part of a request that
+    /// comes first, and what is behind it.
+    fn part(&self, request: Record) -> (Record, Option<Record>) {
+        let unit = self.align_sectors * SECTOR_BYTES;
+        let (from, to) = (request.offset, request.offset + request.bytes);
+        let (first, end) = (from.next_multiple_of(unit), to / unit * unit);
+        let written = |request: Record| Record { operation: Operation::Write, ..request };
+        let split_at = |at: u64| {
+            let (before, behind) = (at - from, to - at);
+            let first = Record { bytes: before, ..request };
+            (first, Record { offset: at, bytes: behind, ..request })
+        };
+        if request.operation != Operation::WriteZeroes || (from == first && to == end) {
+            (request, None)
+        } else if first >= end {
+            (written(request), None)
+        } else if from < first {
+            let (edge, rest) = split_at(first);
+            (written(edge), Some(rest))
+        } else {
+            let (zeros, edge) = split_at(end);
+            (zeros, Some(written(edge)))
+        }
+    }
 }
 
 /// A request that is to be delivered.
@@ -104,6 +131,8 @@ pub(super) struct Pass {
     input: Ordered,
     shape: Shape,
     device: Option<String>,
+    /// What is still to come of a request that has been divided.
+    rest: Option<Record>,
     /// Time of the trace's first request.
     origin_ns: Option<u64>,
     /// Time of the first request delivered.
@@ -121,6 +150,7 @@ impl Pass {
             input: Ordered::new(opened, trace.reorder, trace.zero_length),
             shape: *shape,
             device: trace.device.clone(),
+            rest: None,
             origin_ns: None,
             first_ns: None,
             latest_ns: 0,
@@ -154,11 +184,25 @@ impl Pass {
         self.input.reader().devices().name(device)
     }
 
+    /// What the trace has next, or the rest of what it had last.
+    #[inline]
+    fn next_record(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+        if let Some(rest) = self.rest.take() {
+            counts.read += 1;
+            return Ok(Some(rest));
+        }
+        let mut next = self.input.next(counts)?;
+        if let Some(record) = next.as_mut().filter(|record| record.operation == Operation::Write) {
+            record.bytes = record.bytes.saturating_mul(self.shape.write_magnification).min(LONGEST_BYTES);
+        }
+        Ok(next)
+    }
+
     /// The next request to deliver.
     #[inline]
     pub(super) fn next(&mut self, counts: &mut Counts) -> Result<Option<Selected>, WorkloadError> {
         let shape = self.shape;
-        while let Some(record) = self.input.next(counts)? {
+        while let Some(record) = self.next_record(counts)? {
             let recorded_ns = record.time_ns - *self.origin_ns.get_or_insert(record.time_ns);
             if shape.to_ns.is_some_and(|to_ns| recorded_ns >= to_ns) {
                 counts.outside_window += 1;
@@ -174,10 +218,9 @@ impl Pass {
                 counts.other_device += 1;
                 continue;
             }
-            let bytes = match record.operation {
-                Operation::Write => record.bytes.saturating_mul(shape.write_magnification).min(LONGEST_BYTES),
-                _ => record.bytes,
-            };
+            let (record, rest) = shape.part(record);
+            self.rest = rest;
+            let bytes = record.bytes;
             let (lba, sectors) = shape.align(record.operation, record.offset, bytes);
             if sectors == 0 && record.operation == Operation::Trim {
                 counts.trims_dropped += 1;

@@ -1,11 +1,11 @@
 //! Rates that no drive could serve, which come from a wrong unit of time.
 
-use flashkeel_engine::Span;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span};
 
 /// Bytes a second beyond what any drive moves: four lanes of PCIe 6.0, of 64 GT/s each.
 const MOST_BYTES_PER_S: f64 = 32e9;
 /// Requests a second beyond what any drive serves: as many of 4 KiB.
-const MOST_PER_S: f64 = MOST_BYTES_PER_S / 4096.0;
+const MOST_PER_S: f64 = MOST_BYTES_PER_S / LOGICAL_PAGE_BYTES as f64;
 /// What a rate in the right unit is at most, of what no drive could serve.
 const LIKELY_SHARE: f64 = 0.2;
 /// Fewer requests may all come in one burst.

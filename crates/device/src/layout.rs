@@ -26,8 +26,14 @@ pub struct Layout {
     pub(crate) host_link: Option<Rate>,
     /// What precedes the run, if anything does.
     pub(crate) precondition: Option<Precondition>,
+    pub(crate) partitions: u16,
     /// Bits of the logical page number that select the partition.
     pub(crate) partition_bits: Vec<u32>,
+    /// Logical pages of an NVM set, where partitions are sets: the pages of one follow each
+    /// other; 0 otherwise.
+    pub(crate) set_pages: u64,
+    /// Whether windows are commanded.
+    pub(crate) is_commanded: bool,
     /// The translation layer and the write buffer of each partition.
     pub(crate) partition: PartitionLayout,
     pub(crate) buffer: BufferLayout,
@@ -56,6 +62,9 @@ impl Layout {
     /// The partition and the page within it of a logical page of the device.
     #[inline]
     pub(crate) fn locate(&self, lpn: u64) -> (usize, Lpn) {
+        if self.set_pages != 0 {
+            return ((lpn / self.set_pages) as usize, Lpn((lpn % self.set_pages) as u32));
+        }
         let (mut part, mut local) = (0, lpn);
         // From the highest bit down, so that removing one leaves the others
         // where they are.
@@ -69,7 +78,7 @@ impl Layout {
     /// Bytes of memory that the device's tables will take: an estimate, from
     /// those that grow with capacity.
     pub fn memory_bytes(&self) -> u64 {
-        let mapped = self.lpns + (u64::from(self.partition.map_pages) << self.partition_bits.len());
+        let mapped = self.lpns + u64::from(self.partition.map_pages) * u64::from(self.partitions);
         let blocks = u64::from(self.geometry.chips() * self.geometry.blocks_per_chip);
         // See `Map` and `Blocks`.
         mapped * 4 + self.geometry.units() * 33 / 8 + blocks * 27

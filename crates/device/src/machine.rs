@@ -72,8 +72,8 @@ impl Default for ControllerConfig {
 pub(crate) enum DeviceEvent {
     /// A chip's phase ends.
     Chip(u32),
-    /// A window ends and the next begins.
-    Window,
+    /// A window of a set may end.
+    Window(u32),
     /// A request's data has crossed the host link.
     Linked(u32),
     /// A request's look-up or generation delay ends.
@@ -109,7 +109,7 @@ impl DeviceEvent {
         let (kind, index) = match self {
             // Chips push their own number: their kind is 0.
             DeviceEvent::Chip(chip) => (0, chip),
-            DeviceEvent::Window => (1, 0),
+            DeviceEvent::Window(set) => (1, set),
             DeviceEvent::Linked(request) => (2, request),
             DeviceEvent::Request(request) => (3, request),
             DeviceEvent::Operation(operation) => (4, operation),
@@ -127,7 +127,7 @@ impl DeviceEvent {
         let index = word as u32 & MAX_INDEX;
         match word >> KIND_SHIFT {
             0 => DeviceEvent::Chip(index),
-            1 => DeviceEvent::Window,
+            1 => DeviceEvent::Window(index),
             2 => DeviceEvent::Linked(index),
             3 => DeviceEvent::Request(index),
             4 => DeviceEvent::Operation(index),
@@ -153,8 +153,6 @@ pub(crate) struct Machine {
     pub generated: u32,
     /// Requests that may go on because what they waited for has come.
     pub woken: VecDeque<u32>,
-    /// Whether background work may run in the present window.
-    pub background_allowed: bool,
     /// Whether the scheduler's control is scheduled.
     pub controlling: bool,
 }
@@ -223,7 +221,7 @@ mod tests {
             DeviceEvent::BufferTimeout(2),
             DeviceEvent::Control,
             DeviceEvent::Linked(9),
-            DeviceEvent::Window,
+            DeviceEvent::Window(63),
             DeviceEvent::WornOut,
         ] {
             assert_eq!(DeviceEvent::unpack(event.pack(u32::MAX)), event);
@@ -235,7 +233,7 @@ mod tests {
         let order = [
             DeviceEvent::Chip(2).pack(0),
             DeviceEvent::Chip(MAX_INDEX).pack(0),
-            DeviceEvent::Window.pack(0),
+            DeviceEvent::Window(0).pack(0),
             DeviceEvent::Linked(9).pack(u32::MAX),
             DeviceEvent::Request(MAX_INDEX).pack(1),
             DeviceEvent::Request(0).pack(2),

@@ -9,12 +9,12 @@ use std::ops::Range;
 use flashkeel_device::{DeviceConfig, Fault, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Operation, Payload, Request, Status, Stream,
-    Submit, Time,
+    Arena, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Operation, Payload, Request, Status,
+    Stream, Submit, Time, Window,
 };
 use proptest::prelude::*;
 use serde_json::json;
-use support::{policy, ready, request};
+use support::{policy, ready, request, tell};
 
 const PAGE: usize = 4096;
 const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
@@ -211,7 +211,12 @@ impl World {
                 Request { payload, ..request(0, Operation::Read, first as u64, pages.len() as u32) };
             assert_eq!(self.ssd.submit(self.now, &request, &mut self.data), Submit::Accepted);
             let mut done = Vec::new();
-            self.now = self.ssd.advance_to_completion(Time::MAX, &mut self.data, &mut done).expect("it ends");
+            while done.is_empty() {
+                // What happens to windows is not of interest.
+                while self.ssd.notice().is_some() {}
+                let ended = self.ssd.advance_to_completion(Time::MAX, &mut self.data, &mut done);
+                self.now = ended.expect("it ends");
+            }
             assert_eq!((done.len(), done[0].status), (1, Status::Ok));
             let found = self.data.read(payload, sectors).expect("a buffer").chunks_exact(PAGE);
             for (number, found) in pages.zip(found) {
@@ -237,6 +242,8 @@ enum Step {
     /// So many events.
     Events(u32),
     PowerCut,
+    /// A window is commanded, if the device obeys, of one of its sets.
+    Window(usize, Window),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -253,12 +260,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         40 => request,
         10 => (1..60u32).prop_map(Step::Events),
         1 => Just(Step::PowerCut),
+        3 => (0..4usize, prop::bool::ANY).prop_map(|(set, is_deterministic)| {
+            Step::Window(set, if is_deterministic { Window::Deterministic } else { Window::NonDeterministic })
+        }),
     ];
     prop::collection::vec(step, 1..400)
 }
 
 /// Devices of every kind, by name.
-const DEVICES: [&str; 20] = [
+const DEVICES: [&str; 23] = [
     "plain",
     "checkpoints",
     "map cache",
@@ -274,6 +284,9 @@ const DEVICES: [&str; 20] = [
     "moved inside",
     "copied back anywhere",
     "copied back anywhere, checkpoints",
+    "sets",
+    "volatile, sets",
+    "sets, logical stripes",
     "retiring",
     "volatile, retiring",
     "physical, checkpoints",
@@ -300,7 +313,7 @@ fn device(name: &str) -> DeviceConfig {
             config.gc.stop_above = 20;
             config.logical_capacity = Bytes(1 << 20);
         }
-        "logical" => {
+        "logical" | "sets, logical stripes" => {
             config.geometry.channels = 4;
             config.allocation = policy("striped");
             config.redundancy = policy(json!({ "policy": "logical", "update": "gc-tolerant" }));
@@ -319,6 +332,10 @@ fn device(name: &str) -> DeviceConfig {
             config.gc.erasing = policy("in-pauses");
         }
         _ => {}
+    }
+    if name.contains("sets") {
+        config.sets = 2;
+        config.window = policy(json!({ "policy": "commanded", "writes_typical": 6, "time_maximum": "20ms" }));
     }
     if name.ends_with("checkpoints") {
         config.checkpoint = policy(json!({ "enabled": true, "period": "1ms", "after_pages": 50 }));
@@ -359,6 +376,9 @@ fn survives(name: &str, steps: &[Step]) {
                 }
             }
             Step::PowerCut => world.cut_power(),
+            Step::Window(set, window) => {
+                let _ = tell(&mut world.ssd, world.now, Command::Window(set, window));
+            }
         }
     }
     world.cut_power();

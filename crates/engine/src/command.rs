@@ -28,7 +28,8 @@ impl std::fmt::Display for Place {
 /// Something a device or a stage is told or asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Begin a window in the set of that number.
+    /// Begin a window in the set of that number; a deterministic one begins when nothing
+    /// is under way any more, with [`Event::WindowBegan`].
     Window(usize, Window),
     /// Take no more writes, or take them again.
     ReadOnly(bool),
@@ -105,17 +106,37 @@ pub enum Refusal {
 /// Something that has happened without being asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The set of that number has left its deterministic window by itself.
+    /// The set of that number has begun the deterministic window that was commanded.
+    WindowBegan(usize),
+    /// It has left that by itself, or could not begin it after all.
     WindowEnded(usize, WindowEnd),
+    /// Of what its deterministic window may last there is as little left as a warning
+    /// was set for.
+    WindowWarning(usize, WindowLimit),
     /// Worn-out flash can be replaced no more: from now on it is read-only.
     WornOut,
 }
 
-/// Why a deterministic window ended early.
+/// Why a deterministic window ended without a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowEnd {
     /// Background work could wait no longer.
     Urgent,
+    /// More was read or written than it promised to serve.
+    TypicalExceeded,
+    /// It has lasted as long as it may.
+    TimeExceeded,
+}
+
+/// What a deterministic window lasts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowLimit {
+    /// A number of reads.
+    Reads,
+    /// A number of pages written.
+    Writes,
+    /// A time.
+    Time,
 }
 
 /// An [`Event`] and who raised it.

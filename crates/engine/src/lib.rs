@@ -24,7 +24,7 @@ pub mod wake;
 
 pub use arena::{Arena, Payload};
 pub use blame::{Cause, Ledger, Waits, add_each, subtract_each};
-pub use command::{Access, Answer, Command, Event, Notice, Place, Refusal, Window, WindowEnd};
+pub use command::{Access, Answer, Command, Event, Notice, Place, Refusal, Window, WindowEnd, WindowLimit};
 pub use events::EventQueue;
 pub use leaf::{Coming, Leaf, Submit};
 pub use limits::{Durable, Limits};

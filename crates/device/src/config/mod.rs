@@ -81,6 +81,10 @@ macro_rules! device_config {
             /// LBA bits (of 512-byte sectors) that select a partition with chips, map,
             /// buffer and garbage collection of its own; empty for one partition.
             pub partition_bits: Vec<u32>,
+            /// NVM sets: parts of consecutive addresses with chips, map, buffer, garbage
+            /// collection and windows of their own.
+            #[serde(skip_serializing_if = "is_one")]
+            pub sets: u32,
             /// The state the device starts in.
             pub precondition: PreconditionConfig,
         }
@@ -110,6 +114,7 @@ macro_rules! device_config {
                     scheduler: SchedulerConfig::default(),
                     host_link: None,
                     partition_bits: Vec::new(),
+                    sets: 1,
                     precondition: PreconditionConfig::default(),
                 }
             }
@@ -125,6 +130,11 @@ macro_rules! device_config {
 }
 
 tasks!(device_config);
+
+/// Whether there is one, as by default; what is not said leaves documents as they were.
+fn is_one(sets: &u32) -> bool {
+    *sets == 1
+}
 
 /// Memory for map pages.
 #[derive(Clone, Copy, Debug, PartialEq)]

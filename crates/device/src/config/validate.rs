@@ -23,6 +23,9 @@ use crate::sched::Activity;
 /// As many chips, or channels, as policies are asked about that a message recommends.
 const CHIPS: u32 = 8;
 
+/// Partitions at most.
+const MOST_PARTITIONS: u32 = 64;
+
 impl DeviceConfig {
     /// Checks the configuration as a whole and resolves it.
     ///
@@ -42,15 +45,10 @@ impl DeviceConfig {
             ));
         }
         let partition_bits = self.partition_page_bits()?;
-        let partitions = 1u64 << partition_bits.len();
-        if u64::from(geometry.chips()) % partitions != 0 {
-            return Err(format!(
-                "partition_bits makes {partitions} partitions of {} chips; the chips must divide evenly",
-                geometry.chips()
-            ));
-        }
+        let partitions = self.partitions(&geometry, &partition_bits)?;
         let lpns = self.logical_pages(&geometry, &partition_bits)?;
         let buffer = self.buffer.resolve(&geometry, partitions)?;
+        self.validate_window(&timing, &buffer, geometry.units_per_page)?;
         let partition = self.partition_layout(&geometry, lpns / partitions, partitions, &buffer)?;
         // The pool of operations holds those of every request, even of as many
         // as the device accepts.
@@ -79,7 +77,10 @@ impl DeviceConfig {
             controller: self.controller.clone(),
             host_link: self.host_link,
             precondition,
+            partitions: partitions as u16,
             partition_bits,
+            set_pages: if self.sets > 1 { lpns / partitions } else { 0 },
+            is_commanded: self.window.policy().obeys(),
             partition,
             buffer,
             reads_per_request,
@@ -148,6 +149,63 @@ impl DeviceConfig {
         Ok(bits)
     }
 
+    /// How many partitions there are.
+    fn partitions(&self, geometry: &Geometry, bits: &[u32]) -> Result<u64, String> {
+        let chips = geometry.chips();
+        if self.sets == 0 || self.sets > MOST_PARTITIONS {
+            return Err(format!("sets is {}; it must lie between 1 and {MOST_PARTITIONS}", self.sets));
+        }
+        if self.sets > 1 && !bits.is_empty() {
+            return Err(
+                "sets: NVM sets are partitions of consecutive addresses; leave out partition_bits".into()
+            );
+        }
+        if !chips.is_multiple_of(self.sets) {
+            return Err(format!(
+                "sets is {}, but there are {chips} chips; the chips must divide evenly",
+                self.sets
+            ));
+        }
+        let partitions = 1u32 << bits.len();
+        if !chips.is_multiple_of(partitions) {
+            return Err(format!(
+                "partition_bits makes {partitions} partitions of {chips} chips; the chips must divide evenly"
+            ));
+        }
+        Ok(u64::from(partitions.max(self.sets)))
+    }
+
+    /// Refuses windows that the flash, or the buffer of a set, cannot keep.
+    fn validate_window(&self, timing: &Timing, buffer: &BufferLayout, units: u32) -> Result<(), String> {
+        let window = self.window.policy();
+        if let Some((key, length)) = window.shortest_background()
+            && length < timing.erase()
+        {
+            return Err(format!(
+                "window.{key} is {length}, in which no block could be erased; at least {}, the time that \
+                 an erase takes (timing.erase)",
+                timing.erase()
+            ));
+        }
+        let Some(promised) = window.promised_pages() else { return Ok(()) };
+        if buffer.kind.policy().acknowledges_in_flash() {
+            let wanted =
+                names_where(BufferKind::NAMES, |it: BufferKind| !it.policy().acknowledges_in_flash());
+            return Err(format!(
+                "window.writes_typical is {promised}, which a buffer has to take; buffer.kind is {:?}, use {wanted}",
+                buffer.kind.name()
+            ));
+        }
+        let room = u64::from(buffer.size / units);
+        if promised > room {
+            return Err(format!(
+                "window.writes_typical is {promised}, but the buffer of a set has room for {room} flash pages; \
+                 lower it, or raise buffer.size"
+            ));
+        }
+        Ok(())
+    }
+
     fn logical_pages(&self, geometry: &Geometry, partition_bits: &[u32]) -> Result<u64, String> {
         let capacity = self.logical_capacity;
         if capacity.0 == 0 || !capacity.0.is_multiple_of(LOGICAL_PAGE_BYTES) {
@@ -158,6 +216,13 @@ impl DeviceConfig {
             return Err(format!(
                 "logical_capacity {capacity} exceeds the flash, {}",
                 Bytes(geometry.units() * LOGICAL_PAGE_BYTES)
+            ));
+        }
+        if !lpns.is_multiple_of(u64::from(self.sets)) {
+            return Err(format!(
+                "logical_capacity {capacity} is no multiple of 4KiB for each of {} sets; use {}",
+                self.sets,
+                Bytes(lpns / u64::from(self.sets) * u64::from(self.sets) * LOGICAL_PAGE_BYTES)
             ));
         }
         // Every partition must be of one size: the addresses that the highest

@@ -54,6 +54,9 @@ impl Ssd {
     /// Starts the flushes that the state of the buffer calls for.
     fn trigger_flushes(&mut self, now: Time, part: usize, domain: u32, len: u32) -> bool {
         let buffer = &self.partitions[part].buffer;
+        if buffer.is_held {
+            return false;
+        }
         let (triggers, occupancy) = (buffer.triggers, buffer.occupancy);
         let mut flushed = false;
         if let Some(group) = triggers.page

@@ -18,8 +18,11 @@ impl Ssd {
         }
     }
 
-    /// Flushes everything pending.
+    /// Flushes everything pending. That ends a deterministic window.
     pub(crate) fn flush_all(&mut self, now: Time, part: usize) {
+        if self.partitions[part].buffer.is_held {
+            return self.leave_to_flush(now, part);
+        }
         match self.partitions[part].buffer.pending {
             Pending::Lanes(_) => self.flush_lanes(now, part),
             Pending::Stripes(_) => self.flush_stripes(now, part),
@@ -37,6 +40,9 @@ impl Ssd {
 
     /// After room has come: flushes that had to wait.
     pub(super) fn retry_flushes(&mut self, now: Time, part: usize) {
+        if self.partitions[part].buffer.is_held {
+            return;
+        }
         match self.partitions[part].buffer.pending {
             Pending::Lanes(_) => self.retry_lanes(now, part),
             Pending::Stripes(_) => self.retry_stripes(now, part),

@@ -39,6 +39,9 @@ impl Ssd {
     /// change of one stripe.
     pub(crate) fn trigger_stripes(&mut self, now: Time, part: usize, stripe: u32) -> bool {
         let buffer = &self.partitions[part].buffer;
+        if buffer.is_held {
+            return false;
+        }
         let triggers = buffer.triggers;
         let mut flushed = false;
         if let Some(group) = triggers.page

@@ -101,8 +101,9 @@ impl Ssd {
 
     /// The oldest buffered page may have been there for long enough.
     pub(crate) fn buffer_timeout(&mut self, now: Time, part: usize) {
-        let timeout = self.partitions[part].buffer.triggers.timeout.expect("only a timeout schedules this");
-        let next = self.flush_old(now, part, timeout);
+        let buffer = &self.partitions[part].buffer;
+        let timeout = buffer.triggers.timeout.expect("only a timeout schedules this");
+        let next = if buffer.is_held { Some(now + timeout) } else { self.flush_old(now, part, timeout) };
         self.partitions[part].buffer.timing = next.is_some();
         if let Some(next) = next {
             self.machine.schedule(next, DeviceEvent::BufferTimeout(part as u32));
@@ -220,6 +221,9 @@ impl Ssd {
             return false;
         }
         let (part, _) = self.layout.locate(request.next);
+        if self.partitions[part].buffer.is_held {
+            return false;
+        }
         self.flush_all(now, part);
         let flushing = self.partitions[part].buffer.is_flushing();
         if flushing {
@@ -253,6 +257,10 @@ impl Ssd {
     pub(crate) fn start_flush(&mut self, now: Time, index: u32) {
         self.requests[index].pass(now, Cause::Controller);
         for part in 0..self.partitions.len() {
+            if self.partitions[part].buffer.is_held && !self.layout.buffer.is_volatile {
+                // It is durable where it is, and stays there.
+                continue;
+            }
             self.flush_all(now, part);
             let buffer = &mut self.partitions[part].buffer;
             buffer.end_epoch(index);

@@ -331,7 +331,7 @@ impl Checkpoint {
     fn program_later(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         let checkpoint = &ftl.tasks.checkpoint;
         let most = checkpoint.layout.map_or(0, |layout| layout.pages_in_flight);
-        let may = machine.background_allowed && checkpoint.writing < most;
+        let may = ftl.background_allowed && checkpoint.writing < most;
         if may && checkpoint.due.is_none() && !checkpoint.left.is_empty() {
             let delay = machine.controller.background_generation.draw(&mut machine.random);
             Checkpoint::schedule(ftl, now + delay, machine);
@@ -355,7 +355,7 @@ impl Checkpoint {
             (checkpoint.next_mark, checkpoint.begun) = (Some(mark), now);
             machine.wake_control(now);
         }
-        if machine.background_allowed && Checkpoint::program_map_pages(ftl, now, machine) {
+        if ftl.background_allowed && Checkpoint::program_map_pages(ftl, now, machine) {
             Checkpoint::program_later(ftl, now, machine);
         }
         Checkpoint::end(ftl, now, machine);

@@ -68,7 +68,7 @@ impl EccCheck {
         ftl.tasks.ecc_check.is_busy = false;
         let Some(page) = EccCheck::next_unchecked(ftl) else { return };
         let chip = ftl.tables.chip_of(page);
-        if machine.dispatcher.host_load(chip) > 0 || !machine.background_allowed {
+        if machine.dispatcher.host_load(chip) > 0 || !ftl.background_allowed {
             ftl.tasks.ecc_check.gave_way = true;
             return;
         }

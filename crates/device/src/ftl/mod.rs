@@ -86,6 +86,8 @@ pub(crate) struct Ftl {
     tasks: Tasks,
     /// Pages of the host's program that finished last.
     pub finished: Vec<Finished>,
+    /// Whether background work may run in the present window.
+    pub background_allowed: bool,
     /// Flash pages that were read after the last power cut, to find the newest copies.
     pub pages_scanned: u32,
 }
@@ -99,6 +101,7 @@ impl Ftl {
             shape,
             tasks: Tasks::new(layout, index, seed),
             finished: Vec::new(),
+            background_allowed: true,
             pages_scanned: 0,
         }
     }

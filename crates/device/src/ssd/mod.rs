@@ -6,6 +6,7 @@ mod faults;
 mod initial;
 mod inspect;
 mod power_cut;
+mod windows;
 
 use std::collections::VecDeque;
 
@@ -49,7 +50,11 @@ pub struct Ssd {
     pub(crate) requests: Requests,
     link: Option<Link>,
     pub(crate) throttle: Option<Box<dyn Throttle>>,
-    window: Option<Box<dyn WindowPolicy>>,
+    /// The windows of each NVM set, or of the whole; none where background work may always
+    /// run.
+    windows: Vec<Box<dyn WindowPolicy>>,
+    /// Sets whose deterministic window has been commanded and has not begun, a bit each.
+    preparing: u64,
     power: Option<Box<dyn Power>>,
     /// When the last request ended.
     active_at: Time,
@@ -77,7 +82,7 @@ pub struct Ssd {
 impl Ssd {
     /// A fresh device. Every random decision follows from `seed`.
     pub fn new(layout: &Layout, seed: u64) -> Self {
-        let partitions = (0..1u16 << layout.partition_bits.len())
+        let partitions = (0..layout.partitions)
             .map(|index| Partition {
                 ftl: Ftl::new(&layout.partition, index, seed),
                 buffer: Ssd::empty_buffer(layout),
@@ -92,14 +97,14 @@ impl Ssd {
                 random: Stream::new(seed, "controller"),
                 generated: 0,
                 woken: VecDeque::new(),
-                background_allowed: true,
                 controlling: false,
             },
             partitions,
             requests: Requests::default(),
             link: layout.host_link.map(Link::new),
             throttle: layout.policies.throttle.policy().build(),
-            window: layout.policies.window.policy().build(),
+            windows: Ssd::windows(layout),
+            preparing: 0,
             power: layout.policies.power.policy().build(Stream::new(seed, "power")),
             active_at: Time::ZERO,
             awake_at: Time::ZERO,
@@ -114,7 +119,7 @@ impl Ssd {
             rebuild_reads: Vec::new(),
             layout: layout.clone(),
         };
-        ssd.next_window(Time::ZERO);
+        ssd.begin_windows(Time::ZERO);
         ssd
     }
 
@@ -126,6 +131,9 @@ impl Ssd {
     /// The logical page of the device of a page of a partition.
     pub(crate) fn global(&self, part: usize, lpn: Lpn) -> u64 {
         let mut global = u64::from(lpn.0);
+        if self.layout.set_pages != 0 {
+            return part as u64 * self.layout.set_pages + global;
+        }
         for (index, &bit) in self.layout.partition_bits.iter().enumerate() {
             let selected = part as u64 >> index & 1;
             global = global >> bit << (bit + 1) | selected << bit | (global & ((1 << bit) - 1));
@@ -270,6 +278,9 @@ impl Ssd {
             }
         }
         self.machine.dispatcher.operations.release(id);
+        if self.preparing != 0 {
+            self.begin_prepared(now);
+        }
     }
 
     fn signals(&self) -> Signals {
@@ -285,20 +296,6 @@ impl Ssd {
         self.machine.controlling = false;
         if signals.active != 0 || !self.machine.dispatcher.arbiter().is_settled() {
             self.machine.wake_control(now);
-        }
-    }
-
-    /// Begins the next window, if there are windows.
-    fn next_window(&mut self, now: Time) {
-        let Some(window) = &mut self.window else { return };
-        let (allowed, until) = window.background(now);
-        self.machine.background_allowed = allowed;
-        if let Some(until) = until {
-            self.machine.schedule(until, DeviceEvent::Window);
-        }
-        for partition in &mut self.partitions {
-            partition.ftl.wake_all(now, &mut self.machine);
-            partition.ftl.go_on(now, &mut self.machine);
         }
     }
 
@@ -329,11 +326,8 @@ impl Ssd {
                 }
                 DeviceEvent::Operation(operation) => self.operation_generated(time, FlashOpId(operation)),
                 DeviceEvent::Background(partition, activity) => {
-                    if !self.machine.background_allowed
-                        && self.leave_if_urgent(time, partition as usize)
-                        && to_completion
-                    {
-                        limit = time;
+                    if !self.partitions[partition as usize].ftl.background_allowed {
+                        self.leave_if_urgent(time, partition as usize);
                     }
                     let quiet_since = self.quiet_since(time);
                     let ftl = &mut self.partitions[partition as usize].ftl;
@@ -342,18 +336,13 @@ impl Ssd {
                 DeviceEvent::BufferTimeout(partition) => self.buffer_timeout(time, partition as usize),
                 DeviceEvent::Control => self.control(time),
                 DeviceEvent::Linked(request) => self.linked(time, request),
-                DeviceEvent::Window => self.next_window(time),
-                DeviceEvent::WornOut => {
-                    self.wear_out(time);
-                    if to_completion {
-                        limit = time;
-                    }
-                }
+                DeviceEvent::Window(set) => self.window_due(time, set as usize),
+                DeviceEvent::WornOut => self.wear_out(time),
             }
             while let Some(request) = self.machine.woken.pop_front() {
                 self.resume(time, request);
             }
-            if to_completion && !self.completed.is_empty() {
+            if to_completion && (!self.completed.is_empty() || !self.notices.is_empty()) {
                 limit = time;
             }
         }
@@ -402,6 +391,9 @@ impl Leaf for Ssd {
             return Submit::Accepted;
         }
         self.count(request);
+        if self.layout.is_commanded {
+            self.count_in_windows(now, request);
+        }
         self.rouse(now);
         let index = self.requests.admit(now, request);
         assert!(index <= MAX_INDEX, "more requests than events can name");

@@ -18,18 +18,18 @@ impl Ssd {
             let operations = &machine.dispatcher.operations;
             kept.push(partition.ftl.cut_power(now, &layout.partition, self.seed, operations));
             partition.buffer = Ssd::empty_buffer(layout);
+            partition.ftl.background_allowed = true;
         }
         machine.events = EventQueue::new();
         let mut former = std::mem::replace(&mut machine.dispatcher, Ssd::idle_chips(layout, self.seed));
         machine.dispatcher.watch_on(now, &mut former);
         machine.woken.clear();
         machine.controlling = false;
-        machine.background_allowed = true;
         self.link = layout.host_link.map(Link::new);
-        self.window = layout.policies.window.policy().build();
+        (self.windows, self.preparing) = (Ssd::windows(layout), 0);
         (self.active_at, self.awake_at) = (now, now);
         self.forget_reads();
-        self.next_window(now);
+        self.begin_windows(now);
         for (part, kept) in kept.into_iter().enumerate() {
             self.buffer_again(now, part, kept);
             self.partitions[part].ftl.tables.count_held();

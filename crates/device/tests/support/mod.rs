@@ -7,7 +7,10 @@ use std::ops::ControlFlow;
 use flashkeel_config::{ConfigError, Node, Origin};
 use flashkeel_device::{Delay, DeviceConfig, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Arena, Completion, Lba, Leaf, Operation, Request, RequestId, Stream, Submit, Time};
+use flashkeel_engine::{
+    Answer, Arena, Command, Completion, Lba, Leaf, Operation, Place, Refusal, Request, RequestId, Stream,
+    Submit, Time,
+};
 
 /// The controller's delays in devices made by [`exact`], in nanoseconds.
 pub const LOOKUP: u64 = 700;
@@ -183,4 +186,20 @@ pub fn open_loop_with(
 pub fn random_pages(operation: Operation, span: u64, count: u64, seed: u64) -> impl Iterator<Item = Request> {
     let mut random = Stream::new(seed, "test workload");
     (0..count).map(move |id| request(id, operation, random.below(span), 1))
+}
+
+/// Tells a device something.
+pub fn tell(ssd: &mut Ssd, now: Time, command: Command) -> Result<Answer, Refusal> {
+    ssd.command(now, &Place::default(), &command, &mut Arena::new())
+}
+
+/// A reading of its state; `None` if it does not tell that.
+pub fn reading(ssd: &mut Ssd, now: Time, name: &str) -> Option<u64> {
+    let Ok(Answer::State(readings)) = tell(ssd, now, Command::State) else { panic!("no state") };
+    readings.into_iter().find(|(other, _)| other == name).map(|(_, value)| value)
+}
+
+/// A reading that it tells.
+pub fn state(ssd: &mut Ssd, now: Time, name: &str) -> u64 {
+    reading(ssd, now, name).expect("a reading")
 }

@@ -46,14 +46,24 @@ impl Ends {
     }
 }
 
+/// What a device has been told, and has told of itself.
+#[derive(Default)]
+struct Said {
+    read_only: Option<bool>,
+    window: Option<Window>,
+    /// Whether that has begun, if it is deterministic.
+    has_begun: bool,
+    is_removed: bool,
+}
+
 /// What a device was told holds until it is told otherwise, its state says so, and
 /// it raises nothing else.
 pub fn told(trial: &Trial<'_>) -> Result<(), String> {
-    let mut said: BTreeMap<&Place, (Option<bool>, Option<Window>, bool)> = BTreeMap::new();
+    let mut said: BTreeMap<&Place, Said> = BTreeMap::new();
     for seen in trial.history {
         match seen {
             Seen::Told { place, is_there: true, command, answer } => {
-                let (read_only, window, is_removed) = said.entry(place).or_default();
+                let Said { read_only, window, is_removed, has_begun } = said.entry(place).or_default();
                 match (command, answer) {
                     (_, Err(Refusal::NotNow(_) | Refusal::Unknown)) if *is_removed => {}
                     (_, answer) if *is_removed => {
@@ -61,10 +71,13 @@ pub fn told(trial: &Trial<'_>) -> Result<(), String> {
                     }
                     (Command::State, Ok(Answer::State(readings))) => {
                         let reading = |name| readings.iter().find(|(other, _)| other == name);
-                        let expected = [
-                            ("read_only", read_only.or(Some(false))),
-                            ("deterministic", window.map(|window| window == Window::Deterministic)),
-                        ];
+                        // One that was commanded may have begun by now, or not.
+                        let deterministic = match window {
+                            Some(Window::Deterministic) => has_begun.then_some(true),
+                            window => window.map(|_| false),
+                        };
+                        let expected =
+                            [("read_only", read_only.or(Some(false))), ("deterministic", deterministic)];
                         for (name, expected) in expected {
                             let (Some((_, found)), Some(expected)) = (reading(name), expected) else {
                                 continue;
@@ -77,15 +90,28 @@ pub fn told(trial: &Trial<'_>) -> Result<(), String> {
                     (Command::State, Ok(Answer::Done)) => return Err(format!("{place} tells no state")),
                     (_, Ok(Answer::State(_))) => return Err(format!("{place} answers {command:?} so")),
                     (Command::ReadOnly(is_read_only), Ok(Answer::Done)) => *read_only = Some(*is_read_only),
-                    (Command::Window(_, begun), Ok(Answer::Done)) => *window = Some(*begun),
+                    (Command::Window(_, begun), Ok(Answer::Done)) => {
+                        *has_begun &= *begun == Window::Deterministic;
+                        *window = Some(*begun);
+                    }
                     (Command::Remove, Ok(Answer::Done)) => *is_removed = true,
                     (_, Err(_)) => {}
                 }
             }
             Seen::Raised { notice } => {
-                let (read_only, window, _) = said.entry(&notice.place).or_default();
+                let Said { read_only, window, has_begun, .. } = said.entry(&notice.place).or_default();
                 match notice.event {
+                    Event::WindowBegan(_) => {
+                        if *window != Some(Window::Deterministic) || std::mem::replace(has_begun, true) {
+                            return Err(format!("{notice:?}, but none was commanded"));
+                        }
+                    }
+                    Event::WindowWarning(..) if *has_begun => {}
+                    Event::WindowWarning(..) => {
+                        return Err(format!("{notice:?}, but there is no such window"));
+                    }
                     Event::WindowEnded(..) => {
+                        *has_begun = false;
                         if window.replace(Window::NonDeterministic) != Some(Window::Deterministic) {
                             return Err(format!("{notice:?}, but there was no such window"));
                         }
@@ -94,7 +120,9 @@ pub fn told(trial: &Trial<'_>) -> Result<(), String> {
                 }
             }
             // Windows begin anew.
-            Seen::Cut { .. } => said.values_mut().for_each(|(_, window, _)| *window = None),
+            Seen::Cut { .. } => {
+                said.values_mut().for_each(|said| (said.window, said.has_begun) = (None, false))
+            }
             _ => {}
         }
     }

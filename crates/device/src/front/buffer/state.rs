@@ -62,6 +62,8 @@ pub(crate) struct Buffer {
     pub triggers: Triggers,
     pub pending: Pending,
     pub occupancy: Occupancy,
+    /// Whether what is written stays here, because the flash is in a deterministic window.
+    pub is_held: bool,
     /// Whether a timeout is scheduled.
     pub timing: bool,
     /// Requests waiting for room, or for a flush: first and last.
@@ -104,6 +106,7 @@ impl Buffer {
                 None => Pending::Lanes(vec![Lane::EMPTY; domains as usize]),
             },
             occupancy: Occupancy { pending: 0, flushing: 0, size },
+            is_held: false,
             timing: false,
             waiting: (NONE, NONE),
             flights: VecDeque::new(),

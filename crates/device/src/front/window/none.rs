@@ -11,7 +11,7 @@ use super::{Build, WindowPolicy};
 pub struct None {}
 
 impl Build for None {
-    fn build(&self) -> Option<Box<dyn WindowPolicy>> {
+    fn build(&self, _set: u32, _sets: u32) -> Option<Box<dyn WindowPolicy>> {
         Option::None
     }
 }

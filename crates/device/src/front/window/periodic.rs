@@ -25,8 +25,19 @@ impl Default for Periodic {
 }
 
 impl Build for Periodic {
-    fn build(&self) -> Option<Box<dyn WindowPolicy>> {
-        Some(Box::new(Schedule { lengths: [self.non_deterministic, self.deterministic], background: true }))
+    /// The first set begins with a deterministic window. The others are behind it by an
+    /// equal part of the period each.
+    fn build(&self, set: u32, sets: u32) -> Option<Box<dyn WindowPolicy>> {
+        let lengths = [self.non_deterministic, self.deterministic];
+        let period = u128::from(lengths[0].0) + u128::from(lengths[1].0);
+        let behind = (period * u128::from(set) / u128::from(sets)) as u64;
+        // What is left, at the start, of the window that it is in.
+        let (background, first) = match behind.checked_sub(lengths[0].0) {
+            _ if behind == 0 => (true, None),
+            None | Some(0) => (false, Some(Span(behind))),
+            Some(left) => (true, Some(Span(left))),
+        };
+        Some(Box::new(Schedule { lengths, background, first }))
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -39,20 +50,28 @@ impl Build for Periodic {
         }
         Ok(())
     }
+
+    fn shortest_background(&self) -> Option<(&'static str, Span)> {
+        Some(("non_deterministic", self.non_deterministic))
+    }
 }
 
 #[derive(Clone)]
 struct Schedule {
     /// Length of the window with background work, and of the one without.
     lengths: [Span; 2],
-    /// Whether the present window is the one with background work.
+    /// Whether the present window is the one with background work; before the first, what
+    /// it is not.
     background: bool,
+    /// Length of the first window, where that is another.
+    first: Option<Span>,
 }
 
 impl WindowPolicy for Schedule {
     fn background(&mut self, now: Time) -> (bool, Option<Time>) {
         self.background = !self.background;
         let length = self.lengths[usize::from(!self.background)];
+        let length = self.first.take().unwrap_or(length);
         (self.background, Some(now + length))
     }
 }

@@ -16,7 +16,7 @@ impl Ftl {
     /// Makes sure that the mover's next operation is generated, if there is one.
     #[inline]
     pub fn wake(&mut self, now: Time, mover: Task, machine: &mut Machine) {
-        if !self.tasks.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover, machine) {
+        if !self.tasks.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover) {
             self.tasks.relocation[mover].ticking = true;
             machine.wake_control(now);
             machine.generate_later(now, self.shape.index, mover.activity());
@@ -26,8 +26,8 @@ impl Ftl {
     /// Whether the present window lets the mover run, or the host needs it to
     /// run whatever the window.
     #[inline]
-    fn may_run(&self, mover: Task, machine: &Machine) -> bool {
-        machine.background_allowed || (mover == Task::Gc && Gc::is_urgent(self))
+    fn may_run(&self, mover: Task) -> bool {
+        self.background_allowed || (mover == Task::Gc && Gc::is_urgent(self))
     }
 
     /// Whether an operation could be generated, or a victim chosen, now.
@@ -46,7 +46,7 @@ impl Ftl {
     /// Generates the mover's next operation, if there is one.
     pub(in crate::ftl) fn relocate(&mut self, now: Time, mover: Task, machine: &mut Machine) {
         self.tasks.relocation[mover].ticking = false;
-        if !self.may_run(mover, machine) {
+        if !self.may_run(mover) {
             return;
         }
         self.start_jobs(now, mover, machine);

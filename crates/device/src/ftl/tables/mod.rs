@@ -192,6 +192,13 @@ impl Tables {
         u64::from(self.blocks.free_total()) * u64::from(self.shape.units_per_block)
     }
 
+    /// Mapping units in the free blocks that the host may open.
+    pub fn spare_units(&self) -> u64 {
+        let reserve = self.points.reserves().host;
+        let spare = |domain| u64::from(self.blocks.free_in(domain).saturating_sub(reserve));
+        (0..self.shape.domains).map(spare).sum::<u64>() * u64::from(self.shape.units_per_block)
+    }
+
     /// Mapping units not yet allocated in open blocks.
     pub fn open_units(&self) -> u64 {
         u64::from(self.points.room_total()) * u64::from(self.shape.units_per_page)

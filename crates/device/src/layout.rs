@@ -62,8 +62,8 @@ impl Layout {
     /// The partition and the page within it of a logical page of the device.
     #[inline]
     pub(crate) fn locate(&self, lpn: u64) -> (usize, Lpn) {
-        if self.set_pages != 0 {
-            return ((lpn / self.set_pages) as usize, Lpn((lpn % self.set_pages) as u32));
+        if let Some(set) = lpn.checked_div(self.set_pages) {
+            return (set as usize, Lpn((lpn - set * self.set_pages) as u32));
         }
         let (mut part, mut local) = (0, lpn);
         // From the highest bit down, so that removing one leaves the others

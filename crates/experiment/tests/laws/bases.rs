@@ -25,6 +25,10 @@ pub const BASES: [(&str, &str); 21] = [
     ("bare", include_str!("bases/bare.toml")),
 ];
 
+/// Those of them that policies of a device are not put into: each has the same above it
+/// as another, `nlcwip` or `scheduled`, but for choices made there.
+pub const OF_STACKS: [&str; 3] = ["oc", "nlcwoip", "predicted"];
+
 /// Documents that no policy is put into: they are tried as they are.
 pub const ALONE: [(&str, &str); 3] = [
     ("volatile", include_str!("bases/volatile.toml")),

@@ -418,7 +418,7 @@ impl Host {
             .collect();
         let bytes = self.data.write(request.payload, request.sectors).expect("a buffer of its own");
         for (word, block_bytes) in words.iter().zip(bytes.chunks_mut((block * SECTOR_BYTES) as usize)) {
-            block_bytes.chunks_mut(8).for_each(|place| place.copy_from_slice(&word.to_le_bytes()));
+            block_bytes.as_chunks_mut().0.fill(word.to_le_bytes());
         }
     }
 
@@ -426,9 +426,8 @@ impl Host {
     fn blocks(&self, request: &Request) -> Vec<u64> {
         let Some(bytes) = self.data.read(request.payload, request.sectors) else { return Vec::new() };
         let of_block = |block: &[u8]| {
-            let mut words = block.chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-            let first = words.next().expect("a block has bytes");
-            if words.all(|word| word == first) { first } else { GARBAGE }
+            let words = block.as_chunks().0;
+            if words.iter().all(|word| *word == words[0]) { u64::from_le_bytes(words[0]) } else { GARBAGE }
         };
         bytes.chunks((u64::from(self.limits.block_sectors) * SECTOR_BYTES) as usize).map(of_block).collect()
     }

@@ -28,6 +28,9 @@ pub struct Trial<'a> {
 /// A law: the words for it, and what it finds wrong.
 pub type Law = (&'static str, fn(&Trial<'_>) -> Result<(), String>);
 
+/// The only one for which a copy has to be made.
+pub const OF_COPIES: &str = "a clone behaves as the original";
+
 /// All of them.
 pub const LAWS: [Law; 12] = [
     ("accepted once, completed once", completed_once),
@@ -41,7 +44,7 @@ pub const LAWS: [Law; 12] = [
     ("what was durable survives a power cut", survives),
     ("what is told holds", told),
     ("it comes to rest, and a power cut gives back what it took", rests),
-    ("a clone behaves as the original", copies),
+    (OF_COPIES, copies),
 ];
 
 /// Every accepted request has one completion, and no other has any.

@@ -9,7 +9,7 @@ use flashkeel_experiment::{Experiment, Target, resolve, schema};
 use flashkeel_host::device::Device;
 use serde_json::Value;
 
-use crate::bases::{ALONE, BASES};
+use crate::bases::{ALONE, BASES, OF_STACKS};
 
 /// A device, and what has to be known of it.
 pub struct Subject {
@@ -41,7 +41,9 @@ impl Policy {
             let plans = resolve(document, base, &self.sets, None).map_err(|error| error.to_string())?;
             subject(format!("{} in {base}", self.name), &plans[0].config)
         };
-        let (accepted, refused): (Vec<_>, Vec<_>) = BASES.iter().map(put).partition(Result::is_ok);
+        let is_of_device = self.name.starts_with("device.");
+        let bases = BASES.iter().filter(|(base, _)| !(is_of_device && OF_STACKS.contains(base)));
+        let (accepted, refused): (Vec<_>, Vec<_>) = bases.map(put).partition(Result::is_ok);
         if accepted.is_empty() {
             let refusals: Vec<String> = refused.into_iter().filter_map(Result::err).collect();
             return Err(format!("{}: no document accepts it:\n  {}", self.name, refusals.join("\n  ")));

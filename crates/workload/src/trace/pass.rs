@@ -88,7 +88,7 @@ impl Shape {
     fn part(&self, request: Record) -> (Record, Option<Record>) {
         let unit = self.align_sectors * SECTOR_BYTES;
         let (from, to) = (request.offset, request.offset + request.bytes);
-        let (first, end) = (from.next_multiple_of(unit), to / unit * unit);
+        let (first, end) = (from.checked_next_multiple_of(unit).unwrap_or(to), to / unit * unit);
         let written = |request: Record| Record { operation: Operation::Write, ..request };
         let split_at = |at: u64| {
             let (before, behind) = (at - from, to - at);

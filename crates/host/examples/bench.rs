@@ -57,6 +57,10 @@ const WRITES: u64 = 4_000_000;
 const READS: u64 = 6_000_000;
 /// Through memory, NVM and SSD.
 const TIERED: u64 = 1_000_000;
+/// Share of reads among them.
+const MIX: f64 = 0.9;
+/// Requests that fill memory and NVM.
+const FILLING: u64 = 200_000;
 /// The same for ttFlash's device, which programs every page with its parity.
 const STRIPED_IOPS: u64 = 10_000;
 const STRIPED_WRITES: u64 = 1_000_000;
@@ -341,7 +345,7 @@ fn behind_tiers(preset: &str) -> Box<dyn Device> {
 /// Requests through memory, NVM and SSD, and how many of the pages read the first two have.
 fn tiered() -> Map<String, Value> {
     let mut figures = Map::new();
-    let workload = saturated(0.9, TIERED);
+    let workload = saturated(MIX, TIERED);
     for preset in ["oc", "nlcwip"] {
         let mut device = behind_tiers(preset);
         // Fills what is in front.
@@ -376,6 +380,12 @@ fn count_instructions(operation: &str, requests: u64) {
     };
     if kind == "tiered" {
         black_box(run(&mut *behind_tiers("oc"), &workload));
+        return;
+    }
+    if let Some(preset) = operation.strip_suffix("_mix") {
+        let mut device = behind_tiers(preset);
+        run(&mut *device, &saturated(MIX, FILLING));
+        black_box(run(&mut *device, &saturated(MIX, requests)));
         return;
     }
     // A depth that leaves nothing waiting.

@@ -73,15 +73,6 @@ impl Frame {
         }
     }
 
-    /// Whether it stands in that list.
-    pub fn is_in(self, list: List) -> bool {
-        let state = match list {
-            List::Clean => State::Clean,
-            List::Modified => State::Modified,
-        };
-        self.bits & STATE == state as u8
-    }
-
     /// Somebody stands on it, or nobody does.
     pub fn set_pinned(&mut self, is_pinned: bool) {
         self.bits = self.bits & !PINNED | if is_pinned { PINNED } else { 0 };

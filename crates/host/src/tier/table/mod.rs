@@ -12,11 +12,13 @@ mod power_cut;
 mod small;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use frame::{Frame, State};
 use index::Index;
-use oldest::Oldest;
+use oldest::{Oldest, Stamp};
 use small::Small;
+use uses::Uses;
 
 /// No frame, and no page.
 pub(super) const NONE: u32 = u32::MAX;
@@ -67,14 +69,14 @@ pub(crate) struct Table {
     index: Index,
     /// The page of each frame; of a free one, the next free frame.
     pages: Vec<u32>,
-    /// When each frame came into its list.
-    stamps: Vec<u32>,
+    /// When each frame came into its list, and which that is; some more than frames.
+    stamps: Vec<Stamp>,
     frames: Vec<Frame>,
-    clock: u32,
+    clock: i32,
     oldest: [Oldest; 2],
     counts: [u32; 2],
-    /// Frames on the clean list by their uses.
-    clean_uses: Vec<u32>,
+    /// Of the frames on the clean list.
+    clean_uses: Uses,
     first_free: u32,
     free: u32,
     /// Frames with a copy that the lower has not got.
@@ -97,12 +99,12 @@ impl Table {
             copies,
             index: Index::new(count),
             pages: vec![NONE; frames as usize],
-            stamps: vec![0; frames as usize],
+            stamps: oldest::stamps(frames as usize),
             frames: vec![Frame::default(); frames as usize],
             clock: 0,
-            oldest: [Oldest::new(count), Oldest::new(count)],
+            oldest: [List::Clean, List::Modified].map(|list| Oldest::new(list as i32, frames as usize)),
             counts: [0; 2],
-            clean_uses: vec![0; 256],
+            clean_uses: Uses::default(),
             first_free: NONE,
             free: 0,
             modified: 0,
@@ -146,9 +148,9 @@ impl Table {
 
     /// Bytes of all that is kept for each frame.
     pub fn bytes(&self) -> usize {
-        let each = size_of::<u32>() * 2 + size_of::<Frame>();
-        let trees: usize = self.oldest.iter().map(Oldest::bytes).sum();
-        self.index.bytes() + self.frames.len() * each + trees
+        let each = size_of::<u32>() + size_of::<Stamp>() + size_of::<Frame>();
+        let oldest: usize = self.oldest.iter().map(Oldest::bytes).sum();
+        self.index.bytes() + self.frames.len() * each + oldest
     }
 
     /// The frame to read a page from, if it is not the lower.
@@ -180,25 +182,18 @@ impl Table {
         if self.counts[list as usize] == 0 {
             return None;
         }
-        let Table { oldest, frames, stamps, .. } = self;
-        oldest[list as usize].find(frames.len(), |range, found| {
-            for ((found, frame), &stamp) in found.iter_mut().zip(&frames[range.clone()]).zip(&stamps[range]) {
-                *found = if frame.is_in(list) { stamp } else { NONE };
-            }
-        })
+        let newest = Stamp::new(self.clock, Stamp::LIST);
+        self.oldest[list as usize].find(&self.stamps, newest)
     }
 
-    /// When a frame came into its list.
-    pub fn stamp(&self, frame: u32) -> u32 {
-        self.stamps[frame as usize]
+    /// When a frame came into its list: one that came later has a larger number.
+    pub fn stamp(&self, frame: u32) -> i32 {
+        self.stamps[frame as usize].time()
     }
 
     /// The uses of the least and of the most used frame on the clean list.
     pub fn clean_uses(&self) -> Option<(u8, u8)> {
-        let is_any = |&uses: &usize| self.clean_uses[uses] > 0;
-        let least = (0..256).find(is_any)?;
-        let most = (0..256).rev().find(is_any)?;
-        Some((least as u8, most as u8))
+        self.clean_uses.range()
     }
 
     /// How often a frame has been used.
@@ -224,8 +219,8 @@ impl Table {
         let before = self.uses(frame);
         if uses > before {
             if self.frames[frame as usize].state() == State::Clean {
-                self.clean_uses[usize::from(before)] -= 1;
-                self.clean_uses[usize::from(uses)] += 1;
+                self.clean_uses.take_off(before);
+                self.clean_uses.add(uses);
             }
             self.frames[frame as usize].uses = uses;
         }
@@ -344,45 +339,41 @@ impl Table {
     }
 
     fn leave(&mut self, frame: u32, list: List) {
+        let stamp = &mut self.stamps[frame as usize];
+        *stamp = stamp.out();
         self.counts[list as usize] -= 1;
         if list == List::Clean {
-            let uses = usize::from(self.uses(frame));
-            self.clean_uses[uses] -= 1;
+            self.clean_uses.take_off(self.uses(frame));
         }
     }
 
     /// The frame is the newest of the list.
     fn join(&mut self, frame: u32, list: List) {
-        if self.clock == NONE - 1 {
+        if self.clock == Stamp::LAST {
             self.renumber();
         }
         self.clock += 1;
-        self.stamps[frame as usize] = self.clock;
-        self.enter(frame, list);
-    }
-
-    /// The frame is in the list, by its stamp.
-    fn enter(&mut self, frame: u32, list: List) {
-        self.oldest[list as usize].add(frame, self.stamps[frame as usize]);
+        let stamp = Stamp::new(self.clock, list as i32);
+        self.stamps[frame as usize] = stamp;
+        self.oldest[list as usize].add(frame, stamp);
         self.counts[list as usize] += 1;
         if list == List::Clean {
-            let uses = usize::from(self.uses(frame));
-            self.clean_uses[uses] += 1;
+            self.clean_uses.add(self.uses(frame));
         }
     }
 
     /// There are no stamps left: begins with small ones again, in the same order.
+    #[cold]
     fn renumber(&mut self) {
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         order.sort_unstable_by_key(|&frame| self.stamps[frame as usize]);
-        for (stamp, &frame) in (1..).zip(&order) {
-            self.stamps[frame as usize] = stamp;
-        }
-        self.clock = order.len() as u32;
+        self.clock = order.len() as i32;
         self.oldest.iter_mut().for_each(Oldest::clear);
-        for frame in order {
+        for (time, frame) in (1..).zip(order) {
+            let stamp = self.stamps[frame as usize].at(time);
+            self.stamps[frame as usize] = stamp;
             if let Some(list) = self.frames[frame as usize].list() {
-                self.oldest[list as usize].add(frame, self.stamps[frame as usize]);
+                self.oldest[list as usize].add(frame, stamp);
             }
         }
     }

@@ -2,116 +2,203 @@
 //!
 //! A list that is linked through its members needs two links each, and touching one
 //! touches its neighbours. A stamp that says when a member came needs half of that
-//! and touches nothing else. The oldest is found by a tree over groups of frames
-//! that knows a bound for each: no member of the group is older. Stamps only rise,
-//! so that a bound holds until it is looked at; then it is made exact.
-
-use std::ops::Range;
+//! and touches nothing else. The oldest are found a batch at a time, by a tree over groups
+//! of frames that knows a bound for each: no member of the group is older. Stamps only
+//! rise, so that a bound holds until it is looked at; then it is made exact. Whoever comes
+//! or comes again is newer than the batch, so that its oldest that is still there is the
+//! oldest of all.
 
 /// Frames of a group, and groups of the next.
 const GROUP: usize = 64;
-/// No member.
-const NONE: u32 = u32::MAX;
+/// Stamps that are compared at a time.
+const BLOCK: usize = 8;
+/// Above all stamps.
+const NEVER: i32 = i32::MAX;
 
-/// The stamps of the frames of a group, [`u32::MAX`] for those that are no members.
-pub(super) type Stamps = [u32; GROUP];
+/// When a frame came into its list, and which list that is: the time times four and the
+/// number of the list, or one that is none's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp(pub i32);
 
-/// Bounds for the stamps of a list's members.
+impl Stamp {
+    /// The latest time that a stamp can have.
+    pub const LAST: i32 = NEVER / 4 - 1;
+    /// Of a frame that has been in no list.
+    pub const NONE: Stamp = Stamp(Self::NOWHERE);
+    /// The bits that name the list.
+    pub const LIST: i32 = 3;
+    const NOWHERE: i32 = 2;
+
+    pub fn new(time: i32, list: i32) -> Stamp {
+        Stamp(time << 2 | list)
+    }
+
+    pub fn time(self) -> i32 {
+        self.0 >> 2
+    }
+
+    /// The same at another time.
+    pub fn at(self, time: i32) -> Stamp {
+        Stamp::new(time, self.0 & Self::LIST)
+    }
+
+    /// The same in no list.
+    pub fn out(self) -> Stamp {
+        Stamp(self.0 & !Self::LIST | Self::NOWHERE)
+    }
+
+    #[inline(always)]
+    fn is_in(self, list: i32) -> bool {
+        self.0 & Self::LIST == list
+    }
+}
+
+/// Stamps of so many frames, in whole groups.
+pub(super) fn stamps(frames: usize) -> Vec<Stamp> {
+    vec![Stamp::NONE; frames.next_multiple_of(GROUP)]
+}
+
+/// The oldest of a list's members, and bounds for the others.
 #[derive(Clone)]
 pub(super) struct Oldest {
+    /// The number of the list.
+    list: i32,
     /// From groups of frames up to a single bound.
-    levels: Vec<Vec<u32>>,
-    /// The member that was found last, which is the oldest while it keeps its stamp.
-    found: Option<(u32, u32)>,
+    levels: Vec<Vec<i32>>,
+    /// Some that were members, the oldest last: all whose stamps are not above `until`.
+    batch: Vec<u32>,
+    until: i32,
+    /// How far the next batch goes.
+    stride: i32,
+    /// Frames of a batch at most.
+    most: usize,
 }
 
 impl Oldest {
-    /// Over so many frames, none of which is a member.
-    pub fn new(frames: u32) -> Oldest {
-        let mut levels = vec![vec![NONE; (frames as usize).div_ceil(GROUP).max(1)]];
+    /// Of this list, over so many frames, none of which is a member.
+    pub fn new(list: i32, frames: usize) -> Oldest {
+        let mut levels = vec![vec![NEVER; frames.div_ceil(GROUP).max(1)]];
         while let Some(last) = levels.last().filter(|last| last.len() > 1) {
-            levels.push(vec![NONE; last.len().div_ceil(GROUP)]);
+            levels.push(vec![NEVER; last.len().div_ceil(GROUP)]);
         }
-        Oldest { levels, found: None }
+        let most = (frames / GROUP).max(GROUP);
+        Oldest { list, levels, batch: Vec::with_capacity(most), until: -1, stride: GROUP as i32, most }
     }
 
     /// A frame has become a member, with a stamp above all others.
     #[inline]
-    pub fn add(&mut self, frame: u32, stamp: u32) {
+    pub fn add(&mut self, frame: u32, stamp: Stamp) {
         let mut at = frame as usize;
         for level in &mut self.levels {
             at /= GROUP;
-            if level[at] <= stamp {
+            if level[at] <= stamp.0 {
                 return;
             }
-            level[at] = stamp;
+            level[at] = stamp.0;
         }
     }
 
-    /// The oldest member of so many frames; `stamps` writes the stamps of some of them, a group
-    /// at most.
-    pub fn find(&mut self, frames: usize, stamps: impl Fn(Range<usize>, &mut Stamps)) -> Option<u32> {
-        let mut group = [NONE; GROUP];
-        if let Some((frame, stamp)) = self.found {
-            stamps(frame as usize..frame as usize + 1, &mut group);
-            if group[0] == stamp {
-                return Some(frame);
-            }
-        }
+    /// The oldest member; no stamp is above `newest`.
+    #[inline]
+    pub fn find(&mut self, stamps: &[Stamp], newest: Stamp) -> Option<u32> {
         loop {
-            let mut at = 0;
-            for level in self.levels.iter().rev() {
-                let start = at * GROUP;
-                at = start + first_least(&level[start..(start + GROUP).min(level.len())]);
+            while let Some(&frame) = self.batch.last() {
+                let stamp = stamps[frame as usize];
+                if stamp.is_in(self.list) && stamp.0 <= self.until {
+                    return Some(frame);
+                }
+                self.batch.pop();
             }
-            if self.levels[0][at] == NONE {
+            if self.levels[self.levels.len() - 1][0] == NEVER {
                 return None;
             }
-            let start = at * GROUP;
-            let end = (start + GROUP).min(frames);
-            stamps(start..end, &mut group);
-            let inside = &group[..end - start];
-            let least = first_least(inside);
-            let stamp = inside[least];
-            if stamp == self.levels[0][at] {
-                let frame = (start + least) as u32;
-                self.found = Some((frame, stamp));
-                return Some(frame);
-            }
-            self.correct(at, stamp);
+            self.gather(stamps, newest);
         }
     }
 
-    /// The bound of a group has turned out to be another.
-    fn correct(&mut self, mut at: usize, bound: u32) {
-        self.levels[0][at] = bound;
-        for level in 1..self.levels.len() {
-            at /= GROUP;
-            let below = &self.levels[level - 1];
-            let group = at * GROUP..((at + 1) * GROUP).min(below.len());
-            let bound = below[group].iter().copied().min().unwrap_or(NONE);
-            if std::mem::replace(&mut self.levels[level][at], bound) == bound {
+    /// Finds the next batch.
+    #[inline(never)]
+    fn gather(&mut self, stamps: &[Stamp], newest: Stamp) {
+        let top = self.levels.len() - 1;
+        let least = self.levels[top][0].max(self.until + 1);
+        self.until = least.saturating_add(self.stride).min(newest.0);
+        let (until, wanted) = (self.until, self.most / 4);
+        self.visit(top, 0, stamps);
+        self.batch.sort_unstable_by_key(|&frame| std::cmp::Reverse(stamps[frame as usize]));
+        if self.until < until {
+            self.stride = (self.stride / 2).max(1);
+        } else if self.batch.len() < wanted {
+            self.stride = self.stride.saturating_mul(2);
+        }
+    }
+
+    /// Takes the members below a bound that come into the batch; makes the bound exact, and
+    /// returns it.
+    fn visit(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> i32 {
+        let bound = if level == 0 { self.take(at, stamps) } else { self.visit_below(level - 1, at, stamps) };
+        self.levels[level][at] = bound;
+        bound
+    }
+
+    fn visit_below(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> i32 {
+        let start = at * GROUP;
+        let mut least = NEVER;
+        for below in start..(start + GROUP).min(self.levels[level].len()) {
+            let bound = self.levels[level][below];
+            least = least.min(if bound <= self.until { self.visit(level, below, stamps) } else { bound });
+        }
+        least
+    }
+
+    /// The same within a group.
+    fn take(&mut self, at: usize, stamps: &[Stamp]) -> i32 {
+        let (groups, _) = stamps.as_chunks::<GROUP>();
+        let (blocks, _) = groups[at].as_chunks::<BLOCK>();
+        let mut least = NEVER;
+        for (number, block) in blocks.iter().enumerate() {
+            let own = block.map(|stamp| if stamp.is_in(self.list) { stamp.0 } else { NEVER });
+            let least_here = own.iter().copied().fold(NEVER, i32::min);
+            least = least.min(least_here);
+            if least_here > self.until {
+                continue;
+            }
+            let first = (at * GROUP + number * BLOCK) as u32;
+            for (frame, stamp) in (first..).zip(own) {
+                if stamp <= self.until {
+                    self.push(frame, stamps);
+                }
+            }
+        }
+        least
+    }
+
+    /// Puts a frame into the batch; if that is full, the newer half stays out.
+    fn push(&mut self, frame: u32, stamps: &[Stamp]) {
+        if self.batch.len() == self.most {
+            let half = self.most / 2;
+            let (_, &mut last, _) =
+                self.batch.select_nth_unstable_by_key(half, |&frame| stamps[frame as usize]);
+            self.until = stamps[last as usize].0;
+            self.batch.truncate(half + 1);
+            if stamps[frame as usize].0 > self.until {
                 return;
             }
         }
+        self.batch.push(frame);
     }
 
-    /// No frame is a member.
+    /// No frame is a member; stamps may begin anew.
     pub fn clear(&mut self) {
-        self.found = None;
-        self.levels.iter_mut().for_each(|level| level.fill(NONE));
+        self.batch.clear();
+        self.until = -1;
+        self.levels.iter_mut().for_each(|level| level.fill(NEVER));
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.levels.iter().map(|level| level.len() * size_of::<u32>()).sum()
+        let bounds: usize = self.levels.iter().map(|level| level.len() * size_of::<i32>()).sum();
+        bounds + self.batch.capacity() * size_of::<u32>()
     }
-}
-
-/// Where the first of the least values is; two passes, of which both go several at a time.
-fn first_least(values: &[u32]) -> usize {
-    let least = values.iter().copied().min().unwrap_or(NONE);
-    values.iter().position(|&value| value == least).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -120,30 +207,56 @@ mod tests {
 
     use super::*;
 
+    /// With members that come anywhere, or only in front, as where few are touched again.
     #[test]
     fn the_oldest_is_found_whoever_comes_and_goes() {
-        for frames in [1usize, 63, 64, 65, 5000] {
-            let mut random = Stream::new(frames as u64, "oldest");
-            let mut members = vec![None; frames];
-            let mut oldest = Oldest::new(frames as u32);
-            for stamp in 0..20_000u32 {
-                let frame = random.below(frames as u64) as usize;
-                if random.chance(0.3) {
-                    members[frame] = None;
-                } else {
-                    members[frame] = Some(stamp);
-                    oldest.add(frame as u32, stamp);
-                }
-                if random.chance(0.2) {
-                    let found = oldest.find(frames, |range, stamps| {
-                        for (stamp, member) in stamps.iter_mut().zip(&members[range]) {
-                            *stamp = member.unwrap_or(NONE);
+        for frames in [1usize, 63, 64, 65, 5000, 20_000] {
+            for (adds, finds, range) in
+                [(0.7, 0.2, frames), (0.7, 0.001, frames), (0.5, 0.6, frames / 40 + 1)]
+            {
+                let mut random = Stream::new(frames as u64, "oldest");
+                let mut stamps = stamps(frames);
+                let mut oldest = Oldest::new(1, frames);
+                for time in 0..20_000 {
+                    let frame = random.below(range as u64) as usize;
+                    // Some are in the other list.
+                    let list = i32::from(random.chance(0.8));
+                    if random.chance(adds) {
+                        stamps[frame] = Stamp::new(time, list);
+                        if list == 1 {
+                            oldest.add(frame as u32, stamps[frame]);
                         }
-                    });
-                    let first = members.iter().flatten().min();
-                    assert_eq!(found.and_then(|frame| members[frame as usize]).as_ref(), first);
+                    } else {
+                        stamps[frame] = stamps[frame].out();
+                    }
+                    if random.chance(finds) || time == 19_999 {
+                        let found = oldest.find(&stamps, Stamp::new(time, 3));
+                        let first = stamps.iter().filter(|stamp| stamp.is_in(1)).min();
+                        assert_eq!(found.map(|frame| &stamps[frame as usize]), first);
+                    }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn all_leave_in_order_whatever_the_gaps_between_their_stamps() {
+        let frames = 10_000;
+        for gap in [1, 3, 40, 5000] {
+            let mut stamps = stamps(frames);
+            let mut oldest = Oldest::new(0, frames);
+            let mut time = 0;
+            let order: Vec<u32> = (0..frames as u32).map(|number| number * 7919 % frames as u32).collect();
+            for (number, &frame) in order.iter().enumerate() {
+                time += if number % 100 == 0 { gap } else { 1 };
+                stamps[frame as usize] = Stamp::new(time, 0);
+                oldest.add(frame, stamps[frame as usize]);
+            }
+            for frame in order {
+                assert_eq!(oldest.find(&stamps, Stamp::new(time, 3)), Some(frame));
+                stamps[frame as usize] = stamps[frame as usize].out();
+            }
+            assert_eq!(oldest.find(&stamps, Stamp::new(time, 3)), None);
         }
     }
 }

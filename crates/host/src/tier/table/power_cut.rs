@@ -1,7 +1,7 @@
 //! What a power cut leaves of the table.
 
 use super::frame::{Frame, State};
-use super::{NONE, Table};
+use super::{List, NONE, Oldest, Table, Uses};
 
 impl Table {
     /// Power is cut: nothing is on its way any more, and frames are kept where
@@ -25,10 +25,12 @@ impl Table {
         self.pins.clear();
         self.releases.clear();
         self.index.clear();
-        self.oldest.iter_mut().for_each(super::Oldest::clear);
+        self.oldest.iter_mut().for_each(Oldest::clear);
         self.counts = [0; 2];
-        self.clean_uses.fill(0);
+        self.clean_uses = Uses::default();
         (self.modified, self.first_free, self.free) = (0, NONE, 0);
+        self.stamps.iter_mut().for_each(|stamp| *stamp = stamp.out());
+        let mut kept = Vec::new();
         for (frame, &page) in (0..self.frames.len() as u32).zip(found).rev() {
             if page == NONE {
                 self.give(frame);
@@ -39,7 +41,12 @@ impl Table {
             self.frames[frame as usize].set_journaled(is_journaled);
             self.index.insert(page, frame, &self.pages);
             self.modified += 1;
-            self.enter(frame, super::List::Modified);
+            kept.push(frame);
+        }
+        // Those that were in no list may have the stamps of others.
+        kept.sort_unstable_by_key(|&frame| (self.stamp(frame), frame));
+        for frame in kept {
+            self.join(frame, List::Modified);
         }
     }
 }

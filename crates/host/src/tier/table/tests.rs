@@ -1,6 +1,6 @@
 //! What a table takes of memory, and the order in which frames leave.
 
-use super::{List, Table};
+use super::{List, Stamp, Table};
 
 #[test]
 fn a_frame_takes_16_bytes_at_most_whatever_is_below() {
@@ -45,7 +45,7 @@ fn what_was_used_last_leaves_last() {
 fn stamps_begin_anew_in_the_same_order() {
     let mut table = Table::new(1000, 100, false);
     filled(&mut table, 0..50);
-    table.clock = u32::MAX - 10;
+    table.clock = Stamp::LAST - 10;
     filled(&mut table, 50..100);
     for page in 0..100 {
         let frame = table.oldest(List::Clean).expect("one is left");

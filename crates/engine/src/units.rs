@@ -122,7 +122,11 @@ impl Rate {
     /// Time to move `bytes` at this rate, rounded up to a nanosecond.
     #[inline]
     pub fn time_for(self, bytes: u64) -> Span {
-        Span((u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.0)) as u64)
+        // Longer words take far longer to divide.
+        match bytes.checked_mul(1_000_000_000) {
+            Some(scaled) => Span(scaled.div_ceil(self.0)),
+            None => Span((u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(self.0)) as u64),
+        }
     }
 }
 

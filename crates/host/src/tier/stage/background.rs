@@ -46,23 +46,27 @@ impl Tier {
 
     /// Evicts until so many frames are free, and those that are kept so, or as many are
     /// on their way out.
+    #[inline]
     pub(super) fn make_room(&mut self, now: Time, needed: u64, data: &mut Arena, outbox: &mut Outbox) {
-        let ahead = self.eviction.ahead(self.table.len());
-        let most = EVICTIONS.max(needed);
         // One that is busy goes to the end of its list, so that the search ends.
         for _ in 0..self.table.len() {
-            let releasing = self.journal.as_ref().map_or(0, |journal| journal.releasing());
-            let coming = self.evicting + releasing;
-            if self.table.free() + coming >= needed + ahead || coming >= most {
-                return;
-            }
-            if !self.evict(now, data, outbox) {
+            if self.has_room(needed) || !self.evict(now, data, outbox) {
                 return;
             }
         }
     }
 
+    /// Whether so many frames are free and those that are kept so, or all are on their way
+    /// out that may be.
+    #[inline]
+    fn has_room(&self, needed: u64) -> bool {
+        let releasing = self.journal.as_ref().map_or(0, |journal| journal.releasing());
+        let coming = self.evicting + releasing;
+        self.table.free() + coming >= needed + self.ahead || coming >= EVICTIONS.max(needed)
+    }
+
     /// Sets about to give the frame away that is the next to leave, if there is one.
+    #[inline(never)]
     fn evict(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) -> bool {
         let clean = self.table.oldest(List::Clean);
         let modified = self.table.oldest(List::Modified);
@@ -146,7 +150,7 @@ impl Tier {
     /// The lower has taken a page, or has not.
     pub(super) fn written_back(&mut self, frame: u32, sequence: u64, reason: Reason, is_ok: bool) {
         if is_ok {
-            let keeps = reason == Reason::WriteBack && self.eviction.keeps();
+            let keeps = reason == Reason::WriteBack && self.keeps;
             self.table.end_write_back(frame, sequence, keeps);
             self.release();
         } else {

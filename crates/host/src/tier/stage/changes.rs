@@ -141,7 +141,8 @@ impl Tier {
     /// A read of the lower, whose pages the upper may take.
     fn read_below(&mut self, part: RequestId, pages: Range<u64>, payload: Payload) -> Piece {
         let sequence = self.sequence;
-        if !self.fills || !pages.clone().all(|page| self.table.is_missing(page, sequence)) {
+        // They are not here, or would be read here.
+        if !self.fills || !pages.clone().all(|page| self.table.is_quiet(page, sequence)) {
             return Piece::LowerRead { part, page: pages.start, pages: 0, sequence, payload };
         }
         pages.clone().for_each(|page| self.table.begin_read(page));
@@ -159,7 +160,7 @@ impl Tier {
     }
 
     pub(super) fn read(&mut self, now: Time, submitted: Time, request: &Request, outbox: &mut Outbox) {
-        let touches = self.eviction.keeps();
+        let touches = self.keeps;
         self.split(now, submitted, request, None, outbox, |table, page| {
             let frame = table.get(page)?;
             table.pin(frame);
@@ -234,7 +235,7 @@ impl Tier {
             let written = self.spare.pop().unwrap_or_default();
             self.groups.take_off(Group { left: 0, written })
         });
-        let touches = self.eviction.keeps();
+        let touches = self.keeps;
         self.split(now, submitted, request, group, outbox, |table, page| {
             let hit = if takes_hits || touches { table.get(page) } else { None };
             if is_taken || table.must_take(page) || takes_hits && hit.is_some() {
@@ -254,15 +255,14 @@ impl Tier {
         }
     }
 
-    /// The lower has served a change, or has not.
+    /// The lower has served a change, or has not; says whether that ends the request.
     pub(super) fn lower_written(
         &mut self,
         pages: Range<u64>,
         sequence: u64,
         part: RequestId,
-        completion: &Completion,
-        outbox: &mut Outbox,
-    ) {
+        completion: &mut Completion,
+    ) -> bool {
         let is_ok = completion.status == Status::Ok;
         for page in pages {
             if is_ok {
@@ -274,12 +274,13 @@ impl Tier {
         self.release();
         // What the journal still says of an older copy would come back after a power cut.
         if let Some(journal) = self.journal.as_mut().filter(|journal| journal.releasing() > 0) {
-            return journal.wait(Waiter::Ended { part, completion: *completion });
+            journal.wait(Waiter::Ended { part, completion: *completion });
+            return false;
         }
-        self.end_part(part, completion, outbox);
+        self.end_part(part, completion)
     }
 
-    /// The upper has served a change, or has not.
+    /// The upper has served a change, or has not; says whether that ends the request.
     #[expect(clippy::too_many_arguments, reason = "what a piece is")]
     pub(super) fn upper_written(
         &mut self,
@@ -288,18 +289,18 @@ impl Tier {
         sequence: u64,
         part: RequestId,
         group: Option<RequestId>,
-        completion: &Completion,
+        completion: &mut Completion,
         outbox: &mut Outbox,
-    ) {
+    ) -> bool {
         let Some(number) = group else {
             self.end_written(frame, pages, sequence, completion.status == Status::Ok);
-            return self.end_part(part, completion, outbox);
+            return self.end_part(part, completion);
         };
         let group = self.groups.get_mut(number).expect("its pieces belong to it");
         group.left -= 1;
         group.written.push(Written { frame, pages, sequence, part, completion: *completion });
         if group.left > 0 {
-            return;
+            return false;
         }
         let Group { mut written, .. } = self.groups.land(number);
         let is_ok = written.iter().all(|each| each.completion.status == Status::Ok);
@@ -311,16 +312,19 @@ impl Tier {
                 journal.add(frame, page, Some(frame) == last);
             }
         }
-        for Written { frame, pages, sequence, part, completion } in written.drain(..) {
+        for Written { frame, pages, sequence, part, mut completion } in written.drain(..) {
             if is_ok {
                 let waiter = Waiter::Written { frame, pages, sequence, part, completion };
                 self.journal.as_mut().expect("only it has groups").wait(waiter);
             } else {
                 self.end_written(frame, pages, sequence, false);
-                self.end_part(part, &completion, outbox);
+                if self.end_part(part, &mut completion) {
+                    outbox.completions.push(completion);
+                }
             }
         }
         self.spare.push(written);
+        false
     }
 
     /// Frames have got what was written to them, or have not.

@@ -81,7 +81,9 @@ impl Tier {
             };
             completion.status = completion.status.max(unit.status);
             completion.time = unit.time;
-            self.end_part(part, &completion, outbox);
+            if self.end_part(part, &mut completion) {
+                outbox.completions.push(completion);
+            }
         }
         self.release();
     }
@@ -124,7 +126,7 @@ impl Tier {
             });
         }
         // Times for it have passed.
-        self.writeback.wants(now, self.view(false));
+        self.ask_writeback(now, false);
     }
 
     /// Begins to read the journal.

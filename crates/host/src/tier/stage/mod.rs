@@ -80,8 +80,14 @@ pub struct Tier {
     admission: Box<dyn Admission>,
     fills: bool,
     eviction: Box<dyn Eviction>,
+    /// Whether clean copies stay, as eviction says.
+    keeps: bool,
+    /// Frames that are kept free, as eviction says.
+    ahead: u64,
     demotes: bool,
     writeback: Box<dyn Writeback>,
+    /// When writing back wants to be asked again.
+    asks_again: Option<Time>,
     overflow: OverflowConfig,
     table: Table,
     upper_durable: Durable,
@@ -194,16 +200,20 @@ impl Tier {
     pub fn new(plan: Plan) -> Tier {
         let room = Room::within(plan.upper.sectors);
         let frames = if plan.journal { room.frames } else { plan.upper.sectors / LOGICAL_PAGE_SECTORS };
+        let table = Table::new(plan.lower.sectors / LOGICAL_PAGE_SECTORS, frames, plan.journal);
         Tier {
             placement: plan.placement,
             takes_any: plan.takes_any,
             admission: plan.admission,
             fills: plan.fills,
+            keeps: plan.eviction.keeps(),
+            ahead: plan.eviction.ahead(table.len()),
             eviction: plan.eviction,
             demotes: plan.demotes,
+            asks_again: plan.writeback.next_event(),
             writeback: plan.writeback,
             overflow: plan.overflow,
-            table: Table::new(plan.lower.sectors / LOGICAL_PAGE_SECTORS, frames, plan.journal),
+            table,
             upper_durable: plan.upper.durable,
             lower_durable: plan.lower.durable,
             journal: plan.journal.then(|| Journal::new(room)),
@@ -233,7 +243,7 @@ impl Tier {
         let is_volatile = self.upper_durable == Durable::Never;
         let volatile = is_volatile.then(|| self.table.modified());
         // Without eviction nothing is given up, whatever the size.
-        let is_full = !self.eviction.keeps() || self.table.free() <= self.eviction.ahead(self.table.len());
+        let is_full = !self.keeps || self.table.free() <= self.ahead;
         self.accounts.report(volatile, is_full, &self.table)
     }
 
@@ -274,15 +284,20 @@ impl Tier {
         outbox.requests.push((UPPER, part));
     }
 
-    fn view(&self, is_timer: bool) -> View {
-        View {
+    /// How many pages more are to be written back now.
+    #[inline]
+    fn ask_writeback(&mut self, now: Time, is_timer: bool) -> u64 {
+        let view = View {
             is_timer,
             frames: self.table.len(),
             used: self.table.used(),
             modified: self.table.modified(),
             on_their_way: self.draining,
             reads: self.reads,
-        }
+        };
+        let wanted = self.writeback.wants(now, view);
+        self.asks_again = self.writeback.next_event();
+        wanted
     }
 
     /// Takes a request in that came at `submitted`.
@@ -319,18 +334,18 @@ impl Tier {
             self.change(now, submitted, &request, false, outbox);
         }
         self.make_room(now, 0, data, outbox);
-        let wanted = self.writeback.wants(now, self.view(is_timer));
-        if self.trouble == Trouble::None {
+        let wanted = self.ask_writeback(now, is_timer);
+        if wanted > 0 && self.trouble == Trouble::None {
             self.write_back(now, wanted, data, outbox);
         }
         self.write_journal(now, data, outbox);
     }
 
-    fn end_part(&mut self, part: RequestId, completion: &Completion, outbox: &mut Outbox) {
-        let mut ended = Completion { id: part, ..*completion };
-        if self.parts.land(&mut ended).is_some() {
-            outbox.completions.push(ended);
-        }
+    /// Ends a part as a child's request has ended; if the whole has ended with it, makes it
+    /// the end of that, and says so.
+    fn end_part(&mut self, part: RequestId, completion: &mut Completion) -> bool {
+        completion.id = part;
+        self.parts.land(completion).is_some()
     }
 }
 
@@ -384,7 +399,7 @@ impl Stage for Tier {
             return recovery.begins().into();
         }
         let is_any = self.trouble == Trouble::None && self.table.count(List::Modified) > 0;
-        if is_any { self.writeback.next_event().into() } else { Wake::Never }
+        if is_any { self.asks_again.into() } else { Wake::Never }
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
@@ -427,62 +442,67 @@ impl Stage for Tier {
         let is_ok = completion.status == Status::Ok;
         self.trouble = self.trouble.max(Trouble::of(child, completion.status));
         let quiet = self.is_quiet();
-        match self.pieces.land(completion.id) {
-            Piece::Plain { part } => self.end_part(part, completion, outbox),
+        let is_end = match self.pieces.land(completion.id) {
+            Piece::Plain { part } => self.end_part(part, completion),
             Piece::LowerRead { part, page, pages, sequence, payload } => {
                 self.reads -= 1;
                 let latency = completion.ledger.total();
                 self.accounts.reads.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.found(now, page..page + pages, sequence, payload, is_ok, data, outbox);
-                self.end_part(part, completion, outbox);
+                self.end_part(part, completion)
             }
             Piece::LowerWrite { part, page, pages, sequence, submitted } => {
                 let latency = now.since(submitted);
                 self.accounts.writes.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.taken(is_ok);
-                self.lower_written(page..page + pages, sequence, part, completion, outbox);
+                self.lower_written(page..page + pages, sequence, part, completion)
             }
             Piece::UpperRead { part, frame, pages } => {
                 self.reads -= 1;
                 self.accounts.reads.add(Medium::Upper, completion.ledger.total(), quiet);
                 (frame..frame + pages).for_each(|frame| self.table.unpin(frame));
-                self.end_part(part, completion, outbox);
+                self.end_part(part, completion)
             }
             Piece::UpperWrite { part, frame, pages, sequence, group } => {
                 self.accounts.writes.add(Medium::Upper, completion.ledger.total(), quiet);
-                self.upper_written(frame, pages, sequence, part, group, completion, outbox);
+                self.upper_written(frame, pages, sequence, part, group, completion, outbox)
             }
             Piece::Fill { part, frame, pages, sequence, uses, payload } => {
                 data.give_back(payload);
                 (frame..frame + pages).for_each(|frame| self.table.end_fill(frame, sequence, uses, is_ok));
-                if let Some(part) = part {
-                    // It was an offer, which may come to nothing.
-                    completion.status = Status::Ok;
-                    self.end_part(part, completion, outbox);
-                }
+                // It was an offer, which may come to nothing.
+                completion.status = Status::Ok;
+                part.is_some_and(|part| self.end_part(part, completion))
             }
             Piece::Moved { frame, sequence, payload, reason } => {
                 self.moved(now, frame, sequence, payload, reason, is_ok, data, outbox);
+                false
             }
             Piece::WriteBack { frame, sequence, payload, reason, submitted } => {
                 data.give_back(payload);
                 self.writeback.hear(now, Happened::Served(now.since(submitted)));
                 self.taken(is_ok);
                 self.written_back(frame, sequence, reason, is_ok);
+                false
             }
-            Piece::Demoted { payload } => data.give_back(payload),
+            Piece::Demoted { payload } => {
+                data.give_back(payload);
+                false
+            }
             Piece::Journal { payload } => {
                 data.give_back(payload);
                 self.journaled(completion, outbox);
+                false
             }
             Piece::Recovered { payload, sectors } => {
                 self.recovered(now, payload, sectors, is_ok, data, outbox);
+                false
             }
-        }
+        };
         self.go_on(now, false, data, outbox);
-        false
+        is_end
     }
 }
 

@@ -106,7 +106,7 @@ impl Tier {
         data: &mut Arena,
         outbox: &mut Outbox,
     ) -> Option<u32> {
-        let has_room = self.table.free() > self.eviction.ahead(self.table.len());
+        let has_room = self.table.free() > self.ahead;
         let offer = Offer { uses, has_room, clean_uses: self.table.clean_uses() };
         if !self.admission.takes(offer) {
             return None;
@@ -133,8 +133,8 @@ impl Tier {
                 self.table.raise_uses(frame, uses);
                 continue;
             }
-            let is_missing = self.table.is_missing(page, sequence);
-            let frame = if is_missing { self.admit(now, page, uses, data, outbox) } else { None };
+            let is_quiet = self.table.is_quiet(page, sequence);
+            let frame = if is_quiet { self.admit(now, page, uses, data, outbox) } else { None };
             self.writeback.hear(now, Happened::EvictMissed { is_admitted: frame.is_some() });
             let Some(frame) = frame else { continue };
             let number = *whole.get_or_insert_with(|| self.parts.begin(submitted, submitted, request));

@@ -42,6 +42,7 @@ impl State {
 const STATE: u8 = 0x0f;
 const JOURNALED: u8 = 0x40;
 const PINNED: u8 = 0x80;
+const SHARED: u8 = 0x20;
 
 /// A page's worth of the upper device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,9 +74,23 @@ impl Frame {
         }
     }
 
+    /// Whether somebody stands on it.
+    pub fn is_pinned(self) -> bool {
+        self.bits & PINNED != 0
+    }
+
     /// Somebody stands on it, or nobody does.
     pub fn set_pinned(&mut self, is_pinned: bool) {
         self.bits = self.bits & !PINNED | if is_pinned { PINNED } else { 0 };
+    }
+
+    /// Whether others stand on it beside the one.
+    pub fn is_shared(self) -> bool {
+        self.bits & SHARED != 0
+    }
+
+    pub fn set_shared(&mut self, is_shared: bool) {
+        self.bits = self.bits & !SHARED | if is_shared { SHARED } else { 0 };
     }
 
     /// The journal names its page.

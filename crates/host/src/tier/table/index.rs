@@ -74,9 +74,12 @@ impl Index {
         self.entries[place] = entry(page, frame);
     }
 
-    /// The page is in no frame; those behind it move up.
-    pub fn remove(&mut self, page: u32, pages: &[u32]) {
+    /// The page is not in that frame, if it was; those behind it move up.
+    pub fn remove(&mut self, page: u32, frame: u32, pages: &[u32]) {
         let Ok(mut hole) = self.find(page, pages) else { return };
+        if frame_of(self.entries[hole]) != frame {
+            return;
+        }
         let mut place = hole;
         loop {
             place = self.next(place);
@@ -127,7 +130,7 @@ mod tests {
             let page = random.below(1500) as u32 * 64;
             match map.remove(&page) {
                 Some(frame) => {
-                    index.remove(page, &pages);
+                    index.remove(page, frame, &pages);
                     free.push(frame);
                 }
                 None if free.is_empty() => assert_eq!(index.get(page, &pages), None),

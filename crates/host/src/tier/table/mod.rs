@@ -82,7 +82,7 @@ pub(crate) struct Table {
     /// Frames with a copy that the lower has not got.
     modified: u32,
     busy: Small<Busy>,
-    /// Requests that stand on frames.
+    /// Requests that stand on frames beside the first.
     pins: Small<u32>,
     /// Frames that the journal names and that are to be given away.
     releases: Vec<u32>,
@@ -228,18 +228,27 @@ impl Table {
 
     /// Somebody stands on the frame, which must not be given away meanwhile.
     pub fn pin(&mut self, frame: u32) {
-        *self.pins.entry(frame) += 1;
-        self.frames[frame as usize].set_pinned(true);
+        let state = &mut self.frames[frame as usize];
+        if state.is_pinned() {
+            state.set_shared(true);
+            *self.pins.entry(frame) += 1;
+        }
+        state.set_pinned(true);
     }
 
     /// And does not any more.
     pub fn unpin(&mut self, frame: u32) {
-        let pins = self.pins.get_mut(frame).expect("it was pinned");
-        *pins -= 1;
-        if *pins == 0 {
+        let state = &mut self.frames[frame as usize];
+        assert!(state.is_pinned(), "it was pinned");
+        if !state.is_shared() {
+            state.set_pinned(false);
+            return self.give_if_idle(frame);
+        }
+        let others = self.pins.get_mut(frame).expect("it is shared");
+        *others -= 1;
+        if *others == 0 {
             self.pins.remove(frame);
-            self.frames[frame as usize].set_pinned(false);
-            self.give_if_idle(frame);
+            state.set_shared(false);
         }
     }
 
@@ -315,9 +324,7 @@ impl Table {
     /// The frame's copy is of no use any more.
     fn disown(&mut self, frame: u32) {
         let page = self.pages[frame as usize];
-        if self.get(u64::from(page)) == Some(frame) {
-            self.index.remove(page, &self.pages);
-        }
+        self.index.remove(page, frame, &self.pages);
         self.set_state(frame, State::Orphan);
         if self.frames[frame as usize].is_journaled() {
             self.releases.push(frame);

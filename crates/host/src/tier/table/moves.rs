@@ -107,7 +107,7 @@ impl Table {
                 Some(frame) if !self.copies && newest > sequence => {
                     // What it holds is old; what it is getting is newer.
                     if readable.is_some() {
-                        self.index.remove(page, &self.pages);
+                        self.index.remove(page, frame, &self.pages);
                         self.set_state(frame, State::Pending);
                     }
                     self.busy(page).first = frame + 1;
@@ -265,10 +265,15 @@ impl Table {
     /// Whether what the lower held after change `sequence` is what the page holds, and
     /// is not here, nor on its way.
     pub fn is_missing(&self, page: u64, sequence: u64) -> bool {
-        let is_quiet = self.busy.get(page as u32).is_none_or(|busy| {
+        self.is_quiet(page, sequence) && self.get(page).is_none()
+    }
+
+    /// The same of a page that is not here.
+    #[inline]
+    pub fn is_quiet(&self, page: u64, sequence: u64) -> bool {
+        self.busy.get(page as u32).is_none_or(|busy| {
             busy.touched <= sequence && busy.upper == 0 && busy.lower == 0 && !busy.is_filling
-        });
-        is_quiet && self.get(page).is_none()
+        })
     }
 
     /// The frame that gets a copy of what the lower holds of a page that

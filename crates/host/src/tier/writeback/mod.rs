@@ -85,7 +85,8 @@ pub trait Writeback: DynClone + Send {
     /// How many pages more are written back now, oldest first.
     fn wants(&mut self, now: Time, view: View) -> u64;
 
-    /// When it wants to be asked again by itself, while anything is modified.
+    /// When it wants to be asked again by itself, while anything is modified, until it is
+    /// asked the next time.
     fn next_event(&self) -> Option<Time> {
         Option::None
     }

@@ -24,7 +24,8 @@
 //! program is called for that. Beside them stands what a stack adds, as a ratio:
 //! `stacked_write` is under a stack without policies, `fair_write` under the
 //! scheduler `fair` on one device, `pair_write` over two devices end to end, and
-//! `tiered_write` below memory and an NVM.
+//! `tiered_write` below memory and an NVM; `oc_mix` and `nlcwip_mix` are what tiers cost
+//! once they are full, with the same mix as their speed.
 //! Figures that lie more than 3 % above those of `bench/record.json` are shown;
 //! `record` counts instructions alone and writes that file.
 //! `reading` measures only how fast traces are read, `tiers` only tiers.
@@ -57,6 +58,8 @@ const WRITES: u64 = 4_000_000;
 const READS: u64 = 6_000_000;
 /// Through memory, NVM and SSD.
 const TIERED: u64 = 1_000_000;
+/// Policies that are measured so.
+const TIERS: [&str; 2] = ["oc", "nlcwip"];
 /// Share of reads among them.
 const MIX: f64 = 0.9;
 /// Requests that fill memory and NVM.
@@ -346,7 +349,7 @@ fn behind_tiers(preset: &str) -> Box<dyn Device> {
 fn tiered() -> Map<String, Value> {
     let mut figures = Map::new();
     let workload = saturated(MIX, TIERED);
-    for preset in ["oc", "nlcwip"] {
+    for preset in TIERS {
         let mut device = behind_tiers(preset);
         // Fills what is in front.
         run(&mut *device, &workload);
@@ -413,6 +416,12 @@ fn instructions() -> Map<String, Value> {
             let figure = json!({ "value": each, "unit": "instructions", "plain_ratio": ratio });
             figures.insert(name, figure);
         }
+    }
+    for preset in TIERS {
+        let Some(each) = instructions_per_request(&format!("{preset}_mix")) else { continue };
+        let name = format!("instructions_per_{preset}_tier_request");
+        println!("{name:>40} {each:8.0}");
+        figures.insert(name, json!({ "value": each, "unit": "instructions", "plain_ratio": null }));
     }
     figures
 }

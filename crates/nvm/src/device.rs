@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use flashkeel_engine::{
     Access, Answer, Arena, Command, Completion, Durable, EventQueue, LOGICAL_PAGE_SECTORS, Leaf, Ledger,
-    Limits, Operation, Place, Refusal, Request, Status, Stream, Submit, Time, Wake,
+    Limits, Operation, Place, Refusal, Request, Span, Status, Stream, Submit, Time, Wake,
 };
 use serde::Serialize;
 
@@ -49,9 +49,12 @@ struct Inside {
     /// Its number in the order in which requests came, modulo 2^32: of what
     /// happens at one instant the earlier request's comes first.
     turn: u32,
-    /// The time up to which the ledger says who owned it.
+    /// The time up to which it is known who owned it.
     mark: Time,
-    ledger: Ledger,
+    /// How long it has waited.
+    waited: Span,
+    /// How long it has been worked on.
+    worked: Span,
     is_moving: bool,
 }
 
@@ -160,7 +163,7 @@ impl Nvm {
     fn start(&mut self, now: Time, index: u32) {
         self.busy_units += 1;
         let state = &mut self.inside[index as usize];
-        state.ledger.charge_between(self.layout.medium.wait, state.mark, now);
+        state.waited += now.since(state.mark);
         state.mark = now;
         let latency = match state.request.operation {
             Operation::Read => self.layout.read_latency.draw(&mut self.random),
@@ -173,13 +176,13 @@ impl Nvm {
     fn move_data(&mut self, now: Time, index: u32) {
         let state = &mut self.inside[index as usize];
         state.is_moving = true;
-        state.ledger.charge_between(self.layout.medium.work, state.mark, now);
+        state.worked += now.since(state.mark);
         let rate = match state.request.operation {
             Operation::Read => self.layout.bandwidth.read,
             _ => self.layout.bandwidth.write,
         };
         state.mark = self.moved_until.max(now);
-        state.ledger.charge_between(self.layout.medium.wait, now, state.mark);
+        state.waited += state.mark.since(now);
         self.moved_until = state.mark + rate.time_for(moved_bytes(&state.request));
         self.events.push(self.moved_until, state.event(index));
         self.busy_units -= 1;
@@ -189,9 +192,7 @@ impl Nvm {
     }
 
     fn complete(&mut self, now: Time, index: u32, data: &mut Arena) {
-        let state = &mut self.inside[index as usize];
-        state.ledger.charge_between(self.layout.medium.work, state.mark, now);
-        let Inside { request, ledger, .. } = *state;
+        let Inside { request, mark, waited, worked, .. } = self.inside[index as usize];
         match request.operation {
             Operation::Read => self.bytes_read += request.bytes(),
             _ => self.bytes_written += request.bytes(),
@@ -201,6 +202,9 @@ impl Nvm {
         }
         self.free.push(index);
         let status = if self.failed.is_empty() { Status::Ok } else { self.meet_failed(&request) };
+        let mut ledger = Ledger::ZERO;
+        ledger.charge(self.layout.medium.wait, waited);
+        ledger.charge(self.layout.medium.work, worked + now.since(mark));
         self.completed.push(Completion { id: request.id, time: now, status, ledger });
     }
 
@@ -208,9 +212,11 @@ impl Nvm {
     fn end_all(&mut self, now: Time, status: Status) {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
         for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
-            let Inside { request, mark, ledger: former, .. } = self.inside[index];
+            let Inside { request, mark, waited, worked, .. } = self.inside[index];
             let mut ledger = Ledger::ZERO;
-            ledger.charge_between(self.layout.medium.work, Time(mark.0 - former.total().0), now);
+            // It may be known already until when it will wait.
+            let submitted = Time(mark.0 - (waited + worked).0);
+            ledger.charge_between(self.layout.medium.work, submitted, now);
             self.completed.push(Completion { id: request.id, time: now, status, ledger });
         }
         self.inside.clear();
@@ -277,8 +283,9 @@ impl Leaf for Nvm {
             return Submit::Accepted;
         }
         self.taken = self.taken.wrapping_add(1);
+        let (turn, nothing) = (self.taken, Span::default());
         let state =
-            Inside { request: *request, turn: self.taken, mark: now, ledger: Ledger::ZERO, is_moving: false };
+            Inside { request: *request, turn, mark: now, waited: nothing, worked: nothing, is_moving: false };
         let index = match self.free.pop() {
             Some(index) => {
                 self.inside[index as usize] = state;
@@ -350,6 +357,10 @@ impl Leaf for Nvm {
                 self.move_data(time, index);
             }
         }
-        completions.append(&mut self.completed);
+        if completions.is_empty() {
+            std::mem::swap(completions, &mut self.completed);
+        } else {
+            completions.append(&mut self.completed);
+        }
     }
 }

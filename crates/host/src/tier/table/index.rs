@@ -47,17 +47,19 @@ impl Index {
 
     fn find(&self, page: u32, pages: &[u32]) -> Result<usize, usize> {
         let tag = entry(page, 0);
-        let mut place = self.home(page);
-        loop {
-            let found = self.entries[place];
-            if found == NONE {
-                return Err(place);
+        let home = self.home(page);
+        let (before, behind) = self.entries.split_at(home);
+        for (first, places) in [(home, behind), (0, before)] {
+            for (place, &found) in places.iter().enumerate() {
+                if found == NONE {
+                    return Err(first + place);
+                }
+                if (found ^ tag) >> FRAME_BITS == 0 && pages[frame_of(found) as usize] == page {
+                    return Ok(first + place);
+                }
             }
-            if (found ^ tag) >> FRAME_BITS == 0 && pages[frame_of(found) as usize] == page {
-                return Ok(place);
-            }
-            place = self.next(place);
         }
+        unreachable!("some places are not taken")
     }
 
     /// The frame of a page.

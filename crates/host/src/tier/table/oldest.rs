@@ -154,12 +154,11 @@ impl Oldest {
     fn take(&mut self, at: usize, stamps: &[Stamp]) -> i32 {
         let (groups, _) = stamps.as_chunks::<GROUP>();
         let (blocks, _) = groups[at].as_chunks::<BLOCK>();
-        let mut least = NEVER;
+        let mut least = [NEVER; BLOCK];
         for (number, block) in blocks.iter().enumerate() {
             let own = block.map(|stamp| if stamp.is_in(self.list) { stamp.0 } else { NEVER });
-            let least_here = own.iter().copied().fold(NEVER, i32::min);
-            least = least.min(least_here);
-            if least_here > self.until {
+            least = std::array::from_fn(|place| least[place].min(own[place]));
+            if !own.iter().fold(false, |is_any, &stamp| is_any | (stamp <= self.until)) {
                 continue;
             }
             let first = (at * GROUP + number * BLOCK) as u32;
@@ -169,7 +168,7 @@ impl Oldest {
                 }
             }
         }
-        least
+        least.into_iter().fold(NEVER, i32::min)
     }
 
     /// Puts a frame into the batch; if that is full, the newer half stays out.

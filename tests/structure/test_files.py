@@ -12,6 +12,7 @@ HELPERS = {
     "crates/device/src/front/buffer/stripe_queue.rs": "which stripes have buffered pages",
     "crates/device/src/ftl/redundancy/stripes.rs": "how physical stripes lie on chips",
     "crates/device/src/ftl/redundancy/static_stripes.rs": "how logical stripes lie on chips",
+    "crates/host/src/device/composed.rs": "what every stage over devices has in common",
     "crates/host/src/device/maker.rs": "what every kind is made with",
     "crates/host/src/scheduler/stage.rs": "what every scheduler decides for",
     "crates/host/src/tier/budget/calendar.rs": "what was written by day and week",

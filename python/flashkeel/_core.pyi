@@ -4,9 +4,10 @@ Wrong input raises `InputError`, anything else that fails `RuntimeError`.
 """
 
 from collections.abc import Callable
-from typing import Literal, final
+from typing import Final, Literal, final
 
 __all__ = [
+    "LOGICAL_PAGE_BYTES",
     "InputError",
     "Predictor",
     "RunResult",
@@ -34,6 +35,9 @@ __all__ = [
     "version",
     "write_profiles",
 ]
+
+LOGICAL_PAGE_BYTES: Final[int]
+"""Bytes of a page that devices map, read and write."""
 
 class InputError(ValueError):
     """Wrong input: a document, an override, a trace or a name."""
@@ -180,8 +184,11 @@ def demand_similarity(traffic_json: str, period_s: int, share: float, seed: int)
     None where the traffic has fewer than two periods.
     """
 
-def list_names(kind: Literal["presets", "policies", "profiles", "experiments"]) -> str:
-    """Return a list of names, or for policies the axes, each with its policies."""
+def list_names(kind: Literal["presets", "tiers", "policies", "profiles", "experiments"]) -> str:
+    """Return a list of names, or for policies the axes, each with its policies.
+
+    ``presets`` are those of devices, ``tiers`` those of tiers, which are sets of policies.
+    """
 
 def show(name: str) -> str:
     """Return the TOML document of a built-in experiment or preset, or one that uses a profile."""

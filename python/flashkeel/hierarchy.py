@@ -11,23 +11,32 @@ from __future__ import annotations
 import json
 import math
 import statistics
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashkeel import cache
-from flashkeel._core import InputError
+from flashkeel import _core, cache
+from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, is_pipe
-from flashkeel.media import BLOCK, WARRANTY_YEARS, YEAR_DAYS, Medium, Sold, size_bytes
+from flashkeel.media import WARRANTY_YEARS, YEAR_DAYS, Medium, Sold, size_bytes
 from flashkeel.prices import Prices
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
 
 BASE = "base"
 """The policy without an NVM."""
-POLICIES = (BASE, "oc", "nlcwoip", "nlcwip")
+POLICIES = (
+    BASE,
+    *(
+        name
+        for name in json.loads(_core.list_names("tiers"))
+        if "lower" in tomllib.loads(_core.show(name))
+    ),
+)
+"""What tiers can be based on that says what a tier below does, and what memory alone can be."""
 SIZES = ("2%", "5%", "10%", "20%", "40%", "100%")
 """Sizes of the NVM that are tried unless others are given, of what the traffic touches."""
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.5", "p99.9", "p99.95", "p99.99")
@@ -115,7 +124,7 @@ class Outcome:
         if shortest is None or not bounds.years:
             return self.nvm_bytes
         times = max(1.0, bounds.years / shortest[0])
-        return math.ceil(self.nvm_bytes * times / BLOCK) * BLOCK
+        return math.ceil(self.nvm_bytes * times / LOGICAL_PAGE_BYTES) * LOGICAL_PAGE_BYTES
 
     def cost(self, bounds: Bounds) -> float | None:
         """Return the price of the drive and of the NVM that is bought; None if not known."""
@@ -410,7 +419,9 @@ def _share(option: str, text: str, footprint: int) -> int:
         share = math.nan
     if not 0 < share <= 1:
         raise InputError(f"{option} {text}: a share is above 0 % and at most 100 %")
-    return max(_LEAST_BLOCKS, math.ceil(share * footprint / BLOCK)) * BLOCK
+    return (
+        max(_LEAST_BLOCKS, math.ceil(share * footprint / LOGICAL_PAGE_BYTES)) * LOGICAL_PAGE_BYTES
+    )
 
 
 def _size(option: str, text: str) -> int:

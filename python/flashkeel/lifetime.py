@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flashkeel import _core
+from flashkeel.media import YEAR_DAYS
 from flashkeel.seeds import check, consecutive
 
-YEAR_DAYS = 365.0
 TARGET_TOLERANCE = 0.005
 """Share of the required lifetime by which a life may miss it: an epoch or two of rounding."""
 _LEVELS = (0.05, 0.5, 0.95)

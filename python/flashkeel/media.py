@@ -8,18 +8,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flashkeel._core import InputError
+from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
 from flashkeel.experiment import Experiment
 
 YEAR_DAYS = 365.0
+"""Here and in TBW and DWPD."""
 WARRANTY_YEARS = 5.0
 """For how long drive writes per day are meant."""
-BLOCK = 4096
 _BLOCKS_PER_PLANE = 160
 """Of the model of a drive: enough for garbage collection to work as in a large one."""
 _FEWEST_PAGES = 48
-_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_DECIMAL = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "B": 1}
+SIZES = {
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "B": 1,
+}
+"""Units of sizes, in bytes; those that end others behind them."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,7 @@ class Sold:
         size = self._planes() * blocks * pages * page * self.capacity / self._raw()
         return {
             "preset": self.medium.preset,
-            "logical_capacity": f"{int(size) // BLOCK * BLOCK}B",
+            "logical_capacity": f"{int(size) // LOGICAL_PAGE_BYTES * LOGICAL_PAGE_BYTES}B",
             "geometry": {"blocks_per_plane": blocks, "pages_per_block": pages},
         }
 
@@ -113,7 +123,7 @@ class Sold:
 
 def size_bytes(text: str) -> int:
     """Return a size as the core writes it, in bytes."""
-    for unit, scale in (_UNITS | _DECIMAL).items():
+    for unit, scale in SIZES.items():
         if text.endswith(unit):
             return int(float(text.removesuffix(unit)) * scale)
     return int(text)

@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from flashkeel import hierarchy
+
 
 def test_experiments_are_names_one_a_line(cli):
     assert "demo" in cli("list", "experiments").out.splitlines()
@@ -14,6 +16,15 @@ def test_every_listed_preset_shows_as_toml(cli):
     assert "autossd" in names
     for name in names:
         assert tomllib.loads(cli("show", name).out)
+
+
+def test_every_set_of_policies_of_tiers_shows_as_toml_and_those_with_a_tier_below_are_planned(cli):
+    documents = {
+        name: tomllib.loads(cli("show", name).out) for name in cli("list", "tiers").out.split()
+    }
+    below = {name for name, document in documents.items() if "lower" in document}
+    assert below == {"oc", "nlcwoip", "nlcwip"}
+    assert set(hierarchy.POLICIES) == {hierarchy.BASE, *below} <= set(documents)
 
 
 def test_policies_follow_what_they_decide(cli):

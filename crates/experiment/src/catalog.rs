@@ -1,7 +1,8 @@
-//! What is built in: experiments, presets, policies, profiles.
+//! What is built in: experiments, presets of devices and of tiers, policies, profiles.
 
 use flashkeel_config::{Axis, axes, did_you_mean};
 use flashkeel_device::PRESETS;
+use flashkeel_host::tier::PRESETS as TIERS;
 use flashkeel_workload::profiles;
 
 use crate::{Error, schema};
@@ -18,18 +19,19 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
 ];
 
 /// Kinds of things that [`list`] knows.
-const KINDS: &[&str] = &["presets", "policies", "profiles", "experiments"];
+const KINDS: &[&str] = &["presets", "tiers", "policies", "profiles", "experiments"];
 
 /// The names of one kind; a policy is named with its axis, `scheduler fifo`.
 ///
 /// # Errors
-/// If `kind` is none of `presets`, `policies`, `profiles`, `experiments`.
+/// If `kind` is none of `presets`, `tiers`, `policies`, `profiles`, `experiments`.
 pub fn list(kind: &str) -> Result<Vec<String>, Error> {
     let names = |entries: &[(&str, &str)]| -> Vec<String> {
         entries.iter().map(|(name, _)| name.to_string()).collect()
     };
     match kind {
         "presets" => Ok([names(PRESETS), names(flashkeel_nvm::PRESETS)].concat()),
+        "tiers" => Ok(names(TIERS)),
         "experiments" => Ok(names(EXPERIMENTS)),
         "profiles" => Ok(profiles::all().map(|profile| profile.name.to_owned()).collect()),
         "policies" => {
@@ -47,8 +49,8 @@ pub fn list(kind: &str) -> Result<Vec<String>, Error> {
     }
 }
 
-/// The TOML document of a built-in experiment, of a preset, or of an experiment
-/// that uses a profile.
+/// The TOML document of a built-in experiment, of a preset of devices or tiers, or of an
+/// experiment that uses a profile.
 ///
 /// # Errors
 /// If nothing has that name.
@@ -56,7 +58,7 @@ pub fn show(name: &str) -> Result<String, Error> {
     if let Some(profile) = profiles::all().find(|profile| profile.name == name) {
         return Ok(profile.document());
     }
-    let entries = || EXPERIMENTS.iter().chain(PRESETS).chain(flashkeel_nvm::PRESETS);
+    let entries = || EXPERIMENTS.iter().chain(PRESETS).chain(flashkeel_nvm::PRESETS).chain(TIERS);
     match entries().find(|(known, _)| *known == name) {
         Some((_, text)) => Ok((*text).to_owned()),
         None => {

@@ -39,6 +39,7 @@ pub use schema::{reference, schema};
 pub use target::Target;
 pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth};
 
+pub use flashkeel_engine::LOGICAL_PAGE_BYTES;
 pub use flashkeel_workload::Watch;
 
 /// The version every result carries.

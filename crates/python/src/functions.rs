@@ -183,7 +183,7 @@ pub fn demand_similarity(traffic_json: &str, period_s: u64, share: f64, seed: u6
     experiment::demand_similarity(traffic_json, period_s, share, seed).map_err(exception)
 }
 
-/// List `presets`, `policies`, `profiles` or `experiments`, as JSON.
+/// List `presets`, `tiers`, `policies`, `profiles` or `experiments`, as JSON.
 #[pyfunction]
 pub fn list_names(kind: &str) -> PyResult<String> {
     experiment::list(kind).map(json).map_err(exception)

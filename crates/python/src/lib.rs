@@ -26,4 +26,7 @@ mod _core {
         ssdcheck::{Predictor, predict, probe, put_target, resolve_target},
         table::Table,
     };
+
+    #[pymodule_export]
+    const LOGICAL_PAGE_BYTES: u64 = flashkeel_experiment::LOGICAL_PAGE_BYTES;
 }

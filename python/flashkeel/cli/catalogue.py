@@ -12,10 +12,13 @@ from flashkeel.cli.common import echo
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(["presets", "policies", "profiles", "experiments"]))
-def list_(kind: Literal["presets", "policies", "profiles", "experiments"]) -> None:
+@click.argument(
+    "kind", type=click.Choice(["presets", "tiers", "policies", "profiles", "experiments"])
+)
+def list_(kind: Literal["presets", "tiers", "policies", "profiles", "experiments"]) -> None:
     """List what is built in, one a line.
 
+    Presets are those of devices; `tiers` are sets of policies that a tier can be based on.
     A policy stands after what it decides.
     """
     for name in json.loads(_core.list_names(kind)):

@@ -14,14 +14,13 @@ import click
 from flashkeel import hierarchy
 from flashkeel.cli.common import Seed, console, echo, settings
 from flashkeel.hierarchy import Answer, Bounds, Outcome, Plan
-from flashkeel.media import Medium
+from flashkeel.media import SIZES, Medium
 from flashkeel.output import files, hierarchy_plots, hierarchy_tables, lifetime_plots
 from flashkeel.output.progress import Bars
 from flashkeel.prices import Prices
 
 _NVM = "optane-p4800x"
 _SECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-_SIZES = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 class Span(click.ParamType[float]):
@@ -57,7 +56,7 @@ class Size(Span):
     """A size such as ``64KiB``, in bytes."""
 
     name = "size"
-    units: Mapping[str, float] = _SIZES
+    units: Mapping[str, float] = SIZES
     example = "64KiB"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
-from flashkeel.lifetime import YEAR_DAYS
+from flashkeel.media import YEAR_DAYS
 from flashkeel.output import units
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flashkeel._core import LOGICAL_PAGE_BYTES
 from flashkeel.output import units
 from flashkeel.output.files import whole
 from flashkeel.ssdcheck import Diagnosis
@@ -53,7 +54,7 @@ def _allocation(axes: Axes, evidence: dict[str, Any]) -> None:
 
 def _spikes(axes: Axes, model: dict[str, Any], evidence: dict[str, Any]) -> None:
     reads = evidence["buffer"]["reads"]
-    pages = (model["write_buffer"]["bytes"] or 0) // 4096
+    pages = (model["write_buffer"]["bytes"] or 0) // LOGICAL_PAGE_BYTES
     shown = [point for point in reads if not pages or point[0] <= pages * _SHOWN_FLUSHES]
     axes.plot(
         [writes for writes, _ in shown], [ns / 1000 for _, ns in shown], ".", color=_COLOUR, ms=3

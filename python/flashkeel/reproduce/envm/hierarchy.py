@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from flashkeel._core import LOGICAL_PAGE_BYTES
 from flashkeel.reproduce import profiles
 from flashkeel.reproduce.session import Case, Session
 from flashkeel.run import Run
@@ -146,7 +147,7 @@ def rating(gb_per_day: float, scale: int, days: int = 7, **more: Any) -> dict[st
 
 def size(gb: float, scale: int) -> str:
     """Return a size in the small model, in whole pages."""
-    return f"{max(1, round(gb * 1e9 / scale / 4096)) * 4096}B"
+    return f"{max(1, round(gb * 1e9 / scale / LOGICAL_PAGE_BYTES)) * LOGICAL_PAGE_BYTES}B"
 
 
 def ssd(technology: str, scale: int, is_full: bool) -> dict[str, Any]:

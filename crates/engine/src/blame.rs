@@ -3,7 +3,7 @@
 use crate::{Span, Time};
 
 macro_rules! causes {
-    ($($(#[$doc:meta])* $name:ident = $label:literal),+ $(,)?) => {
+    ($($(#[$doc:meta])* $name:ident = $label:literal $($work:ident)?),+ $(,)?) => {
         /// Who owned a stretch of a request's latency.
         ///
         /// At each instant the owner is the first unmet need in the order
@@ -23,10 +23,30 @@ macro_rules! causes {
             pub const fn label(self) -> &'static str {
                 match self { $(Cause::$name => $label),+ }
             }
+
+            /// Whose work is behind it.
+            const fn work(self) -> Work {
+                match self { $(Cause::$name => causes!(@work $($work)?)),+ }
+            }
         }
     };
+    (@work) => { Work::Asked };
+    (@work collection) => { Work::Collection };
+    (@work background) => { Work::Background };
 }
 
+/// Whose work is behind a cause.
+#[derive(Clone, Copy)]
+enum Work {
+    /// That of a request, or nobody's.
+    Asked,
+    /// That of garbage collection.
+    Collection,
+    /// That of another task that no request asked for.
+    Background,
+}
+
+// A cause that stands for a task's work says so behind its name.
 causes! {
     /// The flash array and the channel working for this very request.
     OwnFlash = "own_flash",
@@ -35,26 +55,26 @@ causes! {
     /// Chip or channel busy with another host write.
     BehindHostWrite = "behind_host_write",
     /// Chip or channel busy with a read of garbage collection.
-    BehindGcRead = "behind_gc_read",
+    BehindGcRead = "behind_gc_read" collection,
     /// Chip or channel busy with a program of garbage collection.
-    BehindGcProgram = "behind_gc_program",
+    BehindGcProgram = "behind_gc_program" collection,
     /// Chip or channel busy with pages that garbage collection moves within
     /// their chip.
-    BehindGcMove = "behind_gc_move",
+    BehindGcMove = "behind_gc_move" collection,
     /// Chip busy with an erase.
-    BehindErase = "behind_erase",
+    BehindErase = "behind_erase" collection,
     /// Chip or channel busy with a read or program of a map page.
     BehindMap = "behind_map",
     /// Chip or channel busy with parity.
     BehindParity = "behind_parity",
     /// Chip or channel busy with read scrubbing.
-    BehindScrub = "behind_scrub",
+    BehindScrub = "behind_scrub" background,
     /// Chip or channel busy with wear levelling.
-    BehindWearLevelling = "behind_wear_levelling",
+    BehindWearLevelling = "behind_wear_levelling" background,
     /// Chip or channel busy with a checkpoint of the map.
-    BehindCheckpoint = "behind_checkpoint",
+    BehindCheckpoint = "behind_checkpoint" background,
     /// Chip busy with folding of the SLC cache.
-    BehindFold = "behind_fold",
+    BehindFold = "behind_fold" background,
     /// Rebuilding a page from the rest of its stripe, or waiting behind that.
     Reconstruction = "reconstruction",
     /// Own program or erase suspended, or a chip suspending or resuming one.
@@ -76,7 +96,7 @@ causes! {
     /// Waiting for room in the write buffer while nothing is being flushed.
     BufferFull = "buffer_full",
     /// Waiting for garbage collection to free a block.
-    NoFreeBlock = "no_free_block",
+    NoFreeBlock = "no_free_block" collection,
     /// Held at the device's front door by its throttle.
     Throttle = "throttle",
     /// Waiting for a sleeping device to wake.
@@ -101,23 +121,12 @@ causes! {
 impl Cause {
     /// Whether garbage collection is behind this cause.
     pub const fn is_gc(self) -> bool {
-        matches!(
-            self,
-            Cause::BehindGcRead
-                | Cause::BehindGcProgram
-                | Cause::BehindGcMove
-                | Cause::BehindErase
-                | Cause::NoFreeBlock
-        )
+        matches!(self.work(), Work::Collection)
     }
 
     /// Whether work that no request asked for is behind this cause.
     pub const fn is_background(self) -> bool {
-        let elsewhere = matches!(
-            self,
-            Cause::BehindScrub | Cause::BehindWearLevelling | Cause::BehindCheckpoint | Cause::BehindFold
-        );
-        self.is_gc() || elsewhere
+        !matches!(self.work(), Work::Asked)
     }
 }
 

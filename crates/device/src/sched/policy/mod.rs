@@ -14,7 +14,7 @@ flashkeel_config::axis! {
     pub enum SchedulerConfig as "scheduler": Build {
         /// One queue for all tasks, in order of arrival.
         Fifo(Fifo) in fifo = "fifo",
-        /// Fixed priority: map, host, garbage collection, scrubbing, wear levelling, checkpoints.
+        /// Fixed priority: map, host, garbage collection, then the tasks that can wait.
         Priority(Priority) in priority = "priority",
         /// Weighted fair queueing: virtual time per task per chip.
         Fair(Fair) in fair = "fair",

@@ -10,8 +10,8 @@ use super::{Arbiter, Build, Pending};
 use crate::address::ChipId;
 use crate::sched::Task;
 
-/// Settings of `priority`: none; tasks rank map, host, garbage collection,
-/// scrubbing, wear levelling, checkpoints.
+/// Settings of `priority`: none; map pages rank before the host, and garbage collection
+/// behind it before all other tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Priority {}

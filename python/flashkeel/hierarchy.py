@@ -334,8 +334,24 @@ class Plan:
         tier = {"preset": choice.policy, "upper": memory, "lower": lower}
         experiment = Experiment("", "plan tier").set("device", device)
         experiment.set("workload", self._workload()).set("stack.devices", [{"tier": tier}])
-        (plan,) = experiment.plans()
+        try:
+            (plan,) = experiment.plans()
+        except InputError as error:
+            raise InputError(self._named(str(error), choice)) from None
         return plan
+
+    def _named(self, error: str, choice: Choice) -> str:
+        """Return what is wrong with a key in the words of the options that it comes from."""
+        outer = "--set stack.devices.0.tier."
+        inner = f"{outer}lower.tier.upper"
+        for key, option in (
+            (f"{inner}.nvm.preset", f"--nvm {self.nvm.preset}"),
+            (f"{inner}.nvm.capacity", f"--size {choice.size}"),
+            (f"{inner}:", f"--size {choice.size}:"),
+            (f"{outer}upper.dram.capacity", f"--dram {self.dram}"),
+        ):
+            error = error.replace(key, option)
+        return error
 
     def _outcome(
         self, choice: Choice, sold: Sold, plan: Mapping[str, Any], runs: Sequence[Run]

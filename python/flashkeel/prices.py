@@ -39,7 +39,9 @@ class Prices:
             return _checked(files("flashkeel").joinpath(_BUILT_IN).read_text("utf-8"), _BUILT_IN)
         try:
             text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise InputError(f"{path}: cannot read it: {error.strerror}") from None
+        except UnicodeDecodeError as error:
             raise InputError(f"{path}: {error}") from None
         return _checked(text, str(path))
 

@@ -6,11 +6,45 @@ use flashkeel_engine::{
 
 use super::{Piece, Reason, Tier, Trouble, background};
 use crate::tier::table::List;
+use crate::tier::writeback::View;
 
 /// Frames on their way out at once, but for those that a request needs.
 const EVICTIONS: u64 = 64;
 
 impl Tier {
+    /// Does what follows from what has just happened.
+    pub(super) fn go_on(&mut self, now: Time, is_timer: bool, data: &mut Arena, outbox: &mut Outbox) {
+        if self.recovery.is_some() {
+            return;
+        }
+        for _ in 0..self.held.len() {
+            let Some((submitted, request)) = self.held.pop_front() else { break };
+            self.change(now, submitted, &request, false, outbox);
+        }
+        self.make_room(now, 0, data, outbox);
+        let wanted = self.ask_writeback(now, is_timer);
+        if wanted > 0 && self.trouble == Trouble::None {
+            self.write_back(now, wanted, data, outbox);
+        }
+        self.write_journal(now, data, outbox);
+    }
+
+    /// How many pages more are to be written back now.
+    #[inline]
+    pub(super) fn ask_writeback(&mut self, now: Time, is_timer: bool) -> u64 {
+        let view = View {
+            is_timer,
+            frames: self.table.len(),
+            used: self.table.used(),
+            modified: self.table.modified(),
+            on_their_way: self.draining,
+            reads: self.reads,
+        };
+        let wanted = self.writeback.wants(now, view);
+        self.asks_again = self.writeback.next_event();
+        wanted
+    }
+
     fn buffer(&self, data: &mut Arena, pages: u64) -> Payload {
         if self.has_bytes { data.take((pages * LOGICAL_PAGE_SECTORS) as u32) } else { Payload::NONE }
     }

@@ -29,7 +29,7 @@ use super::journal::{Journal, Room};
 use super::overflow::OverflowConfig;
 use super::placement::Placement;
 use super::table::{List, Table};
-use super::writeback::{Happened, View, Writeback};
+use super::writeback::{Happened, Writeback};
 use crate::flight::Flights;
 use crate::parts::Parts;
 
@@ -284,22 +284,6 @@ impl Tier {
         outbox.requests.push((UPPER, part));
     }
 
-    /// How many pages more are to be written back now.
-    #[inline]
-    fn ask_writeback(&mut self, now: Time, is_timer: bool) -> u64 {
-        let view = View {
-            is_timer,
-            frames: self.table.len(),
-            used: self.table.used(),
-            modified: self.table.modified(),
-            on_their_way: self.draining,
-            reads: self.reads,
-        };
-        let wanted = self.writeback.wants(now, view);
-        self.asks_again = self.writeback.next_event();
-        wanted
-    }
-
     /// Takes a request in that came at `submitted`.
     fn start(
         &mut self,
@@ -322,23 +306,6 @@ impl Tier {
             Operation::Demote => self.demoted(now, submitted, request, data, outbox),
             Operation::Flush => unreachable!("it is passed on"),
         }
-    }
-
-    /// Does what follows from what has just happened.
-    fn go_on(&mut self, now: Time, is_timer: bool, data: &mut Arena, outbox: &mut Outbox) {
-        if self.recovery.is_some() {
-            return;
-        }
-        for _ in 0..self.held.len() {
-            let Some((submitted, request)) = self.held.pop_front() else { break };
-            self.change(now, submitted, &request, false, outbox);
-        }
-        self.make_room(now, 0, data, outbox);
-        let wanted = self.ask_writeback(now, is_timer);
-        if wanted > 0 && self.trouble == Trouble::None {
-            self.write_back(now, wanted, data, outbox);
-        }
-        self.write_journal(now, data, outbox);
     }
 
     /// Ends a part as a child's request has ended; if the whole has ended with it, makes it

@@ -30,13 +30,14 @@
 //! `record` counts instructions alone and writes that file.
 //! `reading` measures only how fast traces are read, `tiers` only tiers.
 
+mod tiers;
+
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Instant;
 
-use flashkeel_config::{Node, Origin};
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
@@ -44,7 +45,7 @@ use flashkeel_engine::{
 };
 use flashkeel_host::device::{Device, DeviceKind, Maker};
 use flashkeel_host::stack::StackConfig;
-use flashkeel_host::{Measured as _, Tenant, drive, reports};
+use flashkeel_host::{Measured as _, Tenant, drive};
 use flashkeel_ssdcheck::{DeviceModel, Engine};
 use flashkeel_stats::{MeasureConfig, Recorder};
 use flashkeel_workload::WorkloadConfig;
@@ -56,14 +57,6 @@ const WRITE_IOPS: u64 = 30_000;
 const DEPTH: u32 = 64;
 const WRITES: u64 = 4_000_000;
 const READS: u64 = 6_000_000;
-/// Through memory, NVM and SSD.
-const TIERED: u64 = 1_000_000;
-/// Policies that are measured so.
-const TIERS: [&str; 2] = ["oc", "nlcwip"];
-/// Share of reads among them.
-const MIX: f64 = 0.9;
-/// Requests that fill memory and NVM.
-const FILLING: u64 = 200_000;
 /// The same for ttFlash's device, which programs every page with its parity.
 const STRIPED_IOPS: u64 = 10_000;
 const STRIPED_WRITES: u64 = 1_000_000;
@@ -94,7 +87,7 @@ fn main() {
     if let [_, mode] = &arguments[..]
         && mode == "tiers"
     {
-        return drop(tiered());
+        return drop(tiers::speeds_of_tiers());
     }
     let mut figures = Map::new();
     let config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
@@ -157,7 +150,7 @@ fn main() {
         );
     }
 
-    figures.extend(tiered());
+    figures.extend(tiers::speeds_of_tiers());
 
     for (name, per_s) in reading_per_s() {
         println!("{name:>28} {:8.2} M/s", per_s / 1e6);
@@ -331,47 +324,6 @@ fn small() -> (DeviceConfig, Ssd) {
     (config, ssd)
 }
 
-/// It below memory and an NVM, which together hold half of it.
-fn behind_tiers(preset: &str) -> Box<dyn Device> {
-    let (config, ssd) = small();
-    let part = |share: f64| json!(Bytes((config.logical_capacity.0 as f64 * share) as u64 / 4096 * 4096));
-    let lower = json!({ "upper": { "nvm": { "capacity": part(0.38) } }, "lower": { "ssd": config.clone() } });
-    let upper = json!({ "dram": { "capacity": part(0.17) } });
-    let tier = json!({ "preset": preset, "upper": upper, "lower": { "tier": lower } });
-    let mut node = Node::from_json(json!({ "tier": tier }), &Origin::Default);
-    DeviceKind::expand(&mut node, "device", None).expect("a tier");
-    let kind: DeviceKind = node.read().expect("a tier");
-    let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
-    kind.build(&mut Maker::new(1, &mut take)).expect("a tier")
-}
-
-/// Requests through memory, NVM and SSD, and how many of the pages read the first two have.
-fn tiered() -> Map<String, Value> {
-    let mut figures = Map::new();
-    let workload = saturated(MIX, TIERED);
-    for preset in TIERS {
-        let mut device = behind_tiers(preset);
-        // Fills what is in front.
-        run(&mut *device, &workload);
-        device.reset_counters();
-        let Speeds { fastest, slowest } = speeds(|| run(&mut *dyn_clone::clone_box(&*device), &workload));
-        run(&mut *device, &workload);
-        let report = reports(&*device);
-        let count = |tier: &str, key: &str| report["tiers"][tier][key].as_f64().expect("a number");
-        let all = count("1", "pages_read_from_nvm") + count("1", "pages_read_from_ssd");
-        let hits = 1.0 - count("0", "pages_read_from_ssd") / all;
-        let bytes = count("0", "table_bytes") / count("0", "upper_pages");
-        let name = format!("{preset}_tier_requests_per_s");
-        let per_us = fastest / 1e6;
-        println!("{name:>28} {per_us:8.2} M/s   hit ratio {hits:.2}, {bytes:.2} bytes a page of NVM");
-        figures.insert(
-            name,
-            json!({ "value": fastest, "slowest": slowest, "unit": "requests/s", "limit_ratio": null, "hit_ratio": hits }),
-        );
-    }
-    figures
-}
-
 /// What valgrind runs: `requests` on a small device in its steady state.
 fn count_instructions(operation: &str, requests: u64) {
     let read_fraction = if operation.ends_with("read") { 1.0 } else { 0.0 };
@@ -382,14 +334,11 @@ fn count_instructions(operation: &str, requests: u64) {
         return;
     };
     if kind == "tiered" {
-        black_box(run(&mut *behind_tiers("oc"), &workload));
+        black_box(run(&mut *tiers::behind("oc"), &workload));
         return;
     }
     if let Some(preset) = operation.strip_suffix("_mix") {
-        let mut device = behind_tiers(preset);
-        run(&mut *device, &saturated(MIX, FILLING));
-        black_box(run(&mut *device, &saturated(MIX, requests)));
-        return;
+        return tiers::mix(preset, requests);
     }
     // A depth that leaves nothing waiting.
     let devices = if kind == "pair" { 2 } else { 1 };
@@ -417,7 +366,7 @@ fn instructions() -> Map<String, Value> {
             figures.insert(name, figure);
         }
     }
-    for preset in TIERS {
+    for preset in tiers::PRESETS {
         let Some(each) = instructions_per_request(&format!("{preset}_mix")) else { continue };
         let name = format!("instructions_per_{preset}_tier_request");
         println!("{name:>40} {each:8.0}");

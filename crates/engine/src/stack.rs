@@ -444,7 +444,11 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         let answer = match place.0.split_first() {
             None => self.stage.command(now, command, &mut self.outbox),
             Some((&child, rest)) => {
+                let refused = self.stage.refuses(child, command);
                 let child = self.children.get_mut(child).ok_or(Refusal::NoSuchPlace)?;
+                if let Some(refusal) = refused {
+                    return Err(refusal);
+                }
                 let answer = child.leaf.command(now, &Place(rest.to_vec()), command, data);
                 child.look();
                 answer

@@ -69,6 +69,12 @@ pub trait Stage {
         Err(Refusal::Unknown)
     }
 
+    /// Why somebody else's command is not passed on to a child, if it is not: the stage
+    /// commands there itself.
+    fn refuses(&self, _child: usize, _command: &Command) -> Option<Refusal> {
+        None
+    }
+
     /// A child's answer to a command of the stage's.
     fn answered(
         &mut self,

@@ -16,6 +16,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("autossd-systems", include_str!("../experiments/autossd-systems.toml")),
     ("tiers", include_str!("../experiments/tiers.toml")),
     ("mirrors", include_str!("../experiments/mirrors.toml")),
+    ("windows", include_str!("../experiments/windows.toml")),
 ];
 
 /// Kinds of things that [`list`] knows.

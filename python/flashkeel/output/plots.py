@@ -59,6 +59,7 @@ CAUSE_COLOURS = {
     "barrier": "#8073AC",
     "host_queue": "#542788",
     "other_copy": "#D6604D",
+    "window": "#B2ABD2",
     "network_request": "#F4A582",
     "network_response": "#FDDBC7",
     "outside": "#8C8C8C",

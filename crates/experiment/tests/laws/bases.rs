@@ -1,7 +1,7 @@
 //! The small documents that policies are put into.
 
 /// Each with its name. The last is no whole document: its device has no kind.
-pub const BASES: [(&str, &str); 21] = [
+pub const BASES: [(&str, &str); 22] = [
     ("plain", include_str!("bases/plain.toml")),
     ("striped", include_str!("bases/striped.toml")),
     ("scarce", include_str!("bases/scarce.toml")),
@@ -19,6 +19,7 @@ pub const BASES: [(&str, &str); 21] = [
     ("short-tier", include_str!("bases/short_tier.toml")),
     ("small-blocks", include_str!("bases/small_blocks.toml")),
     ("mirror", include_str!("bases/mirror.toml")),
+    ("windows", include_str!("bases/windows.toml")),
     ("ranges", include_str!("bases/ranges.toml")),
     ("network", include_str!("bases/network.toml")),
     ("nested", include_str!("bases/nested.toml")),

@@ -14,6 +14,8 @@ impl Build for DramConfig {
             queue_depth: Some(self.queue_depth),
             memory_bytes: 0,
             is_volatile: true,
+            sets: 1,
+            obeys_windows: false,
         })
     }
 

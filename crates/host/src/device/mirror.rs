@@ -10,6 +10,7 @@ use super::{Build, Composed, Device, DeviceKind, Held, Maker, Size, Unmade};
 use crate::mirror::acknowledge::AcknowledgeConfig;
 use crate::mirror::hedge::HedgeConfig;
 use crate::mirror::read::ReadConfig;
+use crate::mirror::windows::WindowsConfig;
 use crate::mirror::{MOST, Mirror, MirrorParts, RangeConfig, ResyncConfig};
 use crate::part::Part;
 use crate::predictor::PredictorConfig;
@@ -18,7 +19,8 @@ use crate::predictor::PredictorConfig;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MirrorConfig {
-    /// What the copies are on: two or more, of any kind and of one size.
+    /// What the copies are on, of any kind and of one size: a copy on each NVM set of each
+    /// device, two or more in all.
     pub devices: Vec<DeviceKind>,
     /// Devices of the same size that stand in for copies that are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,6 +41,10 @@ pub struct MirrorConfig {
     /// How copies are made to agree after failures and power cuts.
     #[serde(default)]
     pub resync: ResyncConfig,
+    /// Which copy does its background work when; the others are in deterministic
+    /// windows.
+    #[serde(default)]
+    pub windows: WindowsConfig,
     /// Who predicts the copies, for a read choice that asks.
     #[serde(default)]
     pub predictor: PredictorConfig,
@@ -67,14 +73,6 @@ impl Build for MirrorConfig {
     }
 
     fn check(&self) -> Result<Size, String> {
-        let copies = self.devices.len();
-        if copies < 2 {
-            return Err(format!("devices: there are {copies}; a mirror needs 2 or more"));
-        }
-        if copies + self.spares.len() > MOST {
-            let all = copies + self.spares.len();
-            return Err(format!("devices: {all} with the spares; a mirror has {MOST} at most"));
-        }
         if !self.ranges.is_empty() && !self.spares.is_empty() {
             return Err(
                 "spares: with ranges there are none, because what has no copy could not be rebuilt".into()
@@ -84,18 +82,41 @@ impl Build for MirrorConfig {
         let mut sizes: Vec<Size> = Vec::new();
         for (key, device) in self.all() {
             let size = device.check().map_err(|message| format!("{key}.{message}"))?;
-            let first = sizes.first().unwrap_or(&size).sectors;
-            if size.sectors != first {
+            let first = sizes.first().unwrap_or(&size);
+            let first = first.sectors / u64::from(first.sets);
+            if size.sectors / u64::from(size.sets) != first {
                 return Err(format!(
                     "{key}: it holds {}, but devices.0 holds {}; those of a mirror are of one size",
-                    Bytes(size.sectors * SECTOR_BYTES),
+                    Bytes(size.sectors / u64::from(size.sets) * SECTOR_BYTES),
                     Bytes(first * SECTOR_BYTES)
+                ));
+            }
+            if self.windows.policy().build().is_some() && !size.obeys_windows {
+                return Err(format!(
+                    "{key}: windows is {:?}, but its windows cannot be commanded; an SSD's can with window = \
+                     \"commanded\"",
+                    self.windows.name()
                 ));
             }
             sizes.push(size);
         }
+        let on = |sizes: &[Size]| sizes.iter().map(|size| size.sets as usize).sum::<usize>();
+        let (copies, all) = (on(&sizes[..self.devices.len()]), on(&sizes));
+        if copies < 2 {
+            return Err(format!("devices: there are {copies}; a mirror needs 2 or more"));
+        }
+        if all > MOST {
+            return Err(format!("devices: {all} with the spares; a mirror has {MOST} at most"));
+        }
+        let read = self.read.policy();
+        if read.needs_windows() && self.windows.policy().build().is_none() {
+            return Err(format!("read is {:?}, but windows is {:?}", self.read.name(), self.windows.name()));
+        }
+        if read.needs_predictor() && sizes.iter().any(|size| size.sets > 1) {
+            return Err(format!("read is {:?}, which knows devices, and no sets of one", self.read.name()));
+        }
         Ok(Size {
-            sectors: Mirror::sectors(&self.ranges, sizes[0].sectors, copies)?,
+            sectors: Mirror::sectors(&self.ranges, sizes[0].sectors / u64::from(sizes[0].sets), copies)?,
             queue_depth: None,
             memory_bytes: sizes.iter().map(|size| size.memory_bytes).sum(),
             // What has one place only is lost with that.
@@ -103,12 +124,16 @@ impl Build for MirrorConfig {
                 [] => sizes.iter().all(|size| size.is_volatile),
                 _ => sizes.iter().any(|size| size.is_volatile),
             },
+            sets: 1,
+            obeys_windows: false,
         })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let devices = self.all().map(|(_, device)| device.build(maker)).collect::<Result<Vec<_>, _>>()?;
         let limits: Vec<Limits> = devices.iter().map(|device| device.limits()).collect();
+        let sizes = self.all().map(|(_, device)| device.check()).collect::<Result<Vec<_>, _>>()?;
+        let sets: Vec<u32> = sizes.iter().map(|size| size.sets).collect();
         let read = self.read.policy();
         let asked = if read.needs_predictor() { &devices[..] } else { &[] };
         // A mirror gives its devices as much as comes.
@@ -119,6 +144,8 @@ impl Build for MirrorConfig {
             acknowledge: self.acknowledge.clone(),
             ranges: &self.ranges,
             resync: &self.resync,
+            turns: self.windows.policy().build(),
+            sets: &sets,
         };
         let mirror = Mirror::new(parts, &limits, self.devices.len())?;
         Ok(Box::new(Stack::new(mirror, devices)))

@@ -49,6 +49,10 @@ pub struct Size {
     pub memory_bytes: u64,
     /// Whether what is written to it is lost with the power.
     pub is_volatile: bool,
+    /// NVM sets that it is made of: 1 for a device without.
+    pub sets: u32,
+    /// Whether windows are commanded of them.
+    pub obeys_windows: bool,
 }
 
 /// Makes a device from its settings.

@@ -27,6 +27,8 @@ impl Build for NvmConfig {
             queue_depth: Some(self.queue_depth),
             memory_bytes: 0,
             is_volatile: false,
+            sets: 1,
+            obeys_windows: false,
         })
     }
 

@@ -64,6 +64,8 @@ impl Build for DeviceConfig {
             queue_depth: Some(self.controller.queue_depth),
             memory_bytes: layout.memory_bytes(),
             is_volatile: false,
+            sets: self.sets,
+            obeys_windows: self.window.policy().obeys(),
         })
     }
 

@@ -70,6 +70,8 @@ impl StackConfig {
             queue_depth: None,
             memory_bytes: sizes.iter().map(|size| size.memory_bytes).sum(),
             is_volatile: sizes.iter().any(|size| size.is_volatile),
+            sets: 1,
+            obeys_windows: false,
         })
     }
 

@@ -152,6 +152,8 @@ impl Build for TieredConfig {
         Ok(Size {
             memory_bytes: upper.memory_bytes + lower.memory_bytes,
             is_volatile: lower.is_volatile || is_lost,
+            sets: 1,
+            obeys_windows: false,
             ..lower
         })
     }

@@ -1,11 +1,13 @@
 //! A mirror: two or more devices with the same data, as one.
 //!
-//! Three choices, one folder each: which copy a read goes to, when a second copy
-//! is asked as well, and when a write is acknowledged.
+//! Four choices, one folder each: which copy a read goes to, when a second copy
+//! is asked as well, when a write is acknowledged, and which copy does its background
+//! work when.
 
 pub mod acknowledge;
 mod agreement;
 pub mod hedge;
+mod homes;
 mod layout;
 pub mod read;
 mod reads;
@@ -13,6 +15,8 @@ mod recent;
 mod report;
 mod resync;
 mod stage;
+mod windowing;
+pub mod windows;
 mod writes;
 
 pub use layout::RangeConfig;
@@ -21,7 +25,7 @@ pub use resync::ResyncConfig;
 pub use stage::{Mirror, MirrorParts};
 
 /// Copies and spares at most.
-pub(crate) const MOST: usize = u8::BITS as usize;
+pub const MOST: usize = u8::BITS as usize;
 
 /// Those of a set of copies, a bit each, in order.
 fn each(copies: u8) -> impl Iterator<Item = usize> {

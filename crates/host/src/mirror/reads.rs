@@ -81,7 +81,8 @@ impl Mirror {
         outbox: &mut Outbox,
     ) -> usize {
         let read = self.reads.get_mut(id).expect("it is not over");
-        let copies = Copies { candidates, queued: &self.queued };
+        let deterministic = self.windowing.deterministic();
+        let copies = Copies { candidates, queued: &self.queued, deterministic };
         let copy = self.reader.choose(now, &read.request, &copies);
         read.asked |= 1 << copy;
         read.outstanding |= 1 << copy;

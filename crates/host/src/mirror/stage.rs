@@ -5,19 +5,22 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Answer, Arena, Cause, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits, Operation,
-    Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Cause, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits, Notice,
+    Operation, Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
 };
 
 use super::acknowledge::AcknowledgeConfig;
 use super::agreement::Agreement;
 use super::hedge::Hedge;
+use super::homes::{Home, Homes};
 use super::layout::{Layout, Located};
 use super::read::{Ended, Reader};
 use super::reads::Read;
 use super::resync::Resync;
+use super::windowing::Windowing;
+use super::windows::Turns;
 use super::writes::{Change, Held};
-use super::{MOST, MirrorReport, RangeConfig, ResyncConfig};
+use super::{MOST, MirrorReport, RangeConfig, ResyncConfig, each};
 use crate::flight::Flights;
 use crate::parts::Parts;
 
@@ -31,7 +34,9 @@ use crate::parts::Parts;
 pub struct Mirror {
     pub(super) layout: Layout,
     limits: Limits,
-    /// The devices that copies were on at first.
+    /// Where each copy and spare is.
+    pub(super) homes: Homes,
+    /// How many copies there were at first.
     copies: usize,
     /// Spares that have not been needed, a bit each.
     spares: u8,
@@ -51,7 +56,10 @@ pub struct Mirror {
     /// When a second copy is asked for which read; some are over by then.
     pub(super) hedges: BinaryHeap<Reverse<(Time, u64)>>,
     pieces: Flights<Piece>,
-    /// Requests with each device.
+    pub(super) windowing: Windowing,
+    /// Pages of 4 KiB of what a device prefers to be written.
+    pub(super) pages_each: u64,
+    /// Requests with each copy.
     pub(super) queued: [u32; MOST],
     /// Whether requests carry bytes, and so what is copied does too.
     pub(super) has_bytes: bool,
@@ -70,6 +78,10 @@ pub struct MirrorParts<'a> {
     pub ranges: &'a [RangeConfig],
     /// How copies are made to agree.
     pub resync: &'a ResyncConfig,
+    /// Which copy does its background work when.
+    pub turns: Option<Box<dyn Turns>>,
+    /// NVM sets of each device: a copy is on each.
+    pub sets: &'a [u32],
 }
 
 /// A request to a device.
@@ -119,17 +131,20 @@ impl Destination {
 }
 
 impl Mirror {
-    /// Over `copies` devices and spares with such limits, all of the size of the
+    /// Over so many devices and spares with such limits, all of the size of the
     /// first.
     ///
     /// # Errors
     /// A sentence that begins with the key.
-    pub fn new(parts: MirrorParts<'_>, below: &[Limits], copies: usize) -> Result<Mirror, String> {
-        let layout = Layout::new(parts.ranges, below[0].sectors, copies as u64)?;
+    pub fn new(parts: MirrorParts<'_>, below: &[Limits], devices: usize) -> Result<Mirror, String> {
+        let size = below[0].sectors / u64::from(parts.sets[0]);
+        let homes = Homes::new(parts.sets, size);
+        let copies = parts.sets[..devices].iter().sum::<u32>() as usize;
+        let layout = Layout::new(parts.ranges, size, copies as u64)?;
         let limits = over(&layout, below);
         let kept = |limits: &Limits| limits.durable != Durable::Never;
-        let keeping =
-            below.iter().enumerate().fold(0, |mask, (copy, each)| mask | u8::from(kept(each)) << copy);
+        let keeping = (0..below.len()).filter(|&device| kept(&below[device]));
+        let keeping = keeping.fold(0, |copies, device| copies | homes.on(device));
         let needs_flush = below.iter().any(|each| each.durable == Durable::Flushed);
         let keeping = if keeping == 0 { u8::MAX } else { keeping };
         let region = parts.resync.region.0 / flashkeel_engine::SECTOR_BYTES;
@@ -139,7 +154,10 @@ impl Mirror {
             limits,
             copies,
             refusing: 0,
-            spares: (((1u16 << below.len()) - 1) & !((1u16 << copies) - 1)) as u8,
+            spares: (((1u16 << homes.len()) - 1) & !((1u16 << copies) - 1)) as u8,
+            homes,
+            windowing: Windowing::new(parts.turns),
+            pages_each: u64::from(limits.preferred_sectors) / LOGICAL_PAGE_SECTORS,
             reader: parts.reader,
             hedge: parts.hedge,
             acknowledge: parts.acknowledge,
@@ -207,7 +225,9 @@ impl Mirror {
         let request = Request { id, payload, ..*request };
         self.queued[copy] += 1;
         self.reader.submitted(now, copy, &request);
-        outbox.requests.push((copy, request));
+        self.windowing.given(copy, &request);
+        let Home { device, base, .. } = self.homes.of(copy);
+        outbox.requests.push((device, Request { lba: Lba(request.lba.0 + base), ..request }));
     }
 
     /// A part of a request of the host has ended.
@@ -296,6 +316,7 @@ impl Mirror {
 
     /// What every call ends with.
     fn wind_up(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        self.turn(now, outbox);
         while std::mem::take(&mut self.may_release) {
             self.release(now, data, outbox);
         }
@@ -374,7 +395,8 @@ impl Stage for Mirror {
 
     fn next_event(&self) -> Wake {
         let hedge = self.hedges.peek().map(|&Reverse((time, _))| time);
-        Wake::from(hedge).or(self.resync.next_event(&self.agreement))
+        let others = self.resync.next_event(&self.agreement).or(self.windowing.next_event());
+        Wake::from(hedge).or(others)
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
@@ -396,18 +418,20 @@ impl Stage for Mirror {
         outbox: &mut Outbox,
     ) -> bool {
         let piece = self.pieces.land(completion.id);
-        self.queued[child] -= 1;
+        let copy = piece.copy;
+        self.queued[copy] -= 1;
         self.reader.completed(now, &piece.ended(now), completion);
+        self.windowing.answered(now, copy, piece.is_read);
         match completion.status {
-            Status::Gone => self.lose(child),
-            Status::ReadOnly | Status::NoSpace => self.refusing |= 1 << child,
+            Status::Gone => each(self.homes.on(child)).for_each(|copy| self.lose(copy)),
+            Status::ReadOnly | Status::NoSpace => self.refusing |= 1 << copy,
             _ if piece.is_read => {}
-            _ => self.refusing &= !(1 << child),
+            _ => self.refusing &= !(1 << copy),
         }
         match piece.work {
-            Work::Read(read) => self.read_ended(now, child, read, &piece, completion, data, outbox),
-            Work::Change(change) => self.change_ended(now, child, change, completion, outbox),
-            Work::Agree => self.agree_ended(now, child, piece.is_read, completion, data, outbox),
+            Work::Read(read) => self.read_ended(now, copy, read, &piece, completion, data, outbox),
+            Work::Change(change) => self.change_ended(now, copy, change, completion, outbox),
+            Work::Agree => self.agree_ended(now, copy, piece.is_read, completion, data, outbox),
         }
         data.give_back(piece.own);
         self.wind_up(now, data, outbox);
@@ -420,6 +444,7 @@ impl Stage for Mirror {
             data.give_back(piece.own);
         }
         self.reader.cut_power(now);
+        self.windowing.cut_power(now);
         self.queued = [0; MOST];
         let _ = self.reads.take_all();
         let _ = self.changes.take_all();
@@ -431,15 +456,39 @@ impl Stage for Mirror {
         self.wind_up(now, data, outbox);
     }
 
+    fn refuses(&self, _child: usize, command: &Command) -> Option<Refusal> {
+        let is_ours = matches!(command, Command::Window(..)) && self.windowing.commands();
+        is_ours.then(|| Refusal::NotNow("the mirror commands its windows".into()))
+    }
+
+    fn answered(
+        &mut self,
+        now: Time,
+        child: usize,
+        command: &Command,
+        answer: Result<Answer, Refusal>,
+        _outbox: &mut Outbox,
+    ) {
+        self.window_answered(now, child, command, answer);
+    }
+
+    fn noticed(&mut self, now: Time, child: usize, notice: Notice, outbox: &mut Outbox) -> Option<Notice> {
+        let is_for_us = self.window_noticed(now, child, &notice, outbox);
+        (!is_for_us).then(|| Notice { place: notice.place.below(child), event: notice.event })
+    }
+
     fn command(&mut self, _now: Time, command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
         let Command::State = command else { return Err(Refusal::Unknown) };
+        let present = self.agreement.present();
+        let count = |copies: u8| u64::from((copies & present).count_ones());
         Ok(Answer::state([
-            ("copies", u64::from(self.agreement.present().count_ones())),
-            ("copies_lost", self.copies as u64 - u64::from(self.agreement.present().count_ones())),
+            ("copies", count(present)),
+            ("copies_lost", self.copies as u64 - count(present)),
             ("spares", u64::from(self.spares.count_ones())),
             ("stale_pages", self.agreement.stale_pairs()),
             ("dirty_regions", self.agreement.dirty_regions()),
-            ("copies_refusing", u64::from((self.refusing & self.agreement.present()).count_ones())),
+            ("copies_deterministic", count(self.windowing.deterministic())),
+            ("copies_refusing", count(self.refusing)),
         ]))
     }
 }

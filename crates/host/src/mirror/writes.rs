@@ -2,7 +2,8 @@
 //! flushes.
 
 use flashkeel_engine::{
-    Arena, Completion, Operation, Outbox, Payload, Request, RequestId, Span, Status, Time,
+    Arena, Cause, Completion, LOGICAL_PAGE_SECTORS, Ledger, Operation, Outbox, Payload, Request, RequestId,
+    Span, Status, Time,
 };
 
 use super::each;
@@ -13,8 +14,8 @@ use super::stage::{Destination, Mirror, Work, behind_other};
 pub(super) struct Change {
     part: RequestId,
     destination: Destination,
-    /// How long it was held back.
-    held: Span,
+    /// How long it was held back behind others, and for a window.
+    held: (Span, Span),
     /// Copies that have got it, a bit each, and how it has ended there.
     sent: u8,
     done: u8,
@@ -38,6 +39,8 @@ pub(super) struct Held {
     destination: Destination,
     /// The changes that a flush is behind have smaller numbers.
     behind: RequestId,
+    /// Since when it waits for nothing but a window.
+    window_since: Option<Time>,
 }
 
 impl Held {
@@ -48,7 +51,7 @@ impl Held {
         destination: Destination,
         behind: RequestId,
     ) -> Held {
-        Held { since, part, request: *request, destination, behind }
+        Held { since, part, request: *request, destination, behind, window_since: None }
     }
 
     pub fn is_read(&self) -> bool {
@@ -86,7 +89,25 @@ impl Mirror {
             self.held.push_back(Held::new(now, part, request, destination, self.changes.next_id()));
             return;
         }
-        self.send(now, part, request, destination, Span::ZERO, data, outbox);
+        let others_wait = self.held.iter().any(|held| held.window_since.is_some());
+        if self.waits_for_window(request, &destination, others_wait) {
+            self.report.changes_held_for_windows += 1;
+            let held = Held::new(now, part, request, destination, self.changes.next_id());
+            self.held.push_back(Held { window_since: Some(now), ..held });
+            return;
+        }
+        self.send(now, part, request, destination, (Span::ZERO, Span::ZERO), data, outbox);
+    }
+
+    /// Whether a write has to wait for a window, or behind others that do: it takes no
+    /// room that they wait for.
+    fn waits_for_window(&self, request: &Request, destination: &Destination, others_wait: bool) -> bool {
+        if request.operation != Operation::Write {
+            return false;
+        }
+        let copies = if destination.single != 0 { destination.single } else { self.agreement.present() };
+        let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
+        others_wait || self.windowing.holds(copies, pages)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]
@@ -96,7 +117,7 @@ impl Mirror {
         part: RequestId,
         request: &Request,
         destination: Destination,
-        held: Span,
+        held: (Span, Span),
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
@@ -104,7 +125,7 @@ impl Mirror {
         let is_write = request.operation == Operation::Write;
         let sent = if destination.single != 0 { destination.single } else { self.agreement.present() };
         if sent == 0 {
-            return self.land(now, part, Status::Gone, behind_other(Default::default(), held), outbox);
+            return self.land(now, part, Status::Gone, held_back(Ledger::ZERO, held), outbox);
         }
         let lacking = self.agreement.lacking(destination.pages());
         self.agreement.begin(destination.pages());
@@ -183,7 +204,7 @@ impl Mirror {
                 Status::Ok => Status::MediaError,
                 status => status,
             };
-            self.land(now, part, status, behind_other(completion.ledger, held), outbox);
+            self.land(now, part, status, held_back(completion.ledger, held), outbox);
         }
         if outstanding == 0 {
             if done != 0 {
@@ -202,7 +223,7 @@ impl Mirror {
 
     /// Lets what is held go, in order, as far as it may.
     pub(super) fn release(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
-        let mut kept = 0;
+        let (mut kept, mut others_wait) = (0, false);
         for _ in 0..self.held.len() {
             let held = self.held.pop_front().expect("so many are held");
             let is_read = held.is_read();
@@ -217,12 +238,28 @@ impl Mirror {
                 kept += 1;
                 continue;
             }
-            let Held { since, part, request, destination, .. } = held;
+            if self.waits_for_window(&held.request, &held.destination, others_wait) {
+                let window_since = Some(held.window_since.unwrap_or(now));
+                self.report.changes_held_for_windows += u64::from(held.window_since.is_none());
+                self.held.push_back(Held { window_since, ..held });
+                (kept, others_wait) = (kept + 1, true);
+                continue;
+            }
+            let Held { since, part, request, destination, window_since, .. } = held;
             if is_read {
                 self.read(now, part, &request, destination, since, data, outbox);
             } else {
-                self.send(now, part, &request, destination, now.since(since), data, outbox);
+                let held = window_since.unwrap_or(now);
+                let held = (held.since(since), now.since(held));
+                self.send(now, part, &request, destination, held, data, outbox);
             }
         }
     }
+}
+
+/// Adds the time that a change was held back behind others, and for a window.
+fn held_back(ledger: Ledger, (others, window): (Span, Span)) -> Ledger {
+    let mut ledger = behind_other(ledger, others);
+    ledger.charge(Cause::Window, window);
+    ledger
 }

@@ -94,7 +94,10 @@ impl World {
         let limits: Vec<Limits> = drives.iter().map(Leaf::limits).collect();
         let predictors = drives.iter().map(|_| Box::new(Guess) as Box<dyn Predictor>).collect();
         let ranges = [RangeConfig { from: Bytes(20 << 12), length: Bytes(24 << 12) }];
+        let sets = vec![1; limits.len()];
         let parts = MirrorParts {
+            turns: None,
+            sets: &sets,
             reader: axis::<ReadConfig>(case.read).policy().build(predictors),
             hedge: axis::<HedgeConfig>(case.hedge).policy().build(),
             acknowledge: axis::<AcknowledgeConfig>(case.acknowledge),

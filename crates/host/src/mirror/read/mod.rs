@@ -21,6 +21,8 @@ flashkeel_config::axis! {
         Monitor(Monitor) in monitor = "monitor",
         /// One that is not predicted to be slow.
         Predicted(Predicted) in predicted = "predicted",
+        /// One in a deterministic window.
+        Window(Window) in window = "window",
     }
 }
 
@@ -38,6 +40,11 @@ pub trait Build {
 
     /// Whether it asks predictors.
     fn needs_predictor(&self) -> bool {
+        false
+    }
+
+    /// Whether it goes by windows.
+    fn needs_windows(&self) -> bool {
         false
     }
 
@@ -75,6 +82,8 @@ pub struct Copies<'a> {
     pub candidates: u8,
     /// Requests with each.
     pub queued: &'a [u32],
+    /// Those in deterministic windows, a bit each.
+    pub deterministic: u8,
 }
 
 impl Copies<'_> {

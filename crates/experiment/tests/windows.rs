@@ -1,0 +1,115 @@
+//! Mirrors whose copies do their background work in turn.
+
+use std::ops::ControlFlow;
+
+use flashkeel_experiment::{Error, RunPlan, resolve, run};
+use serde_json::Value;
+
+const DOCUMENT: &str = "\
+[device]
+logical_capacity = \"96MiB\"
+map_cache = \"all\"
+scheduler = \"priority\"
+sets = 2
+gc = { start_below = 24, stop_above = 40 }
+buffer = { size = \"8MiB\", flush = [\"page\"] }
+window = { policy = \"commanded\", writes_typical = 128 }
+geometry = { channels = 4, chips_per_channel = 1, planes_per_chip = 1, blocks_per_plane = 128, pages_per_block = 32 }
+
+[stack]
+depth = 64
+[[stack.devices]]
+mirror.devices = [{ ssd = {} }]
+mirror.windows = \"alternate\"
+mirror.read = \"window\"
+
+[workload]
+requests = 60000
+warm_up = \"1s\"
+[workload.source]
+policy = \"synthetic\"
+read_fraction = 0.7
+block_sizes = [\"4KiB/100\"]
+arrivals = { policy = \"poisson\", iops = 1500 }
+";
+
+fn plan(sets: &[(&str, &str)]) -> RunPlan {
+    let sets: Vec<_> = sets.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
+    resolve(DOCUMENT, "windows.toml", &sets, None).unwrap_or_else(|error| panic!("{error}")).remove(0)
+}
+
+struct Seen {
+    slowest_read_ns: u64,
+    window_ns: u64,
+    mirror: Value,
+}
+
+fn seen(sets: &[(&str, &str)]) -> Seen {
+    let finished = run(&plan(sets), 1, None, &mut |_, _| ControlFlow::Continue(())).expect("it runs");
+    let summary = serde_json::to_value(&finished.outcome.summary).expect("a summary");
+    let mirror = finished.outcome.stack.expect("a stack")["mirrors"]["0"].clone();
+    Seen {
+        slowest_read_ns: summary["read"]["max_ns"].as_u64().expect("a number"),
+        window_ns: summary["blame_ns"]["window"].as_u64().expect("a number"),
+        mirror,
+    }
+}
+
+#[test]
+fn reads_of_a_copy_in_its_window_wait_for_no_background_work() {
+    let plain = [
+        ("device.window", "none"),
+        ("stack.devices.0.mirror.windows", "none"),
+        ("stack.devices.0.mirror.read", "shortest-queue"),
+    ];
+    let (windows, queue) = (seen(&[]), seen(&plain));
+    assert!(windows.mirror["windows_begun"].as_u64() > Some(100), "{}", windows.mirror);
+    assert_eq!(windows.mirror["none_deterministic"], 0, "{}", windows.mirror);
+    assert_eq!(windows.mirror["windows_ended_early"], 0, "{}", windows.mirror);
+    // A program takes 500 us, an erase 5 ms; reads behind reads are left.
+    assert!(windows.slowest_read_ns < 500_000, "{} ns", windows.slowest_read_ns);
+    assert!(queue.slowest_read_ns > 5_000_000, "{} ns", queue.slowest_read_ns);
+    assert_eq!(queue.mirror["windows_begun"], 0);
+}
+
+#[test]
+fn writes_that_windows_have_no_room_for_wait_and_reads_do_not() {
+    let seen = seen(&[
+        ("device.window", "{ policy = \"commanded\", writes_typical = 16 }"),
+        ("workload.source.read_fraction", "0.3"),
+    ]);
+    assert!(seen.window_ns > 0);
+    assert!(seen.mirror["changes_held_for_windows"].as_u64() > Some(10), "{}", seen.mirror);
+    assert_eq!(seen.mirror["none_deterministic"], 0, "{}", seen.mirror);
+    assert!(seen.slowest_read_ns < 500_000, "{} ns", seen.slowest_read_ns);
+}
+
+#[test]
+fn windows_that_nobody_could_command_are_refused() {
+    let refused = |expected: &str, sets: &[(&str, &str)]| {
+        let sets: Vec<_> = sets.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();
+        match resolve(DOCUMENT, "windows.toml", &sets, None) {
+            Err(Error::Input(message)) => assert!(message.contains(expected), "{message}"),
+            other => panic!("{expected}: {}", other.is_ok()),
+        }
+    };
+    refused(
+        "devices.0: windows is \"alternate\", but its windows cannot be commanded",
+        &[("device.window", "none")],
+    );
+    refused("mirror.read: is \"window\", but windows is \"none\"", &[("stack.devices.0.mirror.windows", "none")]);
+    refused("mirror.devices: there are 1; a mirror needs 2 or more", &[("device.sets", "1")]);
+    refused(
+        "16 with the spares; a mirror has 8 at most",
+        &[
+            ("device.sets", "4"),
+            ("device.geometry.chips_per_channel", "4"),
+            ("stack.devices.0.mirror.devices", "[{ssd={}},{ssd={}},{ssd={}},{ssd={}}]"),
+        ],
+    );
+    refused("rest", &[("stack.devices.0.mirror.windows", "{ policy = \"alternate\", rest = \"0ns\" }")]);
+    refused(
+        "mirror.read: is \"predicted\", which knows devices, and no sets of one",
+        &[("stack.devices.0.mirror.read", "predicted")],
+    );
+}

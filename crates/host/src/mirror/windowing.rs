@@ -1,0 +1,291 @@
+//! Windows of the copies: commanded so that never all do background work at once, and
+//! nobody gives one more writes than its window promises to take.
+
+use flashkeel_engine::{
+    Answer, Command, Event, LOGICAL_PAGE_SECTORS, Notice, Operation, Outbox, Refusal, Request, Span, Time,
+    Wake, Window,
+};
+
+use super::homes::Home;
+use super::stage::Mirror;
+use super::windows::{Standing, Turns};
+use super::{MOST, each};
+
+/// After so much of its rest a copy that cannot end it is asked again.
+const RETRY: u64 = 8;
+
+/// What a copy is in, as far as it has told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It may do background work, since then.
+    Resting(Time),
+    /// Its deterministic window has been commanded.
+    Asked,
+    /// In a deterministic window since then.
+    Deterministic(Time),
+    /// Still, but it is to end as soon as the reads in it have been answered.
+    Draining,
+    /// It takes no such commands, such as one that is gone.
+    Deaf,
+}
+
+/// The windows of all copies.
+#[derive(Clone)]
+pub(super) struct Windowing {
+    turns: Option<Box<dyn Turns>>,
+    phases: [Phase; MOST],
+    /// Reads with each.
+    reads: [u32; MOST],
+    /// Pages of 4 KiB that may be written in the deterministic window of each, and in a
+    /// whole one.
+    writes_left: [Option<u64>; MOST],
+    writes_promised: [Option<u64>; MOST],
+    /// When something is to be decided.
+    due: Time,
+    /// Not before this is a copy that could not end its rest asked again.
+    retry_at: Time,
+    /// A first window has begun.
+    has_begun: bool,
+    /// Since when no copy has been in a deterministic one.
+    none_since: Option<Time>,
+}
+
+impl Windowing {
+    pub fn new(turns: Option<Box<dyn Turns>>) -> Windowing {
+        Windowing {
+            due: if turns.is_some() { Time::ZERO } else { Time::MAX },
+            turns,
+            phases: [Phase::Resting(Time::ZERO); MOST],
+            reads: [0; MOST],
+            writes_left: [None; MOST],
+            writes_promised: [None; MOST],
+            retry_at: Time::ZERO,
+            has_begun: false,
+            none_since: None,
+        }
+    }
+
+    pub fn next_event(&self) -> Wake {
+        Some(self.due).filter(|&due| due < Time::MAX).into()
+    }
+
+    /// Whether windows are commanded.
+    pub fn commands(&self) -> bool {
+        self.turns.is_some()
+    }
+
+    /// Copies in deterministic windows that are not about to end, a bit each.
+    pub fn deterministic(&self) -> u8 {
+        self.copies_in(|phase| matches!(phase, Phase::Deterministic(_)))
+    }
+
+    fn copies_in(&self, is_in: impl Fn(Phase) -> bool) -> u8 {
+        (0..MOST).filter(|&copy| is_in(self.phases[copy])).fold(0, |copies, copy| copies | 1 << copy)
+    }
+
+    /// Whether a write of so many pages to these copies has to wait until another copy has
+    /// begun a window. One that is larger than a whole window takes does not.
+    pub fn holds(&self, copies: u8, pages: u64) -> bool {
+        let is_bound = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining);
+        self.turns.is_some()
+            && each(copies & self.copies_in(is_bound)).any(|copy| {
+                self.writes_left[copy].is_some_and(|left| left < pages)
+                    && self.writes_promised[copy].is_some_and(|promised| pages <= promised)
+            })
+    }
+
+    /// A copy is given a request.
+    #[inline]
+    pub fn given(&mut self, copy: usize, request: &Request) {
+        self.reads[copy] += u32::from(request.operation == Operation::Read);
+        if request.operation == Operation::Write
+            && let Some(left) = &mut self.writes_left[copy]
+        {
+            *left = left.saturating_sub(u64::from(request.sectors) / LOGICAL_PAGE_SECTORS);
+        }
+    }
+
+    /// A copy has answered a request.
+    #[inline]
+    pub fn answered(&mut self, now: Time, copy: usize, is_read: bool) {
+        self.reads[copy] -= u32::from(is_read);
+        if self.reads[copy] == 0 && self.phases[copy] == Phase::Draining {
+            self.due = now;
+        }
+    }
+
+    /// Windows begin anew.
+    pub fn cut_power(&mut self, now: Time) {
+        let turns = self.turns.take();
+        *self = Windowing::new(turns);
+        self.due = self.due.max(now);
+    }
+
+    /// Says which windows are to begin at `now`, of the copies that are `present`.
+    fn decide(&mut self, now: Time, present: u8) -> Vec<(usize, Window)> {
+        let Some(turns) = &self.turns else { return Vec::new() };
+        let rest = turns.rest();
+        let mut said = Vec::new();
+        let asked = present & self.copies_in(|phase| phase == Phase::Asked) != 0;
+        let mut resting: Vec<(Time, usize)> = Vec::new();
+        for copy in each(present) {
+            if let Phase::Resting(since) = self.phases[copy] {
+                resting.push((since, copy));
+            }
+        }
+        resting.sort_unstable();
+        self.due = Time::MAX;
+        match resting[..] {
+            // All are in deterministic windows: the next may rest, once its reads are done.
+            [] if !asked => {
+                let standing: Vec<Standing> = each(present)
+                    .filter_map(|copy| {
+                        let Phase::Deterministic(since) = self.phases[copy] else { return None };
+                        Some(Standing { copy, since, writes_left: self.writes_left[copy] })
+                    })
+                    .collect();
+                let draining = each(present & self.copies_in(|phase| phase == Phase::Draining)).next();
+                let next = draining.or_else(|| (!standing.is_empty()).then(|| turns.next(&standing)));
+                match next {
+                    Some(copy) if self.reads[copy] == 0 => said.push((copy, Window::NonDeterministic)),
+                    Some(copy) => self.phases[copy] = Phase::Draining,
+                    None => {}
+                }
+            }
+            [] => {}
+            [(since, copy)] => {
+                let due = (since + rest).max(self.retry_at);
+                if asked {
+                    // It waits for the other to begin.
+                } else if now >= due {
+                    said.push((copy, Window::Deterministic));
+                } else {
+                    self.due = due;
+                }
+            }
+            // All but the one that has rested least.
+            [ref others @ .., _] => {
+                if now >= self.retry_at {
+                    said.extend(others.iter().map(|&(_, copy)| (copy, Window::Deterministic)));
+                } else {
+                    self.due = self.retry_at;
+                }
+            }
+        }
+        for &(copy, window) in &said {
+            self.phases[copy] = match window {
+                Window::Deterministic => Phase::Asked,
+                Window::NonDeterministic => Phase::Resting(now),
+            };
+            (self.writes_left[copy], self.writes_promised[copy]) = (None, None);
+        }
+        if said.iter().any(|(_, window)| *window == Window::NonDeterministic) {
+            self.due = now + rest;
+        }
+        said
+    }
+}
+
+impl Mirror {
+    /// Decides about windows, if something is due.
+    pub(super) fn turn(&mut self, now: Time, outbox: &mut Outbox) {
+        if now < self.windowing.due {
+            return;
+        }
+        let present = self.agreement.present();
+        for (copy, window) in self.windowing.decide(now, present) {
+            let Home { device, set, .. } = self.homes.of(copy);
+            outbox.commands.push((device, Command::Window(set, window)));
+        }
+        self.note_windows(now);
+        // What was held may go, or wait for another.
+        self.may_release = true;
+    }
+
+    /// Counts the times in which no copy is in a deterministic window.
+    fn note_windows(&mut self, now: Time) {
+        let has_some = self.windowing.deterministic() & self.agreement.present() != 0;
+        self.windowing.has_begun |= has_some;
+        match self.windowing.none_since {
+            None if !has_some && self.windowing.has_begun => {
+                self.report.none_deterministic += 1;
+                self.windowing.none_since = Some(now);
+            }
+            Some(since) if has_some => {
+                self.report.none_deterministic_ns += now.since(since).0;
+                self.windowing.none_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// A copy has answered a command about its windows.
+    pub(super) fn window_answered(
+        &mut self,
+        now: Time,
+        device: usize,
+        command: &Command,
+        answer: Result<Answer, Refusal>,
+    ) {
+        match (command, answer) {
+            (&Command::Window(set, Window::Deterministic), Err(refusal)) => {
+                let Some(copy) = self.homes.at(device, set) else { return };
+                let rest = self.windowing.turns.as_ref().map_or(Span::ZERO, |turns| turns.rest());
+                self.windowing.phases[copy] = match refusal {
+                    Refusal::NotNow(_) => Phase::Resting(Time(now.0.saturating_sub(rest.0))),
+                    _ => Phase::Deaf,
+                };
+                self.windowing.retry_at = now + Span((rest.0 / RETRY).max(1));
+                self.windowing.due = now;
+            }
+            (&Command::State, Ok(Answer::State(readings))) => {
+                for copy in each(self.homes.on(device)) {
+                    let set = self.homes.of(copy).set;
+                    if !matches!(self.windowing.phases[copy], Phase::Deterministic(_) | Phase::Draining) {
+                        continue;
+                    }
+                    let reading = |name: &str| {
+                        let name = format!("set{set}_{name}");
+                        let found = readings.iter().find(|(other, _)| *other == name);
+                        found.map(|(_, pages)| pages * self.pages_each)
+                    };
+                    self.windowing.writes_left[copy] = reading("writes_estimate");
+                    self.windowing.writes_promised[copy] = reading("writes_typical");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A copy tells of its windows; whether that is what it tells.
+    pub(super) fn window_noticed(
+        &mut self,
+        now: Time,
+        device: usize,
+        notice: &Notice,
+        outbox: &mut Outbox,
+    ) -> bool {
+        if self.windowing.turns.is_none() || !notice.place.0.is_empty() {
+            return false;
+        }
+        match notice.event {
+            Event::WindowBegan(set) => {
+                let Some(copy) = self.homes.at(device, set) else { return true };
+                self.report.windows_begun += 1;
+                self.windowing.phases[copy] = Phase::Deterministic(now);
+                outbox.commands.push((device, Command::State));
+            }
+            Event::WindowEnded(set, _) => {
+                let Some(copy) = self.homes.at(device, set) else { return true };
+                self.report.windows_ended_early += 1;
+                self.windowing.phases[copy] = Phase::Resting(now);
+                self.windowing.writes_left[copy] = None;
+            }
+            Event::WindowWarning(..) => {}
+            Event::WornOut => return false,
+        }
+        self.note_windows(now);
+        self.windowing.due = now;
+        true
+    }
+}

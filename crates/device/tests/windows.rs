@@ -330,7 +330,7 @@ proptest! {
 
     /// Only what a volatile buffer has to flush, and it ends the window, is programmed.
     #[test]
-    fn flash_is_only_read_in_a_deterministic_window(
+    fn flash_is_only_read_for_the_host_in_a_deterministic_window(
         steps in steps(),
         sets in prop::sample::select(vec![1u32, 2, 4]),
         allocation in prop::sample::select(vec!["dynamic", "striped"]),
@@ -408,7 +408,7 @@ proptest! {
                 other == set && interval.start < to && from < interval.end
             });
             if let Some(window) = inside {
-                assert!(purpose.label().contains("read"), "{} in {window:?}: {interval:?}", purpose.label());
+                assert_eq!(purpose, Activity::Host.read(), "in {window:?}: {interval:?}");
             }
         }
     }

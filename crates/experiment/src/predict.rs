@@ -211,7 +211,7 @@ impl Measured for Judged {
 
 #[cfg(test)]
 mod tests {
-    use flashkeel_engine::{Lba, Span, Status, Window};
+    use flashkeel_engine::{Event, Lba, Span, Status, Window};
     use flashkeel_ssdcheck::DeviceModel;
     use serde_json::json;
 
@@ -256,6 +256,8 @@ mod tests {
         assert_eq!(tell(Command::Window(0, Window::Deterministic)), Ok(Answer::Done));
         let Ok(Answer::State(readings)) = tell(Command::State) else { panic!("it tells no state") };
         assert!(readings.contains(&("deterministic".to_owned(), 1)), "{readings:?}");
+        assert!(judged.has_notice());
+        assert_eq!(judged.notice().map(|notice| notice.event), Some(Event::WindowBegan(0)));
         assert!(!judged.has_notice() && judged.notice().is_none());
     }
 

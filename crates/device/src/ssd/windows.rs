@@ -11,7 +11,6 @@ use crate::front::window::{Phase, WindowPolicy};
 use crate::ftl::Gc;
 use crate::layout::Layout;
 use crate::machine::DeviceEvent;
-use crate::sched::Task;
 
 impl Ssd {
     /// The windows of each set; none where background work may always run.
@@ -118,7 +117,7 @@ impl Ssd {
                 self.leave(now, set, Some(WindowEnd::Urgent));
                 continue;
             }
-            if self.is_changing_flash(set, Task::is_background) {
+            if self.is_at_work(set, false) {
                 continue;
             }
             if self.holds_writes() {
@@ -130,7 +129,7 @@ impl Ssd {
                     self.flush_all(now, set);
                     self.partitions[set].buffer.is_held = true;
                 }
-                if self.is_changing_flash(set, |_| true) {
+                if self.is_at_work(set, true) {
                     continue;
                 }
             }
@@ -144,12 +143,13 @@ impl Ssd {
         }
     }
 
-    /// Whether a program or an erase of such tasks is on its way in the set.
-    fn is_changing_flash(&self, set: usize, of: impl Fn(Task) -> bool) -> bool {
+    /// Whether anything is on its way in the set that a deterministic window keeps out: of
+    /// background tasks, or also what the host has programmed.
+    fn is_at_work(&self, set: usize, for_host: bool) -> bool {
         let mut operations = self.machine.dispatcher.operations.in_flight();
         operations.any(|operation| {
             let is_change = operation.purpose.command() != FlashCommand::Read;
-            operation.partition as usize == set && is_change && of(operation.task)
+            operation.partition as usize == set && (operation.task.is_background() || for_host && is_change)
         })
     }
 

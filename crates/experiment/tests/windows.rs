@@ -97,7 +97,10 @@ fn windows_that_nobody_could_command_are_refused() {
         "devices.0: windows is \"alternate\", but its windows cannot be commanded",
         &[("device.window", "none")],
     );
-    refused("mirror.read: is \"window\", but windows is \"none\"", &[("stack.devices.0.mirror.windows", "none")]);
+    refused(
+        "mirror.read: is \"window\", but windows is \"none\"",
+        &[("stack.devices.0.mirror.windows", "none")],
+    );
     refused("mirror.devices: there are 1; a mirror needs 2 or more", &[("device.sets", "1")]);
     refused(
         "16 with the spares; a mirror has 8 at most",

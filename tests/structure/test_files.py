@@ -14,6 +14,7 @@ HELPERS = {
     "crates/device/src/ftl/redundancy/static_stripes.rs": "how logical stripes lie on chips",
     "crates/host/src/device/composed.rs": "what every stage over devices has in common",
     "crates/host/src/device/maker.rs": "what every kind is made with",
+    "crates/host/src/scheduler/ring.rs": "what takes turns under two of them",
     "crates/host/src/scheduler/stage.rs": "what every scheduler decides for",
     "crates/host/src/tier/budget/calendar.rs": "what was written by day and week",
     "crates/host/src/tier/budget/rating.rs": "what every budget follows from",

@@ -17,6 +17,21 @@ pub enum TenantClass {
     Idle,
 }
 
+/// The priority of a tenant's queue at a device, as in NVMe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Priority {
+    /// Before all others.
+    Urgent,
+    /// By the weight of high ones.
+    High,
+    /// By that of medium ones: what is not said to be anything else.
+    #[default]
+    Medium,
+    /// By that of low ones.
+    Low,
+}
+
 /// What a tenant may claim of the devices' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
@@ -24,4 +39,13 @@ pub struct Claim {
     pub weight: u32,
     /// Its class.
     pub class: TenantClass,
+    /// The priority of its queue.
+    pub priority: Priority,
+}
+
+impl Default for Claim {
+    /// The weight is Linux's.
+    fn default() -> Self {
+        Claim { weight: 100, class: TenantClass::default(), priority: Priority::default() }
+    }
 }

@@ -22,7 +22,7 @@ mod tests;
 pub mod tier;
 pub mod volume;
 
-pub use claim::{Claim, TenantClass};
+pub use claim::{Claim, Priority, TenantClass};
 pub use driver::{DriveError, drive};
 pub use feed::Tenant;
 pub use measured::{Measured, parts, reports};

@@ -16,7 +16,7 @@ use flashkeel_host::tier::placement::Placement;
 use flashkeel_host::tier::writeback::WritebackConfig;
 use flashkeel_host::tier::{Plan, Tier};
 use flashkeel_host::volume::{VolumeConfig, VolumeManager};
-use flashkeel_host::{Claim, DriveError, Measured as _, Part, Tenant, TenantClass, drive};
+use flashkeel_host::{Claim, DriveError, Measured as _, Part, Tenant, drive};
 use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 use flashkeel_workload::WorkloadConfig;
 use serde_json::{Value, json};
@@ -182,7 +182,7 @@ fn outside_ns(summary: &Summary) -> u64 {
 
 /// A volume for each tenant over a scheduler over a device.
 fn layered(device: Remote, tenants: usize) -> Box<dyn Device> {
-    let claims = vec![Claim { weight: 100, class: TenantClass::BestEffort }; tenants];
+    let claims = vec![Claim::default(); tenants];
     let order = IoSchedulerConfig::default().policy().build(&claims, None);
     let device: Box<dyn Device> = Box::new(device);
     let scheduled = Stack::new(Scheduling::new(order, 3), vec![device]);

@@ -14,7 +14,7 @@ use flashkeel_host::tier::placement::PlacementConfig;
 use flashkeel_host::tier::writeback::WritebackConfig;
 use flashkeel_host::tier::{Plan, Tier};
 use flashkeel_host::volume::{VolumeConfig, VolumeManager};
-use flashkeel_host::{Claim, Part, TenantClass};
+use flashkeel_host::{Claim, Part};
 
 use crate::subjects::{self, Subject};
 
@@ -101,7 +101,7 @@ fn elsewhere(says_when: bool) -> Box<dyn Device> {
 
 /// Two volumes over a device elsewhere and one that is simulated.
 fn volumes(says_when: bool) -> Box<dyn Device> {
-    let claims = [Claim { weight: 100, class: TenantClass::BestEffort }; 2];
+    let claims = [Claim::default(); 2];
     let devices = [elsewhere(says_when), simulated("plain", &[])];
     let limits = devices.each_ref().map(|device| device.limits());
     let scheduled = devices.map(|device| {

@@ -2,6 +2,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+mod ring;
 mod stage;
 
 use dyn_clone::DynClone;
@@ -24,6 +25,11 @@ flashkeel_config::axis! {
         /// A read that is predicted to be slow before the writes that would
         /// make it slow (SSDcheck §IV).
         Pas(Pas) in pas = "pas",
+        /// Each tenant's in turn (NVMe's round robin).
+        RoundRobin(RoundRobin) in round_robin = "round-robin",
+        /// Urgent tenants first, the others by the weights of their priorities (NVMe's
+        /// weighted round robin with urgent priority class).
+        WeightedRoundRobin(WeightedRoundRobin) in weighted_round_robin = "weighted-round-robin",
     }
 }
 

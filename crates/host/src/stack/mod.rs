@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use passing::Passing;
 pub use short::TierShort;
 
-use crate::claim::{Claim, TenantClass};
+use crate::claim::{Claim, Priority, TenantClass};
 use crate::device::DeviceKind;
 use crate::predictor::PredictorConfig;
 use crate::scheduler::IoSchedulerConfig;
@@ -72,22 +72,27 @@ pub struct TenantConfig {
     /// Who goes first under the schedulers `deadline` and `fair`.
     #[serde(default)]
     pub class: TenantClass,
+    /// The priority of its queue under the scheduler `weighted-round-robin`.
+    #[serde(default)]
+    pub priority: Priority,
     /// What it asks; addresses begin at 0 in its own volume.
     pub workload: WorkloadConfig,
 }
 
-/// As Linux has it.
 fn weight() -> u32 {
-    100
+    Claim::default().weight
 }
 
 impl StackConfig {
     /// The tenants' claims.
     pub fn claims(&self) -> Vec<Claim> {
-        let only = Claim { weight: weight(), class: TenantClass::default() };
+        let only = Claim { weight: weight(), class: TenantClass::default(), priority: Priority::default() };
         match &self.tenants[..] {
-            [] => vec![only],
-            tenants => tenants.iter().map(|t| Claim { weight: t.weight, class: t.class }).collect(),
+            [] => vec![Claim::default()],
+            tenants => tenants
+                .iter()
+                .map(|&TenantConfig { weight, class, priority, .. }| Claim { weight, class, priority })
+                .collect(),
         }
     }
 

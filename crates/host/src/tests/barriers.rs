@@ -87,7 +87,7 @@ const DEVICE_SECTORS: u64 = REQUESTS * 8 * TENANTS as u64 / 2;
 /// The tenants' volumes, laid over two devices.
 fn stack(policy: &str) -> Stack<VolumeManager, Stack<Scheduling, Device>> {
     let classes = [TenantClass::BestEffort, TenantClass::RealTime, TenantClass::Idle];
-    let claims: Vec<Claim> = classes.iter().map(|&class| Claim { weight: 100, class }).collect();
+    let claims: Vec<Claim> = classes.iter().map(|&class| Claim { class, ..Claim::default() }).collect();
     let devices = (0..2).map(|device| {
         let config: IoSchedulerConfig = serde_json::from_value(policy.into()).expect("a policy");
         let order = config.policy().build(&claims, Some(Box::new(Fickle(false))));

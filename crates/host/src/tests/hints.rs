@@ -11,7 +11,7 @@ use flashkeel_engine::{
 use serde_json::json;
 
 use crate::blocks::WholeBlocks;
-use crate::claim::{Claim, TenantClass};
+use crate::claim::Claim;
 use crate::scheduler::{IoSchedulerConfig, Scheduling};
 use crate::tier::admission::AdmissionConfig;
 use crate::tier::budget::Ratings;
@@ -102,7 +102,7 @@ fn carries<S: Stage>(name: &str, stage: S) {
 
 #[test]
 fn every_stage_passes_a_hint_on() {
-    let claims = [Claim { weight: 100, class: TenantClass::BestEffort }];
+    let claims = [Claim::default()];
     for name in IoSchedulerConfig::NAMES {
         let config: IoSchedulerConfig = serde_json::from_value(json!(name)).expect("a policy");
         carries(name, Scheduling::new(config.policy().build(&claims, Some(Box::new(Fast))), 8));

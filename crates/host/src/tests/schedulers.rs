@@ -4,7 +4,7 @@ use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, Sp
 use serde_json::{Value, json};
 
 use super::request;
-use crate::claim::{Claim, TenantClass};
+use crate::claim::{Claim, Priority, TenantClass};
 use crate::scheduler::{IoScheduler, IoSchedulerConfig};
 
 use Operation::{Read, Write};
@@ -14,7 +14,7 @@ fn build(policy: Value, claims: &[Claim], predictor: Option<Box<dyn Predictor>>)
     config.policy().build(claims, predictor)
 }
 
-const ONE: &[Claim] = &[Claim { weight: 100, class: TenantClass::BestEffort }];
+const ONE: &[Claim] = &[Claim { weight: 100, class: TenantClass::BestEffort, priority: Priority::Medium }];
 
 /// Adds everything at time 0 and takes everything out; the pages in order.
 fn order(scheduler: &mut dyn IoScheduler, requests: &[Request]) -> Vec<u64> {
@@ -51,7 +51,7 @@ fn deadline_serves_what_is_past_its_deadline_first() {
 
 #[test]
 fn deadline_serves_classes_in_order_until_they_are_old() {
-    let claim = |class| Claim { weight: 100, class };
+    let claim = |class| Claim { class, ..ONE[0] };
     let claims = [claim(TenantClass::Idle), claim(TenantClass::BestEffort), claim(TenantClass::RealTime)];
     let requests: Vec<Request> = (0..3).map(|id| request(id, id as u16, Read, id, 1)).collect();
     assert_eq!(order(&mut *build(json!("deadline"), &claims, None), &requests), [2, 1, 0]);
@@ -64,7 +64,7 @@ fn deadline_serves_classes_in_order_until_they_are_old() {
 
 #[test]
 fn fair_divides_by_weight_and_charges_writes_more() {
-    let claim = |weight| Claim { weight, class: TenantClass::BestEffort };
+    let claim = |weight| Claim { weight, ..ONE[0] };
     let served = |first: Operation, second: Operation, weights: [u32; 2]| {
         let policy = json!({ "policy": "fair", "budget": "32KiB" });
         let mut scheduler = build(policy, &weights.map(claim), None);
@@ -87,7 +87,7 @@ fn fair_divides_by_weight_and_charges_writes_more() {
 
 #[test]
 fn fair_gives_no_credit_for_time_away_and_serves_higher_classes_first() {
-    let claim = |class| Claim { weight: 100, class };
+    let claim = |class| Claim { class, ..ONE[0] };
     let claims =
         [claim(TenantClass::BestEffort), claim(TenantClass::BestEffort), claim(TenantClass::RealTime)];
     let mut scheduler = build(json!({ "policy": "fair", "budget": "4KiB" }), &claims, None);
@@ -127,4 +127,33 @@ fn pas_prefers_a_read_only_if_it_would_be_slow() {
     let mut scheduler = build(json!("pas"), ONE, Some(Box::new(Wary)));
     assert_eq!(order(&mut *scheduler, &requests), [1, 7, 100, 101, 2, 3]);
     assert_eq!(order(&mut *scheduler, &requests[2..3]), [2], "writes alone go oldest first");
+}
+
+#[test]
+fn round_robin_takes_a_burst_of_each_queue_in_turn() {
+    let requests: Vec<Request> = [0, 0, 0, 0, 0, 2, 2, 1]
+        .iter()
+        .zip(0..)
+        .map(|(&tenant, id)| request(id, tenant, Read, id, 1))
+        .collect();
+    let claims = [ONE[0]; 3];
+    assert_eq!(order(&mut *build(json!("round-robin"), &claims, None), &requests), [0, 7, 5, 1, 6, 2, 3, 4]);
+    let two = json!({ "policy": "round-robin", "burst": 2 });
+    assert_eq!(order(&mut *build(two, &claims, None), &requests), [0, 1, 7, 5, 6, 2, 3, 4]);
+}
+
+#[test]
+fn weighted_round_robin_serves_urgent_queues_first_and_others_by_the_weights_of_their_priorities() {
+    let claim = |priority| Claim { priority, ..ONE[0] };
+    let claims =
+        [Priority::Low, Priority::High, Priority::Medium, Priority::Urgent, Priority::High].map(claim);
+    // Twenty of each tenant; the page says whose.
+    let requests: Vec<Request> = (0..100).map(|id| request(id, (id % 5) as u16, Read, id % 5, 1)).collect();
+    let policy = json!({ "policy": "weighted-round-robin", "high": 4, "medium": 2, "low": 1 });
+    let served = order(&mut *build(policy, &claims, None), &requests);
+    assert_eq!(served[..20], [3; 20]);
+    assert_eq!(served[20..34], [1, 4, 1, 4, 2, 2, 0, 1, 4, 1, 4, 2, 2, 0]);
+    assert_eq!(served.len(), 100);
+    // What is left when others have none takes the rest.
+    assert_eq!(served[96..], [0; 4]);
 }

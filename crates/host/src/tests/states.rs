@@ -8,7 +8,7 @@ use flashkeel_engine::{
 use super::barriers::Device;
 use super::request;
 use crate::blocks::WholeBlocks;
-use crate::claim::{Claim, TenantClass};
+use crate::claim::Claim;
 use crate::scheduler::{IoSchedulerConfig, Scheduling};
 use crate::tier::admission::AdmissionConfig;
 use crate::tier::budget::Ratings;
@@ -47,7 +47,7 @@ fn every_stage_tells_its_state() {
     let writes = |count: u64| (0..count).map(|page| (Operation::Write, page, 1)).collect::<Vec<_>>();
     let flushed = [writes(3), vec![(Operation::Flush, 0, 0), (Operation::Read, 9, 1)]].concat();
 
-    let claims = [Claim { weight: 100, class: TenantClass::BestEffort }];
+    let claims = [Claim::default()];
     let order = IoSchedulerConfig::default().policy().build(&claims, None);
     let scheduling = Scheduling::new(order, 2);
     assert_eq!(readings(scheduling, &writes(5)), expected([("waiting", 3), ("at_device", 2)]));

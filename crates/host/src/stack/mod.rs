@@ -86,7 +86,6 @@ fn weight() -> u32 {
 impl StackConfig {
     /// The tenants' claims.
     pub fn claims(&self) -> Vec<Claim> {
-        let only = Claim { weight: weight(), class: TenantClass::default(), priority: Priority::default() };
         match &self.tenants[..] {
             [] => vec![Claim::default()],
             tenants => tenants

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use flashkeel_engine::Cause;
 use flashkeel_experiment::{Error, RunOutcome, RunPlan, merge, resolve, run};
 use flashkeel_host::device::DeviceKind;
+use flashkeel_host::scheduler::IoSchedulerConfig;
 use serde_json::Value;
 
 const DEVICE: &str = "\
@@ -104,7 +105,7 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
         (
             "",
             ("stack.scheduler", "paz"),
-            "--set stack.scheduler: unknown I/O scheduler \"paz\", expected one of none, deadline, fair, pas; \
+            "--set stack.scheduler: unknown I/O scheduler \"paz\", expected one of SCHEDULERS; \
              did you mean \"pas\"?",
         ),
         ("", ("stack.depth", "0"), "--set stack.depth: is 0; a device gets at least 1 request at a time"),
@@ -139,14 +140,12 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
         (
             "[[stack.devices]]\n",
             ("seed", "1"),
-            "exp.toml:27: stack.devices.0: a device is a table with exactly one key, its kind: ssd, nvm, dram, \
-             tier, mirror, network, stack",
+            "exp.toml:27: stack.devices.0: a device is a table with exactly one key, its kind: KINDS",
         ),
         (
             "[[stack.devices]]\nsdd = {}\n",
             ("seed", "1"),
-            "exp.toml:27: stack.devices.0: unknown device \"sdd\", expected one of ssd, nvm, dram, tier, mirror, \
-             network, stack; did you mean \"ssd\"?",
+            "exp.toml:27: stack.devices.0: unknown device \"sdd\", expected one of KINDS; did you mean \"ssd\"?",
         ),
         (
             "[[stack.devices]]\nnvm = {}\n",
@@ -164,6 +163,8 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
             "exp.toml:28: stack.devices.0.ssd.gc.start_below: (99) is above gc.stop_above (12)",
         ),
     ] {
+        let expected = expected.replace("SCHEDULERS", &IoSchedulerConfig::NAMES.join(", "));
+        let expected = expected.replace("KINDS", &DeviceKind::NAMES.join(", "));
         match plans(&format!("{}{more}", tenants()), &[sets]) {
             Err(Error::Input(message)) => assert_eq!(message, expected, "{more} {sets:?}"),
             other => panic!("{more} {sets:?}: {other:?}"),

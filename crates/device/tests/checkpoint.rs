@@ -121,7 +121,7 @@ fn serve(config: &DeviceConfig) -> (Ssd, Vec<Completion>) {
 #[test]
 fn checkpoints_are_counted_and_those_who_wait_behind_them_told() {
     let behind = |done: &[Completion]| -> u64 {
-        done.iter().map(|completion| completion.ledger.ns(Cause::BehindCheckpoint)).sum()
+        done.iter().map(|completion| completion.ledger.ns(Cause::BehindMap)).sum()
     };
     let (off, done) = serve(&device(false));
     assert_eq!(behind(&done), 0);

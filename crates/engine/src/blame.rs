@@ -63,7 +63,7 @@ causes! {
     BehindGcMove = "behind_gc_move" collection,
     /// Chip busy with an erase.
     BehindErase = "behind_erase" collection,
-    /// Chip or channel busy with a read or program of a map page.
+    /// Chip or channel busy with a read or program of a map page, also of its checkpoint.
     BehindMap = "behind_map",
     /// Chip or channel busy with parity.
     BehindParity = "behind_parity",
@@ -71,8 +71,6 @@ causes! {
     BehindScrub = "behind_scrub" background,
     /// Chip or channel busy with wear levelling.
     BehindWearLevelling = "behind_wear_levelling" background,
-    /// Chip or channel busy with a checkpoint of the map.
-    BehindCheckpoint = "behind_checkpoint" background,
     /// Chip busy with folding of the SLC cache.
     BehindFold = "behind_fold" background,
     /// Rebuilding a page from the rest of its stripe, or waiting behind that.
@@ -120,6 +118,10 @@ causes! {
     /// can tell apart.
     Outside = "outside",
 }
+
+// Up to 256 bytes a ledger is copied in place; one cause more costs 150 instructions a
+// request, most of them calls of `memcpy`.
+const _: () = assert!(Cause::COUNT <= 32);
 
 impl Cause {
     /// Whether garbage collection is behind this cause.

@@ -46,7 +46,6 @@ CAUSE_COLOURS = {
     "behind_parity": "#C994C7",
     "behind_scrub": "#9E9AC8",
     "behind_wear_levelling": "#6A51A3",
-    "behind_checkpoint": "#41AB5D",
     "reconstruction": "#DD1C77",
     "suspension": "#7A0177",
     "map_load": "#1B7837",

@@ -134,7 +134,7 @@ macro_rules! tasks {
                 }
                 /// Checkpoints of the map.
                 Checkpoint = "checkpoint" {
-                    operations { 22 Program "checkpoint_program" behind BehindCheckpoint, }
+                    operations { 22 Program "checkpoint_program" behind BehindMap, }
                     weight {
                         /// Weight of checkpoints.
                         checkpoint

@@ -55,7 +55,7 @@ pub struct Mirror {
     pub(super) may_release: bool,
     /// When a second copy is asked for which read; some are over by then.
     pub(super) hedges: BinaryHeap<Reverse<(Time, u64)>>,
-    pieces: Flights<Piece>,
+    pub(super) pieces: Flights<Piece>,
     pub(super) windowing: Windowing,
     /// Pages of 4 KiB of what a device prefers to be written.
     pub(super) pages_each: u64,
@@ -300,7 +300,7 @@ impl Mirror {
     }
 
     /// A device is not there any more: the next spare stands in for it.
-    fn lose(&mut self, copy: usize) {
+    fn lose(&mut self, now: Time, copy: usize) {
         if self.agreement.present() >> copy & 1 == 0 {
             return;
         }
@@ -312,6 +312,7 @@ impl Mirror {
             self.agreement.join(spare);
         }
         self.resync.try_again();
+        self.windowing.reconsider(now);
     }
 
     /// What every call ends with.
@@ -395,8 +396,7 @@ impl Stage for Mirror {
 
     fn next_event(&self) -> Wake {
         let hedge = self.hedges.peek().map(|&Reverse((time, _))| time);
-        let others = self.resync.next_event(&self.agreement).or(self.windowing.next_event());
-        Wake::from(hedge).or(others)
+        Wake::from(hedge).or(self.resync.next_event(&self.agreement)).or(self.windowing.next_event())
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
@@ -421,9 +421,9 @@ impl Stage for Mirror {
         let copy = piece.copy;
         self.queued[copy] -= 1;
         self.reader.completed(now, &piece.ended(now), completion);
-        self.windowing.answered(now, copy, piece.is_read);
+        self.windowing.answered(now, copy, completion.id, piece.is_read);
         match completion.status {
-            Status::Gone => each(self.homes.on(child)).for_each(|copy| self.lose(copy)),
+            Status::Gone => each(self.homes.on(child)).for_each(|copy| self.lose(now, copy)),
             Status::ReadOnly | Status::NoSpace => self.refusing |= 1 << copy,
             _ if piece.is_read => {}
             _ => self.refusing &= !(1 << copy),

@@ -2,8 +2,8 @@
 //! nobody gives one more writes than its window promises to take.
 
 use flashkeel_engine::{
-    Answer, Command, Event, LOGICAL_PAGE_SECTORS, Notice, Operation, Outbox, Refusal, Request, Span, Time,
-    Wake, Window,
+    Answer, Command, Event, LOGICAL_PAGE_SECTORS, Notice, Operation, Outbox, Refusal, Request, RequestId,
+    Span, Time, Wake, Window,
 };
 
 use super::homes::Home;
@@ -11,8 +11,13 @@ use super::stage::Mirror;
 use super::windows::{Standing, Turns};
 use super::{MOST, each};
 
-/// After so much of its rest a copy that cannot end it is asked again.
+/// After such a part of its rest a copy that cannot end it is asked again, but not before
+/// so long.
 const RETRY: u64 = 8;
+const SHORTEST_RETRY: Span = Span::from_us(100);
+/// Writes wait no longer than that for one that refuses to end its rest: it may have been
+/// pulled, or never have room for what a window promises.
+const PATIENCE: Span = Span::from_secs(1);
 
 /// What a copy is in, as far as it has told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +28,9 @@ enum Phase {
     Asked,
     /// In a deterministic window since then.
     Deterministic(Time),
-    /// Still, but it is to end as soon as the reads in it have been answered.
-    Draining,
+    /// Still, but it is to end as soon as the reads in it have been answered: those before
+    /// the request of that number.
+    Draining(Time, RequestId),
     /// It takes no such commands, such as one that is gone.
     Deaf,
 }
@@ -34,8 +40,9 @@ enum Phase {
 pub(super) struct Windowing {
     turns: Option<Box<dyn Turns>>,
     phases: [Phase; MOST],
-    /// Reads with each.
+    /// Reads with each; where it drains, those that it is waited for.
     reads: [u32; MOST],
+    waited_for: [u32; MOST],
     /// Pages of 4 KiB that may be written in the deterministic window of each, and in a
     /// whole one.
     writes_left: [Option<u64>; MOST],
@@ -44,6 +51,8 @@ pub(super) struct Windowing {
     due: Time,
     /// Not before this is a copy that could not end its rest asked again.
     retry_at: Time,
+    /// Since when copies have refused to end their rests, and none has.
+    refused_since: Option<Time>,
     /// A first window has begun.
     has_begun: bool,
     /// Since when no copy has been in a deterministic one.
@@ -57,9 +66,11 @@ impl Windowing {
             turns,
             phases: [Phase::Resting(Time::ZERO); MOST],
             reads: [0; MOST],
+            waited_for: [0; MOST],
             writes_left: [None; MOST],
             writes_promised: [None; MOST],
             retry_at: Time::ZERO,
+            refused_since: None,
             has_begun: false,
             none_since: None,
         }
@@ -84,9 +95,13 @@ impl Windowing {
     }
 
     /// Whether a write of so many pages to these copies has to wait until another copy has
-    /// begun a window. One that is larger than a whole window takes does not.
-    pub fn holds(&self, copies: u8, pages: u64) -> bool {
-        let is_bound = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining);
+    /// begun a window. One that is larger than a whole window takes does not, and none waits
+    /// for ever for a copy that cannot begin.
+    pub fn holds(&self, now: Time, copies: u8, pages: u64) -> bool {
+        if self.refused_since.is_some_and(|since| since + PATIENCE <= now) {
+            return false;
+        }
+        let is_bound = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..));
         self.turns.is_some()
             && each(copies & self.copies_in(is_bound)).any(|copy| {
                 self.writes_left[copy].is_some_and(|left| left < pages)
@@ -105,11 +120,24 @@ impl Windowing {
         }
     }
 
-    /// A copy has answered a request.
+    /// A copy has answered a request, that of number `id`.
     #[inline]
-    pub fn answered(&mut self, now: Time, copy: usize, is_read: bool) {
+    pub fn answered(&mut self, now: Time, copy: usize, id: RequestId, is_read: bool) {
         self.reads[copy] -= u32::from(is_read);
-        if self.reads[copy] == 0 && self.phases[copy] == Phase::Draining {
+        if let Phase::Draining(_, end) = self.phases[copy]
+            && is_read
+            && id < end
+        {
+            self.waited_for[copy] -= 1;
+            if self.waited_for[copy] == 0 {
+                self.due = now;
+            }
+        }
+    }
+
+    /// There are other copies than before.
+    pub fn reconsider(&mut self, now: Time) {
+        if self.turns.is_some() {
             self.due = now;
         }
     }
@@ -121,8 +149,9 @@ impl Windowing {
         self.due = self.due.max(now);
     }
 
-    /// Says which windows are to begin at `now`, of the copies that are `present`.
-    fn decide(&mut self, now: Time, present: u8) -> Vec<(usize, Window)> {
+    /// Says which windows are to begin at `now`, of the copies that are `present`. What they
+    /// are given next is number `next_id`.
+    fn decide(&mut self, now: Time, present: u8, next_id: RequestId) -> Vec<(usize, Window)> {
         let Some(turns) = &self.turns else { return Vec::new() };
         let rest = turns.rest();
         let mut said = Vec::new();
@@ -134,6 +163,14 @@ impl Windowing {
             }
         }
         resting.sort_unstable();
+        if asked || !resting.is_empty() {
+            // One has ended its window meanwhile: none of the others leaves its own.
+            for phase in &mut self.phases {
+                if let Phase::Draining(since, _) = *phase {
+                    *phase = Phase::Deterministic(since);
+                }
+            }
+        }
         self.due = Time::MAX;
         match resting[..] {
             // All are in deterministic windows: the next may rest, once its reads are done.
@@ -144,12 +181,17 @@ impl Windowing {
                         Some(Standing { copy, since, writes_left: self.writes_left[copy] })
                     })
                     .collect();
-                let draining = each(present & self.copies_in(|phase| phase == Phase::Draining)).next();
+                let is_draining = |phase| matches!(phase, Phase::Draining(..));
+                let draining = each(present & self.copies_in(is_draining)).next();
                 let next = draining.or_else(|| (!standing.is_empty()).then(|| turns.next(&standing)));
-                match next {
-                    Some(copy) if self.reads[copy] == 0 => said.push((copy, Window::NonDeterministic)),
-                    Some(copy) => self.phases[copy] = Phase::Draining,
-                    None => {}
+                if let Some(copy) = next {
+                    if let Phase::Deterministic(since) = self.phases[copy] {
+                        self.phases[copy] = Phase::Draining(since, next_id);
+                        self.waited_for[copy] = self.reads[copy];
+                    }
+                    if self.waited_for[copy] == 0 {
+                        said.push((copy, Window::NonDeterministic));
+                    }
                 }
             }
             [] => {}
@@ -193,7 +235,7 @@ impl Mirror {
             return;
         }
         let present = self.agreement.present();
-        for (copy, window) in self.windowing.decide(now, present) {
+        for (copy, window) in self.windowing.decide(now, present, self.pieces.next_id()) {
             let Home { device, set, .. } = self.homes.of(copy);
             outbox.commands.push((device, Command::Window(set, window)));
         }
@@ -235,13 +277,14 @@ impl Mirror {
                     Refusal::NotNow(_) => Phase::Resting(Time(now.0.saturating_sub(rest.0))),
                     _ => Phase::Deaf,
                 };
-                self.windowing.retry_at = now + Span((rest.0 / RETRY).max(1));
+                self.windowing.retry_at = now + Span(rest.0 / RETRY).max(SHORTEST_RETRY);
                 self.windowing.due = now;
+                self.windowing.refused_since.get_or_insert(now);
             }
             (&Command::State, Ok(Answer::State(readings))) => {
                 for copy in each(self.homes.on(device)) {
                     let set = self.homes.of(copy).set;
-                    if !matches!(self.windowing.phases[copy], Phase::Deterministic(_) | Phase::Draining) {
+                    if !matches!(self.windowing.phases[copy], Phase::Deterministic(_) | Phase::Draining(..)) {
                         continue;
                     }
                     let reading = |name: &str| {
@@ -272,6 +315,7 @@ impl Mirror {
             Event::WindowBegan(set) => {
                 let Some(copy) = self.homes.at(device, set) else { return true };
                 self.report.windows_begun += 1;
+                self.windowing.refused_since = None;
                 self.windowing.phases[copy] = Phase::Deterministic(now);
                 outbox.commands.push((device, Command::State));
             }

@@ -90,7 +90,7 @@ impl Mirror {
             return;
         }
         let others_wait = self.held.iter().any(|held| held.window_since.is_some());
-        if self.waits_for_window(request, &destination, others_wait) {
+        if self.waits_for_window(now, request, &destination, others_wait) {
             self.report.changes_held_for_windows += 1;
             let held = Held::new(now, part, request, destination, self.changes.next_id());
             self.held.push_back(Held { window_since: Some(now), ..held });
@@ -101,13 +101,19 @@ impl Mirror {
 
     /// Whether a write has to wait for a window, or behind others that do: it takes no
     /// room that they wait for.
-    fn waits_for_window(&self, request: &Request, destination: &Destination, others_wait: bool) -> bool {
+    fn waits_for_window(
+        &self,
+        now: Time,
+        request: &Request,
+        destination: &Destination,
+        others_wait: bool,
+    ) -> bool {
         if request.operation != Operation::Write {
             return false;
         }
         let copies = if destination.single != 0 { destination.single } else { self.agreement.present() };
         let pages = u64::from(request.sectors) / LOGICAL_PAGE_SECTORS;
-        others_wait || self.windowing.holds(copies, pages)
+        others_wait || self.windowing.holds(now, copies, pages)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]
@@ -238,7 +244,7 @@ impl Mirror {
                 kept += 1;
                 continue;
             }
-            if self.waits_for_window(&held.request, &held.destination, others_wait) {
+            if self.waits_for_window(now, &held.request, &held.destination, others_wait) {
                 let window_since = Some(held.window_since.unwrap_or(now));
                 self.report.changes_held_for_windows += u64::from(held.window_since.is_none());
                 self.held.push_back(Held { window_since, ..held });

@@ -85,6 +85,19 @@ fn writes_that_windows_have_no_room_for_wait_and_reads_do_not() {
 }
 
 #[test]
+fn what_a_window_takes_is_counted_in_pages_of_its_own_drive() {
+    let small = "ssd={geometry={page_size=\"4KiB\",pages_per_block=128}}";
+    let seen = seen(&[
+        ("device.sets", "1"),
+        ("workload.source.read_fraction", "0.3"),
+        ("workload.source.arrivals.iops", "6000"),
+        ("stack.devices.0.mirror.devices", &format!("[{{ssd={{}}}},{{{small}}}]")),
+    ]);
+    assert!(seen.mirror["changes_held_for_windows"].as_u64() > Some(10), "{}", seen.mirror);
+    assert_eq!(seen.mirror["windows_ended_early"], 0, "{}", seen.mirror);
+}
+
+#[test]
 fn windows_that_nobody_could_command_are_refused() {
     let refused = |expected: &str, sets: &[(&str, &str)]| {
         let sets: Vec<_> = sets.iter().map(|(path, text)| (path.to_string(), text.to_string())).collect();

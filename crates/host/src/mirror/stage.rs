@@ -57,8 +57,6 @@ pub struct Mirror {
     pub(super) hedges: BinaryHeap<Reverse<(Time, u64)>>,
     pub(super) pieces: Flights<Piece>,
     pub(super) windowing: Windowing,
-    /// Pages of 4 KiB of what a device prefers to be written.
-    pub(super) pages_each: u64,
     /// Requests with each copy.
     pub(super) queued: [u32; MOST],
     /// Whether requests carry bytes, and so what is copied does too.
@@ -156,8 +154,7 @@ impl Mirror {
             refusing: 0,
             spares: (((1u16 << homes.len()) - 1) & !((1u16 << copies) - 1)) as u8,
             homes,
-            windowing: Windowing::new(parts.turns),
-            pages_each: u64::from(limits.preferred_sectors) / LOGICAL_PAGE_SECTORS,
+            windowing: Windowing::new(parts.turns, below),
             reader: parts.reader,
             hedge: parts.hedge,
             acknowledge: parts.acknowledge,

@@ -2,8 +2,8 @@
 //! nobody gives one more writes than its window promises to take.
 
 use flashkeel_engine::{
-    Answer, Command, Event, LOGICAL_PAGE_SECTORS, Notice, Operation, Outbox, Refusal, Request, RequestId,
-    Span, Time, Wake, Window,
+    Answer, Command, Event, LOGICAL_PAGE_SECTORS, Limits, Notice, Operation, Outbox, Refusal, Request,
+    RequestId, Span, Time, Wake, Window,
 };
 
 use super::homes::Home;
@@ -39,6 +39,8 @@ enum Phase {
 #[derive(Clone)]
 pub(super) struct Windowing {
     turns: Option<Box<dyn Turns>>,
+    /// Pages of 4 KiB of what each device prefers to be written.
+    pages_each: Vec<u64>,
     phases: [Phase; MOST],
     /// Reads with each; where it drains, those that it is waited for.
     reads: [u32; MOST],
@@ -60,8 +62,15 @@ pub(super) struct Windowing {
 }
 
 impl Windowing {
-    pub fn new(turns: Option<Box<dyn Turns>>) -> Windowing {
+    /// Over devices with such limits.
+    pub fn new(turns: Option<Box<dyn Turns>>, below: &[Limits]) -> Windowing {
+        let pages_each = |limits: &Limits| u64::from(limits.preferred_sectors) / LOGICAL_PAGE_SECTORS;
+        Windowing::begin(turns, below.iter().map(pages_each).collect())
+    }
+
+    fn begin(turns: Option<Box<dyn Turns>>, pages_each: Vec<u64>) -> Windowing {
         Windowing {
+            pages_each,
             due: if turns.is_some() { Time::ZERO } else { Time::MAX },
             turns,
             phases: [Phase::Resting(Time::ZERO); MOST],
@@ -144,8 +153,7 @@ impl Windowing {
 
     /// Windows begin anew.
     pub fn cut_power(&mut self, now: Time) {
-        let turns = self.turns.take();
-        *self = Windowing::new(turns);
+        *self = Windowing::begin(self.turns.take(), std::mem::take(&mut self.pages_each));
         self.due = self.due.max(now);
     }
 
@@ -290,7 +298,7 @@ impl Mirror {
                     let reading = |name: &str| {
                         let name = format!("set{set}_{name}");
                         let found = readings.iter().find(|(other, _)| *other == name);
-                        found.map(|(_, pages)| pages * self.pages_each)
+                        found.map(|(_, pages)| pages * self.windowing.pages_each[device])
                     };
                     self.windowing.writes_left[copy] = reading("writes_estimate");
                     self.windowing.writes_promised[copy] = reading("writes_typical");

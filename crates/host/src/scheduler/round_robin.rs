@@ -1,5 +1,5 @@
 //! `round-robin`: each tenant's queue in turn, up to a burst of requests (NVMe's
-//! mandatory arbitration, NVMe 1.4, §4.13.1).
+//! mandatory arbitration, NVMe 1.4).
 
 use flashkeel_engine::{Predictor, Request, Time};
 use schemars::JsonSchema;

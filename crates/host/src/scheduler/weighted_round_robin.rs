@@ -1,6 +1,6 @@
 //! `weighted-round-robin`: urgent queues before all others, then those of high, medium
 //! and low priority by weights (NVMe's weighted round robin with urgent priority class,
-//! NVMe 1.4, §4.13.2). Queues of one priority take turns.
+//! NVMe 1.4). Queues of one priority take turns.
 
 use flashkeel_engine::{Predictor, Request, Time};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `commanded`: windows as in NVMe's predictable latency mode (NVMe 1.4, §8.18). A
+//! `commanded`: windows as in NVMe's predictable latency mode (NVMe 1.4). A
 //! deterministic one begins when it is commanded and nothing is under way in the flash,
 //! and lasts until it is left, has given what it promised, or garbage collection can
 //! wait no longer. What is written in it stays in the buffer.

@@ -2,7 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_experiment::{Error, RunPlan, resolve, run};
+use flashkeel_engine::{
+    Answer, Arena, Command, Lba, Leaf, Operation, Place, Request, RequestId, Span, Submit, Time,
+};
+use flashkeel_experiment::{Error, RunPlan, Target, resolve, run};
+use flashkeel_host::device::Device;
+use flashkeel_host::reports;
 use serde_json::Value;
 
 const DOCUMENT: &str = "\
@@ -95,6 +100,40 @@ fn what_a_window_takes_is_counted_in_pages_of_its_own_drive() {
     ]);
     assert!(seen.mirror["changes_held_for_windows"].as_u64() > Some(10), "{}", seen.mirror);
     assert_eq!(seen.mirror["windows_ended_early"], 0, "{}", seen.mirror);
+}
+
+#[test]
+fn a_copy_that_is_alone_keeps_its_window_and_no_write_waits_for_another() {
+    let plan =
+        plan(&[("device.sets", "1"), ("stack.devices.0.mirror.devices", "[{ ssd = {} }, { ssd = {} }]")]);
+    let target = Target::of(&plan.config);
+    let mut device = target.build(1, None, &mut |_, _| ControlFlow::Continue(())).expect("a device");
+    let mut data = Arena::new();
+    let begun =
+        |device: &dyn Device| reports(device)["mirrors"]["0"]["windows_begun"].as_u64().expect("a count");
+    let advance = |device: &mut dyn Device, ms: u64, data: &mut Arena| {
+        let mut done = Vec::new();
+        device.advance(Time::ZERO + Span::from_ms(ms), data, &mut done);
+        done.len()
+    };
+    advance(&mut *device, 100, &mut data);
+    assert!(begun(&*device) > 2, "they take turns");
+    // Where the mirror stands depends on what is put around it.
+    let mut places = (0..3).map(|depth| Place([vec![0; depth], vec![1]].concat()));
+    let now = Time::ZERO + Span::from_ms(100);
+    assert!(places.any(|place| device.command(now, &place, &Command::Remove, &mut data) == Ok(Answer::Done)));
+    let write = |id: u64| Request::new(RequestId(id), Operation::Write, Lba(8 * id), 8);
+    let mut ended = 0;
+    // Twice what a window promises to take: the mirror sees that one is gone, and goes on.
+    for id in 0..1_024 {
+        assert_eq!(device.submit(now + Span::from_us(100 * id), &write(id), &mut data), Submit::Accepted);
+        ended += advance(&mut *device, 100 + (100 * (id + 1)) / 1_000, &mut data);
+    }
+    ended += advance(&mut *device, 400, &mut data);
+    assert_eq!(ended, 1_024);
+    let before = begun(&*device);
+    advance(&mut *device, 2_400, &mut data);
+    assert!(begun(&*device) <= before + 1, "{} windows in two seconds", begun(&*device) - before);
 }
 
 #[test]

@@ -37,13 +37,23 @@ impl Ssd {
     /// A time has come that a window named.
     pub(super) fn window_due(&mut self, now: Time, set: usize) {
         let Some(commands) = self.windows[set].commands_mut() else { return self.next_window(now, set) };
+        if commands.timer != Some(now) {
+            return;
+        }
         let (.., left) = commands.left(now, 1);
         if commands.phase == Phase::Deterministic && left.is_some_and(|left| left.0 == 0) {
             return self.leave(now, set, Some(WindowEnd::TimeExceeded));
         }
-        let due = commands.due(now);
         self.warn(now, set);
-        if let Some(due) = due {
+        self.set_timer(now, set);
+    }
+
+    /// Sees to it that a set's deterministic window is looked at when its time is over, or
+    /// a warning of that is due.
+    fn set_timer(&mut self, now: Time, set: usize) {
+        let Some(commands) = self.windows[set].commands_mut() else { return };
+        commands.timer = commands.due(now);
+        if let Some(due) = commands.timer {
             self.machine.schedule(due, DeviceEvent::Window(set as u32));
         }
     }
@@ -136,9 +146,7 @@ impl Ssd {
             self.preparing &= !(1 << set);
             let commands = self.windows[set].commands_mut().expect("it was commanded");
             commands.begin(now);
-            if let Some(due) = commands.due(now) {
-                self.machine.schedule(due, DeviceEvent::Window(set as u32));
-            }
+            self.set_timer(now, set);
             self.raise(now, Event::WindowBegan(set));
         }
     }

@@ -105,9 +105,10 @@ impl Windowing {
 
     /// Whether a write of so many pages to these copies has to wait until another copy has
     /// begun a window. One that is larger than a whole window takes does not, and none waits
-    /// for ever for a copy that cannot begin.
-    pub fn holds(&self, now: Time, copies: u8, pages: u64) -> bool {
-        if self.refused_since.is_some_and(|since| since + PATIENCE <= now) {
+    /// for ever for a copy that cannot begin, or where only one is `present`.
+    pub fn holds(&self, now: Time, present: u8, copies: u8, pages: u64) -> bool {
+        let is_alone = present.count_ones() == 1;
+        if is_alone || self.refused_since.is_some_and(|since| since + PATIENCE <= now) {
             return false;
         }
         let is_bound = |phase| matches!(phase, Phase::Deterministic(_) | Phase::Draining(..));
@@ -191,7 +192,9 @@ impl Windowing {
                     .collect();
                 let is_draining = |phase| matches!(phase, Phase::Draining(..));
                 let draining = each(present & self.copies_in(is_draining)).next();
-                let next = draining.or_else(|| (!standing.is_empty()).then(|| turns.next(&standing)));
+                // One that is alone has nobody to take its turn: its device ends its window.
+                let may_rest = standing.len() > 1;
+                let next = draining.or_else(|| may_rest.then(|| turns.next(&standing)));
                 if let Some(copy) = next {
                     if let Phase::Deterministic(since) = self.phases[copy] {
                         self.phases[copy] = Phase::Draining(since, next_id);

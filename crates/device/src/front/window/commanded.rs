@@ -117,6 +117,9 @@ pub struct Commands {
     writes: u64,
     /// The part of what it might that the last one has used; nothing before the first.
     used: Option<f64>,
+    /// When it is looked at by the clock; other times that were set are of windows that have
+    /// ended before.
+    pub timer: Option<Time>,
     /// Warnings that have been given in this window, a bit each.
     warned: u8,
 }
@@ -124,7 +127,16 @@ pub struct Commands {
 impl Commands {
     fn new(settings: Commanded) -> Commands {
         let phase = Phase::NonDeterministic;
-        Commands { settings, phase, since: Time::ZERO, reads: 0, writes: 0, used: None, warned: 0 }
+        Commands {
+            settings,
+            phase,
+            since: Time::ZERO,
+            reads: 0,
+            writes: 0,
+            used: None,
+            timer: None,
+            warned: 0,
+        }
     }
 
     /// Until when no command ends the present window with background work; an erase takes

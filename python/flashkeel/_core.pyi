@@ -27,6 +27,7 @@ __all__ = [
     "run",
     "schema",
     "show",
+    "span_ns",
     "trace_convert",
     "trace_info",
     "trace_like",
@@ -98,6 +99,9 @@ def run(
     it. `progress` is called with what is being done and the fraction of it that
     is done, at most ten times a second; an exception it raises ends the run.
     """
+
+def span_ns(text: str) -> int:
+    """Return the nanoseconds of a time as documents write it: ``20us``."""
 
 def explain(result_json: str, run_name: str, class_: str, above: str) -> str:
     """Say who owns the latency of a run's requests above a percentile (``p99.9``).

@@ -212,7 +212,8 @@ class Run:
         """Return what each chip did, one row an interval.
 
         ``chip`` counts channel by channel; ``doing`` is a flash operation's purpose,
-        or ``read_waits`` while a read of the host waits for the chip; times are ns
+        ``read_waits`` while a read of the host waits for the chip, or ``deterministic``
+        while it is in a deterministic window; times are ns
         since the run began. It exists where the experiment sets ``measure.chip_log``.
         """
         return self._files.read("chips", self.name, self._seed(seed))

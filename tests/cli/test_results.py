@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+from flashkeel import budget as budgets
+from flashkeel.output import plots
+
 
 def test_explain_shows_causes_with_bars(cli, saved):
     outcome = cli("explain", f"{saved}:fifo", "--above", "p99")
@@ -70,3 +74,40 @@ def test_compare_json_has_differences(cli, saved):
     for row in pairs[0]["percentiles"]:
         assert row["difference_ns"] == row["b_ns"] - row["a_ns"] == 0
         assert row["verdict"] in ("overlap", "unknown")
+
+
+def test_explain_says_which_part_broke_a_budget(cli, saved):
+    parts = "host=10us,network=0us,queue=1s,device=1ns"
+    out = cli("explain", f"{saved}:fifo", "--budget", parts).out
+    assert "is broken by device" in out
+    (found,) = json.loads(
+        cli("explain", f"{saved}:fifo", "--budget", parts, "--format", "json").out
+    )
+    by_part = {part["part"]: part for part in found["budget"]}
+    assert list(by_part) == ["host", "network", "queue", "device"]
+    assert by_part["queue"]["budget_ns"] == 1e9
+    # Every nanosecond belongs to one part.
+    assert abs(sum(part["spent_ns"] for part in by_part.values()) - found["mean_ns"]) < 1e-3
+    kept = cli("explain", f"{saved}:fifo", "--budget", "host=0us,network=0us,queue=9s,device=9s")
+    assert "kept by every part" in kept.out
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        ("host=10us", "the budget lacks network, queue, device"),
+        ("host=1us,network=1us,queue=1us,disk=1us", "no part 'disk'"),
+        ("host=1us,network=1us,queue=1us,device=fast", "fast"),
+        ("10us", "write KEY=VALUE"),
+    ],
+)
+def test_explain_refuses_a_budget_that_is_none(cli, saved, budget, message):
+    outcome = cli("explain", saved, "--budget", budget)
+    assert outcome.status == 2
+    assert message in outcome.err
+
+
+def test_every_cause_of_a_budget_is_a_cause():
+    causes = [cause for causes in budgets.PARTS.values() for cause in causes]
+    assert len(causes) == len(set(causes))
+    assert set(causes) <= set(plots.CAUSE_COLOURS)

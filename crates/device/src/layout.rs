@@ -59,6 +59,29 @@ impl Layout {
         self.lpns * LOGICAL_PAGE_SECTORS
     }
 
+    /// Reads of 4 KiB that the flash serves in a second at most, none from a buffer.
+    pub fn reads_per_s(&self) -> u64 {
+        let Geometry { channels, units_per_page, .. } = self.geometry;
+        let shortest = (0..self.geometry.pages_per_block).map(|page| self.timing.read(page).0).min();
+        let chips = u64::from(self.geometry.chips()) * u64::from(units_per_page);
+        let by_chips = chips as f64 / shortest.unwrap_or(1).max(1) as f64;
+        let by_channels = f64::from(channels) / self.timing.transfer(1).0.max(1) as f64;
+        (by_chips.min(by_channels) * 1e9) as u64
+    }
+
+    /// Refuses windows that promise more reads than the flash of a set can serve in them.
+    pub(crate) fn check_reads(&self) -> Result<(), String> {
+        let Some((reads, window)) = self.policies.window.policy().promised_reads() else { return Ok(()) };
+        let most = (self.reads_per_s() as f64 / f64::from(self.partitions) * window.as_secs_f64()) as u64;
+        if reads > most {
+            return Err(format!(
+                "window.reads_typical is {reads}, but in window.time_maximum, {window}, the flash of a set reads \
+                 {most} times 4 KiB at most"
+            ));
+        }
+        Ok(())
+    }
+
     /// The partition and the page within it of a logical page of the device.
     #[inline]
     pub(crate) fn locate(&self, lpn: u64) -> (usize, Lpn) {

@@ -107,8 +107,9 @@ causes! {
     /// With another copy of a mirror, which had failed or not answered when this one
     /// was asked, or behind another change of the same pages.
     OtherCopy = "other_copy",
-    /// Held back by a mirror until another copy has begun a deterministic window, because
-    /// those that have can take no more.
+    /// Held back for a window: by a mirror until another copy has begun a deterministic
+    /// one, because those that have can take no more, or by a coordinator until a host may
+    /// read again.
     Window = "window",
     /// On its way to a target, or waiting for that direction of the network.
     NetworkRequest = "network_request",

@@ -113,6 +113,8 @@ pub enum Event {
     /// Of what its deterministic window may last there is as little left as a warning
     /// was set for.
     WindowWarning(usize, WindowLimit),
+    /// Of copies that take turns, the one of that number has begun a deterministic window.
+    TurnBegan(usize),
     /// Worn-out flash can be replaced no more: from now on it is read-only.
     WornOut,
 }

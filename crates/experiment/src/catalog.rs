@@ -17,6 +17,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("tiers", include_str!("../experiments/tiers.toml")),
     ("mirrors", include_str!("../experiments/mirrors.toml")),
     ("windows", include_str!("../experiments/windows.toml")),
+    ("plmc", include_str!("../experiments/plmc.toml")),
 ];
 
 /// Kinds of things that [`list`] knows.

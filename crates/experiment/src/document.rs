@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean, preset_layer, preset_name};
 use flashkeel_device::{DeviceConfig, PRESETS};
 use flashkeel_host::StackConfig;
-use flashkeel_host::device::put_capacity;
+use flashkeel_host::device::{Size, put_capacity};
 use flashkeel_stats::MeasureConfig;
 use flashkeel_workload::{Watch, WorkloadConfig};
 use schemars::JsonSchema;
@@ -110,7 +110,8 @@ pub fn resolve_watched(
     let mut checked = Checked::default();
     for (variant, set) in variants(&file, &overrides)? {
         let (plan, tree) = plan(&file, set, &overrides, variant, seed, watch)?;
-        let sectors = validate(&Target::of(&plan.config), &tree)?;
+        let Size { sectors, foresees, .. } = validate(&Target::of(&plan.config), &tree)?;
+        stack::check_foresight(&plan.config, foresees, &tree)?;
         checked.check(&plan.config, sectors, &tree, watch)?;
         if plans.iter().any(|earlier| earlier.name == plan.name) {
             let message = format!("two runs are named {:?}", plan.name);
@@ -209,7 +210,7 @@ fn plan(
     };
     let mut config = read(&tree)?;
     if !shares.is_empty() {
-        let sectors = validate(&Target::of(&config), &tree)?;
+        let Size { sectors, .. } = validate(&Target::of(&config), &tree)?;
         footprint::put_capacities(&shares, &mut tree, &config, sectors, watch)?;
         config = read(&tree)?;
     }
@@ -257,10 +258,10 @@ fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
     }
 }
 
-/// Checks what types alone cannot say, and that the machine can hold it; returns the
-/// sectors that a client sees.
-fn validate(target: &Target, tree: &Node) -> Result<u64, Error> {
+/// Checks what types alone cannot say, and that the machine can hold it; returns what
+/// a client sees of it.
+fn validate(target: &Target, tree: &Node) -> Result<Size, Error> {
     let size = target.check().map_err(|(table, message)| tree.error_in(table, &message))?;
     crate::memory::check(size.memory_bytes, tree)?;
-    Ok(size.sectors)
+    Ok(size)
 }

@@ -30,7 +30,7 @@ pub use lifetime::{
     Blocks, Drive, Endured, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
     demand_similarity, lifetimes, write_profiles,
 };
-pub use outcome::{RunOutcome, TenantOutcome, explain, merge};
+pub use outcome::{RunOutcome, TenantOutcome, explain, merge, span_ns};
 pub use predict::{Predicted, predict};
 pub use predictor::{DrivePredictor, parse_model};
 pub use probe::probe;

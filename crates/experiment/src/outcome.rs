@@ -1,6 +1,6 @@
 //! The result of a run: written, read back, pooled and questioned.
 
-use flashkeel_engine::{Durable, Limits, SECTOR_BYTES};
+use flashkeel_engine::{Durable, Limits, SECTOR_BYTES, Span};
 use flashkeel_stats::{Class, Explanation, Summary, parse_percentile};
 use flashkeel_workload::{Basis, Counts};
 use serde::{Deserialize, Serialize};
@@ -213,4 +213,12 @@ pub fn explain(result: &str, run: &str, class: &str, above: &str) -> Result<Expl
     let summary: Summary =
         serde::Deserialize::deserialize(found).map_err(|error| wrong(error.to_string()))?;
     summary.explain(class, above).map_err(Error::Input)
+}
+
+/// Nanoseconds of a time as documents write it.
+///
+/// # Errors
+/// If it is none.
+pub fn span_ns(text: &str) -> Result<u64, Error> {
+    Span::parse(text).map(Span::as_ns).map_err(Error::Input)
 }

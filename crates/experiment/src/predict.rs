@@ -50,7 +50,7 @@ pub fn predict(
     progress: &mut Progress<'_>,
 ) -> Result<Predicted, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
-    let device = Target::of(&config).build(seed, cache_dir, progress)?;
+    let mut device = Target::of(&config).build(seed, cache_dir, progress)?;
     let sectors = device.limits().sectors;
     if sectors != model.sectors {
         return Err(Error::Input(format!(
@@ -58,7 +58,7 @@ pub fn predict(
             model.sectors, sectors
         )));
     }
-    let mut sources = open(&config, &*device, progress)?;
+    let mut sources = open(&config, &mut *device, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
     let workloads = stack::workloads(&config);

@@ -47,7 +47,7 @@ pub fn run(
 ) -> Result<Finished, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
     let mut device = Target::of(&config).build(seed, cache_dir, progress)?;
-    let mut sources = open(&config, &*device, progress)?;
+    let mut sources = open(&config, &mut *device, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
     let workloads = stack::workloads(&config);
@@ -145,10 +145,23 @@ fn is_greedy(ssd: &Value) -> bool {
     count("victims_by_greedy") * 100 > count("victims")
 }
 
-/// Each tenant's requests.
+/// Each tenant's requests. Of a device that has to know them beforehand it is told.
 pub(crate) fn open(
     config: &Experiment,
-    device: &dyn Device,
+    device: &mut dyn Device,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Box<dyn Source>>, Error> {
+    let foresees = Target::of(config).check().is_ok_and(|size| size.foresees);
+    if foresees {
+        let mut foreseen = open_each(config, device.limits().sectors, progress)?;
+        device.foresee(&stack::foresight(&mut foreseen)?);
+    }
+    open_each(config, device.limits().sectors, progress)
+}
+
+fn open_each(
+    config: &Experiment,
+    sectors: u64,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Box<dyn Source>>, Error> {
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
@@ -156,7 +169,7 @@ pub(crate) fn open(
     for (index, workload) in stack::workloads(config).iter().enumerate() {
         let seed = seed_of(config.seed, "tenant", index);
         let watch = &mut |fraction| progress("scan", fraction);
-        sources.push(workload.open_watched(device.limits().sectors, block, seed, watch)?);
+        sources.push(workload.open_watched(sectors, block, seed, watch)?);
     }
     Ok(sources)
 }

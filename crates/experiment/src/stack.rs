@@ -1,15 +1,19 @@
 //! The `[stack]` table of a document, and the tenants' workloads.
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin};
-use flashkeel_engine::LOGICAL_PAGE_BYTES;
 use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation};
 use flashkeel_host::StackConfig;
+use flashkeel_host::coordinator::Foresight;
 use flashkeel_host::device::Build;
 use flashkeel_host::stack::{TenantConfig, TierShort};
-use flashkeel_workload::{Stopped, Watch, WorkloadConfig};
+use flashkeel_workload::{Source, Stopped, Watch, WorkloadConfig, WorkloadError};
 use serde_json::json;
 
 use crate::{Error, Experiment};
+
+/// Arrivals that are taken from a source at a time.
+const FORESEEN_AT_ONCE: usize = 1 << 16;
 
 /// Puts defaults, presets and the experiment's own tables under what a stack
 /// says of its devices and tenants.
@@ -54,6 +58,43 @@ pub(crate) fn workloads(config: &Experiment) -> Vec<&WorkloadConfig> {
         [] => vec![&config.workload],
         tenants => tenants.iter().map(|tenant| &tenant.workload).collect(),
     }
+}
+
+/// Refuses workloads whose requests come by what became of others, where something on
+/// their way has to know them beforehand.
+pub(crate) fn check_foresight(config: &Experiment, foresees: bool, tree: &Node) -> Result<(), ConfigError> {
+    let is_closed = |workload: &&WorkloadConfig| !workload.pacing.policy().is_open();
+    match workloads(config).iter().position(is_closed).filter(|_| foresees) {
+        None => Ok(()),
+        Some(index) => {
+            let place = match tenants(config) {
+                [] => "workload.pacing".to_owned(),
+                _ => format!("stack.tenants.{index}.workload.pacing"),
+            };
+            let message = "a coordinator's demand is \"exact\", which needs requests that come at their own \
+                           times: use pacing = \"open\", or demand = \"smoothed\"";
+            Err(tree.error_at(&place, message))
+        }
+    }
+}
+
+/// What each tenant will read, of sources that are opened for that.
+pub(crate) fn foresight(sources: &mut [Box<dyn Source>]) -> Result<Foresight, WorkloadError> {
+    let mut hosts = Vec::new();
+    for source in sources {
+        let (mut reads, mut batch) = (Vec::new(), Vec::new());
+        loop {
+            source.fill(&mut batch, FORESEEN_AT_ONCE)?;
+            if batch.is_empty() {
+                break;
+            }
+            let read = batch.iter().filter(|arrival| arrival.operation == Operation::Read);
+            let pages = |sectors: u32| u64::from(sectors).div_ceil(LOGICAL_PAGE_SECTORS) as u32;
+            reads.extend(read.map(|arrival| (arrival.time, pages(arrival.sectors))));
+        }
+        hosts.push(reads);
+    }
+    Ok(Foresight::new(hosts))
 }
 
 /// The logical block that clients see.

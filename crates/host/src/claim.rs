@@ -32,6 +32,21 @@ pub enum Priority {
     Low,
 }
 
+impl Priority {
+    /// All, from the most urgent on.
+    pub const ALL: [Priority; 4] = [Priority::Urgent, Priority::High, Priority::Medium, Priority::Low];
+
+    /// As it is written.
+    pub fn label(self) -> &'static str {
+        ["urgent", "high", "medium", "low"][self as usize]
+    }
+
+    /// A bit for each.
+    pub fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
 /// What a tenant may claim of the devices' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
@@ -39,13 +54,15 @@ pub struct Claim {
     pub weight: u32,
     /// Its class.
     pub class: TenantClass,
-    /// The priority of its queue.
+    /// The priority of its queue, and its class under a coordinator.
     pub priority: Priority,
+    /// Whether it reads on where a coordinator's count is used up.
+    pub overtakes: bool,
 }
 
 impl Default for Claim {
     /// The weight is Linux's.
     fn default() -> Self {
-        Claim { weight: 100, class: TenantClass::default(), priority: Priority::default() }
+        Claim { weight: 100, class: TenantClass::default(), priority: Priority::default(), overtakes: false }
     }
 }

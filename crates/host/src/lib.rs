@@ -4,6 +4,7 @@
 
 pub mod blocks;
 mod claim;
+pub mod coordinator;
 pub mod device;
 mod driver;
 mod feed;

@@ -42,6 +42,12 @@ pub fn explain(result_json: &str, run_name: &str, class_: &str, above: &str) -> 
     experiment::explain(result_json, run_name, class_, above).map(json).map_err(exception)
 }
 
+/// Nanoseconds of a time as documents write it: `20us`.
+#[pyfunction]
+pub fn span_ns(text: &str) -> PyResult<u64> {
+    experiment::span_ns(text).map_err(exception)
+}
+
 /// Pool the runs of one plan with different seeds.
 #[pyfunction]
 pub fn merge(runs: Vec<String>) -> PyResult<String> {

@@ -19,7 +19,7 @@ mod _core {
         errors::InputError,
         functions::{
             demand_names, demand_similarity, explain, lifetimes, list_names, merge, reference, resolve,
-            schema, show, trace_convert, trace_info, trace_like, trace_merge, trace_synth, version,
+            schema, show, span_ns, trace_convert, trace_info, trace_like, trace_merge, trace_synth, version,
             write_profiles,
         },
         run::{RunResult, run},

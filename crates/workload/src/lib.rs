@@ -21,6 +21,7 @@ pub mod generators;
 mod info;
 mod input;
 mod merge;
+mod noise;
 pub mod pacing;
 mod pages;
 mod places;

@@ -7,7 +7,9 @@ from dataclasses import asdict
 
 import click
 
-from flashkeel.cli.common import console, echo, load_runs
+from flashkeel import _core
+from flashkeel.budget import spent
+from flashkeel.cli.common import console, echo, load_runs, split_assignment
 from flashkeel.output import plots, tables
 from flashkeel.run import LATENCY_CLASSES
 
@@ -24,18 +26,40 @@ from flashkeel.run import LATENCY_CLASSES
     help="Requests to look at; small reads are up to 64 KiB.",
 )
 @click.option(
+    "--budget",
+    metavar="PARTS",
+    help="What host, network, queue and device may each take, as "
+    "host=10us,network=50us,queue=100us,device=300us: says which part broke it.",
+)
+@click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-def explain(result: str, above: str, latency_class: str | None, form: str) -> None:
+def explain(
+    result: str, above: str, latency_class: str | None, budget: str | None, form: str
+) -> None:
     """Say who owns the latency above a percentile.
 
     RESULT is a directory or file of `run --out`, or one of its runs as DIR:RUN.
     """
+    parts = _parts(budget) if budget is not None else None
     found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]
     if form == "json":
-        rows = [asdict(one) | {"basis": run.data["basis"]} for run, one in found]
+        rows = [
+            asdict(one)
+            | {"basis": run.data["basis"]}
+            | ({} if parts is None else {"budget": [asdict(part) for part in spent(one, parts)]})
+            for run, one in found
+        ]
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     screen = console()
     for run, one in found:
         screen.print(tables.explanation(one, plots.workload_kind([run])))
+        if parts is not None:
+            screen.print(tables.budget(one, spent(one, parts)))
+
+
+def _parts(text: str) -> dict[str, float]:
+    """Return what each part may take, in ns."""
+    assignments = (split_assignment(part.strip(), "--budget") for part in text.split(","))
+    return {name: _core.span_ns(time) for name, time in assignments}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WAIT = "read_waits"
+_DETERMINISTIC = "deterministic"
 # Okabe and Ito's colours, which people with colour blindness can tell apart.
 _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "host read": ("#56B4E9", ("host_read",)),
@@ -29,6 +30,7 @@ _GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _ERASE = ("erase", "#A63603")
 _OTHER = ("other", "#999999")
 _WAIT_COLOUR = "#000000"
+_DETERMINISTIC_COLOUR = "#DDEBDD"
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,15 @@ def draw(runs: Sequence[Run], window: Window) -> Figure:
         axes.set_title(f"{run.name} ({workload_kind([run])})", loc="left")
         axes.set_ylabel("chip, channel by channel")
     all_axes[-1].set_xlabel("time in the run (s)")
-    shown = {_group(doing) for rows in found for doing in rows.by_doing if doing != _WAIT}
+    seen = {doing for rows in found for doing in rows.by_doing}
+    shown = {_group(doing) for doing in seen - {_WAIT, _DETERMINISTIC}}
     order = [*((group, colour) for group, (colour, _) in _GROUPS.items()), _ERASE, _OTHER]
     patches = [
         Patch(color=colour, label=group) for group, colour in order if (group, colour) in shown
     ]
     patches.append(Patch(color=_WAIT_COLOUR, label="a read of the host waits for the chip"))
+    if _DETERMINISTIC in seen:
+        patches.append(Patch(color=_DETERMINISTIC_COLOUR, label="deterministic window"))
     figure.legend(handles=patches, loc="outside lower center", ncols=9, frameon=False)
     return figure
 
@@ -134,7 +139,10 @@ def _map(axes: Axes, rows: _Rows) -> None:
         ]
         return PolyCollection(corners, linewidths=0)
 
-    for doing in rows.by_doing.keys() - {_WAIT}:
+    windows = boxes((_DETERMINISTIC,), 0.0, 1.0)
+    windows.set_facecolor(_DETERMINISTIC_COLOUR)
+    axes.add_collection(windows)
+    for doing in rows.by_doing.keys() - {_WAIT, _DETERMINISTIC}:
         drawn = boxes((doing,), 0.0, 0.65)
         drawn.set_facecolor(_group(doing)[1])
         axes.add_collection(drawn)

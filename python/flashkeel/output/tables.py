@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flashkeel import percentiles
+from flashkeel.budget import Spent
 from flashkeel.comparison import FEW, Comparison
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
@@ -262,6 +263,25 @@ def explanation(found: Explanation, kind: str) -> Group:
             bar,
         )
     return _titled(title, table)
+
+
+def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
+    """Return one row a part: what it may take and what it took."""
+    total = sum(part.budget_ns for part in parts)
+    took = sum(part.spent_ns for part in parts)
+    broken = [part.part for part in parts if part.is_broken]
+    verdict = f"broken by {', '.join(broken)}" if broken else "kept by every part"
+    table = _table("part", "may take", "takes", "over")
+    for part in parts:
+        over = units.duration(part.spent_ns - part.budget_ns) if part.is_broken else ""
+        table.add_row(
+            part.part, units.duration(part.budget_ns), units.duration(part.spent_ns), over
+        )
+    over = units.duration(took - total) if took > total else ""
+    table.add_row("in all", units.duration(total), units.duration(took), over)
+    return _titled(
+        f"{found.run}: the budget in the mean of these {found.count:,} is {verdict}", table
+    )
 
 
 def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:

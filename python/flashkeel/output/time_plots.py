@@ -87,6 +87,73 @@ def heat(result: Result, run: str | None = None, latency_class: str = "read") ->
     return figure
 
 
+def windows(result: Result, run: str | None = None) -> Figure:
+    """Return single reads over time, latency up, with deterministic windows in lanes below.
+
+    A lane for each group of chips that are always in the same window, such as an NVM set. It
+    takes the request log and the chip log, which there are where the experiment sets
+    ``measure.log_requests = true`` and ``measure.chip_log``. Where a coordinator shares
+    the windows out, what each class was given and has used follows.
+    """
+    from matplotlib.figure import Figure
+
+    chosen = result.runs[0] if run is None else result[run]
+    lanes, start_s, end_s = _lanes(chosen)
+    counts = _counts(chosen)
+    figure = Figure(figsize=(10, 7 if counts else 5), layout="constrained")
+    heights = [4, 0.4 * len(lanes) + 0.4, *([2] if counts else [])]
+    axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    time_s, latency_ns = _logged(chosen, "read")
+    axes[0].plot(time_s, latency_ns, ".", markersize=2, color=RUN_COLOURS[0])
+    axes[0].set_yscale("log")
+    axes[0].yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    axes[0].set_ylabel("latency of reads")
+    for lane, spans in enumerate(lanes):
+        axes[1].broken_barh(spans, (lane - 0.4, 0.8), color="#009E73")
+    for spans in lanes if len(lanes) == 1 else []:
+        for begin, length in spans:
+            axes[0].axvspan(begin, begin + length, color="#DDEBDD", zorder=0)
+    axes[1].set_yticks(range(len(lanes)), [f"set {lane}" for lane in range(len(lanes))])
+    axes[1].set_ylabel("deterministic")
+    if counts:
+        table = chosen.series()
+        for index, name in enumerate(counts):
+            line = {"color": RUN_COLOURS[index % len(RUN_COLOURS)], "drawstyle": "steps-pre"}
+            at_s = [ns / 1e9 for ns in table["start_ns"]]
+            axes[2].plot(at_s, table[f"counts_given_{name}"], label=f"{name}, given", **line)
+            axes[2].plot(at_s, table[f"counts_used_{name}"], linestyle=":", **line)
+        axes[2].set_ylabel("counts (dotted: used)")
+        axes[2].legend(frameon=False, fontsize="small")
+    axes[-1].set_xlabel("time (s)")
+    axes[0].set_xlim(start_s, end_s)
+    figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])})")
+    return figure
+
+
+def _lanes(run: Run) -> tuple[list[list[tuple[float, float]]], float, float]:
+    """Return when each group of chips is in deterministic windows, and the time watched, in s."""
+    table = run.chips()
+    columns = (table.column(name).to_pylist() for name in ("chip", "doing", "start_ns", "end_ns"))
+    by_chip: dict[int, list[tuple[float, float]]] = {}
+    start_s, end_s = float("inf"), 0.0
+    for chip, doing, start_ns, end_ns in zip(*columns, strict=True):
+        start_s, end_s = min(start_s, start_ns / 1e9), max(end_s, end_ns / 1e9)
+        if doing == "deterministic":
+            by_chip.setdefault(chip, []).append((start_ns / 1e9, (end_ns - start_ns) / 1e9))
+    if not by_chip:
+        raise InputError(f"run {run.name!r}: no deterministic window was watched")
+    groups = dict.fromkeys(tuple(by_chip[chip]) for chip in sorted(by_chip))
+    return [list(group) for group in groups], start_s, end_s
+
+
+def _counts(run: Run) -> list[str]:
+    """Return the classes whose counts are among the gauges."""
+    prefix = "counts_given_"
+    return [
+        name.removeprefix(prefix) for name in run.series().column_names if name.startswith(prefix)
+    ]
+
+
 def _logged(run: Run, latency_class: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return completions in s and latencies in ns of the logged requests of a class."""
     import numpy as np

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from flashkeel._core import InputError
-from flashkeel.reproduce import autossd, envm, ready, ssdcheck, ttflash
+from flashkeel.reproduce import autossd, envm, plmc, ready, ssdcheck, ttflash
 from flashkeel.reproduce.claims import Study
 
 STUDIES: tuple[Study, ...] = (
@@ -15,6 +15,7 @@ STUDIES: tuple[Study, ...] = (
     *ttflash.STUDIES,
     *ssdcheck.STUDIES,
     *envm.STUDIES,
+    *plmc.STUDIES,
 )
 
 

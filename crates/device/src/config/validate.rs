@@ -67,7 +67,7 @@ impl DeviceConfig {
                 "host_link is {rate}; at least {SLOWEST}, or leave it out for an unlimited link"
             ));
         }
-        Ok(Layout {
+        let layout = Layout {
             geometry,
             planes_per_chip: self.geometry.planes_per_chip,
             multi_plane: self.geometry.multi_plane,
@@ -92,7 +92,9 @@ impl DeviceConfig {
                 power: self.power.clone(),
                 read_path: self.read_path.clone(),
             },
-        })
+        };
+        layout.check_reads()?;
+        Ok(layout)
     }
 
     fn validate_controller(&self, geometry: &Geometry) -> Result<(), String> {

@@ -13,12 +13,17 @@ pub enum Doing {
     Work(Purpose),
     /// At least one read of the host waits for it.
     Wait,
+    /// It is in a deterministic window.
+    Deterministic,
 }
 
+const LABELS: usize = Purpose::ALL.len() + 2;
+
 impl Doing {
-    /// The names used in results: those of purposes, and one for waiting.
-    pub const LABELS: [&'static str; Purpose::ALL.len() + 1] = {
-        let mut labels = ["read_waits"; Purpose::ALL.len() + 1];
+    /// The names used in results: those of purposes, one for waiting, and one for windows.
+    pub const LABELS: [&'static str; LABELS] = {
+        let mut labels = ["read_waits"; LABELS];
+        labels[LABELS - 1] = "deterministic";
         let mut at = 0;
         while at < Purpose::ALL.len() {
             labels[at] = Purpose::ALL[at].label();
@@ -35,6 +40,7 @@ impl Doing {
                 place.expect("every purpose is listed") as u8
             }
             Doing::Wait => Purpose::ALL.len() as u8,
+            Doing::Deterministic => Purpose::ALL.len() as u8 + 1,
         }
     }
 }
@@ -57,6 +63,7 @@ struct Row {
     working: Option<(Purpose, Time)>,
     waiting: u32,
     waiting_since: Time,
+    deterministic: Option<Time>,
 }
 
 /// The log of one window.
@@ -70,7 +77,7 @@ pub(crate) struct ChipLog {
 
 impl ChipLog {
     pub fn new(from: Time, to: Time, chips: usize) -> Self {
-        let row = Row { working: None, waiting: 0, waiting_since: Time::ZERO };
+        let row = Row { working: None, waiting: 0, waiting_since: Time::ZERO, deterministic: None };
         ChipLog { from, to, rows: vec![row; chips], intervals: Vec::new() }
     }
 
@@ -111,10 +118,21 @@ impl ChipLog {
         }
     }
 
+    /// A chip is in a deterministic window from now on, or in none.
+    pub fn window(&mut self, now: Time, chip: ChipId, is_deterministic: bool) {
+        let row = &mut self.rows[chip.0 as usize];
+        if is_deterministic {
+            row.deterministic.get_or_insert(now);
+        } else if let Some(since) = row.deterministic.take() {
+            self.add(chip, Doing::Deterministic, since, now);
+        }
+    }
+
     /// Every chip breaks off what it does, and forgets what was there for it.
     pub fn all_rest(&mut self, now: Time) {
         for chip in 0..self.rows.len() {
             self.rests(now, ChipId(chip as u32));
+            self.window(now, ChipId(chip as u32), false);
             self.rows[chip].waiting = 0;
         }
     }
@@ -159,6 +177,18 @@ mod tests {
         assert_eq!(told(&log), [("host_write", 100, 120)]);
         log.rests(Time(300), CHIP);
         assert_eq!(told(&log), [("host_write", 100, 120), ("gc_copyback", 150, 200)]);
+    }
+
+    #[test]
+    fn windows_are_told_once_they_have_ended() {
+        let mut log = ChipLog::new(Time(100), Time(200), 2);
+        log.window(Time(20), CHIP, true);
+        log.window(Time(30), CHIP, true);
+        log.begins(Time(110), CHIP, Activity::Host.read());
+        log.rests(Time(120), CHIP);
+        log.window(Time(150), CHIP, false);
+        log.window(Time(160), CHIP, false);
+        assert_eq!(told(&log), [("host_read", 110, 120), ("deterministic", 100, 150)]);
     }
 
     #[test]

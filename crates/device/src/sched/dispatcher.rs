@@ -238,6 +238,14 @@ impl Dispatcher {
         self.log = Some(Box::new(ChipLog::new(from, to, self.queues.len())));
     }
 
+    /// Notes that some chips are in a deterministic window from now on, or in none, if that
+    /// is watched.
+    pub fn watch_window(&mut self, now: Time, chips: std::ops::Range<u32>, is_deterministic: bool) {
+        if let Some(log) = &mut self.log {
+            chips.for_each(|chip| log.window(now, ChipId(chip), is_deterministic));
+        }
+    }
+
     /// Goes on watching what `former` has watched until now, when all its work ends.
     pub fn watch_on(&mut self, now: Time, former: &mut Dispatcher) {
         self.log = former.log.take();

@@ -43,6 +43,7 @@ impl Ssd {
     /// From now on notes what each chip does in a window of time.
     pub fn watch(&mut self, from: Time, to: Time) {
         self.machine.dispatcher.watch(from, to);
+        (0..self.partitions.len()).for_each(|set| self.watch_window(Time::ZERO, set));
     }
 
     /// What chips have done in the window that is watched, cut to it, in the

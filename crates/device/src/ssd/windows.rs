@@ -58,11 +58,20 @@ impl Ssd {
         }
     }
 
+    /// Notes what window the chips of a set are in, if somebody watches them.
+    pub(super) fn watch_window(&mut self, now: Time, set: usize) {
+        let chips = self.layout.partition.chips;
+        let first = set as u32 * chips;
+        let is_deterministic = self.deterministic(set) == 1;
+        self.machine.dispatcher.watch_window(now, first..first + chips, is_deterministic);
+    }
+
     fn allow_background(&mut self, now: Time, set: usize, is_allowed: bool) {
         let partition = &mut self.partitions[set];
         partition.ftl.background_allowed = is_allowed;
         partition.ftl.wake_all(now, &mut self.machine);
         partition.ftl.go_on(now, &mut self.machine);
+        self.watch_window(now, set);
     }
 
     /// A window is commanded.
@@ -147,6 +156,7 @@ impl Ssd {
             let commands = self.windows[set].commands_mut().expect("it was commanded");
             commands.begin(now);
             self.set_timer(now, set);
+            self.watch_window(now, set);
             self.raise(now, Event::WindowBegan(set));
         }
     }

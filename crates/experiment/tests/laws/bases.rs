@@ -1,7 +1,7 @@
 //! The small documents that policies are put into.
 
 /// Each with its name. The last is no whole document: its device has no kind.
-pub const BASES: [(&str, &str); 22] = [
+pub const BASES: [(&str, &str); 24] = [
     ("plain", include_str!("bases/plain.toml")),
     ("striped", include_str!("bases/striped.toml")),
     ("scarce", include_str!("bases/scarce.toml")),
@@ -20,6 +20,8 @@ pub const BASES: [(&str, &str); 22] = [
     ("small-blocks", include_str!("bases/small_blocks.toml")),
     ("mirror", include_str!("bases/mirror.toml")),
     ("windows", include_str!("bases/windows.toml")),
+    ("coordinator", include_str!("bases/coordinator.toml")),
+    ("turns", include_str!("bases/turns.toml")),
     ("ranges", include_str!("bases/ranges.toml")),
     ("network", include_str!("bases/network.toml")),
     ("nested", include_str!("bases/nested.toml")),
@@ -27,8 +29,8 @@ pub const BASES: [(&str, &str); 22] = [
 ];
 
 /// Those of them that policies of a device are not put into: each has the same above it
-/// as another, `nlcwip` or `scheduled`, but for choices made there.
-pub const OF_STACKS: [&str; 3] = ["oc", "nlcwoip", "predicted"];
+/// as another, `nlcwip`, `scheduled` or `windows`, but for choices made there.
+pub const OF_STACKS: [&str; 5] = ["oc", "nlcwoip", "predicted", "coordinator", "turns"];
 
 /// Documents that no policy is put into: they are tried as they are.
 pub const ALONE: [(&str, &str); 3] = [

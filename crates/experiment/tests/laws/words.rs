@@ -116,6 +116,8 @@ pub fn told(trial: &Trial<'_>) -> Result<(), String> {
                             return Err(format!("{notice:?}, but there was no such window"));
                         }
                     }
+                    // Copies take turns by themselves.
+                    Event::TurnBegan(_) => {}
                     Event::WornOut => *read_only = Some(true),
                 }
             }

@@ -24,7 +24,7 @@
 //! program is called for that. Beside them stands what a stack adds, as a ratio:
 //! `stacked_write` is under a stack without policies, `fair_write` under the
 //! scheduler `fair` on one device, `pair_write` over two devices end to end, and
-//! `tiered_write` below memory and an NVM; `oc_mix` and `nlcwip_mix` are what tiers cost
+//! `tiered_write` below memory and an NVM, `shared_write` below a coordinator of windows; `oc_mix` and `nlcwip_mix` are what tiers cost
 //! once they are full, with the same mix as their speed.
 //! Figures that lie more than 3 % above those of `bench/record.json` are shown;
 //! `record` counts instructions alone and writes that file.
@@ -38,7 +38,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Instant;
 
-use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd};
+use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd, WindowConfig};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Stream, Time,
@@ -312,7 +312,11 @@ fn random_accesses_per_s(len: usize) -> f64 {
 
 /// A small device in its steady state.
 fn small() -> (DeviceConfig, Ssd) {
-    let mut config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
+    small_with(WindowConfig::default())
+}
+
+fn small_with(window: WindowConfig) -> (DeviceConfig, Ssd) {
+    let mut config = DeviceConfig { map_cache: MapCacheSize::All, window, ..DeviceConfig::default() };
     config.geometry.blocks_per_plane = 16;
     config.geometry.pages_per_block = 64;
     config.logical_capacity = Bytes(380 << 20);
@@ -340,6 +344,17 @@ fn count_instructions(operation: &str, requests: u64) {
     if let Some(preset) = operation.strip_suffix("_mix") {
         return tiers::mix(preset, requests);
     }
+    if kind == "shared" {
+        let window = serde_json::from_value(json!("commanded")).expect("a window");
+        let (config, ssd) = small_with(window);
+        let share = json!({ "count": 4000, "window": "20ms", "rest": "6ms" });
+        let shared = json!({ "coordinator": { "device": { "ssd": config }, "share": share } });
+        let shared: DeviceKind = serde_json::from_value(shared).expect("a coordinator");
+        let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
+        let mut device = shared.build(&mut Maker::new(1, &mut take)).expect("a coordinator");
+        black_box(run(&mut *device, &workload));
+        return;
+    }
     // A depth that leaves nothing waiting.
     let devices = if kind == "pair" { 2 } else { 1 };
     let scheduler = if kind == "fair" { "fair" } else { "none" };
@@ -357,7 +372,7 @@ fn instructions() -> Map<String, Value> {
     let mut figures = Map::new();
     for operation in ["write", "read"] {
         let mut plain = None;
-        for stack in ["", "stacked_", "fair_", "pair_", "tiered_"] {
+        for stack in ["", "stacked_", "fair_", "pair_", "tiered_", "shared_"] {
             let Some(each) = instructions_per_request(&format!("{stack}{operation}")) else { continue };
             let ratio = each / *plain.get_or_insert(each);
             let name = format!("instructions_per_{stack}random_{operation}");

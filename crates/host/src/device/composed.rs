@@ -3,6 +3,7 @@
 use flashkeel_engine::{Stack, Stage, Time};
 
 use super::{Device, Held};
+use crate::coordinator::Foresight;
 use crate::part::Part;
 
 /// A stage that makes one device of several.
@@ -12,6 +13,9 @@ pub(crate) trait Composed: Stage + Clone + Send {
 
     /// From now on what goes through it holds bytes.
     fn keep_data(&mut self) {}
+
+    /// What hosts will read.
+    fn foresee(&mut self, _foresight: &Foresight) {}
 
     /// Starts counting anew.
     fn reset_counters(&mut self);
@@ -36,6 +40,11 @@ impl<S: Composed + 'static> Device for Stack<S, Box<dyn Device>> {
     fn reset_counters(&mut self) {
         self.stage_mut().reset_counters();
         self.children_mut().for_each(|device| device.reset_counters());
+    }
+
+    fn foresee(&mut self, foresight: &Foresight) {
+        self.stage_mut().foresee(foresight);
+        self.children_mut().for_each(|device| device.foresee(foresight));
     }
 
     fn watch(&mut self, from: Time, to: Time) {

@@ -9,14 +9,7 @@ use super::{Build, Device, Maker, Size, Unmade};
 impl Build for DramConfig {
     fn check(&self) -> Result<Size, String> {
         let layout = self.validate()?;
-        Ok(Size {
-            sectors: layout.sectors(),
-            queue_depth: Some(self.queue_depth),
-            memory_bytes: 0,
-            is_volatile: true,
-            sets: 1,
-            obeys_windows: false,
-        })
+        Ok(Size { is_volatile: true, ..Size::plain(layout.sectors(), self.queue_depth) })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

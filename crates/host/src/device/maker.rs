@@ -3,6 +3,8 @@
 use flashkeel_device::{DeviceConfig, Ssd};
 use flashkeel_engine::Stream;
 
+use crate::claim::Claim;
+
 /// Why a device was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmade {
@@ -26,13 +28,25 @@ pub struct Maker<'a> {
     seed: u64,
     /// How many of each kind have been made.
     made: Vec<(&'static str, usize)>,
+    /// Of those who share what is made.
+    claims: Vec<Claim>,
     precondition: &'a mut Preconditioner<'a>,
 }
 
 impl<'a> Maker<'a> {
     /// Everything random follows from `seed`.
     pub fn new(seed: u64, precondition: &'a mut Preconditioner<'a>) -> Maker<'a> {
-        Maker { seed, made: Vec::new(), precondition }
+        Maker { seed, made: Vec::new(), claims: vec![Claim::default()], precondition }
+    }
+
+    /// What is made is shared among tenants with such claims; at least one.
+    pub fn share_among(&mut self, claims: Vec<Claim>) {
+        self.claims = claims;
+    }
+
+    /// The claims of those who share it.
+    pub fn claims(&self) -> &[Claim] {
+        &self.claims
     }
 
     /// The seed of the next one of a kind; the first has the seed itself.

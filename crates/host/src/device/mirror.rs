@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Build, Composed, Device, DeviceKind, Held, Maker, Size, Unmade};
+use super::{Build, Composed, Device, DeviceKind, HasWindows, Held, Maker, Size, Unmade};
 use crate::mirror::acknowledge::AcknowledgeConfig;
 use crate::mirror::hedge::HedgeConfig;
 use crate::mirror::read::ReadConfig;
@@ -91,7 +91,7 @@ impl Build for MirrorConfig {
                     Bytes(first * SECTOR_BYTES)
                 ));
             }
-            if self.windows.policy().build().is_some() && !size.obeys_windows {
+            if self.windows.policy().build().is_some() && size.windows != HasWindows::Commanded {
                 return Err(format!(
                     "{key}: windows is {:?}, but its windows cannot be commanded; an SSD's can with window = \
                      \"commanded\"",
@@ -117,15 +117,13 @@ impl Build for MirrorConfig {
         }
         Ok(Size {
             sectors: Mirror::sectors(&self.ranges, sizes[0].sectors / u64::from(sizes[0].sets), copies)?,
-            queue_depth: None,
-            memory_bytes: sizes.iter().map(|size| size.memory_bytes).sum(),
             // What has one place only is lost with that.
             is_volatile: match self.ranges[..] {
                 [] => sizes.iter().all(|size| size.is_volatile),
                 _ => sizes.iter().any(|size| size.is_volatile),
             },
-            sets: 1,
-            obeys_windows: false,
+            windows: if read.needs_windows() { HasWindows::InTurn } else { HasWindows::None },
+            ..Size::over(&sizes)
         })
     }
 

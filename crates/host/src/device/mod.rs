@@ -13,6 +13,7 @@ pub(crate) use composed::Composed;
 pub use maker::{Maker, Unmade, seed_of};
 pub use ssd::put_capacity;
 
+use crate::coordinator::Foresight;
 use crate::part::Part;
 
 flashkeel_config::axis! {
@@ -28,6 +29,8 @@ flashkeel_config::axis! {
         Tier(TieredConfig) in tier = "tier",
         /// Two or more devices with the same data.
         Mirror(MirrorConfig) in mirror = "mirror",
+        /// A device whose deterministic windows hosts share by counts.
+        Coordinator(CoordinatorConfig) in coordinator = "coordinator",
         /// A device behind a network.
         Network(NetworkConfig) in network = "network",
         /// A whole stack over devices of its own, as one device.
@@ -51,8 +54,56 @@ pub struct Size {
     pub is_volatile: bool,
     /// NVM sets that it is made of: 1 for a device without.
     pub sets: u32,
-    /// Whether windows are commanded of them.
-    pub obeys_windows: bool,
+    /// Whether there are deterministic windows, and who has a say in them.
+    pub windows: HasWindows,
+    /// Reads of 4 KiB that its flash serves in a second at most, where there is flash.
+    pub reads_per_s: Option<u64>,
+    /// Classes of tenants that the settings name, a bit each ([`Priority::bit`]).
+    ///
+    /// [`Priority::bit`]: crate::claim::Priority::bit
+    pub classes: u8,
+    /// Whether something has to know requests before they come.
+    pub foresees: bool,
+}
+
+/// Deterministic windows, as whoever is above sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HasWindows {
+    /// None that anybody is told of.
+    None,
+    /// Of each NVM set, by command.
+    Commanded,
+    /// Of one copy after the other, by themselves: it is told when one begins.
+    InTurn,
+}
+
+impl Size {
+    /// Of a device made of no others, without windows, flash or sets.
+    pub fn plain(sectors: u64, queue_depth: u32) -> Size {
+        Size { sectors, queue_depth: Some(queue_depth), ..Size::over([]) }
+    }
+
+    /// Of something put together of others, but for its sectors: none yet.
+    pub fn over<'a>(others: impl IntoIterator<Item = &'a Size>) -> Size {
+        let none = Size {
+            sectors: 0,
+            queue_depth: None,
+            memory_bytes: 0,
+            is_volatile: false,
+            sets: 1,
+            windows: HasWindows::None,
+            reads_per_s: None,
+            classes: 0,
+            foresees: false,
+        };
+        others.into_iter().fold(none, |all, each| Size {
+            memory_bytes: all.memory_bytes + each.memory_bytes,
+            is_volatile: all.is_volatile || each.is_volatile,
+            classes: all.classes | each.classes,
+            foresees: all.foresees || each.foresees,
+            ..all
+        })
+    }
 }
 
 /// Makes a device from its settings.
@@ -123,6 +174,9 @@ pub trait Device: Leaf + DynClone + Send {
 
     /// From now on notes what each chip does in a window of time.
     fn watch(&mut self, _from: Time, _to: Time) {}
+
+    /// What hosts will read, for policies that go by it.
+    fn foresee(&mut self, _foresight: &Foresight) {}
 
     /// What is held in policies; `None` where there are none.
     fn held(&self) -> Option<Held> {

@@ -32,7 +32,7 @@ impl Build for NetworkConfig {
     fn check(&self) -> Result<Size, String> {
         self.leg.validate().map_err(|message| format!("leg.{message}"))?;
         let size = self.device.check().map_err(|message| format!("device.{message}"))?;
-        Ok(Size { queue_depth: None, sets: 1, obeys_windows: false, ..size })
+        Ok(Size { sectors: size.sectors, ..Size::over([&size]) })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

@@ -22,14 +22,7 @@ impl Build for NvmConfig {
 
     fn check(&self) -> Result<Size, String> {
         let layout = self.validate()?;
-        Ok(Size {
-            sectors: layout.sectors(),
-            queue_depth: Some(self.queue_depth),
-            memory_bytes: 0,
-            is_volatile: false,
-            sets: 1,
-            obeys_windows: false,
-        })
+        Ok(Size::plain(layout.sectors(), self.queue_depth))
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

@@ -8,7 +8,7 @@ use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, Time};
 use serde_json::{Value, json};
 
-use super::{Build, Device, Maker, Size, Unmade};
+use super::{Build, Device, HasWindows, Maker, Size, Unmade};
 use crate::part::Part;
 
 /// Puts bytes where the capacity of an SSD, whose settings stand at `key`, is written as
@@ -59,13 +59,13 @@ impl Build for DeviceConfig {
 
     fn check(&self) -> Result<Size, String> {
         let layout = self.validate()?;
+        let obeys = self.window.policy().obeys();
         Ok(Size {
-            sectors: layout.sectors(),
-            queue_depth: Some(self.controller.queue_depth),
             memory_bytes: layout.memory_bytes(),
-            is_volatile: false,
             sets: self.sets,
-            obeys_windows: self.window.policy().obeys(),
+            windows: if obeys { HasWindows::Commanded } else { HasWindows::None },
+            reads_per_s: Some(layout.reads_per_s()),
+            ..Size::plain(layout.sectors(), self.controller.queue_depth)
         })
     }
 

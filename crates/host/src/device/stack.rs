@@ -6,6 +6,8 @@ use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade, seed_of};
 use crate::blocks::WholeBlocks;
+use crate::claim::Priority;
+use crate::coordinator::Foresight;
 use crate::part::Part;
 use crate::scheduler::Scheduling;
 use crate::stack::Passing;
@@ -62,16 +64,21 @@ impl StackConfig {
             if let Some(depth) = size.queue_depth.filter(|&depth| self.depth > depth) {
                 return Err(format!("depth is {}, but device {index} takes {depth} at most", self.depth));
             }
+            let classes = self.claims().iter().fold(0, |classes, claim| classes | claim.priority.bit());
+            if !self.tenants.is_empty() && size.classes & !classes != 0 {
+                let nobody = Priority::ALL.iter().find(|class| size.classes & !classes & class.bit() != 0);
+                return Err(format!(
+                    "devices.{index}: a coordinator has a minimum for the class {:?}, but no tenant has that \
+                     priority",
+                    nobody.expect("there is one").label()
+                ));
+            }
             sizes.push(size);
         }
         let sectors: Vec<u64> = sizes.iter().map(|size| size.sectors).collect();
         Ok(Size {
             sectors: self.volumes.policy().build(&sectors, self.claims().len())?.sectors(),
-            queue_depth: None,
-            memory_bytes: sizes.iter().map(|size| size.memory_bytes).sum(),
-            is_volatile: sizes.iter().any(|size| size.is_volatile),
-            sets: 1,
-            obeys_windows: false,
+            ..Size::over(&sizes)
         })
     }
 
@@ -81,6 +88,9 @@ impl StackConfig {
     /// # Errors
     /// As for [`Build::build`].
     pub fn assemble(&self, seed: u64, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        if !self.tenants.is_empty() {
+            maker.share_among(self.claims());
+        }
         let one = match (&self.devices[..], &self.tenants[..]) {
             ([device], [] | [_]) if self.scheduler.policy().keeps_order() => device,
             _ => return Ok(Box::new(self.layered(seed, maker)?)),
@@ -142,6 +152,10 @@ impl Device for HostStack {
 
     fn reset_counters(&mut self) {
         self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.reset_counters());
+    }
+
+    fn foresee(&mut self, foresight: &Foresight) {
+        self.children_mut().flat_map(Stack::children_mut).for_each(|device| device.foresee(foresight));
     }
 
     fn watch(&mut self, from: Time, to: Time) {

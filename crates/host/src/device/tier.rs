@@ -150,11 +150,10 @@ impl Build for TieredConfig {
         // What the upper only has a copy of is not lost with it.
         let is_lost = upper.is_volatile && self.placement.policy().takes_any();
         Ok(Size {
-            memory_bytes: upper.memory_bytes + lower.memory_bytes,
+            sectors: lower.sectors,
+            queue_depth: lower.queue_depth,
             is_volatile: lower.is_volatile || is_lost,
-            sets: 1,
-            obeys_windows: false,
-            ..lower
+            ..Size::over([&upper, &lower])
         })
     }
 

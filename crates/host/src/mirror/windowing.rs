@@ -329,6 +329,7 @@ impl Mirror {
                 self.windowing.refused_since = None;
                 self.windowing.phases[copy] = Phase::Deterministic(now);
                 outbox.commands.push((device, Command::State));
+                outbox.events.push(Event::TurnBegan(copy));
             }
             Event::WindowEnded(set, _) => {
                 let Some(copy) = self.homes.at(device, set) else { return true };
@@ -337,7 +338,7 @@ impl Mirror {
                 self.windowing.writes_left[copy] = None;
             }
             Event::WindowWarning(..) => {}
-            Event::WornOut => return false,
+            Event::TurnBegan(_) | Event::WornOut => return false,
         }
         self.note_windows(now);
         self.windowing.due = now;

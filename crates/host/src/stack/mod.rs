@@ -72,9 +72,14 @@ pub struct TenantConfig {
     /// Who goes first under the schedulers `deadline` and `fair`.
     #[serde(default)]
     pub class: TenantClass,
-    /// The priority of its queue under the scheduler `weighted-round-robin`.
+    /// The priority of its queue under the scheduler `weighted-round-robin`, and its class
+    /// under a coordinator.
     #[serde(default)]
     pub priority: Priority,
+    /// Whether it reads on where its count of a coordinator is used up, as a host that is not
+    /// to be trusted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overtakes: bool,
     /// What it asks; addresses begin at 0 in its own volume.
     pub workload: WorkloadConfig,
 }
@@ -90,7 +95,12 @@ impl StackConfig {
             [] => vec![Claim::default()],
             tenants => tenants
                 .iter()
-                .map(|&TenantConfig { weight, class, priority, .. }| Claim { weight, class, priority })
+                .map(|&TenantConfig { weight, class, priority, overtakes, .. }| Claim {
+                    weight,
+                    class,
+                    priority,
+                    overtakes,
+                })
                 .collect(),
         }
     }

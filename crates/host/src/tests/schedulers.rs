@@ -14,7 +14,8 @@ fn build(policy: Value, claims: &[Claim], predictor: Option<Box<dyn Predictor>>)
     config.policy().build(claims, predictor)
 }
 
-const ONE: &[Claim] = &[Claim { weight: 100, class: TenantClass::BestEffort, priority: Priority::Medium }];
+const ONE: &[Claim] =
+    &[Claim { weight: 100, class: TenantClass::BestEffort, priority: Priority::Medium, overtakes: false }];
 
 /// Adds everything at time 0 and takes everything out; the pages in order.
 fn order(scheduler: &mut dyn IoScheduler, requests: &[Request]) -> Vec<u64> {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Demand, Load};
+use crate::noise::lognormal;
 use crate::{Stopped, Watch, WorkloadError};
 
 /// What is known of a trace's writes.
@@ -107,10 +108,4 @@ impl Load for Profile {
     fn is_drawn(&self) -> bool {
         true
     }
-}
-
-/// A lognormal factor with median 1, by the method of Box and Muller.
-fn lognormal(stream: &mut Stream, sigma: f64) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
-    libm::exp(sigma * radius * libm::cos(std::f64::consts::TAU * stream.unit()))
 }

@@ -86,6 +86,10 @@ impl Build for Commanded {
         true
     }
 
+    fn promised_reads(&self) -> Option<(u64, Span)> {
+        Some((self.reads_typical?, self.time_maximum?))
+    }
+
     fn promised_pages(&self) -> Option<u64> {
         self.writes_typical
     }

@@ -52,6 +52,11 @@ pub trait Build {
         false
     }
 
+    /// Reads of 4 KiB that a deterministic window promises to serve in at most such a time.
+    fn promised_reads(&self) -> Option<(u64, Span)> {
+        None
+    }
+
     /// Flash pages that a deterministic window promises to take.
     fn promised_pages(&self) -> Option<u64> {
         None

@@ -1,5 +1,5 @@
-//! `window`: a copy in a deterministic window; of several, and where none is, the one
-//! with the fewest requests.
+//! `window`: a copy in a deterministic window, or for a read that is unhurried one that is
+//! not; of several, and where there is none, the one with the fewest requests.
 
 use flashkeel_engine::{Predictor, Request, Time};
 use schemars::JsonSchema;
@@ -28,9 +28,9 @@ struct Inside {
 }
 
 impl Reader for Inside {
-    fn choose(&mut self, _now: Time, _read: &Request, copies: &Copies<'_>) -> usize {
-        self.last =
-            least(copies, self.last, |copy| (copies.deterministic >> copy & 1 == 0, copies.queued[copy]));
+    fn choose(&mut self, _now: Time, read: &Request, copies: &Copies<'_>) -> usize {
+        let is_wrong = |copy: usize| (copies.deterministic >> copy & 1 == 1) == read.is_unhurried;
+        self.last = least(copies, self.last, |copy| (is_wrong(copy), copies.queued[copy]));
         self.last
     }
 }

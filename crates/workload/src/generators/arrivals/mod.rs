@@ -38,6 +38,8 @@ axis! {
         Constant(Constant) in constant = "constant",
         /// In bursts with silence between them.
         Bursts(Bursts) in bursts = "bursts",
+        /// At a rate that rises and falls by chance.
+        Varying(Varying) in varying = "varying",
         /// As fast as a write demand asks.
         ByDemand(ByDemand) in demand = "demand",
     }

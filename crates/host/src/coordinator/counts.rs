@@ -1,0 +1,138 @@
+//! What each host may read in the present window, and has.
+
+use super::allocation::{Allocation, Share, allocate};
+use super::demand::Demand;
+use crate::claim::{Claim, Priority};
+
+/// The counts of all hosts, in reads of 4 KiB.
+#[derive(Clone)]
+pub(super) struct Counts {
+    pub hosts: Vec<HostCounts>,
+    /// For all hosts together in a window.
+    total: u64,
+    allocation: Box<dyn Allocation>,
+    shares: Vec<Share>,
+    /// What nobody has been given.
+    pub pool: u64,
+}
+
+/// Of one host.
+#[derive(Clone, Debug)]
+pub(super) struct HostCounts {
+    pub class: Priority,
+    /// It goes by no counts.
+    pub overtakes: bool,
+    /// The least that it is given.
+    minimum: u64,
+    /// Given in this window, and used of that.
+    pub given: u64,
+    pub used: u64,
+    /// Asked for in this window, whether it was served in it or not.
+    pub asked: u64,
+    /// It has asked for more than it had.
+    pub is_out: bool,
+    /// Taken beyond its counts, which its next ones lack.
+    pub debt: u64,
+}
+
+impl HostCounts {
+    pub fn left(&self) -> u64 {
+        self.given.saturating_sub(self.used)
+    }
+}
+
+impl Counts {
+    pub fn new(
+        total: u64,
+        allocation: Box<dyn Allocation>,
+        claims: &[Claim],
+        minimum: impl Fn(Priority) -> f64,
+    ) -> Counts {
+        let host = |claim: &Claim| HostCounts {
+            class: claim.priority,
+            overtakes: claim.overtakes,
+            minimum: (total as f64 * minimum(claim.priority)) as u64,
+            given: 0,
+            used: 0,
+            asked: 0,
+            is_out: false,
+            debt: 0,
+        };
+        let hosts = claims.iter().map(host).collect();
+        Counts { hosts, total, allocation, shares: Vec::new(), pool: 0 }
+    }
+
+    /// A window begins: each host has its minimum, until the coordinator has answered.
+    pub fn begin(&mut self) {
+        for host in &mut self.hosts {
+            (host.used, host.asked, host.is_out) = (0, 0, false);
+        }
+        self.share(|_, host| host.minimum);
+    }
+
+    /// The coordinator's answer: what each host is expected to need, as far as there is
+    /// enough. What has been used of the minimum is part of it.
+    pub fn give(&mut self, mut need: impl FnMut(usize) -> Option<u64>) {
+        // Of whom nothing is known gets as much as anybody.
+        let alike = self.total / self.hosts.len() as u64;
+        self.share(|index, host| need(index).unwrap_or(alike).max(host.minimum));
+        for host in &mut self.hosts {
+            let debt = host.debt.min(host.left());
+            host.given -= debt;
+            host.debt -= debt;
+            self.pool += debt;
+            host.is_out = false;
+        }
+    }
+
+    fn share(&mut self, mut need: impl FnMut(usize, &HostCounts) -> u64) {
+        self.shares.clear();
+        for (index, host) in self.hosts.iter().enumerate() {
+            let need = need(index, host);
+            self.shares.push(Share { class: host.class, minimum: host.minimum, need, given: 0 });
+        }
+        allocate(&*self.allocation, self.total, &mut self.shares);
+        self.pool = self.total;
+        for (host, share) in self.hosts.iter_mut().zip(&self.shares) {
+            host.given = share.given;
+            self.pool -= share.given;
+        }
+    }
+
+    /// A host wants to read so many pages; whether its count has them.
+    #[inline]
+    pub fn take(&mut self, host: usize, pages: u64) -> bool {
+        let host = &mut self.hosts[host];
+        let has = host.left() >= pages;
+        host.used += if has { pages } else { 0 };
+        host.is_out |= !has;
+        has
+    }
+
+    /// Gives a host more of what nobody has been given; whether there is so much.
+    pub fn top_up(&mut self, host: usize, pages: u64) -> bool {
+        let has = self.pool >= pages;
+        if has {
+            self.pool -= pages;
+            self.hosts[host].given += pages;
+            self.hosts[host].is_out = false;
+        }
+        has
+    }
+
+    /// Whether something was used, and nobody has any left.
+    pub fn are_used_up(&self, counts_pool: bool) -> bool {
+        let is_done = |host: &HostCounts| host.is_out || host.left() == 0;
+        (!counts_pool || self.pool == 0)
+            && self.hosts.iter().any(|host| host.used > 0)
+            && self.hosts.iter().all(is_done)
+    }
+
+    /// Tells `demand` what was asked for, of a window that has lasted for `part` of a
+    /// whole one.
+    pub fn tell(&self, demand: &mut dyn Demand, part: f64) {
+        for (index, host) in self.hosts.iter().enumerate() {
+            demand.measured(index, host.asked as f64 / part);
+        }
+    }
+}

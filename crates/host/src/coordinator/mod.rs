@@ -1,0 +1,144 @@
+//! A coordinator between hosts and a device with deterministic windows, which says how many
+//! reads each host may make in a window: those beyond wait for the next
+//! non-deterministic one, or go to a copy that is in one (PLMC and PLMLC, chapters 4 and 5 of
+//! the dissertation on predictable latency).
+
+pub mod allocation;
+mod control;
+mod counts;
+pub mod demand;
+mod foresight;
+mod report;
+mod stage;
+mod tails;
+
+use flashkeel_engine::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use foresight::Foresight;
+pub use report::{CoordinatorReport, HostReport};
+pub use stage::{Coordinator, Windows};
+
+use crate::claim::Priority;
+use allocation::CountAllocationConfig;
+use demand::DemandConfig;
+
+/// The least share of the counts that a host of each class has, 0 to 1. It may use
+/// that from the first moment of a window on, before it has heard of the coordinator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Minimum {
+    /// Of a host of urgent priority; none if absent, as with the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub urgent: Option<f64>,
+    /// Of high.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Of medium.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<f64>,
+    /// Of low.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+}
+
+impl Minimum {
+    /// With their keys and classes.
+    fn each(&self) -> [(&'static str, Priority, Option<f64>); 4] {
+        [
+            ("urgent", Priority::Urgent, self.urgent),
+            ("high", Priority::High, self.high),
+            ("medium", Priority::Medium, self.medium),
+            ("low", Priority::Low, self.low),
+        ]
+    }
+
+    /// The share of a class.
+    fn of(&self, class: Priority) -> f64 {
+        self.each().iter().find(|each| each.1 == class).and_then(|each| each.2).unwrap_or(0.0)
+    }
+}
+
+/// How a coordinator shares deterministic windows out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoordinationConfig {
+    /// Reads of 4 KiB that all hosts together may make in a deterministic window. If absent
+    /// nobody is held to anything: windows follow the clock, on any device, and what each
+    /// host does in them is measured, as what coordination is held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// How many each host is expected to need.
+    #[serde(default)]
+    pub demand: DemandConfig,
+    /// Who gets what where they do not suffice for all.
+    #[serde(default)]
+    pub allocation: CountAllocationConfig,
+    /// What each host has at least.
+    #[serde(default)]
+    pub minimum: Minimum,
+    /// Whether a host that needs more than it was given may ask for what is left in the
+    /// same window.
+    #[serde(default)]
+    pub top_ups: bool,
+    /// How long a message between a host and the coordinator takes.
+    #[serde(default = "message_delay")]
+    pub message_delay: Span,
+    /// Whether the storage server holds back what a host reads beyond its count although
+    /// it was told; what it has taken that way is missing from its next count.
+    #[serde(default = "bounds")]
+    pub bounds: bool,
+    /// Longest deterministic window, 100 ms if absent. Not for a mirror, whose copies
+    /// take turns by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Span>,
+    /// Time for background work between two of them, 20 ms if absent. Not for a mirror.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Span>,
+}
+
+/// Ours: two ways within a data centre, and some work at both ends.
+fn message_delay() -> Span {
+    Span::from_us(20)
+}
+
+fn bounds() -> bool {
+    true
+}
+
+impl CoordinationConfig {
+    /// The windows that it commands itself, the dissertation's length (configuration 1) with
+    /// a time for background work of our choice.
+    pub fn windows(&self) -> (Span, Span) {
+        (self.window.unwrap_or(Span::from_ms(100)), self.rest.unwrap_or(Span::from_ms(20)))
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.count == Some(0) {
+            return Err("count is 0; a window has some reads to share out".into());
+        }
+        for (key, _, share) in self.minimum.each() {
+            if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
+                return Err(format!(
+                    "minimum.{key} is {share}; a host's share of count must lie between 0 and 1"
+                ));
+            }
+        }
+        let zero = [("window", self.window), ("rest", self.rest)];
+        match zero.iter().find(|(_, span)| *span == Some(Span::ZERO)) {
+            Some((key, _)) => Err(format!("{key} is zero")),
+            None => Ok(()),
+        }
+    }
+
+    /// The classes whose minimum is written, a bit each.
+    pub fn classes(&self) -> u8 {
+        let each = self.minimum.each();
+        each.iter().filter(|each| each.2.is_some()).fold(0, |bits, each| bits | each.1.bit())
+    }
+}

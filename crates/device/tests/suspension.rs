@@ -79,6 +79,14 @@ fn no_operation_is_suspended_more_often_than_allowed() {
 }
 
 #[test]
+fn a_limit_of_0_is_a_chip_that_cannot_suspend() {
+    let never = write_and_read_at(&chip(0), &[100_000]);
+    let cannot = write_and_read_at(&DeviceConfig { suspension: None, ..chip(1) }, &[100_000]);
+    assert!(never[1].ledger.ns(Cause::BehindHostWrite) > 0);
+    assert!(never.iter().zip(&cannot).all(|(a, b)| a.ledger.iter().eq(b.ledger.iter())));
+}
+
+#[test]
 fn a_program_about_to_end_is_not_suspended() {
     let done = write_and_read_at(&chip(1), &[CELL + PROGRAM - LATENCY]);
     assert_eq!(done[1].ledger.ns(Cause::Suspension), 0);
@@ -117,7 +125,7 @@ fn impossible_settings_are_refused() {
         config.suspension = Some(suspension);
         config.validate().expect_err("out of range")
     };
-    assert!(refused(SuspensionConfig { limit: 0, ..Default::default() }).contains("suspension.limit"));
+    assert!(refused(SuspensionConfig { limit: 1001, ..Default::default() }).contains("suspension.limit"));
     let long = Span::from_secs(3601);
     assert!(refused(SuspensionConfig { latency: long, ..Default::default() }).contains("suspension.latency"));
     assert!(refused(SuspensionConfig { resume: long, ..Default::default() }).contains("suspension.resume"));

@@ -72,7 +72,7 @@ impl DeviceConfig {
             planes_per_chip: self.geometry.planes_per_chip,
             multi_plane: self.geometry.multi_plane,
             timing,
-            suspension: self.suspension.clone(),
+            suspension: self.suspension.clone().filter(|suspension| suspension.limit > 0),
             rated_cycles: self.wear.policy().rated_cycles(),
             controller: self.controller.clone(),
             host_link: self.host_link,

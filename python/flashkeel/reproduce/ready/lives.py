@@ -27,19 +27,21 @@ CONDITIONS = (
     "our own constant for all traces, as the paper's are not published"
 )
 
-_OVER_PROVISIONING = 0.28
+OVER_PROVISIONING = 0.28
 """Usual for enterprise drives; under uniform writes it gives about the paper's amplification."""
 
 
-def plan(name: str, guard: str, recovery: bool = True) -> Plan:
+def plan(
+    name: str, guard: str, recovery: bool = True, over_provisioning: float = OVER_PROVISIONING
+) -> Plan:
     """Return the paper's setting for a trace."""
     profile = next(p for p in lifetime.write_profiles() if p["name"] == name)
     # The paper's capacity is that of the flash.
-    capacity = round(profile["capacity_gb"] * 1e9 / (1 + _OVER_PROVISIONING))
+    capacity = round(profile["capacity_gb"] * 1e9 / (1 + over_provisioning))
     return Plan(
         drive={
             "capacity": f"{capacity}B",
-            "over_provisioning": _OVER_PROVISIONING,
+            "over_provisioning": over_provisioning,
             "rated_cycles": 3000,
         },
         traffic={"policy": "profile", "name": name},

@@ -292,7 +292,7 @@ fn nested_devices_are_refused_at_their_own_place() {
             "stack.devices.0.tier.lower",
             "{sdd = {}}",
             "--set stack.devices.0.tier.lower: a device is a table with exactly one key, its kind: ssd, nvm, \
-             dram, tier, mirror, network, stack",
+             dram, tier, mirror, windowed, network, stack",
         ),
         ("devices.1.tier.upper.nvm.units", "0", "is 0; it must lie between 1 and 1024"),
         (

@@ -1,6 +1,7 @@
 //! Mirrors whose copies do their background work in turn, on drives of many kinds that
-//! are pulled, take no writes and lose power: nothing is held for ever, and what is read
-//! is what was written.
+//! are pulled, take no writes and lose power, in windows of their own or imposed by
+//! software, alone and below an NVM: nothing is held for ever, and what is read is what was
+//! written.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,6 +24,8 @@ struct Case {
     is_volatile: bool,
     /// Whether a drive may be pulled without a loss.
     may_pull: bool,
+    /// Where the drives are, below whatever serves the host.
+    drives: [&'static [usize]; 2],
 }
 
 fn case(seed: u64) -> Case {
@@ -69,7 +72,59 @@ fn case(seed: u64) -> Case {
         1024 * sets,
     );
     let may_pull = has_several && ranges.is_empty() && acknowledge == "all";
-    Case { seed, document, is_volatile: is_volatile == "true", may_pull }
+    Case { seed, document, is_volatile: is_volatile == "true", may_pull, drives: [&[0], &[1]] }
+}
+
+/// The same with windows that software imposes, also as PLMlight has it: below an NVM that
+/// takes small writes.
+fn imposed(seed: u64) -> Case {
+    let mut random = Stream::new(seed, "imposed");
+    let mut pick = |all: &[&'static str]| all[random.below(all.len() as u64) as usize];
+    let direct = pick(&["0B", "4KiB", "16KiB", "64KiB"]);
+    let writes = pick(&["", "writes = 0, ", "writes = 5, ", "writes = 40, "]);
+    let held = pick(&["1B", "64KiB", "16MiB"]);
+    let time = pick(&["20us", "500us", "5ms", "100ms"]);
+    let settle = pick(&["0ns", "100us"]);
+    let drive = format!(
+        "{{ windowed = {{ device = {{ ssd = {{}} }}, window = {{ direct_above = \"{direct}\", {writes}held = \"{held}\", \
+         time_maximum = \"{time}\", settle = \"{settle}\" }} }} }}"
+    );
+    let spares = pick(&["", "", "spares"]);
+    let has_nvm = pick(&["", "nvm"]) == "nvm";
+    let up_to = pick(&["4KiB", "16KiB", "64KiB"]);
+    let journal = pick(&["false", "true"]);
+    let acknowledge = pick(&["all", "all", "any"]);
+    let is_volatile = pick(&["false", "true"]);
+    let (kind, flush) = match pick(&["back", "fore", "none"]) {
+        "fore" => ("fore", "full"),
+        kind => (kind, "page"),
+    };
+    let rest = pick(&["50us", "1ms", "6ms"]);
+    let read = pick(&["window", "window", "shortest-queue"]);
+    let hedge = pick(&["none", "percentile"]);
+    // Without a write buffer there is nothing to lose.
+    let is_volatile = if kind == "none" { "false" } else { is_volatile };
+    let (tier, mirror) = if has_nvm { ("tier.", "tier.lower.mirror") } else { ("", "mirror") };
+    let upper = format!(
+        "{tier}placement = {{ policy = \"small-large\", up_to = \"{up_to}\" }}\n{tier}upper.nvm = {{ capacity = \
+         \"256KiB\" }}\n{tier}journal = {journal}\n{tier}writeback = {{ policy = \"periodic\", period = \"1ms\", \
+         batch = \"64KiB\" }}\n"
+    );
+    let document = format!(
+        "[device]\nlogical_capacity = \"1MiB\"\nmap_cache = \"all\"\n\
+         gc = {{ start_below = 16, stop_above = 20, concurrent_victims = 4 }}\n\
+         buffer = {{ size = \"256KiB\", flush = [\"{flush}\", \"timeout\"], timeout = \"1ms\", volatile = {is_volatile}, kind = \"{kind}\" }}\n\
+         geometry = {{ channels = 2, chips_per_channel = 2, planes_per_chip = 1, blocks_per_plane = 32, pages_per_block = 8 }}\n\
+         [workload]\nsource = \"synthetic\"\npacing = \"closed\"\nrequests = 1\n\
+         [[stack.devices]]\n{}{mirror}.devices = [{drive}, {drive}]\n{}\
+         {mirror}.windows = {{ policy = \"alternate\", rest = \"{rest}\" }}\n{mirror}.hedge = \"{hedge}\"\n\
+         {mirror}.read = \"{read}\"\n{mirror}.acknowledge = \"{acknowledge}\"\n",
+        if has_nvm { upper.as_str() } else { "" },
+        if spares == "spares" { format!("{mirror}.spares = [{drive}]\n") } else { String::new() },
+    );
+    let drives: [&[usize]; 2] = if has_nvm { [&[0, 0, 0], &[0, 1, 0]] } else { [&[0, 0], &[1, 0]] };
+    let may_pull = acknowledge == "all";
+    Case { seed, document, is_volatile: is_volatile == "true", may_pull, drives }
 }
 
 fn device(case: &Case) -> Result<Box<dyn Device>, String> {
@@ -226,12 +281,14 @@ impl World {
 
     fn tell(&mut self, drive: usize, command: Command) {
         // Below the volume manager and the scheduler, where there are some.
-        let mut places = (0..3).map(|depth| Place([vec![0; depth], vec![drive]].concat()));
+        let drive = self.case.drives[drive];
+        let mut places = (0..3).map(|depth| Place([&[0; 3][..depth], drive].concat()));
         let obeys = places
             .any(|place| self.device.command(self.now, &place, &command, &mut self.data) == Ok(Answer::Done));
-        assert!(obeys || self.pulled, "{command:?}");
+        assert!(obeys || self.pulled, "{:?}: {command:?}", self.case);
     }
 }
+
 fn attempt(case: Case) -> Result<(), String> {
     let device = device(&case)?;
     let pages = (device.limits().sectors / PAGE) as usize;
@@ -305,4 +362,11 @@ fn nothing_is_held_for_ever_and_what_is_read_was_written() {
         }
     });
     assert!(accepted.count() > 80);
+}
+
+#[test]
+fn the_same_holds_where_software_imposes_the_windows() {
+    for seed in 0..80 {
+        attempt(imposed(seed)).expect("it can be made");
+    }
 }

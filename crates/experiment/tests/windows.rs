@@ -167,4 +167,20 @@ fn windows_that_nobody_could_command_are_refused() {
         "mirror.read: is \"predicted\", which knows devices, and no sets of one",
         &[("stack.devices.0.mirror.read", "predicted")],
     );
+    let imposed = |device: &str, window: &str| {
+        ("stack.devices", format!("[{{ windowed = {{ device = {device}, window = {window} }} }}]"))
+    };
+    let wrong = [
+        ("windowed.device: it obeys windows itself", "{ ssd = {} }", "{}"),
+        ("windowed.window.held: is 0B", "{ nvm = {} }", "{ held = \"0B\" }"),
+        ("windowed.window.time_maximum: is 0ns", "{ nvm = {} }", "{ time_maximum = \"0ns\" }"),
+        ("windowed.window.writes_warning: is of what is left", "{ nvm = {} }", "{ writes_warning = 3 }"),
+        ("window.time_warning: is 2ms", "{ nvm = {} }", "{ time_maximum = \"1ms\", time_warning = \"2ms\" }"),
+        ("unknown key", "{ nvm = {} }", "{ writes_typical = 3 }"),
+        ("windowed.device.nvm.capacity", "{ nvm = { capacity = \"1B\" } }", "{}"),
+    ];
+    for (expected, device, window) in wrong {
+        let (key, value) = imposed(device, window);
+        refused(expected, &[(key, &value)]);
+    }
 }

@@ -22,6 +22,7 @@ pub mod stack;
 mod tests;
 pub mod tier;
 pub mod volume;
+pub mod windowed;
 
 pub use claim::{Claim, Priority, TenantClass};
 pub use driver::{DriveError, drive};

@@ -1,7 +1,7 @@
 //! The small documents that policies are put into.
 
 /// Each with its name. The last is no whole document: its device has no kind.
-pub const BASES: [(&str, &str); 24] = [
+pub const BASES: [(&str, &str); 26] = [
     ("plain", include_str!("bases/plain.toml")),
     ("striped", include_str!("bases/striped.toml")),
     ("scarce", include_str!("bases/scarce.toml")),
@@ -22,6 +22,8 @@ pub const BASES: [(&str, &str); 24] = [
     ("windows", include_str!("bases/windows.toml")),
     ("coordinator", include_str!("bases/coordinator.toml")),
     ("turns", include_str!("bases/turns.toml")),
+    ("windowed", include_str!("bases/windowed.toml")),
+    ("plmlight", include_str!("bases/plmlight.toml")),
     ("ranges", include_str!("bases/ranges.toml")),
     ("network", include_str!("bases/network.toml")),
     ("nested", include_str!("bases/nested.toml")),

@@ -94,7 +94,7 @@ impl Build for MirrorConfig {
             if self.windows.policy().build().is_some() && size.windows != HasWindows::Commanded {
                 return Err(format!(
                     "{key}: windows is {:?}, but its windows cannot be commanded; an SSD's can with window = \
-                     \"commanded\"",
+                     \"commanded\", those of any device as {{ windowed = {{ device = … }} }}",
                     self.windows.name()
                 ));
             }

@@ -31,6 +31,8 @@ flashkeel_config::axis! {
         Mirror(MirrorConfig) in mirror = "mirror",
         /// A device whose deterministic windows hosts share by counts.
         Coordinator(CoordinatorConfig) in coordinator = "coordinator",
+        /// A device that knows no windows, with deterministic ones that software imposes.
+        Windowed(WindowedConfig) in windowed = "windowed",
         /// A device behind a network.
         Network(NetworkConfig) in network = "network",
         /// A whole stack over devices of its own, as one device.

@@ -12,6 +12,7 @@ mod schedulers;
 mod states;
 mod tier;
 mod timers;
+mod windowed;
 
 use flashkeel_engine::{Lba, Operation, Request, RequestId, TenantId};
 

@@ -12,8 +12,8 @@ flashkeel_config::axis! {
         None(None) in none = "none",
         /// All of them.
         WriteBack(WriteBack) in write_back = "write-back",
-        /// Those that are smaller than writes are on average, and those of pages that
-        /// the upper holds (Roy's NLCWIP).
+        /// Those that are smaller than writes are on average, or no larger than a given
+        /// size, and those of pages that the upper holds (Roy's NLCWIP and PLMlight).
         SmallLarge(SmallLarge) in small_large = "small-large",
         /// Those that the lower is predicted to be slow for, and a share of the
         /// others (SSDcheck's Hybrid PAS, §IV).

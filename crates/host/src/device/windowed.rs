@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Build, Composed, Device, DeviceKind, Held, Maker, Size, Unmade};
+use super::{Build, Composed, Device, DeviceKind, HasWindows, Held, Maker, Size, Unmade};
 use crate::part::Part;
 use crate::windowed::{WindowSettings, Windowed};
 
@@ -33,14 +33,14 @@ impl Build for WindowedConfig {
     fn check(&self) -> Result<Size, String> {
         self.window.validate().map_err(|message| format!("window.{message}"))?;
         let size = self.device.check().map_err(|message| format!("device.{message}"))?;
-        if size.obeys_windows {
+        if size.windows != HasWindows::None {
             return Err(
                 "device: it obeys windows itself; name it without \"windowed\", or set its window to \
                         \"none\""
                     .into(),
             );
         }
-        Ok(Size { queue_depth: None, sets: 1, obeys_windows: true, ..size })
+        Ok(Size { sectors: size.sectors, windows: HasWindows::Commanded, ..Size::over([&size]) })
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

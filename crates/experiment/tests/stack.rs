@@ -286,14 +286,13 @@ fn kinds_of_device_nest_and_every_part_reports() {
 
 #[test]
 fn nested_devices_are_refused_at_their_own_place() {
+    let kinds = DeviceKind::NAMES.join(", ");
+    let unknown = format!(
+        "--set stack.devices.0.tier.lower: a device is a table with exactly one key, its kind: {kinds}"
+    );
     let lower = "stack.devices.0.tier.lower.stack";
     for (path, value, expected) in [
-        (
-            "stack.devices.0.tier.lower",
-            "{sdd = {}}",
-            "--set stack.devices.0.tier.lower: a device is a table with exactly one key, its kind: ssd, nvm, \
-             dram, tier, mirror, windowed, network, stack",
-        ),
+        ("stack.devices.0.tier.lower", "{sdd = {}}", unknown.as_str()),
         ("devices.1.tier.upper.nvm.units", "0", "is 0; it must lie between 1 and 1024"),
         (
             "devices.1.tier.placement",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from flashkeel.lifetime import Estimate
+from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.keel.systems import SHAPES, case, name
@@ -54,7 +54,7 @@ def _measure(session: Session) -> Outcome:
     )
 
 
-def _plan(profile: str, guard: str, factor: float) -> lives.Plan:
+def _plan(profile: str, guard: str, factor: float) -> Plan:
     plan = lives.plan(profile, guard, over_provisioning=_SPARE)
     return replace(plan, write_amplification=factor)
 

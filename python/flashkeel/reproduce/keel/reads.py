@@ -92,9 +92,9 @@ def _judge(runs: Mapping[str, Run], shape: str, limit: int, ratios: list[_Ratio]
     reasons = []
     if known:
         worst = max(known, key=lambda each: each.value.value)
-        pair = [runs[name(shape, worst.workload, system, limit)] for system in (KEEL, NOGC)]
+        keel, nogc = (runs[name(shape, worst.workload, s, limit)] for s in (KEEL, NOGC))
         text = f"largest {worst.workload} p{worst.at:g}, {worst.value.value:.3g} [{worst.value}]"
-        reasons.append(f"{text}, {gap(*pair, READS, worst.at)}")
+        reasons.append(f"{text}, {gap(keel, nogc, READS, worst.at)}")
     if unknown:
         by_percentile = {at: [u.workload for u in unknown if u.at == at] for at in _PERCENTILES}
         parts = [f"p{at:g} of {', '.join(names)}" for at, names in by_percentile.items() if names]

@@ -71,6 +71,18 @@ def small_result(small_toml) -> flashkeel.Result:
 
 
 @pytest.fixture(scope="session")
+def windowed() -> flashkeel.Result:
+    """Of one run on a drive with commanded windows, with every log."""
+    share = {"count": 200, "window": "20ms", "rest": "20ms"}
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    experiment = experiment.set("measure.log_requests", True)
+    experiment = experiment.set("measure.chip_log", {"from": "200ms", "length": "100ms"})
+    experiment = experiment.set("device.window", "commanded").set("stack.depth", 64)
+    devices = [{"coordinator": {"device": {"ssd": {}}, "share": share}}]
+    return experiment.set("stack.devices", devices).run()
+
+
+@pytest.fixture(scope="session")
 def saved(small_result, tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("saved") / "small"
     small_result.save(directory)

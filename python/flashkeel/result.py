@@ -68,9 +68,9 @@ class Result:
     def plot(self, kind: str = "tails", **options: Any) -> Figure:  # noqa: ANN401
         """Return a picture as a Matplotlib figure.
 
-        `kind` is ``tails``, ``cdf``, ``blame``, ``series`` or ``heat``; the functions of those
-        names in `flashkeel.output.plots` and the modules beside it say what they show, and which
-        `options` they take, such as ``latency_class="write"``.
+        `kind` is ``tails``, ``cdf``, ``blame``, ``series``, ``heat`` or ``windows``; the functions
+        of those names in `flashkeel.output.plots` and the modules beside it say what they show,
+        and which `options` they take, such as ``latency_class="write"``.
         """
         from flashkeel.output import pictures
 

@@ -61,6 +61,15 @@ def test_a_map_is_drawn(cli, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_deterministic_windows_are_shaded(windowed, result):
+    def labels(found):
+        (legend,) = chip_map.draw(found.runs, chip_map.Window()).legends
+        return [text.get_text() for text in legend.get_texts()]
+
+    assert "deterministic window" in labels(windowed)
+    assert "deterministic window" not in labels(result)
+
+
 def test_a_part_of_the_window_is_shown(result):
     (axes,) = chip_map.draw(result.runs, chip_map.Window(0.22, 0.01)).axes
     assert axes.get_xlim() == pytest.approx((0.22, 0.23))

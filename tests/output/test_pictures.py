@@ -12,8 +12,8 @@ def logged(small_toml):
 
 
 @pytest.mark.parametrize("kind", pictures.KINDS)
-def test_each_is_drawn_and_says_what_it_rests_on(logged, kind, tmp_path):
-    figure = logged.plot(kind)
+def test_each_is_drawn_and_says_what_it_rests_on(logged, windowed, kind, tmp_path):
+    figure = (windowed if kind == "windows" else logged).plot(kind)
     assert "synthetic workload" in figure.get_suptitle()
     figure.savefig(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 5000
@@ -50,6 +50,23 @@ def test_heat_takes_the_log_of_requests(logged, small_result):
         small_result.plot("heat")
     with pytest.raises(InputError, match="has no trim"):
         logged.plot("heat", latency_class="trim")
+
+
+def test_windows_have_a_lane_for_each_set_and_counts_below(windowed, logged):
+    reads, lanes, counts = windowed.plot("windows").axes
+    (spans,) = lanes.collections
+    table = windowed.runs[0].chips()
+    names = ("chip", "doing", "start_ns", "end_ns")
+    rows = zip(*(table.column(name).to_pylist() for name in names), strict=True)
+    of_first = [
+        (start, end) for chip, doing, start, end in rows if doing == "deterministic" and chip == 0
+    ]
+    assert len(spans.get_paths()) == len(of_first) > 1
+    # A single set shades the reads above, too.
+    assert len(reads.patches) == len(of_first)
+    assert {line.get_label() for line in counts.get_lines()} >= {"medium, given"}
+    with pytest.raises(InputError, match="chip"):
+        logged.plot("windows")
 
 
 def test_an_unknown_picture_names_the_known_ones(small_result):

@@ -60,22 +60,28 @@ pub(crate) fn workloads(config: &Experiment) -> Vec<&WorkloadConfig> {
     }
 }
 
-/// Refuses workloads whose requests come by what became of others, where something on
-/// their way has to know them beforehand.
+/// Refuses workloads whose requests come by what became of others, or can be read only
+/// once, where something on their way has to know them beforehand.
 pub(crate) fn check_foresight(config: &Experiment, foresees: bool, tree: &Node) -> Result<(), ConfigError> {
-    let is_closed = |workload: &&WorkloadConfig| !workload.pacing.policy().is_open();
-    match workloads(config).iter().position(is_closed).filter(|_| foresees) {
-        None => Ok(()),
-        Some(index) => {
-            let place = match tenants(config) {
-                [] => "workload.pacing".to_owned(),
-                _ => format!("stack.tenants.{index}.workload.pacing"),
-            };
-            let message = "a coordinator's demand is \"exact\", which needs requests that come at their own \
-                           times: use pacing = \"open\", or demand = \"smoothed\"";
-            Err(tree.error_at(&place, message))
-        }
+    for (index, workload) in workloads(config).into_iter().enumerate().filter(|_| foresees) {
+        let (key, message) = if !workload.pacing.policy().is_open() {
+            let message =
+                "requests that come at their own times: use pacing = \"open\", or demand = \"smoothed\"";
+            ("pacing", message)
+        } else if workload.is_read_once() {
+            ("source.path", "a trace that can be read twice, and a pipe cannot be; save it to a file first")
+        } else {
+            continue;
+        };
+        let place = match tenants(config) {
+            [] => format!("workload.{key}"),
+            _ => format!("stack.tenants.{index}.workload.{key}"),
+        };
+        return Err(
+            tree.error_at(&place, format!("a coordinator's demand is \"exact\", which needs {message}"))
+        );
     }
+    Ok(())
 }
 
 /// What each tenant will read, of sources that are opened for that.

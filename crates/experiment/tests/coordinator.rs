@@ -115,9 +115,10 @@ fn a_host_that_overtakes_is_named_and_held_to_its_counts() {
         assert_eq!(overtaken[..2], [0, 0], "{coordinator}");
         assert!(overtaken[2] > 100, "{coordinator}");
     }
-    // What it took beyond its counts it is not given later, if it is bounded.
+    // Held to its counts it gets in a window what it would have asked for honestly.
     let (honest, _) = seen(&[few]);
-    assert!(of_hosts(&bounded, "used")[2] <= of_hosts(&honest, "used")[2], "{bounded} {honest}");
+    assert_eq!(of_hosts(&bounded, "used"), of_hosts(&honest, "used"), "{bounded} {honest}");
+    assert_ne!(of_hosts(&unbounded, "used"), of_hosts(&honest, "used"), "{unbounded} {honest}");
 }
 
 #[test]
@@ -176,7 +177,7 @@ fn beyond_their_counts_hosts_read_the_copy_that_does_its_background_work() {
 fn what_cannot_be_shared_is_refused_with_its_key() {
     let share =
         |keys: &str| format!("[{{ coordinator = {{ device = {{ ssd = {{}} }}, share = {{ {keys} }} }} }}]");
-    let refused: [(&[(&str, &str)], &str); 9] = [
+    let refused: [(&[(&str, &str)], &str); 12] = [
         (&[("stack.devices.0.coordinator.share.count", "0")], "share.count: is 0; a window"),
         (
             &[("stack.devices.0.coordinator.share.count", "1000000")],
@@ -198,6 +199,18 @@ fn what_cannot_be_shared_is_refused_with_its_key() {
             "stack.tenants.0.workload.pacing",
         ),
         (&[("stack.devices", &share("count = 10, window = \"0ns\""))], "window: is zero"),
+        (&[("stack.devices", &share("rest = \"5ms\""))], "rest: is given, but without count nobody"),
+        (
+            &[("stack.tenants", "[]"), ("stack.devices", &share("count = 10, minimum = { high = 0.1 }"))],
+            "the class \"high\", but no tenant",
+        ),
+        (
+            &[
+                ("stack.devices.0.coordinator.share.demand", "exact"),
+                ("stack.tenants.1.workload.source", "{ policy = \"trace\", path = \"-\" }"),
+            ],
+            "stack.tenants.1.workload.source.path",
+        ),
     ];
     for (sets, message) in refused {
         let error = plans(sets).expect_err(message);

@@ -19,6 +19,7 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
     "blame": distribution_plots.blame,
     "series": time_plots.series,
     "heat": time_plots.heat,
+    "windows": time_plots.windows,
 }
 """What can be drawn."""
 

@@ -110,8 +110,8 @@ def windows(result: Result, run: str | None = None) -> Figure:
     axes[0].set_ylabel("latency of reads")
     for lane, spans in enumerate(lanes):
         axes[1].broken_barh(spans, (lane - 0.4, 0.8), color="#009E73")
-    for spans in lanes if len(lanes) == 1 else []:
-        for begin, length in spans:
+    if len(lanes) == 1:
+        for begin, length in lanes[0]:
             axes[0].axvspan(begin, begin + length, color="#DDEBDD", zorder=0)
     axes[1].set_yticks(range(len(lanes)), [f"set {lane}" for lane in range(len(lanes))])
     axes[1].set_ylabel("deterministic")

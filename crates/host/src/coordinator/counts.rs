@@ -14,6 +14,8 @@ pub(super) struct Counts {
     shares: Vec<Share>,
     /// What nobody has been given.
     pub pool: u64,
+    /// Something has happened by which nobody may have any left.
+    may_be_used_up: bool,
 }
 
 /// Of one host.
@@ -31,8 +33,6 @@ pub(super) struct HostCounts {
     pub asked: u64,
     /// It has asked for more than it had.
     pub is_out: bool,
-    /// Taken beyond its counts, which its next ones lack.
-    pub debt: u64,
 }
 
 impl HostCounts {
@@ -56,10 +56,9 @@ impl Counts {
             used: 0,
             asked: 0,
             is_out: false,
-            debt: 0,
         };
         let hosts = claims.iter().map(host).collect();
-        Counts { hosts, total, allocation, shares: Vec::new(), pool: 0 }
+        Counts { hosts, total, allocation, shares: Vec::new(), pool: 0, may_be_used_up: false }
     }
 
     /// A window begins: each host has its minimum, until the coordinator has answered.
@@ -76,13 +75,8 @@ impl Counts {
         // Of whom nothing is known gets as much as anybody.
         let alike = self.total / self.hosts.len() as u64;
         self.share(|index, host| need(index).unwrap_or(alike).max(host.minimum));
-        for host in &mut self.hosts {
-            let debt = host.debt.min(host.left());
-            host.given -= debt;
-            host.debt -= debt;
-            self.pool += debt;
-            host.is_out = false;
-        }
+        self.hosts.iter_mut().for_each(|host| host.is_out = false);
+        self.may_be_used_up = true;
     }
 
     fn share(&mut self, mut need: impl FnMut(usize, &HostCounts) -> u64) {
@@ -106,12 +100,14 @@ impl Counts {
         let has = host.left() >= pages;
         host.used += if has { pages } else { 0 };
         host.is_out |= !has;
+        self.may_be_used_up |= !has || host.left() == 0;
         has
     }
 
     /// Gives a host more of what nobody has been given; whether there is so much.
     pub fn top_up(&mut self, host: usize, pages: u64) -> bool {
         let has = self.pool >= pages;
+        self.may_be_used_up = true;
         if has {
             self.pool -= pages;
             self.hosts[host].given += pages;
@@ -120,8 +116,13 @@ impl Counts {
         has
     }
 
-    /// Whether something was used, and nobody has any left.
-    pub fn are_used_up(&self, counts_pool: bool) -> bool {
+    /// Whether something was used, and nobody has any left, if that may have come about
+    /// since it was last asked.
+    #[inline]
+    pub fn are_used_up(&mut self, counts_pool: bool) -> bool {
+        if !std::mem::take(&mut self.may_be_used_up) {
+            return false;
+        }
         let is_done = |host: &HostCounts| host.is_out || host.left() == 0;
         (!counts_pool || self.pool == 0)
             && self.hosts.iter().any(|host| host.used > 0)

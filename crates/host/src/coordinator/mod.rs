@@ -86,7 +86,7 @@ pub struct CoordinationConfig {
     #[serde(default = "message_delay")]
     pub message_delay: Span,
     /// Whether the storage server holds back what a host reads beyond its count although
-    /// it was told; what it has taken that way is missing from its next count.
+    /// it was told.
     #[serde(default = "bounds")]
     pub bounds: bool,
     /// Longest deterministic window, 100 ms if absent. Not for a mirror, whose copies
@@ -127,6 +127,17 @@ impl CoordinationConfig {
                 return Err(format!(
                     "minimum.{key} is {share}; a host's share of count must lie between 0 and 1"
                 ));
+            }
+        }
+        if self.count.is_none() {
+            let idle = [
+                ("minimum", self.classes() != 0),
+                ("top_ups", self.top_ups),
+                ("rest", self.rest.is_some()),
+                ("demand", self.demand.policy().foresees()),
+            ];
+            if let Some((key, _)) = idle.iter().find(|(_, is_given)| *is_given) {
+                return Err(format!("{key} is given, but without count nobody is held to anything"));
             }
         }
         let zero = [("window", self.window), ("rest", self.rest)];

@@ -176,7 +176,6 @@ impl Coordinator {
             self.unanswered.push_back(id);
         } else if self.counts.hosts[host].overtakes {
             self.tally.overtook(host, pages);
-            self.counts.hosts[host].debt += pages;
             if self.bounds { self.hold(now, id, outbox) } else { self.enter(now, id, outbox) }
         } else if self.top_ups && self.counts.pool >= pages {
             self.tally.messages += 2;

@@ -15,8 +15,8 @@ use crate::part::Part;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoordinatorConfig {
-    /// What the hosts share: where they are given counts, an SSD whose windows are commanded, or a mirror whose copies
-    /// take turns and whose reads go by windows.
+    /// What the hosts share: where they are given counts, an SSD whose windows are
+    /// commanded, or a mirror whose copies take turns and whose reads go by windows.
     pub device: DeviceKind,
     /// How it is shared.
     pub share: CoordinationConfig,

@@ -29,7 +29,7 @@ impl Build for StackConfig {
         if !self.tenants.is_empty() {
             return Err("tenants: only the experiment's own stack has some".into());
         }
-        self.validate()
+        self.size()
     }
 
     /// Within another device; its devices have seeds of their own.
@@ -43,11 +43,24 @@ impl Build for StackConfig {
 pub type HostStack = Stack<VolumeManager, Stack<Scheduling, Box<dyn Device>>>;
 
 impl StackConfig {
-    /// Checks the stack as a whole; its sectors are those of each tenant's volume.
+    /// Checks the stack as a whole, with all who share it; its sectors are those of each
+    /// tenant's volume.
     ///
     /// # Errors
     /// A sentence that begins with the key.
     pub fn validate(&self) -> Result<Size, String> {
+        let size = self.size()?;
+        let classes = self.claims().iter().fold(0, |classes, claim| classes | claim.priority.bit());
+        match Priority::ALL.iter().find(|class| size.classes & !classes & class.bit() != 0) {
+            Some(nobody) => Err(format!(
+                "tenants: a coordinator has a minimum for the class {:?}, but no tenant has that priority",
+                nobody.label()
+            )),
+            None => Ok(size),
+        }
+    }
+
+    fn size(&self) -> Result<Size, String> {
         self.validate_tenants()?;
         if self.depth == 0 {
             return Err("depth is 0; a device gets at least 1 request at a time".into());
@@ -63,15 +76,6 @@ impl StackConfig {
             let size = device.check().map_err(|message| format!("devices.{index}.{message}"))?;
             if let Some(depth) = size.queue_depth.filter(|&depth| self.depth > depth) {
                 return Err(format!("depth is {}, but device {index} takes {depth} at most", self.depth));
-            }
-            let classes = self.claims().iter().fold(0, |classes, claim| classes | claim.priority.bit());
-            if !self.tenants.is_empty() && size.classes & !classes != 0 {
-                let nobody = Priority::ALL.iter().find(|class| size.classes & !classes & class.bit() != 0);
-                return Err(format!(
-                    "devices.{index}: a coordinator has a minimum for the class {:?}, but no tenant has that \
-                     priority",
-                    nobody.expect("there is one").label()
-                ));
             }
             sizes.push(size);
         }

@@ -177,6 +177,32 @@ fn pages_stay_on_their_chip_wherever_the_host_writes() {
 }
 
 #[test]
+fn chips_that_collect_side_by_side_keep_room_for_what_they_move() {
+    let outside = |rotation: &str, invocation: &str| {
+        let mut config = striped("page-copyback");
+        config.allocation = policy("dynamic");
+        config.gc.rotation = policy(rotation);
+        config.gc.invocation = policy(invocation);
+        let (ssd, _) = mixed(&config, 4, 20_000);
+        assert!(ssd.counters().programmed_inside > 1_000, "{rotation}, {invocation}");
+        ssd.counters().operations(Activity::Gc.program())
+    };
+    assert!(outside("none", "task") > 0);
+    assert_eq!(outside("fewest-free", "task"), 0);
+    assert_eq!(outside("fewest-free", "paced"), 0);
+}
+
+#[test]
+fn collection_in_proportion_keeps_up_with_any_load() {
+    let mut config = striped("page-copyback");
+    config.allocation = policy("dynamic");
+    config.gc.rotation = policy("fewest-free");
+    config.gc.invocation = policy("paced");
+    let (ssd, _) = mixed(&config, 256, 20_000);
+    assert!(ssd.counters().operations(Activity::Gc.erase()) > 100);
+}
+
+#[test]
 fn erases_wait_for_pauses_until_space_is_short() {
     let behind = |config: &DeviceConfig| {
         // 100 ms of dense reads and writes, then as long nothing.

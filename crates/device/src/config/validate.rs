@@ -11,6 +11,7 @@ use crate::front::BufferLayout;
 use crate::front::buffer::BufferKind;
 use crate::ftl::gc::GcLayout;
 use crate::ftl::gc::movement::Manner;
+use crate::ftl::gc::rotation::Order;
 use crate::ftl::slc::SlcLayout;
 use crate::ftl::{
     AllocationConfig, LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition,
@@ -289,7 +290,12 @@ impl DeviceConfig {
         };
         let map_margin = if cached_map_pages < map_pages { groups_per_domain } else { 0 };
         // Thresholds and victims are counted in blocks of one chip.
-        let gc_jobs = if one_by_one { 1 } else { gc.concurrent_victims.div_ceil(stripe_width) };
+        let order = gc.rotation.policy().order();
+        let gc_jobs = match order {
+            _ if one_by_one => 1,
+            Order::FewestFree => groups_per_domain,
+            _ => gc.concurrent_victims.div_ceil(stripe_width),
+        };
         let reserves = Reserves { host: gc_jobs.min(groups_per_domain) + map_margin + 1, map: 1, map_margin };
         // Each domain keeps its part of the thresholds, and collection starts
         // before the host has to stop.
@@ -314,7 +320,7 @@ impl DeviceConfig {
                 jobs: gc_jobs,
                 pages_in_flight: gc.pages_in_flight,
                 manner,
-                rotates: gc.rotation.policy().is_exclusive(),
+                order,
                 erases_in_pauses: gc.erasing.policy().waits_for_pauses(),
             },
             tasks,
@@ -367,7 +373,7 @@ impl DeviceConfig {
     /// Refuses movements and rotations that the device's layout has no use for.
     fn validate_movement(&self, has_plane_groups: bool, stripe_width: u32) -> Result<(), String> {
         let (gc, geometry) = (&self.gc, &self.geometry);
-        if gc.rotation.policy().is_exclusive() && !has_plane_groups {
+        if gc.rotation.policy().order() == Order::InTurn && !has_plane_groups {
             return Err(format!(
                 "gc.rotation is {:?}, which goes round plane groups; redundancy = {} forms them",
                 gc.rotation.name(),

@@ -28,6 +28,11 @@ _LEFT_OUT: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         {"gc__movement": "plane-blocking"},
     ),
     "inside": ("pages are copied back within their chip", {"gc__movement": "queued"}),
+    "side-by-side": (
+        "chips collect side by side, and keep room for what they move",
+        {"gc__rotation": "none"},
+    ),
+    "paced": ("collection grows with what is missing", {"gc__invocation": "task"}),
     "dynamic": ("the host writes to any chip", {"allocation": "striped"}),
     "priority": ("the host goes first", {"scheduler": "fifo"}),
     "pauses": ("erases wait for pauses", {"gc__erasing": "at-once"}),
@@ -35,7 +40,7 @@ _LEFT_OUT: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "spare": ("an eighth of the flash is spare, not a sixteenth", {"logical_capacity": "93.75%"}),
 }
 """What a mechanism is, and the device without it."""
-_WORKLOADS = ("mixed", "write-heavy")
+_WORKLOADS = ("mixed", "bursts", "write-heavy")
 _WORSE = 1.05
 _AT = {READS: 99.99, WRITES: 99.9}
 _WORDS = {READS: "small reads", WRITES: "writes"}
@@ -46,7 +51,7 @@ def _claim(left_out: str) -> Claim:
         left_out,
         f"it is worth something that {_LEFT_OUT[left_out][0]}",
         f"without it p99.99 of small reads, p99.9 of writes or erases are more than {_WORSE:g} "
-        "times what they are with it, on some shape under `mixed` or `write-heavy`",
+        "times what they are with it, on some shape under `mixed`, `bursts` or `write-heavy`",
         None,
     )
 

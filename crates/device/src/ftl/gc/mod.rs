@@ -19,6 +19,7 @@ pub use victim::VictimConfig;
 
 use crate::address::BlockId;
 use movement::Manner;
+use rotation::Order;
 use victim::Victim;
 
 /// When, how fast and whereby garbage is collected.
@@ -44,7 +45,8 @@ pub struct GcConfig {
     /// When an emptied block is erased.
     pub erasing: ErasingConfig,
     /// Blocks emptied at the same time in each allocation domain of a partition; one
-    /// where `movement` is `none`, or where it is not `queued` and a domain is one chip.
+    /// where `movement` is `none`, or where it is not `queued` and a domain is one chip; one
+    /// a chip where `rotation` is `fewest-free`.
     pub concurrent_victims: u32,
     /// Flash pages held in the controller while they are moved.
     pub pages_in_flight: u32,
@@ -110,8 +112,8 @@ pub(crate) struct GcLayout {
     /// Flash pages held in the controller.
     pub pages_in_flight: u32,
     pub manner: Manner,
-    /// Whether the members of a plane group take turns.
-    pub rotates: bool,
+    /// On which chip the next block is emptied.
+    pub order: Order,
     /// Whether erases wait for pauses of the host.
     pub erases_in_pauses: bool,
 }
@@ -145,7 +147,7 @@ pub(crate) struct Gc {
     pub force_below: u32,
     pub invocation: InvocationConfig,
     pub manner: Manner,
-    pub rotates: bool,
+    pub order: Order,
     pub erases_in_pauses: bool,
     /// The member of each plane group whose turn it is.
     pub turns: Vec<u32>,

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use flashkeel_engine::{Stream, Time};
 
+use super::rotation::Order;
 use super::victim::Candidates;
 use super::{Domain, Gc, GcLayout, VictimConfig};
 use crate::address::BlockId;
@@ -19,9 +20,8 @@ impl Background for Gc {
 
     fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
         let random = Stream::new(seed, &format!("gc/{index}"));
-        let GcLayout {
-            start_below, stop_above, force_below, jobs, manner, rotates, erases_in_pauses, ..
-        } = layout.gc;
+        let GcLayout { start_below, stop_above, force_below, jobs, manner, order, erases_in_pauses, .. } =
+            layout.gc;
         let greedy = VictimConfig::Greedy(Default::default());
         Gc {
             start_below,
@@ -29,7 +29,7 @@ impl Background for Gc {
             force_below,
             invocation: layout.policies.invocation.clone(),
             manner,
-            rotates,
+            order,
             erases_in_pauses,
             turns: vec![0; layout.static_stripes.map_or(0, |stripes| stripes.groups() as usize)],
             gave_way: false,
@@ -65,11 +65,13 @@ impl Background for Gc {
     /// Chooses victims while collection is active and there is room to move
     /// their valid pages.
     fn start_jobs(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
-        if ftl.tasks.gc.rotates {
-            return Gc::start_in_turn(ftl, now, machine);
-        }
+        let start: fn(&mut Ftl, Time, u32, &mut Machine) -> bool = match ftl.tasks.gc.order {
+            Order::InTurn => return Gc::start_in_turn(ftl, now, machine),
+            Order::Any => Gc::start_job,
+            Order::FewestFree => Gc::start_on_fewest_free,
+        };
         for domain in 0..ftl.shape.domains {
-            while Gc::start_job(ftl, now, domain, machine) {}
+            while start(ftl, now, domain, machine) {}
         }
     }
 
@@ -159,10 +161,15 @@ impl Gc {
 
     #[inline]
     fn wants_victim_in(ftl: &Ftl, domain: u32) -> bool {
-        let state = &ftl.tasks.gc.domains[domain as usize];
-        state.active
-            && !state.starved
-            && ftl.tasks.relocation.jobs_of(Task::Gc, domain) < ftl.tasks.gc.max_jobs
+        let gc = &ftl.tasks.gc;
+        let state = &gc.domains[domain as usize];
+        if !state.active || state.starved {
+            return false;
+        }
+        let range = gc.stop_above.saturating_sub(ftl.tables.points.reserves().host);
+        let missing = gc.stop_above.saturating_sub(ftl.tables.blocks.free_in(domain));
+        let most = gc.invocation.policy().jobs(gc.max_jobs, missing, range);
+        ftl.tasks.relocation.jobs_of(Task::Gc, domain) < most
     }
 
     /// Chooses victims so that one chip of each plane group collects at a
@@ -194,7 +201,13 @@ impl Gc {
         if !may {
             return false;
         }
-        let victim = Gc::choose_victim(ftl, domain, machine);
+        let range = ftl.tables.blocks.domain_range(domain);
+        let victim = Gc::choose_victim(ftl, domain, range, machine);
+        Gc::begin(ftl, now, domain, victim, machine)
+    }
+
+    /// Begins to empty `victim`, if there is one and room for its valid pages.
+    fn begin(ftl: &mut Ftl, now: Time, domain: u32, victim: Option<BlockId>, machine: &mut Machine) -> bool {
         let Some(block) = victim.filter(|&block| Gc::has_room(ftl, domain, block)) else {
             let state = &mut ftl.tasks.gc.domains[domain as usize];
             (state.starved, state.refused) = (true, victim);
@@ -202,6 +215,42 @@ impl Gc {
         };
         ftl.start_job(now, Task::Gc, domain, block, machine);
         true
+    }
+
+    /// Chooses a victim on the chip of `domain` that has the fewest free blocks, of
+    /// those that empty none and have one with garbage.
+    fn start_on_fewest_free(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) -> bool {
+        if !Gc::wants_victim_in(ftl, domain) {
+            return false;
+        }
+        let blocks = ftl.tables.blocks.domain_range(domain);
+        let per_chip = ftl.tables.blocks.per_chip() as usize;
+        let (chips, first) = (blocks.len() / per_chip, blocks.start / per_chip);
+        let turn = ftl.tasks.gc.domains[domain as usize].cursor / per_chip;
+        // By free blocks, and among equals by turn.
+        let mut passed_over = None;
+        loop {
+            let after = |&key: &(usize, usize)| passed_over.is_none_or(|last| key > last);
+            let key = |at: usize| (ftl.tables.blocks.free_on((first + (turn + at) % chips) as u32), at);
+            let Some(least) = (0..chips).map(key).filter(after).min() else {
+                ftl.tasks.gc.domains[domain as usize].starved = true;
+                return false;
+            };
+            passed_over = Some(least);
+            let chip = first + (turn + least.1) % chips;
+            let is_busy = ftl.tasks.relocation.empties_on(Task::Gc, chip as u32, &ftl.tables.blocks);
+            let gives_way = ftl.tasks.gc.invocation.policy().defers()
+                && Gc::gives_way(ftl, domain, chip as u32..chip as u32 + 1, machine);
+            if is_busy || gives_way {
+                continue;
+            }
+            let range = chip * per_chip..(chip + 1) * per_chip;
+            let full = ftl.shape.data_units_per_block();
+            if ftl.tables.blocks.keys(range.clone()).iter().any(|&valid| valid < full) {
+                let victim = Gc::choose_victim(ftl, domain, range, machine);
+                return Gc::begin(ftl, now, domain, victim, machine);
+            }
+        }
     }
 
     /// Whether so few blocks are free in `domain` that collection gives way to
@@ -240,32 +289,40 @@ impl Gc {
 
     /// The block to empty next: the last choice if there was no room for it, or
     /// else a new one.
-    fn choose_victim(ftl: &mut Ftl, domain: u32, machine: &mut Machine) -> Option<BlockId> {
+    fn choose_victim(
+        ftl: &mut Ftl,
+        domain: u32,
+        range: Range<usize>,
+        machine: &mut Machine,
+    ) -> Option<BlockId> {
         let refused = ftl.tasks.gc.domains[domain as usize].refused.take();
         if let Some(block) = refused.filter(|&block| ftl.tables.blocks.state(block) == BlockState::Full) {
             return Some(block);
         }
         let in_vain = Gc::is_in_vain(ftl, domain);
-        let block = Gc::pick_victim(ftl, domain)?;
+        let block = Gc::pick_victim(ftl, domain, range)?;
         machine.counters.victims += 1;
         machine.counters.victims_by_greedy += u64::from(in_vain);
         Some(block)
     }
 
-    /// A new choice of the block to empty next.
-    pub(in crate::ftl) fn pick_victim(ftl: &mut Ftl, domain: u32) -> Option<BlockId> {
+    /// A new choice of the block to empty next, of the blocks in `range` of `domain`.
+    pub(in crate::ftl) fn pick_victim(ftl: &mut Ftl, domain: u32, range: Range<usize>) -> Option<BlockId> {
         let in_vain = Gc::is_in_vain(ftl, domain);
-        let range = ftl.tables.blocks.domain_range(domain);
+        let all = ftl.tables.blocks.domain_range(domain);
+        let is_all = range == all;
         let block_size = ftl.shape.data_units_per_block();
+        let dead = |range| ftl.tables.blocks.keys(range).iter().filter(|&&valid| valid == 0).count() as u32;
         let state = &mut ftl.tasks.gc.domains[domain as usize];
         let candidates = Candidates {
             valid: ftl.tables.blocks.keys(range.clone()),
             closed: ftl.tables.blocks.closed(range.clone()),
             closes: ftl.tables.blocks.closes(),
-            losses: ftl.tables.blocks.losses(),
-            dead: ftl.tables.blocks.dead_in(domain),
+            // Of other blocks a policy must not take itself to have seen them before.
+            losses: ftl.tables.blocks.losses() ^ if is_all { 0 } else { (range.start as u64 + 1) << 32 },
+            dead: if is_all { ftl.tables.blocks.dead_in(domain) } else { dead(range.clone()) },
             block_size,
-            start: state.cursor,
+            start: if is_all { state.cursor } else { 0 },
         };
         let policy = match &mut ftl.tasks.gc.last_resort {
             Some(greedy) if in_vain => greedy,
@@ -274,7 +331,8 @@ impl Gc {
         let index = policy.pick(candidates)?;
         state.fruitless += 1;
         let per_chip = ftl.tables.blocks.per_chip() as usize;
-        state.cursor = (index / per_chip + 1) * per_chip % range.len();
+        let chip = (range.start - all.start + index) / per_chip;
+        state.cursor = (chip + 1) * per_chip % all.len();
         Some(BlockId((range.start + index) as u32))
     }
 }

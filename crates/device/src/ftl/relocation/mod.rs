@@ -13,6 +13,7 @@ use std::ops::{Index, IndexMut};
 
 pub(crate) use job::{Job, Progress};
 
+use super::tables::Blocks;
 use super::{Entries, Entry, Lane, PartitionLayout};
 use crate::sched::Task;
 
@@ -120,6 +121,14 @@ impl Relocation {
     /// Blocks being emptied in `domain`.
     pub fn jobs_of(&self, mover: Task, domain: u32) -> u32 {
         self[mover].domains[domain as usize].jobs
+    }
+
+    /// Whether a mover is emptying a block of `chip`.
+    pub fn empties_on(&self, mover: Task, chip: u32, blocks: &Blocks) -> bool {
+        let is_there = |job: &Job| {
+            job.progress != Progress::Unused && job.mover == mover && blocks.chip(job.block) == chip
+        };
+        self.jobs.iter().any(is_there)
     }
 }
 

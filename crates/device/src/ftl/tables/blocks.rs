@@ -128,6 +128,12 @@ impl Blocks {
         self.free_by_domain.iter().sum()
     }
 
+    /// Free blocks of a chip.
+    #[inline]
+    pub fn free_on(&self, chip: u32) -> usize {
+        self.free[chip as usize].len()
+    }
+
     /// Whether a chip has a free block.
     #[inline]
     pub fn has_free(&self, chip: u32) -> bool {

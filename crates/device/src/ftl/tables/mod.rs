@@ -30,6 +30,7 @@ pub(crate) use spares::{Erased, Spares, SparesLayout};
 use super::{PartitionLayout, Shape};
 use crate::address::{BlockId, ChipId, Home, Lpn, NONE, Ppn};
 use crate::flash::BlockWear;
+use crate::ftl::gc::rotation::Order;
 use crate::sched::FlashOp;
 
 /// The tables of one partition.
@@ -75,6 +76,7 @@ impl Tables {
                 domains,
                 shape.pages_per_block,
                 layout.reserves,
+                usize::from(layout.gc.order == Order::FewestFree),
             ),
             cache: cached.then(|| MapCache::new(layout.map_pages, layout.cached_map_pages, domains)),
             entries: Entries::default(),

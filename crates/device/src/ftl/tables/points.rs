@@ -62,12 +62,22 @@ pub struct Points {
     cursors: [Vec<usize>; Task::COUNT],
     pages_per_block: u32,
     reserves: Reserves,
+    /// Free blocks of a chip that are opened only where no chip has more: room for what
+    /// is moved within it.
+    kept_on_chip: usize,
 }
 
 impl Points {
     /// No block open. `chips` counts the partition's chips, `per_channel`
     /// those that share a channel.
-    pub fn new(chips: u32, per_channel: u32, domains: u32, pages_per_block: u32, reserves: Reserves) -> Self {
+    pub fn new(
+        chips: u32,
+        per_channel: u32,
+        domains: u32,
+        pages_per_block: u32,
+        reserves: Reserves,
+        kept_on_chip: usize,
+    ) -> Self {
         let per_domain = chips / domains;
         let order = (0..domains)
             .map(|domain| {
@@ -82,6 +92,7 @@ impl Points {
             cursors: std::array::from_fn(|_| vec![0; domains as usize]),
             pages_per_block,
             reserves,
+            kept_on_chip,
         }
     }
 
@@ -103,6 +114,24 @@ impl Points {
         blocks: &mut Blocks,
         load: impl Fn(u32) -> u32,
     ) -> Option<Allocated> {
+        let found = self.allocate_above(self.kept_on_chip, writer, domain, keep, blocks, &load);
+        if found.is_none() && self.kept_on_chip > 0 {
+            return self.allocate_above(0, writer, domain, keep, blocks, &load);
+        }
+        found
+    }
+
+    /// The same, opening no block of a chip with only `kept_on_chip` free ones.
+    #[inline]
+    fn allocate_above(
+        &mut self,
+        kept_on_chip: usize,
+        writer: Task,
+        domain: u32,
+        keep: u32,
+        blocks: &mut Blocks,
+        load: impl Fn(u32) -> u32,
+    ) -> Option<Allocated> {
         let may_open = blocks.free_in(domain) > keep;
         let order = &self.order[domain as usize];
         let points = &mut self.points[writer as usize];
@@ -111,7 +140,7 @@ impl Points {
         let (before, from) = order.split_at(*cursor);
         'search: for (chips, first) in [(from, *cursor), (before, 0)] {
             for (at, &chip) in (first..).zip(chips) {
-                if points[chip as usize].block == NONE && !(may_open && blocks.has_free(chip)) {
+                if points[chip as usize].block == NONE && !(may_open && blocks.free_on(chip) > kept_on_chip) {
                     continue;
                 }
                 let load = load(chip);

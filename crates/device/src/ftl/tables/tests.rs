@@ -6,6 +6,7 @@ use super::{Entry, Lane, Reserves, Tables};
 use crate::address::{Home, Lpn, NONE};
 use crate::flash::{Geometry, WearConfig};
 use crate::ftl::gc::movement::Manner;
+use crate::ftl::gc::rotation::Order;
 use crate::ftl::gc::{GcLayout, InvocationConfig, VictimConfig};
 use crate::ftl::slc::SlcLayout;
 use crate::ftl::{AllocationConfig, PartitionLayout, Policies, Shape, TaskLayouts, UpdateConfig};
@@ -37,7 +38,7 @@ fn layout(has_volatile_buffer: bool) -> PartitionLayout {
             jobs: 1,
             pages_in_flight: 1,
             manner: Manner::Queued,
-            rotates: false,
+            order: Order::Any,
             erases_in_pauses: false,
         },
         tasks: TaskLayouts::at_rest(),

@@ -10,6 +10,9 @@ flashkeel_config::axis! {
         /// Like `task`, but giving way to the host as long as enough blocks are
         /// free.
         Deferred(Deferred) in deferred = "deferred",
+        /// Like `task`, but emptying as many blocks at the same time as free ones are
+        /// missing.
+        Paced(Paced) in paced = "paced",
         /// In the foreground of a flush, which waits until it has finished.
         Foreground(Foreground) in foreground = "foreground",
     }
@@ -35,6 +38,13 @@ pub trait Invocation {
     /// has no work of the host, as long as enough blocks are free.
     fn defers(&self) -> bool {
         false
+    }
+
+    /// How many blocks of a domain may be emptied at the same time: of at most `most`,
+    /// where of the `range` free blocks between the stop threshold and what the host
+    /// leaves `missing` are missing.
+    fn jobs(&self, most: u32, _missing: u32, _range: u32) -> u32 {
+        most
     }
 
     /// Checks the settings.

@@ -9,6 +9,8 @@ flashkeel_config::axis! {
         None(None) in none = "none",
         /// One of each plane group, in turn, as long as enough blocks are free.
         PlaneGroup(PlaneGroup) in plane_group = "plane-group",
+        /// All, a block each; the one with the fewest free blocks begins.
+        FewestFree(FewestFree) in fewest_free = "fewest-free",
     }
 }
 
@@ -18,10 +20,21 @@ impl Default for RotationConfig {
     }
 }
 
+/// On which chip the next block is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Whichever holds the best victim.
+    Any,
+    /// The chips of a plane group one after another.
+    InTurn,
+    /// The one with the fewest free blocks that is emptying none.
+    FewestFree,
+}
+
 /// A rotation policy.
 pub trait Rotation {
-    /// Whether the chips of a plane group collect one after another.
-    fn is_exclusive(&self) -> bool;
+    /// On which chip the next block is emptied.
+    fn order(&self) -> Order;
 
     /// Checks the settings.
     ///

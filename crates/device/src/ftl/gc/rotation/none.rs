@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Rotation;
+use super::{Order, Rotation};
 
 /// Settings of `none`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -11,7 +11,7 @@ use super::Rotation;
 pub struct None {}
 
 impl Rotation for None {
-    fn is_exclusive(&self) -> bool {
-        false
+    fn order(&self) -> Order {
+        Order::Any
     }
 }

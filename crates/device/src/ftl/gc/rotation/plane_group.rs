@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Rotation;
+use super::{Order, Rotation};
 
 /// Settings of `plane-group`: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +14,7 @@ use super::Rotation;
 pub struct PlaneGroup {}
 
 impl Rotation for PlaneGroup {
-    fn is_exclusive(&self) -> bool {
-        true
+    fn order(&self) -> Order {
+        Order::InTurn
     }
 }

@@ -70,8 +70,8 @@ pub struct Request {
     /// How often the copy that a demotion gives up was used, up to 255; 0 of any other
     /// operation.
     pub uses: u8,
-    /// Whether a read has no claim to a deterministic window: whoever serves may do so
-    /// where background work is done.
+    /// Whether it may wait behind others' requests, and a read has no claim to a
+    /// deterministic window: whoever serves may do so where background work is done.
     pub is_unhurried: bool,
     /// The bytes of a write, or where those of a read go.
     pub payload: Payload,

@@ -21,6 +21,7 @@ pub mod stack;
 #[cfg(test)]
 mod tests;
 pub mod tier;
+pub mod urgency;
 pub mod volume;
 pub mod windowed;
 

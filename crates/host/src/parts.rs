@@ -1,6 +1,8 @@
 //! Requests that a stage splits into parts.
 
-use flashkeel_engine::{Cause, Completion, Ledger, Request, RequestId, Span, Status, TenantId, Time};
+use flashkeel_engine::{
+    Cause, Completion, Ledger, Operation, Request, RequestId, Span, Status, TenantId, Time,
+};
 
 use crate::flight::Flights;
 
@@ -21,8 +23,11 @@ struct Whole {
     /// Its number with whoever asked.
     id: RequestId,
     tenant: TenantId,
+    operation: Operation,
     status: Status,
     left: u32,
+    /// Devices on which its parts need not hurry, a bit each, if that was decided.
+    unhurried: Option<u64>,
     submitted: Time,
     /// How long a gate has held it before.
     held: Span,
@@ -47,8 +52,10 @@ impl Parts {
         self.wholes.take_off(Whole {
             id: request.id,
             tenant: request.tenant,
+            operation: request.operation,
             status: Status::Ok,
             left,
+            unhurried: None,
             submitted: now,
             held: now.since(submitted),
         })
@@ -68,6 +75,21 @@ impl Parts {
             return RequestId(whole.0 << 1);
         }
         RequestId(self.others.take_off(whole).0 << 1 | 1)
+    }
+
+    /// Notes where the parts of a request need not hurry, a bit for each device.
+    pub fn spare(&mut self, whole: RequestId, unhurried: u64) {
+        self.wholes.get_mut(whole).expect("it is on its way").unhurried = Some(unhurried);
+    }
+
+    /// What the request asks for that ends with a part, and where its parts need not
+    /// hurry; `None` if others are on their way, or that was not decided.
+    pub fn ends_with(&mut self, part: RequestId) -> Option<(Operation, u64)> {
+        let number = RequestId(part.0 >> 1);
+        let is_first = part.0 & 1 == 0;
+        let number = if is_first { number } else { *self.others.get_mut(number).expect("on its way") };
+        let whole = self.wholes.get_mut(number).expect("on its way");
+        (whole.left == 1).then_some((whole.operation, whole.unhurried?))
     }
 
     /// Ends every request as aborted at `now`; of its parts no more is heard.

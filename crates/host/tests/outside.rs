@@ -187,7 +187,7 @@ fn layered(device: Remote, tenants: usize) -> Box<dyn Device> {
     let device: Box<dyn Device> = Box::new(device);
     let scheduled = Stack::new(Scheduling::new(order, 3), vec![device]);
     let volumes = VolumeConfig::default().policy().build(&[LIMITS.sectors], tenants).expect("volumes");
-    Box::new(Stack::new(VolumeManager::new(volumes, &[LIMITS], tenants), vec![scheduled]))
+    Box::new(Stack::new(VolumeManager::new(volumes, None, &[LIMITS], tenants), vec![scheduled]))
 }
 
 /// A device in memory here in front of one elsewhere.

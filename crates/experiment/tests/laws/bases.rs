@@ -1,7 +1,7 @@
 //! The small documents that policies are put into.
 
 /// Each with its name. The last is no whole document: its device has no kind.
-pub const BASES: [(&str, &str); 26] = [
+pub const BASES: [(&str, &str); 27] = [
     ("plain", include_str!("bases/plain.toml")),
     ("striped", include_str!("bases/striped.toml")),
     ("scarce", include_str!("bases/scarce.toml")),
@@ -9,6 +9,7 @@ pub const BASES: [(&str, &str); 26] = [
     ("wear", include_str!("bases/wear.toml")),
     ("worn", include_str!("bases/worn.toml")),
     ("tenants", include_str!("bases/tenants.toml")),
+    ("points", include_str!("bases/points.toml")),
     ("tier", include_str!("bases/tier.toml")),
     ("cache", include_str!("bases/cache.toml")),
     ("oc", include_str!("bases/oc.toml")),
@@ -31,8 +32,8 @@ pub const BASES: [(&str, &str); 26] = [
 ];
 
 /// Those of them that policies of a device are not put into: each has the same above it
-/// as another, `nlcwip`, `scheduled` or `windows`, but for choices made there.
-pub const OF_STACKS: [&str; 5] = ["oc", "nlcwoip", "predicted", "coordinator", "turns"];
+/// as another, `tenants`, `nlcwip`, `scheduled` or `windows`, but for choices made there.
+pub const OF_STACKS: [&str; 6] = ["points", "oc", "nlcwoip", "predicted", "coordinator", "turns"];
 
 /// Documents that no policy is put into: they are tried as they are.
 pub const ALONE: [(&str, &str); 3] = [

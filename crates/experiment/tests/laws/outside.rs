@@ -110,7 +110,7 @@ fn volumes(says_when: bool) -> Box<dyn Device> {
     });
     let sizes = limits.map(|limits| limits.sectors);
     let volumes = VolumeConfig::default().policy().build(&sizes, claims.len()).expect("volumes");
-    Box::new(Stack::new(VolumeManager::new(volumes, &limits, claims.len()), scheduled.into()))
+    Box::new(Stack::new(VolumeManager::new(volumes, None, &limits, claims.len()), scheduled.into()))
 }
 
 /// An NVM that is simulated in front of a device elsewhere.

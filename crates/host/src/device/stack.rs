@@ -80,6 +80,7 @@ impl StackConfig {
             sizes.push(size);
         }
         let sectors: Vec<u64> = sizes.iter().map(|size| size.sectors).collect();
+        self.urgency.policy().build(sectors.len())?;
         Ok(Size {
             sectors: self.volumes.policy().build(&sectors, self.claims().len())?.sectors(),
             ..Size::over(&sizes)
@@ -141,7 +142,8 @@ impl StackConfig {
         }
         let sizes: Vec<u64> = limits.iter().map(|each| each.sectors).collect();
         let volumes = self.volumes.policy().build(&sizes, claims.len())?;
-        Ok(Stack::new(VolumeManager::new(volumes, &limits, claims.len()), children))
+        let urgency = self.urgency.policy().build(sizes.len())?;
+        Ok(Stack::new(VolumeManager::new(volumes, urgency, &limits, claims.len()), children))
     }
 }
 

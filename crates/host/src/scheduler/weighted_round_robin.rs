@@ -1,6 +1,6 @@
 //! `weighted-round-robin`: urgent queues before all others, then those of high, medium
 //! and low priority by weights (NVMe's weighted round robin with urgent priority class,
-//! NVMe 1.4). Queues of one priority take turns.
+//! NVMe 1.4). Queues of one priority take turns. What does not hurry is of low priority.
 
 use flashkeel_engine::{Predictor, Request, Time};
 use schemars::JsonSchema;
@@ -57,7 +57,7 @@ impl Build for WeightedRoundRobin {
 struct Rounds {
     /// Of each tenant.
     priorities: Vec<Priority>,
-    /// The queues of each priority; those of tenants of another are empty.
+    /// The queues of each priority; those of tenants of a higher one are empty.
     rings: [Ring; 4],
     /// Of high, medium and low priority.
     weights: [u32; 3],
@@ -69,7 +69,8 @@ struct Rounds {
 impl IoScheduler for Rounds {
     fn add(&mut self, _now: Time, request: &Request) {
         let tenant = usize::from(request.tenant.0);
-        self.rings[self.priorities[tenant] as usize].add(tenant, request);
+        let priority = if request.is_unhurried { Priority::Low } else { self.priorities[tenant] };
+        self.rings[priority as usize].add(tenant, request);
     }
 
     fn next(&mut self, _now: Time) -> Option<Request> {

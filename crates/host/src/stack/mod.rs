@@ -16,6 +16,7 @@ use crate::claim::{Claim, Priority, TenantClass};
 use crate::device::DeviceKind;
 use crate::predictor::PredictorConfig;
 use crate::scheduler::IoSchedulerConfig;
+use crate::urgency::UrgencyConfig;
 use crate::volume::VolumeConfig;
 
 /// What the host puts between those who ask and the devices. A request passes
@@ -32,6 +33,8 @@ pub struct StackConfig {
     pub devices: Vec<DeviceKind>,
     /// Where each tenant's volume lies on the devices.
     pub volumes: VolumeConfig,
+    /// Which parts of a request that goes to several devices need not hurry.
+    pub urgency: UrgencyConfig,
     /// In which order requests that wait on the host go to a device.
     pub scheduler: IoSchedulerConfig,
     /// Requests at each device at most; the others wait in its scheduler.
@@ -52,6 +55,7 @@ impl Default for StackConfig {
             tenants: Vec::new(),
             devices: Vec::new(),
             volumes: VolumeConfig::default(),
+            urgency: UrgencyConfig::default(),
             scheduler: IoSchedulerConfig::default(),
             depth: 32,
             predictor: PredictorConfig::default(),

@@ -98,7 +98,7 @@ fn stack(policy: &str) -> Stack<VolumeManager, Stack<Scheduling, Device>> {
     let volumes = volumes.expect("volumes on two devices");
     let devices: Vec<_> = devices.collect();
     let limits: Vec<Limits> = devices.iter().map(Leaf::limits).collect();
-    Stack::new(VolumeManager::new(volumes, &limits, claims.len()), devices)
+    Stack::new(VolumeManager::new(volumes, None, &limits, claims.len()), devices)
 }
 
 #[test]

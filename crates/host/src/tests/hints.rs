@@ -115,7 +115,7 @@ fn every_stage_passes_a_hint_on() {
             config.policy().build(&[LIMITS.sectors; 2], 1).ok()
         });
         let volumes = config.expect("volumes on two devices");
-        carries(name, VolumeManager::new(volumes, &[LIMITS; 2], 1));
+        carries(name, VolumeManager::new(volumes, None, &[LIMITS; 2], 1));
     }
     for name in PlacementConfig::NAMES {
         let config: PlacementConfig = serde_json::from_value(json!(name)).expect("a policy");

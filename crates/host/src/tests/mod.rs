@@ -10,6 +10,7 @@ mod oracle;
 mod passing;
 mod schedulers;
 mod states;
+mod striped;
 mod tier;
 mod timers;
 mod windowed;

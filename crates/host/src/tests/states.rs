@@ -53,7 +53,7 @@ fn every_stage_tells_its_state() {
     assert_eq!(readings(scheduling, &writes(5)), expected([("waiting", 3), ("at_device", 2)]));
 
     let volumes = VolumeConfig::default().policy().build(&[limits.sectors; 2], 1).expect("volumes");
-    let manager = VolumeManager::new(volumes, &[limits; 2], 1);
+    let manager = VolumeManager::new(volumes, None, &[limits; 2], 1);
     assert_eq!(readings(manager, &flushed), expected([("waiting", 2), ("inside", 3)]));
 
     // The first two meet in a block that is changed for one after the other.

@@ -115,7 +115,7 @@ fn budgeted() -> Stack<VolumeManager, Device> {
     let period = Span(10_000);
     let budget = Budgeted { period, sectors: 16, left: [16; 2], ends: Time(0) + period };
     let device = Device::new(1);
-    Stack::new(VolumeManager::new(Box::new(budget), &[device.limits()], 2), vec![device])
+    Stack::new(VolumeManager::new(Box::new(budget), None, &[device.limits()], 2), vec![device])
 }
 
 #[test]

@@ -17,6 +17,8 @@ flashkeel_config::axis! {
         /// Each in internal volumes of the devices of its own (SSDcheck's
         /// VA-LVM).
         VaLvm(VaLvm) in va_lvm = "va-lvm",
+        /// One after the other on devices that take turns chunk by chunk (RAID 0).
+        Striped(Striped) in striped = "striped",
     }
 }
 

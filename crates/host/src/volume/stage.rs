@@ -10,6 +10,7 @@ use flashkeel_engine::{
 use super::Volumes;
 use crate::gates::Gates;
 use crate::parts::Parts;
+use crate::urgency::Urgency;
 
 /// Sends each request, in parts where it crosses from one stretch of its volume
 /// to the next, to the devices; a flush to all of them. A flush keeps its place
@@ -17,6 +18,8 @@ use crate::parts::Parts;
 #[derive(Clone)]
 pub struct VolumeManager {
     volumes: Box<dyn Volumes>,
+    /// `None` where all parts of a request are alike.
+    urgency: Option<Box<dyn Urgency>>,
     devices: usize,
     limits: Limits,
     gates: Gates,
@@ -36,10 +39,16 @@ struct Held {
 
 impl VolumeManager {
     /// Over devices with such limits, for so many tenants with a volume each.
-    pub fn new(volumes: Box<dyn Volumes>, devices: &[Limits], tenants: usize) -> VolumeManager {
+    pub fn new(
+        volumes: Box<dyn Volumes>,
+        urgency: Option<Box<dyn Urgency>>,
+        devices: &[Limits],
+        tenants: usize,
+    ) -> VolumeManager {
         let limits = over(&*volumes, devices);
         VolumeManager {
             volumes,
+            urgency,
             devices: devices.len(),
             limits,
             gates: Gates::new(tenants),
@@ -111,16 +120,25 @@ impl VolumeManager {
             return;
         }
         let whole = self.parts.begin(now, submitted, request);
-        let mut from = 0;
+        let (first, mut from) = (outbox.requests.len(), 0);
         loop {
             let sectors = place.run.min(u64::from(request.sectors - from)) as u32;
             let id = self.parts.add(whole);
             outbox.requests.push((place.device, request.part(id, from, place.lba, sectors)));
             from += sectors;
             if from == request.sectors {
-                return;
+                break;
             }
             place = self.volumes.place(volume, Lba(request.lba.0 + u64::from(from)));
+        }
+        if let Some(urgency) = &mut self.urgency {
+            let parts = &mut outbox.requests[first..];
+            let devices = parts.iter().fold(0, |devices, (device, _)| devices | 1 << device);
+            let unhurried = urgency.unhurried(request.operation, devices);
+            for (device, part) in parts {
+                part.is_unhurried |= unhurried >> *device & 1 == 1;
+            }
+            self.parts.spare(whole, unhurried);
         }
     }
 }
@@ -189,11 +207,16 @@ impl Stage for VolumeManager {
     fn completed(
         &mut self,
         now: Time,
-        _child: usize,
+        child: usize,
         completion: &mut Completion,
         _data: &mut Arena,
         outbox: &mut Outbox,
     ) -> bool {
+        if let Some(urgency) = &mut self.urgency
+            && let Some((operation, unhurried)) = self.parts.ends_with(completion.id)
+        {
+            urgency.ended(operation, unhurried, child);
+        }
         let Some(tenant) = self.parts.land(completion) else { return false };
         self.gates.leave(tenant);
         while let Some((submitted, request)) = self.gates.release(tenant) {

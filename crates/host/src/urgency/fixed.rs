@@ -20,9 +20,9 @@ impl Build for Fixed {
     fn build(&self, devices: usize) -> Result<Option<Box<dyn Urgency>>, String> {
         fit(devices)?;
         match self.quick.iter().find(|&&device| device >= devices) {
-            Some(device) => Err(format!(
-                "urgency.quick: there is no device {device}, but {devices} of them, from 0 on"
-            )),
+            Some(device) => {
+                Err(format!("urgency.quick: there is no device {device}, but {devices} of them, from 0 on"))
+            }
             None => Ok(Some(Box::new(Named {
                 quick: self.quick.iter().fold(0, |quick, &device| quick | 1 << device),
             }))),

@@ -43,6 +43,8 @@ SHARED = {
     "HoD ratio": {"demand": "exact", "allocation": "fixed-ratio"},
 }
 """Who says what is needed, and who gets what is left."""
+TOPPED_UP = "CoD strict, topped up"
+_WAYS: dict[str, dict[str, Any]] = SHARED | {TOPPED_UP: SHARED["CoD strict"] | {"top_ups": True}}
 
 _DOCUMENT = tomllib.loads(_core.show("plmc"))
 _READS = _DOCUMENT["workload"]["source"]["read_fraction"]
@@ -80,25 +82,40 @@ class Shares:
     hosts: Mapping[str, Mapping[str, Any]]
 
 
-def shared(
-    session: Session, name: str, data_set: str = "DS1", configuration: str = "2"
-) -> list[Shares]:
-    """Run one way of sharing one data set; a result for each seed."""
-    case = _case(session, name, data_set, configuration)
-    seeds = session.seeds(1 if session.quick else SEEDS)
-    return [_shares(replace(session, seed=seed).run([case])[case.name].data) for seed in seeds]
-
-
 SEEDS = 3
 WINDOWS, QUICK_WINDOWS = 12_000, 400
 """Windows of 100 ms in a run, enough for ten beyond the 99.9th percentile; a quarter of 400 ms."""
 
 
-def _case(session: Session, name: str, data_set: str, configuration: str) -> Case:
+@dataclass(frozen=True)
+class Situation:
+    """How evenly hosts read, and for how long."""
+
+    spread: float | None = None
+    """Of the logarithm of the rate; that of the document if none."""
+    windows: int = WINDOWS
+
+
+def shared(
+    session: Session,
+    name: str,
+    data_set: str = "DS1",
+    configuration: str = "2",
+    situation: Situation = Situation(),
+) -> list[Shares]:
+    """Run one way of sharing one data set; a result for each seed."""
+    case = _case(session, name, data_set, configuration, situation)
+    seeds = session.seeds(1 if session.quick else SEEDS)
+    return [_shares(replace(session, seed=seed).run([case])[case.name].data) for seed in seeds]
+
+
+def _case(
+    session: Session, name: str, data_set: str, configuration: str, situation: Situation
+) -> Case:
     factor, window_ms = CONFIGURATIONS[configuration]
     reads = SETS["DS1" if data_set == SHIFTED else data_set]
     hosts = CLASSES[:1] if name == ALONE else CLASSES
-    windows = QUICK_WINDOWS if session.quick else WINDOWS
+    windows = QUICK_WINDOWS if session.quick else situation.windows
     device = flat(_DOCUMENT["device"], "device") | {"device.precondition.seed": 1}
     keys: dict[str, Any] = {
         **device,
@@ -110,31 +127,35 @@ def _case(session: Session, name: str, data_set: str, configuration: str) -> Cas
             {
                 "name": host,
                 "priority": host,
-                "workload": {"source": _source(host, mean, data_set)},
+                "workload": {"source": _source(host, mean, data_set, situation)},
             }
             for host, mean in zip(hosts, reads, strict=False)
         ],
     }
     share: dict[str, Any] = {"window": f"{window_ms}ms"}
-    if name in SHARED:
+    if name in _WAYS:
         share |= {
             "count": int(factor * sum(reads) * window_ms / 100),
             "rest": f"{window_ms // 5}ms",
             "minimum": dict.fromkeys(CLASSES, 0.1),
-            **SHARED[name],
+            **_WAYS[name],
         }
     else:
         keys = {key: value for key, value in keys.items() if not key.startswith("device.window")}
     keys["stack.devices"] = [{"coordinator": {"device": {"ssd": {}}, "share": share}}]
-    return Case(f"{data_set} {name} configuration {configuration}", keys)
+    spread = "" if situation.spread is None else f" spread {situation.spread:g}"
+    return Case(f"{data_set} {name} configuration {configuration}{spread}", keys)
 
 
-def _source(host: str, mean: float, data_set: str) -> dict[str, Any]:
+def _source(host: str, mean: float, data_set: str, situation: Situation) -> dict[str, Any]:
     source = dict(_DOCUMENT["workload"]["source"])
     delay = _DELAYS[host] if data_set == SHIFTED else 0
     # Means are of 100 ms; a write comes with every few reads.
     iops = mean * 10 / _READS
-    return source | {"arrivals": source["arrivals"] | {"iops": iops, "delay": f"{delay}ms"}}
+    arrivals = source["arrivals"] | {"iops": iops, "delay": f"{delay}ms"}
+    if situation.spread is not None:
+        arrivals["spread"] = situation.spread
+    return source | {"arrivals": arrivals}
 
 
 def _shares(data: Mapping[str, Any]) -> Shares:

@@ -177,11 +177,23 @@ fn beyond_their_counts_hosts_read_the_copy_that_does_its_background_work() {
 fn what_cannot_be_shared_is_refused_with_its_key() {
     let share =
         |keys: &str| format!("[{{ coordinator = {{ device = {{ ssd = {{}} }}, share = {{ {keys} }} }} }}]");
-    let refused: [(&[(&str, &str)], &str); 12] = [
+    let refused: [(&[(&str, &str)], &str); 14] = [
         (&[("stack.devices.0.coordinator.share.count", "0")], "share.count: is 0; a window"),
         (
             &[("stack.devices.0.coordinator.share.count", "1000000")],
             "share.count: is 1000000, but in a window of 50ms",
+        ),
+        (
+            &[("stack.devices.0.coordinator.share.rest", "1ms")],
+            "share.rest: is 1ms, in which no block could be erased; at least 5ms",
+        ),
+        (
+            &[(
+                "stack.devices",
+                "[{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], windows = { policy = \"alternate\", \
+                 rest = \"1ms\" } } }]",
+            )],
+            "windows.rest: is 1ms, in which no block could be erased",
         ),
         (&[("device.window", "none")], "it has no deterministic windows to share out"),
         (&[("device.sets", "2")], "it has several NVM sets"),

@@ -15,7 +15,7 @@ pub(super) struct Counts {
     /// What nobody has been given.
     pub pool: u64,
     /// Something has happened by which nobody may have any left.
-    may_be_used_up: bool,
+    pub may_be_used_up: bool,
 }
 
 /// Of one host.

@@ -279,7 +279,7 @@ impl Coordinator {
         }
     }
 
-    /// Decides about windows, at the end of every call.
+    /// Decides about windows, after whatever a decision may follow from.
     fn wind_up(&mut self, now: Time, outbox: &mut Outbox) {
         let Some(control) = &mut self.control else { return };
         if control.is_deterministic() && self.answer_due.is_none() && self.asking.is_empty() {
@@ -319,7 +319,9 @@ impl Stage for Coordinator {
         if window.is_some() {
             self.counts.hosts[host].asked += flight.pages();
             self.admit(now, id, outbox);
-            self.wind_up(now, outbox);
+            if self.counts.may_be_used_up {
+                self.wind_up(now, outbox);
+            }
         } else if is_draining {
             self.held.push_back(id);
         } else {
@@ -333,9 +335,12 @@ impl Stage for Coordinator {
     }
 
     fn next_event(&self) -> Wake {
-        let asking = self.asking.front().map(|&(due, _)| due);
-        let control = self.control.as_ref().and_then(Control::due);
-        [asking, control, self.answer_due, self.tick()].into_iter().flatten().min().into()
+        // Asked after every request.
+        let asking = self.asking.front().map_or(Time::MAX, |&(due, _)| due);
+        let control = self.control.as_ref().and_then(Control::due).unwrap_or(Time::MAX);
+        let clock = self.tick().unwrap_or(Time::MAX);
+        let due = asking.min(control).min(clock).min(self.answer_due.unwrap_or(Time::MAX));
+        (due < Time::MAX).then_some(due).into()
     }
 
     fn advance(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
@@ -366,7 +371,9 @@ impl Stage for Coordinator {
         completion.ledger.charge(Cause::HostQueue, now.since(flight.since) - covered);
         if flight.is_inside {
             self.inside -= 1;
-            self.wind_up(now, outbox);
+            if self.inside == 0 {
+                self.wind_up(now, outbox);
+            }
         }
         true
     }

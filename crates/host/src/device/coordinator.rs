@@ -61,6 +61,9 @@ impl Build for CoordinatorConfig {
                 "share.{key}: the copies of a mirror take turns by themselves; leave it out"
             ));
         }
+        if windows == Windows::Commanded {
+            size.has_time_to_erase("share.rest", self.share.windows().1)?;
+        }
         if let Some(rate) = size.reads_per_s.filter(|_| windows == Windows::Commanded) {
             let (window, _) = self.share.windows();
             let most = (rate as f64 * window.as_secs_f64()) as u64;

@@ -98,6 +98,9 @@ impl Build for MirrorConfig {
                     self.windows.name()
                 ));
             }
+            if let Some(turns) = self.windows.policy().build() {
+                size.has_time_to_erase("windows.rest", turns.rest())?;
+            }
             sizes.push(size);
         }
         let on = |sizes: &[Size]| sizes.iter().map(|size| size.sets as usize).sum::<usize>();

@@ -7,7 +7,7 @@ mod maker;
 
 use dyn_clone::DynClone;
 use flashkeel_config::{ConfigError, Node};
-use flashkeel_engine::{Leaf, Time};
+use flashkeel_engine::{Leaf, Span, Time};
 
 pub(crate) use composed::Composed;
 pub use maker::{Maker, Unmade, seed_of};
@@ -58,6 +58,8 @@ pub struct Size {
     pub sets: u32,
     /// Whether there are deterministic windows, and who has a say in them.
     pub windows: HasWindows,
+    /// What an erase of flash takes whose windows are commanded.
+    pub erase: Option<Span>,
     /// Reads of 4 KiB that its flash serves in a second at most, where there is flash.
     pub reads_per_s: Option<u64>,
     /// Classes of tenants that the settings name, a bit each ([`Priority::bit`]).
@@ -85,6 +87,20 @@ impl Size {
         Size { sectors, queue_depth: Some(queue_depth), ..Size::over([]) }
     }
 
+    /// Refuses a time for background work, given at `key`, in which no block is erased.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn has_time_to_erase(&self, key: &str, rest: Span) -> Result<(), String> {
+        match self.erase.filter(|&erase| rest < erase) {
+            Some(erase) => Err(format!(
+                "{key} is {rest}, in which no block could be erased; at least {erase}, the time that an erase \
+                 takes (timing.erase)"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Of something put together of others, but for its sectors: none yet.
     pub fn over<'a>(others: impl IntoIterator<Item = &'a Size>) -> Size {
         let none = Size {
@@ -94,6 +110,7 @@ impl Size {
             is_volatile: false,
             sets: 1,
             windows: HasWindows::None,
+            erase: None,
             reads_per_s: None,
             classes: 0,
             foresees: false,

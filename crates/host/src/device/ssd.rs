@@ -64,6 +64,7 @@ impl Build for DeviceConfig {
             memory_bytes: layout.memory_bytes(),
             sets: self.sets,
             windows: if obeys { HasWindows::Commanded } else { HasWindows::None },
+            erase: obeys.then_some(self.timing.erase),
             reads_per_s: Some(layout.reads_per_s()),
             ..Size::plain(layout.sectors(), self.controller.queue_depth)
         })

@@ -31,14 +31,15 @@ DEVICE = {
     "flash": FOUNDATION,
     "sched": {"flash", *FOUNDATION},
     "counters": {"sched", *FOUNDATION},
-    "machine": {"sched", "counters", *FOUNDATION},
-    "ftl": {"sched", "flash", "machine", *FOUNDATION},
+    "arrivals": set(),
+    "machine": {"sched", "counters", "arrivals", *FOUNDATION},
+    "ftl": {"sched", "flash", "machine", "arrivals", *FOUNDATION},
     # `ssd` because requests are carried on by methods of the device.
     "front": {"ftl", "sched", "flash", "machine", "ssd", *FOUNDATION},
     # Each part says what numbers it needs; what was written is resolved to them.
     "layout": {*DATA_PATH, "machine", *FOUNDATION},
     "config": {*DATA_PATH, "machine", "layout", *FOUNDATION},
-    "ssd": {*DATA_PATH, "layout", "counters", "machine", *FOUNDATION},
+    "ssd": {*DATA_PATH, "layout", "counters", "machine", "arrivals", *FOUNDATION},
 }
 """Each module of the device, and the modules it may use: front → ftl → sched → flash."""
 

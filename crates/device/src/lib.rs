@@ -6,6 +6,7 @@
 //! is a [`Leaf`](flashkeel_engine::Leaf).
 
 mod address;
+mod arrivals;
 mod config;
 mod counters;
 mod flash;

@@ -7,6 +7,7 @@ use flashkeel_engine::{EventQueue, Span, Stream, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Arrivals;
 use crate::counters::Counters;
 use crate::limits::{INDEX_BITS, MAX_INDEX};
 use crate::sched::{Activity, Dispatcher, FlashOpId};
@@ -146,6 +147,9 @@ pub(crate) struct Machine {
     pub events: EventQueue,
     pub dispatcher: Dispatcher,
     pub counters: Counters,
+    /// What the host is expected to write to each NVM set, or to the whole; empty where
+    /// nobody works ahead.
+    pub arrivals: Vec<Arrivals>,
     pub controller: ControllerConfig,
     /// Draws the controller's delays.
     pub random: Stream,
@@ -184,6 +188,12 @@ impl Machine {
     pub fn generate_later(&mut self, now: Time, partition: u16, activity: Activity) {
         let delay = self.controller.background_generation.draw(&mut self.random);
         self.schedule(now + delay, DeviceEvent::Background(u32::from(partition), activity as u32));
+    }
+
+    /// What the host is expected to write to a partition, where anybody works ahead.
+    #[inline]
+    pub fn arrivals(&self, partition: u16) -> Option<&Arrivals> {
+        self.arrivals.get(usize::from(partition)).or(self.arrivals.first())
     }
 
     /// Makes sure that the scheduler's control runs while something is active.

@@ -189,17 +189,67 @@ fn chips_that_collect_side_by_side_keep_room_for_what_they_move() {
     };
     assert!(outside("none", "task") > 0);
     assert_eq!(outside("fewest-free", "task"), 0);
-    assert_eq!(outside("fewest-free", "paced"), 0);
+    assert_eq!(outside("fewest-free", "ahead"), 0);
 }
 
-#[test]
-fn collection_in_proportion_keeps_up_with_any_load() {
+/// Collection side by side, with low thresholds or high ones.
+fn side_by_side(invocation: &str, start_below: u32, stop_above: u32) -> DeviceConfig {
     let mut config = striped("page-copyback");
     config.allocation = policy("dynamic");
     config.gc.rotation = policy("fewest-free");
-    config.gc.invocation = policy("paced");
-    let (ssd, _) = mixed(&config, 256, 20_000);
-    assert!(ssd.counters().operations(Activity::Gc.erase()) > 100);
+    config.gc.invocation = policy(invocation);
+    config.gc.force_below = 0;
+    (config.gc.start_below, config.gc.stop_above) = (start_below, stop_above);
+    config
+}
+
+#[test]
+fn no_more_is_kept_free_than_an_even_load_needs() {
+    let waf = |invocation: &str| {
+        let (ssd, done) = paced(&side_by_side(invocation, 112, 128), 400_000, 60_000);
+        let late = &done[done.len() / 2..];
+        assert!(late.iter().all(|c| c.ledger.ns(Cause::NoFreeBlock) == 0), "{invocation}");
+        ssd.report().waf.expect("something was written")
+    };
+    let (ahead, task) = (waf("ahead"), waf("task"));
+    assert!(ahead < 0.8 * task, "write amplification {ahead} ahead, {task} by thresholds");
+}
+
+#[test]
+fn what_a_burst_takes_is_free_before_it() {
+    let stalled = |invocation: &str| {
+        let mut config = side_by_side(invocation, 20, 24);
+        config.logical_capacity = Bytes(6656 * 4096);
+        config.scheduler = policy("priority");
+        let mut ssd = ready(&config, 1);
+        let mut random = Stream::new(1, "bursts");
+        // Each second 400 writes within 20 ms.
+        let mut bursts = |bursts: std::ops::Range<u64>| {
+            let requests: Vec<_> = (400 * bursts.start..400 * bursts.end)
+                .map(|id| {
+                    (id / 400 * 1_000_000_000 + id % 400 * 50_000, Operation::Write, random.below(6_656), 1)
+                })
+                .collect();
+            timed(&mut ssd, &requests);
+            let stalls = ssd.counters().free_block_stalls;
+            ssd.reset_counters();
+            stalls
+        };
+        bursts(0..6);
+        bursts(6..20)
+    };
+    let (ahead, task) = (stalled("ahead"), stalled("task"));
+    assert!(task > 500 && ahead * 20 < task, "{ahead} programs wait for a block ahead, {task} by thresholds");
+}
+
+#[test]
+fn an_ideal_device_waits_for_no_pause() {
+    let writes = |erasing: &str| {
+        let mut config = striped("none");
+        config.gc.erasing = policy(erasing);
+        mixed(&config, 64, 20_000).1.iter().map(|c| c.time.0).max()
+    };
+    assert_eq!(writes("in-pauses"), writes("at-once"));
 }
 
 #[test]

@@ -9,9 +9,9 @@ use super::{DeviceConfig, MapCacheSize};
 use crate::flash::{Geometry, SuspensionConfig, Timing};
 use crate::front::BufferLayout;
 use crate::front::buffer::BufferKind;
-use crate::ftl::gc::GcLayout;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::gc::rotation::Order;
+use crate::ftl::gc::{GcLayout, MOST_AHEAD_DIVISOR};
 use crate::ftl::slc::SlcLayout;
 use crate::ftl::{
     AllocationConfig, LPNS_PER_MAP_PAGE, PartitionLayout, Policies as PartitionPolicies, Precondition,
@@ -321,7 +321,9 @@ impl DeviceConfig {
                 pages_in_flight: gc.pages_in_flight,
                 manner,
                 order,
-                erases_in_pauses: gc.erasing.policy().waits_for_pauses(),
+                // What takes no time waits for none.
+                erases_in_pauses: gc.erasing.policy().waits_for_pauses() && manner != Manner::Untimed,
+                most_ahead: stop,
             },
             tasks,
             slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions),
@@ -335,6 +337,7 @@ impl DeviceConfig {
             },
         };
         let spare = self.check_room(geometry, &layout)?;
+        layout.gc.most_ahead += spare as u32 / MOST_AHEAD_DIVISOR;
         layout.spares = self.spares(spare, &layout)?;
         Ok(layout)
     }

@@ -328,8 +328,7 @@ impl<'a> Untimed<'a> {
         }
         Gc::host_wrote(self.ftl, domain);
         while self.ftl.tables.blocks.free_in(domain) <= self.ftl.tasks.gc.stop_above {
-            let range = self.ftl.tables.blocks.domain_range(domain);
-            let Some(victim) = Gc::pick_victim(self.ftl, domain, range) else { return };
+            let Some(victim) = Gc::next_victim(self.ftl, domain) else { return };
             self.empty(victim, domain, Task::Gc);
         }
         if self.now.is_some() {

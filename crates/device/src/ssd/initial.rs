@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use flashkeel_engine::{Span, Stream, Time};
 
 use super::{Partition, Ssd};
+use crate::arrivals::Arrivals;
 use crate::flash::Array;
 use crate::front::Buffer;
 use crate::ftl::{Aging, SteadyState};
@@ -27,6 +28,14 @@ impl Ssd {
         let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
         let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
         Dispatcher::new(array, arbiter, chips, depth)
+    }
+
+    /// No write so far, for each NVM set or the whole, where anybody works ahead.
+    pub(super) fn no_arrivals(layout: &Layout) -> Vec<Arrivals> {
+        let sets = if layout.set_pages == 0 { 1 } else { layout.partitions };
+        let looks_ahead = layout.partition.policies.invocation.policy().looks_ahead();
+        let count = if looks_ahead { usize::from(sets) } else { 0 };
+        vec![Arrivals::new(layout.partitions / sets); count]
     }
 
     /// Brings a fresh device to its configured initial state, without timing;

@@ -93,6 +93,7 @@ impl Ssd {
                 events: EventQueue::new(),
                 dispatcher: Ssd::idle_chips(layout, seed),
                 counters: Counters::default(),
+                arrivals: Ssd::no_arrivals(layout),
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),
                 generated: 0,
@@ -162,6 +163,10 @@ impl Ssd {
             begin += throttle.delay(now, request.bytes(), request.hint);
             request.owner = Cause::Throttle;
             request.pass(begin, Cause::Controller);
+        }
+        if request.operation == Operation::Write && !machine.arrivals.is_empty() {
+            let set = if layout.set_pages == 0 { 0 } else { layout.locate(request.first).0 };
+            machine.arrivals[set].count(begin, request.end - request.first);
         }
         let mut delay = machine.controller.lookup.draw(&mut machine.random);
         if request.operation == Operation::Read && begins_in_flash(layout, partitions, request.first) {

@@ -23,6 +23,7 @@ impl Ssd {
         machine.events = EventQueue::new();
         let mut former = std::mem::replace(&mut machine.dispatcher, Ssd::idle_chips(layout, self.seed));
         machine.dispatcher.watch_on(now, &mut former);
+        machine.arrivals = Ssd::no_arrivals(layout);
         machine.woken.clear();
         machine.controlling = false;
         self.link = layout.host_link.map(Link::new);

@@ -32,7 +32,10 @@ _LEFT_OUT: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "chips collect side by side, and keep room for what they move",
         {"gc__rotation": "none"},
     ),
-    "paced": ("collection grows with what is missing", {"gc__invocation": "task"}),
+    "ahead": (
+        "collection keeps free what the host is expected to need",
+        {"gc__invocation": "task"},
+    ),
     "dynamic": ("the host writes to any chip", {"allocation": "striped"}),
     "priority": ("the host goes first", {"scheduler": "fifo"}),
     "pauses": ("erases wait for pauses", {"gc__erasing": "at-once"}),

@@ -27,11 +27,14 @@ SYSTEMS: Mapping[str, Mapping[str, Any]] = {
         "device.scheduler": "fifo",
         "device.gc.victim": "greedy",
         "device.gc.movement": "queued",
+        "device.gc.rotation": "none",
+        "device.gc.invocation": "task",
         "device.gc.erasing": "at-once",
     },
 }
 """What each differs in from the preset `keel`. Flash, logical capacity, write buffer,
-suspension, thresholds of collection and allocation are the same, and so are the requests."""
+suspension, configured thresholds of collection and allocation are the same, and so are the
+requests."""
 
 
 @dataclass(frozen=True)

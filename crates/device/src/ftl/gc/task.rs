@@ -9,6 +9,7 @@ use super::rotation::Order;
 use super::victim::Candidates;
 use super::{Domain, Gc, GcLayout, VictimConfig};
 use crate::address::BlockId;
+use crate::arrivals::Arrivals;
 use crate::ftl::background::Background;
 use crate::ftl::{BlockState, Ftl, PartitionLayout};
 use crate::machine::Machine;
@@ -20,14 +21,24 @@ impl Background for Gc {
 
     fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
         let random = Stream::new(seed, &format!("gc/{index}"));
-        let GcLayout { start_below, stop_above, force_below, jobs, manner, order, erases_in_pauses, .. } =
-            layout.gc;
+        let GcLayout {
+            start_below,
+            stop_above,
+            force_below,
+            most_ahead,
+            jobs,
+            manner,
+            order,
+            erases_in_pauses,
+            ..
+        } = layout.gc;
         let greedy = VictimConfig::Greedy(Default::default());
         Gc {
             start_below,
             stop_above,
             force_below,
             invocation: layout.policies.invocation.clone(),
+            most_ahead,
             manner,
             order,
             erases_in_pauses,
@@ -92,10 +103,26 @@ impl Background for Gc {
 impl Gc {
     /// Free blocks have become fewer in `domain`.
     pub(in crate::ftl) fn check(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) {
+        Gc::look_ahead(ftl, machine);
         let short = ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.start_below;
         if short && ftl.tasks.gc.invocation.policy().starts_by_itself() {
             Gc::start(ftl, now, domain, machine);
         }
+    }
+
+    /// Sets the thresholds by what the host is expected to write, where the invocation
+    /// policy goes by that: what the host has to leave, a block for each chip, because it
+    /// opens one on each at about the same time, and what the next burst brings.
+    #[inline]
+    fn look_ahead(ftl: &mut Ftl, machine: &Machine) {
+        let Some(pages) = machine.arrivals(ftl.shape.index).and_then(Arrivals::burst_pages) else { return };
+        let domains = ftl.shape.domains;
+        let units = u64::from(domains) * u64::from(ftl.shape.data_units_per_block());
+        let chips = ftl.shape.stripes.groups() / domains;
+        let gc = &mut ftl.tasks.gc;
+        let burst = pages.div_ceil(units).min(u64::from(gc.most_ahead)) as u32;
+        let target = (ftl.tables.points.reserves().host + chips + burst).min(gc.most_ahead);
+        (gc.start_below, gc.stop_above) = (target, target);
     }
 
     /// Starts collection in `domain` if it is not at work.
@@ -166,10 +193,7 @@ impl Gc {
         if !state.active || state.starved {
             return false;
         }
-        let range = gc.stop_above.saturating_sub(ftl.tables.points.reserves().host);
-        let missing = gc.stop_above.saturating_sub(ftl.tables.blocks.free_in(domain));
-        let most = gc.invocation.policy().jobs(gc.max_jobs, missing, range);
-        ftl.tasks.relocation.jobs_of(Task::Gc, domain) < most
+        ftl.tasks.relocation.jobs_of(Task::Gc, domain) < gc.max_jobs
     }
 
     /// Chooses victims so that one chip of each plane group collects at a
@@ -223,34 +247,55 @@ impl Gc {
         if !Gc::wants_victim_in(ftl, domain) {
             return false;
         }
+        let defers = ftl.tasks.gc.invocation.policy().defers();
+        let may_collect = |ftl: &mut Ftl, chip: u32| {
+            let is_busy = ftl.tasks.relocation.empties_on(Task::Gc, chip, &ftl.tables.blocks);
+            !(is_busy || defers && Gc::gives_way(ftl, domain, chip..chip + 1, machine))
+        };
+        let Some(range) = Gc::blocks_of_fewest_free(ftl, domain, may_collect) else {
+            ftl.tasks.gc.domains[domain as usize].starved = true;
+            return false;
+        };
+        let victim = Gc::choose_victim(ftl, domain, range, machine);
+        Gc::begin(ftl, now, domain, victim, machine)
+    }
+
+    /// The blocks of the chip of `domain` that has the fewest free ones, of those that
+    /// `may_collect` and have a block with garbage; among equals by turn.
+    fn blocks_of_fewest_free(
+        ftl: &mut Ftl,
+        domain: u32,
+        mut may_collect: impl FnMut(&mut Ftl, u32) -> bool,
+    ) -> Option<Range<usize>> {
         let blocks = ftl.tables.blocks.domain_range(domain);
         let per_chip = ftl.tables.blocks.per_chip() as usize;
         let (chips, first) = (blocks.len() / per_chip, blocks.start / per_chip);
         let turn = ftl.tasks.gc.domains[domain as usize].cursor / per_chip;
-        // By free blocks, and among equals by turn.
         let mut passed_over = None;
         loop {
             let after = |&key: &(usize, usize)| passed_over.is_none_or(|last| key > last);
             let key = |at: usize| (ftl.tables.blocks.free_on((first + (turn + at) % chips) as u32), at);
-            let Some(least) = (0..chips).map(key).filter(after).min() else {
-                ftl.tasks.gc.domains[domain as usize].starved = true;
-                return false;
-            };
+            let least = (0..chips).map(key).filter(after).min()?;
             passed_over = Some(least);
             let chip = first + (turn + least.1) % chips;
-            let is_busy = ftl.tasks.relocation.empties_on(Task::Gc, chip as u32, &ftl.tables.blocks);
-            let gives_way = ftl.tasks.gc.invocation.policy().defers()
-                && Gc::gives_way(ftl, domain, chip as u32..chip as u32 + 1, machine);
-            if is_busy || gives_way {
-                continue;
-            }
             let range = chip * per_chip..(chip + 1) * per_chip;
             let full = ftl.shape.data_units_per_block();
-            if ftl.tables.blocks.keys(range.clone()).iter().any(|&valid| valid < full) {
-                let victim = Gc::choose_victim(ftl, domain, range, machine);
-                return Gc::begin(ftl, now, domain, victim, machine);
+            if may_collect(ftl, chip as u32)
+                && ftl.tables.blocks.keys(range.clone()).iter().any(|&valid| valid < full)
+            {
+                return Some(range);
             }
         }
+    }
+
+    /// The block to empty next where nothing else is being emptied and nobody has to be
+    /// waited for.
+    pub(in crate::ftl) fn next_victim(ftl: &mut Ftl, domain: u32) -> Option<BlockId> {
+        let range = match ftl.tasks.gc.order {
+            Order::FewestFree => Gc::blocks_of_fewest_free(ftl, domain, |_, _| true)?,
+            Order::Any | Order::InTurn => ftl.tables.blocks.domain_range(domain),
+        };
+        Gc::pick_victim(ftl, domain, range)
     }
 
     /// Whether so few blocks are free in `domain` that collection gives way to
@@ -307,7 +352,7 @@ impl Gc {
     }
 
     /// A new choice of the block to empty next, of the blocks in `range` of `domain`.
-    pub(in crate::ftl) fn pick_victim(ftl: &mut Ftl, domain: u32, range: Range<usize>) -> Option<BlockId> {
+    fn pick_victim(ftl: &mut Ftl, domain: u32, range: Range<usize>) -> Option<BlockId> {
         let in_vain = Gc::is_in_vain(ftl, domain);
         let all = ftl.tables.blocks.domain_range(domain);
         let is_all = range == all;
@@ -318,8 +363,8 @@ impl Gc {
             valid: ftl.tables.blocks.keys(range.clone()),
             closed: ftl.tables.blocks.closed(range.clone()),
             closes: ftl.tables.blocks.closes(),
-            // Of other blocks a policy must not take itself to have seen them before.
-            losses: ftl.tables.blocks.losses() ^ if is_all { 0 } else { (range.start as u64 + 1) << 32 },
+            first: range.start,
+            losses: ftl.tables.blocks.losses(),
             dead: if is_all { ftl.tables.blocks.dead_in(domain) } else { dead(range.clone()) },
             block_size,
             start: if is_all { state.cursor } else { 0 },

@@ -40,6 +40,7 @@ fn layout(has_volatile_buffer: bool) -> PartitionLayout {
             manner: Manner::Queued,
             order: Order::Any,
             erases_in_pauses: false,
+            most_ahead: 1,
         },
         tasks: TaskLayouts::at_rest(),
         spares: None,

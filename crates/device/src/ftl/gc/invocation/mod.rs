@@ -10,9 +10,8 @@ flashkeel_config::axis! {
         /// Like `task`, but giving way to the host as long as enough blocks are
         /// free.
         Deferred(Deferred) in deferred = "deferred",
-        /// Like `task`, but emptying as many blocks at the same time as free ones are
-        /// missing.
-        Paced(Paced) in paced = "paced",
+        /// Like `task`, but keeping as many blocks free as the host is expected to need.
+        Ahead(Ahead) in ahead = "ahead",
         /// In the foreground of a flush, which waits until it has finished.
         Foreground(Foreground) in foreground = "foreground",
     }
@@ -40,11 +39,9 @@ pub trait Invocation {
         false
     }
 
-    /// How many blocks of a domain may be emptied at the same time: of at most `most`,
-    /// where of the `range` free blocks between the stop threshold and what the host
-    /// leaves `missing` are missing.
-    fn jobs(&self, most: u32, _missing: u32, _range: u32) -> u32 {
-        most
+    /// Whether the thresholds go by what the host is expected to write.
+    fn looks_ahead(&self) -> bool {
+        false
     }
 
     /// Checks the settings.

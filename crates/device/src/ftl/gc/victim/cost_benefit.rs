@@ -22,7 +22,7 @@ pub struct CostBenefit {}
 
 impl Build for CostBenefit {
     fn build(&self, _random: Stream) -> Box<dyn Victim> {
-        Box::new(Scorer { losses: None, shortlist: Shortlist::default() })
+        Box::new(Scorer { seen: None, shortlist: Shortlist::default() })
     }
 }
 
@@ -38,9 +38,16 @@ const LISTED_CHUNKS_DIVISOR: usize = 4;
 /// picked is the same with and without it.
 #[derive(Clone)]
 struct Scorer {
-    /// When the last victim was picked.
-    losses: Option<u64>,
+    seen: Option<Seen>,
     shortlist: Shortlist,
+}
+
+/// Among which blocks the last victim was picked, and when.
+#[derive(Clone, Copy, PartialEq)]
+struct Seen {
+    first: usize,
+    blocks: usize,
+    losses: u64,
 }
 
 /// The blocks that scored best, in order of their index.
@@ -103,7 +110,9 @@ impl Victim for Scorer {
         if candidates.dead > 0 {
             return candidates.least(|block| candidates.valid[block], 1);
         }
-        if self.losses.replace(candidates.losses) != Some(candidates.losses) {
+        let Candidates { first, losses, .. } = candidates;
+        let now = Seen { first, blocks: candidates.valid.len(), losses };
+        if self.seen.replace(now) != Some(now) {
             self.shortlist.blocks.clear();
             return best_of_all(&candidates);
         }
@@ -191,6 +200,7 @@ mod tests {
                     valid: &valid,
                     closed: &closed,
                     closes,
+                    first: 0,
                     losses,
                     dead: 0,
                     block_size: SIZE,
@@ -217,6 +227,32 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_domain_is_not_judged_by_the_shortlist_of_another() {
+        const SIZE: u32 = 64;
+        let blocks = 3 * CHUNK;
+        // The best block of each domain is among the worst of the other.
+        let valid = |best: usize| (0..blocks).map(|block| if block == best { 1 } else { 60 }).collect();
+        let domains: [Vec<u32>; 2] = [valid(5), valid(2 * CHUNK + 7)];
+        let closed = vec![0; blocks];
+        let mut scorer = CostBenefit {}.build(Stream::new(1, "unused"));
+        // A shortlist is made from the second victim on.
+        for domain in [0, 0, 1, 1, 0, 1] {
+            let candidates = Candidates {
+                valid: &domains[domain],
+                closed: &closed,
+                closes: 1000,
+                first: domain * blocks,
+                losses: 7,
+                dead: 0,
+                block_size: SIZE,
+                start: 0,
+            };
+            assert_eq!(scorer.pick(candidates), best_of_all(&candidates));
+        }
+    }
+
     #[test]
     fn blocks_without_valid_pages_come_first() {
         let (valid, closed) = ([10, 3, 0, 64, 0], [0, 1, 900, 3, 901]);
@@ -227,6 +263,7 @@ mod tests {
                 valid: &valid,
                 closed: &closed,
                 closes,
+                first: 0,
                 losses,
                 dead,
                 block_size: 64,

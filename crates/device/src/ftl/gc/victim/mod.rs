@@ -49,7 +49,10 @@ pub struct Candidates<'a> {
     pub closed: &'a [u32],
     /// How many blocks have become full so far.
     pub closes: u32,
-    /// Changes whenever a block that may be chosen loses a valid page.
+    /// Number of the first of these blocks: those of different domains, or chips, are
+    /// told apart by it and by how many they are.
+    pub first: usize,
+    /// Changes whenever a block that may be chosen, of these or others, loses a valid page.
     pub losses: u64,
     /// How many of the blocks that may be chosen have no valid page.
     pub dead: u32,

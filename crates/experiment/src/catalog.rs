@@ -18,6 +18,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("mirrors", include_str!("../experiments/mirrors.toml")),
     ("windows", include_str!("../experiments/windows.toml")),
     ("plmc", include_str!("../experiments/plmc.toml")),
+    ("plmlight", include_str!("../experiments/plmlight.toml")),
 ];
 
 /// Kinds of things that [`list`] knows.

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from flashkeel._core import InputError
-from flashkeel.reproduce import autossd, envm, keel, plmc, ready, ssdcheck, ttflash
+from flashkeel.reproduce import autossd, envm, keel, plmc, plmlight, ready, ssdcheck, ttflash
 from flashkeel.reproduce.claims import Study
 
 STUDIES: tuple[Study, ...] = (
@@ -16,6 +16,7 @@ STUDIES: tuple[Study, ...] = (
     *ssdcheck.STUDIES,
     *envm.STUDIES,
     *plmc.STUDIES,
+    *plmlight.STUDIES,
     *keel.STUDIES,
 )
 

@@ -1,0 +1,102 @@
+"""Figures 5.4 to 5.14, on drives that collect garbage and on drives that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flashkeel.output import units
+from flashkeel.reproduce.claims import Outcome, Study
+from flashkeel.reproduce.pictures import tails
+from flashkeel.reproduce.plmlight.claims import JUDGED, Measured
+from flashkeel.reproduce.plmlight.systems import (
+    BASELINE,
+    CLASSES,
+    DEVICE,
+    HIGH,
+    PRIORITISED,
+    STATES,
+    WORKLOADS,
+    Load,
+    keeps_up,
+    load,
+    measure,
+    sustained,
+)
+from flashkeel.reproduce.session import Session
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _measure(state: str, session: Session) -> Outcome:
+    found = {w: sustained(session, state, w) for w in WORKLOADS}
+    loads = {w: each for w, (each, _) in found.items()}
+    measured = Measured({w: runs for w, (_, runs) in found.items()})
+    overload = {w: _overload(session, state, w) for w in WORKLOADS}
+    findings = {judged.claim.name: judged.finding(measured) for judged in JUDGED}
+    # What the full intensity does stands once for each workload, beside its first claim.
+    for workload, text in overload.items():
+        first = next(j for j in JUDGED if workload in j.workloads and j.claim.name != "baseline")
+        said = findings[first.claim.name]
+        reason = "; ".join(filter(None, (said.reason, text)))
+        findings[first.claim.name] = replace(said, reason=reason)
+    return Outcome(
+        findings, "synthetic", _conditions(session, state, loads), partial(_draw, measured.runs)
+    )
+
+
+def _overload(session: Session, state: str, workload: str) -> str:
+    """Return what becomes of the dissertation's intensity, which no such pair sustains."""
+    full = load(session, state, workload, WORKLOADS[workload].full_iops)
+    runs = measure(session, state, full, (BASELINE, PRIORITISED), seeds=1)
+    each = (
+        f"{system} p99 of reads {units.duration(run.tenants[0].percentile('read', 99) or 0)}, "
+        f"keeps up with {units.share(keeps_up(run, full.iops))}"
+        for system, run in runs.items()
+    )
+    return f"at the full intensity of {workload} ({full.iops:,.0f}/s): " + ", ".join(each)
+
+
+def _conditions(session: Session, state: str, loads: Mapping[str, Load]) -> str:
+    rates = ", ".join(
+        f"{w} {each.iops:,.0f}/s in windows of {each.window_ms:.3g} ms"
+        f" ({each.iops / WORKLOADS[w].full_iops:.0%} of the full intensity)"
+        for w, each in loads.items()
+    )
+    seeds = "one seed" if session.quick else "three seeds pooled"
+    return (
+        f"{DEVICE}, {STATES[state].what}; nine tenths of the highest intensity that the plain "
+        f"mirror and PLMlight both sustain: {rates}; {seeds}; classes in the order high, medium, "
+        "low; the baseline is the plain mirror of both drives"
+    )
+
+
+def _draw(runs: Mapping[str, Mapping[str, Run]]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 8), layout="constrained")
+    for axes, (workload, systems) in zip(
+        figure.subplots(2, 2, sharey=True).flat, runs.items(), strict=True
+    ):
+        shown = {BASELINE: systems[BASELINE].tenants[CLASSES.index(HIGH)]} | {
+            f"{PRIORITISED}, {host}": run
+            for host, run in zip(CLASSES, systems[PRIORITISED].tenants, strict=True)
+        }
+        tails(axes, shown, "read")
+        axes.set_title(workload)
+    return figure
+
+
+STUDIES = tuple(
+    Study(
+        f"plmlight/{state}",
+        f"Deterministic windows on ordinary drives, {state}",
+        tuple(judged.claim for judged in JUDGED),
+        partial(_measure, state),
+    )
+    for state in STATES
+)

@@ -1,0 +1,110 @@
+"""The rules of the claims on PLMlight, and the search for where they are judged."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from flashkeel.explanation import Explanation, Share
+from flashkeel.reproduce import plmlight
+from flashkeel.reproduce.plmlight import systems
+from flashkeel.reproduce.plmlight.claims import JUDGED, Measured
+from flashkeel.reproduce.plmlight.systems import CLASSES, SYSTEMS, WORKLOADS
+from flashkeel.reproduce.session import Session
+
+
+@dataclass
+class Seen:
+    """A run whose reads and writes take `ms` at every percentile."""
+
+    ms: float
+    beyond_all: int = 100
+    kept: float = 1.0
+    asked: float = 1.0
+    tenants: list = field(default_factory=list)
+    data: dict = field(default_factory=dict)
+
+    def percentile(self, _kind, _at):
+        return int(self.ms * 1e6)
+
+    def interval(self, kind, at):
+        return (self.percentile(kind, at),) * 2
+
+    def beyond(self, _kind, _at):
+        return self.beyond_all
+
+    def iops(self, _kind):
+        return self.asked * self.kept / 2
+
+    def explain(self, above, latency_class):
+        share = Share("behind_erase", 0.9, 1.0, 1)
+        return Explanation("run", latency_class, above, 1, 1, 1.0, (share,))
+
+
+def seen(base_ms, ours_ms, beyond=100):
+    """Return runs whose hosts take `ours_ms`, a time for each class, but on the plain mirror."""
+    each = {system: ours_ms for system in SYSTEMS[1:]} | {SYSTEMS[0]: [base_ms] * len(CLASSES)}
+    runs = {
+        system: Seen(ms[0], tenants=[Seen(one, beyond) for one in ms])
+        for system, ms in each.items()
+    }
+    return Measured(dict.fromkeys(WORKLOADS, runs))
+
+
+def verdicts(measured):
+    return {judged.claim.name: judged.finding(measured).holds for judged in JUDGED}
+
+
+def test_half_of_a_reduction_is_enough():
+    assert verdicts(seen(10, [5.8, 20, 20]))["III-prioritised"] is True
+    assert verdicts(seen(10, [5.9, 20, 20]))["III-prioritised"] is False
+    assert verdicts(seen(10, [7.4, 20, 20]))["I-high"] is True
+    assert verdicts(seen(10, [7.6, 20, 20]))["I-high"] is False
+
+
+def test_classes_are_held_against_one_another_and_against_the_baseline():
+    found = verdicts(seen(10, [5, 20, 20]))
+    assert found["III-classes"] and found["I-others"]
+    assert found["large-writes"] is False
+    assert found["writes-alike"] is False
+    alike = verdicts(seen(10, [5, 5, 5]))
+    assert alike["writes-alike"] and alike["large-writes"]
+    assert alike["III-classes"] is False
+    assert alike["I-others"] is False
+
+
+def test_nothing_is_judged_where_too_few_samples_of_a_host_lie_beyond():
+    assert set(verdicts(seen(10, [5, 20, 20], beyond=9)).values()) == {None}
+    assert None not in verdicts(seen(10, [5, 20, 20], beyond=10)).values()
+
+
+def test_a_window_has_as_many_requests_as_the_dissertations():
+    assert WORKLOADS["I"].full_iops == pytest.approx(310_693, abs=1)
+    assert systems.window_ms("I", WORKLOADS["I"].full_iops) == 1
+    assert systems.window_ms("I", WORKLOADS["I"].full_iops / 8) == 8
+
+
+def test_what_the_nvm_has_not_passed_on_is_not_sustained():
+    tier = {"host_bytes_to_nvm": 100, "drained_bytes": 97}
+    lagging = Seen(1, asked=500, data={"stack": {"tiers": {"0": tier}}})
+    assert not systems.is_sustained({"plmlight": lagging}, 500)
+    tier["drained_bytes"] = 99
+    assert systems.is_sustained({"plmlight": lagging}, 500)
+    assert not systems.is_sustained({"slow": replace(lagging, ms=30)}, 500)
+
+
+@pytest.mark.parametrize("most", [6_000, 40_000, 300_000])
+def test_the_search_ends_below_what_is_sustained_and_near_it(most):
+    class Drives(Session):
+        def run(self, cases):
+            iops = [float(case.name.split()[-1]) for case in cases]
+            return {
+                case.name: Seen(1, asked=asked, kept=min(1, most / asked))
+                for case, asked in zip(cases, iops, strict=True)
+            }
+
+    found = systems.highest(Drives(), "collecting", "I") / 0.9
+    assert most / 1.1 < found <= max(most, WORKLOADS["I"].full_iops / 64) * 1.03
+
+
+def test_every_claim_has_a_name_of_its_own():
+    names = [f"{study.id}/{claim.name}" for study in plmlight.STUDIES for claim in study.claims]
+    assert len(names) == len(set(names))

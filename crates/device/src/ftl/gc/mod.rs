@@ -152,7 +152,10 @@ pub(crate) struct Gc {
     pub stop_above: u32,
     pub force_below: u32,
     pub invocation: InvocationConfig,
-    /// Most that thresholds may become that go by what is expected.
+    /// Where thresholds go by what is expected: what they are where that is nothing, a
+    /// block for each chip above what the host leaves, because it opens one on each at about
+    /// the same time; and the most that they may be.
+    pub at_least: u32,
     pub most_ahead: u32,
     pub manner: Manner,
     pub order: Order,

@@ -9,7 +9,6 @@ use super::rotation::Order;
 use super::victim::Candidates;
 use super::{Domain, Gc, GcLayout, VictimConfig};
 use crate::address::BlockId;
-use crate::arrivals::Arrivals;
 use crate::ftl::background::Background;
 use crate::ftl::{BlockState, Ftl, PartitionLayout};
 use crate::machine::Machine;
@@ -32,12 +31,19 @@ impl Background for Gc {
             erases_in_pauses,
             ..
         } = layout.gc;
+        let invocation = &layout.policies.invocation;
+        let at_least = layout.reserves.host + layout.chips / layout.stripe_width / layout.domains;
+        let (start_below, stop_above) = match invocation.policy().looks_ahead() {
+            true => (at_least.min(most_ahead), at_least.min(most_ahead)),
+            false => (start_below, stop_above),
+        };
         let greedy = VictimConfig::Greedy(Default::default());
         Gc {
             start_below,
             stop_above,
             force_below,
-            invocation: layout.policies.invocation.clone(),
+            invocation: invocation.clone(),
+            at_least,
             most_ahead,
             manner,
             order,
@@ -111,17 +117,14 @@ impl Gc {
     }
 
     /// Sets the thresholds by what the host is expected to write, where the invocation
-    /// policy goes by that: what the host has to leave, a block for each chip, because it
-    /// opens one on each at about the same time, and what the next burst brings.
+    /// policy goes by that: what an even load needs, and what the next burst brings.
     #[inline]
     fn look_ahead(ftl: &mut Ftl, machine: &Machine) {
-        let Some(pages) = machine.arrivals(ftl.shape.index).and_then(Arrivals::burst_pages) else { return };
-        let domains = ftl.shape.domains;
-        let units = u64::from(domains) * u64::from(ftl.shape.data_units_per_block());
-        let chips = ftl.shape.stripes.groups() / domains;
+        let Some(arrivals) = machine.arrivals(ftl.shape.index) else { return };
+        let units = u64::from(ftl.shape.domains) * u64::from(ftl.shape.data_units_per_block());
         let gc = &mut ftl.tasks.gc;
-        let burst = pages.div_ceil(units).min(u64::from(gc.most_ahead)) as u32;
-        let target = (ftl.tables.points.reserves().host + chips + burst).min(gc.most_ahead);
+        let burst = arrivals.burst_pages().div_ceil(units).min(u64::from(gc.most_ahead)) as u32;
+        let target = (gc.at_least + burst).min(gc.most_ahead);
         (gc.start_below, gc.stop_above) = (target, target);
     }
 

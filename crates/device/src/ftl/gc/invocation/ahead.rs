@@ -2,8 +2,8 @@
 //! free block more for each chip than the host has to leave, and those that the next
 //! burst brings (`crates/device/src/arrivals.rs`). So no more is kept free than is needed,
 //! which saves moves and erases, and what is needed is there before the burst.
-//! `gc.start_below` and `gc.stop_above` hold for preconditioning, and for the first 4.3 s,
-//! when there is nothing to expect anything from.
+//! `gc.stop_above` only bounds that: at most so many, and a quarter of the blocks that
+//! nothing else needs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

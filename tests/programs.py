@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = {"nbdinfo": "libnbd-bin", "qemu-img": "qemu-utils"}
+PACKAGES = {"nbdcopy": "libnbd-bin", "nbdinfo": "libnbd-bin", "qemu-img": "qemu-utils"}
 """Debian packages that are not called as the program in them."""
 
 

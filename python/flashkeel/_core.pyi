@@ -26,6 +26,7 @@ __all__ = [
     "resolve_target",
     "run",
     "schema",
+    "serve_nbd",
     "show",
     "span_ns",
     "trace_convert",
@@ -213,6 +214,22 @@ def put_target(plan_json: str, target_json: str) -> str:
     """Return the plan with the target in the place of what it drives.
 
     The plan's tenants, if it has any, share it.
+    """
+
+def serve_nbd(
+    target_json: str,
+    seed: int,
+    listen: str,
+    name: str,
+    read_only: bool,
+    time_scale: float,
+    ready: Callable[[str, int], object],
+    cache_dir: str | None = None,
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
+    """Serve a target until interrupted; return what was served.
+
+    `ready` is called with the export's URI and size in bytes.
     """
 
 def probe(

@@ -98,6 +98,39 @@ class Drive:
         )
         return {"workload": workload} | found
 
+    def serve_nbd(
+        self,
+        listen: str,
+        *,
+        ready: Callable[[str, int], object],
+        name: str = "flashkeel",
+        read_only: bool = False,
+        time_scale: float = 1.0,
+        seed: int = 1,
+        use_cache: bool = True,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Serve the drive as an NBD export until interrupted; return what was served.
+
+        `listen` is ``unix:PATH`` or ``ADDRESS:PORT``; `ready` is called with the export's
+        URI and size in bytes. The dictionary has ``clients``, ``faults``, ``requests`` and
+        ``late``, percentiles in ns of by how much answers were later than the model says.
+        """
+        found: dict[str, Any] = json.loads(
+            _core.serve_nbd(
+                self._target,
+                check(seed),
+                listen,
+                name,
+                read_only,
+                time_scale,
+                ready,
+                _cache_dir(use_cache),
+                progress,
+            )
+        )
+        return found
+
 
 class Diagnosis:
     """A device model, and what it rests on if it was just found."""

@@ -17,7 +17,8 @@ CRATES = {
     "ssdcheck": {"engine"},
     "host": {"config", "device", "engine", "nvm", "ssdcheck", "stats", "workload"},
     "experiment": {"config", "device", "engine", "host", "nvm", "ssdcheck", "stats", "workload"},
-    "python": {"experiment", "stats"},
+    "serve": {"engine"},
+    "python": {"experiment", "serve", "stats"},
 }
 """Each crate, and exactly the crates of the project that it builds on."""
 

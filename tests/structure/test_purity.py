@@ -29,6 +29,10 @@ ALLOWED = {
     ): "asks how much memory there is; no result depends on it",
     ("crates/experiment/src/run.rs", "a clock"): "reports wall time beside the result",
     ("crates/python/src/progress.rs", "a clock"): "limits progress reports",
+    ("crates/serve/src/clock.rs", "a clock"): "is the clock of served drives",
+    ("crates/serve/src/server.rs", "a clock"): "loses patience with clients",
+    ("crates/serve/src/server.rs", "files"): "takes away its own socket",
+    ("crates/serve/src/server.rs", "sockets"): "talks to clients",
 }
 """Who may use what, and why."""
 

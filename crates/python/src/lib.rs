@@ -7,6 +7,7 @@ mod errors;
 mod functions;
 mod progress;
 mod run;
+mod serve;
 mod ssdcheck;
 mod table;
 
@@ -23,6 +24,7 @@ mod _core {
             write_profiles,
         },
         run::{RunResult, run},
+        serve::serve_nbd,
         ssdcheck::{Predictor, predict, probe, put_target, resolve_target},
         table::Table,
     };

@@ -21,6 +21,7 @@ from flashkeel.cli.plan import plan
 from flashkeel.cli.probe import predict, probe
 from flashkeel.cli.reproduce import reproduce
 from flashkeel.cli.run import run
+from flashkeel.cli.serve import serve
 from flashkeel.cli.trace import trace
 from flashkeel.output import terminal
 
@@ -47,6 +48,7 @@ _COMMANDS = (
     probe,
     predict,
     reproduce,
+    serve,
     list_,
     show,
 )

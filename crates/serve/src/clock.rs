@@ -1,0 +1,36 @@
+//! The wall clock as the model's.
+
+use std::time::{Duration, Instant};
+
+use flashkeel_engine::Time;
+
+/// Model time that runs with the wall clock, or slower by a factor.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+    scale: f64,
+}
+
+impl Clock {
+    /// Begins at zero now. Under a `scale` of 10 a millisecond of the model takes ten.
+    pub fn start(scale: f64) -> Clock {
+        Clock { start: Instant::now(), scale }
+    }
+
+    /// The model's time now.
+    #[inline]
+    pub fn now(&self) -> Time {
+        let passed = self.start.elapsed().as_nanos();
+        if self.scale == 1.0 { Time(passed as u64) } else { Time((passed as f64 / self.scale) as u64) }
+    }
+
+    /// How long it is until a time of the model; nothing if that is over.
+    pub fn until(&self, time: Time) -> Duration {
+        let span = time.0.saturating_sub(self.now().0);
+        if self.scale == 1.0 {
+            Duration::from_nanos(span)
+        } else {
+            Duration::from_nanos((span as f64 * self.scale) as u64)
+        }
+    }
+}

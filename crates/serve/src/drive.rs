@@ -1,0 +1,170 @@
+//! A device in real time: what is asked of it, and what is answered when.
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::{
+    Arena, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, SECTOR_BYTES, Span, Status, Submit,
+    Time,
+};
+
+use crate::lateness::{Late, Lateness};
+use crate::nbd::{Ask, Extent, Failure, Kind};
+
+/// A device, and whose requests are in it.
+pub struct Drive<L> {
+    device: L,
+    data: Arena,
+    /// By the number of the request.
+    inside: Vec<Option<Inside>>,
+    free: Vec<u32>,
+    /// What the device was too busy to take, oldest first.
+    waiting: VecDeque<Request>,
+    completions: Vec<Completion>,
+    lateness: Lateness,
+}
+
+/// A request in the device.
+#[derive(Clone, Copy)]
+struct Inside {
+    client: Client,
+    kind: Kind,
+    from: u64,
+    sectors: u32,
+    payload: Payload,
+}
+
+/// Who waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The connection.
+    pub session: usize,
+    /// Its name for the request.
+    pub cookie: u64,
+}
+
+/// What is answered.
+pub enum Answer<'a> {
+    /// A read.
+    Data(u64, &'a [u8]),
+    /// What is stored.
+    Status([Extent; 1]),
+    /// A request without data in its answer.
+    Done,
+    /// It has failed; whether its answer would have had data.
+    Failed(bool, Failure),
+}
+
+impl<L: Leaf> Drive<L> {
+    /// Over a device that keeps bytes.
+    pub fn new(device: L) -> Drive<L> {
+        Drive {
+            device,
+            data: Arena::new(),
+            inside: Vec::new(),
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            completions: Vec::new(),
+            lateness: Lateness::default(),
+        }
+    }
+
+    /// Takes a request at `now`, up to which [`advance`](Self::advance) has been called.
+    /// What needs no device is answered at once.
+    pub fn submit(&mut self, now: Time, session: usize, ask: &Ask<'_>) -> Option<Answer<'static>> {
+        let operation = match ask.kind {
+            Kind::Read => Operation::Read,
+            Kind::Write => Operation::Write,
+            Kind::Flush => Operation::Flush,
+            Kind::Trim => Operation::Trim,
+            Kind::WriteZeroes(_) => Operation::WriteZeroes,
+            // What is trimmed reads as zeros, but nobody keeps a list of that.
+            Kind::Status(_) => return Some(Answer::Status([Extent { length: ask.length, is_hole: false }])),
+        };
+        let sectors = (u64::from(ask.length) / SECTOR_BYTES) as u32;
+        let payload = match ask.kind {
+            Kind::Read | Kind::Write => self.data.take(sectors),
+            _ => Payload::NONE,
+        };
+        if let Some(bytes) = self.data.write(payload, sectors).filter(|_| ask.kind == Kind::Write) {
+            bytes.copy_from_slice(ask.data);
+        }
+        let client = Client { session, cookie: ask.cookie };
+        let inside = Inside { client, kind: ask.kind, from: ask.from, sectors, payload };
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.inside.push(None);
+            self.inside.len() as u32 - 1
+        });
+        self.inside[number as usize] = Some(inside);
+        let request = Request {
+            fua: ask.fua,
+            payload,
+            ..Request::new(RequestId(u64::from(number)), operation, Lba(ask.from / SECTOR_BYTES), sectors)
+        };
+        self.waiting.push_back(request);
+        self.offer(now);
+        None
+    }
+
+    /// Offers the device what waits.
+    fn offer(&mut self, now: Time) {
+        while let Some(request) = self.waiting.front() {
+            match self.device.submit(now, request, &mut self.data) {
+                Submit::Accepted => {}
+                Submit::Busy => return,
+                Submit::Refused(status) => {
+                    let ledger = flashkeel_engine::Ledger::ZERO;
+                    self.completions.push(Completion { id: request.id, time: now, status, ledger });
+                }
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// When there is something to do by itself, if ever.
+    pub fn next_event(&self) -> Option<Time> {
+        if self.completions.is_empty() { self.device.next_event().time() } else { Some(Time::ZERO) }
+    }
+
+    /// Goes on to `now`, and hands over what has ended by then.
+    pub fn advance(&mut self, now: Time, mut answer: impl FnMut(Client, Answer<'_>)) {
+        self.device.advance(now, &mut self.data, &mut self.completions);
+        while !self.completions.is_empty() {
+            for completion in std::mem::take(&mut self.completions) {
+                let number = completion.id.0 as u32;
+                let Some(inside) = self.inside[number as usize].take() else { continue };
+                self.free.push(number);
+                self.lateness.record(Span(now.0.saturating_sub(completion.time.0)));
+                let Inside { client, kind, from, sectors, payload } = inside;
+                let has_data = kind == Kind::Read;
+                answer(
+                    client,
+                    match completion.status {
+                        Status::Ok if has_data => {
+                            Answer::Data(from, self.data.read(payload, sectors).unwrap_or_default())
+                        }
+                        Status::Ok => Answer::Done,
+                        failed => Answer::Failed(has_data, failure(failed)),
+                    },
+                );
+                self.data.give_back(payload);
+            }
+            // What has ended has made room.
+            self.offer(now);
+            self.device.advance(now, &mut self.data, &mut self.completions);
+        }
+    }
+
+    /// By how much answers have been late.
+    pub fn late(&self) -> Late {
+        self.lateness.report()
+    }
+}
+
+fn failure(status: Status) -> Failure {
+    match status {
+        Status::ReadOnly => Failure::NotPermitted,
+        Status::NoSpace => Failure::NoSpace,
+        Status::Invalid => Failure::Invalid,
+        _ => Failure::Io,
+    }
+}

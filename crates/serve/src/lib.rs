@@ -1,0 +1,14 @@
+//! A drive in real time: the same stages and leaves as in virtual time, under the wall
+//! clock and for clients of other programs.
+//!
+//! [`nbd`] is the protocol without input and output; what moves bytes and keeps the time
+//! goes around it.
+
+mod clock;
+mod drive;
+mod lateness;
+pub mod nbd;
+mod server;
+
+pub use lateness::Late;
+pub use server::{Address, Served, Server, Settings};

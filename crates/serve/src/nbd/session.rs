@@ -1,0 +1,327 @@
+//! One connection, from the greeting to the last answer.
+
+use super::handshake::{ALLOCATION_ID, Agreed, Export, Handshake, Step};
+use super::wire::{self, MOST_BYTES, Put, REQUEST_BYTES, Reader};
+
+/// Requests that are inside at most; more are read once one has been answered.
+const MOST_INSIDE: usize = 1024;
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// The client is done.
+    Done,
+    /// It did what the protocol does not allow, in words.
+    Fault(&'static str),
+}
+
+/// What a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask<'a> {
+    /// Names the request in its answer, of this session alone.
+    pub cookie: u64,
+    /// What.
+    pub kind: Kind,
+    /// First byte; 0 for a flush.
+    pub from: u64,
+    /// Bytes; 0 for a flush.
+    pub length: u32,
+    /// Whether a change is answered once it is durable.
+    pub fua: bool,
+    /// The bytes of a write.
+    pub data: &'a [u8],
+}
+
+/// Kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Read the range.
+    Read,
+    /// Write it.
+    Write,
+    /// Make what was answered before durable.
+    Flush,
+    /// Deallocate it.
+    Trim,
+    /// Make it read as zeros; whether blocks may be deallocated for that.
+    WriteZeroes(bool),
+    /// Say what of it holds data; whether one extent is enough.
+    Status(bool),
+}
+
+/// How a request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The export takes no writes.
+    NotPermitted,
+    /// The device failed.
+    Io,
+    /// The request is none that can be served.
+    Invalid,
+    /// There is no room for a write.
+    NoSpace,
+    /// The request is not known.
+    NotSupported,
+    /// The server ends.
+    ShuttingDown,
+}
+
+impl Failure {
+    fn number(self) -> u32 {
+        match self {
+            Failure::NotPermitted => 1,
+            Failure::Io => 5,
+            Failure::Invalid => 22,
+            Failure::NoSpace => 28,
+            Failure::NotSupported => 95,
+            Failure::ShuttingDown => 108,
+        }
+    }
+}
+
+/// A range of an export, and what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes.
+    pub length: u32,
+    /// Whether nothing is stored there, and zeros are read.
+    pub is_hole: bool,
+}
+
+/// The state of a connection.
+#[derive(Clone, Debug)]
+pub struct Session {
+    export: Export,
+    phase: Phase,
+    /// What has come and was not taken yet, behind what was.
+    input: Vec<u8>,
+    taken: usize,
+    output: Vec<u8>,
+    inside: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    Handshake(Handshake),
+    Transmission(Agreed),
+}
+
+/// A request as it stands on the wire.
+struct Header {
+    flags: u16,
+    command: u16,
+    cookie: u64,
+    from: u64,
+    length: u32,
+}
+
+impl Session {
+    /// A client has connected: the greeting is to go.
+    pub fn new(export: Export) -> Session {
+        let mut output = Vec::new();
+        let phase = Phase::Handshake(Handshake::new(&mut output));
+        Session { export, phase, input: Vec::new(), taken: 0, output, inside: 0 }
+    }
+
+    /// Bytes have come.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.input.drain(..std::mem::take(&mut self.taken));
+        self.input.extend_from_slice(bytes);
+    }
+
+    /// Whether more may be read now: not while more is inside than is bounded.
+    pub fn wants_more(&self) -> bool {
+        self.inside < MOST_INSIDE && self.input.len() - self.taken < 2 * MOST_BYTES as usize
+    }
+
+    /// Bytes that are to go.
+    pub fn output(&self) -> &[u8] {
+        &self.output
+    }
+
+    /// So many of them have gone.
+    pub fn sent(&mut self, bytes: usize) {
+        self.output.drain(..bytes);
+    }
+
+    /// Whether an export has been chosen, so that a client that is slow now is at rest.
+    pub fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Transmission(_))
+    }
+
+    /// Requests that have not been answered.
+    pub fn inside(&self) -> usize {
+        self.inside
+    }
+
+    /// The next request, if a whole one has come. What cannot be served is answered here.
+    ///
+    /// # Errors
+    /// If the connection is to be closed once the [`output`](Self::output) has gone.
+    pub fn next_ask(&mut self) -> Result<Option<Ask<'_>>, Closed> {
+        loop {
+            let agreed = match &mut self.phase {
+                Phase::Handshake(handshake) => {
+                    match handshake.take(&self.export, &self.input[self.taken..], &mut self.output)? {
+                        Step::Wait => return Ok(None),
+                        Step::Took(bytes) => self.taken += bytes,
+                        Step::Begin(bytes, agreed) => {
+                            self.taken += bytes;
+                            self.phase = Phase::Transmission(agreed);
+                        }
+                    }
+                    continue;
+                }
+                Phase::Transmission(agreed) => *agreed,
+            };
+            if self.inside >= MOST_INSIDE {
+                return Ok(None);
+            }
+            let Some(header) = header(&self.input[self.taken..])? else { return Ok(None) };
+            let carried = if header.command == wire::command::WRITE { header.length as usize } else { 0 };
+            if carried > MOST_BYTES as usize {
+                return Err(Closed::Fault("a write longer than was agreed on"));
+            }
+            let begin = self.taken + REQUEST_BYTES;
+            if self.input.len() - begin < carried {
+                return Ok(None);
+            }
+            self.taken = begin + carried;
+            if header.command == wire::command::DISCONNECT {
+                return Err(Closed::Done);
+            }
+            self.inside += 1;
+            match self.check(&header, agreed) {
+                Ok(kind) => {
+                    let Header { cookie, from, length, flags, .. } = header;
+                    let (from, length) = if kind == Kind::Flush { (0, 0) } else { (from, length) };
+                    let fua = flags & wire::command::FUA != 0;
+                    let data = &self.input[begin..begin + carried];
+                    return Ok(Some(Ask { cookie, kind, from, length, fua, data }));
+                }
+                Err(failure) => self.fail(header.cookie, has_data(header.command), failure),
+            }
+        }
+    }
+
+    /// What a request asks, if it can be served.
+    fn check(&self, header: &Header, agreed: Agreed) -> Result<Kind, Failure> {
+        use wire::command::*;
+        let (kind, known) = match header.command {
+            READ => (Kind::Read, DONT_FRAGMENT),
+            WRITE => (Kind::Write, FUA),
+            FLUSH => (Kind::Flush, 0),
+            TRIM => (Kind::Trim, FUA),
+            WRITE_ZEROES => (Kind::WriteZeroes(header.flags & NO_HOLE == 0), FUA | NO_HOLE),
+            BLOCK_STATUS if agreed.has_contexts => (Kind::Status(header.flags & ONE_EXTENT != 0), ONE_EXTENT),
+            _ => return Err(Failure::NotSupported),
+        };
+        // Some clients set it on whatever they send.
+        if header.flags & !(known | FUA) != 0 {
+            return Err(Failure::Invalid);
+        }
+        if kind == Kind::Flush {
+            return Ok(kind);
+        }
+        let is_change = matches!(kind, Kind::Write | Kind::Trim | Kind::WriteZeroes(_));
+        if is_change && self.export.is_read_only {
+            return Err(Failure::NotPermitted);
+        }
+        let block = u64::from(self.export.block_bytes);
+        let is_whole = header.from.is_multiple_of(block) && u64::from(header.length).is_multiple_of(block);
+        let end = header.from.checked_add(u64::from(header.length));
+        if header.length == 0 || !is_whole || kind == Kind::Read && header.length > MOST_BYTES {
+            return Err(Failure::Invalid);
+        }
+        match end.filter(|&end| end <= self.export.bytes) {
+            Some(_) => Ok(kind),
+            None if kind == Kind::Write || matches!(kind, Kind::WriteZeroes(_)) => Err(Failure::NoSpace),
+            None => Err(Failure::Invalid),
+        }
+    }
+
+    /// A request has failed; whether its answer would have had data.
+    pub fn fail(&mut self, cookie: u64, has_data: bool, failure: Failure) {
+        self.inside -= 1;
+        if has_data && self.is_structured() {
+            chunk(&mut self.output, wire::chunk::ERROR, cookie, 6);
+            self.output.u32(failure.number());
+            self.output.u16(0);
+        } else {
+            self.simple(cookie, failure.number());
+        }
+    }
+
+    /// A request without data in its answer has been served.
+    pub fn done(&mut self, cookie: u64) {
+        self.inside -= 1;
+        self.simple(cookie, 0);
+    }
+
+    /// A read from byte `from` on has been served.
+    pub fn read(&mut self, cookie: u64, from: u64, data: &[u8]) {
+        self.inside -= 1;
+        if self.is_structured() {
+            chunk(&mut self.output, wire::chunk::OFFSET_DATA, cookie, 8 + data.len() as u32);
+            self.output.u64(from);
+        } else {
+            self.simple(cookie, 0);
+        }
+        self.output.put(data);
+    }
+
+    /// What is stored, from where was asked on.
+    pub fn status(&mut self, cookie: u64, extents: &[Extent]) {
+        self.inside -= 1;
+        chunk(&mut self.output, wire::chunk::BLOCK_STATUS, cookie, 4 + 8 * extents.len() as u32);
+        self.output.u32(ALLOCATION_ID);
+        for extent in extents {
+            self.output.u32(extent.length);
+            // NBD_STATE_HOLE and NBD_STATE_ZERO.
+            self.output.u32(if extent.is_hole { 3 } else { 0 });
+        }
+    }
+
+    fn is_structured(&self) -> bool {
+        matches!(self.phase, Phase::Transmission(Agreed { is_structured: true, .. }))
+    }
+
+    fn simple(&mut self, cookie: u64, error: u32) {
+        self.output.u32(wire::SIMPLE_REPLY);
+        self.output.u32(error);
+        self.output.u64(cookie);
+    }
+}
+
+/// Whether answers to a command have data.
+fn has_data(command: u16) -> bool {
+    matches!(command, wire::command::READ | wire::command::BLOCK_STATUS)
+}
+
+/// Begins the only chunk of a structured reply.
+fn chunk(output: &mut Vec<u8>, kind: u16, cookie: u64, length: u32) {
+    output.u32(wire::STRUCTURED_REPLY);
+    output.u16(wire::chunk::DONE);
+    output.u16(kind);
+    output.u64(cookie);
+    output.u32(length);
+}
+
+/// The request that comes next, without its data, if that much has come.
+fn header(input: &[u8]) -> Result<Option<Header>, Closed> {
+    let mut reader = Reader(input);
+    let Some(magic) = reader.u32() else { return Ok(None) };
+    if magic != wire::REQUEST {
+        return Err(Closed::Fault("no request where one has to be"));
+    }
+    let mut found = || {
+        Some(Header {
+            flags: reader.u16()?,
+            command: reader.u16()?,
+            cookie: reader.u64()?,
+            from: reader.u64()?,
+            length: reader.u32()?,
+        })
+    };
+    Ok(found())
+}

@@ -1,0 +1,83 @@
+"""``flashkeel serve``: a simulated drive in real time."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from flashkeel.cli.common import Seed, echo, split_assignment
+from flashkeel.output import units
+from flashkeel.output.progress import Bars
+from flashkeel.ssdcheck import Drive
+
+
+@click.group()
+def serve() -> None:
+    """Serve a simulated drive in real time."""
+
+
+@serve.command()
+@click.argument("stack", metavar="sim:PRESET|FILE.toml")
+@click.option(
+    "--listen",
+    default="127.0.0.1:10809",
+    show_default=True,
+    metavar="unix:PATH|ADDRESS:PORT",
+    help="Where clients connect.",
+)
+@click.option("--name", default="flashkeel", show_default=True, help="The name of the export.")
+@click.option("--read-only", is_flag=True, help="Take no writes.")
+@click.option(
+    "--time-scale",
+    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="Make the drive X times slower than it is, where the machine cannot keep up.",
+)
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the device or stack."
+)
+@click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="Seed.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep steady states on disk.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def nbd(
+    stack: str,
+    listen: str,
+    name: str,
+    read_only: bool,
+    time_scale: float,
+    sets: tuple[str, ...],
+    seed: int,
+    no_cache: bool,
+    form: str,
+) -> None:
+    """Serve a drive as a network block device, with the latency that its model says.
+
+    What is written is kept in memory, and lost when serving ends, with Ctrl-C.
+    """
+    drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets])
+    with Bars([stack]) as bars:
+        served = drive.serve_nbd(
+            listen,
+            name=name,
+            read_only=read_only,
+            time_scale=time_scale,
+            seed=seed,
+            use_cache=not no_cache,
+            ready=lambda uri, size: echo(f"Serving {size / 2**30:.3g} GiB at {uri}", err=True),
+            progress=lambda phase, fraction: bars.update(0, phase, fraction),
+        )
+    if form == "json":
+        echo(json.dumps(served))
+        return
+    late = served["late"]
+    echo(f"{served['requests']:,} requests of {served['clients']:,} clients", nl=False)
+    echo(f", {served['faults']:,} of which broke the protocol" if served["faults"] else "")
+    if late["count"]:
+        shown = (("half", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p99_9_ns"), ("most", "max_ns"))
+        parts = ", ".join(f"{word} {units.duration(late[key])}" for word, key in shown)
+        echo(f"Later than the model says, of {late['count']:,} answers: {parts}")

@@ -1,0 +1,174 @@
+"""flashkeel serve nbd, with real clients and with hostile ones."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from programs import require
+
+DRIVE = """\
+[device]
+logical_capacity = "64MiB"
+map_cache = "all"
+gc = { start_below = 16, stop_above = 24 }
+buffer = { size = "2MiB" }
+
+[device.geometry]
+channels = 4
+chips_per_channel = 1
+planes_per_chip = 1
+blocks_per_plane = 96
+pages_per_block = 16
+"""
+
+
+@contextmanager
+def serving(tmp_path, *options):
+    """Serve a small drive; yields the process, its URI and the path of its socket."""
+    document, path = tmp_path / "drive.toml", tmp_path / "nbd.sock"
+    document.write_text(DRIVE)
+    command = [sys.executable, "-m", "flashkeel", "serve", "nbd", document]
+    command += ["--listen", f"unix:{path}", "--format", "json", *options]
+    server = subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        said = server.stderr.readline()
+        assert said.startswith("Serving 0.0625 GiB at nbd+unix:///flashkeel?socket="), said
+        yield server, f"nbd+unix:///flashkeel?socket={path}", path
+    finally:
+        server.kill()
+        server.wait()
+
+
+def ended(server):
+    """End serving as Ctrl-C does; returns what was served."""
+    server.send_signal(signal.SIGINT)
+    out, err = server.communicate(timeout=20)
+    assert server.returncode == 0, err
+    return json.loads(out)
+
+
+def fio(uri, *options):
+    done = subprocess.run(
+        [
+            require("fio"),
+            "--name=job",
+            "--ioengine=nbd",
+            f"--uri={uri}",
+            "--output-format=json",
+            *options,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    # Notes of the engine come before.
+    (job,) = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    assert job["error"] == 0
+    return job
+
+
+def test_fio_finds_what_it_wrote_with_the_latency_of_the_model(tmp_path):
+    with serving(tmp_path) as (server, uri, path):
+        job = fio(
+            uri,
+            *("--rw=randrw", "--bs=4k", "--iodepth=8", "--size=16m", "--randseed=3"),
+            *("--verify=crc32c", "--verify_fatal=1", "--do_verify=1"),
+        )
+        # Flash is read in 50 us at least, what is buffered sooner.
+        assert job["read"]["clat_ns"]["mean"] > 30_000
+        found = ended(server)
+    assert not path.exists()
+    assert found["clients"] >= 1
+    assert found["requests"] == found["late"]["count"] >= 4096
+    assert found["faults"] == 0
+    assert 0 < found["late"]["p50_ns"] <= found["late"]["p99_99_ns"] <= found["late"]["max_ns"]
+
+
+def test_what_is_copied_there_comes_back(tmp_path):
+    image, back = tmp_path / "image", tmp_path / "back"
+    image.write_bytes(os.urandom(8 << 20) + bytes(8 << 20) + os.urandom(48 << 20))
+    with serving(tmp_path) as (server, uri, _):
+        info = json.loads(subprocess.check_output([require("nbdinfo"), "--json", uri], text=True))
+        (export,) = info["exports"]
+        assert export["export-size"] == 64 << 20
+        flags = ("is_read_only", "can_multi_conn", "can_fua", "can_trim", "can_zero", "can_flush")
+        assert [export[flag] for flag in flags] == [False, True, True, True, True, True]
+        assert export["block_size_minimum"] == 4096
+        subprocess.run([require("nbdcopy"), "--flush", image, uri], check=True, timeout=60)
+        subprocess.run([require("nbdcopy"), uri, back], check=True, timeout=60)
+        assert ended(server)["clients"] >= 3
+    assert back.read_bytes() == image.read_bytes()
+
+
+def test_a_hostile_client_disturbs_no_other(tmp_path):
+    with serving(tmp_path) as (server, uri, path):
+        hostile = []
+        for bytes_sent in (b"", b"GET / HTTP/1.0\r\n\r\n", b"\0\0\0\3" + b"\xff" * 4096):
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(str(path))
+            client.sendall(bytes_sent)
+            hostile.append(client)
+        fio(uri, "--rw=randwrite", "--bs=16k", "--size=4m", "--verify=crc32c", "--verify_fatal=1")
+        found = ended(server)
+        for client in hostile:
+            client.close()
+    assert found["faults"] == 2
+
+
+def test_a_drive_that_is_read_only_says_so(tmp_path):
+    with serving(tmp_path, "--read-only") as (server, uri, _):
+        info = subprocess.check_output([require("nbdinfo"), "--json", uri], text=True)
+        assert json.loads(info)["exports"][0]["is_read_only"]
+        ended(server)
+
+
+def test_a_slower_clock_makes_a_slower_drive(tmp_path):
+    with serving(tmp_path, "--time-scale", "50") as (server, uri, _):
+        job = fio(uri, "--rw=randread", "--bs=4k", "--size=1m", "--number_ios=60")
+        assert job["read"]["clat_ns"]["mean"] > 50 * 30_000
+        ended(server)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--listen", "somewhere"), "write unix:PATH or ADDRESS:PORT"),
+        (("--listen", "unix:/nowhere/at/all"), r"/nowhere/at/all: No such file or directory"),
+        (("--time-scale", "0"), "time-scale"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(cli, tmp_path, options, words):
+    document = tmp_path / "drive.toml"
+    document.write_text(DRIVE)
+    outcome = cli("serve", "nbd", document, *options)
+    assert outcome.status == 2
+    assert re.search(words, outcome.err)
+
+
+def test_a_socket_in_use_is_left_alone_and_one_that_was_left_is_not(cli, tmp_path):
+    with serving(tmp_path) as (server, _, path):
+        outcome = cli("serve", "nbd", tmp_path / "drive.toml", "--listen", f"unix:{path}")
+        assert outcome.status == 2
+        assert "in use" in outcome.err
+        server.kill()
+        server.wait()
+        assert path.exists()
+    with serving(tmp_path) as (server, _, path):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            assert client.recv(18, socket.MSG_WAITALL).startswith(b"NBDMAGICIHAVEOPT")
+        assert ended(server)["clients"] == 1
+    path.write_text("no socket")
+    outcome = cli("serve", "nbd", tmp_path / "drive.toml", "--listen", f"unix:{path}")
+    assert outcome.status == 2
+    assert path.read_text() == "no socket"

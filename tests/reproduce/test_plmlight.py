@@ -105,6 +105,23 @@ def test_the_search_ends_below_what_is_sustained_and_near_it(most):
     assert most / 1.1 < found <= max(most, WORKLOADS["I"].full_iops / 64) * 1.03
 
 
+@pytest.mark.parametrize(("quick", "tries"), [(True, 1), (False, 2)])
+def test_what_other_seeds_do_not_sustain_is_lowered_but_not_for_ever(monkeypatch, quick, tries):
+    full = WORKLOADS["I"].full_iops
+    asked = []
+
+    def measure(_session, _state, load):
+        asked.append(load.iops)
+        return {"plmlight": Seen(30)}
+
+    monkeypatch.setattr(systems, "highest", lambda *_: full / 64)
+    monkeypatch.setattr(systems, "load", lambda _s, _t, w, iops: systems.Load(w, iops, 1, 1))
+    monkeypatch.setattr(systems, "measure", measure)
+    found, _ = systems.sustained(Session(quick=quick), "collecting", "I")
+    assert len(asked) == tries
+    assert found.iops == asked[-1]
+
+
 def test_every_claim_has_a_name_of_its_own():
     names = [f"{study.id}/{claim.name}" for study in plmlight.STUDIES for claim in study.claims]
     assert len(names) == len(set(names))

@@ -53,7 +53,7 @@ fn case(seed: u64) -> Case {
     let reads = pick(&["", "", "reads_typical = 1, ", "reads_typical = 50, "]);
     let time = pick(&["", "", "time_maximum = \"2ms\", ", "time_maximum = \"30ms\", "]);
     let low = pick(&["", "time_minimum_low = \"8ms\", "]);
-    let rest = pick(&["1ns", "1ms", "6ms", "20ms"]);
+    let rest = pick(&["5ms", "6ms", "10ms", "20ms"]);
     let read = pick(&["window", "window", "shortest-queue", "first"]);
     let map = pick(&["\"all\"", "\"all\"", "\"8KiB\""]);
     let hedge = pick(&["", "", "mirror.hedge = { policy = \"percentile\", extra = 0.1 }\n"]);

@@ -55,9 +55,10 @@ def nbd(
     no_cache: bool,
     form: str,
 ) -> None:
-    """Serve a drive as a network block device, with the latency that its model says.
+    """Serve a drive as a network block device.
 
-    What is written is kept in memory, and lost when serving ends, with Ctrl-C.
+    Each request is answered when the model says. What is written is kept in memory, and lost when
+    serving ends, with Ctrl-C.
     """
     drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets])
     with Bars([stack]) as bars:

@@ -152,6 +152,8 @@ fn options_are_refused_one_by_one_and_others_go_on() {
     }
     session.receive(&option(2, b""));
     assert_eq!(session.next_ask(), Err(Closed::Done));
+    assert_eq!(session.next_ask(), Err(Closed::Done), "and is not answered twice");
+    assert_eq!(answers(session.output()).len(), 1);
     assert_eq!(answers(session.output())[0].1, 1);
 }
 

@@ -98,6 +98,8 @@ pub struct Session {
     taken: usize,
     output: Vec<u8>,
     inside: usize,
+    /// Why nothing more is taken.
+    closed: Option<Closed>,
 }
 
 #[derive(Clone, Debug)]
@@ -120,7 +122,7 @@ impl Session {
     pub fn new(export: Export) -> Session {
         let mut output = Vec::new();
         let phase = Phase::Handshake(Handshake::new(&mut output));
-        Session { export, phase, input: Vec::new(), taken: 0, output, inside: 0 }
+        Session { export, phase, input: Vec::new(), taken: 0, output, inside: 0, closed: None }
     }
 
     /// Bytes have come.
@@ -157,15 +159,20 @@ impl Session {
     /// The next request, if a whole one has come. What cannot be served is answered here.
     ///
     /// # Errors
-    /// If the connection is to be closed once the [`output`](Self::output) has gone.
+    /// If the connection is to be closed once the [`output`](Self::output) has gone; so it
+    /// stays.
     pub fn next_ask(&mut self) -> Result<Option<Ask<'_>>, Closed> {
+        if let Some(closed) = self.closed {
+            return Err(closed);
+        }
         loop {
             let agreed = match &mut self.phase {
                 Phase::Handshake(handshake) => {
-                    match handshake.take(&self.export, &self.input[self.taken..], &mut self.output)? {
-                        Step::Wait => return Ok(None),
-                        Step::Took(bytes) => self.taken += bytes,
-                        Step::Begin(bytes, agreed) => {
+                    match handshake.take(&self.export, &self.input[self.taken..], &mut self.output) {
+                        Err(closed) => return Err(*self.closed.insert(closed)),
+                        Ok(Step::Wait) => return Ok(None),
+                        Ok(Step::Took(bytes)) => self.taken += bytes,
+                        Ok(Step::Begin(bytes, agreed)) => {
                             self.taken += bytes;
                             self.phase = Phase::Transmission(agreed);
                         }
@@ -177,10 +184,14 @@ impl Session {
             if self.inside >= MOST_INSIDE {
                 return Ok(None);
             }
-            let Some(header) = header(&self.input[self.taken..])? else { return Ok(None) };
+            let header = match header(&self.input[self.taken..]) {
+                Ok(Some(header)) => header,
+                Ok(None) => return Ok(None),
+                Err(closed) => return Err(*self.closed.insert(closed)),
+            };
             let carried = if header.command == wire::command::WRITE { header.length as usize } else { 0 };
             if carried > MOST_BYTES as usize {
-                return Err(Closed::Fault("a write longer than was agreed on"));
+                return Err(*self.closed.insert(Closed::Fault("a write longer than was agreed on")));
             }
             let begin = self.taken + REQUEST_BYTES;
             if self.input.len() - begin < carried {
@@ -188,7 +199,7 @@ impl Session {
             }
             self.taken = begin + carried;
             if header.command == wire::command::DISCONNECT {
-                return Err(Closed::Done);
+                return Err(*self.closed.insert(Closed::Done));
             }
             self.inside += 1;
             match self.check(&header, agreed) {

@@ -30,7 +30,7 @@ pub use leaf::{Coming, Leaf, Submit};
 pub use limits::{Durable, Limits};
 pub use outside::Outside;
 pub use patience::Patience;
-pub use predictor::{Prediction, Predictor};
+pub use predictor::{Filling, Prediction, Predictor};
 pub use random::Stream;
 pub use request::{Completion, Hint, Lba, Operation, Request, RequestId, Status, TenantId};
 pub use sector::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, SECTOR_BYTES};

@@ -13,6 +13,15 @@ pub struct Prediction {
     pub is_slow: bool,
 }
 
+/// How full a buffer is expected to be that writes go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filling {
+    /// Pages of 4 KiB in it.
+    pub pages: u32,
+    /// So many, and it is written out; at least 1.
+    pub of: u32,
+}
+
 /// Predicts the latency of requests to one device.
 ///
 /// Whoever submits to the device tells of every submission and of every
@@ -26,6 +35,11 @@ pub trait Predictor: DynClone + Send {
     /// A question, not a promise: it may be asked again for the same request,
     /// and asking changes no later answer.
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction;
+
+    /// How full the buffer is that `write` would go to, if that is known well enough.
+    fn filling(&self, _write: &Request) -> Option<Filling> {
+        None
+    }
 
     /// The device has been given `request` at `now`.
     fn submitted(&mut self, now: Time, request: &Request);

@@ -115,6 +115,13 @@ impl Build for MirrorConfig {
         if read.needs_windows() && self.windows.policy().build().is_none() {
             return Err(format!("read is {:?}, but windows is {:?}", self.read.name(), self.windows.name()));
         }
+        if read.writes_again() && self.windows.policy().build().is_some() {
+            return Err(format!(
+                "read is {:?}, which has no room in windows, but windows is {:?}",
+                self.read.name(),
+                self.windows.name()
+            ));
+        }
         if read.needs_predictor() && sizes.iter().any(|size| size.sets > 1) {
             return Err(format!("read is {:?}, which knows devices, and no sets of one", self.read.name()));
         }

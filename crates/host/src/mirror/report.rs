@@ -35,4 +35,7 @@ pub struct MirrorReport {
     pub dirty_regions: u64,
     /// Bytes written to copies so that they agree again.
     pub resynced_bytes: u64,
+    /// Bytes written again to a copy that had them, so that its buffer is full at another
+    /// time than that of the others.
+    pub rewritten_bytes: u64,
 }

@@ -78,6 +78,8 @@ pub(super) struct Resync {
 struct Job {
     first: usize,
     pages: usize,
+    /// The copy that gets again what it has; `None` if those do that lack it.
+    again: Option<usize>,
     /// Copies whose writes have not ended, a bit each.
     writing: u8,
     payload: Payload,
@@ -159,10 +161,38 @@ impl Mirror {
         let valid = self.agreement.valid(range.start);
         let sources = each(valid);
         let source = sources.min_by_key(|&copy| self.queued[copy]).expect("some copy has it");
+        self.copy(now, source, range, None, data, outbox);
+    }
+
+    /// Writes pages again to a copy that has them, unless others are being copied.
+    pub(super) fn write_again(
+        &mut self,
+        now: Time,
+        copy: usize,
+        range: Range<usize>,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let has_it = self.agreement.valid_all(range.clone()) & !self.refusing;
+        let is_free = self.resync.job.is_none() && !self.agreement.is_locked(range.clone());
+        if is_free && has_it >> copy & 1 == 1 && !self.agreement.is_in_doubt(range.clone()) {
+            self.copy(now, copy, range, Some(copy), data, outbox);
+        }
+    }
+
+    fn copy(
+        &mut self,
+        now: Time,
+        source: usize,
+        range: Range<usize>,
+        again: Option<usize>,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
         self.agreement.lock(range.clone());
         let sectors = (range.len() as u64 * LOGICAL_PAGE_SECTORS) as u32;
         let payload = if self.has_bytes { data.take(sectors) } else { Payload::NONE };
-        let job = Job { first: range.start, pages: range.len(), writing: 0, payload };
+        let job = Job { first: range.start, pages: range.len(), again, writing: 0, payload };
         let request = job.request(Operation::Read);
         self.resync.job = Some(job);
         self.give(now, source, Work::Agree, &request, Payload::NONE, outbox);
@@ -182,10 +212,11 @@ impl Mirror {
         let range = job.range();
         let is_done = completion.status == Status::Ok;
         if is_read {
-            // No flush of the host's would be for it.
-            let request = Request { fua: true, ..job.request(Operation::Write) };
+            // No flush of the host's would be for it, where it is not there already.
+            let request = Request { fua: job.again.is_none(), ..job.request(Operation::Write) };
             let valid = self.agreement.valid(range.start);
-            job.writing = if is_done { self.agreement.present() & !valid } else { 0 };
+            let wanted = job.again.map_or(!valid, |copy| 1 << copy);
+            job.writing = if is_done { self.agreement.present() & wanted } else { 0 };
             let writing = job.writing;
             for copy in each(writing) {
                 self.give(now, copy, Work::Agree, &request, Payload::NONE, outbox);
@@ -203,7 +234,14 @@ impl Mirror {
             }
         } else {
             job.writing &= !(1 << copy);
-            if is_done {
+            if job.again.is_some() {
+                if is_done {
+                    self.report.rewritten_bytes += range.len() as u64 * LOGICAL_PAGE_BYTES;
+                } else if completion.status != Status::ReadOnly {
+                    self.agreement.behind(range.clone(), 1 << copy);
+                    self.resync.try_again();
+                }
+            } else if is_done {
                 self.report.resynced_bytes += range.len() as u64 * LOGICAL_PAGE_BYTES;
                 self.agreement.caught_up(range.clone(), copy);
                 self.resync.barren = 0;

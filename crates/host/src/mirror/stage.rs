@@ -427,7 +427,7 @@ impl Stage for Mirror {
         }
         match piece.work {
             Work::Read(read) => self.read_ended(now, copy, read, &piece, completion, data, outbox),
-            Work::Change(change) => self.change_ended(now, copy, change, completion, outbox),
+            Work::Change(change) => self.change_ended(now, copy, change, completion, data, outbox),
             Work::Agree => self.agree_ended(now, copy, piece.is_read, completion, data, outbox),
         }
         data.give_back(piece.own);

@@ -1,9 +1,11 @@
 //! Changes of a mirror: writes, trims and the like go to every copy, and so do
 //! flushes.
 
+use std::ops::Range;
+
 use flashkeel_engine::{
-    Arena, Cause, Completion, LOGICAL_PAGE_SECTORS, Ledger, Operation, Outbox, Payload, Request, RequestId,
-    Span, Status, Time,
+    Arena, Cause, Completion, LOGICAL_PAGE_SECTORS, Lba, Ledger, Operation, Outbox, Payload, Request,
+    RequestId, Span, Status, Time,
 };
 
 use super::each;
@@ -28,6 +30,7 @@ pub(super) struct Change {
     is_over: bool,
     /// What a flush is behind.
     behind: Option<u64>,
+    is_write: bool,
 }
 
 /// A part of a request that may not go yet.
@@ -148,6 +151,7 @@ impl Mirror {
             status: Status::Ok,
             is_over: false,
             behind,
+            is_write,
         };
         let id = self.changes.take_off(change);
         let copies = sent.count_ones();
@@ -170,6 +174,7 @@ impl Mirror {
         copy: usize,
         id: RequestId,
         completion: &Completion,
+        data: &mut Arena,
         outbox: &mut Outbox,
     ) {
         let change = self.changes.get_mut(id).expect("a change stays until every copy has ended it");
@@ -184,7 +189,7 @@ impl Mirror {
                 change.status = change.status.max(completion.status);
             }
         }
-        let Change { part, held, sent, done, failed, void, status, is_over, behind, .. } = *change;
+        let Change { part, held, sent, done, failed, void, status, is_over, behind, is_write, .. } = *change;
         let outstanding = sent & !(done | failed);
         // A flush is for what any copy has acknowledged.
         let needed = match behind {
@@ -221,10 +226,24 @@ impl Mirror {
             match behind {
                 Some(sequence) if failed & self.agreement.present() == 0 => self.agreement.flushed(sequence),
                 Some(_) => {}
-                None => self.agreement.end(pages),
+                None => self.agreement.end(pages.clone()),
+            }
+            if is_write && done == sent && !pages.is_empty() {
+                self.spread(now, pages, sent, data, outbox);
             }
             self.may_release = true;
             self.resync.try_again();
+        }
+    }
+
+    /// A copy gets again what all have got, if that is wanted.
+    fn spread(&mut self, now: Time, pages: Range<usize>, present: u8, data: &mut Arena, outbox: &mut Outbox) {
+        let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
+        let sectors = (pages.len() as u64 * LOGICAL_PAGE_SECTORS) as u32;
+        let write = Request::new(RequestId(0), Operation::Write, lba, sectors);
+        if let Some((copy, count)) = self.reader.again(&write, present) {
+            let end = pages.end.min(pages.start + count as usize);
+            self.write_again(now, copy, pages.start..end, data, outbox);
         }
     }
 

@@ -17,7 +17,9 @@ mod silence;
 mod switch;
 mod volume;
 
-use flashkeel_engine::{Completion, Operation, Prediction, Predictor, Request, RequestId, Span, Time};
+use flashkeel_engine::{
+    Completion, Filling, Operation, Prediction, Predictor, Request, RequestId, Span, Time,
+};
 
 pub use score::Score;
 
@@ -299,6 +301,13 @@ impl Predictor for Engine {
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
         let (_, view) = self.decisive(now, ahead, request);
         self.prediction(&view, request)
+    }
+
+    fn filling(&self, write: &Request) -> Option<Filling> {
+        let mut volumes = self.model.volumes_of(write);
+        let (Some(volume), None) = (volumes.next(), volumes.next()) else { return None };
+        let is_known = self.switch.is_on && self.phases.get(volume).is_some_and(Phase::is_sure);
+        is_known.then(|| Filling { pages: self.volumes[volume].pending, of: self.drive.buffer_pages })
     }
 
     #[inline]

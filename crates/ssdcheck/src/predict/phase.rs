@@ -31,6 +31,11 @@ impl Phase {
         Phase { standing: vec![0; pages as usize], origin: 0 }
     }
 
+    /// Whether the origin is more than a guess.
+    pub fn is_sure(&self) -> bool {
+        self.standing[self.origin as usize] >= MARGIN
+    }
+
     /// The buffer was flushed, or not, while `pages` pages were written after
     /// `count`; true if the origin has moved for it.
     #[inline]

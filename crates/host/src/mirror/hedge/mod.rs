@@ -11,6 +11,8 @@ flashkeel_config::axis! {
     pub enum HedgeConfig as "hedge": Build {
         /// Never.
         None(None) in none = "none",
+        /// After a time that is set.
+        Fixed(Fixed) in fixed = "fixed",
         /// After a percentile of the latencies of late, so that the share of reads
         /// that are asked twice stays what it is set to.
         Percentile(Percentile) in percentile = "percentile",

@@ -21,6 +21,9 @@ flashkeel_config::axis! {
         Monitor(Monitor) in monitor = "monitor",
         /// One that is not predicted to be slow.
         Predicted(Predicted) in predicted = "predicted",
+        /// One that is neither predicted to be slow nor late with a read, where some have
+        /// got pages again so that no two write their buffers out at the same time.
+        Staggered(Staggered) in staggered = "staggered",
         /// One in a deterministic window.
         Window(Window) in window = "window",
     }
@@ -40,6 +43,11 @@ pub trait Build {
 
     /// Whether it asks predictors.
     fn needs_predictor(&self) -> bool {
+        false
+    }
+
+    /// Whether copies get pages again.
+    fn writes_again(&self) -> bool {
         false
     }
 
@@ -67,6 +75,12 @@ pub trait Reader: DynClone + Send {
 
     /// A copy has completed one.
     fn completed(&mut self, _now: Time, _ended: &Ended, _completion: &Completion) {}
+
+    /// All of the copies `present` have got `write`: which of them is to get how many of its
+    /// pages again, if any.
+    fn again(&mut self, _write: &Request, _present: u8) -> Option<(usize, u32)> {
+        None
+    }
 
     /// Power is cut, and comes back at once: of what the copies have got no more is
     /// told.

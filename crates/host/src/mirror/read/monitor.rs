@@ -32,13 +32,7 @@ impl Default for Monitor {
 
 impl Build for Monitor {
     fn build(&self, _predictors: Vec<Box<dyn Predictor>>) -> Box<dyn Reader> {
-        Box::new(Watcher {
-            factor: self.factor,
-            hold: self.hold,
-            median: Recent::new(0.5),
-            copies: Default::default(),
-            last: MOST - 1,
-        })
+        Box::new(Watcher::new(self))
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -53,7 +47,7 @@ impl Build for Monitor {
 }
 
 #[derive(Clone)]
-struct Watcher {
+pub(super) struct Watcher {
     factor: f64,
     hold: Span,
     /// Of reads of all copies.
@@ -72,6 +66,17 @@ struct Watched {
 }
 
 impl Watcher {
+    pub fn new(settings: &Monitor) -> Watcher {
+        let &Monitor { factor, hold } = settings;
+        Watcher { factor, hold, median: Recent::new(0.5), copies: Default::default(), last: MOST - 1 }
+    }
+
+    /// Whether the oldest read with a copy has been there for longer than the threshold.
+    pub fn is_overdue(&self, now: Time, copy: usize) -> bool {
+        let oldest = self.copies[copy].inside.front();
+        oldest.is_some_and(|&(_, begun, _)| self.threshold().is_some_and(|most| now.since(begun) > most))
+    }
+
     fn threshold(&self) -> Option<Span> {
         Some(Span((self.median.quantile()?.0 as f64 * self.factor) as u64))
     }
@@ -79,13 +84,10 @@ impl Watcher {
 
 impl Reader for Watcher {
     fn choose(&mut self, now: Time, _read: &Request, copies: &Copies<'_>) -> usize {
-        let (threshold, hold) = (self.threshold(), self.hold);
-        for watched in &mut self.copies {
-            let oldest = watched.inside.front();
-            if let (Some(&(_, begun, _)), Some(threshold)) = (oldest, threshold)
-                && now.since(begun) > threshold
-            {
-                watched.busy_until = watched.busy_until.max(now + hold);
+        for copy in 0..MOST {
+            if self.is_overdue(now, copy) {
+                let busy_until = &mut self.copies[copy].busy_until;
+                *busy_until = (*busy_until).max(now + self.hold);
             }
         }
         let watched = &self.copies;

@@ -217,7 +217,7 @@ fn no_more_is_kept_free_than_an_even_load_needs() {
 
 #[test]
 fn what_a_burst_takes_is_free_before_it() {
-    let stalled = |invocation: &str| {
+    let waited = |invocation: &str| {
         let mut config = side_by_side(invocation, 20, 24);
         config.logical_capacity = Bytes(6656 * 4096);
         config.scheduler = policy("priority");
@@ -230,16 +230,36 @@ fn what_a_burst_takes_is_free_before_it() {
                     (id / 400 * 1_000_000_000 + id % 400 * 50_000, Operation::Write, random.below(6_656), 1)
                 })
                 .collect();
-            timed(&mut ssd, &requests);
-            let stalls = ssd.counters().free_block_stalls;
-            ssd.reset_counters();
-            stalls
+            let done = timed(&mut ssd, &requests);
+            done.iter().map(|done| done.ledger.ns(Cause::NoFreeBlock)).sum::<u64>()
         };
         bursts(0..6);
         bursts(6..20)
     };
-    let (ahead, task) = (stalled("ahead"), stalled("task"));
-    assert!(task > 500 && ahead * 20 < task, "{ahead} programs wait for a block ahead, {task} by thresholds");
+    let (ahead, task) = (waited("ahead"), waited("task"));
+    assert!(
+        task > 100_000_000 && ahead * 20 < task,
+        "{ahead} ns without a block ahead, {task} by thresholds"
+    );
+}
+
+#[test]
+fn a_host_that_asks_for_more_than_is_sustained_gets_it_evenly() {
+    let waits = |invocation: &str| {
+        let mut config = side_by_side(invocation, 20, 24);
+        config.geometry.pages_per_block = 128;
+        config.logical_capacity = Bytes(53_248 * 4096);
+        config.scheduler = policy("priority");
+        let mut ssd = ready(&config, 1);
+        let done = closed_loop(&mut ssd, 64, random_pages(Operation::Write, 53_248, 40_000, 1));
+        ssd.check();
+        let mut waits: Vec<u64> = done.iter().map(|done| done.ledger.total().0).collect();
+        waits.sort_unstable();
+        (waits[waits.len() * 999 / 1000], done.iter().map(|done| done.time.0).max().expect("writes"))
+    };
+    let ((ahead, ends), (task, would_end)) = (waits("ahead"), waits("task"));
+    assert!(ahead * 4 < task, "p99.9 {ahead} ns ahead, {task} ns by thresholds");
+    assert!(ends < would_end + would_end / 20, "{ends} ns ahead, {would_end} ns by thresholds");
 }
 
 #[test]

@@ -37,11 +37,16 @@ pub(crate) struct PartitionLayout {
 }
 
 impl PartitionLayout {
+    /// Mapping units that a block can hold.
+    pub fn data_units_per_block(&self) -> u32 {
+        let rows = self.geometry.units_per_block();
+        if self.stripe_width > 1 { rows * (self.stripe_width - 1) } else { rows }
+    }
+
     /// Mapping units that a block can hold and still free space as a victim: all but
     /// a flash page of them.
     pub fn useful_units(&self) -> u32 {
-        let rows = self.geometry.units_per_block();
-        let units = if self.stripe_width > 1 { rows * (self.stripe_width - 1) } else { rows };
+        let units = self.data_units_per_block();
         units.saturating_sub(self.geometry.units_per_page).max(1)
     }
 

@@ -185,7 +185,10 @@ impl Ftl {
         match writer {
             Task::Host => {}
             Task::Map => self.evict(now, machine),
-            mover => self.moved(now, mover, machine),
+            mover => {
+                self.moved(now, mover, machine);
+                Gc::has_moved(self, now, self.tables.blocks.domain(block), machine);
+            }
         }
     }
 

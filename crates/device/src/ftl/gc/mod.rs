@@ -3,6 +3,7 @@
 pub mod erasing;
 pub mod invocation;
 pub mod movement;
+mod pace;
 mod room;
 pub mod rotation;
 mod task;
@@ -152,11 +153,8 @@ pub(crate) struct Gc {
     pub stop_above: u32,
     pub force_below: u32,
     pub invocation: InvocationConfig,
-    /// Where thresholds go by what is expected: what they are where that is nothing, a
-    /// block for each chip above what the host leaves, because it opens one on each at about
-    /// the same time; and the most that they may be.
-    pub at_least: u32,
-    pub most_ahead: u32,
+    /// Where thresholds go by what the host is expected to write.
+    pub stock: Option<pace::Stock>,
     pub manner: Manner,
     pub order: Order,
     pub erases_in_pauses: bool,

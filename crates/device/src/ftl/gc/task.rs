@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use flashkeel_engine::{Stream, Time};
 
+use super::pace::Stock;
 use super::rotation::Order;
 use super::victim::Candidates;
 use super::{Domain, Gc, GcLayout, VictimConfig};
@@ -20,31 +21,19 @@ impl Background for Gc {
 
     fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
         let random = Stream::new(seed, &format!("gc/{index}"));
-        let GcLayout {
-            start_below,
-            stop_above,
-            force_below,
-            most_ahead,
-            jobs,
-            manner,
-            order,
-            erases_in_pauses,
-            ..
-        } = layout.gc;
+        let GcLayout { start_below, stop_above, force_below, jobs, manner, order, erases_in_pauses, .. } =
+            layout.gc;
         let invocation = &layout.policies.invocation;
-        let at_least = layout.reserves.host + layout.chips / layout.stripe_width / layout.domains;
-        let (start_below, stop_above) = match invocation.policy().looks_ahead() {
-            true => (at_least.min(most_ahead), at_least.min(most_ahead)),
-            false => (start_below, stop_above),
-        };
+        let stock = invocation.policy().looks_ahead().then(|| Stock::new(layout));
+        let (start_below, stop_above) =
+            stock.map_or((start_below, stop_above), |stock| (stock.at_least, stock.at_least));
         let greedy = VictimConfig::Greedy(Default::default());
         Gc {
             start_below,
             stop_above,
             force_below,
             invocation: invocation.clone(),
-            at_least,
-            most_ahead,
+            stock,
             manner,
             order,
             erases_in_pauses,
@@ -110,8 +99,7 @@ impl Gc {
     /// Free blocks have become fewer in `domain`.
     pub(in crate::ftl) fn check(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) {
         Gc::look_ahead(ftl, machine);
-        let short = ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.start_below;
-        if short && ftl.tasks.gc.invocation.policy().starts_by_itself() {
+        if Gc::is_short(ftl, domain) && ftl.tasks.gc.invocation.policy().starts_by_itself() {
             Gc::start(ftl, now, domain, machine);
         }
     }
@@ -123,9 +111,15 @@ impl Gc {
         let Some(arrivals) = machine.arrivals(ftl.shape.index) else { return };
         let units = u64::from(ftl.shape.domains) * u64::from(ftl.shape.data_units_per_block());
         let gc = &mut ftl.tasks.gc;
-        let burst = arrivals.burst_pages().div_ceil(units).min(u64::from(gc.most_ahead)) as u32;
-        let target = (gc.at_least + burst).min(gc.most_ahead);
+        let Some(stock) = &gc.stock else { return };
+        let burst = arrivals.burst_pages().div_ceil(units).min(u64::from(stock.at_most)) as u32;
+        let target = (stock.at_least + burst).min(stock.at_most);
         (gc.start_below, gc.stop_above) = (target, target);
+    }
+
+    /// Whether free blocks of `domain` are fewer than they have to be, in all or on a chip.
+    fn is_short(ftl: &Ftl, domain: u32) -> bool {
+        ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.start_below || Gc::lacks_on_a_chip(ftl, domain)
     }
 
     /// Starts collection in `domain` if it is not at work.
@@ -158,8 +152,8 @@ impl Gc {
         if free > state.most_free {
             (state.most_free, state.fruitless) = (free, 0);
         }
-        if free > ftl.tasks.gc.stop_above {
-            state.active = false;
+        if free > ftl.tasks.gc.stop_above && !Gc::lacks_on_a_chip(ftl, domain) {
+            ftl.tasks.gc.domains[domain as usize].active = false;
         }
     }
 
@@ -173,6 +167,9 @@ impl Gc {
     /// Whether host programs must wait for collection in `domain`; starts it
     /// if a flush has just found free blocks short.
     pub(in crate::ftl) fn holds_host(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) -> bool {
+        if let Some(stock) = &ftl.tasks.gc.stock {
+            return Gc::paces_host(ftl, domain, stock);
+        }
         if !ftl.tasks.gc.invocation.policy().holds_host() {
             return false;
         }
@@ -251,7 +248,13 @@ impl Gc {
             return false;
         }
         let defers = ftl.tasks.gc.invocation.policy().defers();
+        let gc = &ftl.tasks.gc;
+        let least = gc.stock.map_or(0, |stock| stock.on_each);
+        let any = least == 0 || ftl.tables.blocks.free_in(domain) <= gc.stop_above;
         let may_collect = |ftl: &mut Ftl, chip: u32| {
+            if !any && ftl.tables.blocks.free_on(chip) >= least {
+                return false;
+            }
             let is_busy = ftl.tasks.relocation.empties_on(Task::Gc, chip, &ftl.tables.blocks);
             !(is_busy || defers && Gc::gives_way(ftl, domain, chip..chip + 1, machine))
         };

@@ -178,6 +178,7 @@ impl Ftl {
         if self.tables.blocks.state(block) == BlockState::Full && self.tasks.gc.manner.is_checked() {
             EccCheck::check_later(self, now, block, machine);
         }
+        Gc::has_moved(self, now, self.tables.blocks.domain(block), machine);
     }
 
     /// Moves all valid pages of every block being collected at once.

@@ -23,6 +23,8 @@ pub(crate) struct Job {
     pub progress: Progress,
     pub block: BlockId,
     pub domain: u32,
+    /// 4 KiB pages that were valid when it was chosen.
+    pub valid: u32,
     /// The first page not looked at yet.
     pub next_page: u32,
     /// The first 4 KiB page of that not looked at yet.
@@ -37,12 +39,13 @@ pub(crate) struct Job {
 
 impl Job {
     /// A job that has not looked at any page.
-    pub fn new(mover: Task, block: BlockId, domain: u32) -> Self {
+    pub fn new(mover: Task, block: BlockId, domain: u32, valid: u32) -> Self {
         Job {
             mover,
             progress: Progress::Moving,
             block,
             domain,
+            valid,
             next_page: 0,
             next_unit: 0,
             reads: 0,

@@ -82,7 +82,7 @@ impl Ftl {
         let jobs = &mut self.tasks.relocation.jobs;
         let unused = jobs.iter().position(|job| job.progress == Progress::Unused);
         let index = unused.unwrap_or(jobs.len());
-        let job = Job::new(mover, block, domain);
+        let job = Job::new(mover, block, domain, self.tables.blocks.valid(block));
         if unused.is_some() {
             jobs[index] = job;
         } else {

@@ -5,7 +5,7 @@ use flashkeel_engine::units::Rate;
 use flashkeel_engine::LOGICAL_PAGE_SECTORS;
 
 use crate::address::Lpn;
-use crate::flash::{Geometry, SuspensionConfig, Timing};
+use crate::flash::{Geometry, Suspension, Timing};
 use crate::front::{BufferLayout, PowerConfig, ThrottleConfig, WindowConfig};
 use crate::ftl::{PartitionLayout, Precondition, ReadPathConfig};
 use crate::machine::ControllerConfig;
@@ -19,7 +19,7 @@ pub struct Layout {
     pub(crate) planes_per_chip: u32,
     pub(crate) multi_plane: bool,
     pub(crate) timing: Timing,
-    pub(crate) suspension: Option<SuspensionConfig>,
+    pub(crate) suspension: Option<Suspension>,
     /// Cycles that a block endures, where wear is accounted.
     pub(crate) rated_cycles: Option<u32>,
     pub(crate) controller: ControllerConfig,

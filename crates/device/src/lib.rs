@@ -26,7 +26,9 @@ pub use config::{DeviceConfig, MapCacheSize};
 pub use counters::{Counters, Report};
 pub use flash::wear::Law;
 pub use flash::wear::{rated::Rated, self_recovery::SelfRecovery};
-pub use flash::{Endurance, Geometry, GeometryConfig, SuspensionConfig, TimingConfig, WearConfig};
+pub use flash::{
+    Endurance, Geometry, GeometryConfig, SuspensionBudget, SuspensionConfig, TimingConfig, WearConfig,
+};
 pub use front::buffer::{BufferKind, Trigger};
 pub use front::throttle::{Goal, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle};
 pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};

@@ -2,7 +2,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, SuspensionConfig};
+use flashkeel_device::{DeviceConfig, SuspensionBudget, SuspensionConfig};
 use flashkeel_engine::{Cause, Completion, Operation, Span};
 use support::*;
 
@@ -16,8 +16,12 @@ const CELL: u64 = LOOKUP + GENERATION + 4 * UNIT;
 fn chip(limit: u32) -> DeviceConfig {
     let mut config = exact_chip(80);
     config.buffer.kind = policy("none");
-    config.suspension =
-        Some(SuspensionConfig { latency: Span(LATENCY), resume: Span(RESUME), limit, budget: Span(0) });
+    config.suspension = Some(SuspensionConfig {
+        latency: Span(LATENCY),
+        resume: Span(RESUME),
+        limit,
+        budget: SuspensionBudget::Time(Span(0)),
+    });
     config
 }
 
@@ -56,12 +60,16 @@ fn a_read_during_the_transfer_suspends_the_program_as_it_begins() {
 #[test]
 fn within_its_budget_an_operation_is_suspended_as_often_as_reads_come() {
     // The first read suspends at about 100 us; the third comes 400 us later.
-    for (budget, waits) in [(0, true), (350_000, true), (450_000, false)] {
+    let time = |ns| SuspensionBudget::Time(Span(ns));
+    let [none, erases] = [SuspensionBudget::Erases(0), SuspensionBudget::Erases(2)];
+    let short = [(time(0), true), (none, true), (time(350_000), true)];
+    for (budget, waits) in short.into_iter().chain([(time(450_000), false), (erases, false)]) {
         let mut config = chip(1);
-        config.suspension.as_mut().expect("suspends").budget = Span(budget);
+        config.suspension.as_mut().expect("suspends").budget = budget;
         let done = write_and_read_at(&config, &[100_000, 300_000, 500_000]);
         let waited = |at: usize| done[at].ledger.ns(Cause::BehindHostWrite) > 0;
-        assert_eq!((waited(1), waited(2), waited(3)), (false, budget == 0, waits), "budget {budget}");
+        let is_none = budget == time(0) || budget == none;
+        assert_eq!((waited(1), waited(2), waited(3)), (false, is_none, waits), "{budget:?}");
     }
 }
 
@@ -127,6 +135,8 @@ fn impossible_settings_are_refused() {
     };
     assert!(refused(SuspensionConfig { limit: 1001, ..Default::default() }).contains("suspension.limit"));
     let long = Span::from_secs(3601);
+    let budget = SuspensionBudget::Erases(u32::MAX);
+    assert!(refused(SuspensionConfig { budget, ..Default::default() }).contains("suspension.budget"));
     assert!(refused(SuspensionConfig { latency: long, ..Default::default() }).contains("suspension.latency"));
     assert!(refused(SuspensionConfig { resume: long, ..Default::default() }).contains("suspension.resume"));
 }

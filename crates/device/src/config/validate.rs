@@ -6,7 +6,7 @@ use flashkeel_config::names_where;
 use flashkeel_engine::LOGICAL_PAGE_BYTES;
 
 use super::{DeviceConfig, MapCacheSize};
-use crate::flash::{Geometry, SuspensionConfig, Timing};
+use crate::flash::{Geometry, Timing};
 use crate::front::BufferLayout;
 use crate::front::buffer::BufferKind;
 use crate::ftl::gc::movement::Manner;
@@ -36,7 +36,7 @@ impl DeviceConfig {
         let geometry = Geometry::resolve(&self.geometry)?;
         let slc_program = self.slc_cache.policy().settings().map(|fold| fold.program);
         let timing = Timing::resolve(&self.timing, slc_program, &geometry)?;
-        self.suspension.iter().try_for_each(SuspensionConfig::validate)?;
+        let suspension = self.suspension.as_ref().map(|it| it.resolve(timing.erase())).transpose()?.flatten();
         self.validate_controller(&geometry)?;
         if self.throttle.policy().needs_wear() && self.wear.policy().rated_cycles().is_none() {
             return Err(format!(
@@ -73,7 +73,7 @@ impl DeviceConfig {
             planes_per_chip: self.geometry.planes_per_chip,
             multi_plane: self.geometry.multi_plane,
             timing,
-            suspension: self.suspension.clone().filter(|suspension| suspension.limit > 0),
+            suspension,
             rated_cycles: self.wear.policy().rated_cycles(),
             controller: self.controller.clone(),
             host_link: self.host_link,

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Time, Waits};
 
-use super::{Geometry, Meter, SuspensionConfig, Timing};
+use super::{Geometry, Meter, Suspension, Timing};
 use crate::address::ChipId;
 
 /// What a chip is told to do.
@@ -120,7 +120,7 @@ struct Channel {
 #[derive(Clone, Debug)]
 pub struct Array {
     timing: Timing,
-    suspension: Option<SuspensionConfig>,
+    suspension: Option<Suspension>,
     chips_per_channel: u32,
     chips: Vec<Chip>,
     /// What is broken off on each chip.
@@ -130,7 +130,7 @@ pub struct Array {
 
 impl Array {
     /// An idle array.
-    pub fn new(geometry: &Geometry, timing: Timing, suspension: Option<SuspensionConfig>) -> Self {
+    pub fn new(geometry: &Geometry, timing: Timing, suspension: Option<Suspension>) -> Self {
         let job = Job {
             command: FlashCommand::Erase,
             page: 0,
@@ -172,7 +172,7 @@ impl Array {
 
     /// How chips suspend, if they can.
     #[inline]
-    pub fn suspension(&self) -> Option<&SuspensionConfig> {
+    pub fn suspension(&self) -> Option<&Suspension> {
         self.suspension.as_ref()
     }
 

@@ -13,6 +13,6 @@ pub(crate) use endurance::BlockWear;
 pub use endurance::Endurance;
 pub use geometry::{Geometry, GeometryConfig};
 pub use meter::Meter;
-pub use suspension::SuspensionConfig;
+pub use suspension::{Budget as SuspensionBudget, Suspension, SuspensionConfig};
 pub use timing::{Timing, TimingConfig};
 pub use wear::WearConfig;

@@ -26,7 +26,7 @@ impl Ssd {
         let geometry = &layout.geometry;
         let (chips, depth) = (geometry.chips(), layout.controller.slots_per_chip);
         let arbiter = layout.policies.scheduler.policy().build(chips, depth, Stream::new(seed, "scheduler"));
-        let array = Array::new(geometry, layout.timing.clone(), layout.suspension.clone());
+        let array = Array::new(geometry, layout.timing.clone(), layout.suspension);
         Dispatcher::new(array, arbiter, chips, depth)
     }
 

@@ -76,6 +76,9 @@ impl Throttle for Epochs {
         self.count(bytes as f64, pages as f64);
         let each = self.estimator.delay_ns + self.regulator.extra_ns(self.estimator.delay_ns);
         self.gate = self.gate.max(now) + Span((each * pages as f64) as u64);
+        if let Some(budget) = self.plan.latency_budget {
+            self.gate = self.gate.min(now + budget);
+        }
         self.gate.since(now)
     }
 
@@ -111,6 +114,7 @@ impl Throttle for Epochs {
         while rest.from < rest.until && rest.pages > 0.0 {
             self.regulator.roll(rest.from);
             let delay = self.estimator.delay_ns + self.regulator.extra_ns(self.estimator.delay_ns);
+            let delay = self.plan.latency_budget.map_or(delay, |budget| delay.min(budget.0 as f64));
             let each = rest.gap_ns + delay;
             let steady = self.regulator.steady_ns(each).clamp(1.0, rest.until.since(rest.from).0 as f64);
             let passed = Stretch { until: rest.from + Span(steady as u64), ..rest }.pass(each);
@@ -129,6 +133,40 @@ impl Throttle for Epochs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_write_is_held_for_longer_than_the_latency_budget() {
+        let budget = Span::from_ms(2);
+        let endurance = Endurance {
+            rated_cycles: 1.0,
+            flash_bytes: 1e9,
+            cost: 1.0,
+            write_amplification: 1.0,
+            ..Endurance::default()
+        };
+        let longest = |latency_budget| {
+            let plan = Plan { epochs: vec![Span::from_secs(60)], latency_budget, ..Plan::default() };
+            let mut throttle = Epochs::new(&plan, false);
+            let mut longest = Span::ZERO;
+            let mut now = Time::ZERO;
+            for page in 0..10_000 {
+                if now >= throttle.review_due() {
+                    throttle.review(now, &endurance);
+                }
+                let delay = throttle.delay(now, 1 << (13 + page % 8), Hint(0));
+                longest = longest.max(delay);
+                now += Span::from_us(500) + delay;
+            }
+            let mut told = 0.0_f64;
+            let stretch = Stretch { from: now, until: now + Span::from_secs(9), gap_ns: 1e5, pages: 1e5 };
+            throttle.stretch(&stretch, &mut |_, delay| told = told.max(delay));
+            (longest, told)
+        };
+        let (longest_of, told) = longest(Some(budget));
+        assert_eq!((longest_of, told), (budget, budget.0 as f64));
+        let (longest_of, told) = longest(None);
+        assert!(longest_of > budget && told > budget.0 as f64, "{longest_of}, {told} ns");
+    }
 
     #[test]
     fn after_an_idle_gap_the_last_epoch_is_one_without_writes() {

@@ -26,6 +26,11 @@ pub struct Plan {
     /// Share of an epoch's capacity that may be used ahead of its time before
     /// writes are held as hard as the capacity demands, 0 to 1.
     pub spare: f64,
+    /// The longest that a write is held, if there is one. What is written too soon by
+    /// that is written off later epochs, so the lifetime is kept as long as writes held
+    /// for no more than that leave enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_budget: Option<Span>,
 }
 
 impl Default for Plan {
@@ -38,6 +43,7 @@ impl Default for Plan {
             epochs: [30, 1, 60, 120].map(|minutes| Span(minutes * MINUTE)).to_vec(),
             period: Span::from_secs(1),
             spare: 0.1,
+            latency_budget: None,
         }
     }
 }
@@ -64,6 +70,12 @@ impl Plan {
                     self.period
                 ));
             }
+        }
+        if let Some(budget) = self.latency_budget.filter(|&it| it == Span::ZERO || it > self.period) {
+            return Err(format!(
+                "latency_budget is {budget}; it must be above 0ns and at most a period, {}, or be left out",
+                self.period
+            ));
         }
         if !(0.0..=1.0).contains(&self.spare) {
             return Err(format!("spare is {}; it must lie between 0 and 1", self.spare));
@@ -132,5 +144,14 @@ mod tests {
         assert_eq!(capacity(1e3, 0.0), 1e4);
         assert_eq!(capacity(1e3, 1e3), 1e4);
         assert_eq!(capacity(0.0, 0.0), 1e5);
+    }
+    #[test]
+    fn a_latency_budget_is_above_nothing_and_within_a_period() {
+        let within = |latency_budget| Plan { latency_budget, ..Plan::default() }.validate();
+        assert_eq!(within(Some(Span::from_ms(5))), Ok(()));
+        for wrong in [Span::ZERO, Span::from_secs(2)] {
+            let why = within(Some(wrong)).expect_err("out of range");
+            assert!(why.starts_with("latency_budget is ") && why.contains("at most a period, 1s"), "{why}");
+        }
     }
 }

@@ -26,7 +26,7 @@ test: lint .venv/core.stamp
 	cargo test --workspace
 	$(BIN)/python -m pytest
 
-soak: .venv/bin/python
+soak: .venv/core.stamp
 	$(BIN)/python scripts/soak.py $(TIME)
 
 lint: .venv/packages.stamp

@@ -18,13 +18,23 @@ LONG = (
         *CARGO_TEST,
         *(
             part
-            for test in ("reference", "faults", "power_cut", "laws", "fuzz", "tier_cuts")
+            for test in (
+                "reference",
+                "faults",
+                "power_cut",
+                "laws",
+                "fuzz",
+                "tier_cuts",
+                "restarts",
+            )
             for part in ("--test", test)
         ),
     ),
     (*CARGO_TEST, "--", "--ignored"),
+    (sys.executable, "scripts/torture.py", "--rounds", "2000"),
 )
-"""Devices under faults, power cuts and laws, and mutated traces; then all too long for a test."""
+"""Devices under faults, power cuts and laws, and mutated traces; then all too long for a test;
+then servers that are killed."""
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 

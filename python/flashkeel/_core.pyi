@@ -218,18 +218,16 @@ def put_target(plan_json: str, target_json: str) -> str:
 
 def serve_nbd(
     target_json: str,
-    seed: int,
-    listen: str,
-    name: str,
-    read_only: bool,
-    time_scale: float,
+    service_json: str,
     ready: Callable[[str, int], object],
+    say: Callable[[str], object],
     cache_dir: str | None = None,
     progress: Callable[[str, float], object] | None = None,
 ) -> str:
     """Serve a target until interrupted; return what was served.
 
-    `ready` is called with the export's URI and size in bytes.
+    `ready` is called with the export's URI and size in bytes, `say` with what concerns
+    those who serve.
     """
 
 def probe(

@@ -103,6 +103,8 @@ class Drive:
         listen: str,
         *,
         ready: Callable[[str, int], object],
+        say: Callable[[str], object],
+        data: str | Path | None = None,
         name: str = "flashkeel",
         read_only: bool = False,
         time_scale: float = 1.0,
@@ -113,20 +115,23 @@ class Drive:
         """Serve the drive as an NBD export until interrupted; return what was served.
 
         `listen` is ``unix:PATH`` or ``ADDRESS:PORT``; `ready` is called with the export's
-        URI and size in bytes. The dictionary has ``clients``, ``faults``, ``requests`` and
-        ``late``, percentiles in ns of by how much answers were later than the model says.
+        URI and size in bytes, `say` with sentences about what happens. What is written is
+        kept in the file `data`, and found there the next time, or in memory. The dictionary
+        has ``clients``, ``faults``, ``requests``, ``late``, percentiles in ns of by how much
+        answers were later than the model says, and ``synced``, of how much longer flushes
+        took until what they were about was durable.
         """
+        service = {
+            "seed": check(seed),
+            "listen": listen,
+            "name": name,
+            "read_only": read_only,
+            "time_scale": time_scale,
+            "data": None if data is None else str(data),
+        }
         found: dict[str, Any] = json.loads(
             _core.serve_nbd(
-                self._target,
-                check(seed),
-                listen,
-                name,
-                read_only,
-                time_scale,
-                ready,
-                _cache_dir(use_cache),
-                progress,
+                self._target, json.dumps(service), ready, say, _cache_dir(use_cache), progress
             )
         )
         return found

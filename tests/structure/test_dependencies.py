@@ -16,8 +16,19 @@ CRATES = {
     "nvm": {"engine"},
     "ssdcheck": {"engine"},
     "host": {"config", "device", "engine", "nvm", "ssdcheck", "stats", "workload"},
-    "experiment": {"config", "device", "engine", "host", "nvm", "ssdcheck", "stats", "workload"},
-    "serve": {"engine"},
+    "store": {"device", "engine"},
+    "experiment": {
+        "config",
+        "device",
+        "engine",
+        "host",
+        "nvm",
+        "ssdcheck",
+        "stats",
+        "store",
+        "workload",
+    },
+    "serve": {"engine", "store"},
     "python": {"experiment", "serve", "stats"},
 }
 """Each crate, and exactly the crates of the project that it builds on."""

@@ -22,6 +22,7 @@ mod ssd;
 #[cfg(test)]
 mod tests;
 
+pub use address::{BlockId, Lpn, Ppn};
 pub use config::{DeviceConfig, MapCacheSize};
 pub use counters::{Counters, Report};
 pub use flash::wear::Law;
@@ -35,6 +36,7 @@ pub use front::{BufferConfig, PowerConfig, ThrottleConfig, WindowConfig};
 pub use ftl::allocation::AllocationConfig;
 pub use ftl::gc::{ErasingConfig, GcConfig, InvocationConfig, MovementConfig, RotationConfig, VictimConfig};
 pub use ftl::settings::*;
+pub use ftl::{Cycle, Found, Medium, MediumShape, Page, Place};
 pub use ftl::{FillPattern, PreconditionConfig, SteadyState};
 pub use ftl::{ReadPathConfig, RedundancyConfig, RetirementConfig, SlcConfig, UpdateConfig};
 pub use layout::Layout;

@@ -20,6 +20,7 @@ mod probe;
 mod run;
 mod schema;
 mod stack;
+mod stored;
 mod target;
 mod trace;
 
@@ -36,6 +37,7 @@ pub use predictor::{DrivePredictor, parse_model};
 pub use probe::probe;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
+pub use stored::Stored;
 pub use target::Target;
 pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth};
 

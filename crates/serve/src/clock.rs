@@ -8,20 +8,22 @@ use flashkeel_engine::Time;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
+    from: Time,
     scale: f64,
 }
 
 impl Clock {
-    /// Begins at zero now. Under a `scale` of 10 a millisecond of the model takes ten.
-    pub fn start(scale: f64) -> Clock {
-        Clock { start: Instant::now(), scale }
+    /// It is `from` now. Under a `scale` of 10 a millisecond of the model takes ten.
+    pub fn start(from: Time, scale: f64) -> Clock {
+        Clock { start: Instant::now(), from, scale }
     }
 
     /// The model's time now.
     #[inline]
     pub fn now(&self) -> Time {
         let passed = self.start.elapsed().as_nanos();
-        if self.scale == 1.0 { Time(passed as u64) } else { Time((passed as f64 / self.scale) as u64) }
+        let passed = if self.scale == 1.0 { passed as u64 } else { (passed as f64 / self.scale) as u64 };
+        Time(self.from.0 + passed)
     }
 
     /// How long it is until a time of the model; nothing if that is over.

@@ -1,11 +1,14 @@
 //! A device in real time: what is asked of it, and what is answered when.
 
 use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
 
 use flashkeel_engine::{
     Arena, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, SECTOR_BYTES, Span, Status, Submit,
     Time,
 };
+use flashkeel_store::{Store, Synced};
 
 use crate::lateness::{Late, Lateness};
 use crate::nbd::{Ask, Extent, Failure, Kind};
@@ -13,6 +16,13 @@ use crate::nbd::{Ask, Extent, Failure, Kind};
 /// A device, and whose requests are in it.
 pub struct Drive<L> {
     device: L,
+    /// What keeps its bytes, if they outlast it.
+    store: Option<Store>,
+    /// Requests that end once what has been written is durable, the oldest first: since
+    /// when they wait, and for what.
+    syncing: VecDeque<(Instant, Synced, Inside)>,
+    /// How long they have waited, beyond what the model says.
+    waits: Lateness,
     data: Arena,
     /// By the number of the request.
     inside: Vec<Option<Inside>>,
@@ -31,6 +41,8 @@ struct Inside {
     from: u64,
     sectors: u32,
     payload: Payload,
+    /// It is answered when what it is about is durable.
+    has_to_last: bool,
 }
 
 /// Who waits for an answer.
@@ -55,10 +67,13 @@ pub enum Answer<'a> {
 }
 
 impl<L: Leaf> Drive<L> {
-    /// Over a device that keeps bytes.
-    pub fn new(device: L) -> Drive<L> {
+    /// Over a device that keeps bytes, in `store` if they are to outlast it.
+    pub fn new(device: L, store: Option<Store>) -> Drive<L> {
         Drive {
             device,
+            store,
+            syncing: VecDeque::new(),
+            waits: Lateness::default(),
             data: Arena::new(),
             inside: Vec::new(),
             free: Vec::new(),
@@ -89,7 +104,8 @@ impl<L: Leaf> Drive<L> {
             bytes.copy_from_slice(ask.data);
         }
         let client = Client { session, cookie: ask.cookie };
-        let inside = Inside { client, kind: ask.kind, from: ask.from, sectors, payload };
+        let has_to_last = ask.fua || ask.kind == Kind::Flush;
+        let inside = Inside { client, kind: ask.kind, from: ask.from, sectors, payload, has_to_last };
         let number = self.free.pop().unwrap_or_else(|| {
             self.inside.push(None);
             self.inside.len() as u32 - 1
@@ -126,15 +142,26 @@ impl<L: Leaf> Drive<L> {
     }
 
     /// Goes on to `now`, and hands over what has ended by then.
-    pub fn advance(&mut self, now: Time, mut answer: impl FnMut(Client, Answer<'_>)) {
+    ///
+    /// # Errors
+    /// If what keeps its bytes has failed: nothing is answered any more.
+    pub fn advance(&mut self, now: Time, mut answer: impl FnMut(Client, Answer<'_>)) -> io::Result<()> {
         self.device.advance(now, &mut self.data, &mut self.completions);
+        self.settle(now)?;
+        self.end_synced(&mut answer);
         while !self.completions.is_empty() {
             for completion in std::mem::take(&mut self.completions) {
                 let number = completion.id.0 as u32;
                 let Some(inside) = self.inside[number as usize].take() else { continue };
                 self.free.push(number);
                 self.lateness.record(Span(now.0.saturating_sub(completion.time.0)));
-                let Inside { client, kind, from, sectors, payload } = inside;
+                let Inside { client, kind, from, sectors, payload, has_to_last } = inside;
+                if let Some(store) =
+                    self.store.as_ref().filter(|_| has_to_last && completion.status == Status::Ok)
+                {
+                    self.syncing.push_back((Instant::now(), store.begin_sync(), inside));
+                    continue;
+                }
                 let has_data = kind == Kind::Read;
                 answer(
                     client,
@@ -151,7 +178,48 @@ impl<L: Leaf> Drive<L> {
             // What has ended has made room.
             self.offer(now);
             self.device.advance(now, &mut self.data, &mut self.completions);
+            self.settle(now)?;
         }
+        Ok(())
+    }
+
+    /// What is about to be answered outlasts the process.
+    fn settle(&self, now: Time) -> io::Result<()> {
+        let Some(store) = &self.store else { return Ok(()) };
+        store.settle(now);
+        store.fault().map_or(Ok(()), Err)
+    }
+
+    /// Hands over what has become durable.
+    fn end_synced(&mut self, answer: &mut impl FnMut(Client, Answer<'_>)) {
+        let Some(store) = &self.store else { return };
+        let synced = store.synced();
+        while let Some((since, _, inside)) =
+            self.syncing.front().filter(|(_, wanted, _)| *wanted <= synced).copied()
+        {
+            self.syncing.pop_front();
+            self.waits.record(Span(since.elapsed().as_nanos() as u64));
+            self.data.give_back(inside.payload);
+            answer(inside.client, Answer::Done);
+        }
+    }
+
+    /// Nobody asks any more: what is stored is left in good order.
+    ///
+    /// # Errors
+    /// If it cannot be made durable.
+    pub fn close(&self, now: Time) -> io::Result<()> {
+        self.store.as_ref().map_or(Ok(()), |store| store.close(now))
+    }
+
+    /// What has been found damaged since this was last asked, a sentence each.
+    pub fn damage(&self) -> Vec<String> {
+        self.store.as_ref().map(Store::damage).unwrap_or_default()
+    }
+
+    /// How long requests have waited until what they were about was durable.
+    pub fn synced(&self) -> Late {
+        self.waits.report()
     }
 
     /// By how much answers have been late.

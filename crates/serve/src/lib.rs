@@ -11,4 +11,4 @@ pub mod nbd;
 mod server;
 
 pub use lateness::Late;
-pub use server::{Address, Served, Server, Settings};
+pub use server::{Address, Kept, Served, Server, Settings, Watch};

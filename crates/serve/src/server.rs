@@ -2,14 +2,16 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flashkeel_engine::Leaf;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use flashkeel_engine::{Leaf, Time};
+use flashkeel_store::Store;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::clock::Clock;
 use crate::drive::{Answer, Drive};
@@ -64,6 +66,16 @@ pub struct Served {
     pub requests: u64,
     /// By how much answers were later than the model says.
     pub late: Late,
+    /// How much longer flushes took until what they were about was durable.
+    pub synced: Late,
+}
+
+/// What a served device's bytes are kept in.
+pub struct Kept {
+    /// The store.
+    pub store: Store,
+    /// The device's time as it was found.
+    pub from: Time,
 }
 
 enum Listener {
@@ -209,6 +221,17 @@ fn is_for_later(error: &io::Error) -> bool {
 /// Where clients can connect; they wait there until a device is served.
 pub struct Server {
     listener: Listener,
+    /// Wakes the loop from other threads.
+    wakes: Arc<OwnedFd>,
+}
+
+/// What concerns those who serve, once in a while.
+pub trait Watch {
+    /// Whether to stop.
+    fn stops(&mut self) -> bool;
+
+    /// Something that has to be said, a sentence.
+    fn says(&mut self, sentence: &str);
 }
 
 impl Server {
@@ -217,7 +240,16 @@ impl Server {
     /// # Errors
     /// If somebody else is there, or it may not be.
     pub fn bind(address: &Address) -> io::Result<Server> {
-        Ok(Server { listener: Listener::bind(address)? })
+        let wakes = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        Ok(Server { listener: Listener::bind(address)?, wakes })
+    }
+
+    /// What wakes the server when a store has made something durable.
+    pub fn waker(&self) -> Box<dyn Fn() + Send> {
+        let wakes = Arc::clone(&self.wakes);
+        Box::new(move || {
+            let _ = rustix::io::write(&*wakes, &1u64.to_ne_bytes());
+        })
     }
 
     /// Where that is; the port is the one that was found where 0 was asked for.
@@ -231,40 +263,48 @@ impl Server {
         })
     }
 
-    /// Serves a device, which keeps bytes, until `stops` says so.
+    /// Serves a device, which keeps bytes, until `watch` says so.
     ///
     /// # Errors
-    /// If waiting fails.
+    /// If waiting fails, or what keeps the bytes.
     pub fn run<L: Leaf>(
         self,
         device: L,
+        kept: Option<Kept>,
         settings: &Settings,
-        stops: impl FnMut() -> bool,
+        watch: &mut impl Watch,
     ) -> io::Result<Served> {
-        run(&self.listener, device, settings, stops)
+        let from = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
+        let clock = Clock::start(from, settings.time_scale);
+        let mut drive = Drive::new(device, kept.map(|kept| kept.store));
+        let served = run(&self, &clock, &mut drive, settings, watch);
+        let closed = drive.close(clock.now());
+        drive.damage().iter().for_each(|sentence| watch.says(sentence));
+        served.and_then(|served| closed.map(|()| served))
     }
 }
 
 fn run<L: Leaf>(
-    listener: &Listener,
-    device: L,
+    server: &Server,
+    clock: &Clock,
+    drive: &mut Drive<L>,
     settings: &Settings,
-    mut stops: impl FnMut() -> bool,
+    watch: &mut impl Watch,
 ) -> io::Result<Served> {
-    let clock = Clock::start(settings.time_scale);
-    let mut drive = Drive::new(device);
+    let listener = &server.listener;
     let mut clients: Vec<Connection> = Vec::new();
     let mut served = Served::default();
     let mut buffer = vec![0; READ_BYTES];
     let mut asked = Instant::now();
     loop {
         if asked.elapsed() >= ASK {
-            if stops() {
+            drive.damage().iter().for_each(|sentence| watch.says(sentence));
+            if watch.stops() {
                 break;
             }
             asked = Instant::now();
         }
-        let ready = wait(listener, &clients, drive.next_event().map(|due| clock.until(due)))?;
+        let ready = wait(server, &clients, drive.next_event().map(|due| clock.until(due)))?;
         if ready[0] && clients.len() < MOST_CLIENTS {
             match listener.accept() {
                 Ok(stream) => {
@@ -278,7 +318,10 @@ fn run<L: Leaf>(
                 Err(_) => {}
             }
         }
-        for (client, _) in clients.iter_mut().zip(&ready[1..]).filter(|(_, is_ready)| **is_ready) {
+        if ready[1] {
+            let _ = rustix::io::read(&*server.wakes, &mut [0; 8]);
+        }
+        for (client, _) in clients.iter_mut().zip(&ready[2..]).filter(|(_, is_ready)| **is_ready) {
             if client.is_heard() {
                 client.read(&mut buffer);
             }
@@ -290,7 +333,7 @@ fn run<L: Leaf>(
                 served.requests += 1;
                 put(&mut client.session, whose.cookie, answer);
             }
-        });
+        })?;
         for client in &mut clients {
             loop {
                 match client.session.next_ask() {
@@ -303,7 +346,12 @@ fn run<L: Leaf>(
                     }
                     Ok(None) => break,
                     Err(closed) => {
-                        served.faults += u64::from(closed != Closed::Done && !client.is_ending);
+                        if let Closed::Fault(reason) = closed
+                            && !client.is_ending
+                        {
+                            served.faults += 1;
+                            watch.says(&format!("client {} is disconnected: {reason}", client.number));
+                        }
                         client.is_ending = true;
                         break;
                     }
@@ -313,7 +361,7 @@ fn run<L: Leaf>(
         }
         clients.retain(|client| !client.is_gone);
     }
-    served.late = drive.late();
+    (served.late, served.synced) = (drive.late(), drive.synced());
     Ok(served)
 }
 
@@ -328,15 +376,18 @@ fn put(session: &mut Session, cookie: u64, answer: Answer<'_>) {
 }
 
 /// Waits until a client or the listener has something, or `due` is over: asleep at first,
-/// then awake. Returns who has, the listener first.
-fn wait(listener: &Listener, clients: &[Connection], due: Option<Duration>) -> io::Result<Vec<bool>> {
+/// then awake. Returns who has, the listener first, then those who wake the server.
+fn wait(server: &Server, clients: &[Connection], due: Option<Duration>) -> io::Result<Vec<bool>> {
     let sleeps = due.map_or(ASK, |due| due.saturating_sub(AWAKE)).min(ASK);
     let flags = |client: &Connection| {
         let heard = if client.is_heard() { PollFlags::IN } else { PollFlags::empty() };
         heard | if client.session.output().is_empty() { PollFlags::empty() } else { PollFlags::OUT }
     };
     let listening = if clients.len() < MOST_CLIENTS { PollFlags::IN } else { PollFlags::empty() };
-    let mut watched = vec![PollFd::from_borrowed_fd(listener.as_fd(), listening)];
+    let mut watched = vec![
+        PollFd::from_borrowed_fd(server.listener.as_fd(), listening),
+        PollFd::from_borrowed_fd(server.wakes.as_fd(), PollFlags::IN),
+    ];
     watched
         .extend(clients.iter().map(|client| PollFd::from_borrowed_fd(client.stream.as_fd(), flags(client))));
     let timeout = Timespec { tv_sec: sleeps.as_secs() as i64, tv_nsec: i64::from(sleeps.subsec_nanos()) };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 
@@ -26,6 +27,12 @@ def serve() -> None:
     metavar="unix:PATH|ADDRESS:PORT",
     help="Where clients connect.",
 )
+@click.option(
+    "--data",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep what is written there, and go on with what is found there.",
+)
 @click.option("--name", default="flashkeel", show_default=True, help="The name of the export.")
 @click.option("--read-only", is_flag=True, help="Take no writes.")
 @click.option(
@@ -47,6 +54,7 @@ def serve() -> None:
 def nbd(
     stack: str,
     listen: str,
+    data: Path | None,
     name: str,
     read_only: bool,
     time_scale: float,
@@ -58,17 +66,19 @@ def nbd(
     """Serve a drive as a network block device.
 
     Each request is answered when the model says. What is written is kept in memory, and lost when
-    serving ends, with Ctrl-C.
+    serving ends, with Ctrl-C; or in a file, and found there again however it ends.
     """
     drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets])
     with Bars([stack]) as bars:
         served = drive.serve_nbd(
             listen,
+            data=data,
             name=name,
             read_only=read_only,
             time_scale=time_scale,
             seed=seed,
             use_cache=not no_cache,
+            say=lambda sentence: echo(sentence, err=True),
             ready=lambda uri, size: echo(f"Serving {size / 2**30:.3g} GiB at {uri}", err=True),
             progress=lambda phase, fraction: bars.update(0, phase, fraction),
         )
@@ -78,7 +88,11 @@ def nbd(
     late = served["late"]
     echo(f"{served['requests']:,} requests of {served['clients']:,} clients", nl=False)
     echo(f", {served['faults']:,} of which broke the protocol" if served["faults"] else "")
+    shown = (("half", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p99_9_ns"), ("most", "max_ns"))
     if late["count"]:
-        shown = (("half", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p99_9_ns"), ("most", "max_ns"))
         parts = ", ".join(f"{word} {units.duration(late[key])}" for word, key in shown)
         echo(f"Later than the model says, of {late['count']:,} answers: {parts}")
+    synced = served["synced"]
+    if synced["count"]:
+        parts = ", ".join(f"{word} {units.duration(synced[key])}" for word, key in shown)
+        echo(f"Longer until they were durable, of {synced['count']:,} flushes: {parts}")

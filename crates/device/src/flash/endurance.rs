@@ -49,6 +49,16 @@ impl BlockWear {
         &self.worn
     }
 
+    /// Effective cycles of a block, and when it was last erased.
+    pub fn of(&self, block: u32) -> (f64, Time) {
+        (self.worn[block as usize], self.erased[block as usize])
+    }
+
+    /// Takes over what is known of a block.
+    pub fn restore(&mut self, block: u32, worn: f64, erased_at: Time) {
+        (self.worn[block as usize], self.erased[block as usize]) = (worn, erased_at);
+    }
+
     /// Adds what this partition has used, one of `partitions` of equal size.
     pub fn add_to(&self, endurance: &mut Endurance, partitions: usize) {
         let blocks = (self.worn.len() * partitions) as f64;

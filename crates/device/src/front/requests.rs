@@ -41,6 +41,8 @@ pub(crate) struct RequestState {
     pub held_back: bool,
     /// There was no room for its last page.
     pub lacks_room: bool,
+    /// A page that it reads is damaged in the medium.
+    pub is_unreadable: bool,
     /// The request behind it in a queue of waiting requests.
     pub behind: u32,
     /// Who owns the time since `mark`.
@@ -100,6 +102,7 @@ impl Requests {
             is_generated: false,
             held_back: false,
             lacks_room: false,
+            is_unreadable: false,
             behind: NONE,
             owner: Cause::Controller,
             mark: now,

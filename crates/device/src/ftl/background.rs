@@ -297,6 +297,25 @@ macro_rules! dispatch {
                 $($(<super::$module::$Work>::data_kept(self);)?)+
             }
 
+            /// The same, in a `medium`, which is told what there is.
+            pub fn keep_data_in(&mut self, medium: Box<dyn super::Medium>) {
+                self.tables.keep_data_in(medium);
+                $($(<super::$module::$Work>::data_kept(self);)?)+
+            }
+
+            /// Makes an empty partition that of what has been found in a `medium`. Returns
+            /// the pages that were in the buffer, in the order of their writes.
+            pub fn recover(
+                &mut self,
+                medium: Box<dyn super::Medium>,
+                found: super::Found,
+            ) -> Vec<super::Kept> {
+                let kept = self.tables.recover(medium, found);
+                self.note_rest();
+                $($(<super::$module::$Work>::data_kept(self);)?)+
+                kept
+            }
+
             /// Power is back: every task begins with what is due.
             pub fn start_again(&mut self, now: Time, machine: &mut Machine) {
                 $($(<super::$module::$Work>::start_again(self, now, machine);)?)+

@@ -67,9 +67,10 @@ pub use retirement::RetirementConfig;
 pub(crate) use shape::Shape;
 pub use slc::SlcConfig;
 pub(crate) use tables::{
-    Bits, BlockState, Entries, Entry, Erased, Kept, Known, LPNS_PER_MAP_PAGE, Lane, Map, MapCache, Page,
-    Reserves, SparesLayout, Tables, Unsaved, Waiter,
+    Bits, BlockState, Entries, Entry, Erased, Kept, Known, LPNS_PER_MAP_PAGE, Lane, Map, MapCache, Reserves,
+    SparesLayout, Tables, Unsaved, Waiter,
 };
+pub use tables::{Cycle, Found, Medium, MediumShape, Page, Place};
 
 use std::io::{self, Read};
 

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use flashkeel_engine::{Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS};
+use flashkeel_engine::{Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Time};
 
 use super::Ssd;
 use crate::address::{Lpn, Ppn};
-use crate::ftl::Page;
+use crate::ftl::{Found, Medium, MediumShape, Page};
 use crate::sched::FlashOpId;
 
 /// The bytes of requests inside the device.
@@ -46,6 +46,40 @@ impl Ssd {
         for partition in &mut self.partitions {
             partition.ftl.keep_data();
         }
+    }
+
+    /// How large a medium for what each partition holds has to be.
+    ///
+    /// # Errors
+    /// Why what this device holds cannot be found again in one: a sentence that begins
+    /// with a key.
+    pub fn media(&self) -> Result<Vec<MediumShape>, String> {
+        if self.layout.partition.static_stripes.is_some() {
+            return Err("redundancy is \"logical\": a stripe whose parity was being written could not be \
+                        told from others after a restart"
+                .into());
+        }
+        let held = self.layout.buffer.size;
+        Ok(self.partitions.iter().map(|partition| partition.ftl.tables.medium_shape(held)).collect())
+    }
+
+    /// From now on what pages hold lies in `media`, one for each partition: zeros, until
+    /// others are written. The device must be at rest.
+    pub fn keep_data_in(&mut self, media: Vec<Box<dyn Medium>>) {
+        self.bytes = Some(Bytes::default());
+        self.partitions
+            .iter_mut()
+            .zip(media)
+            .for_each(|(partition, medium)| partition.ftl.keep_data_in(medium));
+    }
+
+    /// Makes a device to which nothing has happened the one whose `media` these are, one
+    /// for each partition, with what has been found in them; it starts at `now`.
+    pub fn recover(&mut self, now: Time, media: Vec<(Box<dyn Medium>, Found)>) {
+        self.bytes = Some(Bytes::default());
+        let parts = self.partitions.iter_mut().zip(media);
+        let kept = parts.map(|(partition, (medium, found))| partition.ftl.recover(medium, found)).collect();
+        self.begin_again(now, kept);
     }
 
     /// Forgets what flash reads on their way would bring.
@@ -150,7 +184,12 @@ impl Ssd {
     /// Puts a page of a request into the arena; zeros where it is lost.
     #[cold]
     fn fill(&mut self, index: u32, at: u32, page: Option<Page>) {
-        let payload = self.requests[index].payload.skip(at * LOGICAL_PAGE_SECTORS as u32);
+        let request = &mut self.requests[index];
+        let payload = request.payload.skip(at * LOGICAL_PAGE_SECTORS as u32);
+        if page.is_none() && self.partitions[0].ftl.tables.is_in_medium() {
+            request.is_unreadable = true;
+            self.may_fail = true;
+        }
         if let Some(bytes) = &mut self.bytes
             && let Some(place) = bytes.arena.write(payload, LOGICAL_PAGE_SECTORS as u32)
         {

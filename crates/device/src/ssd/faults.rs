@@ -98,6 +98,10 @@ impl Ssd {
         if request.lacks_room {
             return Status::NoSpace;
         }
+        if request.is_unreadable {
+            self.machine.counters.lost_reads += 1;
+            return Status::MediaError;
+        }
         let is_gone = |lpn: &u64| {
             let (part, local) = self.layout.locate(*lpn);
             self.partitions[part].ftl.tables.is_gone(local)

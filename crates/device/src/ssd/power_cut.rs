@@ -12,11 +12,20 @@ impl Ssd {
     /// Power is cut and comes back. See `ftl/power_cut.rs` for what is left.
     pub(super) fn lose_power(&mut self, now: Time) {
         self.end_requests(now, Status::Aborted);
-        let (layout, machine) = (&self.layout, &mut self.machine);
+        let (layout, machine) = (&self.layout, &self.machine);
         let mut kept = Vec::new();
         for partition in &mut self.partitions {
             let operations = &machine.dispatcher.operations;
             kept.push(partition.ftl.cut_power(now, &layout.partition, self.seed, operations));
+        }
+        self.begin_again(now, kept);
+    }
+
+    /// Begins with nothing under way, and with pages that are to be buffered again in
+    /// each partition.
+    pub(super) fn begin_again(&mut self, now: Time, kept: Vec<Vec<Kept>>) {
+        let (layout, machine) = (&self.layout, &mut self.machine);
+        for partition in &mut self.partitions {
             partition.buffer = Ssd::empty_buffer(layout);
             partition.ftl.background_allowed = true;
         }

@@ -44,10 +44,10 @@ pub struct Blocks {
     /// Valid pages, with [`NOT_CANDIDATE`] unless the block is full: one
     /// array to scan for the block with the least.
     keys: Vec<u32>,
-    states: Vec<BlockState>,
+    pub(super) states: Vec<BlockState>,
     /// Position in the order in which blocks became full.
-    closed: Vec<u32>,
-    closes: u32,
+    pub(super) closed: Vec<u32>,
+    pub(super) closes: u32,
     /// How often full blocks have lost pages.
     losses: u64,
     /// By domain, full blocks without a valid page.
@@ -56,9 +56,9 @@ pub struct Blocks {
     programs: Vec<u16>,
     /// Of each chip's part of each block.
     reads: Vec<Reads>,
-    erase_counts: Vec<u32>,
-    free: Vec<VecDeque<u32>>,
-    free_by_domain: Vec<u32>,
+    pub(super) erase_counts: Vec<u32>,
+    pub(super) free: Vec<VecDeque<u32>>,
+    pub(super) free_by_domain: Vec<u32>,
     per_chip: u32,
     chips_per_domain: u32,
     /// Parts of a block: one on each chip of a stripe.

@@ -68,6 +68,11 @@ impl Entries {
         Entries { made: former.made, ..Entries::default() }
     }
 
+    /// Goes on counting after a place in the order of entries.
+    pub fn resume(&mut self, made: u64) {
+        self.made = made;
+    }
+
     /// The last place in the order of entries.
     pub fn made(&self) -> u64 {
         self.made

@@ -13,11 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use flashkeel_engine::LOGICAL_PAGE_BYTES;
 
 use super::entries::EntryId;
-use super::{Entry, Tables};
+use super::medium::{Cycle, Flash, Medium, Page, Place};
+use super::{BlockState, Entry, Tables};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
-
-/// The bytes of a mapping unit.
-pub(crate) type Page = [u8; LOGICAL_PAGE_BYTES as usize];
 
 /// What lies beside the bytes of a physical page.
 #[derive(Clone, Copy)]
@@ -40,7 +38,7 @@ pub(in crate::ftl) struct Content {
 #[derive(Clone, Default)]
 pub(crate) struct Pages {
     /// By physical page.
-    flash: Vec<Option<Box<Page>>>,
+    flash: Flash,
     /// The same; `None` where nothing has been programmed since the last erase.
     out_of_band: Vec<Option<OutOfBand>>,
     /// The journal of trims: the last one of each page, in the order of writes.
@@ -54,7 +52,7 @@ pub(crate) struct Pages {
     outdated: BTreeSet<Lpn>,
 }
 
-fn set<T: Clone>(list: &mut Vec<Option<T>>, index: u32, value: Option<T>) {
+pub(super) fn set<T: Clone>(list: &mut Vec<Option<T>>, index: u32, value: Option<T>) {
     if list.len() <= index as usize {
         list.resize(index as usize + 1, None);
     }
@@ -68,6 +66,17 @@ fn add(sum: &mut Page, page: &Page) {
 impl Pages {
     fn out_of_band(&self, ppn: Ppn) -> Option<OutOfBand> {
         self.out_of_band.get(ppn.0 as usize).copied().flatten()
+    }
+
+    /// What a medium is told of a physical page.
+    fn place(&self, ppn: Ppn) -> Option<Place> {
+        self.version(ppn).map(|(lpn, sequence)| Place { lpn, sequence })
+    }
+
+    /// Programs a physical page.
+    fn program(&mut self, ppn: Ppn, out_of_band: Option<OutOfBand>, page: Option<Box<Page>>) {
+        set(&mut self.out_of_band, ppn.0, out_of_band);
+        self.flash.program(ppn, self.place(ppn), page);
     }
 
     /// Which logical page a physical one holds, and the place of its write in the
@@ -110,10 +119,54 @@ impl Tables {
         self.pages = Some(pages);
     }
 
+    /// The same, in a `medium`, which is told what there is.
+    pub fn keep_data_in(&mut self, medium: Box<dyn Medium>) {
+        self.keep_data();
+        let Some(pages) = &mut self.pages else { return };
+        pages.flash = Flash::Elsewhere(medium);
+        for ppn in (0..pages.out_of_band.len() as u32).map(Ppn) {
+            pages.flash.program(ppn, pages.place(ppn), None);
+        }
+        (0..self.blocks.len()).for_each(|block| self.note_cycle(BlockId(block)));
+    }
+
+    /// The same, in a medium in which pages have been found.
+    pub(super) fn take_found(
+        &mut self,
+        medium: Box<dyn Medium>,
+        places: &[Option<Place>],
+        trims: &[(Lpn, u64)],
+    ) {
+        let place = |&Place { lpn, sequence }: &Place| OutOfBand { lpn, sequence, has_failed: false };
+        self.pages = Some(Pages {
+            flash: Flash::Elsewhere(medium),
+            out_of_band: places.iter().map(|found| found.as_ref().map(place)).collect(),
+            trims: trims.iter().copied().collect(),
+            ..Pages::default()
+        });
+    }
+
+    /// Whether what pages hold lies in a medium.
+    pub fn is_in_medium(&self) -> bool {
+        self.pages.as_ref().is_some_and(|pages| matches!(pages.flash, Flash::Elsewhere(_)))
+    }
+
+    /// Tells the medium of a block what is known of it.
+    fn note_cycle(&mut self, block: BlockId) {
+        let Some(medium) = self.pages.as_mut().and_then(|pages| pages.flash.medium()) else { return };
+        let (worn, erased_at) = self.wear.as_ref().map_or_else(Default::default, |wear| wear.of(block.0));
+        let is_retired = self.blocks.state(block) == BlockState::Retired;
+        medium.erase(block, Cycle { erases: self.blocks.erase_count(block), worn, erased_at, is_retired });
+    }
+
     /// Gives a buffer entry its bytes.
     pub fn hold(&mut self, entry: EntryId, page: &Page) {
         if let Some(pages) = &mut self.pages {
             set(&mut pages.buffered, entry, Some(Box::new(*page)));
+            if let Some(medium) = pages.flash.medium() {
+                let Entry { lpn, sequence, .. } = self.entries[entry];
+                medium.hold(entry, Place { lpn, sequence }, page);
+            }
         }
     }
 
@@ -127,11 +180,13 @@ impl Tables {
 
     #[cold]
     fn bytes_programmed(&mut self, id: EntryId, entry: &Entry, ppn: Ppn) {
-        if let Some(pages) = &mut self.pages {
-            let page = pages.buffered.get(id as usize).cloned().flatten();
-            set(&mut pages.flash, ppn.0, page);
+        let Some(pages) = &mut self.pages else { return };
+        let page = pages.buffered.get(id as usize).cloned().flatten();
+        let &Entry { lpn, sequence, .. } = entry;
+        pages.program(ppn, Some(OutOfBand { lpn, sequence, has_failed: false }), page);
+        if let Some(medium) = pages.flash.medium() {
+            medium.release(id);
         }
-        self.note_programmed(entry, ppn);
     }
 
     /// An entry has been programmed: notes out of band which page it is.
@@ -139,7 +194,7 @@ impl Tables {
     pub(in crate::ftl) fn note_programmed(&mut self, entry: &Entry, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
             let &Entry { lpn, sequence, .. } = entry;
-            set(&mut pages.out_of_band, ppn.0, Some(OutOfBand { lpn, sequence, has_failed: false }));
+            pages.program(ppn, Some(OutOfBand { lpn, sequence, has_failed: false }), None);
         }
     }
 
@@ -147,7 +202,11 @@ impl Tables {
     #[inline]
     pub(in crate::ftl) fn note_trim(&mut self, lpn: Lpn) {
         if let Some(pages) = &mut self.pages {
-            pages.trims.insert(lpn, self.entries.next_sequence());
+            let sequence = self.entries.next_sequence();
+            pages.trims.insert(lpn, sequence);
+            if let Some(medium) = pages.flash.medium() {
+                medium.trim(lpn, sequence);
+            }
         }
     }
 
@@ -156,6 +215,7 @@ impl Tables {
     pub(in crate::ftl) fn data_erased(&mut self, block: BlockId) {
         if self.pages.is_some() {
             self.shape.units_of_block(block).for_each(|ppn| drop(self.take_content(ppn)));
+            self.note_cycle(block);
         }
     }
 
@@ -163,7 +223,7 @@ impl Tables {
     pub(in crate::ftl) fn take_content(&mut self, ppn: Ppn) -> Content {
         let Some(pages) = &mut self.pages else { return Content::default() };
         Content {
-            page: pages.flash.get_mut(ppn.0 as usize).and_then(Option::take),
+            page: pages.flash.take(ppn),
             out_of_band: pages.out_of_band.get_mut(ppn.0 as usize).and_then(Option::take),
         }
     }
@@ -171,8 +231,7 @@ impl Tables {
     /// Programs a physical page with what another held.
     pub(in crate::ftl) fn set_content(&mut self, ppn: Ppn, content: Content) {
         if let Some(pages) = &mut self.pages {
-            set(&mut pages.flash, ppn.0, content.page);
-            set(&mut pages.out_of_band, ppn.0, content.out_of_band);
+            pages.program(ppn, content.out_of_band, content.page);
         }
     }
 
@@ -191,17 +250,16 @@ impl Tables {
     #[cold]
     fn bytes_copied(&mut self, from: Home, to: Ppn) {
         if let Some(pages) = &mut self.pages {
-            let page = pages.flash.get(from.0 as usize).cloned().flatten();
-            set(&mut pages.flash, to.0, page);
             let beside = pages.out_of_band(Ppn(from.0));
             set(&mut pages.out_of_band, to.0, beside);
+            pages.flash.copy(Ppn(from.0), to, pages.place(to));
         }
     }
 
     /// Forgets what a physical page holds.
     pub(in crate::ftl) fn data_lost(&mut self, ppn: Ppn) {
         if let Some(pages) = &mut self.pages {
-            set(&mut pages.flash, ppn.0, None);
+            drop(pages.flash.take(ppn));
         }
     }
 
@@ -239,6 +297,10 @@ impl Tables {
         if let Some((lpn, sequence)) = pages.version(Ppn(home.0)) {
             let trim = pages.trims.entry(lpn).or_default();
             *trim = (*trim).max(sequence + 1);
+            let trim = *trim;
+            if let Some(medium) = pages.flash.medium() {
+                medium.trim(lpn, trim);
+            }
         }
     }
 
@@ -322,7 +384,7 @@ impl Tables {
         if let Some(ppn) = self.flash_copy(lpn) {
             self.set_lost(ppn, false);
             if let Some(pages) = &mut self.pages {
-                set(&mut pages.flash, ppn.0, Some(page));
+                pages.flash.program(ppn, pages.place(ppn), Some(page));
             }
         }
     }
@@ -341,7 +403,7 @@ impl Tables {
         match self.buffered(home) {
             Some(entry) => Some(self.buffered_page(entry)),
             None if self.is_lost(Ppn(home.0)) => self.recovered(lpn),
-            None => Some(self.flash_page(Ppn(home.0))),
+            None => self.flash_page(Ppn(home.0)),
         }
     }
 
@@ -351,12 +413,11 @@ impl Tables {
         let rebuilt = if is_rebuilt { self.rebuilt(lpn) } else { None };
         // What has been lost, or may have been erased, on the way is found elsewhere.
         let has_moved = self.is_lost(ppn) || (is_rebuilt && self.shape.static_stripes.is_some());
-        rebuilt.or_else(|| if has_moved { self.content(lpn) } else { Some(self.flash_page(ppn)) })
+        rebuilt.or_else(|| if has_moved { self.content(lpn) } else { self.flash_page(ppn) })
     }
 
-    fn flash_page(&self, ppn: Ppn) -> Page {
-        let pages = self.pages.as_ref().expect("data is kept");
-        pages.flash.get(ppn.0 as usize).and_then(Option::as_deref).copied().unwrap_or([0; _])
+    fn flash_page(&self, ppn: Ppn) -> Option<Page> {
+        self.pages.as_ref().expect("data is kept").flash.read(ppn)
     }
 
     /// The version of a page, of data or parity, that belongs to the stripe's
@@ -368,7 +429,7 @@ impl Tables {
         match self.flash_copy(lpn) {
             None => Some([0; _]),
             Some(ppn) if self.is_lost(ppn) => None,
-            Some(ppn) => Some(self.flash_page(ppn)),
+            Some(ppn) => self.flash_page(ppn),
         }
     }
 

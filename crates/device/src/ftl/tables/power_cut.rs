@@ -18,7 +18,7 @@ use flashkeel_engine::Time;
 
 use super::entries::Entries;
 use super::pages::Content;
-use super::{LPNS_PER_MAP_PAGE, Page, Tables};
+use super::{LPNS_PER_MAP_PAGE, Page, Place, Tables};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::flash::FlashCommand;
 use crate::ftl::PartitionLayout;
@@ -32,6 +32,18 @@ pub(crate) struct Kept {
     pub page: Option<Page>,
     /// Its place in the order of writes.
     sequence: u64,
+}
+
+impl Kept {
+    /// A page that came into the buffer at a place in the order of writes.
+    pub(super) fn new(place: Place, page: Page) -> Kept {
+        Kept { lpn: place.lpn, page: Some(page), sequence: place.sequence }
+    }
+
+    /// Its place in the order of writes.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
 }
 
 /// What recovery goes by.

@@ -99,6 +99,18 @@ impl Tables {
         if is_known { Erased::Freed } else { Erased::Overdue }
     }
 
+    /// A block is found to have retired.
+    pub(super) fn count_retired(&mut self, block: BlockId) {
+        let domain = self.blocks.domain(block);
+        let Some(spares) = &mut self.spares else { return };
+        let left = &mut spares.left[domain as usize];
+        if *left > 0 {
+            *left -= 1;
+        } else if let Some(pages) = spares.layout.shrinks_by {
+            self.shrink(domain, pages);
+        }
+    }
+
     /// Takes room for so many pages from a domain, if it is not in use.
     fn shrink(&mut self, domain: u32, pages: u32) -> bool {
         let known = self.spares.as_ref().and_then(|spares| spares.rooms[domain as usize]);

@@ -1,0 +1,122 @@
+//! What a store is written to.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use crate::Refused;
+
+/// Bytes by their place. Writes are seen by all reads after them; they outlast a loss of
+/// power once [`sync`](Self::sync) has returned.
+pub trait Disk: Send + Sync {
+    /// Fills `bytes` with what is at `offset`.
+    ///
+    /// # Errors
+    /// If that cannot be read, or ends before.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// If they cannot be written, or not all of them.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes durable whatever has been written before.
+    ///
+    /// # Errors
+    /// If it cannot be.
+    fn sync(&self) -> io::Result<()>;
+
+    /// How long it is.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    fn bytes(&self) -> io::Result<u64>;
+}
+
+impl Disk for File {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+/// What is found at a path.
+pub(crate) enum Place {
+    /// Nothing, or an empty file: a new one that will be there, under a name of its own
+    /// until it is whole.
+    New(File, Naming),
+    /// A file.
+    Old(File),
+}
+
+/// A new file that has not its name yet.
+pub(crate) struct Naming {
+    now: PathBuf,
+    then: PathBuf,
+}
+
+impl Naming {
+    /// Gives it its name.
+    pub fn finish(mut self) -> io::Result<()> {
+        fs::rename(&self.now, &self.then)?;
+        self.now = PathBuf::new();
+        let folder = self.then.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        File::open(folder)?.sync_all()
+    }
+}
+
+impl Drop for Naming {
+    /// What has not become whole is of no use to anybody.
+    fn drop(&mut self) {
+        if self.now != Path::new("") {
+            let _ = fs::remove_file(&self.now);
+        }
+    }
+}
+
+/// Opens the file at a path, or begins a new one, of which nobody else makes use.
+pub(crate) fn open(path: &Path) -> Result<Place, Refused> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return Err(Refused::Unfit("it is not a file".into()));
+        }
+        Ok(found) if found.len() > 0 => {
+            let file = OpenOptions::new().read(true).write(true).open(path)?;
+            lock(&file)?;
+            return Ok(Place::Old(file));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error.into()),
+    }
+    let name = path.file_name().ok_or_else(|| Refused::Unfit("it names no file".into()))?;
+    let own = format!(".{}.{}.new", name.to_string_lossy(), std::process::id());
+    let now = path.with_file_name(own);
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&now)?;
+    let naming = Naming { now, then: path.to_owned() };
+    lock(&file)?;
+    Ok(Place::New(file, naming))
+}
+
+fn lock(file: &File) -> Result<(), Refused> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Refused::Unfit("another server is using it".into())),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}

@@ -1,0 +1,30 @@
+//! Why a file is not used.
+
+use std::fmt;
+use std::io;
+
+/// Why a file is not used; it is left as it was.
+#[derive(Debug)]
+pub enum Refused {
+    /// It cannot be opened, read or written.
+    Failed(io::Error),
+    /// It does not hold what it should: a sentence.
+    Unfit(String),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Failed(error) => error.fmt(formatter),
+            Refused::Unfit(reason) => formatter.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused::Failed(error)
+    }
+}

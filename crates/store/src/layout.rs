@@ -1,0 +1,142 @@
+//! What lies where in the file.
+
+use flashkeel_device::{MediumShape, Page};
+use serde::{Deserialize, Serialize};
+
+use crate::Refused;
+use crate::records::{CYCLE_BYTES, PLACE_BYTES, TRIM_BYTES, checksum};
+
+/// The first bytes of the file.
+const MAGIC: &[u8; 16] = b"flashkeel data\r\n";
+
+/// What this version writes and reads.
+const VERSION: u32 = 1;
+
+/// What everything is a multiple of.
+pub(crate) const PAGE_BYTES: u64 = size_of::<Page>() as u64;
+
+/// The header, and after it two records of the last epoch, written in turn.
+pub(crate) const EPOCHS: [u64; 2] = [PAGE_BYTES, 2 * PAGE_BYTES];
+
+/// Where the sections begin.
+const SECTIONS: u64 = 3 * PAGE_BYTES;
+
+/// What the file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// What the host sees, in bytes.
+    pub capacity_bytes: u64,
+    /// The sections, one for each partition of the device.
+    pub sections: Vec<SectionShape>,
+}
+
+/// The numbers of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SectionShape {
+    /// Logical pages, those of the map included.
+    pub lpns: u32,
+    /// Physical pages.
+    pub ppns: u32,
+    /// Physical pages of a block.
+    pub units_per_block: u32,
+    /// Places for pages of the write buffer.
+    pub slots: u32,
+}
+
+impl SectionShape {
+    /// Blocks.
+    pub fn blocks(&self) -> u32 {
+        self.ppns / self.units_per_block
+    }
+}
+
+impl Header {
+    /// For a device of this capacity whose partitions need `shapes`.
+    pub fn new(capacity_bytes: u64, shapes: &[MediumShape]) -> Header {
+        // As many again as the buffer holds wait for a synchronisation, or are being
+        // programmed.
+        let slots = |held: u32| 2 * held + 4096;
+        let section = |&MediumShape { lpns, ppns, units_per_block, held }: &MediumShape| SectionShape {
+            lpns,
+            ppns,
+            units_per_block,
+            slots: slots(held),
+        };
+        Header { capacity_bytes, sections: shapes.iter().map(section).collect() }
+    }
+
+    /// How long the file is.
+    pub fn bytes(&self) -> u64 {
+        self.sections().1
+    }
+
+    /// As it is written.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let text = serde_json::to_vec(self).expect("numbers");
+        let mut bytes =
+            [&MAGIC[..], &VERSION.to_le_bytes(), &(text.len() as u32).to_le_bytes(), &text].concat();
+        bytes.extend(checksum(&bytes).to_le_bytes());
+        assert!(bytes.len() <= PAGE_BYTES as usize, "the header is one page");
+        bytes.resize(PAGE_BYTES as usize, 0);
+        bytes
+    }
+
+    /// As it is read.
+    pub(crate) fn decode(page: &[u8]) -> Result<Header, Refused> {
+        let unfit = |reason: &str| Refused::Unfit(reason.to_owned());
+        let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"));
+        if page[..MAGIC.len()] != *MAGIC {
+            return Err(unfit("it holds something else than the data of a served drive"));
+        }
+        let length = word(20) as usize;
+        if length > PAGE_BYTES as usize - 28 || checksum(&page[..24 + length]) != word(24 + length) {
+            return Err(unfit("it is damaged: its header does not have the right checksum"));
+        }
+        match word(16) {
+            VERSION => {}
+            other => {
+                return Err(Refused::Unfit(format!("it has version {other}; this program reads {VERSION}")));
+            }
+        }
+        serde_json::from_slice(&page[24..24 + length])
+            .map_err(|error| Refused::Unfit(format!("it is damaged: its header cannot be read ({error})")))
+    }
+
+    /// Where everything lies, and where it ends.
+    pub(crate) fn sections(&self) -> (Vec<Section>, u64) {
+        let mut end = SECTIONS;
+        let mut take = |count: u32, bytes: u64| {
+            let start = end;
+            end += (u64::from(count) * bytes).next_multiple_of(PAGE_BYTES);
+            start
+        };
+        let section = |shape: &SectionShape| Section {
+            shape: *shape,
+            cycles: take(shape.blocks(), CYCLE_BYTES as u64),
+            places: take(shape.ppns, PLACE_BYTES as u64),
+            trims: take(shape.lpns, TRIM_BYTES as u64),
+            slots: take(shape.slots, PLACE_BYTES as u64),
+            held: take(shape.slots, PAGE_BYTES),
+            pages: take(shape.ppns, PAGE_BYTES),
+        };
+        (self.sections.iter().map(section).collect(), end)
+    }
+}
+
+/// Where the parts of a section begin, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Section {
+    pub shape: SectionShape,
+    /// What is known of each block.
+    pub cycles: u64,
+    /// What lies out of band beside each page.
+    pub places: u64,
+    /// The last trim of each logical page.
+    pub trims: u64,
+    /// What the places of the write buffer hold,
+    pub slots: u64,
+    /// and their bytes.
+    pub held: u64,
+    /// The bytes of the pages.
+    pub pages: u64,
+}

@@ -1,0 +1,41 @@
+//! A device's pages in a file, from which they are found again after a restart, whatever
+//! ended its owner.
+//!
+//! The file holds what flash holds: pages by physical page number, beside each what lies
+//! out of band (logical page, place in the order of writes, checksum), what is known of
+//! each block, the journal of trims, and the pages of the write buffer, which a drive's
+//! capacitors keep. The map is made again by a scan, as a drive does after a power cut.
+//!
+//! What is written is there for whoever opens the file next, also if its owner is killed
+//! in the middle. Only a host that loses power loses what has not been synchronised, block
+//! by block and in any order; so nothing is ever written over what a loss of that kind
+//! would need:
+//!
+//! - a block is programmed again only when everything has been synchronised that was
+//!   written up to its erase, copies of what it held included;
+//! - the place of a page of the write buffer is used again only when everything has been
+//!   synchronised that was written up to its program;
+//! - each record names the epoch in which it was written, epochs end with a
+//!   synchronisation, and pages of epochs that have not ended count only if their
+//!   checksum is right. A wrong one of an epoch that has ended is damage, and said to be.
+//!
+//! A record never lies across two sectors of 512 bytes, which are taken to be written as
+//! a whole.
+//!
+//! Ours: written with plain writes, not through a mapping of the file into memory, so that
+//! a full or failing file system is an error at a known place and not a signal.
+
+mod area;
+mod disk;
+mod error;
+mod layout;
+mod medium;
+mod records;
+mod scan;
+mod store;
+mod syncer;
+
+pub use disk::Disk;
+pub use error::Refused;
+pub use layout::Header;
+pub use store::{Opened, Store, Synced};

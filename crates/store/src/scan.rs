@@ -1,0 +1,326 @@
+//! What a file holds, found by reading what lies out of band.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use flashkeel_device::{Cycle, Found, Lpn, Page, Place};
+use flashkeel_engine::Time;
+
+use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
+use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, Trim, checksum};
+use crate::store::SectionState;
+use crate::{Disk, Refused};
+
+/// Bytes read at a time.
+const CHUNK: usize = 1 << 20;
+
+/// What is found.
+pub(crate) struct Scanned {
+    pub sections: Vec<SectionState>,
+    pub found: Vec<Found>,
+    /// The last epoch of which anything is found.
+    pub last_epoch: u32,
+    /// How far the device's time had come.
+    pub now: Time,
+}
+
+/// Reads a file that should hold what `wanted` says. Records of pages that were being
+/// written when their host lost its power are taken away: they would be taken for whole
+/// once a later epoch has ended.
+pub(crate) fn scan(disk: &dyn Disk, wanted: &Header) -> Result<Scanned, Refused> {
+    let bytes = disk.bytes()?;
+    if bytes < PAGE_BYTES {
+        return Err(Refused::Unfit("it holds something else than the data of a served drive".into()));
+    }
+    let mut page = [0; PAGE_BYTES as usize];
+    disk.read_at(&mut page, 0)?;
+    let header = Header::decode(&page)?;
+    compare(&header, wanted)?;
+    let (sections, end) = header.sections();
+    if bytes < end {
+        return Err(Refused::Unfit(format!("it is truncated: {bytes} bytes where there should be {end}")));
+    }
+    let synced = last_epoch(disk)?;
+    let mut scanned = Scanned { sections: vec![], found: vec![], last_epoch: synced.number, now: synced.now };
+    for (index, at) in sections.into_iter().enumerate() {
+        Scan { disk, index, at, synced: synced.number, last_epoch: &mut scanned.last_epoch }
+            .run(&mut scanned.sections, &mut scanned.found)?;
+    }
+    let erased = scanned.found.iter().flat_map(|found| &found.cycles).map(|cycle| cycle.erased_at);
+    scanned.now = erased.fold(scanned.now, Time::max);
+    Ok(scanned)
+}
+
+fn compare(found: &Header, wanted: &Header) -> Result<(), Refused> {
+    if found == wanted {
+        return Ok(());
+    }
+    let size = |header: &Header| {
+        let pages: u64 = header.sections.iter().map(|section| u64::from(section.ppns)).sum();
+        format!(
+            "{} bytes over {} of flash in {} partitions",
+            header.capacity_bytes,
+            pages * PAGE_BYTES,
+            header.sections.len()
+        )
+    };
+    let (found, wanted) = (size(found), size(wanted));
+    Err(Refused::Unfit(if found == wanted {
+        format!("it is of another drive, with other blocks or another write buffer ({found})")
+    } else {
+        format!("it is of another drive: {found}; this one has {wanted}")
+    }))
+}
+
+/// The last epoch that has ended for certain.
+fn last_epoch(disk: &dyn Disk) -> Result<Epoch, Refused> {
+    let mut last = None;
+    for place in EPOCHS {
+        let mut bytes = [0; EPOCH_BYTES];
+        disk.read_at(&mut bytes, place)?;
+        let found = Epoch::decode(&bytes, 0).map_err(|_| damaged("the record of its last epoch", place))?;
+        last = last.into_iter().chain(found).max_by_key(|epoch| epoch.number);
+    }
+    last.ok_or_else(|| Refused::Unfit("it was never completed".into()))
+}
+
+fn damaged(what: &str, offset: u64) -> Refused {
+    Refused::Unfit(format!("it is damaged: {what}, at byte {offset}, does not have the right checksum"))
+}
+
+/// A section that is being read.
+struct Scan<'a> {
+    disk: &'a dyn Disk,
+    index: usize,
+    at: Section,
+    synced: u32,
+    last_epoch: &'a mut u32,
+}
+
+impl Scan<'_> {
+    fn run(mut self, sections: &mut Vec<SectionState>, found: &mut Vec<Found>) -> Result<(), Refused> {
+        let mut state = SectionState::new(self.at);
+        let mut cycles = self.cycles()?;
+        self.later_cycles(&mut cycles)?;
+        state.erases = cycles.iter().map(|cycle| Some(cycle.erases)).collect();
+        let places = self.places(&cycles)?;
+        let trims = self.trims()?;
+        let held = self.held(&places, &trims, &mut state)?;
+        sections.push(state);
+        found.push(Found { places, trims, held, cycles });
+        Ok(())
+    }
+
+    /// Reads records one after another.
+    fn records<const BYTES: usize, R: Record<BYTES>>(
+        &self,
+        what: &str,
+        offset: u64,
+        count: u32,
+        mut each: impl FnMut(u32, R) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let mut chunk = vec![0; CHUNK];
+        let per_chunk = (CHUNK / BYTES) as u32;
+        for first in (0..count).step_by(per_chunk as usize) {
+            let records = per_chunk.min(count - first) as usize;
+            let start = offset + u64::from(first) * BYTES as u64;
+            let bytes = &mut chunk[..records * BYTES];
+            self.disk.read_at(bytes, start)?;
+            for (index, bytes) in (first..).zip(bytes.chunks_exact(BYTES)) {
+                let place = offset + u64::from(index) * BYTES as u64;
+                if let Some(record) = R::decode(bytes, index).map_err(|_| damaged(what, place))? {
+                    each(index, record)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cycles(&self) -> Result<Vec<Cycle>, Refused> {
+        let blocks = self.at.shape.blocks();
+        let mut cycles = vec![Cycle::default(); blocks as usize];
+        self.records("what is known of a block", self.at.cycles, blocks, |index, cycle| {
+            cycles[index as usize] = cycle;
+            Ok(())
+        })?;
+        Ok(cycles)
+    }
+
+    /// An erase is written down when nothing can need what it has erased any more, which
+    /// may be lost, and the block is programmed again after that.
+    fn later_cycles(&self, cycles: &mut [Cycle]) -> Result<(), Refused> {
+        let shape = self.at.shape;
+        self.records("what is known of a page", self.at.places, shape.ppns, |ppn, record: Programmed| {
+            let cycle = &mut cycles[(ppn / shape.units_per_block) as usize];
+            if record.erases > cycle.erases {
+                cycle.worn += f64::from(record.erases - cycle.erases);
+                cycle.erases = record.erases;
+            }
+            Ok(())
+        })
+    }
+
+    /// What each page of flash holds.
+    fn places(&mut self, cycles: &[Cycle]) -> Result<Vec<Option<Place>>, Refused> {
+        let shape = self.at.shape;
+        let mut places = vec![None; shape.ppns as usize];
+        let mut broken_off = Vec::new();
+        let mut last_epoch = *self.last_epoch;
+        self.records("what is known of a page", self.at.places, shape.ppns, |ppn, record: Programmed| {
+            last_epoch = last_epoch.max(record.epoch);
+            let offset = self.at.places + u64::from(ppn) * PLACE_BYTES as u64;
+            let erases = cycles[(ppn / shape.units_per_block) as usize].erases;
+            if record.place.lpn.0 >= shape.lpns {
+                return Err(Refused::Unfit(format!(
+                    "it is damaged: what is known of a page, at byte {offset}, contradicts the rest"
+                )));
+            }
+            if record.erases < erases {
+                return Ok(());
+            }
+            let is_certain = record.epoch <= self.synced;
+            let offset = self.at.pages + u64::from(ppn) * PAGE_BYTES;
+            match record.page {
+                Some(sum) if !is_certain && checksum(&self.page(offset)?) != sum => broken_off.push(ppn),
+                _ => places[ppn as usize] = Some(record.place),
+            }
+            Ok(())
+        })?;
+        *self.last_epoch = last_epoch;
+        for ppn in broken_off {
+            let offset = self.at.places + u64::from(ppn) * PLACE_BYTES as u64;
+            self.disk.write_at(&[0; PLACE_BYTES], offset)?;
+        }
+        self.drop_overwritten(&mut places)?;
+        Ok(places)
+    }
+
+    /// Where the newest version of a page is found twice, one of them may be what its block
+    /// held before it was erased, under bytes written since: the loss of power has taken the
+    /// newer record and that of the erase. Its checksum tells.
+    fn drop_overwritten(&self, places: &mut [Option<Place>]) -> Result<(), Refused> {
+        let mut newest: Vec<Option<(u64, u32)>> = vec![None; self.at.shape.lpns as usize];
+        let mut alike: BTreeMap<Lpn, Vec<u32>> = BTreeMap::new();
+        for (ppn, place) in (0..).zip(places.iter()) {
+            let Some(Place { lpn, sequence }) = *place else { continue };
+            let best = &mut newest[lpn.0 as usize];
+            match *best {
+                Some((found, _)) if found > sequence => {}
+                Some((found, first)) if found == sequence => {
+                    alike.entry(lpn).or_insert_with(|| vec![first]).push(ppn);
+                }
+                _ => {
+                    *best = Some((sequence, ppn));
+                    alike.remove(&lpn);
+                }
+            }
+        }
+        for copies in alike.into_values() {
+            let are_whole: Vec<bool> =
+                copies.iter().map(|&ppn| self.is_whole(ppn)).collect::<Result<_, _>>()?;
+            // Where none is, it is damage, and found when it is read.
+            if are_whole.contains(&true) {
+                let others = copies.iter().zip(&are_whole).filter(|(_, is_whole)| !**is_whole);
+                others.for_each(|(&ppn, _)| places[ppn as usize] = None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a page has the right checksum.
+    fn is_whole(&self, ppn: u32) -> Result<bool, Refused> {
+        let mut bytes = [0; PLACE_BYTES];
+        self.disk.read_at(&mut bytes, self.at.places + u64::from(ppn) * PLACE_BYTES as u64)?;
+        let sum = Programmed::decode(&bytes, ppn).ok().flatten().and_then(|record| record.page);
+        let Some(sum) = sum else { return Ok(true) };
+        Ok(checksum(&self.page(self.at.pages + u64::from(ppn) * PAGE_BYTES)?) == sum)
+    }
+
+    fn trims(&self) -> Result<Vec<(Lpn, u64)>, Refused> {
+        let mut trims = Vec::new();
+        self.records("the trim of a page", self.at.trims, self.at.shape.lpns, |lpn, trim: Trim| {
+            trims.push((Lpn(lpn), trim.sequence));
+            Ok(())
+        })?;
+        Ok(trims)
+    }
+
+    /// What the write buffer held, the newest last.
+    fn held(
+        &mut self,
+        places: &[Option<Place>],
+        trims: &[(Lpn, u64)],
+        state: &mut SectionState,
+    ) -> Result<Vec<(Place, Box<Page>)>, Refused> {
+        let mut elsewhere = vec![0; self.at.shape.lpns as usize];
+        for place in places.iter().flatten() {
+            let newest = &mut elsewhere[place.lpn.0 as usize];
+            *newest = place.sequence.max(*newest);
+        }
+        // A trim makes void what is older.
+        for &(lpn, sequence) in trims {
+            let newest = &mut elsewhere[lpn.0 as usize];
+            *newest = (sequence - 1).max(*newest);
+        }
+        let mut found: Vec<(u32, Held, Option<Box<Page>>)> = Vec::new();
+        let mut last_epoch = *self.last_epoch;
+        self.records("what is known of a buffered page", self.at.slots, self.at.shape.slots, |slot, record: Held| {
+            last_epoch = last_epoch.max(record.epoch);
+            state.stamp = state.stamp.max(record.stamp);
+            let Some(newest) = elsewhere.get(record.place.lpn.0 as usize) else {
+                let offset = self.at.slots + u64::from(slot) * PLACE_BYTES as u64;
+                return Err(Refused::Unfit(format!(
+                    "it is damaged: what is known of a buffered page, at byte {offset}, contradicts the rest"
+                )));
+            };
+            let mut page = None;
+            if record.place.sequence > *newest {
+                let held = self.page(self.at.held + u64::from(slot) * PAGE_BYTES)?;
+                page = (checksum(&held) == record.page).then(|| Box::new(held));
+            }
+            found.push((slot, record, page));
+            Ok(())
+        })?;
+        *self.last_epoch = last_epoch;
+        // A place that has been used again may have lost its record, but not its bytes: then
+        // what the former record says is elsewhere, or a newer version is.
+        let mut newest = elsewhere.clone();
+        for (_, record, _) in found.iter().filter(|(.., page)| page.is_some()) {
+            let newest = &mut newest[record.place.lpn.0 as usize];
+            *newest = record.place.sequence.max(*newest);
+        }
+        let (mut held, mut used, mut stale) = (Vec::new(), Vec::new(), Vec::new());
+        for (slot, record, page) in found {
+            let lpn = record.place.lpn.0 as usize;
+            match page {
+                Some(page) => {
+                    used.push(slot);
+                    held.push((record, page));
+                }
+                None if record.place.sequence <= newest[lpn] => stale.push(slot),
+                None if record.epoch > self.synced => {
+                    stale.push(slot);
+                    let offset = self.at.slots + u64::from(slot) * PLACE_BYTES as u64;
+                    self.disk.write_at(&[0; PLACE_BYTES], offset)?;
+                }
+                None => return Err(damaged("a buffered page", self.at.held + u64::from(slot) * PAGE_BYTES)),
+            }
+        }
+        // What is in flash is durable there once what was found is, in the next epoch; the
+        // others hold what is found until it has been held again, in the one after.
+        let epoch = *self.last_epoch + 1;
+        state.free.retain(|slot| used.binary_search(slot).is_err() && stale.binary_search(slot).is_err());
+        state.resting.extend(stale.into_iter().map(|slot| (epoch, slot)));
+        state.resting.extend(used.into_iter().map(|slot| (epoch + 1, slot)));
+        held.sort_by_key(|(record, _)| (record.place.sequence, record.stamp));
+        Ok(held.into_iter().map(|(record, page)| (record.place, page)).collect())
+    }
+
+    fn page(&self, offset: u64) -> Result<Page, Refused> {
+        let mut page = [0; PAGE_BYTES as usize];
+        let failed =
+            |error: io::Error| io::Error::new(error.kind(), format!("section {}: {error}", self.index));
+        self.disk.read_at(&mut page, offset).map_err(failed)?;
+        Ok(page)
+    }
+}

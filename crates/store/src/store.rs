@@ -1,0 +1,422 @@
+//! A store: the file, and what is known of it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use flashkeel_device::{Cycle, Found, Medium, Page};
+use flashkeel_engine::Time;
+
+use crate::area::Area;
+use crate::disk::{self, Naming};
+use crate::layout::{Header, PAGE_BYTES, Section};
+use crate::medium::SectionMedium;
+use crate::records::{CYCLE_BYTES, Epoch, PLACE_BYTES, Programmed, Record, checksum};
+use crate::syncer::{Syncer, Wake};
+use crate::{Disk, Refused, scan};
+
+/// Pages of a device, in a file.
+pub struct Store {
+    shared: Arc<Mutex<Shared>>,
+    /// As long as the file is not whole.
+    naming: Option<Naming>,
+}
+
+/// What is found where a store is opened.
+pub enum Opened {
+    /// Nothing: whoever fills it says so with [`Store::complete`].
+    New(Store),
+    /// What each section holds, and how far the device's time had come.
+    Old(Store, Vec<Found>, Time),
+}
+
+/// How far synchronisation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Synced(u32);
+
+impl Store {
+    /// The store at a path, which nobody else may use, for a device like this. `wake` is
+    /// called, from another thread, whenever something has been synchronised; without it
+    /// that is waited for on the spot.
+    ///
+    /// # Errors
+    /// Why the file is not used: it is then left as it is.
+    pub fn open(path: &Path, header: &Header, wake: Option<Box<dyn Fn() + Send>>) -> Result<Opened, Refused> {
+        match disk::open(path)? {
+            disk::Place::New(file, naming) => {
+                file.set_len(header.bytes())?;
+                let mut store = Store::create(Arc::new(file), header, wake)?;
+                store.naming = Some(naming);
+                Ok(Opened::New(store))
+            }
+            disk::Place::Old(file) => Store::resume(Arc::new(file), header, wake),
+        }
+    }
+
+    /// A new one, on a disk of zeros.
+    ///
+    /// # Errors
+    /// If the disk cannot be written.
+    pub fn create(disk: Arc<dyn Disk>, header: &Header, wake: Option<Wake>) -> Result<Store, Refused> {
+        disk.write_at(&header.encode(), 0)?;
+        let (sections, _) = header.sections();
+        let sections = sections.into_iter().map(SectionState::new).collect();
+        Ok(Store::over(disk, sections, 0, wake))
+    }
+
+    /// The one on a disk.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn resume(disk: Arc<dyn Disk>, header: &Header, wake: Option<Wake>) -> Result<Opened, Refused> {
+        let scanned = scan::scan(&*disk, header)?;
+        let store = Store::over(disk, scanned.sections, scanned.last_epoch, wake);
+        // What was found is durable before anything is built on it.
+        store.lock().sync_now();
+        match store.fault() {
+            Some(fault) => Err(Refused::Failed(fault)),
+            None => Ok(Opened::Old(store, scanned.found, scanned.now)),
+        }
+    }
+
+    fn over(disk: Arc<dyn Disk>, sections: Vec<SectionState>, epoch: u32, wake: Option<Wake>) -> Store {
+        let syncer = Syncer::new(Arc::clone(&disk), epoch, wake);
+        let shared = Shared {
+            disk,
+            syncer,
+            sections,
+            pages: Area::default(),
+            places: Area::default(),
+            slots: Area::default(),
+            held: Area::default(),
+            trims: Area::default(),
+            epoch: epoch + 1,
+            now: Time::ZERO,
+            fresh_erases: 0,
+            fault: None,
+            has_failed: false,
+            damage: Vec::new(),
+        };
+        Store { shared: Arc::new(Mutex::new(shared)), naming: None }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        lock(&self.shared)
+    }
+
+    /// The media of the device's partitions.
+    pub fn media(&self) -> Vec<Box<dyn Medium>> {
+        let count = self.lock().sections.len();
+        let medium =
+            |section| Box::new(SectionMedium::new(Arc::clone(&self.shared), section)) as Box<dyn Medium>;
+        (0..count).map(medium).collect()
+    }
+
+    /// The device has told its media what there is: a new store gets its name.
+    ///
+    /// # Errors
+    /// If it cannot be written; nothing is left of it then.
+    pub fn complete(&mut self) -> Result<(), Refused> {
+        self.lock().sync_now();
+        // The record of the first epoch too.
+        self.lock().sync_now();
+        if let Some(fault) = self.fault() {
+            return Err(Refused::Failed(fault));
+        }
+        self.naming.take().map_or(Ok(()), Naming::finish)?;
+        Ok(())
+    }
+
+    /// Writes all that the media have been told, by `now`: it outlasts the process then.
+    pub fn settle(&self, now: Time) {
+        let mut shared = self.lock();
+        shared.now = now;
+        shared.settle();
+    }
+
+    /// The device is left as it is at `now`: makes all of it durable, what is known of its
+    /// blocks included.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn close(&self, now: Time) -> io::Result<()> {
+        self.settle(now);
+        self.lock().sync_now();
+        // Erases are written down once what they rest on is durable.
+        self.settle(now);
+        self.lock().sync_now();
+        self.fault().map_or(Ok(()), Err)
+    }
+
+    /// Begins to make durable all that the media have been told; says what
+    /// [`synced`](Self::synced) will have come to then.
+    pub fn begin_sync(&self) -> Synced {
+        Synced(self.lock().begin_sync())
+    }
+
+    /// How far synchronisation has come.
+    pub fn synced(&self) -> Synced {
+        Synced(self.lock().syncer.synced())
+    }
+
+    /// What has failed, once: what was told since cannot be relied on.
+    pub fn fault(&self) -> Option<io::Error> {
+        let mut shared = self.lock();
+        shared.note_failed_sync();
+        shared.fault.take()
+    }
+
+    /// Where in the file the bytes of a partition's pages lie.
+    pub fn pages_at(&self, partition: usize) -> Range<u64> {
+        let at = self.lock().sections[partition].at;
+        at.pages..at.pages + u64::from(at.shape.ppns) * PAGE_BYTES
+    }
+
+    /// Pages that were found damaged since this was last asked, a sentence each.
+    pub fn damage(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().damage)
+    }
+}
+
+pub(crate) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Sentences about damage that are kept at most.
+const MOST_DAMAGE: usize = 100;
+
+/// Erases after which somebody begins to synchronise, so that blocks can be used again
+/// without waiting for that.
+const MOST_FRESH_ERASES: u32 = 16;
+
+/// What all media of a store share.
+pub(crate) struct Shared {
+    disk: Arc<dyn Disk>,
+    syncer: Syncer,
+    pub sections: Vec<SectionState>,
+    pages: Area,
+    places: Area,
+    slots: Area,
+    held: Area,
+    trims: Area,
+    /// Of what is being written.
+    pub epoch: u32,
+    now: Time,
+    /// Erases since the last synchronisation began.
+    fresh_erases: u32,
+    fault: Option<io::Error>,
+    /// Something has failed: nothing is written any more.
+    has_failed: bool,
+    damage: Vec<String>,
+}
+
+/// One section of the file, and what is known of it.
+pub(crate) struct SectionState {
+    pub at: Section,
+    /// How often each block has been erased; `None` if nothing has been said of it.
+    pub erases: Vec<Option<u32>>,
+    /// The epoch in which each block was erased, if it has not been programmed since.
+    pub erased_in: Vec<u32>,
+    /// Erases that are to be written down once an epoch has ended.
+    pub erased: VecDeque<(u32, u32, Cycle)>,
+    /// By entry of the write buffer, the place that holds it.
+    pub slot_of: Vec<Option<u32>>,
+    /// Places that may be used.
+    pub free: VecDeque<u32>,
+    /// Places that may be used once an epoch has ended.
+    pub resting: VecDeque<(u32, u32)>,
+    /// Pages that were held so far.
+    pub stamp: u64,
+}
+
+impl SectionState {
+    pub fn new(at: Section) -> SectionState {
+        let blocks = at.shape.blocks() as usize;
+        SectionState {
+            at,
+            erases: vec![None; blocks],
+            erased_in: vec![0; blocks],
+            erased: VecDeque::new(),
+            slot_of: Vec::new(),
+            free: (0..at.shape.slots).collect(),
+            resting: VecDeque::new(),
+            stamp: 0,
+        }
+    }
+}
+
+/// Parts of the file in which writes follow one another.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Pages,
+    Places,
+    Slots,
+    Held,
+    Trims,
+}
+
+impl Shared {
+    /// Does something that may fail; after the first failure nothing any more.
+    pub fn attempt(&mut self, what: impl FnOnce(&mut Shared) -> io::Result<()>) {
+        if !self.has_failed
+            && let Err(error) = what(self)
+        {
+            self.fail(error);
+        }
+    }
+
+    fn fail(&mut self, error: io::Error) {
+        self.has_failed = true;
+        self.fault.get_or_insert(error);
+    }
+
+    fn note_failed_sync(&mut self) {
+        if let Some(error) = self.syncer.failure() {
+            self.fail(error);
+        }
+    }
+
+    /// Writes to a part of the file, now or later.
+    pub fn write(&mut self, part: Part, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let area = match part {
+            Part::Pages => &mut self.pages,
+            Part::Places => &mut self.places,
+            Part::Slots => &mut self.slots,
+            Part::Held => &mut self.held,
+            Part::Trims => &mut self.trims,
+        };
+        area.write(&*self.disk, bytes, offset)
+    }
+
+    /// Writes down the erases of blocks whose former contents nobody can need any more:
+    /// what was written up to then is durable.
+    pub fn end_erases(&mut self, section: usize) {
+        let synced = self.synced();
+        loop {
+            let state = &mut self.sections[section];
+            let over = state.erased.front().filter(|(epoch, ..)| *epoch <= synced);
+            let Some(&(_, block, cycle)) = over else { break };
+            state.erased.pop_front();
+            let offset = state.at.cycles + u64::from(block) * CYCLE_BYTES as u64;
+            let written = self.disk.write_at(&cycle.encode(block), offset);
+            self.attempt(|_| written);
+        }
+    }
+
+    fn settle_all(&mut self) -> io::Result<()> {
+        for area in [&mut self.pages, &mut self.held, &mut self.places, &mut self.slots, &mut self.trims] {
+            area.settle(&*self.disk)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is to be written yet.
+    pub fn settle(&mut self) {
+        self.attempt(Shared::settle_all);
+        (0..self.sections.len()).for_each(|section| self.end_erases(section));
+    }
+
+    /// Begins to end the present epoch.
+    pub fn begin_sync(&mut self) -> u32 {
+        self.settle();
+        let number = self.epoch;
+        if !self.has_failed {
+            self.syncer.begin(Epoch { number, now: self.now });
+            self.epoch += 1;
+            self.fresh_erases = 0;
+        }
+        number
+    }
+
+    /// Ends the present epoch.
+    pub fn sync_now(&mut self) {
+        let epoch = self.begin_sync();
+        self.await_begun(epoch);
+    }
+
+    fn await_begun(&mut self, epoch: u32) {
+        if !self.has_failed {
+            self.syncer.wait(epoch);
+            self.note_failed_sync();
+        }
+    }
+
+    /// Waits until an epoch has ended.
+    pub fn await_epoch(&mut self, epoch: u32) {
+        if self.syncer.synced() >= epoch {
+            return;
+        }
+        if epoch >= self.epoch {
+            return self.sync_now();
+        }
+        self.await_begun(epoch);
+    }
+
+    /// The last epoch that has ended.
+    pub fn synced(&self) -> u32 {
+        self.syncer.synced()
+    }
+
+    /// A block has been erased.
+    pub fn note_erase(&mut self) {
+        self.fresh_erases += 1;
+        if self.fresh_erases >= MOST_FRESH_ERASES && !self.syncer.is_busy() {
+            self.begin_sync();
+        }
+    }
+
+    /// The record of a page in flash.
+    pub fn programmed(&self, section: usize, ppn: u32) -> io::Result<Option<Programmed>> {
+        let offset = self.sections[section].at.places + u64::from(ppn) * PLACE_BYTES as u64;
+        let mut bytes = [0; PLACE_BYTES];
+        match self.places.pending(offset, PLACE_BYTES) {
+            Some(pending) => bytes.copy_from_slice(pending),
+            None => self.disk.read_at(&mut bytes, offset)?,
+        }
+        Programmed::decode(&bytes, ppn).map_err(|_| io::Error::other("a record is damaged"))
+    }
+
+    /// The bytes of a page in flash, as they are.
+    pub fn page(&self, section: usize, ppn: u32) -> io::Result<Page> {
+        let offset = self.sections[section].at.pages + u64::from(ppn) * PAGE_BYTES;
+        let mut page = [0; PAGE_BYTES as usize];
+        match self.pages.pending(offset, page.len()) {
+            Some(pending) => page.copy_from_slice(pending),
+            None => self.disk.read_at(&mut page, offset)?,
+        }
+        Ok(page)
+    }
+
+    /// The same, if it is as it was written.
+    pub fn read(&mut self, section: usize, ppn: u32) -> Option<Page> {
+        let found = self.programmed(section, ppn).and_then(|record| {
+            let sum = record.and_then(|record| record.page);
+            let page = sum.map(|_| self.page(section, ppn)).transpose()?;
+            Ok((record, page))
+        });
+        let (record, page) = match found {
+            Ok((record, page)) => (record, page.unwrap_or([0; _])),
+            Err(error) => {
+                self.note_damage(section, ppn, &error.to_string());
+                return None;
+            }
+        };
+        let sum = record.and_then(|record| record.page);
+        if sum.is_some_and(|sum| sum != checksum(&page)) {
+            self.note_damage(section, ppn, "its checksum is wrong");
+            return None;
+        }
+        Some(page)
+    }
+
+    fn note_damage(&mut self, section: usize, ppn: u32, what: &str) {
+        if self.damage.len() < MOST_DAMAGE {
+            let offset = self.sections[section].at.pages + u64::from(ppn) * PAGE_BYTES;
+            self.damage.push(format!(
+                "physical page {ppn} of partition {section}, at byte {offset} of the file, cannot be read: {what}"
+            ));
+        }
+    }
+}

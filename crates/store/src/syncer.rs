@@ -1,0 +1,131 @@
+//! Who makes durable what has been written, while others go on.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+use flashkeel_engine::Time;
+
+use crate::Disk;
+use crate::layout::EPOCHS;
+use crate::records::{Epoch, Record};
+
+/// What is called from another thread whenever an epoch has ended.
+pub(crate) type Wake = Box<dyn Fn() + Send>;
+
+/// Ends epochs, in a thread of its own or at once.
+pub(crate) struct Syncer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    disk: Arc<dyn Disk>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The last epoch that is to be ended.
+    wanted: Epoch,
+    /// The last that has been.
+    synced: u32,
+    failed: Option<io::Error>,
+    is_over: bool,
+}
+
+impl Syncer {
+    /// After so many epochs have ended. Without `wake` it works at once.
+    pub fn new(disk: Arc<dyn Disk>, synced: u32, wake: Option<Wake>) -> Syncer {
+        let wanted = Epoch { number: synced, now: Time::ZERO };
+        let state = Mutex::new(State { wanted, synced, failed: None, is_over: false });
+        let shared = Arc::new(Shared { disk, state, changed: Condvar::new() });
+        let thread = wake.map(|wake| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.work(&*wake))
+        });
+        Syncer { shared, thread }
+    }
+
+    /// Begins to end an epoch: everything of it has been written.
+    pub fn begin(&self, epoch: Epoch) {
+        self.shared.lock().wanted = epoch;
+        match self.thread {
+            Some(_) => self.shared.changed.notify_all(),
+            None => self.shared.end(epoch),
+        }
+    }
+
+    /// Whether an epoch is being ended.
+    pub fn is_busy(&self) -> bool {
+        let state = self.shared.lock();
+        state.failed.is_none() && state.synced < state.wanted.number
+    }
+
+    /// The last epoch that has ended.
+    pub fn synced(&self) -> u32 {
+        self.shared.lock().synced
+    }
+
+    /// Waits until an epoch that is being ended has.
+    pub fn wait(&self, epoch: u32) {
+        let state = self.shared.lock();
+        let waits = |state: &mut State| state.failed.is_none() && state.synced < epoch;
+        drop(self.shared.changed.wait_while(state, waits));
+    }
+
+    /// What has failed, once.
+    pub fn failure(&self) -> Option<io::Error> {
+        self.shared.lock().failed.take_if(|_| true)
+    }
+}
+
+impl Drop for Syncer {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn work(&self, wake: &dyn Fn()) {
+        loop {
+            let state = self.lock();
+            let idles = |state: &mut State| !state.is_over && state.synced >= state.wanted.number;
+            let state =
+                self.changed.wait_while(state, idles).unwrap_or_else(|poisoned| poisoned.into_inner());
+            if state.is_over {
+                return;
+            }
+            let epoch = state.wanted;
+            drop(state);
+            self.end(epoch);
+            wake();
+        }
+    }
+
+    fn end(&self, epoch: Epoch) {
+        // The record is of use only where it says what is so: it comes after.
+        let record = EPOCHS[epoch.number as usize % EPOCHS.len()];
+        let ended = self.disk.sync().and_then(|()| self.disk.write_at(&epoch.encode(0), record));
+        let mut state = self.lock();
+        match ended {
+            Ok(()) => state.synced = epoch.number,
+            Err(error) => {
+                state.failed.get_or_insert(error);
+                // Nothing has been made durable, and nothing will be.
+                state.wanted.number = state.synced;
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+}

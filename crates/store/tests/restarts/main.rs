@@ -1,0 +1,146 @@
+//! A device over a store, ended at any moment and found again: what was acknowledged
+//! outlasts its process, and what was flushed its host.
+
+mod film;
+mod world;
+
+use film::End;
+use flashkeel_device::DeviceConfig;
+use flashkeel_engine::{Operation, Stream};
+use world::{DEVICES, World, device};
+
+/// Random requests, and in between the end of the process or its host.
+fn restarts(name: &str, config: &DeviceConfig, seed: u64, rounds: u32) {
+    let mut random = Stream::new(seed, name);
+    let mut world = World::new(config);
+    let total = world.pages();
+    for _ in 0..rounds {
+        if random.below(2) == 0 {
+            world.kill_after(random.below(400) as u32);
+        }
+        let steps = random.below(300);
+        // Some hosts hardly ever flush: then much is written that is not durable.
+        let synchronises = random.below(2) == 0;
+        for _ in 0..steps {
+            let first = random.below(total as u64) as usize;
+            let pages = first..(first + 1 + random.below(9) as usize).min(total);
+            let fua = synchronises && random.below(8) == 0;
+            match random.below(16) {
+                0 if synchronises || random.below(20) == 0 => world.submit(Operation::Flush, 0..0, false),
+                1 => world.submit(Operation::Trim, pages, fua),
+                2 => world.submit(Operation::WriteZeroes, pages, fua),
+                3 | 4 => world.submit(Operation::Read, pages, false),
+                5 => (0..random.below(60)).for_each(|_| world.progress()),
+                _ => world.submit(Operation::Write, pages, fua),
+            }
+            if world.is_dead() {
+                break;
+            }
+        }
+        let end = if world.is_dead() || random.below(2) == 0 { End::Killed } else { End::PowerLost };
+        world.restart(end, &mut random);
+    }
+    // It takes as much as ever.
+    for _ in 0..2 {
+        for first in (0..total).step_by(8) {
+            world.submit(Operation::Write, first..(first + 8).min(total), false);
+        }
+    }
+    world.drain();
+    world.restart(End::Killed, &mut random);
+}
+
+/// Rounds of `make soak` try other seeds.
+fn seed() -> u64 {
+    std::env::var("FLASHKEEL_SOAK_ROUND").ok().and_then(|round| round.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
+    for name in DEVICES {
+        for case in 0..3 {
+            restarts(name, &device(name), 100 * seed() + case, 8);
+        }
+    }
+}
+
+#[test]
+fn wear_and_time_go_on_after_a_restart() {
+    let mut config = device("plain");
+    config.wear = serde_json::from_str(r#"{ "policy": "rated", "rated_cycles": 1000 }"#).expect("a law");
+    let mut world = World::new(&config);
+    let mut random = Stream::new(3, "wear");
+    let mut last = (0.0, world.now());
+    for round in 0..6 {
+        for _ in 0..300 {
+            let first = random.below(world.pages() as u64 - 8) as usize;
+            world.submit(Operation::Write, first..first + 8, false);
+        }
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        let before = (world.worn(), world.now());
+        let is_closed = round % 2 == 0;
+        if is_closed {
+            world.close();
+        }
+        let after = world.restart(End::PowerLost, &mut random);
+        // An erase is written down once what it rests on is durable.
+        let lost = before.0 - after.0;
+        assert!(
+            if is_closed { lost.abs() < 1e-9 } else { (0.0..64.0).contains(&lost) },
+            "{before:?} {after:?}"
+        );
+        assert!(last.0 < after.0 && last.1 < after.1, "{last:?} {before:?} {after:?}");
+        last = after;
+    }
+}
+
+#[test]
+fn a_damaged_page_is_an_error_where_it_lies_and_nowhere_else() {
+    let mut world = World::new(&device("plain"));
+    let total = world.pages();
+    for first in (0..total).step_by(8) {
+        world.submit(Operation::Write, first..first + 8, false);
+    }
+    world.submit(Operation::Flush, 0..0, false);
+    world.drain();
+    let mut random = Stream::new(1, "rot");
+    let mut hit = 0;
+    for _ in 0..40 {
+        hit += world.rot(&mut random);
+    }
+    assert!(hit > 0, "some of forty places hold a page");
+}
+
+#[test]
+fn what_is_not_fit_is_refused_and_left_alone() {
+    use flashkeel_store::Refused;
+    let world = World::new(&device("plain"));
+    let says = |film: &film::Film, config: &DeviceConfig| match world::open(film, config) {
+        Err(Refused::Unfit(reason)) => reason,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was taken"),
+    };
+    let mut random = Stream::new(1, "unfit");
+    let plain = device("plain");
+    let whole = world.film();
+    let ended = |change: &dyn Fn(&film::Film)| {
+        let film = whole.left(End::Killed, &mut Stream::new(1, "unfit"));
+        change(&film);
+        film
+    };
+    let truncated = ended(&|film| film.truncate(1 << 20));
+    assert!(says(&truncated, &plain).contains("truncated"));
+    let short = ended(&|film| film.truncate(100));
+    assert!(says(&short, &plain).contains("something else"));
+    let foreign = film::Film::of_zeros(1 << 22);
+    assert!(says(&foreign, &plain).contains("something else"));
+    let header = ended(&|film| film.flip(40));
+    assert!(says(&header, &plain).contains("damaged"));
+    let place = world.sections_start() + 5;
+    let record = ended(&|film| film.flip(place));
+    assert!(says(&record, &plain).contains("damaged"));
+    let mut other = plain.clone();
+    other.geometry.blocks_per_plane *= 2;
+    assert!(says(&whole.left(End::Killed, &mut random), &other).contains("another drive"));
+}

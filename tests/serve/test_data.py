@@ -1,0 +1,188 @@
+"""flashkeel serve nbd --data: what is written outlasts the server, and nothing else is harmed."""
+
+import importlib.util
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from programs import require
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "torture.py"
+spec = importlib.util.spec_from_file_location("torture", SCRIPT)
+assert spec is not None
+assert spec.loader is not None
+torture = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(torture)
+
+
+def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path):
+    torture.Torture(tmp_path, int(os.environ.get("FLASHKEEL_SOAK_ROUND", "0"))).run(50)
+
+
+@pytest.fixture
+def drive(tmp_path):
+    """A drive whose file has been written once."""
+    found = torture.Torture(tmp_path, 1)
+    found.run(1)
+    return found
+
+
+def refused(cli, drive, *options):
+    before = drive.data.read_bytes()
+    listen = ("--listen", f"unix:{drive.path}", "--data", drive.data)
+    outcome = cli("serve", "nbd", drive.document, *listen, *options)
+    assert outcome.status == 2
+    assert drive.data.read_bytes() == before
+    return outcome.err
+
+
+def test_a_file_of_something_else_is_left_alone(cli, drive):
+    drive.data.write_bytes(b"holiday pictures" * 100_000)
+    assert "holds something else than the data of a served drive" in refused(cli, drive)
+    drive.data.write_bytes(b"short")
+    assert "holds something else" in refused(cli, drive)
+
+
+def test_a_file_of_another_drive_or_a_damaged_one_is_left_alone(cli, drive):
+    err = refused(cli, drive, "--set", "device.geometry.channels=8")
+    assert "it is of another drive: 16777216 bytes over" in err
+    whole = drive.data.read_bytes()
+    drive.data.write_bytes(whole[:-4096])
+    assert "it is truncated" in refused(cli, drive)
+    drive.data.write_bytes(whole[:50] + b"\xff" + whole[51:])
+    assert "it is damaged: its header" in refused(cli, drive)
+    drive.data.write_bytes(whole[:12300] + b"\xff" + whole[12301:])
+    assert "it is damaged: what is known of a block, at byte 12288" in refused(cli, drive)
+
+
+def test_a_file_in_use_is_left_alone(cli, drive, tmp_path):
+    server = drive.start()
+    listen = ("--listen", f"unix:{tmp_path / 'other.sock'}", "--data", drive.data)
+    outcome = cli("serve", "nbd", drive.document, *listen)
+    server.send_signal(signal.SIGINT)
+    _, said = server.communicate(timeout=20)
+    assert server.returncode == 0, said
+    assert outcome.status == 2
+    assert "another server is using it" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[stack]\ndevices = [{ ssd = { preset = "ssd-a" } }]\n', "it is a stack"),
+        ('[device]\npreset = "ttflash"\n', 'redundancy is "logical"'),
+    ],
+)
+def test_what_is_not_found_again_is_refused_before_anything_is_made(cli, tmp_path, text, words):
+    document, data = tmp_path / "drive.toml", tmp_path / "drive.data"
+    document.write_text(text)
+    outcome = cli("serve", "nbd", document, "--data", data, "--listen", f"unix:{tmp_path / 'sock'}")
+    assert outcome.status == 2
+    assert words in outcome.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["drive.toml"]
+
+
+def test_a_damaged_page_is_an_error_that_says_where(drive):
+    server = drive.start()
+    client = torture.Client(drive.path)
+    client.ask(torture.WRITE, 1, 0, 4096, b"\x5a" * 4096)
+    client.ask(torture.FLUSH, 2, 0, 0)
+    assert sorted(client.answer() for _ in range(2)) == [(0, 1), (0, 2)]
+    # More than the write buffer holds comes after it: it is in flash then.
+    for cookie in range(3, 200):
+        client.ask(
+            torture.WRITE, cookie, (cookie * 16) % 3072 * 4096 + 4096, 16 * 4096, bytes(65536)
+        )
+        assert client.answer() == (0, cookie)
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=20) == 0
+    whole = drive.data.read_bytes()
+    places = [at for at in range(0, len(whole), 4096) if whole[at : at + 4096] == b"\x5a" * 4096]
+    for at in places:
+        whole = whole[:at] + b"\x5b" + whole[at + 1 :]
+    drive.data.write_bytes(whole)
+    server = drive.start()
+    client = torture.Client(drive.path)
+    client.ask(torture.READ, 1, 0, 4096)
+    assert client.answer() == (5, 1)
+    client.ask(torture.READ, 2, 8192, 4096)
+    assert client.answer() == (0, 2)
+    client.receive(4096)
+    server.send_signal(signal.SIGINT)
+    _, said = server.communicate(timeout=20)
+    assert server.returncode == 0
+    (line,) = [line for line in said.splitlines() if "cannot be read" in line]
+    assert any(f"at byte {at} of the file" in line for at in places)
+
+
+def test_a_file_system_without_room_ends_serving_with_status_1(drive):
+    server = drive.start()
+    limit = drive.data.stat().st_size // 2
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (limit, limit))
+    client = torture.Client(drive.path)
+    answered = 0
+    with pytest.raises(ConnectionError):
+        for cookie in range(4096):
+            client.ask(torture.WRITE, cookie, cookie % 4000 * 4096, 4096, b"\x77" * 4096)
+            assert client.answer() == (0, cookie)
+            answered += 1
+    _, said = server.communicate(timeout=20)
+    assert server.returncode == 1
+    assert f"{drive.data}: File too large" in said
+    # What was acknowledged is there.
+    server = drive.start()
+    client = torture.Client(drive.path)
+    for page in range(answered):
+        client.ask(torture.READ, page, page * 4096, 4096)
+        assert client.answer() == (0, page)
+        assert client.receive(4096) == b"\x77" * 4096
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=20) == 0
+
+
+def test_fio_verifies_after_a_restart_what_it_wrote_before(tmp_path):
+    drive = torture.Torture(tmp_path, 1)
+    job = [require("fio"), "--name=job", "--ioengine=nbd", "--output-format=json"]
+    job += [f"--uri=nbd+unix:///?socket={drive.path}", "--rw=randwrite", "--bs=4k", "--size=12m"]
+    job += ["--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0", "--randseed=5"]
+    for options in (["--do_verify=0", "--end_fsync=1"], ["--verify_only"]):
+        server = drive.start()
+        done = subprocess.run(
+            [*job, *options], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+
+
+def test_json_counts_flushes(tmp_path):
+    drive = torture.Torture(tmp_path, 1)
+    command = [
+        sys.executable,
+        "-m",
+        "flashkeel",
+        "serve",
+        "nbd",
+        drive.document,
+        "--format",
+        "json",
+    ]
+    command += ["--listen", f"unix:{drive.path}", "--data", drive.data]
+    server = subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert server.stderr is not None
+    server.stderr.readline()
+    client = torture.Client(drive.path)
+    client.ask(torture.WRITE, 1, 0, 4096, bytes(4096), torture.FUA)
+    client.ask(torture.FLUSH, 2, 0, 0)
+    assert sorted(client.answer() for _ in range(2)) == [(0, 1), (0, 2)]
+    server.send_signal(signal.SIGTERM)
+    out, _ = server.communicate(timeout=20)
+    assert server.returncode == 0
+    assert json.loads(out)["synced"]["count"] == 2

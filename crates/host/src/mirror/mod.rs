@@ -7,6 +7,7 @@
 pub mod acknowledge;
 mod agreement;
 pub mod hedge;
+mod held;
 mod homes;
 mod layout;
 pub mod read;

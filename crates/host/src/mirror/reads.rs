@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 
 use flashkeel_engine::{Arena, Completion, Ledger, Outbox, Payload, Request, RequestId, Status, Time};
 
+use super::held::Held;
 use super::read::Copies;
 use super::stage::{Destination, Mirror, Piece, Work, behind_other};
-use super::writes::Held;
 
 /// A part of a read, until every copy that was asked has answered.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Mirror {
         let is_lacking = candidates == 0 && self.agreement.is_locked(destination.pages());
         if is_lacking || self.agreement.is_in_doubt(destination.pages()) {
             // The copies are about to get it, or to agree.
-            self.held.push_back(Held::new(submitted, part, request, destination, RequestId(0)));
+            self.held.push(Held::new(submitted, part, request, destination, RequestId(0)));
             return;
         }
         if candidates == 0 {
@@ -143,7 +143,7 @@ impl Mirror {
                 self.reads.get_mut(id).expect("not over").is_over = true;
                 if self.agreement.is_locked(destination.pages()) {
                     // Another copy is about to get it.
-                    self.held.push_back(Held::new(submitted, part, &request, destination, RequestId(0)));
+                    self.held.push(Held::new(submitted, part, &request, destination, RequestId(0)));
                 } else {
                     self.land(now, part, completion.status, ledger, outbox);
                 }

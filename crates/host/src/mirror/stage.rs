@@ -1,7 +1,7 @@
 //! The mirror as a stage over its copies and spares.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use flashkeel_engine::{
@@ -12,6 +12,7 @@ use flashkeel_engine::{
 use super::acknowledge::AcknowledgeConfig;
 use super::agreement::Agreement;
 use super::hedge::Hedge;
+use super::held::Waiting;
 use super::homes::{Home, Homes};
 use super::layout::{Layout, Located};
 use super::read::{Ended, Reader};
@@ -19,7 +20,7 @@ use super::reads::Read;
 use super::resync::Resync;
 use super::windowing::Windowing;
 use super::windows::Turns;
-use super::writes::{Change, Held};
+use super::writes::Change;
 use super::{MOST, MirrorReport, RangeConfig, ResyncConfig, each};
 use crate::flight::Flights;
 use crate::parts::Parts;
@@ -50,7 +51,7 @@ pub struct Mirror {
     pub(super) parts: Parts,
     pub(super) reads: Flights<Read>,
     pub(super) changes: Flights<Change>,
-    pub(super) held: VecDeque<Held>,
+    pub(super) held: Waiting,
     /// Something that is held may go.
     pub(super) may_release: bool,
     /// When a second copy is asked for which read; some are over by then.
@@ -162,7 +163,7 @@ impl Mirror {
             parts: Parts::default(),
             reads: Flights::default(),
             changes: Flights::default(),
-            held: VecDeque::new(),
+            held: Waiting::default(),
             may_release: false,
             hedges: BinaryHeap::new(),
             pieces: Flights::default(),
@@ -339,7 +340,7 @@ impl Mirror {
         if !self.agreement.has_doubts() {
             return None;
         }
-        let mut reads = self.held.iter().filter(|held| held.is_read()).map(|held| held.destination().pages());
+        let mut reads = self.held.reads().map(|held| held.destination.pages());
         let waits = |pages: &Range<usize>| {
             self.agreement.is_in_doubt(pages.clone()) && !self.agreement.is_locked(pages.clone())
         };

@@ -9,6 +9,7 @@ use flashkeel_engine::{
 };
 
 use super::each;
+use super::held::{Held, Pages};
 use super::stage::{Destination, Mirror, Work, behind_other};
 
 /// A part of a change, until it has ended on every copy.
@@ -33,44 +34,6 @@ pub(super) struct Change {
     is_write: bool,
 }
 
-/// A part of a request that may not go yet.
-#[derive(Clone, Debug)]
-pub(super) struct Held {
-    since: Time,
-    part: RequestId,
-    request: Request,
-    destination: Destination,
-    /// The changes that a flush is behind have smaller numbers.
-    behind: RequestId,
-    /// Since when it waits for nothing but a window.
-    window_since: Option<Time>,
-}
-
-impl Held {
-    pub fn new(
-        since: Time,
-        part: RequestId,
-        request: &Request,
-        destination: Destination,
-        behind: RequestId,
-    ) -> Held {
-        Held { since, part, request: *request, destination, behind, window_since: None }
-    }
-
-    pub fn is_read(&self) -> bool {
-        self.request.operation == Operation::Read
-    }
-
-    pub fn destination(&self) -> &Destination {
-        &self.destination
-    }
-
-    fn overlaps(&self, destination: &Destination) -> bool {
-        let (mine, other) = (self.destination.pages(), destination.pages());
-        !self.is_read() && mine.start < other.end && other.start < mine.end
-    }
-}
-
 impl Mirror {
     pub(super) fn change(
         &mut self,
@@ -85,18 +48,17 @@ impl Mirror {
         // that too.
         let is_behind = match request.operation {
             Operation::Flush => self.changes.len() > 0,
-            _ => self.held.iter().any(|held| held.overlaps(&destination)),
+            _ => self.held.is_ahead(&destination),
         };
         if is_behind || self.agreement.is_locked(destination.pages()) {
             self.report.changes_held += 1;
-            self.held.push_back(Held::new(now, part, request, destination, self.changes.next_id()));
+            self.held.push(Held::new(now, part, request, destination, self.changes.next_id()));
             return;
         }
-        let others_wait = self.held.iter().any(|held| held.window_since.is_some());
-        if self.waits_for_window(now, request, &destination, others_wait) {
+        if self.waits_for_window(now, request, &destination, self.held.awaits_window()) {
             self.report.changes_held_for_windows += 1;
             let held = Held::new(now, part, request, destination, self.changes.next_id());
-            self.held.push_back(Held { window_since: Some(now), ..held });
+            self.held.push(Held { window_since: Some(now), ..held });
             return;
         }
         self.send(now, part, request, destination, (Span::ZERO, Span::ZERO), data, outbox);
@@ -249,37 +211,73 @@ impl Mirror {
 
     /// Lets what is held go, in order, as far as it may.
     pub(super) fn release(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
-        let (mut kept, mut others_wait) = (0, false);
-        for _ in 0..self.held.len() {
-            let held = self.held.pop_front().expect("so many are held");
+        // Writes that wait for a window are looked through in turn with the others, up to
+        // the first that has to wait on.
+        let mut windows = Some(0);
+        // Changes of these pages stay.
+        let mut kept = Pages::default();
+        for (number, held) in self.held.take_others() {
+            windows = self.release_for_window(now, windows, number, data, outbox);
             let is_read = held.is_read();
-            let mut earlier = self.held.range(self.held.len() - kept..);
             let is_behind = match held.request.operation {
                 Operation::Read => self.agreement.is_in_doubt(held.destination.pages()),
                 Operation::Flush => self.changes.first_id() < held.behind,
-                _ => earlier.any(|other| other.overlaps(&held.destination)),
+                _ => kept.overlap(&held.destination) || self.held.is_ahead_in_window(&held.destination),
             };
             if is_behind || self.agreement.is_locked(held.destination.pages()) {
-                self.held.push_back(held);
-                kept += 1;
+                kept.add(&held);
+                self.held.put(number, held);
                 continue;
             }
-            if self.waits_for_window(now, &held.request, &held.destination, others_wait) {
-                let window_since = Some(held.window_since.unwrap_or(now));
-                self.report.changes_held_for_windows += u64::from(held.window_since.is_none());
-                self.held.push_back(Held { window_since, ..held });
-                (kept, others_wait) = (kept + 1, true);
+            if self.waits_for_window(now, &held.request, &held.destination, windows.is_none()) {
+                self.report.changes_held_for_windows += 1;
+                self.held.put(number, Held { window_since: Some(now), ..held });
+                windows = None;
                 continue;
             }
-            let Held { since, part, request, destination, window_since, .. } = held;
             if is_read {
+                let Held { since, part, request, destination, .. } = held;
                 self.read(now, part, &request, destination, since, data, outbox);
+                self.held.keep_place(number);
             } else {
-                let held = window_since.unwrap_or(now);
-                let held = (held.since(since), now.since(held));
-                self.send(now, part, &request, destination, held, data, outbox);
+                self.send_held(now, held, data, outbox);
             }
         }
+        self.release_for_window(now, windows, u64::MAX, data, outbox);
+    }
+
+    /// Lets writes go that have waited for a window, from the number `from` to before `end`;
+    /// `None` if one of them has to wait on, and so all behind it.
+    fn release_for_window(
+        &mut self,
+        now: Time,
+        from: Option<u64>,
+        end: u64,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) -> Option<u64> {
+        let mut from = from?;
+        while let Some((number, held)) = self.held.next_for_window(from)
+            && number < end
+        {
+            from = number + 1;
+            if self.agreement.is_locked(held.destination.pages()) {
+                continue;
+            }
+            if self.waits_for_window(now, &held.request, &held.destination, false) {
+                return None;
+            }
+            let held = self.held.take_for_window(number).expect("it is there");
+            self.send_held(now, held, data, outbox);
+        }
+        Some(from)
+    }
+
+    fn send_held(&mut self, now: Time, held: Held, data: &mut Arena, outbox: &mut Outbox) {
+        let Held { since, part, request, destination, window_since, .. } = held;
+        let window = window_since.unwrap_or(now);
+        let held = (window.since(since), now.since(window));
+        self.send(now, part, &request, destination, held, data, outbox);
     }
 }
 

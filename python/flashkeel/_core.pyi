@@ -11,6 +11,7 @@ __all__ = [
     "InputError",
     "Predictor",
     "RunResult",
+    "Serving",
     "Table",
     "demand_names",
     "demand_similarity",
@@ -53,6 +54,16 @@ class Table:
 
     def __len__(self) -> int:
         """Return the number of rows."""
+
+@final
+class Serving:
+    """A window on a drive that is being served, for other threads."""
+
+    def state(self) -> str | None:
+        """Return what is counted since the start, and the device's gauges, as JSON."""
+
+    def recent(self) -> str | None:
+        """Return what was measured in the last minute, as the run of a result in JSON."""
 
 @final
 class RunResult:
@@ -219,15 +230,15 @@ def put_target(plan_json: str, target_json: str) -> str:
 def serve_nbd(
     target_json: str,
     service_json: str,
-    ready: Callable[[str, int], object],
+    ready: Callable[[str, int, Serving], object],
     say: Callable[[str], object],
     cache_dir: str | None = None,
     progress: Callable[[str, float], object] | None = None,
 ) -> str:
     """Serve a target until interrupted; return what was served.
 
-    `ready` is called with the export's URI and size in bytes, `say` with what concerns
-    those who serve.
+    `ready` is called with the export's URI, its size in bytes and a window on it, `say` with
+    what concerns those who serve.
     """
 
 def probe(

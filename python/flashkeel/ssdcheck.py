@@ -102,7 +102,7 @@ class Drive:
         self,
         listen: str,
         *,
-        ready: Callable[[str, int], object],
+        ready: Callable[[str, int, _core.Serving], object],
         say: Callable[[str], object],
         data: str | Path | None = None,
         name: str = "flashkeel",
@@ -115,11 +115,11 @@ class Drive:
         """Serve the drive as an NBD export until interrupted; return what was served.
 
         `listen` is ``unix:PATH`` or ``ADDRESS:PORT``; `ready` is called with the export's
-        URI and size in bytes, `say` with sentences about what happens. What is written is
-        kept in the file `data`, and found there the next time, or in memory. The dictionary
-        has ``clients``, ``faults``, ``requests``, ``late``, percentiles in ns of by how much
-        answers were later than the model says, and ``synced``, of how much longer flushes
-        took until what they were about was durable.
+        URI, its size in bytes and a window on it, `say` with sentences about what happens.
+        What is written is kept in the file `data`, and found there the next time, or in
+        memory. The dictionary has ``clients``, ``faults``, ``requests``, ``late``,
+        percentiles in ns of by how much answers were later than the model says, and
+        ``synced``, of how much longer flushes took until what they were about was durable.
         """
         service = {
             "seed": check(seed),

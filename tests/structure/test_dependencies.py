@@ -28,7 +28,7 @@ CRATES = {
         "store",
         "workload",
     },
-    "serve": {"engine", "store"},
+    "serve": {"engine", "stats", "store"},
     "python": {"experiment", "serve", "stats"},
 }
 """Each crate, and exactly the crates of the project that it builds on."""
@@ -61,7 +61,8 @@ ROOMS = {
     "imports": {MEASURED},
     "output": {MEASURED},
     "reproduce": {"output", MEASURED},
-    "cli": {"imports", "reproduce", "output", MEASURED},
+    "serving": {MEASURED},
+    "cli": {"imports", "reproduce", "output", "serving", MEASURED},
 }
 """Each room of the Python package, and the rooms that it may use; its own modules measure."""
 

@@ -17,6 +17,7 @@ mod outcome;
 mod predict;
 mod predictor;
 mod probe;
+mod read_off;
 mod run;
 mod schema;
 mod stack;
@@ -35,13 +36,15 @@ pub use outcome::{RunOutcome, TenantOutcome, explain, merge, span_ns};
 pub use predict::{Predicted, predict};
 pub use predictor::{DrivePredictor, parse_model};
 pub use probe::probe;
+pub use read_off::read_off;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
 pub use stored::Stored;
 pub use target::Target;
 pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth};
 
-pub use flashkeel_engine::LOGICAL_PAGE_BYTES;
+pub use flashkeel_engine::{Cause, LOGICAL_PAGE_BYTES};
+pub use flashkeel_host::device::Device;
 pub use flashkeel_workload::Watch;
 
 /// The version every result carries.

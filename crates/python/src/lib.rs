@@ -24,7 +24,7 @@ mod _core {
             write_profiles,
         },
         run::{RunResult, run},
-        serve::serve_nbd,
+        serve::{Serving, serve_nbd},
         ssdcheck::{Predictor, predict, probe, put_target, resolve_target},
         table::Table,
     };

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use flashkeel_experiment::{Error, Stored, Target};
+use flashkeel_experiment::{Cause, Device, Error, Stored, Target, read_off};
 use flashkeel_serve::nbd::Export;
-use flashkeel_serve::{Address, Kept, Late, Server, Settings, Watch};
+use flashkeel_serve::{
+    Address, BOUNDS_NS, Counted, Kept, Late, Server, Settings, Snapshot, Tally, Watch, Window,
+};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,7 +30,8 @@ struct Service {
 }
 
 /// Serve a target, given as JSON, as an NBD export until interrupted; say as JSON what was
-/// served. `ready` is called with the address once clients are answered, `say` with what
+/// served. `ready` is called with the address, the size and a window on it once clients are
+/// answered, `say` with what
 /// concerns those who serve.
 #[pyfunction]
 #[pyo3(signature = (target_json, service_json, ready, say, cache_dir=None, progress=None))]
@@ -48,6 +51,7 @@ pub fn serve_nbd(
     let refused = |error: std::io::Error| InputError::new_err(format!("{listen}: {error}"));
     let server = Server::bind(&address(&listen)?).map_err(refused)?;
     let cache_dir = cache_dir.as_deref();
+    let wake = server.waker();
     let (device, kept) = watched(py, progress, |reporter| {
         let report = &mut |phase, fraction| reporter.report(phase, fraction);
         let Some(path) = &data else {
@@ -55,7 +59,7 @@ pub fn serve_nbd(
             device.keep_data();
             return Ok((device, None));
         };
-        let Stored { device, store, now } = target.stored(path, seed, server.waker(), cache_dir, report)?;
+        let Stored { device, store, now } = target.stored(path, seed, wake, cache_dir, report)?;
         Ok((device, Some(Kept { store, from: now })))
     })?;
     let limits = device.limits();
@@ -68,7 +72,8 @@ pub fn serve_nbd(
         is_read_only: read_only,
     };
     let place = server.address().map_err(refused)?;
-    ready.call1(py, (uri(&place, &export.name), export.bytes))?;
+    let serving = Serving { window: server.window() };
+    ready.call1(py, (uri(&place, &export.name), export.bytes, serving))?;
     let settings = Settings { export, time_scale };
     let mut caller = Caller { say, interrupted: None };
     let served = py.detach(|| server.run(device, kept, &settings, &mut caller));
@@ -87,13 +92,75 @@ pub fn serve_nbd(
     })))
 }
 
+/// A window on a drive that is being served, for other threads.
+#[pyclass(frozen, module = "flashkeel._core")]
+pub struct Serving {
+    window: Window,
+}
+
+#[pymethods]
+impl Serving {
+    /// Return what is counted since the start, and the device's gauges, as JSON; nothing once
+    /// serving has ended.
+    fn state(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| self.window.look(false)).map(|snapshot| json(state(&snapshot)))
+    }
+
+    /// Return what was measured in the last minute, as the run of a result in JSON; nothing
+    /// once serving has ended.
+    fn recent(&self, py: Python<'_>) -> Option<String> {
+        let summary = py.detach(|| self.window.look(true)?.recent?.summary())?;
+        Some(json(json!(summary)))
+    }
+}
+
+/// A snapshot in JSON. Latencies are counted by the cause that owned most of a request, in
+/// classes up to `bounds_ns` and one above.
+fn state(snapshot: &Snapshot) -> Value {
+    let named = |ns: &[u64]| -> serde_json::Map<String, Value> {
+        let causes = Cause::ALL.iter().map(|cause| cause.label().to_owned());
+        causes.zip(ns.iter().map(|&ns| json!(ns))).collect()
+    };
+    let tally = |tally: &Tally| {
+        let seen =
+            Cause::ALL.iter().zip(&tally.latencies).filter(|(_, counts)| counts.iter().any(|&n| n > 0));
+        let latencies: serde_json::Map<_, _> =
+            seen.map(|(cause, counts)| (cause.label().to_owned(), json!(counts))).collect();
+        json!({
+            "count": tally.count,
+            "failed": tally.failed,
+            "bytes": tally.bytes,
+            "latencies": latencies,
+            "owned_ns": named(&tally.owned_ns),
+        })
+    };
+    let operations: serde_json::Map<_, _> =
+        NAMES.iter().zip(&*snapshot.tallies).map(|(name, each)| (String::from(*name), tally(each))).collect();
+    json!({
+        "now_ns": snapshot.now.0,
+        "clients": snapshot.clients,
+        "bounds_ns": BOUNDS_NS,
+        "operations": operations,
+        "late": late(snapshot.late),
+        "synced": late(snapshot.synced),
+        "device": serde_json::from_str::<Value>(&snapshot.device).unwrap_or_default(),
+    })
+}
+
+/// What operations are called, in the order in which they are counted.
+const NAMES: [&str; Counted::ALL.len()] = ["read", "write", "flush", "discard"];
+
 /// Whoever called the server.
 struct Caller {
     say: Py<PyAny>,
     interrupted: Option<PyErr>,
 }
 
-impl Watch for Caller {
+impl Watch<Box<dyn Device>> for Caller {
+    fn reads_off(&mut self, device: &Box<dyn Device>) -> String {
+        json(read_off(&**device))
+    }
+
     /// Being interrupted is how serving ends.
     fn stops(&mut self) -> bool {
         self.interrupted = self.interrupted.take().or_else(|| Python::attach(|py| py.check_signals().err()));

@@ -5,13 +5,14 @@ use std::io;
 use std::time::Instant;
 
 use flashkeel_engine::{
-    Arena, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, SECTOR_BYTES, Span, Status, Submit,
-    Time,
+    Arena, Cause, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, SECTOR_BYTES, Span, Status,
+    Submit, Time,
 };
 use flashkeel_store::{Store, Synced};
 
 use crate::lateness::{Late, Lateness};
 use crate::nbd::{Ask, Extent, Failure, Kind};
+use crate::seen::Seen;
 
 /// A device, and whose requests are in it.
 pub struct Drive<L> {
@@ -31,6 +32,7 @@ pub struct Drive<L> {
     waiting: VecDeque<Request>,
     completions: Vec<Completion>,
     lateness: Lateness,
+    seen: Seen,
 }
 
 /// A request in the device.
@@ -39,8 +41,11 @@ struct Inside {
     client: Client,
     kind: Kind,
     from: u64,
-    sectors: u32,
-    payload: Payload,
+    /// As the device knows it.
+    request: Request,
+    asked: Time,
+    /// When the device has taken it.
+    taken: Time,
     /// It is answered when what it is about is durable.
     has_to_last: bool,
 }
@@ -67,8 +72,8 @@ pub enum Answer<'a> {
 }
 
 impl<L: Leaf> Drive<L> {
-    /// Over a device that keeps bytes, in `store` if they are to outlast it.
-    pub fn new(device: L, store: Option<Store>) -> Drive<L> {
+    /// Over a device that keeps bytes, from `now` on, in `store` if they are to outlast it.
+    pub fn new(now: Time, device: L, store: Option<Store>) -> Drive<L> {
         Drive {
             device,
             store,
@@ -80,6 +85,7 @@ impl<L: Leaf> Drive<L> {
             waiting: VecDeque::new(),
             completions: Vec::new(),
             lateness: Lateness::default(),
+            seen: Seen::new(now),
         }
     }
 
@@ -105,17 +111,18 @@ impl<L: Leaf> Drive<L> {
         }
         let client = Client { session, cookie: ask.cookie };
         let has_to_last = ask.fua || ask.kind == Kind::Flush;
-        let inside = Inside { client, kind: ask.kind, from: ask.from, sectors, payload, has_to_last };
         let number = self.free.pop().unwrap_or_else(|| {
             self.inside.push(None);
             self.inside.len() as u32 - 1
         });
-        self.inside[number as usize] = Some(inside);
         let request = Request {
             fua: ask.fua,
             payload,
             ..Request::new(RequestId(u64::from(number)), operation, Lba(ask.from / SECTOR_BYTES), sectors)
         };
+        let (kind, from) = (ask.kind, ask.from);
+        self.inside[number as usize] =
+            Some(Inside { client, kind, from, request, asked: now, taken: now, has_to_last });
         self.waiting.push_back(request);
         self.offer(now);
         None
@@ -125,7 +132,11 @@ impl<L: Leaf> Drive<L> {
     fn offer(&mut self, now: Time) {
         while let Some(request) = self.waiting.front() {
             match self.device.submit(now, request, &mut self.data) {
-                Submit::Accepted => {}
+                Submit::Accepted => {
+                    if let Some(inside) = &mut self.inside[request.id.0 as usize] {
+                        inside.taken = now;
+                    }
+                }
                 Submit::Busy => return,
                 Submit::Refused(status) => {
                     let ledger = flashkeel_engine::Ledger::ZERO;
@@ -155,7 +166,10 @@ impl<L: Leaf> Drive<L> {
                 let Some(inside) = self.inside[number as usize].take() else { continue };
                 self.free.push(number);
                 self.lateness.record(Span(now.0.saturating_sub(completion.time.0)));
-                let Inside { client, kind, from, sectors, payload, has_to_last } = inside;
+                let Inside { client, kind, from, request, asked, taken, has_to_last } = inside;
+                let mut seen = completion;
+                seen.ledger.charge_between(Cause::HostQueue, asked, taken);
+                self.seen.record(&request, asked, &seen);
                 if let Some(store) =
                     self.store.as_ref().filter(|_| has_to_last && completion.status == Status::Ok)
                 {
@@ -166,14 +180,15 @@ impl<L: Leaf> Drive<L> {
                 answer(
                     client,
                     match completion.status {
-                        Status::Ok if has_data => {
-                            Answer::Data(from, self.data.read(payload, sectors).unwrap_or_default())
-                        }
+                        Status::Ok if has_data => Answer::Data(
+                            from,
+                            self.data.read(request.payload, request.sectors).unwrap_or_default(),
+                        ),
                         Status::Ok => Answer::Done,
                         failed => Answer::Failed(has_data, failure(failed)),
                     },
                 );
-                self.data.give_back(payload);
+                self.data.give_back(request.payload);
             }
             // What has ended has made room.
             self.offer(now);
@@ -199,7 +214,7 @@ impl<L: Leaf> Drive<L> {
         {
             self.syncing.pop_front();
             self.waits.record(Span(since.elapsed().as_nanos() as u64));
-            self.data.give_back(inside.payload);
+            self.data.give_back(inside.request.payload);
             answer(inside.client, Answer::Done);
         }
     }
@@ -220,6 +235,16 @@ impl<L: Leaf> Drive<L> {
     /// How long requests have waited until what they were about was durable.
     pub fn synced(&self) -> Late {
         self.waits.report()
+    }
+
+    /// What is seen of it.
+    pub fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+
+    /// The device.
+    pub fn device(&self) -> &L {
+        &self.device
     }
 
     /// By how much answers have been late.

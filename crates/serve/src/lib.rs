@@ -8,7 +8,11 @@ mod clock;
 mod drive;
 mod lateness;
 pub mod nbd;
+mod seen;
 mod server;
+mod window;
 
 pub use lateness::Late;
+pub use seen::{BOUNDS_NS, Counted, Recent, Tally};
 pub use server::{Address, Kept, Served, Server, Settings, Watch};
+pub use window::{Snapshot, Window};

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use flashkeel_engine::{Leaf, Time};
@@ -17,6 +18,7 @@ use crate::clock::Clock;
 use crate::drive::{Answer, Drive};
 use crate::lateness::Late;
 use crate::nbd::{Closed, Export, Session};
+use crate::window::{Look, Snapshot, Window};
 
 /// Clients at a time at most.
 const MOST_CLIENTS: usize = 64;
@@ -223,10 +225,22 @@ pub struct Server {
     listener: Listener,
     /// Wakes the loop from other threads.
     wakes: Arc<OwnedFd>,
+    window: Window,
+    looks: Receiver<Look>,
 }
 
-/// What concerns those who serve, once in a while.
-pub trait Watch {
+fn waker(wakes: &Arc<OwnedFd>) -> impl Fn() + Send + Sync + use<> {
+    let wakes = Arc::clone(wakes);
+    move || {
+        let _ = rustix::io::write(&*wakes, &1u64.to_ne_bytes());
+    }
+}
+
+/// What concerns those who serve a device, once in a while.
+pub trait Watch<L> {
+    /// What the device says of itself, in whatever words they like.
+    fn reads_off(&mut self, device: &L) -> String;
+
     /// Whether to stop.
     fn stops(&mut self) -> bool;
 
@@ -241,15 +255,18 @@ impl Server {
     /// If somebody else is there, or it may not be.
     pub fn bind(address: &Address) -> io::Result<Server> {
         let wakes = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
-        Ok(Server { listener: Listener::bind(address)?, wakes })
+        let (window, looks) = Window::new(Arc::new(waker(&wakes)));
+        Ok(Server { listener: Listener::bind(address)?, wakes, window, looks })
     }
 
     /// What wakes the server when a store has made something durable.
     pub fn waker(&self) -> Box<dyn Fn() + Send> {
-        let wakes = Arc::clone(&self.wakes);
-        Box::new(move || {
-            let _ = rustix::io::write(&*wakes, &1u64.to_ne_bytes());
-        })
+        Box::new(waker(&self.wakes))
+    }
+
+    /// A window on what is served.
+    pub fn window(&self) -> Window {
+        self.window.clone()
     }
 
     /// Where that is; the port is the one that was found where 0 was asked for.
@@ -272,11 +289,11 @@ impl Server {
         device: L,
         kept: Option<Kept>,
         settings: &Settings,
-        watch: &mut impl Watch,
+        watch: &mut impl Watch<L>,
     ) -> io::Result<Served> {
         let from = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
         let clock = Clock::start(from, settings.time_scale);
-        let mut drive = Drive::new(device, kept.map(|kept| kept.store));
+        let mut drive = Drive::new(from, device, kept.map(|kept| kept.store));
         let served = run(&self, &clock, &mut drive, settings, watch);
         let closed = drive.close(clock.now());
         drive.damage().iter().for_each(|sentence| watch.says(sentence));
@@ -289,7 +306,7 @@ fn run<L: Leaf>(
     clock: &Clock,
     drive: &mut Drive<L>,
     settings: &Settings,
-    watch: &mut impl Watch,
+    watch: &mut impl Watch<L>,
 ) -> io::Result<Served> {
     let listener = &server.listener;
     let mut clients: Vec<Connection> = Vec::new();
@@ -360,9 +377,27 @@ fn run<L: Leaf>(
             client.send();
         }
         clients.retain(|client| !client.is_gone);
+        if ready[1] {
+            server.looks.try_iter().for_each(|look| show(look, now, drive, clients.len(), watch));
+        }
     }
     (served.late, served.synced) = (drive.late(), drive.synced());
     Ok(served)
+}
+
+/// Answers somebody who asks what is seen.
+fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: usize, watch: &mut impl Watch<L>) {
+    let snapshot = Snapshot {
+        now,
+        tallies: drive.seen().tallies(),
+        late: drive.late(),
+        synced: drive.synced(),
+        clients,
+        device: watch.reads_off(drive.device()),
+        recent: look.with_recent.then(|| drive.seen().recent(now)),
+    };
+    // Whoever has stopped waiting does not want to know.
+    let _ = look.answer.send(snapshot);
 }
 
 /// Puts an answer into a session.

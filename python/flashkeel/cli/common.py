@@ -11,8 +11,10 @@ import click
 from rich.console import Console
 
 from flashkeel import seeds
+from flashkeel.arrow import TableFiles
 from flashkeel.output import storage
 from flashkeel.run import Run
+from flashkeel.serving import control
 
 _PIPE_WIDTH = 160
 
@@ -70,8 +72,17 @@ class Seed(click.types.IntParamType):
         return seeds.check(number, place)
 
 
+def served(target: str) -> Run:
+    """Return the last minute of the drive that is served with ``--control unix:PATH``."""
+    found = control.ask(control.address(target), "recent")
+    whole = {"name": "last minute", "seed": 0, "basis": "clients"} | found
+    return Run(whole, TableFiles(control.address(target).parent))
+
+
 def load_runs(target: str) -> list[Run]:
     """Load ``RESULT`` or one of its runs, ``RESULT:RUN``."""
+    if target.startswith("unix:"):
+        return [served(target)]
     path, colon, name = target.rpartition(":")
     if colon and not Path(target).exists():
         return [storage.load(path)[name]]

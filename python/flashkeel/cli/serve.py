@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from flashkeel.cli.common import Seed, echo, split_assignment
 from flashkeel.output import units
 from flashkeel.output.progress import Bars
+from flashkeel.serving import control as _control
 from flashkeel.ssdcheck import Drive
+
+if TYPE_CHECKING:
+    from flashkeel._core import Serving
 
 
 @click.group()
@@ -33,6 +39,8 @@ def serve() -> None:
     metavar="FILE",
     help="Keep what is written there, and go on with what is found there.",
 )
+@click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, under /metrics.")
+@click.option("--control", metavar="unix:PATH", help="Answer `flashkeel explain unix:PATH` there.")
 @click.option("--name", default="flashkeel", show_default=True, help="The name of the export.")
 @click.option("--read-only", is_flag=True, help="Take no writes.")
 @click.option(
@@ -55,6 +63,8 @@ def nbd(
     stack: str,
     listen: str,
     data: Path | None,
+    metrics: str | None,
+    control: str | None,
     name: str,
     read_only: bool,
     time_scale: float,
@@ -69,7 +79,19 @@ def nbd(
     serving ends, with Ctrl-C; or in a file, and found there again however it ends.
     """
     drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets])
-    with Bars([stack]) as bars:
+    with Bars([stack]) as bars, ExitStack() as listening:
+
+        def ready(uri: str, size: int, serving: Serving) -> None:
+            if control is not None:
+                listening.enter_context(_control.listening(_control.address(control), serving))
+            if metrics is not None:
+                # Prometheus is for those who ask for it: it takes time to be imported.
+                from flashkeel.serving.metrics import listening as scraped
+
+                place = listening.enter_context(scraped(metrics, name, serving))
+                echo(f"Metrics at {place}", err=True)
+            echo(f"Serving {size / 2**30:.3g} GiB at {uri}", err=True)
+
         served = drive.serve_nbd(
             listen,
             data=data,
@@ -79,7 +101,7 @@ def nbd(
             seed=seed,
             use_cache=not no_cache,
             say=lambda sentence: echo(sentence, err=True),
-            ready=lambda uri, size: echo(f"Serving {size / 2**30:.3g} GiB at {uri}", err=True),
+            ready=ready,
             progress=lambda phase, fraction: bars.update(0, phase, fraction),
         )
     if form == "json":

@@ -112,6 +112,8 @@ def tails(result: Result) -> Figure:
 
 def workload_kind(runs: Sequence[Run]) -> str:
     """Return what to call the input of `runs`, so that no generated one passes for a trace."""
+    if all(run.data["basis"] == "clients" for run in runs):
+        return "requests of clients, in real time"
     if not any(run.synthetic for run in runs):
         return "recorded trace"
     profiles = {run.profile for run in runs}

@@ -1,0 +1,225 @@
+//! What is seen of a drive while it is served: counts since the start, and who owned the
+//! latency of the last minute.
+
+use std::collections::VecDeque;
+
+use flashkeel_engine::{Cause, Completion, Ledger, Operation, Request, Span, Status, Time};
+use flashkeel_stats::{MeasureConfig, Recorder, Summary};
+
+/// The last minute is so many spans of its own,
+const SPANS: usize = 12;
+/// each so long.
+const SPAN: Span = Span::from_secs(5);
+
+/// The upper bounds of the classes in which latencies are counted, in ns; there is one
+/// class more, for those above.
+pub const BOUNDS_NS: [u64; 19] = {
+    let mut bounds = [0; 19];
+    let mut at = 0;
+    while at < bounds.len() {
+        bounds[at] = [10_000, 20_000, 50_000][at % 3] * 10u64.pow(at as u32 / 3);
+        at += 1;
+    }
+    bounds
+};
+
+/// What requests are counted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Flushes.
+    Flush,
+    /// Trims and writes of zeros.
+    Discard,
+}
+
+impl Counted {
+    /// All of them.
+    pub const ALL: [Counted; 4] = [Counted::Read, Counted::Write, Counted::Flush, Counted::Discard];
+
+    /// What a request is counted as.
+    fn of(operation: Operation) -> Counted {
+        match operation {
+            Operation::Read => Counted::Read,
+            Operation::Write => Counted::Write,
+            Operation::Flush => Counted::Flush,
+            _ => Counted::Discard,
+        }
+    }
+}
+
+/// Requests of one sort since the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// Those that ended well.
+    pub count: u64,
+    /// Those that did not.
+    pub failed: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// By the cause that owned most of a request, how many took so long at most, by
+    /// [`BOUNDS_NS`].
+    pub latencies: [[u64; BOUNDS_NS.len() + 1]; Cause::COUNT],
+    /// What each cause owned of all of them.
+    pub owned_ns: [u64; Cause::COUNT],
+}
+
+impl Tally {
+    const NONE: Tally = Tally {
+        count: 0,
+        failed: 0,
+        bytes: 0,
+        latencies: [[0; BOUNDS_NS.len() + 1]; Cause::COUNT],
+        owned_ns: [0; Cause::COUNT],
+    };
+
+    fn record(&mut self, bytes: u64, latency: Span, ledger: &Ledger) {
+        self.count += 1;
+        self.bytes += bytes;
+        let mut owner = (0, Cause::OwnFlash);
+        for (cause, ns) in ledger.iter() {
+            self.owned_ns[cause as usize] += ns;
+            owner = if ns > owner.0 { (ns, cause) } else { owner };
+        }
+        let class = BOUNDS_NS.partition_point(|&bound| bound < latency.0);
+        self.latencies[owner.1 as usize][class] += 1;
+    }
+}
+
+/// What is seen of a drive.
+pub(crate) struct Seen {
+    tallies: Box<[Tally; Counted::ALL.len()]>,
+    /// The last spans, the oldest first, with their beginnings.
+    spans: VecDeque<(Time, Recorder)>,
+}
+
+fn recorder() -> Recorder {
+    // There is nothing to see in a series of one span.
+    let config = MeasureConfig { series_window: Span::from_secs(1 << 20), ..MeasureConfig::default() };
+    Recorder::new(&config, Span::ZERO, &[])
+}
+
+impl Seen {
+    /// Nothing yet.
+    pub fn new(now: Time) -> Seen {
+        Seen {
+            tallies: Box::new([Tally::NONE; Counted::ALL.len()]),
+            spans: VecDeque::from([(now, recorder())]),
+        }
+    }
+
+    /// A request that was asked for at `asked` has ended.
+    pub fn record(&mut self, request: &Request, asked: Time, completion: &Completion) {
+        let tally = &mut self.tallies[Counted::of(request.operation) as usize];
+        match completion.status {
+            Status::Ok => tally.record(request.bytes(), completion.time.since(asked), &completion.ledger),
+            _ => tally.failed += 1,
+        }
+        self.turn(completion.time);
+        let Some((begun, recorder)) = self.spans.back_mut() else { return };
+        // Each span counts its own time; what was asked for before ends in it.
+        let base = begun.0.min(asked.0);
+        let shifted = Completion { time: Time(completion.time.0 - base), ..*completion };
+        recorder.record(request, request.sectors, Time(asked.0 - base), &shifted);
+    }
+
+    /// Begins another span where the last one is over.
+    fn turn(&mut self, now: Time) {
+        while let Some(&(begun, _)) = self.spans.back()
+            && begun + SPAN <= now
+        {
+            // Spans in which nothing has happened are no trouble, however many.
+            let passed = now.since(begun).0 / SPAN.0;
+            let skipped = passed.saturating_sub(SPANS as u64).max(1);
+            self.spans.push_back((begun + Span(SPAN.0 * skipped), recorder()));
+            if self.spans.len() > SPANS {
+                self.spans.pop_front();
+            }
+        }
+    }
+
+    /// Counts since the start.
+    pub fn tallies(&self) -> Box<[Tally; Counted::ALL.len()]> {
+        self.tallies.clone()
+    }
+
+    /// The last minute, up to `now`.
+    pub fn recent(&mut self, now: Time) -> Recent {
+        self.turn(now);
+        Recent { spans: self.spans.iter().cloned().collect(), now }
+    }
+}
+
+/// The last minute of a drive.
+pub struct Recent {
+    spans: Vec<(Time, Recorder)>,
+    now: Time,
+}
+
+impl Recent {
+    /// What has been measured in it.
+    pub fn summary(self) -> Option<Summary> {
+        let now = self.now;
+        let of_span = |(begun, recorder): (Time, Recorder)| {
+            recorder.finish(Time(SPAN.0.min(now.since(begun).0)), &[]).summary
+        };
+        self.spans.into_iter().map(of_span).reduce(|mut all, each| {
+            all.merge(&each);
+            all
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::{Lba, RequestId};
+
+    use super::*;
+
+    fn read(seen: &mut Seen, asked: Time, latency: Span, cause: Cause) {
+        let request = Request::new(RequestId(0), Operation::Read, Lba(0), 8);
+        let mut ledger = Ledger::ZERO;
+        ledger.charge(cause, latency);
+        let completion = Completion { id: request.id, time: asked + latency, status: Status::Ok, ledger };
+        seen.record(&request, asked, &completion);
+    }
+
+    #[test]
+    fn bounds_go_from_ten_microseconds_to_ten_seconds() {
+        assert_eq!(BOUNDS_NS[..4], [10_000, 20_000, 50_000, 100_000]);
+        assert_eq!(BOUNDS_NS[BOUNDS_NS.len() - 1], 10_000_000_000);
+    }
+
+    #[test]
+    fn the_last_minute_is_what_has_ended_in_it() {
+        let mut seen = Seen::new(Time::ZERO);
+        let second = 1_000_000_000;
+        for at in 0..200 {
+            read(&mut seen, Time(at * second), Span(100_000), Cause::OwnFlash);
+        }
+        // It began long before its span.
+        read(&mut seen, Time(150 * second), Span(50 * second), Cause::SchedulerHold);
+        let summary = seen.recent(Time(200 * second)).summary().expect("there are spans");
+        // Eleven whole spans and what there is of the twelfth.
+        assert_eq!(summary.read.count, 55 + 1);
+        assert_eq!(summary.read.max_ns.map(|ns| ns / second), Some(50));
+        let tally = &seen.tallies()[Counted::Read as usize];
+        assert_eq!((tally.count, tally.bytes), (201, 201 * 4096));
+        assert_eq!(tally.latencies[Cause::OwnFlash as usize][3], 200);
+        assert_eq!(tally.latencies[Cause::SchedulerHold as usize][BOUNDS_NS.len()], 1);
+        assert_eq!(tally.owned_ns[Cause::SchedulerHold as usize], 50 * second);
+    }
+
+    #[test]
+    fn a_long_silence_leaves_nothing_of_before() {
+        let mut seen = Seen::new(Time::ZERO);
+        read(&mut seen, Time::ZERO, Span(1_000), Cause::OwnFlash);
+        let later = Time(1 << 50);
+        assert_eq!(seen.recent(later).summary().map(|summary| summary.requests), Some(0));
+        read(&mut seen, later, Span(1_000), Cause::OwnFlash);
+        assert_eq!(seen.recent(later).summary().map(|summary| summary.requests), Some(1));
+    }
+}

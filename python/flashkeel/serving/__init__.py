@@ -1,0 +1,1 @@
+"""What is seen and said of a drive while it is served: metrics, and a socket for commands."""

@@ -1,0 +1,126 @@
+"""A socket on which a server is asked what is going on: a command a line, an answer a line.
+
+Commands are ``state`` (counts since the start, the device's gauges) and ``recent`` (the last
+minute as the run of a result). Answers are JSON; ``{"error": ...}`` to anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import socketserver
+import stat
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashkeel._core import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flashkeel._core import Serving
+
+MOST_BYTES = 4096
+"""A line of a command, at most."""
+PATIENCE_S = 10
+"""How long a client may take to say a command."""
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    timeout = PATIENCE_S
+    server: _Server
+
+    def handle(self) -> None:
+        """Answer commands until the client goes."""
+        try:
+            while line := self.rfile.readline(MOST_BYTES):
+                if not line.endswith(b"\n"):
+                    return
+                self.wfile.write(self.server.answer(line.decode(errors="replace").strip()) + b"\n")
+        except OSError:
+            # It has gone, or says nothing.
+            return
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    request_queue_size = 16
+
+    def __init__(self, path: Path, serving: Serving) -> None:
+        self.serving = serving
+        super().__init__(str(path), _Handler)
+
+    def answer(self, command: str) -> bytes:
+        """Return the answer to a command, as a line without its end."""
+        commands = {"state": self.serving.state, "recent": self.serving.recent}
+        if command not in commands:
+            known = ", ".join(commands)
+            return json.dumps({"error": f"unknown command {command[:40]!r}: {known}"}).encode()
+        found = commands[command]()
+        return (found or json.dumps({"error": "the server is ending"})).encode()
+
+
+def address(text: str) -> Path:
+    """Return the path in ``unix:PATH``."""
+    scheme, _, path = text.partition(":")
+    if scheme != "unix" or not path:
+        raise InputError(f"{text}: write unix:PATH")
+    return Path(path)
+
+
+@contextmanager
+def listening(path: Path, serving: Serving) -> Iterator[None]:
+    """Answer commands at `path`, in threads, as long as the context lasts."""
+    _clear(path)
+    try:
+        server = _Server(path, serving)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        path.unlink(missing_ok=True)
+
+
+def _clear(path: Path) -> None:
+    """Remove the socket of a server that was killed; what is in use stays."""
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            return
+    except OSError:
+        return
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+    except ConnectionRefusedError:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def ask(path: Path, command: str) -> dict[str, Any]:
+    """Return the answer of the server at `path` to a command."""
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE_S)
+            client.connect(str(path))
+            client.sendall(f"{command}\n".encode())
+            with client.makefile("rb") as answers:
+                line = answers.readline()
+    except OSError as error:
+        raise InputError(f"unix:{path}: {error.strerror or error}") from error
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"unix:{path}: no server of flashkeel answers there") from error
+    if not isinstance(found, dict) or "error" in found:
+        said = found["error"] if isinstance(found, dict) else "no answer"
+        raise InputError(f"unix:{path}: {said}")
+    return found

@@ -1,0 +1,178 @@
+"""What is seen of a drive while it is served: metrics, and `explain` from the outside."""
+
+import importlib.util
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from programs import require
+from prometheus_client.parser import text_string_to_metric_families
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "torture.py"
+spec = importlib.util.spec_from_file_location("torture", SCRIPT)
+assert spec is not None
+assert spec.loader is not None
+torture = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(torture)
+
+
+class Served:
+    """A server with metrics and a socket for commands."""
+
+    def __init__(self, folder):
+        document, self.path, self.control = folder / "d.toml", folder / "nbd", folder / "control"
+        document.write_text(torture.DRIVE)
+        command = [sys.executable, "-m", "flashkeel", "serve", "nbd", document, "--format", "json"]
+        command += ["--listen", f"unix:{self.path}", "--control", f"unix:{self.control}"]
+        command += ["--metrics", "127.0.0.1:0"]
+        self.process = subprocess.Popen(
+            [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        said = self.process.stderr.readline()
+        self.metrics = re.fullmatch(r"Metrics at (http://127.0.0.1:\d+/metrics)\n", said)[1]
+        assert self.process.stderr.readline().startswith("Serving")
+        self.client = torture.Client(self.path)
+
+    def scrape(self):
+        """Return all samples as {(name, labels): value}."""
+        with urllib.request.urlopen(self.metrics, timeout=10) as page:
+            assert page.headers["Content-Type"].startswith("text/plain")
+            families = text_string_to_metric_families(page.read().decode())
+            return {
+                (sample.name, *sorted(sample.labels.items())): sample.value
+                for family in families
+                for sample in family.samples
+            }
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, err
+        return json.loads(out)
+
+
+@pytest.fixture
+def served(tmp_path):
+    found = Served(tmp_path)
+    yield found
+    found.process.kill()
+    found.process.wait()
+
+
+def ask(client, kind, cookie, first, pages, data=b""):
+    client.ask(kind, cookie, first * 4096, pages * 4096, data)
+    assert client.answer() == (0, cookie)
+    if kind == torture.READ:
+        client.receive(pages * 4096)
+
+
+def test_metrics_count_what_clients_did(served):
+    for cookie in range(20):
+        ask(served.client, torture.WRITE, cookie, cookie * 8, 8, bytes(32768))
+    for cookie in range(30):
+        ask(served.client, torture.READ, cookie, 2000 + cookie, 1)
+    ask(served.client, torture.FLUSH, 0, 0, 0)
+    ask(served.client, torture.TRIM, 0, 100, 16)
+    seen = served.scrape()
+    disk = ("device", "flashkeel")
+    counted = {
+        "flashkeel_disk_reads_completed_total": 30,
+        "flashkeel_disk_read_bytes_total": 30 * 4096,
+        "flashkeel_disk_writes_completed_total": 20,
+        "flashkeel_disk_written_bytes_total": 20 * 32768,
+        "flashkeel_disk_flush_requests_total": 1,
+        "flashkeel_disk_discards_completed_total": 1,
+        "flashkeel_lateness_answers_total": 52,
+    }
+    assert {name: seen[name, disk] for name in counted} == counted
+    assert seen[("flashkeel_clients",)] == 1
+    # Each read is in one histogram, that of whoever owned most of it.
+    everything = [
+        value
+        for (name, *labels), value in seen.items()
+        if name == "flashkeel_latency_seconds_bucket"
+        and {("operation", "read"), ("le", "+Inf")} < set(labels)
+    ]
+    assert sum(everything) == 30
+    owned = [
+        value
+        for (name, *labels), value in seen.items()
+        if name == "flashkeel_latency_owned_seconds_total" and ("operation", "read") in labels
+    ]
+    # Flash is read in 50 us.
+    assert (
+        30 * 50e-6
+        < sum(owned)
+        == pytest.approx(seen["flashkeel_disk_read_time_seconds_total", disk])
+    )
+    assert any(name == "flashkeel_free_blocks" for name, *_ in seen)
+    assert any(name == "flashkeel_write_amplification" for name, *_ in seen)
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(served.metrics.replace("/metrics", "/other"), timeout=10)
+    assert served.end()["late"]["count"] == 52
+
+
+def test_explain_says_who_owns_the_last_minute(served, cli):
+    require("fio")
+    for cookie in range(50):
+        ask(served.client, torture.READ, cookie, cookie, 1)
+    outcome = cli("explain", f"unix:{served.control}", "--above", "p50")
+    assert outcome.status == 0
+    assert re.search(r"last minute: \d+ small reads above p50 .*requests of clients", outcome.out)
+    assert "own flash" in outcome.out
+    outcome = cli("explain", f"unix:{served.control}", "--class", "read", "--format", "json")
+    (found,) = json.loads(outcome.out)
+    assert found["basis"] == "clients"
+    assert sum(share["share"] for share in found["shares"]) == pytest.approx(1)
+    served.end()
+    assert not served.control.exists()
+    outcome = cli("explain", f"unix:{served.control}")
+    assert outcome.status == 2
+    assert "No such file" in outcome.err
+
+
+def test_whoever_says_nonsense_hears_so_and_disturbs_nobody(served):
+    silent = socket.socket(socket.AF_UNIX)
+    silent.connect(str(served.control))
+    hostile = socket.socket(socket.AF_UNIX)
+    hostile.connect(str(served.control))
+    hostile.sendall(b"\xff" * 10_000 + b"\n")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(10)
+        client.connect(str(served.control))
+        client.sendall(b"format c:\nstate\n")
+        answers = client.makefile("rb")
+        assert json.loads(answers.readline()) == {
+            "error": "unknown command 'format c:': state, recent"
+        }
+        assert json.loads(answers.readline())["clients"] == 1
+    ask(served.client, torture.READ, 1, 0, 1)
+    served.end()
+    silent.close()
+    hostile.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--metrics", "9100"), "write ADDRESS:PORT"),
+        (("--metrics", "127.0.0.1:99999"), "write ADDRESS:PORT"),
+        (("--metrics", "192.0.2.1:9100"), "192.0.2.1:9100: Cannot assign requested address"),
+        (("--control", "somewhere"), "write unix:PATH"),
+        (("--control", "unix:/nowhere/at/all"), "/nowhere/at/all: No such file or directory"),
+    ],
+)
+def test_where_nobody_can_be_answered_is_refused(cli, tmp_path, options, words):
+    document = tmp_path / "drive.toml"
+    document.write_text(torture.DRIVE)
+    outcome = cli("serve", "nbd", document, "--listen", f"unix:{tmp_path / 'nbd'}", *options)
+    assert outcome.status == 2
+    assert words in outcome.err
+    assert not (tmp_path / "nbd").exists()

@@ -123,8 +123,9 @@ def _load(cells: Mapping[str, Any], by_seed: list[dict[str, Run]]) -> Finding:
 def _extra(runs: list[Run]) -> float:
     """Return what was asked for or written beside what the host did, by its reads."""
     reports = [run.data["stack"]["mirrors"]["0"] for run in runs]
-    extra = sum(each["hedged_bytes"] + 2 * each["rewritten_bytes"] for each in reports)
-    return float(extra) / 4096 / max(1, sum(each["reads"] for each in reports))
+    extra: int = sum(each["hedged_bytes"] + 2 * each["rewritten_bytes"] for each in reports)
+    reads: int = sum(each["reads"] for each in reports)
+    return extra / 4096 / max(1, reads)
 
 
 STUDY = Study(

@@ -119,6 +119,18 @@ def test_metrics_count_what_clients_did(served):
     assert served.end()["late"]["count"] == 52
 
 
+def test_the_dashboard_shows_metrics_that_there_are(served):
+    ask(served.client, torture.WRITE, 1, 0, 1, bytes(4096))
+    there = {name for name, *_ in served.scrape()}
+    dashboard = json.loads((SCRIPT.parents[1] / "docs/grafana-dashboard.json").read_text())
+    shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    shown += [variable["query"] for variable in dashboard["templating"]["list"]]
+    named = {name for text in shown for name in re.findall(r"flashkeel_\w+", text)}
+    assert len(named) > 10
+    assert named <= there
+    served.end()
+
+
 def test_explain_says_who_owns_the_last_minute(served, cli):
     require("fio")
     for cookie in range(50):

@@ -34,8 +34,8 @@ class Plan:
     ``over_provisioning``, ``wear_levelling`` (erases apart at which blocks change places)."""
     traffic: Mapping[str, Any]
     """A demand: ``policy`` and its settings, as ``{"policy": "profile", "name": "proxy"}``."""
-    throttle: str = "none"
-    """What makes the drive last, a policy of the axis ``throttle``."""
+    throttle: str | Mapping[str, Any] = "none"
+    """What makes the drive last, a policy of the axis ``throttle``, alone or with settings."""
     target_years: float = 5.0
     """How long the drive has to last."""
     epochs: Sequence[str] | None = None
@@ -52,6 +52,11 @@ class Plan:
     """Whether recorded traffic is redrawn from its own days for each seed."""
     method: Literal["fast-forward", "plain"] = "fast-forward"
     """Whether years are skipped, or every write of a small drive's life is simulated."""
+
+    @property
+    def guard(self) -> str:
+        """Name of the throttle."""
+        return self.throttle if isinstance(self.throttle, str) else str(self.throttle["policy"])
 
     def run(self, seed: int = 1) -> dict[str, Any]:
         """Return one life with its course, as the core describes it."""
@@ -182,7 +187,7 @@ def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
             "first_worn_years": chosen.mean("blocks", "first_worn_years"),
         },
         "throttle": {
-            "policy": chosen.plan.throttle,
+            "policy": chosen.plan.guard,
             "needed": not free.meets_target(),
             "years_without": free.years,
             "delay_ns": {

@@ -145,6 +145,30 @@ fn what_was_copied_back_is_checked_while_the_host_is_away() {
     assert!(pages > copied / 2 && pages <= copied && reads <= copied, "{pages} of {copied} by {reads} reads");
     config.gc.movement = policy(json!({ "policy": "plane-blocking", "check": false }));
     assert_eq!(checked(&config).0, 0);
+    let after = |times: u32| {
+        let mut config = config.clone();
+        config.gc.movement = policy(json!({ "policy": "page-copyback", "checked_after": times }));
+        checked(&config).0
+    };
+    let (each, third) = (after(1), after(3));
+    assert!(each > copied / 2, "{each} of {copied}");
+    assert!(
+        third > each / 6 && third < each / 2,
+        "{third} pages checked after three copies, {each} after each"
+    );
+}
+
+#[test]
+fn what_passes_the_controller_is_not_counted_as_copied() {
+    let mut config = striped("page-copyback");
+    config.gc.movement = policy(json!({ "policy": "page-copyback", "checked_after": 2 }));
+    // Of pages of 16 KiB written in quarters hardly one is valid as a whole.
+    config.geometry.page_size = Bytes(16_384);
+    config.geometry.pages_per_block = 8;
+    let (ssd, _) = paced(&config, 400_000, 10_000);
+    let counters = ssd.counters();
+    assert!(counters.moved_pages > 400, "{}", counters.moved_pages);
+    assert!(counters.checked_pages * 4 < counters.moved_pages, "{} checked", counters.checked_pages);
 }
 
 #[test]

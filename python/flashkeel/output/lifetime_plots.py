@@ -47,7 +47,7 @@ def wear(free: Estimate, held: Estimate) -> Figure:
     figure.suptitle(f"Wear over the years ({kind} demand)")
     shown = [(free, _FREE, "unthrottled")]
     if held is not free:
-        shown.append((held, _HELD, held.plan.throttle))
+        shown.append((held, _HELD, held.plan.guard))
     for estimate, colour, name in shown:
         for index, life in enumerate(estimate.lives):
             years = [0.0, *(moment["years"] for moment in life["course"])]

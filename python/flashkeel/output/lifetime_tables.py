@@ -19,7 +19,7 @@ def lives(free: Estimate, held: Estimate) -> Table:
     """Return a column for the life without a throttle, and one for `held` where it is another."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("")
-    columns = [("unthrottled", free)] + ([] if held is free else [(held.plan.throttle, held)])
+    columns = [("unthrottled", free)] + ([] if held is free else [(held.plan.guard, held)])
     for name, _ in columns:
         table.add_column(name, justify="right")
     for label, value in _ROWS:

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use flashkeel_engine::{Cause, Time};
+use flashkeel_engine::{Cause, Stream, Time};
 
 use super::background::Background;
 use super::{BlockState, Ftl, PartitionLayout};
@@ -13,8 +13,15 @@ use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, Task};
 
 /// The check task of one partition.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub(crate) struct EccCheck {
+    /// Of each flash page, how often in a row it has been copied back unchecked; empty
+    /// where each copy is checked, or none, and until the first.
+    copies: Vec<u8>,
+    /// Draws what they were before the run.
+    random: Stream,
+    /// After how many of these a page is checked; never if 0.
+    after: u32,
     /// Full blocks with pages to check, the oldest first.
     due: VecDeque<BlockId>,
     /// The page of the first of them to look at next.
@@ -28,8 +35,16 @@ pub(crate) struct EccCheck {
 impl Background for EccCheck {
     const ACTIVITY: Activity = Activity::Check;
 
-    fn new(_layout: &PartitionLayout, _index: u16, _seed: u64) -> Self {
-        EccCheck::default()
+    fn new(layout: &PartitionLayout, index: u16, seed: u64) -> Self {
+        EccCheck {
+            copies: Vec::new(),
+            random: Stream::new(seed, &format!("ecc_check/{index}")),
+            after: layout.gc.manner.checked_after(),
+            due: VecDeque::new(),
+            next_page: 0,
+            is_busy: false,
+            gave_way: false,
+        }
     }
 
     #[inline]
@@ -49,10 +64,50 @@ impl Background for EccCheck {
 }
 
 impl EccCheck {
-    /// A block has become full of pages that were copied back.
-    pub(super) fn check_later(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
-        ftl.tasks.ecc_check.due.push_back(block);
-        EccCheck::read_later(ftl, now, machine);
+    /// `page` holds what has been copied back to it, of `from` if that is all of a flash
+    /// page; what is of several has passed the controller.
+    #[inline]
+    pub(super) fn copied(ftl: &mut Ftl, from: Option<u32>, page: u32) {
+        if ftl.tasks.ecc_check.after <= 1 {
+            return;
+        }
+        if ftl.tasks.ecc_check.copies.is_empty() {
+            EccCheck::draw_copies(ftl);
+        }
+        let copies = &mut ftl.tasks.ecc_check.copies;
+        copies[page as usize] = from.map_or(0, |from| copies[from as usize].saturating_add(1));
+    }
+
+    /// What is in use has been copied before, nobody knows how often: as in the long run.
+    #[cold]
+    fn draw_copies(ftl: &mut Ftl) {
+        let check = &mut ftl.tasks.ecc_check;
+        let most = u64::from(check.after);
+        check.copies =
+            (0..ftl.shape.ppns / ftl.shape.units_per_page).map(|_| check.random.below(most) as u8).collect();
+    }
+
+    /// A block may have become full of pages that were copied back.
+    pub(super) fn check_if_full(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
+        if ftl.tasks.ecc_check.after > 0 && ftl.tables.blocks.state(block) == BlockState::Full {
+            ftl.tasks.ecc_check.due.push_back(block);
+            EccCheck::read_later(ftl, now, machine);
+        }
+    }
+
+    /// A block has been erased: what is written to it next passes the controller, or is
+    /// counted.
+    pub(super) fn erased(ftl: &mut Ftl, block: BlockId) {
+        let first = (block.0 * ftl.shape.pages_per_block) as usize;
+        if let Some(copies) = ftl.tasks.ecc_check.copies.get_mut(first..) {
+            copies.iter_mut().take(ftl.shape.pages_per_block as usize).for_each(|copies| *copies = 0);
+        }
+    }
+
+    /// Whether a page has been copied so often that it is checked.
+    fn is_due(ftl: &Ftl, page: u32) -> bool {
+        let check = &ftl.tasks.ecc_check;
+        check.copies.get(page as usize).is_none_or(|&copies| u32::from(copies) >= check.after)
     }
 
     /// Makes sure that the next read is generated, if there is one.
@@ -74,6 +129,9 @@ impl EccCheck {
         }
         ftl.tasks.ecc_check.next_page += 1;
         ftl.tasks.ecc_check.is_busy = true;
+        if let Some(copies) = ftl.tasks.ecc_check.copies.get_mut(page as usize) {
+            *copies = 0;
+        }
         ftl.tables.begin_read(page);
         let operations = &mut machine.dispatcher.operations;
         let id =
@@ -92,7 +150,9 @@ impl EccCheck {
                 && ftl.tasks.ecc_check.next_page < ftl.shape.pages_per_block
             {
                 let page = ftl.shape.page_of(block, ftl.tasks.ecc_check.next_page);
-                if ftl.tables.map.valid_run(ftl.shape.first_unit(page), ftl.shape.units_per_page) != 0 {
+                let is_valid =
+                    ftl.tables.map.valid_run(ftl.shape.first_unit(page), ftl.shape.units_per_page) != 0;
+                if is_valid && EccCheck::is_due(ftl, page) {
                     return Some(page);
                 }
                 ftl.tasks.ecc_check.next_page += 1;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -12,10 +12,12 @@ from flashkeel.reproduce.keel.systems import (
     CONDITIONS,
     GREEDY,
     KEEL,
+    NOGC,
     SHAPES,
     USUAL,
     WORKLOADS,
     case,
+    is_sustained,
     name,
 )
 from flashkeel.reproduce.session import Session, basis
@@ -31,9 +33,10 @@ _MOST_ERASES = 1.05
 _ERASES = Claim(
     "erases",
     "the keel erases as little as plain greedy collection",
-    "in every workload on every shape at most 1.05 times the erases of greedy collection through "
-    "queues, first come first served, on the same flash with the same logical capacity (so the "
-    "same eighth is spare), under the same requests",
+    "in every workload that it sustains, on every shape, at most 1.05 times the erases of greedy "
+    "collection through queues, first come first served, on the same flash with the same logical "
+    "capacity (so the same eighth is spare), under the same requests; where it falls behind, what "
+    "is kept free for the host and what is moved are not the same",
     _MOST_ERASES,
 )
 _FEWEST = 100
@@ -41,15 +44,19 @@ _FEWEST = 100
 
 
 def _measure(session: Session) -> Outcome:
-    keys = list(product(SHAPES, WORKLOADS, (KEEL, GREEDY)))
+    keys = list(product(SHAPES, WORKLOADS, (KEEL, NOGC, GREEDY)))
     runs = session.run([case(session, *key) for key in keys])
     spent = {shape: 100 * _spent(runs[name(shape, "mixed")].data) for shape in SHAPES}
     ratios: dict[str, float] = {}
+    beyond: list[str] = []
     for shape, workload in product(SHAPES, WORKLOADS):
         keel, greedy = (runs[name(shape, workload, s)] for s in (KEEL, GREEDY))
         if min(keel.data["erases"], greedy.data["erases"]) >= _FEWEST:
             ratios[f"{shape} {workload}"] = erases(keel) / erases(greedy)
-    over = {key: value for key, value in ratios.items() if value > _MOST_ERASES}
+            if not is_sustained(runs, shape, workload):
+                beyond.append(f"{shape} {workload}")
+    judged = {key: value for key, value in ratios.items() if key not in beyond}
+    over = {key: value for key, value in judged.items() if value > _MOST_ERASES}
     return Outcome(
         {
             "capacity": Finding(
@@ -58,8 +65,8 @@ def _measure(session: Session) -> Outcome:
             ),
             "erases": Finding(
                 ratios,
-                None if session.quick or not ratios else not over,
-                _more(over) if ratios else f"fewer than {_FEWEST} erases",
+                None if session.quick or not judged else not over,
+                _words(over, beyond) if ratios else f"fewer than {_FEWEST} erases",
             ),
         },
         basis(runs),
@@ -72,8 +79,13 @@ def erases(run: Run) -> float:
     return float(run.data["erases"]) / len(run.seeds)
 
 
-def _more(over: Mapping[str, float]) -> str:
-    return f"more: {', '.join(f'{key} {value:.3g}' for key, value in over.items())}" if over else ""
+def _words(over: Mapping[str, float], beyond: Sequence[str]) -> str:
+    parts = []
+    if over:
+        parts.append(f"more: {', '.join(f'{key} {value:.3g}' for key, value in over.items())}")
+    if beyond:
+        parts.append(f"not sustained by greedy collection, so not judged: {', '.join(beyond)}")
+    return "; ".join(parts)
 
 
 def _spent(data: Mapping[str, Any]) -> float:

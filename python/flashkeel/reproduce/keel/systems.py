@@ -117,6 +117,7 @@ CONDITIONS = (
 )
 
 _REQUESTS, _QUICK_REQUESTS = 2_000_000, 60_000
+_SUSTAINED = 1.01
 
 
 def case(
@@ -156,6 +157,16 @@ def case(
 def name(shape: str, workload: str, system: str = KEEL, limit: int = USUAL) -> str:
     """Return the name of a run."""
     return f"{shape} {workload} {system} {limit}"
+
+
+def is_sustained(runs: Mapping[str, Run], shape: str, workload: str) -> bool:
+    """Return whether plain greedy collection completes a workload as fast as it comes."""
+    greedy, nogc = (
+        runs[name(shape, workload, s)].data["simulated_s"]
+        / len(runs[name(shape, workload, s)].seeds)
+        for s in (GREEDY, NOGC)
+    )
+    return bool(greedy <= _SUSTAINED * nogc)
 
 
 def gap(run: Run, other: Run, latency_class: str, percentile: float) -> str:

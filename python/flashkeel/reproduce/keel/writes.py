@@ -23,6 +23,7 @@ from flashkeel.reproduce.keel.systems import (
     WRITES,
     case,
     gap,
+    is_sustained,
     name,
 )
 from flashkeel.reproduce.session import Session, basis
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _AT = 99.9
 _MOST = 2.0
-_SUSTAINED = 1.01
 
 
 def _claim(shape: str) -> Claim:
@@ -55,16 +55,6 @@ def _measure(session: Session) -> Outcome:
         f"{CONDITIONS}; chips suspend up to {USUAL} times",
         partial(_draw, runs),
     )
-
-
-def is_sustained(runs: Mapping[str, Run], shape: str, workload: str) -> bool:
-    """Return whether plain greedy collection completes a workload as fast as it comes."""
-    greedy, nogc = (
-        runs[name(shape, workload, s)].data["simulated_s"]
-        / len(runs[name(shape, workload, s)].seeds)
-        for s in (GREEDY, NOGC)
-    )
-    return bool(greedy <= _SUSTAINED * nogc)
 
 
 def _judge(runs: Mapping[str, Run], shape: str) -> Finding:

@@ -9,7 +9,7 @@ use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::ftl::ecc_check::EccCheck;
 use crate::ftl::gc::Gc;
 use crate::ftl::gc::movement::Inside;
-use crate::ftl::{BlockState, Entry, Ftl, Lane, Waiter};
+use crate::ftl::{Entry, Ftl, Lane, Waiter};
 use crate::machine::Machine;
 use crate::sched::{Activity, FlashOp, Task};
 
@@ -153,10 +153,14 @@ impl Ftl {
         let mut ppn = self.shape.first_unit(operation.target);
         self.tables.prefetch_homes(operation.entries);
         let mut next = operation.entries;
-        let mut moved = 0;
+        let (mut moved, mut count) = (0, 0);
+        let (mut first, mut last) = (NONE, NONE);
         while next != NONE {
             let (entry, following) = self.tables.entries.release(next);
             next = following;
+            last = entry.from.0 / self.shape.units_per_page;
+            first = if count == 0 { last } else { first };
+            count += 1;
             let is_current = self.tables.install_current(entry.lpn, entry.from, ppn);
             if is_current {
                 self.tables.data_copied(entry.from, ppn);
@@ -175,9 +179,9 @@ impl Ftl {
         for _ in 0..operation.units {
             self.page_programmed(now, Task::Gc, block, machine);
         }
-        if self.tables.blocks.state(block) == BlockState::Full && self.tasks.gc.manner.is_checked() {
-            EccCheck::check_later(self, now, block, machine);
-        }
+        let is_whole = count == self.shape.units_per_page && first == last;
+        EccCheck::copied(self, is_whole.then_some(first), operation.target);
+        EccCheck::check_if_full(self, now, block, machine);
         Gc::has_moved(self, now, self.tables.blocks.domain(block), machine);
     }
 

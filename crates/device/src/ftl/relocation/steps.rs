@@ -6,6 +6,7 @@ use flashkeel_engine::{Cause, Time};
 
 use super::{Job, Progress};
 use crate::address::{BlockId, Home, NONE, Ppn};
+use crate::ftl::ecc_check::EccCheck;
 use crate::ftl::gc::Gc;
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::{Entry, Erased, Ftl};
@@ -335,6 +336,7 @@ impl Ftl {
         self.tasks.relocation[mover].domains[domain as usize].jobs -= 1;
         Gc::gained(self, domain);
         self.note_erased(domain, block);
+        EccCheck::erased(self, block);
         self.retry_stalled(now, domain, machine);
         self.wake_all(now, machine);
     }

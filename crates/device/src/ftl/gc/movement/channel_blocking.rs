@@ -18,7 +18,7 @@ impl Movement for ChannelBlocking {
             purpose: Activity::Gc.through_controller(),
             pages: u32::MAX,
             yields: false,
-            check: false,
+            checked_after: 0,
         })
     }
 }

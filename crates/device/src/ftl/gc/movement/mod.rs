@@ -54,15 +54,17 @@ pub struct Inside {
     pub pages: u32,
     /// Whether the next one waits while the channel has work of the host.
     pub yields: bool,
-    /// Whether what has been moved is read afterwards, to check it.
-    pub check: bool,
+    /// After how many moves in a row without passing the controller pages are read, to
+    /// check them; 0 if never.
+    pub checked_after: u32,
 }
 
 impl Manner {
-    /// Whether what has been moved is read afterwards, to check it.
+    /// After how many moves in a row without passing the controller pages are read, to
+    /// check them; 0 if never.
     #[inline]
-    pub fn is_checked(self) -> bool {
-        matches!(self, Manner::Inside(Inside { check: true, .. }))
+    pub fn checked_after(self) -> u32 {
+        if let Manner::Inside(inside) = self { inside.checked_after } else { 0 }
     }
 }
 

@@ -18,12 +18,18 @@ pub struct PageCopyback {
     /// background, while the channel has no work of the host, so that their ECC
     /// is checked.
     pub check: bool,
+    /// How often in a row pages may be copied back before that: 1 to 255. A page gathers
+    /// errors with each copy, and flash endures several before they are too many for its
+    /// ECC (Hong, Shin and Kim, "Improving Performance of Flash Storage Using Restricted
+    /// Copyback", Journal of KIISE 46(8), 2019). Above 1 each page is counted by itself, and
+    /// not while it passes the controller, as one does that is valid in part.
+    pub checked_after: u32,
 }
 
 impl Default for PageCopyback {
-    /// As of `plane-blocking`.
+    /// As of `plane-blocking`: after each copy.
     fn default() -> Self {
-        PageCopyback { check: true }
+        PageCopyback { check: true, checked_after: 1 }
     }
 }
 
@@ -33,7 +39,14 @@ impl Movement for PageCopyback {
             purpose: Activity::Gc.copyback(),
             pages: 1,
             yields: false,
-            check: self.check,
+            checked_after: if self.check { self.checked_after } else { 0 },
         })
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        match self.checked_after {
+            1..=255 => Ok(()),
+            times => Err(format!("checked_after is {times}; 1 to 255")),
+        }
     }
 }

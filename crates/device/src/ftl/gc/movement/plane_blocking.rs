@@ -33,7 +33,7 @@ impl Movement for PlaneBlocking {
             purpose: Activity::Gc.copyback(),
             pages: u32::MAX,
             yields: false,
-            check: self.check,
+            checked_after: u32::from(self.check),
         })
     }
 }

@@ -19,7 +19,7 @@ impl Movement for SemiPreemptive {
             purpose: Activity::Gc.through_controller(),
             pages: 1,
             yields: true,
-            check: false,
+            checked_after: 0,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_experiment::{RunPlan, resolve, run};
+use flashkeel_experiment::{Error, RunPlan, resolve, run};
 use serde_json::Value;
 
 const DOCUMENT: &str = "\
@@ -241,4 +241,16 @@ fn without_counts_windows_follow_the_clock_and_nobody_waits() {
     let windows = number(&coordinator["windows"]);
     assert!((180..=210).contains(&windows), "{windows}");
     assert!(tenants.iter().all(|tenant| number(&tenant["blame_ns"]["window"]) == 0));
+}
+
+#[test]
+fn minima_that_are_more_than_there_is_are_refused() {
+    let with = |minimum| {
+        let plan = plans(&[("stack.devices.0.coordinator.share.minimum", minimum)]).expect("each is a share");
+        run(&plan, 1, None, &mut |_, _| ControlFlow::Continue(()))
+    };
+    let refused = with("{ high = 0.5, medium = 0.4, low = 0.2 }");
+    let Err(Error::Input(reason)) = refused else { panic!("it runs") };
+    assert!(reason.contains("coordinator.share.minimum is 1.1000 of count for 3 hosts"), "{reason}");
+    assert!(with("{ high = 0.5, medium = 0.3, low = 0.2 }").is_ok());
 }

@@ -20,7 +20,7 @@ pub use foresight::Foresight;
 pub use report::{CoordinatorReport, HostReport};
 pub use stage::{Coordinator, Windows};
 
-use crate::claim::Priority;
+use crate::claim::{Claim, Priority};
 use allocation::CountAllocationConfig;
 use demand::DemandConfig;
 
@@ -145,6 +145,23 @@ impl CoordinationConfig {
             Some((key, _)) => Err(format!("{key} is zero")),
             None => Ok(()),
         }
+    }
+
+    /// Refuses minima that are more than there is, for hosts with such claims.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    pub fn suffices_for(&self, claims: &[Claim]) -> Result<(), String> {
+        let sum: f64 = claims.iter().map(|claim| self.minimum.of(claim.priority)).sum();
+        // Thirds may add up to a little more than a whole.
+        if sum <= 1.0 + 1e-9 {
+            return Ok(());
+        }
+        let hosts = claims.len();
+        Err(format!(
+            "coordinator.share.minimum is {sum:.4} of count for {hosts} hosts together; at most 1 in all, as each \
+             host of a class has its share"
+        ))
     }
 
     /// The classes whose minimum is written, a bit each.

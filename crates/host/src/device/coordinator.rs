@@ -84,6 +84,7 @@ impl Build for CoordinatorConfig {
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let windows = self.windows(&self.device.check()?)?;
+        self.share.suffices_for(maker.claims())?;
         let device = self.device.build(maker)?;
         let coordinator = Coordinator::new(&self.share, maker.claims(), windows, device.limits());
         Ok(Box::new(Stack::new(coordinator, vec![device])))

@@ -36,7 +36,8 @@ class Served:
             [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         said = self.process.stderr.readline()
-        self.metrics = re.fullmatch(r"Metrics at (http://127.0.0.1:\d+/metrics)\n", said)[1]
+        self.page = re.match(r"To be watched at (http://127.0.0.1:\d+/), for Prometheus", said)[1]
+        self.metrics = f"{self.page}metrics"
         assert self.process.stderr.readline().startswith("Serving")
         self.client = torture.Client(self.path)
 
@@ -117,6 +118,32 @@ def test_metrics_count_what_clients_did(served):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(served.metrics.replace("/metrics", "/other"), timeout=10)
     assert served.end()["late"]["count"] == 52
+
+
+def test_a_browser_shows_the_drive_while_it_is_used(served, tmp_path):
+    job = [require("fio"), "--name=job", "--ioengine=nbd", "--rw=randrw", "--bs=4k", "--iodepth=4"]
+    job += [f"--uri=nbd+unix:///?socket={served.path}", "--time_based", "--runtime=30"]
+    fio = subprocess.Popen(job, stdout=subprocess.DEVNULL, cwd=tmp_path)
+    shown = {}
+    for scheme in ("light", "dark"):
+        browser = [require("chromium"), "--headless=new", "--no-sandbox", "--disable-gpu"]
+        browser += [f"--user-data-dir={tmp_path / scheme}", "--window-size=1280,1400"]
+        browser += ["--force-dark-mode"] if scheme == "dark" else []
+        browser += ["--virtual-time-budget=8000", "--dump-dom", served.page]
+        done = subprocess.run(browser, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        shown[scheme] = done.stdout
+    fio.kill()
+    fio.wait()
+    for dom in shown.values():
+        assert re.search(r"[\d.,K]+ reads/s, [\d.,K]+ writes/s, 2 clients", dom)
+        assert re.search(r"requests; most took at most [\d.]+ (µs|ms), the slowest", dom)
+        assert re.search(r"Of [\d.,K]+ requests in the last minute the", dom)
+        assert re.search(r'<th scope="row">[a-z -]+</th><td>[\d.,K]+</td><td>[\d.]+ %</td>', dom)
+        assert "The server does not answer" not in dom.partition("<script>")[0]
+        # It loads nothing from elsewhere.
+        assert not re.search(r"(src|href)=", dom)
+    served.end()
 
 
 def test_the_dashboard_shows_metrics_that_there_are(served):

@@ -3,6 +3,9 @@
 use flashkeel_engine::Span;
 use hdrhistogram::Histogram;
 
+/// Longer times count as this, an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
 /// Lateness of completions in model time, to within a thousandth.
 #[derive(Clone, Debug)]
 pub struct Lateness {
@@ -28,7 +31,8 @@ pub struct Late {
 
 impl Default for Lateness {
     fn default() -> Self {
-        Lateness { histogram: Histogram::new(3).expect("three digits") }
+        // Up to an hour: beyond its bounds a value would be taken for the largest.
+        Lateness { histogram: Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("three digits") }
     }
 }
 
@@ -49,5 +53,21 @@ impl Lateness {
             p99_99_ns: at(99.99),
             max_ns: self.histogram.max(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Once all that was later than 2 us was taken for 2 us.
+    #[test]
+    fn what_is_very_late_is_said_to_be() {
+        let mut lateness = Lateness::default();
+        (0..99).for_each(|_| lateness.record(Span(0)));
+        lateness.record(Span(20_000_000_000));
+        let late = lateness.report();
+        assert_eq!((late.count, late.p50_ns), (100, 0));
+        assert!(late.max_ns.abs_diff(20_000_000_000) < 20_000_000, "{late:?}");
     }
 }

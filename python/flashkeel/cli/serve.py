@@ -13,6 +13,7 @@ from flashkeel.cli.common import Seed, echo, split_assignment
 from flashkeel.output import units
 from flashkeel.output.progress import Bars
 from flashkeel.serving import control as _control
+from flashkeel.serving import web
 from flashkeel.ssdcheck import Drive
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def serve() -> None:
     metavar="FILE",
     help="Keep what is written there, and go on with what is found there.",
 )
-@click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, under /metrics.")
+@click.option(
+    "--metrics", metavar="ADDRESS:PORT", help="Answer browsers there, and Prometheus at /metrics."
+)
 @click.option("--control", metavar="unix:PATH", help="Answer `flashkeel explain unix:PATH` there.")
 @click.option("--name", default="flashkeel", show_default=True, help="The name of the export.")
 @click.option("--read-only", is_flag=True, help="Take no writes.")
@@ -85,11 +88,8 @@ def nbd(
             if control is not None:
                 listening.enter_context(_control.listening(_control.address(control), serving))
             if metrics is not None:
-                # Prometheus is for those who ask for it: it takes time to be imported.
-                from flashkeel.serving.metrics import listening as scraped
-
-                place = listening.enter_context(scraped(metrics, name, serving))
-                echo(f"Metrics at {place}", err=True)
+                place = listening.enter_context(web.listening(metrics, name, serving))
+                echo(f"To be watched at {place}, for Prometheus at {place}metrics", err=True)
             echo(f"Serving {size / 2**30:.3g} GiB at {uri}", err=True)
 
         served = drive.serve_nbd(

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from contextlib import contextmanager
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -16,13 +12,13 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.registry import Collector
 
-from flashkeel._core import InputError
+__all__ = ["CONTENT_TYPE", "page"]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from flashkeel._core import Serving
 
@@ -165,40 +161,8 @@ class _Drive(Collector):
         yield from families.values()
 
 
-@contextmanager
-def listening(place: str, name: str, serving: Serving) -> Iterator[str]:
-    """Answer scrapes at ``ADDRESS:PORT``, in threads; yields where that is."""
-    host, _, port = place.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 0xFFFF:
-        raise InputError(f"--metrics {place}: write ADDRESS:PORT, such as 127.0.0.1:9100")
+def page(name: str, serving: Serving) -> Callable[[], bytes]:
+    """Return what makes the page of metrics of the drive called `name`."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Drive(name, serving))
-
-    class Handler(BaseHTTPRequestHandler):
-        timeout = 10
-
-        def do_GET(self) -> None:
-            if self.path.partition("?")[0] != "/metrics":
-                self.send_error(HTTPStatus.NOT_FOUND, "metrics are at /metrics")
-                return
-            page = generate_latest(registry)
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", CONTENT_TYPE_LATEST)
-            self.send_header("Content-Length", str(len(page)))
-            self.end_headers()
-            self.wfile.write(page)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing of each scrape."""
-
-    try:
-        server = ThreadingHTTPServer((host.strip("[]"), int(port)), Handler)
-    except OSError as error:
-        raise InputError(f"--metrics {place}: {error.strerror or error}") from error
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://{host}:{server.server_address[1]}/metrics"
-    finally:
-        server.shutdown()
-        server.server_close()
+    return lambda: generate_latest(registry)

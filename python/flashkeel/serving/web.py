@@ -1,0 +1,81 @@
+"""What a browser and Prometheus are shown of a served drive: a page, its data, and metrics."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from flashkeel._core import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from flashkeel._core import Serving
+
+PATIENCE_S = 10
+"""How long a client may take to ask."""
+
+_SAFE = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+)
+"""The page loads nothing from elsewhere."""
+
+
+@contextmanager
+def listening(place: str, name: str, serving: Serving) -> Iterator[str]:
+    """Answer at ``ADDRESS:PORT``, in threads; yields where the page is."""
+    # Prometheus is for those who ask for it: it takes time to be imported.
+    from flashkeel.serving import metrics
+
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 0xFFFF:
+        raise InputError(f"--metrics {place}: write ADDRESS:PORT, such as 127.0.0.1:9100")
+    scrape = metrics.page(name, serving)
+    page = resources.files("flashkeel.serving").joinpath("page.html").read_bytes()
+
+    def state() -> bytes:
+        return (serving.state() or "null").encode()
+
+    pages: dict[str, tuple[str, Callable[[], bytes]]] = {
+        "/": ("text/html; charset=utf-8", lambda: page),
+        "/state.json": ("application/json", state),
+        "/metrics": (metrics.CONTENT_TYPE, scrape),
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = PATIENCE_S
+
+        def do_GET(self) -> None:
+            """Answer with a page, if there is one of that name."""
+            found = pages.get(self.path.partition("?")[0])
+            if found is None:
+                self.send_error(HTTPStatus.NOT_FOUND, f"there are {', '.join(pages)}")
+                return
+            kind, make = found
+            body = make()
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Security-Policy", _SAFE)
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing of each request."""
+
+    try:
+        server = ThreadingHTTPServer((host.strip("[]"), int(port)), Handler)
+    except OSError as error:
+        raise InputError(f"--metrics {place}: {error.strerror or error}") from error
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://{host}:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()

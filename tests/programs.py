@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = {"nbdcopy": "libnbd-bin", "nbdinfo": "libnbd-bin", "qemu-img": "qemu-utils"}
+PACKAGES = {
+    "nbdcopy": "libnbd-bin",
+    "nbdinfo": "libnbd-bin",
+    "qemu-img": "qemu-utils",
+    "qemu-io": "qemu-utils",
+}
 """Debian packages that are not called as the program in them."""
 
 

@@ -112,6 +112,45 @@ def test_what_is_copied_there_comes_back(tmp_path):
     assert back.read_bytes() == image.read_bytes()
 
 
+def test_an_image_that_qemu_wrote_is_the_same_when_it_is_compared(tmp_path):
+    image = tmp_path / "image"
+    image.write_bytes(os.urandom(4 << 20) + bytes(56 << 20) + os.urandom(4 << 20))
+    with serving(tmp_path) as (server, uri, _):
+        formats = ("-f", "raw", "-F", "raw")
+        convert = [require("qemu-img"), "convert", "-n", "-f", "raw", "-O", "raw", image, uri]
+        subprocess.run(convert, check=True, timeout=60)
+        compare = [require("qemu-img"), "compare", *formats, image, uri]
+        assert "identical" in subprocess.check_output(compare, text=True, timeout=60)
+        assert ended(server)["faults"] == 0
+
+
+def test_qemu_finds_what_it_wrote_zeroed_and_discarded(tmp_path):
+    with serving(tmp_path) as (server, uri, _):
+        commands = (
+            "write -P 0x5a 0 256k",
+            "write -f -P 0xa5 128k 64k",
+            "write -z 64k 64k",
+            "discard 192k 32k",
+            "flush",
+            "read -P 0x5a 0 64k",
+            "read -P 0 64k 64k",
+            "read -P 0xa5 128k 64k",
+            "read -P 0 192k 32k",
+            "read -P 0x5a 224k 32k",
+        )
+        script = [part for command in commands for part in ("-c", command)]
+        done = subprocess.run(
+            [require("qemu-io"), "-f", "raw", *script, uri],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "failed" not in done.stdout
+        assert ended(server)["faults"] == 0
+
+
 def test_a_hostile_client_disturbs_no_other(tmp_path):
     with serving(tmp_path) as (server, uri, path):
         hostile = []

@@ -1,23 +1,15 @@
 """flashkeel serve nbd --data: what is written outlasts the server, and nothing else is harmed."""
 
-import importlib.util
 import json
 import os
 import resource
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from programs import require
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "torture.py"
-spec = importlib.util.spec_from_file_location("torture", SCRIPT)
-assert spec is not None
-assert spec.loader is not None
-torture = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(torture)
+from torturing import torture
 
 
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path):

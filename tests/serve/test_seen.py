@@ -1,6 +1,5 @@
 """What is seen of a drive while it is served: metrics, and `explain` from the outside."""
 
-import importlib.util
 import json
 import re
 import signal
@@ -9,18 +8,11 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
 from programs import require
 from prometheus_client.parser import text_string_to_metric_families
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "torture.py"
-spec = importlib.util.spec_from_file_location("torture", SCRIPT)
-assert spec is not None
-assert spec.loader is not None
-torture = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(torture)
+from torturing import ROOT, torture
 
 
 class Served:
@@ -149,7 +141,7 @@ def test_a_browser_shows_the_drive_while_it_is_used(served, tmp_path):
 def test_the_dashboard_shows_metrics_that_there_are(served):
     ask(served.client, torture.WRITE, 1, 0, 1, bytes(4096))
     there = {name for name, *_ in served.scrape()}
-    dashboard = json.loads((SCRIPT.parents[1] / "docs/grafana-dashboard.json").read_text())
+    dashboard = json.loads((ROOT / "docs/grafana-dashboard.json").read_text())
     shown = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     shown += [variable["query"] for variable in dashboard["templating"]["list"]]
     named = {name for text in shown for name in re.findall(r"flashkeel_\w+", text)}
@@ -159,7 +151,6 @@ def test_the_dashboard_shows_metrics_that_there_are(served):
 
 
 def test_explain_says_who_owns_the_last_minute(served, cli):
-    require("fio")
     for cookie in range(50):
         ask(served.client, torture.READ, cookie, cookie, 1)
     outcome = cli("explain", f"unix:{served.control}", "--above", "p50")

@@ -32,6 +32,7 @@ ALLOWED = {
     ("crates/serve/src/clock.rs", "a clock"): "is the clock of served drives",
     ("crates/serve/src/drive.rs", "a clock"): "reports how long flushes wait for the file",
     ("crates/store/src/disk.rs", "files"): "keeps the data of served drives",
+    ("crates/store/src/disk.rs", "the environment"): "the folder of its test",
     ("crates/store/src/syncer.rs", "threads"): "synchronises that while others go on",
     ("crates/serve/src/server.rs", "a clock"): "loses patience with clients",
     ("crates/serve/src/server.rs", "files"): "takes away its own socket",

@@ -71,12 +71,15 @@ pub(crate) struct Naming {
 }
 
 impl Naming {
-    /// Gives it its name.
-    pub fn finish(mut self) -> io::Result<()> {
+    /// Gives it its name, unless something has come to be there meanwhile.
+    pub fn finish(mut self) -> Result<(), Refused> {
+        if fs::metadata(&self.then).is_ok_and(|found| found.len() > 0) {
+            return Err(Refused::Unfit("something else has been put there meanwhile".into()));
+        }
         fs::rename(&self.now, &self.then)?;
         self.now = PathBuf::new();
         let folder = self.then.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
+        Ok(File::open(folder)?.sync_all()?)
     }
 }
 
@@ -118,5 +121,23 @@ fn lock(file: &File) -> Result<(), Refused> {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(Refused::Unfit("another server is using it".into())),
         Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_come_to_be_there_meanwhile_is_left_alone() {
+        let folder = std::env::temp_dir().join(format!("flashkeel-naming-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("drive.data");
+        let Ok(Place::New(_, naming)) = open(&path) else { panic!("nothing is there") };
+        fs::write(&path, "somebody's").expect("it can be written");
+        assert!(matches!(naming.finish(), Err(Refused::Unfit(_))));
+        assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        fs::remove_dir_all(&folder).expect("it is ours");
     }
 }

@@ -125,8 +125,7 @@ impl Store {
         if let Some(fault) = self.fault() {
             return Err(Refused::Failed(fault));
         }
-        self.naming.take().map_or(Ok(()), Naming::finish)?;
-        Ok(())
+        self.naming.take().map_or(Ok(()), Naming::finish)
     }
 
     /// Writes all that the media have been told, by `now`: it outlasts the process then.

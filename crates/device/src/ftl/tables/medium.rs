@@ -73,13 +73,6 @@ pub struct MediumShape {
     pub held: u32,
 }
 
-impl MediumShape {
-    /// Blocks.
-    pub fn blocks(&self) -> u32 {
-        self.ppns / self.units_per_block
-    }
-}
-
 /// What is found in a medium.
 #[derive(Clone, Debug, Default)]
 pub struct Found {

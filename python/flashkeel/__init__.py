@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flashkeel.output.storage import load
     from flashkeel.result import Result
     from flashkeel.run import Run
-    from flashkeel.ssdcheck import Diagnosis, Drive, Prediction, Predictor, Request
+    from flashkeel.ssdcheck import Diagnosis, Drive, Prediction, Predictor, Request, predict_log
 
     __version__: str
 
@@ -41,6 +41,7 @@ __all__ = [
     "__version__",
     "compare",
     "load",
+    "predict_log",
 ]
 
 _MODULES = {
@@ -58,6 +59,7 @@ _MODULES = {
     "Table": "arrow",
     "compare": "comparison",
     "load": "output.storage",
+    "predict_log": "ssdcheck",
 }
 """Where each name is. They are imported when they are first used: an interrupt while the command
 starts is then caught by the command."""

@@ -20,6 +20,7 @@ __all__ = [
     "list_names",
     "merge",
     "predict",
+    "predict_log",
     "probe",
     "put_target",
     "reference",
@@ -260,6 +261,19 @@ def predict(
     """Run one plan, predict each request, and say what became of the predictions.
 
     `model_name` is what errors call the model.
+    """
+
+def predict_log(
+    path: str,
+    iolog: str | None = None,
+    device: str | None = None,
+    model_json: str | None = None,
+    model_name: str = "",
+    progress: Callable[[str, float], object] | None = None,
+) -> str:
+    """Score the predictions of a log's requests; say how good they were, and what is assumed.
+
+    `model_name` is what errors call the model; without one the log's first half says what is slow.
     """
 
 @final

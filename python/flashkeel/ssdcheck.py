@@ -221,5 +221,34 @@ class Predictor:
         return self._core.is_on
 
 
+def predict_log(
+    log: str | Path,
+    model: Diagnosis | None = None,
+    iolog: str | Path | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Say how good predictions would have been for a drive of which there is a log.
+
+    `log` has submissions and latencies: fio's latency log, with `iolog` beside it or not,
+    blkparse's or blktrace's events, or columns that its first line names. `device` says which
+    counts where there are several. Without a `model` the first half of the log says what is
+    slow. The dictionary has ``requests``, ``judged``, ``slow``, ``methods`` (SSDcheck's engine
+    first, then the baselines, each with ``recall``, ``precision``, ``roc_auc``,
+    ``saved_fraction`` and what is ``undetermined``), ``model``, ``notes`` and more.
+    """
+    found: dict[str, Any] = json.loads(
+        _core.predict_log(
+            str(log),
+            None if iolog is None else str(iolog),
+            device,
+            None if model is None else json.dumps(model.model),
+            "" if model is None else model.name,
+            progress,
+        )
+    )
+    return found
+
+
 def _cache_dir(use_cache: bool) -> str | None:
     return str(cache.directory()) if use_cache else None

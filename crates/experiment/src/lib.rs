@@ -12,6 +12,7 @@ mod document;
 mod error;
 mod footprint;
 mod lifetime;
+mod logged;
 mod memory;
 mod outcome;
 mod predict;
@@ -32,6 +33,7 @@ pub use lifetime::{
     Blocks, Drive, Endured, Lifetime, LifetimePlan, Method, Moment, Response, demand_names,
     demand_similarity, lifetimes, write_profiles,
 };
+pub use logged::{Logged, predict_log};
 pub use outcome::{RunOutcome, TenantOutcome, explain, merge, span_ns};
 pub use predict::{Predicted, predict};
 pub use predictor::{DrivePredictor, parse_model};
@@ -45,7 +47,7 @@ pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth}
 
 pub use flashkeel_engine::{Cause, LOGICAL_PAGE_BYTES};
 pub use flashkeel_host::device::Device;
-pub use flashkeel_workload::Watch;
+pub use flashkeel_workload::{LatencyLogOptions, Watch};
 
 /// The version every result carries.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -25,7 +25,7 @@ mod _core {
         },
         run::{RunResult, run},
         serve::{Serving, serve_nbd},
-        ssdcheck::{Predictor, predict, probe, put_target, resolve_target},
+        ssdcheck::{Predictor, predict, predict_log, probe, put_target, resolve_target},
         table::Table,
     };
 

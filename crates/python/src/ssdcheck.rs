@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flashkeel_experiment::{self as experiment, RunPlan, Target};
+use flashkeel_experiment::{self as experiment, LatencyLogOptions, RunPlan, Target};
 use pyo3::prelude::*;
 
 use crate::{
@@ -65,6 +65,29 @@ pub fn predict(
     let model = experiment::parse_model(model_json, model_name).map_err(exception)?;
     watched(py, progress, |reporter| {
         experiment::predict(&plan, &model, seed, cache_dir.as_deref(), &mut |phase, fraction| {
+            reporter.report(phase, fraction)
+        })
+    })
+    .map(json)
+}
+
+/// Score the predictions of a log's requests; say as JSON how good they were.
+#[pyfunction]
+#[pyo3(signature = (path, iolog=None, device=None, model_json=None, model_name="", progress=None))]
+pub fn predict_log(
+    py: Python<'_>,
+    path: PathBuf,
+    iolog: Option<PathBuf>,
+    device: Option<String>,
+    model_json: Option<&str>,
+    model_name: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let model = model_json.map(|text| experiment::parse_model(text, model_name)).transpose();
+    let model = model.map_err(exception)?;
+    let options = LatencyLogOptions { iolog, device };
+    watched(py, progress, |reporter| {
+        experiment::predict_log(&path, &options, model, &mut |phase, fraction| {
             reporter.report(phase, fraction)
         })
     })

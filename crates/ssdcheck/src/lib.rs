@@ -4,12 +4,15 @@
 //! [`probe`] runs diagnosis workloads against any leaf and gives a
 //! [`DeviceModel`] with the evidence for it. [`Engine`] predicts with the model
 //! and corrects itself from what it sees. Neither looks into the device.
+//! [`score_log`] judges its predictions by what a drive was asked some other time.
 
 mod model;
+mod offline;
 mod predict;
 mod probe;
 
 pub use model::{BufferType, DeviceModel, FlushTrigger, Latencies, Sleep, Thresholds, WriteBuffer};
+pub use offline::{LEAST, Measured, Method, Scored, assume, score as score_log};
 pub use predict::{Engine, Score};
 pub use probe::{
     BitEvidence, BufferEvidence, CollectionEvidence, Evidence, ProbeError, Report, SleepEvidence, probe,

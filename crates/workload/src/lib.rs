@@ -7,6 +7,8 @@
 //! in [`Counts`]; every input that cannot be understood is a [`WorkloadError`]
 //! that names the file, the place and the field.
 //!
+//! [`read_latencies`] reads what a drive was asked and how long that took.
+//!
 //! [`demand`] holds what lifetimes need of a workload: bytes written over time.
 //!
 //! To add a trace format: one file in `readers/` and one line in its list. To
@@ -20,6 +22,7 @@ mod error;
 pub mod generators;
 mod info;
 mod input;
+mod latencies;
 mod merge;
 mod noise;
 pub mod pacing;
@@ -37,6 +40,7 @@ pub use demand::{Demand, Traffic};
 pub use error::{Location, Stopped, Watch, WorkloadError};
 pub use info::{DeviceInfo, InterArrival, SizeClass, Terms, TraceInfo, info};
 pub use input::Compression;
+pub use latencies::{LatencyLog, LatencyLogOptions, Served, read_latencies};
 pub use merge::{Beginnings, merge};
 pub use pacing::Pacing;
 pub use places::Places;

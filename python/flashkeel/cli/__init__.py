@@ -18,7 +18,8 @@ from flashkeel.cli.explain import explain
 from flashkeel.cli.imports import import_
 from flashkeel.cli.map import map_
 from flashkeel.cli.plan import plan
-from flashkeel.cli.probe import predict, probe
+from flashkeel.cli.predict import predict
+from flashkeel.cli.probe import probe
 from flashkeel.cli.reproduce import reproduce
 from flashkeel.cli.run import run
 from flashkeel.cli.serve import serve

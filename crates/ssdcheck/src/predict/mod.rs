@@ -120,6 +120,10 @@ struct View {
     is_slow: bool,
     /// Called slow for the silence before it.
     is_waking: bool,
+    /// Whether the drive is known to sleep by now, so that the request wakes it.
+    is_asleep: bool,
+    /// Probability of being slow without its size.
+    prior: f32,
 }
 
 impl Engine {
@@ -252,14 +256,14 @@ impl Engine {
             false if volume.seen == Seen::Slow && slow_step <= 2 => 0.35,
             false => 0.02,
         };
-        let asleep = self
+        let is_asleep = self
             .model
             .sleep
             .is_some_and(|sleep| quiet_ns >= sleep.after_ns && base_ns + sleep.wake_ns > threshold_ns);
         // A silence explains what comes more often after it than otherwise.
         let share = self.slow_share[usize::from(is_read)];
         let call = share + (1.0 - share) * self.call;
-        let is_waking = self.silence.exceeds(silence, if asleep { 0.8 } else { 0.01 }, call);
+        let is_waking = self.silence.exceeds(silence, asleep_prior(is_asleep), call);
         let prior = self.busy.probability(busy, prior);
         let is_slow = is_waking || self.busy_by_size.exceeds(busy_by_size, prior, self.call);
         View {
@@ -269,7 +273,27 @@ impl Engine {
             wait_ns,
             is_slow,
             is_waking,
+            is_asleep,
+            prior,
         }
+    }
+
+    /// How likely a request is to be slow if it were submitted now, between 0 and 1: above
+    /// the probability from which on it is called slow exactly if it is.
+    pub fn chance(&self, now: Time, request: &Request) -> f32 {
+        if self.is_queued(request, self.outstanding_pages * self.page_ns) {
+            return 1.0;
+        }
+        let share = self.slow_share[usize::from(request.operation == Operation::Read)];
+        let chances = self.model.volumes_of(request).map(|index| {
+            let volume = &self.volumes[index];
+            let view = self.view(now, volume, request, self.model.pages_in(index, request));
+            let waking = self.silence.probability(view.silence as usize, asleep_prior(view.is_asleep));
+            let busy = self.busy_by_size.probability(view.busy_by_size as usize, view.prior);
+            // What a silence explains is what goes beyond the share of slow ones.
+            busy.max((waking - share) / (1.0 - share).max(f32::EPSILON))
+        });
+        chances.fold(0.0, f32::max)
     }
 
     /// Whether a request is slow for what it waits behind alone.
@@ -294,6 +318,12 @@ impl Engine {
             if expected_ns > threshold_ns { expected_ns } else { self.slow_ns[usize::from(!is_read)] };
         Prediction { latency: Span(latency), is_slow: true }
     }
+}
+
+/// Probability of being slow after a silence that nothing is known of.
+#[inline]
+fn asleep_prior(is_asleep: bool) -> f32 {
+    if is_asleep { 0.8 } else { 0.01 }
 }
 
 impl Predictor for Engine {

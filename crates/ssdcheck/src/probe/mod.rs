@@ -18,6 +18,8 @@ pub use buffer::BufferEvidence;
 pub use collection::CollectionEvidence;
 pub use runner::ProbeError;
 pub use sleep::SleepEvidence;
+pub(crate) use statistics::quantile;
+pub(crate) use thresholds::{READ_COVER, STEP_NS};
 
 use crate::DeviceModel;
 use crate::model::MOST_BITS;

@@ -6,7 +6,7 @@ pub(super) fn median(values: &mut [u64]) -> u64 {
 }
 
 /// The value below which this part of the values lie; 0 of nothing.
-pub(super) fn quantile(values: &mut [u64], part: f64) -> u64 {
+pub(crate) fn quantile(values: &mut [u64], part: f64) -> u64 {
     values.sort_unstable();
     let index = (values.len() as f64 * part) as usize;
     values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or(0)

@@ -10,13 +10,13 @@ use crate::{Latencies, Thresholds};
 const SAMPLES: usize = 2_000;
 /// A read this many times as long as the median is not the NAND alone. On SSD
 /// A the paper's threshold of 250 us is about that (§V-B).
-const READ_COVER: f64 = 3.0;
+pub(crate) const READ_COVER: f64 = 3.0;
 /// Pages of a large request, and how much more than in the median its further
 /// pages may take: they wait for each other on chips and channels.
 const LARGE: u64 = 16;
 const FURTHER: f64 = 1.25;
 /// Thresholds are rounded up to this.
-const STEP_NS: u64 = 10_000;
+pub(crate) const STEP_NS: u64 = 10_000;
 
 /// Thresholds and the times of undisturbed requests.
 pub(super) fn measure(runner: &mut Runner<'_>) -> Result<(Thresholds, Latencies), ProbeError> {

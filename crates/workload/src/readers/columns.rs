@@ -52,7 +52,7 @@ const LETTERS: &[Word] = &[
     word("write_zeroes", Operation::WriteZeroes),
 ];
 /// The operation that a letter or word stands for.
-pub(super) fn operation(text: &[u8]) -> Result<Operation, String> {
+pub(crate) fn operation(text: &[u8]) -> Result<Operation, String> {
     match LETTERS.iter().find(|word| text.eq_ignore_ascii_case(word.text.as_bytes())) {
         Some(Word { operation: Some(operation), .. }) => Ok(*operation),
         _ => Err(unknown_operation(LETTERS, text)),

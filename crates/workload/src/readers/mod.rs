@@ -33,8 +33,9 @@ mod table;
 mod tencent;
 mod vscsi;
 
-pub(crate) use columns::COLUMN_NAMES;
+pub(crate) use columns::{COLUMN_NAMES, operation as named_operation};
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
+pub(crate) use table::explain;
 
 /// Every trace format, in the order in which they are listed and tried.
 static FORMATS: &[Format] = &[
@@ -303,7 +304,7 @@ pub(crate) fn files_of(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The format that most of the first lines or records are of.
-fn detect(file: &str, head: &[u8]) -> Result<&'static Format, WorkloadError> {
+pub(crate) fn detect(file: &str, head: &[u8]) -> Result<&'static Format, WorkloadError> {
     let known = || FormatName::all().collect::<Vec<_>>().join(", ");
     match &best_matches(file, head)[..] {
         [format] => return Ok(format),

@@ -232,7 +232,7 @@ pub(super) fn unknown_operation(words: &[Word], text: &[u8]) -> String {
 
 /// Why a text is not a number of this kind.
 #[cold]
-fn explain(text: &[u8], kind: &str) -> String {
+pub(crate) fn explain(text: &[u8], kind: &str) -> String {
     match text {
         [b'-', rest @ ..] if is_whole(rest) => format!("{} is negative", quote(text)),
         _ if is_whole(text) => format!("{} is too large", quote(text)),

@@ -1,0 +1,73 @@
+//! Would prediction have worked on a drive of which there is a log?
+
+use std::path::Path;
+
+use flashkeel_ssdcheck::{DeviceModel, LEAST, Measured, Scored, assume, score_log};
+use flashkeel_workload::{LatencyLog, LatencyLogOptions, read_latencies};
+use serde::Serialize;
+
+use crate::Error;
+use crate::run::Progress;
+
+/// What became of predictions for a log, and what they rest on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Logged {
+    /// The log.
+    pub log: String,
+    /// Its format.
+    pub format: &'static str,
+    /// What stood there besides reads and writes that count.
+    pub passed_over: u64,
+    /// What had to be assumed.
+    pub notes: Vec<String>,
+    /// Whether there was no model, and `model` is what the log's first half tells.
+    pub is_model_assumed: bool,
+    /// What is known of the drive.
+    pub model: DeviceModel,
+    /// Fewest slow requests and predictions of which a part is told.
+    pub least: u64,
+    /// How good predictions were.
+    #[serde(flatten)]
+    pub scored: Scored,
+}
+
+/// Reads a log of submissions and latencies, and scores the predictions of its requests.
+/// Without a model, what is slow is taken from the log's first half.
+///
+/// # Errors
+/// [`Error::Input`] naming what is wrong in the log, or that the model is of a smaller
+/// drive; [`Error::Interrupted`] if `progress` stops it.
+pub fn predict_log(
+    path: &Path,
+    options: &LatencyLogOptions,
+    model: Option<DeviceModel>,
+    progress: &mut Progress<'_>,
+) -> Result<Logged, Error> {
+    let log = read_latencies(path, options, &mut |fraction| progress("read", fraction))?;
+    let LatencyLog { file, format, requests, passed_over, notes } = log;
+    if let Some(model) = &model
+        && let Some(beyond) =
+            requests.iter().find(|served| served.lba.0 + u64::from(served.sectors) > model.sectors)
+    {
+        return Err(Error::Input(format!(
+            "{file}:{}: a request to LBA {} of {} sectors, where the model is of a drive of {} sectors",
+            beyond.item, beyond.lba.0, beyond.sectors, model.sectors
+        )));
+    }
+    let measured: Vec<Measured> = requests
+        .into_iter()
+        .map(|served| Measured {
+            submitted: served.submitted,
+            latency: served.latency,
+            operation: served.operation,
+            lba: served.lba,
+            sectors: served.sectors,
+        })
+        .collect();
+    let is_model_assumed = model.is_none();
+    let model = model.unwrap_or_else(|| assume(&measured));
+    model.validate().map_err(|why| Error::Input(format!("{file}: no drive is like that: {why}")))?;
+    let scored = score_log(&model, &measured, &mut |fraction| progress("replay", fraction))
+        .ok_or(Error::Interrupted)?;
+    Ok(Logged { log: file, format, passed_over, notes, is_model_assumed, model, least: LEAST, scored })
+}

@@ -1,0 +1,172 @@
+//! Logs of what a drive was asked and how long it took: submissions and measured
+//! latencies, as fio, blktrace or anybody's CSV has them.
+
+use std::path::{Path, PathBuf};
+
+use flashkeel_config::did_you_mean;
+use flashkeel_engine::{Lba, Operation, Span, Time};
+
+use crate::error::Pulse;
+use crate::input::Input;
+use crate::readers::detect;
+use crate::{Location, Stopped, Watch, WorkloadError};
+
+mod block_events;
+mod fio;
+mod moments;
+mod named_columns;
+
+/// Most bytes of one request.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// One read or write that a drive has served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// When it was submitted, since the log's own origin.
+    pub submitted: Time,
+    /// What it took.
+    pub latency: Span,
+    /// [`Operation::Read`] or [`Operation::Write`].
+    pub operation: Operation,
+    /// First sector of 512 bytes.
+    pub lba: Lba,
+    /// Sectors of 512 bytes.
+    pub sectors: u32,
+    /// The line or record that it stands in.
+    pub item: u64,
+}
+
+/// A log that has been read.
+#[derive(Clone, Debug)]
+pub struct LatencyLog {
+    /// What messages call it.
+    pub file: String,
+    /// Its format.
+    pub format: &'static str,
+    /// Reads and writes, in order of submission.
+    pub requests: Vec<Served>,
+    /// What else stood there: other operations, other devices, what never ended.
+    pub passed_over: u64,
+    /// Assumptions that a result must show.
+    pub notes: Vec<String>,
+}
+
+/// What a reader must be told.
+#[derive(Clone, Debug, Default)]
+pub struct LatencyLogOptions {
+    /// fio's I/O log of the same job (`write_iolog`), which says when each request of a
+    /// latency log was submitted.
+    pub iolog: Option<PathBuf>,
+    /// The device that counts, of a log with several.
+    pub device: Option<String>,
+}
+
+/// Reads a log of latencies.
+///
+/// # Errors
+/// What is wrong with it and where: no latencies, a latency below zero, a completion
+/// before its submission, a line that is cut. Or that `watch` breaks off.
+pub fn read_latencies(
+    path: &Path,
+    options: &LatencyLogOptions,
+    watch: &mut Watch<'_>,
+) -> Result<LatencyLog, Stopped> {
+    let input = Input::open(path)?;
+    let file = input.file.clone();
+    let is_fio = fio::matches(input.head());
+    if options.iolog.is_some() && !is_fio {
+        return Err(WorkloadError::key("--iolog", format!("{file} is no latency log of fio")).into());
+    }
+    let mut pulse = Pulse::new(watch);
+    let mut log = if is_fio {
+        fio::read(input, options, &mut pulse)?
+    } else if named_columns::matches(input.head()) {
+        named_columns::read(input, options, &mut pulse)?
+    } else {
+        if let Some(message) = named_columns::nearly(input.head()) {
+            return Err(WorkloadError::at(&file, Location::Line(1), message).into());
+        }
+        let Ok(format) = detect(&file, input.head()) else {
+            let message = format!("no known log of latencies; {KNOWN}");
+            return Err(WorkloadError::at(&file, Location::Line(1), message).into());
+        };
+        match format.name {
+            "blkparse" | "blktrace" => {
+                if input.is_read_once() {
+                    let message = "it is read twice, which a pipe cannot be; give a file";
+                    return Err(WorkloadError::file(&file, message).into());
+                }
+                drop(input);
+                block_events::read(path, format.name, options, &mut pulse)?
+            }
+            "fio" => {
+                let message = "an I/O log of fio has no latencies; give the log of write_lat_log \
+                               (with log_offset=1) as --log, and this one as --iolog";
+                return Err(WorkloadError::at(&file, Location::Line(1), message).into());
+            }
+            other => {
+                let message =
+                    format!("a trace of the format {other}, of which no latencies are read; {KNOWN}");
+                return Err(WorkloadError::at(&file, Location::Line(1), message).into());
+            }
+        }
+    };
+    if log.requests.is_empty() {
+        return Err(WorkloadError::file(&file, "it has no read and no write that ended").into());
+    }
+    log.requests.sort_by_key(|served| served.submitted);
+    Ok(log)
+}
+
+const KNOWN: &str = "known are fio's write_lat_log with log_offset=1, blkparse and blktrace with D and C \
+                     events, and columns named in the first line: operation, offset or lba, bytes or \
+                     sectors, submitted_ns, and latency_ns or completed_ns (or in _us, _ms, _s)";
+
+/// A read or write of bytes, as one of sectors.
+fn served(
+    submitted_ns: u64,
+    latency_ns: u64,
+    operation: Operation,
+    (offset, bytes): (u64, u64),
+    item: u64,
+) -> Result<Served, String> {
+    if bytes == 0 {
+        return Err("a read or write of 0 bytes".into());
+    }
+    if bytes > MOST_BYTES || offset.checked_add(bytes).is_none() {
+        return Err(format!("{bytes} bytes from byte {offset} on, more than a request has"));
+    }
+    if submitted_ns.checked_add(latency_ns).is_none() {
+        return Err("it ends beyond the times that 64 bits of nanoseconds hold".into());
+    }
+    Ok(Served {
+        submitted: Time(submitted_ns),
+        latency: Span(latency_ns),
+        operation,
+        lba: Lba(offset / 512),
+        sectors: (offset % 512 + bytes).div_ceil(512) as u32,
+        item,
+    })
+}
+
+/// Which of a log's devices counts: the one that is wanted, or the only one there is.
+fn chosen(file: &str, names: &[String], wanted: Option<&str>) -> Result<u32, WorkloadError> {
+    let listed = || crate::text::listed(names.iter().map(String::as_str));
+    match wanted {
+        Some(wanted) => {
+            names.iter().position(|name| name == wanted).map(|index| index as u32).ok_or_else(|| {
+                let hint = did_you_mean(wanted, names.iter().map(String::as_str));
+                WorkloadError::key(
+                    "--device",
+                    format!("{file} has no device {wanted:?}; it has {}{hint}", listed()),
+                )
+            })
+        }
+        None if names.len() > 1 => {
+            let message =
+                format!("requests to several devices: {}; --device NAME says which counts", listed());
+            Err(WorkloadError::file(file, message))
+        }
+        None => Ok(0),
+    }
+}

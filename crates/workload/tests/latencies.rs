@@ -1,0 +1,164 @@
+//! Logs of submissions and latencies: read as they were written, refused where they are wrong.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::*;
+use flashkeel_workload::{LatencyLog, LatencyLogOptions, Stopped, read_latencies};
+use proptest::prelude::*;
+
+const CSV: &str = "submitted_us,operation,lba,sectors,latency_us\n0,read,8,8,100.5\n\
+                   50,WRITE,16,16,20\n60,flush,0,0,900\n70,R,0,8,90\n";
+const BLKPARSE: &str = "8,0 3 1 0.000000000 697 D R 0 + 8 [a]\n8,0 3 2 0.000000100 697 Q R 0 + 8 [a]\n\
+                        8,0 3 3 0.000010000 697 D WS 64 + 16 [a]\n8,0 3 4 0.000030000 0 C WS 64 + 16 [0]\n\
+                        8,0 3 5 0.000090000 0 C R 0 + 8 [0]\n8,0 3 6 0.000100000 697 D R 8 + 8 [a]\n\
+                        8,0 3 7 0.000110000 0 C R 512 + 8 [0]\nCPU3 (8,0):\n Reads Queued: 1\n";
+const FIO: &str = "0, 300000, 0, 4096, 8192, 0\n0, 600000, 1, 4096, 0, 0\n1, 500000, 2, 4096, 0, 0\n\
+                   1, 500000, 0, 8192, 4096, 0\n";
+const IOLOG: &str = "fio version 3 iolog\n0 /d add\n5 /d open\n10 /d read 8192 4096\n350 /d write 0 4096\n\
+                     960 /d read 4096 8192\n970 /d read 0 4096\n";
+
+fn read_with(path: PathBuf, options: &LatencyLogOptions) -> Result<LatencyLog, Stopped> {
+    read_latencies(&path, options, &mut go_on)
+}
+
+fn log(name: &str, text: &str) -> Result<LatencyLog, Stopped> {
+    read_with(file(name, text), &LatencyLogOptions::default())
+}
+
+fn refused(name: &str, text: &str) -> String {
+    let message = log(name, text).expect_err("it is wrong").to_string();
+    // Without the folder, which is another each time.
+    let at = message.find(name).expect("it names the file");
+    message[at..].to_owned()
+}
+
+/// Times of submission and latencies in us, first sectors and sectors.
+fn told(log: &LatencyLog) -> Vec<(u64, u64, u64, u32)> {
+    let of = |served: &flashkeel_workload::Served| {
+        (served.submitted.0 / 1000, served.latency.0 / 1000, served.lba.0, served.sectors)
+    };
+    log.requests.iter().map(of).collect()
+}
+
+#[test]
+fn columns_go_by_their_names() {
+    let found = log("log.csv", CSV).expect("it is a log");
+    assert_eq!((found.format, found.passed_over), ("columns", 1));
+    assert_eq!(told(&found), [(0, 100, 8, 8), (50, 20, 16, 16), (70, 90, 0, 8)]);
+    assert_eq!(found.requests[0].latency.0, 100_500);
+    let bytes = "device;op;offset;bytes;time_ns;completed_ns;x\nsda;W;4096;512;2000;5000;1\n";
+    assert_eq!(told(&log("log.csv", bytes).expect("it is a log")), [(2, 3, 8, 1)]);
+}
+
+#[test]
+fn block_events_are_paired() {
+    let found = log("trace.txt", BLKPARSE).expect("it is a log");
+    assert_eq!(told(&found), [(0, 90, 0, 8), (10, 20, 64, 16)]);
+    assert!(found.notes[0].starts_with("1 completions without a submission and 1 submissions"));
+    let backwards = BLKPARSE.replace("0.000090000", "0.000000000").replacen("0.000000000", "0.000000050", 1);
+    let message = refused("trace.txt", &backwards);
+    assert_eq!(message, "trace.txt:5: the completion is 50 ns before its submission");
+    let message = refused("trace.txt", "8,0 3 1 0.000000000 697 Q R 0 + 8 [a]\n");
+    assert!(message.starts_with("trace.txt: 0 D events and 0 C events"), "{message}");
+}
+
+#[test]
+fn logs_of_fio_with_and_without_the_io_log() {
+    let found = log("l_lat.1.log", FIO).expect("it is a log");
+    assert_eq!((found.format, found.passed_over), ("fio", 1));
+    // One after the other, which the milliseconds allow.
+    assert_eq!(told(&found), [(0, 300, 16, 8), (300, 600, 0, 8), (900, 500, 8, 16)]);
+    assert!(found.notes[0].contains("one request at a time"), "{:?}", found.notes);
+    let options = LatencyLogOptions { iolog: Some(file("io.log", IOLOG)), device: None };
+    let exact = read_with(file("l_lat.1.log", FIO), &options).expect("they are of one job");
+    assert_eq!(told(&exact), [(10, 300, 16, 8), (350, 600, 0, 8), (960, 500, 8, 16)]);
+    assert_eq!(exact.notes, ["1 submissions of the I/O log never ended"]);
+    // Of newer versions, which say when each was issued.
+    let issued = FIO.replace("\n", ", 7000\n");
+    assert_eq!(told(&log("l_lat.1.log", &issued).expect("it is a log"))[1], (7, 600, 0, 8));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (name, text, words) in [
+        ("l.log", FIO.replace(", 8192, 0\n", ", 0\n"), "l.log:2: 6 fields, where the lines before it have 5"),
+        ("l.log", "0, 30, 0, 4096, 0\n".into(), "l.log: it says of no request where it lies"),
+        ("l.log", FIO.replace(" 600000", " -600"), "l.log:2: field 2 (latency_ns): \"-600\" is negative"),
+        ("l.log", FIO.replace("4096, 0, 0", "0, 0, 0"), "l.log:2: field 4 (bytes): 0, as in logs of means"),
+        ("l.log", FIO.replace("1, 500000, 2", "1, 500000, 9"), "l.log:3: field 3 (direction): \"9\" is none"),
+        ("io.log", IOLOG.into(), "io.log:1: an I/O log of fio has no latencies"),
+        ("a.csv", "1,R,0,512,5\n".into(), "a.csv:1: a trace of the format alibaba"),
+        ("c.csv", CSV.replace(",latency_us", ",latency"), "c.csv:1: no column latency_ns or completed_ns"),
+        (
+            "c.csv",
+            CSV.replace("operation", "operatoin"),
+            "c.csv:1: no column operation; is that \"operatoin\"?",
+        ),
+        ("c.csv", CSV.replace("100.5", "-1"), "c.csv:2: field 5 (latency_us): \"-1\" is negative"),
+        (
+            "c.csv",
+            CSV.replace("latency", "completed"),
+            "c.csv:3: field 5 (completed_us): the completion is 30000 ns before",
+        ),
+        ("c.csv", CSV.replace("0,8,90\n", "0"), "c.csv:5: expected 5 fields separated by commas"),
+        ("c.csv", CSV.replace("R,0,8", "R,0,0"), "c.csv:5: a read or write of 0 bytes"),
+        ("c.csv", CSV.replace(",R,", ",X,"), "c.csv:5: field 2 (operation): unknown operation \"X\""),
+        (
+            "c.csv",
+            "submitted_us,operation,lba,sectors,latency_us\n".into(),
+            "c.csv: it has no read and no write",
+        ),
+        ("c.csv", String::new(), "c.csv: the file is empty"),
+        ("c.txt", "hello world\n".into(), "c.txt:1: no known log of latencies; known are fio's"),
+    ] {
+        let message = refused(name, &text);
+        assert!(message.starts_with(words), "{message}");
+    }
+}
+
+#[test]
+fn of_several_devices_one_is_named() {
+    let two = BLKPARSE.replacen("8,0 3 3", "8,16 3 3", 1).replacen("8,0 3 4", "8,16 3 4", 1);
+    let message = refused("trace.txt", &two);
+    assert!(
+        message.starts_with("trace.txt: requests to several devices: 8,0, 8,16; --device NAME"),
+        "{message}"
+    );
+    let options = LatencyLogOptions { iolog: None, device: Some("8,16".into()) };
+    assert_eq!(told(&read_with(file("trace.txt", &two), &options).expect("it is there")), [(10, 20, 64, 16)]);
+    let options = LatencyLogOptions { iolog: None, device: Some("8,17".into()) };
+    let message = read_with(file("trace.txt", &two), &options).expect_err("it is not").to_string();
+    assert!(message.starts_with("--device: ") && message.contains("did you mean \"8,16\"?"), "{message}");
+}
+
+#[test]
+fn io_logs_of_another_job_are_refused() {
+    let other = IOLOG.replace("write 0 4096", "write 4096 4096");
+    let options = LatencyLogOptions { iolog: Some(file("io.log", other)), device: None };
+    let message = read_with(file("l.log", FIO), &options).expect_err("not of one job").to_string();
+    assert!(message.contains("l.log:2: ") && message.contains("both logs of the same job?"), "{message}");
+    let late = IOLOG.replace("350 /d", "9350 /d");
+    let options = LatencyLogOptions { iolog: Some(file("io.log", late)), device: None };
+    let message = read_with(file("l.log", FIO), &options).expect_err("not of one job").to_string();
+    assert!(message.contains("l.log:2: the request ended 8950 us before"), "{message}");
+    let options = LatencyLogOptions { iolog: Some(file("io.log", IOLOG)), device: None };
+    assert!(read_with(file("c.csv", CSV), &options).expect_err("no fio").to_string().contains("--iolog: "));
+}
+
+proptest! {
+    /// Whatever a log holds, reading it ends with requests or an error.
+    #[test]
+    fn nothing_panics(which in 0..4usize, at in 0..400usize, byte in any::<u8>(), cut in 0..400usize) {
+        let mut text = [CSV, BLKPARSE, FIO, IOLOG][which].as_bytes().to_vec();
+        let length = text.len();
+        text[at % length] = byte;
+        text.truncate(length - cut % length);
+        let options = LatencyLogOptions { iolog: (which == 3).then(|| file("io.log", &text)), device: None };
+        let path = if which == 3 { file("l.log", FIO) } else { file("l.log", &text) };
+        if let Ok(log) = read_with(path, &options) {
+            prop_assert!(log.requests.is_sorted_by_key(|served| served.submitted));
+        }
+    }
+}

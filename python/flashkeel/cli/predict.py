@@ -1,0 +1,128 @@
+"""``flashkeel predict``: of a simulated drive, or of a real one by its log."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from flashkeel.cli.common import console, echo
+from flashkeel.cli.probe import FORMAT, NO_CACHE, SEED, SETS, assignments
+from flashkeel.output import log_tables, probe_tables
+from flashkeel.output.progress import Bars
+from flashkeel.seeds import consecutive
+from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive, predict_log
+
+_OF_LOGS = ("iolog", "device")
+_OF_DRIVES = ("workloads", "requests", "sets", "seed", "no_cache")
+
+
+@click.command()
+@click.argument("target", metavar="[sim:PRESET|FILE.toml]", required=False)
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Instead of a drive, a log of what one was asked and how long it took: fio's "
+    "write_lat_log with log_offset=1, blkparse, blktrace, or CSV whose first line names columns.",
+)
+@click.option(
+    "--iolog",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --log: fio's write_iolog of the same job, which has exact times of submission.",
+)
+@click.option("--device", metavar="NAME", help="With --log: the device that counts, of several.")
+@click.option(
+    "--model",
+    "model_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Device model, as probe --out saves it; else another specimen is probed, and with "
+    "--log its first half says what is slow.",
+)
+@click.option(
+    "--workload",
+    "workloads",
+    multiple=True,
+    metavar="PROFILE|EXPERIMENT.toml",
+    help="Workload; several, or else the paper's seven.",
+)
+@click.option(
+    "--requests",
+    type=click.IntRange(min=1),
+    default=200_000,
+    show_default=True,
+    metavar="N",
+    help="Requests of each profile.",
+)
+@SETS
+@SEED
+@NO_CACHE
+@FORMAT
+@click.pass_context
+def predict(
+    context: click.Context,
+    target: str | None,
+    log: Path | None,
+    iolog: Path | None,
+    device: str | None,
+    model_file: Path | None,
+    workloads: tuple[str, ...],
+    requests: int,
+    sets: tuple[str, ...],
+    seed: int,
+    no_cache: bool,
+    form: str,
+) -> None:
+    """Predict every request to a drive, and say how good that was.
+
+    The drive is simulated, or real: then --log tells what it was asked and how long it took, and
+    predictions are scored beside three simple ones. Thresholds are fixed on the first half of the
+    log and judged on the second.
+    """
+    _check(context, target, log)
+    model = None if model_file is None else Diagnosis.from_file(model_file)
+    if log is not None:
+        with Bars([log.name]) as bars:
+            found = predict_log(log, model, iolog, device, partial(bars.update, 0))
+        if form == "json":
+            echo(json.dumps(found, indent=2))
+            return
+        for part in log_tables.predictions(found):
+            console().print(part)
+        return
+    assert target is not None
+    drive = Drive.find(target, assignments(sets))
+    chosen = workloads or WORKLOADS
+    with Bars(["model", *chosen]) as bars:
+        if model is None:
+            # The model must not know the very drive that it predicts.
+            _, other = consecutive(seed, 2)
+            model = drive.probe(other, not no_cache, partial(bars.update, 0))
+        results = [
+            drive.predict(model, name, requests, seed, not no_cache, partial(bars.update, index))
+            for index, name in enumerate(chosen, 1)
+        ]
+    if form == "json":
+        echo(json.dumps({"target": target, "seed": seed, "workloads": results}, indent=2))
+    else:
+        console().print(probe_tables.predictions(target, results))
+
+
+def _check(context: click.Context, target: str | None, log: Path | None) -> None:
+    """Refuse options that have nothing to say."""
+    if (target is None) == (log is None):
+        raise click.UsageError("give either a drive (sim:PRESET or a TOML file) or --log FILE")
+    idle = _OF_LOGS if log is None else _OF_DRIVES
+    for name in idle:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = next(it.opts[0] for it in context.command.params if it.name == name)
+            raise click.UsageError(
+                f"{option} goes with --log"
+                if log is None
+                else f"{option} is of a simulated drive; a log has its own requests"
+            )

@@ -1,0 +1,110 @@
+"""Tables of predictions for a drive of which there is a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from flashkeel.output import units
+
+
+def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
+    """Yield what was slow, how good each way would have been, and what was assumed."""
+    yield _log(found)
+    yield _methods(found)
+    lines = [*_assumptions(found), *_undetermined(found)]
+    if lines:
+        yield Text("\n".join(lines))
+
+
+def _log(found: dict[str, Any]) -> Table:
+    thresholds = found["model"]["thresholds_ns"]
+    slow = found["slow"]
+    rows = {
+        "format": found["format"],
+        "reads and writes": f"{units.count(found['requests'])}, the second half judged",
+        "judged": f"{units.count(found['judged'])}, {units.count(found['judged_reads'])} reads",
+        "slow above": f"{units.duration(thresholds['read'])} read, "
+        f"{units.duration(thresholds['write'])} write (4 KiB)",
+        "slow": f"{units.count(slow)} ({units.share(slow / max(1, found['judged']))}), "
+        f"{units.count(found['slow_reads'])} reads; "
+        f"{units.count(found['slow_before'])} in the first half",
+    }
+    title = f"{found['log']}: would prediction have worked?"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
+    for words, text in rows.items():
+        table.add_row(words, text)
+    return table
+
+
+def _methods(found: dict[str, Any]) -> Table:
+    table = Table(title="Judged on the second half", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("prediction by")
+    table.add_column("slow from")
+    columns = (
+        "slow found",
+        "of slow",
+        "precision",
+        "of called",
+        "ROC-AUC",
+        "mirror saves",
+        "reads",
+    )
+    for words in columns:
+        table.add_column(words, justify="right")
+    for row in found["methods"]:
+        score = row["score"]
+        table.add_row(
+            row["name"],
+            _threshold(row),
+            units.share(row["recall"]),
+            units.count(score["slow_found"] + score["slow_missed"]),
+            units.share(row["precision"]),
+            units.count(score["slow_found"] + score["normal_missed"]),
+            units.ratio(row["roc_auc"]),
+            units.share(row["saved_fraction"]),
+            units.count(row["reads_sent"]),
+        )
+    return table
+
+
+def _threshold(row: dict[str, Any]) -> str:
+    value = row["threshold"]
+    if value is None:
+        return "its own" if row["name"] == "SSDcheck" else units.MISSING
+    if row["name"] == "queue depth":
+        return f"{value:.0f} outstanding"
+    return units.duration(value)
+
+
+def _assumptions(found: dict[str, Any]) -> Iterator[str]:
+    for note in found["notes"]:
+        yield f"note: {note}"
+    if found["is_model_assumed"]:
+        yield (
+            "note: without --model slow is what takes more than three times the median of its "
+            "kind and size in the first half; buffer, volumes and sleep are not known, and the "
+            "engine says nothing before it would be right"
+        )
+    if not found["is_on"]:
+        yield "note: SSDcheck was switched off at the end: too few predictions would have come true"
+    if found["passed_over"]:
+        yield f"note: {units.count(found['passed_over'])} entries of other kinds passed over"
+    yield (
+        "mirror saves: part of all reads' time, if reads called slow go to another such drive, "
+        "where they take the mean of reads of their size"
+    )
+
+
+def _undetermined(found: dict[str, Any]) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for row in found["methods"]:
+        for reason in row["undetermined"]:
+            reasons.setdefault(reason, []).append(row["name"])
+    for reason, names in reasons.items():
+        yield f"undetermined ({', '.join(names)}): {reason}"

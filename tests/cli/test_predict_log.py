@@ -1,0 +1,150 @@
+"""flashkeel predict --log: would prediction have worked on a drive of which there is a log?"""
+
+import csv
+import json
+import subprocess
+
+import pytest
+from programs import require
+
+DEVICE = """\
+[device]
+preset = "ssd-g"
+logical_capacity = "512MiB"
+
+[device.geometry]
+blocks_per_plane = 448
+"""
+WORKLOAD = """
+[workload]
+requests = 20000
+pacing = "think"
+
+[workload.source]
+policy = "synthetic"
+read_fraction = 0.5
+arrivals = { policy = "poisson", iops = 5000 }
+
+[measure]
+log_requests = true
+"""
+
+
+@pytest.fixture(scope="module")
+def _served(tmp_path_factory):
+    """Run a workload on a simulated drive, and keep its model and its log."""
+    import flashkeel
+
+    folder = tmp_path_factory.mktemp("served")
+    drive = flashkeel.Drive(DEVICE, "device")
+    model = drive.probe(5)
+    (folder / "model.json").write_text(model.to_json())
+    document = folder / "workload.toml"
+    document.write_text(DEVICE + WORKLOAD)
+    online = drive.predict(model, str(document))
+    run = flashkeel.Experiment.find(str(document)).run(seed=1).runs[0]
+    names = ["submitted_ns", "completed_ns", "operation", "lba", "sectors"]
+    columns = run.requests()
+    with (folder / "log.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows(zip(*(columns[name] for name in names), strict=True))
+    return folder, online
+
+
+def test_a_log_scores_as_the_drive_did_while_it_was_predicted(cli, _served):
+    folder, online = _served
+    arguments = ("--log", folder / "log.csv", "--model", folder / "model.json")
+    found = json.loads(cli("predict", *arguments, "--format", "json").out)
+    assert found["whole_log"] == online["score"]
+    assert found["requests"] == online["requests"] == 2 * found["judged"]
+    engine, depth, last, mean = found["methods"]
+    assert [row["name"] for row in found["methods"]] == [
+        "SSDcheck",
+        "queue depth",
+        "last latency",
+        "exponential mean",
+    ]
+    assert engine["recall"] > 0.8
+    assert engine["roc_auc"] > max(row["roc_auc"] for row in (depth, last, mean))
+    assert engine["saved_fraction"] > 0.1
+    assert not engine["undetermined"]
+    assert not found["is_model_assumed"]
+
+
+def test_without_a_model_what_is_slow_comes_from_the_log(cli, _served):
+    folder, _ = _served
+    outcome = cli("predict", "--log", folder / "log.csv")
+    assert outcome.status == 0
+    for words in ("would prediction have", "exponential mean", "three times the median"):
+        assert words in outcome.out
+
+
+def test_too_few_slow_requests_are_said_and_not_guessed(cli, tmp_path):
+    log = tmp_path / "quiet.csv"
+    rows = [f"{index * 1000},read,{index * 8},8,100" for index in range(400)]
+    log.write_text("\n".join(["submitted_us,operation,lba,sectors,latency_us", *rows]) + "\n")
+    found = json.loads(cli("predict", "--log", log, "--format", "json").out)
+    for row in found["methods"]:
+        assert [row[key] for key in ("recall", "precision", "roc_auc", "saved_fraction")] == [
+            None
+        ] * 4
+        assert row["undetermined"]
+    out = cli("predict", "--log", log).out
+    assert "undetermined" in out
+    assert "0 slow requests in the second half, fewer than 30" in out
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+def test_logs_that_fio_writes(cli, tmp_path, depth):
+    command = [
+        require("fio"),
+        "--name=job",
+        f"--filename={tmp_path / 'file'}",
+        "--size=4m",
+        "--rw=randrw",
+        "--bs=4k",
+        "--fsync=16",
+        "--ioengine=libaio",
+        f"--iodepth={depth}",
+        "--number_ios=400",
+        "--write_lat_log=l",
+        "--log_offset=1",
+        "--write_iolog=io.log",
+        "--output=out",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    log = ("predict", "--log", tmp_path / "l_lat.1.log", "--format", "json")
+    alone = json.loads(cli(*log).out)
+    assert alone["requests"] == 400
+    assert "times in ms" in alone["notes"][0]
+    both = json.loads(cli(*log, "--iolog", tmp_path / "io.log").out)
+    assert (both["format"], both["requests"], both["notes"]) == ("fio", 400, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give either a drive"),
+        (("sim:ssd-d", "--log", "x.log"), "give either a drive"),
+        (("sim:ssd-d", "--iolog", "x.log"), "--iolog goes with --log"),
+        (("--log", "x.log", "--workload", "web"), "--workload is of a simulated drive"),
+        (("--log", "missing.log"), "missing.log: cannot read it: No such file"),
+    ],
+)
+def test_bad_usage(cli, arguments, words):
+    outcome = cli("predict", *arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert words in outcome.err
+
+
+def test_bad_logs(cli, tmp_path, _served):
+    log = tmp_path / "log.csv"
+    log.write_text("submitted_us,operation,lba,sectors\n0,read,0,8\n")
+    outcome = cli("predict", "--log", log)
+    assert outcome.status == 2
+    assert f"{log}:1: no column latency_ns or completed_ns" in outcome.err
+    log.write_text("submitted_us,operation,lba,sectors,latency_us\n0,read,9999999999,8,5\n")
+    outcome = cli("predict", "--log", log, "--model", _served[0] / "model.json")
+    assert outcome.status == 2
+    assert f"{log}:2: a request to LBA 9999999999" in outcome.err

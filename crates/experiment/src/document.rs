@@ -108,11 +108,27 @@ pub fn resolve_watched(
         sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
     let mut plans: Vec<RunPlan> = Vec::new();
     let mut checked = Checked::default();
-    for (variant, set) in variants(&file, &overrides)? {
-        let (plan, tree) = plan(&file, set, &overrides, variant, seed, watch)?;
+    let variants = variants(&file, &overrides)?;
+    let mut resolve = |(variant, set): &(String, Vec<Node>)| -> Result<RunPlan, Error> {
+        let (plan, tree) = plan(&file, set.clone(), &overrides, variant.clone(), seed, watch)?;
         let Size { sectors, foresees, .. } = validate(&Target::of(&plan.config), &tree)?;
         stack::check_foresight(&plan.config, foresees, &tree)?;
         checked.check(&plan.config, sectors, &tree, watch)?;
+        Ok(plan)
+    };
+    for variant in &variants {
+        let plan = match resolve(variant) {
+            // What is wrong in some runs only is no fault of the others.
+            Err(Error::Input(message)) => {
+                let is_alike =
+                    |other: Result<_, Error>| matches!(other, Err(Error::Input(it)) if it == message);
+                let is_everywhere = variants.iter().all(|other| is_alike(resolve(other)));
+                let run =
+                    if is_everywhere { String::new() } else { format!(" (in the run {:?})", variant.0) };
+                return Err(Error::Input(message + &run));
+            }
+            plan => plan?,
+        };
         if plans.iter().any(|earlier| earlier.name == plan.name) {
             let message = format!("two runs are named {:?}", plan.name);
             return Err(file.error_at(&format!("runs.{}.name", plans.len()), message).into());

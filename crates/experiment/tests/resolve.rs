@@ -246,3 +246,22 @@ fn unknown_names_are_refused_with_a_suggestion() {
         assert!(list("policies").unwrap().contains(&policy.to_string()), "{policy}");
     }
 }
+
+#[test]
+fn what_is_wrong_in_some_runs_only_names_the_first_of_them() {
+    let runs = "[[runs]]\nname = \"plain\"\nset = { \"device.window\" = \"none\" }\n\
+                [[runs]]\nname = \"turns\"\nset = { \"device.window\" = \"periodic\" }\n";
+    let document = format!("{WORKLOAD}{runs}");
+    let refused = |pair| refusal(&document, &[pair]);
+    let message = refused(("device.window.policy", "\"alternating\""));
+    assert!(
+        message.starts_with("--set device.window: unknown window ") && !message.contains("run"),
+        "{message}"
+    );
+    let message = refused(("device.window.bogus", "1"));
+    assert!(message.ends_with("(in the run \"plain\")"), "{message}");
+    let message = refused(("device.window.period", "0"));
+    assert!(message.ends_with("(in the run \"plain\")"), "{message}");
+    let single = format!("{WORKLOAD}[device]\nwindow = \"none\"\n");
+    assert!(refusal(&single, &[("device.window.bogus", "1")]).ends_with("no keys here"));
+}

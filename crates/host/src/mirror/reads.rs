@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use flashkeel_engine::{Arena, Completion, Ledger, Outbox, Payload, Request, RequestId, Status, Time};
+use flashkeel_engine::{Arena, Completion, Ledger, Outbox, Payload, Request, RequestId, Span, Status, Time};
 
 use super::held::Held;
 use super::read::Copies;
@@ -98,11 +98,18 @@ impl Mirror {
     pub(super) fn ask_another(&mut self, now: Time, id: RequestId, data: &mut Arena, outbox: &mut Outbox) {
         let Some(read) = self.reads.get_mut(id).filter(|read| !read.is_over) else { return };
         let (asked, destination, bytes) = (read.asked, read.destination, read.request.bytes());
+        let waited = now.since(read.submitted);
         let candidates = self.candidates(&destination) & !asked;
-        if candidates != 0 {
+        if candidates == 0 {
+            return;
+        }
+        if self.hedge.as_mut().is_some_and(|hedge| hedge.may_ask()) {
             self.report.hedged_reads += 1;
             self.report.hedged_bytes += bytes;
             self.ask(now, id, candidates, data, outbox);
+        } else {
+            // Those that wait longest are the first to be asked twice again.
+            self.hedges.push(Reverse((now + waited.max(Span::from_us(1)), id.0)));
         }
     }
 

@@ -41,6 +41,11 @@ impl Recent {
         }
     }
 
+    /// Follows another from now on.
+    pub fn follow(&mut self, quantile: f64) {
+        self.quantile = quantile;
+    }
+
     /// The quantile; `None` before there is enough to say.
     pub fn quantile(&self) -> Option<Span> {
         self.value

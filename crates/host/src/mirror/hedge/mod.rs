@@ -13,8 +13,8 @@ flashkeel_config::axis! {
         None(None) in none = "none",
         /// After a time that is set.
         Fixed(Fixed) in fixed = "fixed",
-        /// After a percentile of the latencies of late, so that the share of reads
-        /// that are asked twice stays what it is set to.
+        /// After a percentile of the latencies of late that is moved so that the share of
+        /// reads that are asked twice is what it is set to.
         Percentile(Percentile) in percentile = "percentile",
     }
 }
@@ -41,8 +41,13 @@ pub trait Build {
 
 /// Says when a second copy is asked.
 pub trait Hedge: DynClone + Send {
-    /// How long the first copy has to answer; `None` if no other is asked.
+    /// A read begins: how long the first copy has to answer; `None` if no other is asked.
     fn delay(&mut self) -> Option<Span>;
+
+    /// The first copy has taken longer: whether another is asked now.
+    fn may_ask(&mut self) -> bool {
+        true
+    }
 
     /// A copy that was asked first has answered after so long.
     fn answered(&mut self, latency: Span);

@@ -151,6 +151,34 @@ def test_qemu_finds_what_it_wrote_zeroed_and_discarded(tmp_path):
         assert ended(server)["faults"] == 0
 
 
+def test_a_map_of_what_is_stored_shows_what_was_written_and_discarded(tmp_path):
+    data = tmp_path / "drive.data"
+    expected = [
+        (64 << 10, "zero"),
+        (128 << 10, "data"),
+        (64 << 10, "hole,zero"),
+        (256 << 10, "data"),
+        ((64 << 20) - (512 << 10), "zero"),
+    ]
+    commands = ("write -P 1 64k 448k", "discard 192k 64k", "flush")
+    script = [part for command in commands for part in ("-c", command)]
+    # What is known of it outlasts the server.
+    for round_commands in (script, ["-c", "flush"]):
+        with serving(tmp_path, "--data", data) as (server, uri, _):
+            subprocess.run([require("qemu-io"), "-f", "raw", *round_commands, uri], check=True)
+            told = subprocess.check_output([require("nbdinfo"), "--map", "--json", uri], text=True)
+            ended(server)
+        ranges = [(each["length"], each["description"]) for each in json.loads(told)]
+        # Ranges that are alike may be told in pieces.
+        merged = []
+        for length, description in ranges:
+            if merged and merged[-1][1] == description:
+                merged[-1] = (merged[-1][0] + length, description)
+            else:
+                merged.append((length, description))
+        assert merged == expected
+
+
 def test_a_hostile_client_disturbs_no_other(tmp_path):
     with serving(tmp_path) as (server, uri, path):
         hostile = []

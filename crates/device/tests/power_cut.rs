@@ -9,8 +9,8 @@ use std::ops::Range;
 use flashkeel_device::{DeviceConfig, Fault, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Operation, Payload, Request, Status,
-    Stream, Submit, Time, Window,
+    Arena, Command, Completion, Durable, Holds, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request,
+    Status, Stream, Submit, Time, Window,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -159,6 +159,8 @@ impl World {
                         .into_iter()
                         .chain(page.or.iter().copied());
                     assert!(may.any(|version| bytes(number, version) == found), "page {number}");
+                    let held = self.ssd.holds(Lba(number as u64 * LOGICAL_PAGE_SECTORS), PAGE_SECTORS);
+                    assert!(held.1 == Holds::Data || found.iter().all(|&byte| byte == 0), "page {number}");
                 }
             }
             Operation::Flush => {
@@ -479,5 +481,28 @@ fn a_power_cut_loses_nothing_that_failed_flash_has_not() {
             }
         }
         assert!(failed > 0, "{name}: nothing has failed");
+    }
+}
+
+#[test]
+fn what_is_there_is_known_of_pages_written_trimmed_and_never_touched() {
+    let config = support::tiny();
+    let mut world = World::new(&config);
+    let held = |world: &World, from: u64, pages: u32| {
+        let (sectors, holds) = world.ssd.holds(Lba(from * LOGICAL_PAGE_SECTORS), pages * PAGE_SECTORS);
+        (sectors / PAGE_SECTORS, holds)
+    };
+    assert_eq!(held(&world, 0, 100), (100, Holds::Zeros), "the device is full of zeros");
+    world.submit(Operation::Write, 10..30, false);
+    world.submit(Operation::Trim, 20..40, false);
+    world.drain();
+    for _ in 0..2 {
+        assert_eq!(held(&world, 0, 100), (10, Holds::Zeros));
+        assert_eq!(held(&world, 10, 90), (10, Holds::Data));
+        assert_eq!(held(&world, 20, 80), (20, Holds::Nothing));
+        assert_eq!(held(&world, 40, 60), (60, Holds::Zeros));
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        world.cut_power();
     }
 }

@@ -29,6 +29,17 @@ pub struct Coming {
     pub lba: Lba,
 }
 
+/// What a range of a device holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// What has been written, as far as is known.
+    Data,
+    /// Room is taken for it, but it has been given nothing but zeros.
+    Zeros,
+    /// Nothing: it was never written, or it has been trimmed.
+    Nothing,
+}
+
 /// A sans-I/O device: it is told the time and never asks for it.
 ///
 /// Callers pass non-decreasing times. Events inside run at their own times,
@@ -50,6 +61,12 @@ pub trait Leaf {
     /// The same, some requests before they come: what they will need next, which
     /// may be found by what [`expect`](Leaf::expect) has fetched.
     fn expect_soon(&self, _coming: &[Coming]) {}
+
+    /// What there is from `from` on, and how many of `sectors`, one page at least, are
+    /// alike in that. Nothing below a device is asked: what it is made of may know better.
+    fn holds(&self, _from: Lba, sectors: u32) -> (u32, Holds) {
+        (sectors, Holds::Data)
+    }
 
     /// When something will next happen by itself, if anything will.
     fn next_event(&self) -> Wake;
@@ -135,6 +152,10 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
 
     fn expect_soon(&self, coming: &[Coming]) {
         (**self).expect_soon(coming)
+    }
+
+    fn holds(&self, from: Lba, sectors: u32) -> (u32, Holds) {
+        (**self).holds(from, sectors)
     }
 
     fn next_event(&self) -> Wake {

@@ -26,7 +26,7 @@ pub use arena::{Arena, Payload};
 pub use blame::{Cause, Ledger, Waits, add_each, subtract_each};
 pub use command::{Access, Answer, Command, Event, Notice, Place, Refusal, Window, WindowEnd, WindowLimit};
 pub use events::EventQueue;
-pub use leaf::{Coming, Leaf, Submit};
+pub use leaf::{Coming, Holds, Leaf, Submit};
 pub use limits::{Durable, Limits};
 pub use outside::Outside;
 pub use patience::Patience;

@@ -14,6 +14,11 @@ use crate::lateness::{Late, Lateness};
 use crate::nbd::{Ask, Extent, Failure, Kind};
 use crate::seen::Seen;
 
+/// What a client is told at a time of what is stored: so many ranges,
+const MOST_EXTENTS: usize = 256;
+/// and no more than this many bytes are looked at, for others wait meanwhile.
+const MOST_LOOKED_AT: u32 = 64 << 20;
+
 /// A device, and whose requests are in it.
 pub struct Drive<L> {
     device: L,
@@ -64,7 +69,7 @@ pub enum Answer<'a> {
     /// A read.
     Data(u64, &'a [u8]),
     /// What is stored.
-    Status([Extent; 1]),
+    Status(Vec<Extent>),
     /// A request without data in its answer.
     Done,
     /// It has failed; whether its answer would have had data.
@@ -98,8 +103,9 @@ impl<L: Leaf> Drive<L> {
             Kind::Flush => Operation::Flush,
             Kind::Trim => Operation::Trim,
             Kind::WriteZeroes(_) => Operation::WriteZeroes,
-            // What is trimmed reads as zeros, but nobody keeps a list of that.
-            Kind::Status(_) => return Some(Answer::Status([Extent { length: ask.length, is_hole: false }])),
+            Kind::Status(one) => {
+                return Some(Answer::Status(self.extents(ask, if one { 1 } else { MOST_EXTENTS })));
+            }
         };
         let sectors = (u64::from(ask.length) / SECTOR_BYTES) as u32;
         let payload = match ask.kind {
@@ -126,6 +132,20 @@ impl<L: Leaf> Drive<L> {
         self.waiting.push_back(request);
         self.offer(now);
         None
+    }
+
+    /// What there is from where is asked on, as much as may be said at a time.
+    fn extents(&self, ask: &Ask<'_>, most: usize) -> Vec<Extent> {
+        let mut extents = Vec::new();
+        let (mut at, end) = (ask.from, ask.from + u64::from(ask.length.min(MOST_LOOKED_AT)));
+        while at < end && extents.len() < most {
+            let sectors = ((end - at) / SECTOR_BYTES) as u32;
+            let (alike, holds) = self.device.holds(Lba(at / SECTOR_BYTES), sectors);
+            let length = alike * SECTOR_BYTES as u32;
+            extents.push(Extent { length, holds });
+            at += u64::from(length);
+        }
+        extents
     }
 
     /// Offers the device what waits.

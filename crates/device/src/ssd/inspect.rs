@@ -1,6 +1,6 @@
 //! What a device tells of itself: counters, gauges, and its conservation laws.
 
-use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation, Request, Time};
+use flashkeel_engine::{Holds, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Request, Time};
 
 use super::{Partition, Ssd};
 use crate::address::BlockId;
@@ -95,6 +95,19 @@ impl Ssd {
     fn gauge(&self, gauge: &Gauge) -> u64 {
         let each = self.partitions.iter().map(|partition| u64::from((gauge.read)(&partition.ftl)));
         if gauge.is_largest { each.max().unwrap_or(0) } else { each.sum() }
+    }
+
+    /// What pages hold from a sector on, and for how many of `sectors` that is so.
+    pub(super) fn held_from(&self, from: Lba, sectors: u32) -> (u32, Holds) {
+        let holds = |page: u64| {
+            let (part, local) = self.layout.locate(page);
+            self.partitions[part].ftl.tables.holds(local)
+        };
+        let first = from.0 / LOGICAL_PAGE_SECTORS;
+        let end = (from.0 + u64::from(sectors)).div_ceil(LOGICAL_PAGE_SECTORS);
+        let held = holds(first);
+        let next = (first + 1..end).find(|&page| holds(page) != held).unwrap_or(end);
+        ((next * LOGICAL_PAGE_SECTORS - from.0).min(u64::from(sectors)) as u32, held)
     }
 
     /// Erases of each block, partition by partition.

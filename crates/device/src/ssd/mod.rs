@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 
 pub use faults::Fault;
 use flashkeel_engine::{
-    Access, Answer, Arena, Cause, Coming, Command, Completion, Durable, EventQueue, LOGICAL_PAGE_SECTORS,
-    Leaf, Ledger, Limits, Notice, Operation, Patience, Place, Refusal, Request, Status, Stream, Submit, Time,
-    Wake,
+    Access, Answer, Arena, Cause, Coming, Command, Completion, Durable, EventQueue, Holds,
+    LOGICAL_PAGE_SECTORS, Lba, Leaf, Ledger, Limits, Notice, Operation, Patience, Place, Refusal, Request,
+    Status, Stream, Submit, Time, Wake,
 };
 
 use crate::address::{ChipId, Lpn, NONE};
@@ -377,6 +377,10 @@ impl Leaf for Ssd {
             preferred_sectors: block_sectors * self.layout.geometry.units_per_page,
             durable: if is_lost { Durable::Flushed } else { Durable::Acknowledged },
         }
+    }
+
+    fn holds(&self, from: Lba, sectors: u32) -> (u32, Holds) {
+        self.held_from(from, sectors)
     }
 
     fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {

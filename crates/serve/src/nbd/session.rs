@@ -1,5 +1,7 @@
 //! One connection, from the greeting to the last answer.
 
+use flashkeel_engine::Holds;
+
 use super::handshake::{ALLOCATION_ID, Agreed, Export, Handshake, Step};
 use super::wire::{self, MOST_BYTES, Put, REQUEST_BYTES, Reader};
 
@@ -84,8 +86,8 @@ impl Failure {
 pub struct Extent {
     /// Bytes.
     pub length: u32,
-    /// Whether nothing is stored there, and zeros are read.
-    pub is_hole: bool,
+    /// What is there.
+    pub holds: Holds,
 }
 
 /// The state of a connection.
@@ -288,8 +290,11 @@ impl Session {
         self.output.u32(ALLOCATION_ID);
         for extent in extents {
             self.output.u32(extent.length);
-            // NBD_STATE_HOLE and NBD_STATE_ZERO.
-            self.output.u32(if extent.is_hole { 3 } else { 0 });
+            self.output.u32(match extent.holds {
+                Holds::Data => 0,
+                Holds::Zeros => wire::state::ZERO,
+                Holds::Nothing => wire::state::HOLE | wire::state::ZERO,
+            });
         }
     }
 

@@ -100,6 +100,12 @@ pub mod chunk {
     pub const ERROR: u16 = (1 << 15) + 1;
 }
 
+/// What a client is told of a range.
+pub mod state {
+    pub const HOLE: u32 = 1 << 0;
+    pub const ZERO: u32 = 1 << 1;
+}
+
 /// Bytes that are read from the front; `None` where they end.
 pub struct Reader<'a>(pub &'a [u8]);
 

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flashkeel_engine::LOGICAL_PAGE_BYTES;
+use flashkeel_engine::{Holds, LOGICAL_PAGE_BYTES};
 
 use super::entries::EntryId;
 use super::medium::{Cycle, Flash, Medium, Page, Place};
@@ -404,6 +404,20 @@ impl Tables {
             Some(entry) => Some(self.buffered_page(entry)),
             None if self.is_lost(Ppn(home.0)) => self.recovered(lpn),
             None => self.flash_page(Ppn(home.0)),
+        }
+    }
+
+    /// What there is of a logical page, as far as is known.
+    pub fn holds(&self, lpn: Lpn) -> Holds {
+        let home = self.map.home(lpn);
+        if home == Home::UNMAPPED || self.is_trimmed(lpn) {
+            return Holds::Nothing;
+        }
+        // What was there before any write has no place in their order.
+        let written = self.pages.as_ref().and_then(|pages| pages.version(Ppn(home.0)));
+        match written {
+            Some((_, 0)) if self.buffered(home).is_none() => Holds::Zeros,
+            _ => Holds::Data,
         }
     }
 

@@ -6,7 +6,7 @@ mod world;
 
 use film::End;
 use flashkeel_device::DeviceConfig;
-use flashkeel_engine::{Operation, Stream};
+use flashkeel_engine::{Holds, Operation, Stream};
 use world::{DEVICES, World, device};
 
 /// Random requests, and in between the end of the process or its host.
@@ -61,6 +61,22 @@ fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
         for case in 0..3 {
             restarts(name, &device(name), 100 * seed() + case, 8);
         }
+    }
+}
+
+#[test]
+fn a_drive_that_begins_full_and_used_is_found_full_with_holes_where_it_was_trimmed() {
+    for name in DEVICES {
+        let mut world = World::new(&device(name));
+        world.submit(Operation::Write, 10..20, false);
+        world.submit(Operation::Trim, 15..30, false);
+        world.drain();
+        let before = world.holds();
+        let count = |holds| before.iter().filter(|each| **each == holds).count();
+        let counted = [Holds::Data, Holds::Nothing, Holds::Zeros].map(count);
+        assert_eq!(counted, [5, 15, world.pages() - 20], "{name}");
+        world.restart(End::Killed, &mut Stream::new(1, name));
+        assert!(world.holds() == before, "{name}");
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request, RequestId, Status, Stream, Submit,
-    Time,
+    Arena, Holds, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request, RequestId, Status, Stream,
+    Submit, Time,
 };
 use flashkeel_store::{Header, Opened, Refused, Store};
 use serde_json::json;
@@ -186,6 +186,12 @@ impl World {
     /// Its time.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// What there is of each page.
+    pub fn holds(&self) -> Vec<Holds> {
+        let lba = |page| Lba(page as u64 * LOGICAL_PAGE_SECTORS);
+        (0..self.pages.len()).map(|page| self.ssd.holds(lba(page), PAGE_SECTORS).1).collect()
     }
 
     /// Its disk.

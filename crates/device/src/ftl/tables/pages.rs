@@ -124,10 +124,12 @@ impl Tables {
         self.keep_data();
         let Some(pages) = &mut self.pages else { return };
         pages.flash = Flash::Elsewhere(medium);
+        // What is programmed is of the last cycle of its block.
+        (0..self.blocks.len()).for_each(|block| self.note_cycle(BlockId(block)));
+        let Some(pages) = &mut self.pages else { return };
         for ppn in (0..pages.out_of_band.len() as u32).map(Ppn) {
             pages.flash.program(ppn, pages.place(ppn), None);
         }
-        (0..self.blocks.len()).for_each(|block| self.note_cycle(BlockId(block)));
     }
 
     /// The same, in a medium in which pages have been found.

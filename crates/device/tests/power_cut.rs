@@ -483,26 +483,3 @@ fn a_power_cut_loses_nothing_that_failed_flash_has_not() {
         assert!(failed > 0, "{name}: nothing has failed");
     }
 }
-
-#[test]
-fn what_is_there_is_known_of_pages_written_trimmed_and_never_touched() {
-    let config = support::tiny();
-    let mut world = World::new(&config);
-    let held = |world: &World, from: u64, pages: u32| {
-        let (sectors, holds) = world.ssd.holds(Lba(from * LOGICAL_PAGE_SECTORS), pages * PAGE_SECTORS);
-        (sectors / PAGE_SECTORS, holds)
-    };
-    assert_eq!(held(&world, 0, 100), (100, Holds::Zeros), "the device is full of zeros");
-    world.submit(Operation::Write, 10..30, false);
-    world.submit(Operation::Trim, 20..40, false);
-    world.drain();
-    for _ in 0..2 {
-        assert_eq!(held(&world, 0, 100), (10, Holds::Zeros));
-        assert_eq!(held(&world, 10, 90), (10, Holds::Data));
-        assert_eq!(held(&world, 20, 80), (20, Holds::Nothing));
-        assert_eq!(held(&world, 40, 60), (60, Holds::Zeros));
-        world.submit(Operation::Flush, 0..0, false);
-        world.drain();
-        world.cut_power();
-    }
-}

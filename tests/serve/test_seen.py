@@ -112,6 +112,27 @@ def test_metrics_count_what_clients_did(served):
     assert served.end()["late"]["count"] == 52
 
 
+def test_what_chips_do_is_told_since_it_was_last_asked(served):
+    def chips():
+        with urllib.request.urlopen(f"{served.page}state.json", timeout=10) as page:
+            (part,) = json.load(page)["device"]
+        return part["chips"]
+
+    before = chips()
+    assert before["busy_ns"] == [{}] * 4
+    for cookie in range(40):
+        ask(served.client, torture.READ, cookie, cookie, 1)
+    after = chips()
+    assert before["to_ns"] <= after["from_ns"] < after["to_ns"]
+    busy = [set(each) for each in after["busy_ns"]]
+    assert busy == [{"host_read"}] * 4
+    # Flash is read in 50 us, and the data takes 10 us to the controller.
+    assert sum(each["host_read"] for each in after["busy_ns"]) == 40 * 60_240
+    # What was told is not told again.
+    assert chips()["busy_ns"] == [{}] * 4
+    served.end()
+
+
 def test_a_browser_shows_the_drive_while_it_is_used(served, tmp_path):
     job = [require("fio"), "--name=job", "--ioengine=nbd", "--rw=randrw", "--bs=4k", "--iodepth=4"]
     job += [f"--uri=nbd+unix:///?socket={served.path}", "--time_based", "--runtime=30"]
@@ -130,6 +151,8 @@ def test_a_browser_shows_the_drive_while_it_is_used(served, tmp_path):
     for dom in shown.values():
         assert re.search(r"[\d.,K]+ reads/s, [\d.,K]+ writes/s, 2 clients", dom)
         assert re.search(r"requests; most took at most [\d.]+ (µs|ms), the slowest", dom)
+        assert re.search(r"Now \d of 4 chips are busy more than half of the time; of the time", dom)
+        assert re.search(r"(host (reads|writes)|collection) takes? [\d.]+ %", dom)
         assert re.search(r"Of [\d.,K]+ requests in the last minute the", dom)
         assert re.search(r'<th scope="row">[a-z -]+</th><td>[\d.,K]+</td><td>[\d.]+ %</td>', dom)
         assert "The server does not answer" not in dom.partition("<script>")[0]

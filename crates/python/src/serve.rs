@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use flashkeel_experiment::{Cause, Device, Error, Stored, Target, read_off};
 use flashkeel_serve::nbd::Export;
 use flashkeel_serve::{
-    Address, BOUNDS_NS, Counted, Kept, Late, Server, Settings, Snapshot, Tally, Watch, Window,
+    Address, BOUNDS_NS, Counted, Kept, Late, Server, Settings, Snapshot, Tally, Time, Watch, Window,
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -75,7 +75,8 @@ pub fn serve_nbd(
     let serving = Serving { window: server.window() };
     ready.call1(py, (uri(&place, &export.name), export.bytes, serving))?;
     let settings = Settings { export, time_scale };
-    let mut caller = Caller { say, interrupted: None };
+    let begin = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
+    let mut caller = Caller { say, interrupted: None, read_off: begin };
     let served = py.detach(|| server.run(device, kept, &settings, &mut caller));
     let served = served.map_err(|error| {
         exception(Error::Failure(match &data {
@@ -154,11 +155,13 @@ const NAMES: [&str; Counted::ALL.len()] = ["read", "write", "flush", "discard"];
 struct Caller {
     say: Py<PyAny>,
     interrupted: Option<PyErr>,
+    /// When the device was last read off.
+    read_off: Time,
 }
 
 impl Watch<Box<dyn Device>> for Caller {
-    fn reads_off(&mut self, device: &Box<dyn Device>) -> String {
-        json(read_off(&**device))
+    fn reads_off(&mut self, device: &mut Box<dyn Device>, now: Time) -> String {
+        json(read_off(&mut **device, std::mem::replace(&mut self.read_off, now), now))
     }
 
     /// Being interrupted is how serving ends.

@@ -263,8 +263,8 @@ impl<L: Leaf> Drive<L> {
     }
 
     /// The device.
-    pub fn device(&self) -> &L {
-        &self.device
+    pub fn device(&mut self) -> &mut L {
+        &mut self.device
     }
 
     /// By how much answers have been late.

@@ -12,6 +12,7 @@ mod seen;
 mod server;
 mod window;
 
+pub use flashkeel_engine::Time;
 pub use lateness::Late;
 pub use seen::{BOUNDS_NS, Counted, Recent, Tally};
 pub use server::{Address, Kept, Served, Server, Settings, Watch};

@@ -30,6 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// timer's slack (50 us in Linux) and by what it takes to be run.
 const AWAKE: Duration = Duration::from_micros(80);
 
+/// Nothing is listened to before a completion that is so near: asking the system what there
+/// is takes as long.
+const AT_ONCE: Duration = Duration::from_micros(2);
+
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(100);
 
@@ -238,8 +242,8 @@ fn waker(wakes: &Arc<OwnedFd>) -> impl Fn() + Send + Sync + use<> {
 
 /// What concerns those who serve a device, once in a while.
 pub trait Watch<L> {
-    /// What the device says of itself, in whatever words they like.
-    fn reads_off(&mut self, device: &L) -> String;
+    /// What the device says of itself at `now`, in whatever words they like.
+    fn reads_off(&mut self, device: &mut L, now: Time) -> String;
 
     /// Whether to stop.
     fn stops(&mut self) -> bool;
@@ -344,13 +348,7 @@ fn run<L: Leaf>(
             }
         }
         let now = clock.now();
-        drive.advance(now, |whose, answer| {
-            let mut found = clients.iter_mut();
-            if let Some(client) = found.find(|client| client.number == whose.session) {
-                served.requests += 1;
-                put(&mut client.session, whose.cookie, answer);
-            }
-        })?;
+        advance(drive, now, &mut clients, &mut served)?;
         for client in &mut clients {
             loop {
                 match client.session.next_ask() {
@@ -374,8 +372,14 @@ fn run<L: Leaf>(
                     }
                 }
             }
-            client.send();
         }
+        if let Some(due) = drive.next_event().filter(|&due| clock.until(due) <= AT_ONCE) {
+            while clock.now() < due {
+                std::hint::spin_loop();
+            }
+            advance(drive, clock.now(), &mut clients, &mut served)?;
+        }
+        clients.iter_mut().for_each(Connection::send);
         clients.retain(|client| !client.is_gone);
         if ready[1] {
             server.looks.try_iter().for_each(|look| show(look, now, drive, clients.len(), watch));
@@ -383,6 +387,22 @@ fn run<L: Leaf>(
     }
     (served.late, served.synced) = (drive.late(), drive.synced());
     Ok(served)
+}
+
+/// Answers what has ended by `now`.
+fn advance<L: Leaf>(
+    drive: &mut Drive<L>,
+    now: Time,
+    clients: &mut [Connection],
+    served: &mut Served,
+) -> io::Result<()> {
+    drive.advance(now, |whose, answer| {
+        let mut found = clients.iter_mut();
+        if let Some(client) = found.find(|client| client.number == whose.session) {
+            served.requests += 1;
+            put(&mut client.session, whose.cookie, answer);
+        }
+    })
 }
 
 /// Answers somebody who asks what is seen.
@@ -393,7 +413,7 @@ fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: usize, wa
         late: drive.late(),
         synced: drive.synced(),
         clients,
-        device: watch.reads_off(drive.device()),
+        device: watch.reads_off(drive.device(), now),
         recent: look.with_recent.then(|| drive.seen().recent(now)),
     };
     // Whoever has stopped waiting does not want to know.

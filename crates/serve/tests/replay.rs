@@ -68,7 +68,7 @@ impl Watch<Logged> for UntilDone {
         panic!("{sentence}");
     }
 
-    fn reads_off(&mut self, _device: &Logged) -> String {
+    fn reads_off(&mut self, _device: &mut Logged, _now: Time) -> String {
         String::new()
     }
 }

@@ -4,6 +4,7 @@ Wrong input raises `InputError`, anything else that fails `RuntimeError`.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Final, Literal, final
 
 __all__ = [
@@ -246,6 +247,7 @@ def probe(
     target_json: str,
     seed: int,
     cache_dir: str | None = None,
+    limit: timedelta | None = None,
     progress: Callable[[str, float], object] | None = None,
 ) -> str:
     """Diagnose a target; return the device model with the key ``evidence`` beside."""

@@ -116,6 +116,7 @@ class Experiment:
         jobs: int = 1,
         use_cache: bool = True,
         progress: Progress | None = None,
+        destroy: bool = False,
     ) -> Result:
         """Run all variants and return what they measured.
 
@@ -125,7 +126,8 @@ class Experiment:
         `jobs` processes share the work; the results do not depend on it. (With
         more than one, a script needs ``if __name__ == "__main__":``.) The
         device's steady state is kept on disk between runs unless `use_cache`
-        is false.
+        is false. Real drives are kept as they are, and writes to them refused, unless
+        `destroy` says that their data may be lost; they are used by one run after the other.
         """
         if seeds < 1:
             raise InputError(f"seeds = {seeds}: at least one is needed")
@@ -134,8 +136,10 @@ class Experiment:
         plans = self.plans(seed)
         files = TableFiles.temporary()
         _refuse_shared_pipes(plans, seeds)
+        if destroy:
+            plans = [plan | {"destroys": True} for plan in plans]
         tasks = _tasks(plans, seeds, str(cache.directory()) if use_cache else None)
-        runs = execute(tasks, jobs, files, progress)
+        runs = execute(tasks, 1 if _has_real(plans) else jobs, files, progress)
         return Result(
             {
                 "schema": SCHEMA,
@@ -147,6 +151,18 @@ class Experiment:
             },
             files,
         )
+
+
+def _has_real(node: Any) -> bool:  # noqa: ANN401
+    """Return whether there is a real drive among devices."""
+    match node:
+        case {"file": {"path": str()}}:
+            return True
+        case dict():
+            return any(map(_has_real, node.values()))
+        case list():
+            return any(map(_has_real, node))
+    return False
 
 
 def _refuse_shared_pipes(plans: Sequence[dict[str, Any]], seeds: int) -> None:

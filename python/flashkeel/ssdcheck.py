@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,38 +31,60 @@ _SIMULATED = "sim:"
 
 
 class Drive:
-    """A simulated device, or a stack of them, that is treated as a black box."""
+    """A device or a stack of them, simulated or real, that is treated as a black box."""
 
-    def __init__(self, document: str, name: str, sets: Sequence[tuple[str, str]] = ()) -> None:
-        """Take a TOML `document` with a device or a stack, called `name` in errors."""
+    def __init__(
+        self,
+        document: str,
+        name: str,
+        sets: Sequence[tuple[str, str]] = (),
+        destroy: bool = False,
+    ) -> None:
+        """Take a TOML `document` with a device or a stack, called `name` in errors.
+
+        The data of real drives in it is kept, unless `destroy` says that it may be lost.
+        """
         self.name = name
-        self._target = _core.resolve_target(document, name, list(sets))
+        resolved = json.loads(_core.resolve_target(document, name, list(sets)))
+        self._target = json.dumps(resolved | {"destroys": destroy})
 
     @staticmethod
-    def find(target: str, sets: Sequence[tuple[str, str]] = ()) -> Drive:
-        """Return the drive ``sim:PRESET``, or the device or stack of a TOML file.
+    def find(target: str, sets: Sequence[tuple[str, str]] = (), destroy: bool = False) -> Drive:
+        """Return the drive ``sim:PRESET``, that of a TOML file, or a real one.
 
-        `sets` are keys and values set over it, such as ``device.gc.victim``.
+        A real one is a block device, or a file that is no text; `destroy` says that its data
+        may be lost. `sets` are keys and values set over it, such as ``device.gc.victim``.
         """
         if target.startswith(_SIMULATED):
             preset = target.removeprefix(_SIMULATED)
-            return Drive(f"[device]\npreset = {json.dumps(preset)}\n", target, sets)
+            return Drive(f"[device]\npreset = {json.dumps(preset)}\n", target, sets, destroy)
         path = Path(target)
+        if _is_real(path):
+            document = f"[[stack.devices]]\nfile.path = {json.dumps(str(path.absolute()))}\n"
+            return Drive(document, target, sets, destroy)
         if not path.exists():
             raise InputError(
                 f"{target}: no such file; write sim:PRESET for a built-in device "
-                "(flashkeel list presets), or a TOML file with a table [device] or [stack]"
+                "(flashkeel list presets), or a TOML file with a table [device] or [stack], "
+                "or a real file or block device"
             )
         try:
-            return Drive(path.read_text(encoding="utf-8"), str(path), sets)
+            return Drive(path.read_text(encoding="utf-8"), str(path), sets, destroy)
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not a text file: {error.reason}") from error
 
     def probe(
-        self, seed: int = 1, use_cache: bool = True, progress: Progress | None = None
+        self,
+        seed: int = 1,
+        use_cache: bool = True,
+        progress: Progress | None = None,
+        limit: timedelta | None = None,
     ) -> Diagnosis:
-        """Diagnose the drive in its initial state; `seed` decides both."""
-        found = _core.probe(self._target, check(seed), _cache_dir(use_cache), progress)
+        """Diagnose the drive in its initial state; `seed` decides both.
+
+        It is overwritten. What is not found within `limit` of its time is not determined.
+        """
+        found = _core.probe(self._target, check(seed), _cache_dir(use_cache), limit, progress)
         return Diagnosis(self.name, json.loads(found))
 
     def predict(
@@ -248,6 +271,16 @@ def predict_log(
         )
     )
     return found
+
+
+def _is_real(path: Path) -> bool:
+    """Return whether a path is a drive's, and no document's: there is no NUL in a text."""
+    if path.is_block_device():
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b"\0" in file.read(4096)
 
 
 def _cache_dir(use_cache: bool) -> str | None:

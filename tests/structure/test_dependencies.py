@@ -15,9 +15,11 @@ CRATES = {
     "device": {"config", "engine"},
     "nvm": {"engine"},
     "ssdcheck": {"engine"},
-    "host": {"config", "device", "engine", "nvm", "ssdcheck", "stats", "workload"},
+    "blockdev": {"engine"},
+    "host": {"blockdev", "config", "device", "engine", "nvm", "ssdcheck", "stats", "workload"},
     "store": {"device", "engine"},
     "experiment": {
+        "blockdev",
         "config",
         "device",
         "engine",

@@ -64,6 +64,9 @@ pub struct RunPlan {
     pub preset: Option<String>,
     /// The resolved experiment, without variants.
     pub config: Experiment,
+    /// Whether the data of real drives may be destroyed. No document says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destroys: bool,
 }
 
 fn first_seed() -> u64 {
@@ -231,7 +234,7 @@ fn plan(
         config = read(&tree)?;
     }
     let preset = preset.and_then(preset_name);
-    Ok((RunPlan { name, preset, config }, tree))
+    Ok((RunPlan { name, preset, config, destroys: false }, tree))
 }
 
 /// The lowest layer: settings of a policy can then be overridden without
@@ -253,18 +256,35 @@ fn refuse_misspelt_preset(tree: &Node) -> Result<(), ConfigError> {
     }
 }
 
+/// Makes a path start at a folder, if it is relative.
+fn anchor(node: Option<&mut Node>, folder: &Path) {
+    if let Some(Node { kind: Kind::String(path), .. }) = node
+        // Standard input.
+        && path != "-"
+    {
+        *path = folder.join(&*path).to_string_lossy().into_owned();
+    }
+}
+
+/// The same for the paths of real drives and their models, wherever they are in a stack.
+fn anchor_devices(node: &mut Node, folder: &Path) {
+    anchor(node.get_mut("file.path"), folder);
+    anchor(node.get_mut("predictor.model"), folder);
+    match &mut node.kind {
+        Kind::Table(entries) => entries.values_mut().for_each(|entry| anchor_devices(entry, folder)),
+        Kind::Array(entries) => entries.iter_mut().for_each(|entry| anchor_devices(entry, folder)),
+        _ => {}
+    }
+}
+
 /// Makes relative paths of a document start at its folder.
 fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
     let Some(folder) = folder else { return };
-    let anchor = |node: Option<&mut Node>| {
-        if let Some(Node { kind: Kind::String(path), .. }) = node
-            // Standard input.
-            && path != "-"
-        {
-            *path = folder.join(&*path).to_string_lossy().into_owned();
-        }
-    };
+    let anchor = |node: Option<&mut Node>| anchor(node, folder);
     anchor(file.get_mut("workload.source.path"));
+    if let Some(stack) = file.get_mut("stack") {
+        anchor_devices(stack, folder);
+    }
     let tenants = match file.get("stack.tenants").map(|tenants| &tenants.kind) {
         Some(Kind::Array(tenants)) => tenants.len(),
         _ => 0,

@@ -12,6 +12,8 @@ pub enum Error {
     Input(String),
     /// The caller asked to stop.
     Interrupted,
+    /// The same, where something has been done by then that has to be said.
+    Broken(String),
     /// Anything else. Exit status 1.
     Failure(String),
 }
@@ -19,7 +21,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Input(message) | Error::Failure(message) => f.write_str(message),
+            Error::Input(message) | Error::Broken(message) | Error::Failure(message) => f.write_str(message),
             Error::Interrupted => f.write_str("interrupted"),
         }
     }

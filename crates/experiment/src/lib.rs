@@ -19,6 +19,7 @@ mod predict;
 mod predictor;
 mod probe;
 mod read_off;
+mod real;
 mod run;
 mod schema;
 mod stack;
@@ -42,7 +43,7 @@ pub use read_off::read_off;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
 pub use stored::Stored;
-pub use target::Target;
+pub use target::{Opened, Target};
 pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth};
 
 pub use flashkeel_engine::{Cause, LOGICAL_PAGE_BYTES};

@@ -14,7 +14,7 @@ use flashkeel_workload::Basis;
 use serde::Serialize;
 
 use crate::run::{Progress, open};
-use crate::{Error, Experiment, RunPlan, Target, stack};
+use crate::{Error, Experiment, Opened, RunPlan, Target, real, stack};
 
 /// What became of predictions.
 #[derive(Clone, Debug, Serialize)]
@@ -50,7 +50,8 @@ pub fn predict(
     progress: &mut Progress<'_>,
 ) -> Result<Predicted, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
-    let mut device = Target::of(&config).build(seed, cache_dir, progress)?;
+    let target = Target { destroys: plan.destroys, ..Target::of(&config) };
+    let Opened { mut device, mut world } = target.open(seed, cache_dir, progress)?;
     let sectors = device.limits().sectors;
     if sectors != model.sectors {
         return Err(Error::Input(format!(
@@ -72,7 +73,12 @@ pub fn predict(
         recorder: None,
     });
     let tenants = tenants.collect();
-    drive(&mut judged, None, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
+    let listener = world.clone();
+    let driven = drive(&mut judged, real::outside(&mut world), tenants, recorder, &mut |fraction| {
+        real::watch(listener.as_ref())?;
+        progress("replay", fraction)
+    });
+    real::end(world.as_ref(), driven.map_err(Error::from))?;
     let Judged { engine, score, .. } = judged;
     let slow = score.slow_found + score.slow_missed;
     let requests = slow + score.normal_found + score.normal_missed;

@@ -1,14 +1,17 @@
 //! Diagnosing what a document drives as if it were a black box.
 
 use std::path::Path;
+use std::time::Duration;
 
+use flashkeel_engine::Span;
 use flashkeel_ssdcheck::{ProbeError, Report};
 
 use crate::run::Progress;
-use crate::{Error, Target};
+use crate::{Error, Opened, Target, real};
 
 /// Probes a target in its configured initial state. The steady state is taken from
-/// `cache_dir`, or made and kept there.
+/// `cache_dir`, or made and kept there. What is not found within `limit` of the drive's
+/// time is not determined.
 ///
 /// # Errors
 /// [`Error::Input`] if it is too small, [`Error::Interrupted`] if `progress` stops the
@@ -17,14 +20,26 @@ pub fn probe(
     target: &Target,
     seed: u64,
     cache_dir: Option<&Path>,
+    limit: Option<Duration>,
     progress: &mut Progress<'_>,
 ) -> Result<Report, Error> {
-    let mut device = target.build(seed, cache_dir, progress)?;
+    let Opened { mut device, mut world } = target.open(seed, cache_dir, progress)?;
+    if world.is_some() && !target.destroys {
+        return Err(Error::Input(
+            "a probe overwrites the drive; --destroy lets its data be destroyed".into(),
+        ));
+    }
+    let limit = limit.map(|limit| Span(limit.as_nanos() as u64));
+    let listener = world.clone();
     let found =
-        flashkeel_ssdcheck::probe(&mut *device, None, seed, &mut |fraction| progress("probe", fraction));
-    found.map_err(|error| match error {
+        flashkeel_ssdcheck::probe(&mut *device, real::outside(&mut world), seed, limit, &mut |fraction| {
+            real::watch(listener.as_ref())?;
+            progress("probe", fraction)
+        });
+    let found = found.map_err(|error| match error {
         ProbeError::Interrupted => Error::Interrupted,
-        ProbeError::TooSmall => Error::Input(error.to_string()),
+        ProbeError::TooSmall | ProbeError::OutOfTime => Error::Input(error.to_string()),
         ProbeError::Refused(_) | ProbeError::Stuck | ProbeError::Unheard => Error::Failure(error.to_string()),
-    })
+    });
+    real::end(world.as_ref(), found)
 }

@@ -11,10 +11,10 @@ use flashkeel_workload::{Basis, Source};
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Experiment, RunOutcome, RunPlan, Target, VERSION,
+    Error, Experiment, Opened, RunOutcome, RunPlan, Target, VERSION,
     cache::Cache,
     outcome::{TenantOutcome, pool_reports, sum_of_counts},
-    stack,
+    real, stack,
 };
 
 /// Told what is being done and the fraction of it that is done; may stop it.
@@ -46,7 +46,8 @@ pub fn run(
     progress: &mut Progress<'_>,
 ) -> Result<Finished, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
-    let mut device = Target::of(&config).build(seed, cache_dir, progress)?;
+    let target = Target { destroys: plan.destroys, ..Target::of(&config) };
+    let Opened { mut device, mut world } = target.open(seed, cache_dir, progress)?;
     let mut sources = open(&config, &mut *device, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
@@ -67,8 +68,12 @@ pub fn run(
         device.watch(from, from + window.length);
     }
     let start = Instant::now();
-    let (all, each) =
-        drive(&mut *device, None, tenants, recorder, &mut |fraction| progress("replay", fraction))?;
+    let listener = world.clone();
+    let driven = drive(&mut *device, real::outside(&mut world), tenants, recorder, &mut |fraction| {
+        real::watch(listener.as_ref())?;
+        progress("replay", fraction)
+    });
+    let (all, each) = real::end(world.as_ref(), driven.map_err(Error::from))?;
     let wall_s = start.elapsed().as_secs_f64();
 
     let report = reports(&*device);
@@ -83,6 +88,7 @@ pub fn run(
             notes.push(note.clone());
         }
     }
+    notes.extend(world.map(|_| real::NOTE.to_owned()));
     let ssds = report["ssds"].as_object().into_iter().flatten();
     notes.extend(ssds.filter(|(_, ssd)| is_greedy(ssd)).map(|(number, _)| {
         format!(

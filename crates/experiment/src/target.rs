@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use flashkeel_blockdev::{Access, World};
 use flashkeel_device::DeviceConfig;
 use flashkeel_host::StackConfig;
 use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Size};
@@ -19,12 +20,23 @@ pub struct Target {
     /// What the host puts before it, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<StackConfig>,
+    /// Whether the data of real drives may be destroyed. No document says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destroys: bool,
+}
+
+/// A device, and what to listen to while it runs.
+pub struct Opened {
+    /// The device.
+    pub device: Box<dyn Device>,
+    /// The world of the real drives in it, if there are any.
+    pub world: Option<World>,
 }
 
 impl Target {
     /// What an experiment drives.
     pub fn of(config: &Experiment) -> Target {
-        Target { device: config.device.clone(), stack: config.stack.clone() }
+        Target { device: config.device.clone(), stack: config.stack.clone(), destroys: false }
     }
 
     /// The stack, if there is one, with devices named.
@@ -59,8 +71,38 @@ impl Target {
         cache_dir: Option<&Path>,
         progress: &mut Progress<'_>,
     ) -> Result<Box<dyn Device>, Error> {
+        self.build_in(None, seed, cache_dir, progress)
+    }
+
+    /// The same for whoever listens to real drives, which there may be then.
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build), and if a real drive cannot be used.
+    pub fn open(
+        &self,
+        seed: u64,
+        cache_dir: Option<&Path>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Opened, Error> {
+        let is_real = self.check().is_ok_and(|size| size.is_real);
+        let world = is_real.then(World::new).transpose();
+        let world = world.map_err(|error| Error::Failure(format!("nothing to listen to: {error}")))?;
+        let device = self.build_in(world.as_ref(), seed, cache_dir, progress)?;
+        Ok(Opened { device, world })
+    }
+
+    fn build_in(
+        &self,
+        world: Option<&World>,
+        seed: u64,
+        cache_dir: Option<&Path>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Box<dyn Device>, Error> {
         let mut precondition = |ssd: &_, seed| steady_state(ssd, seed, cache_dir, progress);
         let mut maker = Maker::new(seed, &mut precondition);
+        if let Some(world) = world {
+            maker.open_in(world, if self.destroys { Access::Destroy } else { Access::ReadOnly });
+        }
         Ok(match self.stack() {
             Some(stack) => stack.assemble(seed, &mut maker)?,
             None => self.device.build(&mut maker)?,
@@ -73,6 +115,7 @@ impl Target {
         let tenants = plan.config.stack.take().map(|stack| stack.tenants).unwrap_or_default();
         plan.config.device = self.device;
         plan.config.stack = self.stack;
+        plan.destroys = self.destroys;
         if !tenants.is_empty() {
             plan.config.stack.get_or_insert_default().tenants = tenants;
         }

@@ -51,7 +51,7 @@ fn whoever_probes_a_stack_of_tenants_has_it_alone() {
 #[test]
 fn a_stack_is_probed_as_it_is_run() {
     let found = |document: &str| {
-        let report = probe(&target(document), 1, None, &mut |_, _| ControlFlow::Continue(()));
+        let report = probe(&target(document), 1, None, None, &mut |_, _| ControlFlow::Continue(()));
         report.unwrap_or_else(|error| panic!("{error}")).model
     };
     let (alone, cached) = (found(DEVICE), found(&format!("{DEVICE}{TIER}")));

@@ -18,6 +18,7 @@ pub fn exception(error: Error) -> PyErr {
     match error {
         Error::Input(message) => InputError::new_err(message),
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Error::Broken(message) => PyKeyboardInterrupt::new_err(message),
         Error::Failure(message) => PyRuntimeError::new_err(message),
     }
 }

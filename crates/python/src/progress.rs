@@ -6,7 +6,7 @@ use std::{
 };
 
 use flashkeel_experiment::Error;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyKeyboardInterrupt, prelude::*};
 
 use crate::errors::exception;
 
@@ -24,7 +24,13 @@ pub fn watched<T: Send>(
     let mut reporter = Reporter { progress, last: None, phase: "", error: None };
     let done = py.detach(|| work(&mut reporter));
     match reporter.error {
-        Some(error) => Err(error),
+        // What an interrupt leaves behind is said with it.
+        Some(error) => match done {
+            Err(broken @ Error::Broken(_)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                Err(exception(broken))
+            }
+            _ => Err(error),
+        },
         // A signal ends a wait for a pipe, and the input seems cut off.
         None => done.map_err(|error| py.check_signals().err().unwrap_or_else(|| exception(error))),
     }

@@ -1,6 +1,6 @@
 //! Diagnosis and prediction.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use flashkeel_experiment::{self as experiment, LatencyLogOptions, RunPlan, Target};
 use pyo3::prelude::*;
@@ -30,18 +30,19 @@ pub fn put_target(plan_json: &str, target_json: &str) -> PyResult<String> {
 
 /// Probe a target, given as JSON; give model and evidence as JSON.
 #[pyfunction]
-#[pyo3(signature = (target_json, seed, cache_dir=None, progress=None))]
+#[pyo3(signature = (target_json, seed, cache_dir=None, limit=None, progress=None))]
 pub fn probe(
     py: Python<'_>,
     target_json: &str,
     seed: u64,
     cache_dir: Option<PathBuf>,
+    limit: Option<Duration>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let target = serde_json::from_str(target_json)
         .map_err(|error| InputError::new_err(format!("not a resolved target: {error}")))?;
     watched(py, progress, |reporter| {
-        experiment::probe(&target, seed, cache_dir.as_deref(), &mut |phase, fraction| {
+        experiment::probe(&target, seed, cache_dir.as_deref(), limit, &mut |phase, fraction| {
             reporter.report(phase, fraction)
         })
     })

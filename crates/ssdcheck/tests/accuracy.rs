@@ -15,7 +15,7 @@ use support::{DRIVES, Thinks, WORKLOADS, preset, ready, serve};
 /// The model of a drive, from another specimen of it.
 fn model(drive: &str) -> DeviceModel {
     let mut ssd = ready(&preset(drive), 2);
-    probe(&mut ssd, None, 2, &mut |_| ControlFlow::Continue(())).expect("a drive that serves").model
+    probe(&mut ssd, None, 2, None, &mut |_| ControlFlow::Continue(())).expect("a drive that serves").model
 }
 
 /// Serves a workload with predictions.

@@ -16,7 +16,7 @@ const READ: FlushTrigger = FlushTrigger::ReadTrigger;
 
 fn diagnose(config: &DeviceConfig, seed: u64) -> Report {
     let mut ssd = ready(config, seed);
-    probe(&mut ssd, None, seed, &mut |_| ControlFlow::Continue(())).expect("a drive that serves")
+    probe(&mut ssd, None, seed, None, &mut |_| ControlFlow::Continue(())).expect("a drive that serves")
 }
 
 #[test]

@@ -19,7 +19,7 @@ const BURST: u64 = 72;
 fn writes_beside_bursts_of_others_are_predicted() {
     let mut ssd = ready(&preset("ssd-c"), 2);
     let sectors = ssd.sectors();
-    let model = probe(&mut ssd, None, 2, &mut |_| ControlFlow::Continue(())).expect("a drive").model;
+    let model = probe(&mut ssd, None, 2, None, &mut |_| ControlFlow::Continue(())).expect("a drive").model;
     let mut ssd = ready(&preset("ssd-c"), 1);
     let mut engine = Engine::new(&model);
     let mut random = Stream::new(1, "queues");

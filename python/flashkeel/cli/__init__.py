@@ -83,8 +83,10 @@ def main() -> NoReturn:
         # Whoever read standard output has gone.
         _close_output()
         sys.exit(FAILURE)
-    except (KeyboardInterrupt, click.Abort):
-        _fail("interrupted", INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:
+        # Where something was done by then that has to be said, it says so.
+        said = error.__cause__ if isinstance(error, click.Abort) else error
+        _fail(str(said or "") or "interrupted", INTERRUPTED)
     except ImportError as error:
         # An extension module that is interrupted while it is imported calls that a failure.
         if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):

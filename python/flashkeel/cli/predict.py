@@ -10,18 +10,18 @@ import click
 from click.core import ParameterSource
 
 from flashkeel.cli.common import console, echo
-from flashkeel.cli.probe import FORMAT, NO_CACHE, SEED, SETS, assignments
+from flashkeel.cli.probe import DESTROY, FORMAT, NO_CACHE, SEED, SETS, assignments
 from flashkeel.output import log_tables, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
 from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive, predict_log
 
 _OF_LOGS = ("iolog", "device")
-_OF_DRIVES = ("workloads", "requests", "sets", "seed", "no_cache")
+_OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
 
 
 @click.command()
-@click.argument("target", metavar="[sim:PRESET|FILE.toml]", required=False)
+@click.argument("target", metavar="[sim:PRESET|FILE.toml|DRIVE]", required=False)
 @click.option(
     "--log",
     type=click.Path(path_type=Path),
@@ -61,6 +61,7 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "no_cache")
 )
 @SETS
 @SEED
+@DESTROY
 @NO_CACHE
 @FORMAT
 @click.pass_context
@@ -75,6 +76,7 @@ def predict(
     requests: int,
     sets: tuple[str, ...],
     seed: int,
+    destroy: bool,
     no_cache: bool,
     form: str,
 ) -> None:
@@ -96,7 +98,7 @@ def predict(
             console().print(part)
         return
     assert target is not None
-    drive = Drive.find(target, assignments(sets))
+    drive = Drive.find(target, assignments(sets), destroy)
     chosen = workloads or WORKLOADS
     with Bars(["model", *chosen]) as bars:
         if model is None:

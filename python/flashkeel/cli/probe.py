@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,9 @@ FORMAT = click.option(
 SETS = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the device or stack."
 )
+DESTROY = click.option(
+    "--destroy", is_flag=True, help="The data of real drives may be destroyed; else it is kept."
+)
 SEED = click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="Seed.")
 NO_CACHE = click.option(
     "--no-cache", is_flag=True, help="Neither use nor keep steady states on disk."
@@ -26,7 +30,7 @@ NO_CACHE = click.option(
 
 
 @click.command()
-@click.argument("target", metavar="sim:PRESET|FILE.toml")
+@click.argument("target", metavar="sim:PRESET|FILE.toml|DRIVE")
 @SETS
 @SEED
 @click.option(
@@ -35,18 +39,35 @@ NO_CACHE = click.option(
     metavar="DIR",
     help="Save the device model, the evidence and a picture there.",
 )
+@DESTROY
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Time of the drive; what is not found by then is not determined.",
+)
 @NO_CACHE
 @FORMAT
 def probe(
-    target: str, sets: tuple[str, ...], seed: int, out: Path | None, no_cache: bool, form: str
+    target: str,
+    sets: tuple[str, ...],
+    seed: int,
+    out: Path | None,
+    destroy: bool,
+    limit: float | None,
+    no_cache: bool,
+    form: str,
 ) -> None:
     """Diagnose a drive from outside.
 
-    Found are its volumes, its write buffer and the thresholds at which it flushes and collects.
+    Found are its volumes, its write buffer and the thresholds at which it flushes and collects. A
+    real drive, a block device or a file of 16 MiB or more that is no text, is overwritten: that
+    takes --destroy.
     """
-    drive = Drive.find(target, assignments(sets))
+    drive = Drive.find(target, assignments(sets), destroy)
+    within = None if limit is None else timedelta(seconds=limit)
     with Bars([target]) as bars:
-        found = drive.probe(seed, not no_cache, partial(bars.update, 0))
+        found = drive.probe(seed, not no_cache, partial(bars.update, 0), within)
     saved: list[Path] = []
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ import click
 
 from flashkeel.cli.common import Seed, console, echo, split_assignment
 from flashkeel.cli.imports import find
+from flashkeel.cli.probe import DESTROY
 from flashkeel.experiment import identity
 from flashkeel.output import fio_json, plots, storage, tables, textplot
 from flashkeel.output.progress import Bars
@@ -43,6 +44,7 @@ from flashkeel.result import Result
     help="Save results, time series and pictures there.",
 )
 @click.option("--overwrite", is_flag=True, help="Let --out replace another experiment's result.")
+@DESTROY
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep steady states on disk.")
 @click.option(
     "--format",
@@ -59,6 +61,7 @@ def run(
     jobs: int,
     out: Path | None,
     overwrite: bool,
+    destroy: bool,
     no_cache: bool,
     form: str,
 ) -> None:
@@ -80,7 +83,14 @@ def run(
         for i in range(seeds)
     ]
     with Bars(names) as bars:
-        result = chosen.run(seed, seeds, jobs=jobs, use_cache=not no_cache, progress=bars.update)
+        result = chosen.run(
+            seed,
+            seeds,
+            jobs=jobs,
+            use_cache=not no_cache,
+            destroy=destroy,
+            progress=bars.update,
+        )
     # What was measured is shown before anything can go wrong with saving it, and saved
     # where nobody reads on.
     try:

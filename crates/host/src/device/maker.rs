@@ -1,5 +1,6 @@
 //! What devices are made with: seeds, and SSDs in their steady state.
 
+use flashkeel_blockdev::{Access, World};
 use flashkeel_device::{DeviceConfig, Ssd};
 use flashkeel_engine::Stream;
 
@@ -30,18 +31,31 @@ pub struct Maker<'a> {
     made: Vec<(&'static str, usize)>,
     /// Of those who share what is made.
     claims: Vec<Claim>,
+    /// Where real drives are opened, and what may be done to them.
+    world: Option<(World, Access)>,
     precondition: &'a mut Preconditioner<'a>,
 }
 
 impl<'a> Maker<'a> {
     /// Everything random follows from `seed`.
     pub fn new(seed: u64, precondition: &'a mut Preconditioner<'a>) -> Maker<'a> {
-        Maker { seed, made: Vec::new(), claims: vec![Claim::default()], precondition }
+        Maker { seed, made: Vec::new(), claims: vec![Claim::default()], world: None, precondition }
     }
 
     /// What is made is shared among tenants with such claims; at least one.
     pub fn share_among(&mut self, claims: Vec<Claim>) {
         self.claims = claims;
+    }
+
+    /// Real drives may be made, for whoever listens to this world.
+    pub fn open_in(&mut self, world: &World, access: Access) {
+        self.world = Some((world.clone(), access));
+    }
+
+    /// Where real drives are opened, and what may be done to them; `None` where there may
+    /// be none.
+    pub fn world(&self) -> Option<(&World, Access)> {
+        self.world.as_ref().map(|(world, access)| (world, *access))
     }
 
     /// The claims of those who share it.

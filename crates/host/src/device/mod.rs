@@ -33,6 +33,8 @@ flashkeel_config::axis! {
         Coordinator(CoordinatorConfig) in coordinator = "coordinator",
         /// A device that knows no windows, with deterministic ones that software imposes.
         Windowed(WindowedConfig) in windowed = "windowed",
+        /// A file or a block device of this machine, in the time of the wall clock.
+        File(FileConfig) in file = "file",
         /// A device behind a network.
         Network(NetworkConfig) in network = "network",
         /// A whole stack over devices of its own, as one device.
@@ -68,6 +70,8 @@ pub struct Size {
     pub classes: u8,
     /// Whether something has to know requests before they come.
     pub foresees: bool,
+    /// Whether there is a real drive in it, whose time is that of the wall clock.
+    pub is_real: bool,
 }
 
 /// Deterministic windows, as whoever is above sees them.
@@ -114,12 +118,14 @@ impl Size {
             reads_per_s: None,
             classes: 0,
             foresees: false,
+            is_real: false,
         };
         others.into_iter().fold(none, |all, each| Size {
             memory_bytes: all.memory_bytes + each.memory_bytes,
             is_volatile: all.is_volatile || each.is_volatile,
             classes: all.classes | each.classes,
             foresees: all.foresees || each.foresees,
+            is_real: all.is_real || each.is_real,
             ..all
         })
     }

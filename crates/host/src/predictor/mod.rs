@@ -45,7 +45,14 @@ pub trait Build {
 
 /// What a probe of a copy of `device` finds.
 fn diagnosis(device: &(dyn Device + 'static), seed: u64) -> Result<DeviceModel, String> {
+    if device.next_event().hears_outside() {
+        return Err(
+            "predictor: a real drive cannot be copied to try it; predictor = { policy = \"ssdcheck\", \
+                    model = FILE } takes what flashkeel probe --out found of it"
+                .into(),
+        );
+    }
     let mut copy = dyn_clone::clone_box(device);
-    let report = probe(&mut copy, None, seed, &mut |_| ControlFlow::Continue(()));
+    let report = probe(&mut copy, None, seed, None, &mut |_| ControlFlow::Continue(()));
     Ok(report.map_err(|error| format!("predictor cannot probe the device: {error}"))?.model)
 }

@@ -10,7 +10,7 @@ mod thresholds;
 
 use std::ops::ControlFlow;
 
-use flashkeel_engine::{LOGICAL_PAGE_BYTES, Leaf, Outside};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Leaf, Outside, Span};
 use serde::Serialize;
 
 pub use allocation::BitEvidence;
@@ -21,9 +21,9 @@ pub use sleep::SleepEvidence;
 pub(crate) use statistics::quantile;
 pub(crate) use thresholds::{READ_COVER, STEP_NS};
 
-use crate::DeviceModel;
 use crate::model::MOST_BITS;
-use runner::Runner;
+use crate::{DeviceModel, WriteBuffer};
+use runner::{Runner, Told};
 
 /// What the findings rest on.
 #[derive(Clone, Debug, Serialize)]
@@ -54,83 +54,140 @@ pub struct Report {
 
 /// Diagnoses a drive. It is written to; what it held is
 /// lost. `outside` is listened to while the drive waits for it, which one that is
-/// simulated does not. `seed` decides the addresses; `progress` is told the fraction
-/// done, and may break off.
+/// simulated does not. `seed` decides the addresses. What is not found within `limit` of the
+/// drive's time is not determined; without one the probe takes what it takes. `progress` is
+/// told the fraction done, and may break off.
 ///
 /// # Errors
 /// If the drive is too small to tell anything, refuses requests, waits for something
-/// outside and there is no `outside`, or `progress` breaks off.
-pub fn probe<'a>(
-    leaf: &'a mut dyn Leaf,
-    outside: Option<&'a mut dyn Outside>,
+/// outside and there is no `outside`, `limit` is too short for anything, or `progress`
+/// breaks off.
+pub fn probe(
+    leaf: &mut dyn Leaf,
+    outside: Option<&mut dyn Outside>,
     seed: u64,
+    limit: Option<Span>,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Report, ProbeError> {
-    let mut told = |fraction| match progress(fraction) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(ProbeError::Interrupted),
-    };
+    let told = Told::new(progress);
     let sectors = leaf.limits().sectors;
-    let mut runner = Runner::new(leaf, outside, sectors, seed)?;
-    let mut undetermined = Vec::new();
+    told.reach(0.0)?;
+    // As long as `told` lives, and no longer.
+    let outside = outside.map(|outside| -> &mut dyn Outside { outside });
+    let mut runner = Runner::new(leaf, outside, sectors, seed, limit)?;
+    runner.told = Some(&told);
     runner.prepare()?;
-    told(0.05)?;
-    let (mut thresholds, mut latencies) = thresholds::measure(&mut runner)?;
-    let (mut volume_bits, allocation) = allocation::measure(&mut runner)?;
+    told.reach(0.05)?;
+    let (thresholds_ns, latencies_ns) = thresholds::measure(&mut runner)?;
+    let model = DeviceModel {
+        sectors,
+        volume_bits: Vec::new(),
+        gc_volume_bits: None,
+        write_buffer: WriteBuffer::UNKNOWN,
+        thresholds_ns,
+        latencies_ns,
+        sleep: None,
+        undetermined: Vec::new(),
+    };
+    let evidence = Evidence {
+        allocation: Vec::new(),
+        buffer: BufferEvidence::default(),
+        collection: CollectionEvidence::default(),
+        sleep: Vec::new(),
+        requests: 0,
+        duration_ns: 0,
+    };
+    let mut report = Report { model, evidence };
+    let mut unknown = FEATURES;
+    match features(&mut runner, &mut report, &mut unknown, &told) {
+        Err(ProbeError::OutOfTime) => {
+            let limit = limit.expect("only then there is an end");
+            let missing = unknown.join(", ");
+            report.model.undetermined.push(format!("{missing}: the time given, {limit}, ran out before"));
+        }
+        done => done?,
+    }
+    told.reach(1.0)?;
+    (report.evidence.requests, report.evidence.duration_ns) = (runner.requests(), runner.now().0);
+    Ok(report)
+}
+
+/// What is looked for, in this order.
+const FEATURES: &[&str] = &["volume_bits", "write_buffer", "gc_volume_bits", "sleep"];
+
+/// Finds the features one after the other, and puts them into `report`; `unknown` are those
+/// that are still to be found.
+fn features(
+    runner: &mut Runner<'_>,
+    report: &mut Report,
+    unknown: &mut &[&str],
+    told: &Told<'_>,
+) -> Result<(), ProbeError> {
+    let Report { model, evidence } = report;
+    let (mut volume_bits, allocation) = allocation::measure(runner)?;
+    evidence.allocation = allocation;
     if volume_bits.len() > MOST_BITS {
-        undetermined.push(too_many("volume_bits", volume_bits.len()));
+        model.undetermined.push(too_many("volume_bits", volume_bits.len()));
         volume_bits.clear();
     }
-    told(0.2)?;
+    model.volume_bits = volume_bits;
+    *unknown = &FEATURES[1..];
+    told.reach(0.2)?;
+    let (thresholds, mut latencies) = (model.thresholds_ns, model.latencies_ns);
     let mut unfound = Vec::new();
-    let mut found = buffer::measure(&mut runner, &volume_bits, &thresholds, &latencies, &mut unfound)?;
-    told(0.35)?;
+    let mut found = buffer::measure(runner, &model.volume_bits, &thresholds, &latencies, &mut unfound)?;
+    *unknown = &FEATURES[2..];
+    told.reach(0.35)?;
     let slow_write_ns = 4 * latencies.write + latencies.read;
     let buffer_pages = found.buffer.bytes.map(|bytes| bytes / LOGICAL_PAGE_BYTES);
-    let mut collection =
-        collection::measure(&mut runner, slow_write_ns, buffer_pages, &mut undetermined, &mut |part| {
-            told(0.35 + 0.6 * part)
-        })?;
+    let collection =
+        collection::measure(runner, slow_write_ns, buffer_pages, &mut model.undetermined, &mut |part| {
+            told.reach(0.35 + 0.6 * part)
+        });
+    if let Err(error) = &collection {
+        if *error == ProbeError::OutOfTime {
+            model.put_buffer(found, unfound, evidence);
+        }
+        return Err(error.clone());
+    }
+    let mut collection = collection?;
     latencies.collection = collection.stall_ns;
     let found_there = collection.bits.as_deref().unwrap_or_default();
-    let mut missed: Vec<u32> = found_there.iter().filter(|bit| !volume_bits.contains(bit)).copied().collect();
-    if volume_bits.len() + missed.len() > MOST_BITS {
-        undetermined.push(too_many("gc_volume_bits", found_there.len()));
+    let mut missed: Vec<u32> =
+        found_there.iter().filter(|bit| !model.volume_bits.contains(bit)).copied().collect();
+    if model.volume_bits.len() + missed.len() > MOST_BITS {
+        model.undetermined.push(too_many("gc_volume_bits", found_there.len()));
         collection.bits = None;
         missed.clear();
     }
     if !missed.is_empty() {
         // Where something outside the flash limits reads, fixing a bit costs no
         // throughput. The buffers are those of the volumes found now.
-        volume_bits.extend(missed);
-        volume_bits.sort_unstable();
+        model.volume_bits.extend(missed);
+        model.volume_bits.sort_unstable();
         unfound.clear();
-        found = buffer::measure(&mut runner, &volume_bits, &thresholds, &latencies, &mut unfound)?;
+        *unknown = &FEATURES[1..];
+        found = buffer::measure(runner, &model.volume_bits, &thresholds, &latencies, &mut unfound)?;
     }
-    thresholds.write = found.slow_write_ns.unwrap_or(thresholds.read);
-    latencies.flush = found.flush_ns;
-    undetermined.extend(unfound);
-    let (sleep, silences) = sleep::measure(&mut runner, &thresholds, &latencies)?;
-    told(1.0)?;
-    let model = DeviceModel {
-        sectors,
-        volume_bits,
-        gc_volume_bits: collection.bits,
-        write_buffer: found.buffer,
-        thresholds_ns: thresholds,
-        latencies_ns: latencies,
-        sleep,
-        undetermined,
-    };
-    let evidence = Evidence {
-        allocation,
-        buffer: found.evidence,
-        collection: collection.evidence,
-        sleep: silences,
-        requests: runner.requests(),
-        duration_ns: runner.now().0,
-    };
-    Ok(Report { model, evidence })
+    *unknown = &FEATURES[3..];
+    model.gc_volume_bits = collection.bits;
+    evidence.collection = collection.evidence;
+    model.latencies_ns.collection = latencies.collection;
+    model.put_buffer(found, unfound, evidence);
+    let (thresholds, latencies) = (model.thresholds_ns, model.latencies_ns);
+    (model.sleep, evidence.sleep) = sleep::measure(runner, &thresholds, &latencies)?;
+    Ok(())
+}
+
+impl DeviceModel {
+    /// Takes over what was found of the buffer, and why not more.
+    fn put_buffer(&mut self, found: buffer::Found, unfound: Vec<String>, evidence: &mut Evidence) {
+        self.thresholds_ns.write = found.slow_write_ns.unwrap_or(self.thresholds_ns.read);
+        self.latencies_ns.flush = found.flush_ns;
+        self.write_buffer = found.buffer;
+        self.undetermined.extend(unfound);
+        evidence.buffer = found.evidence;
+    }
 }
 
 /// Why bits that seem to select volumes are not taken to do so: something else

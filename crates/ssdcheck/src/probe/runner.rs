@@ -1,7 +1,9 @@
 //! Issues requests to the drive and tells how long they took.
 
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::ControlFlow;
 
 use flashkeel_engine::{
     Arena, Completion, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Outside, Request, RequestId, Span, Status,
@@ -24,6 +26,8 @@ pub enum ProbeError {
     Unheard,
     /// Whoever watched broke off.
     Interrupted,
+    /// The time given is over.
+    OutOfTime,
 }
 
 impl fmt::Display for ProbeError {
@@ -32,10 +36,37 @@ impl fmt::Display for ProbeError {
             ProbeError::TooSmall => write!(f, "the device is too small to probe; at least 16 MiB"),
             ProbeError::Refused(lba) => write!(f, "the device refused 4 KiB at LBA {}", lba.0),
             ProbeError::Interrupted => write!(f, "interrupted"),
+            ProbeError::OutOfTime => write!(f, "the time given ran out before anything was known"),
             ProbeError::Stuck => write!(f, "the device took a request and never completed it"),
             ProbeError::Unheard => {
                 write!(f, "the device waits for something outside the simulation, to which nobody listens")
             }
+        }
+    }
+}
+
+/// Whoever is told how far a probe is, and may break it off.
+pub(super) struct Told<'p> {
+    fraction: Cell<f64>,
+    progress: RefCell<&'p mut dyn FnMut(f64) -> ControlFlow<()>>,
+}
+
+impl<'p> Told<'p> {
+    pub fn new(progress: &'p mut dyn FnMut(f64) -> ControlFlow<()>) -> Told<'p> {
+        Told { fraction: Cell::new(0.0), progress: RefCell::new(progress) }
+    }
+
+    /// This fraction is done.
+    pub fn reach(&self, fraction: f64) -> Result<(), ProbeError> {
+        self.fraction.set(fraction);
+        self.again()
+    }
+
+    /// No more is done than was.
+    fn again(&self) -> Result<(), ProbeError> {
+        match (self.progress.borrow_mut())(self.fraction.get()) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(ProbeError::Interrupted),
         }
     }
 }
@@ -45,8 +76,12 @@ pub(super) struct Runner<'a> {
     leaf: &'a mut dyn Leaf,
     /// What it may wait for.
     outside: Option<&'a mut dyn Outside>,
+    /// Who may break off while it is waited for.
+    pub told: Option<&'a Told<'a>>,
     sectors: u64,
     now: Time,
+    /// When the time given is over.
+    end: Time,
     next_id: u64,
     pub random: Stream,
     /// Pages of each request.
@@ -74,6 +109,7 @@ impl<'a> Runner<'a> {
         outside: Option<&'a mut dyn Outside>,
         sectors: u64,
         seed: u64,
+        limit: Option<Span>,
     ) -> Result<Self, ProbeError> {
         if sectors < (16 << 20) / 512 {
             return Err(ProbeError::TooSmall);
@@ -81,8 +117,10 @@ impl<'a> Runner<'a> {
         Ok(Runner {
             leaf,
             outside,
+            told: None,
             sectors: sectors / LOGICAL_PAGE_SECTORS * LOGICAL_PAGE_SECTORS,
             now: Time::ZERO,
+            end: limit.map_or(Time::MAX, |limit| Time::ZERO + limit),
             next_id: 0,
             random: Stream::new(seed, "probe"),
             request_pages: 1,
@@ -167,6 +205,9 @@ impl<'a> Runner<'a> {
     /// Waits until something happens outside, or is due here, at `limit` at the latest.
     #[cold]
     fn listen(&mut self, limit: Time) -> Result<(), ProbeError> {
+        if let Some(told) = self.told {
+            told.again()?;
+        }
         let outside = self.outside.as_mut().ok_or(ProbeError::Unheard)?;
         let until = self.leaf.next_event().time().map_or(limit, |time| time.min(limit));
         self.now = outside.wait(Some(until).filter(|&until| until < Time::MAX)).max(self.now);
@@ -195,6 +236,9 @@ impl<'a> Runner<'a> {
         lba: u64,
         done: &mut Vec<Done>,
     ) -> Result<u64, ProbeError> {
+        if self.now >= self.end {
+            return Err(ProbeError::OutOfTime);
+        }
         let id = self.next_id;
         let request = Request::new(
             RequestId(id),
@@ -394,7 +438,8 @@ mod tests {
     fn a_drive_with_a_clock_of_its_own_is_waited_for() {
         let (mut drive, mut world) = (Real::default(), Real::default());
         world.0 = drive.0.clone();
-        let mut runner = Runner::new(&mut drive, Some(&mut world), SECTORS, 1).expect("it is large enough");
+        let mut runner =
+            Runner::new(&mut drive, Some(&mut world), SECTORS, 1, None).expect("it is large enough");
         assert_eq!(runner.serve(Operation::Write, 8), Ok(SERVICE));
         assert_eq!(runner.rest(), Ok(()));
         assert_eq!(runner.serve(Operation::Read, 8), Ok(SERVICE));
@@ -405,7 +450,7 @@ mod tests {
     #[test]
     fn nobody_listens_to_a_drive_with_a_clock_of_its_own() {
         let mut drive = Real::default();
-        let mut runner = Runner::new(&mut drive, None, SECTORS, 1).expect("it is large enough");
+        let mut runner = Runner::new(&mut drive, None, SECTORS, 1, None).expect("it is large enough");
         assert_eq!(runner.serve(Operation::Write, 8), Err(ProbeError::Unheard));
         assert!(ProbeError::Unheard.to_string().contains("outside"));
     }

@@ -1,0 +1,169 @@
+//! What lies outside: the wall clock, and the drives that have something to say.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use flashkeel_engine::{Outside, Time};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+/// Times shorter than this are not slept: a sleep lasts about so much longer than it was
+/// told to (prctl(2), `PR_SET_TIMERSLACK`: 50 us).
+const SPIN_NS: u64 = 60_000;
+
+/// The wall clock, and what is heard of the drives that were opened in it. Copies are of
+/// the same.
+#[derive(Clone)]
+pub struct World {
+    start: Instant,
+    /// Counts up when a request to one of the drives has ended.
+    ended: Arc<OwnedFd>,
+    log: Arc<Mutex<Log>>,
+}
+
+#[derive(Default)]
+struct Log {
+    touched: Vec<Touched>,
+    fault: Option<Fault>,
+}
+
+/// What went wrong on a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It was asked for what it is not allowed to do.
+    Refused(String),
+    /// It failed, is full or gone.
+    Failed(String),
+}
+
+/// What has been written to one drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// What it is called.
+    pub path: String,
+    /// Bytes written, each as often as it was.
+    pub bytes: u64,
+    /// The first and the last byte's address, if any was written.
+    pub range: Option<(u64, u64)>,
+}
+
+impl World {
+    /// Its time begins now.
+    ///
+    /// # Errors
+    /// If the kernel gives nothing to listen to.
+    pub fn new() -> io::Result<World> {
+        let ended = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(World { start: Instant::now(), ended: Arc::new(ended), log: Arc::default() })
+    }
+
+    /// Its time begins now, and not before.
+    pub fn restart(&mut self) {
+        self.start = Instant::now();
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        Time(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// The first thing that went wrong on a drive, such as that it is full or gone.
+    pub fn fault(&self) -> Option<Fault> {
+        self.log().fault.clone()
+    }
+
+    /// What has been written, drive by drive.
+    pub fn touched(&self) -> Vec<Touched> {
+        self.log().touched.clone()
+    }
+
+    /// What counts up when a request has ended.
+    pub(crate) fn bell(&self) -> RawFd {
+        self.ended.as_raw_fd()
+    }
+
+    /// Begins to count what is written to a drive; returns its number.
+    pub(crate) fn enter(&self, path: &str) -> usize {
+        let mut log = self.log();
+        log.touched.push(Touched { path: path.to_owned(), bytes: 0, range: None });
+        log.touched.len() - 1
+    }
+
+    /// So many bytes are being written to a drive.
+    pub(crate) fn touch(&self, drive: usize, offset: u64, bytes: u64) {
+        let touched = &mut self.log().touched[drive];
+        let last = offset + bytes - 1;
+        touched.bytes += bytes;
+        touched.range =
+            Some(touched.range.map_or((offset, last), |(low, high)| (low.min(offset), high.max(last))));
+    }
+
+    /// Something went wrong.
+    pub(crate) fn fail(&self, what: impl FnOnce() -> Fault) {
+        self.log().fault.get_or_insert_with(what);
+    }
+
+    fn log(&self) -> std::sync::MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Waits at most this long for a request to end, however short or never.
+    fn listen(&self, most_ns: Option<u64>) -> bool {
+        let most = most_ns
+            .map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ });
+        let mut heard = [PollFd::new(&*self.ended, PollFlags::IN)];
+        // A signal ends the wait, as if something had happened: whoever waits looks again.
+        let is_heard = poll(&mut heard, most.as_ref()).map_or(true, |count| count > 0);
+        if is_heard {
+            let _ = rustix::io::read(&*self.ended, &mut [0; 8]);
+        }
+        is_heard
+    }
+}
+
+impl Outside for World {
+    fn wait(&mut self, until: Option<Time>) -> Time {
+        loop {
+            let now = self.now();
+            let left_ns = until.map(|until| until.0.saturating_sub(now.0));
+            let heard = match left_ns {
+                Some(0) => return now,
+                Some(left_ns) if left_ns <= SPIN_NS => self.listen(Some(0)),
+                Some(left_ns) => self.listen(Some(left_ns - SPIN_NS)),
+                None => self.listen(None),
+            };
+            if heard {
+                return self.now();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::Span;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_when_it_is_time() {
+        let mut world = World::new().expect("a world");
+        let until = world.now() + Span::from_us(2_000);
+        assert!(world.wait(Some(until)) >= until);
+        assert!(world.wait(Some(Time(0))) >= until, "what is over is not waited for");
+    }
+
+    #[test]
+    fn what_was_written_where_is_known() {
+        let world = World::new().expect("a world");
+        let drive = world.enter("disk");
+        world.touch(drive, 8192, 4096);
+        world.touch(drive, 0, 4096);
+        let expected = Touched { path: "disk".into(), bytes: 8192, range: Some((0, 12_287)) };
+        assert_eq!(world.touched(), [expected]);
+        world.fail(|| Fault::Failed("first".into()));
+        world.fail(|| Fault::Refused("second".into()));
+        assert_eq!(world.fault(), Some(Fault::Failed("first".into())));
+    }
+}

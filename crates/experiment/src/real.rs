@@ -1,0 +1,56 @@
+//! What happened to the real drives of a run or a probe.
+
+use std::ops::ControlFlow;
+
+use flashkeel_blockdev::{Fault, World};
+use flashkeel_engine::Outside;
+
+use crate::Error;
+
+/// What a run is told of a device in whose time it was measured.
+pub(crate) const NOTE: &str = "a real drive is in it: times are those of the wall clock, the digest is of \
+                               this run alone, and no other run gives the same";
+
+/// The world as whoever drives listens to it, whose time begins now.
+pub(crate) fn outside(world: &mut Option<World>) -> Option<&mut dyn Outside> {
+    world.as_mut().map(|world| {
+        world.restart();
+        world as &mut dyn Outside
+    })
+}
+
+/// Breaks off where something went wrong on a real drive.
+pub(crate) fn watch(world: Option<&World>) -> ControlFlow<()> {
+    match world.and_then(World::fault) {
+        Some(_) => ControlFlow::Break(()),
+        None => ControlFlow::Continue(()),
+    }
+}
+
+/// What it ended with, if something went wrong on a real drive, or it was broken off
+/// after something had been written.
+///
+/// # Errors
+/// Those of `done`, with what was written where.
+pub(crate) fn end<T>(world: Option<&World>, done: Result<T, Error>) -> Result<T, Error> {
+    let Some(world) = world else { return done };
+    match (world.fault(), done) {
+        (Some(Fault::Refused(why)), _) => Err(Error::Input(why)),
+        (Some(Fault::Failed(why)), _) => Err(Error::Failure(format!("{why}{}", written(world)))),
+        (None, Err(Error::Interrupted)) => Err(Error::Broken(format!("interrupted{}", written(world)))),
+        (None, Err(Error::Failure(why))) => Err(Error::Failure(format!("{why}{}", written(world)))),
+        (None, done) => done,
+    }
+}
+
+/// What has been written where, behind what happened.
+fn written(world: &World) -> String {
+    let told = world.touched().into_iter().map(|touched| match touched.range {
+        Some((first, last)) => {
+            let (path, bytes) = (touched.path, touched.bytes);
+            format!("; {bytes} bytes were written to {path}, between bytes {first} and {last}")
+        }
+        None => format!("; nothing was written to {}", touched.path),
+    });
+    told.collect()
+}

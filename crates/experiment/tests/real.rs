@@ -1,0 +1,97 @@
+//! Runs, predictions and probes over real files.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use flashkeel_experiment::{Cause, Error, RunOutcome, RunPlan, Target, probe, resolve, run};
+
+/// A document of a stack over these devices, and a file beside it for each of `names`.
+fn plan(folder: &str, devices: &str, names: &[&str], pacing: &str) -> RunPlan {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for name in names {
+        std::fs::write(folder.join(name), vec![1; 32 << 20]).expect("a file");
+    }
+    let arrivals = match pacing {
+        "closed" => "",
+        _ => "arrivals = { policy = \"poisson\", iops = 4000 }",
+    };
+    let document = format!(
+        "{devices}\n[workload]\nrequests = 400\npacing = {pacing:?}\n[workload.source]\npolicy = \"synthetic\"\n\
+         read_fraction = 0.5\n{arrivals}\n"
+    );
+    let name = folder.join("document.toml").display().to_string();
+    let mut plans = resolve(&document, &name, &[], None).unwrap_or_else(|error| panic!("{error}"));
+    plans.remove(0)
+}
+
+fn ran(plan: &RunPlan) -> Result<RunOutcome, Error> {
+    run(plan, 1, None, &mut |_, _| ControlFlow::Continue(())).map(|finished| finished.outcome)
+}
+
+const ALONE: &str = "[[stack.devices]]\nfile.path = \"disk\"";
+
+#[test]
+fn a_file_is_a_device_whose_latencies_are_its_own() {
+    for pacing in ["closed", "open", "think"] {
+        let plan = RunPlan { destroys: true, ..plan("alone", ALONE, &["disk"], pacing) };
+        let outcome = ran(&plan).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(outcome.summary.requests, 400);
+        assert!(outcome.notes.iter().any(|note| note.starts_with("a real drive is in it")));
+        let outside = outcome.summary.blame_ns[Cause::Outside];
+        assert!(outside > 0, "{:?}", outcome.summary.blame_ns);
+    }
+}
+
+#[test]
+fn a_drive_whose_data_is_to_be_kept_is_not_written_to() {
+    let kept = plan("kept", ALONE, &["disk"], "open");
+    let Err(Error::Input(why)) = ran(&kept) else { panic!("it was written to") };
+    assert!(why.ends_with("disk: it is read only; --destroy lets its data be destroyed"), "{why}");
+    let target = Target::of(&kept.config);
+    let Err(Error::Input(why)) = probe(&target, 1, None, None, &mut |_, _| ControlFlow::Continue(())) else {
+        panic!("it was probed")
+    };
+    assert!(why.contains("--destroy"), "{why}");
+    let disk = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kept/disk");
+    assert!(std::fs::read(disk).expect("it is there").iter().all(|&byte| byte == 1));
+}
+
+#[test]
+fn policies_run_over_real_drives() {
+    let mirror = "[[stack.devices]]\nmirror.devices = [{ file.path = \"one\" }, { file.path = \"two\" }]";
+    let plan = RunPlan { destroys: true, ..plan("mirror", mirror, &["one", "two"], "open") };
+    let outcome = ran(&plan).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outcome.summary.requests, 400);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mirror");
+    let [one, two] = ["one", "two"].map(|name| std::fs::read(folder.join(name)).expect("it is there"));
+    assert!(one == two && one.iter().any(|&byte| byte != 1));
+}
+
+#[test]
+fn a_probe_in_little_time_says_what_it_does_not_know() {
+    let plan = plan("probed", ALONE, &["disk"], "open");
+    let target = Target { destroys: true, ..Target::of(&plan.config) };
+    let limit = Some(Duration::from_secs(15));
+    let found = probe(&target, 1, None, limit, &mut |_, _| ControlFlow::Continue(()));
+    let model = found.unwrap_or_else(|error| panic!("{error}")).model;
+    assert_eq!(model.sectors, (32 << 20) / 512);
+    assert!(model.latencies_ns.read > 0 && model.thresholds_ns.read > model.latencies_ns.read);
+    assert!(model.undetermined.iter().any(|why| why.contains("time given")), "{:?}", model.undetermined);
+    assert_eq!(model.write_buffer.bytes, None);
+    assert_eq!(model.validate(), Ok(()));
+}
+
+#[test]
+fn who_breaks_off_is_told_what_was_written() {
+    let plan = plan("broken", ALONE, &["disk"], "open");
+    let target = Target { destroys: true, ..Target::of(&plan.config) };
+    let mut asked = 0;
+    let found = probe(&target, 1, None, None, &mut |phase, _| {
+        asked += u32::from(phase == "probe");
+        if asked > 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let Err(Error::Broken(told)) = found else { panic!("it went on") };
+    assert!(told.starts_with("interrupted; ") && told.contains(" bytes were written to "), "{told}");
+}

@@ -91,21 +91,25 @@ def _keys(drive: str, iops: int, way: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _shorter(cells: Mapping[str, Any], by_seed: list[dict[str, Run]], percentile: float) -> Finding:
     ratios: dict[str, Estimate] = {}
+    fewest: dict[str, int] = {}
     for cell in cells:
-        tails = [
-            [float(runs[f"{way} {cell}"].percentile("read", percentile) or 0) for way in _WAYS]
-            for runs in by_seed
-        ]
+        pairs = [[runs[f"{way} {cell}"] for way in _WAYS] for runs in by_seed]
+        tails = [[float(run.percentile("read", percentile) or 0) for run in pair] for pair in pairs]
         ratios[cell] = median([ours / hedged for hedged, ours in tails])
-    fewest = min(run.beyond("read", percentile) for runs in by_seed for run in runs.values())
+        fewest[cell] = min(run.beyond("read", percentile) for pair in pairs for run in pair)
     measured = {cell: ratio.value for cell, ratio in ratios.items()}
-    if fewest < FEW:
-        return Finding(measured, None, too_few(fewest))
-    longer = [cell for cell, ratio in ratios.items() if ratio.low > 1]
-    open_ = [cell for cell, ratio in ratios.items() if ratio.low <= 1 <= ratio.high]
-    words = [f"{cell} {ratios[cell].value:.2f} ({ratios[cell]})" for cell in ratios]
-    told = f"longer: {', '.join(longer) or 'none'}; open: {', '.join(open_) or 'none'}"
-    verdict = False if longer else None if open_ else True
+    if min(fewest.values()) >= FEW:
+        few = ""
+    elif max(fewest.values()) < FEW:
+        return Finding(measured, None, too_few(max(fewest.values())))
+    else:
+        few = f"too few beyond: {', '.join(cell for cell in cells if fewest[cell] < FEW)}; "
+    judged = {cell: ratio for cell, ratio in ratios.items() if fewest[cell] >= FEW}
+    longer = [cell for cell, ratio in judged.items() if ratio.low > 1]
+    open_ = [cell for cell, ratio in judged.items() if ratio.low <= 1 <= ratio.high]
+    words = [f"{cell} {ratio.value:.2f} ({ratio})" for cell, ratio in ratios.items()]
+    told = f"{few}longer: {', '.join(longer) or 'none'}; open: {', '.join(open_) or 'none'}"
+    verdict = False if longer else None if open_ or few else True
     return Finding(measured, verdict, f"{told}; {', '.join(words)}")
 
 

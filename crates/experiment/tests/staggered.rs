@@ -49,7 +49,7 @@ fn copies_that_are_kept_apart_are_seldom_slow_at_the_same_time() {
             assert!(none == 0 && again > 0, "{found}");
             assert!(apart < together / 3.0, "{found}");
             // Once apart, they stay so: a buffer for each copy, and not a hundredth of 50 MB.
-            assert!(again < 2 * 248 << 10, "{again} of {found}");
+            assert!(again < (2 * 248) << 10, "{again} of {found}");
         }
     }
 }

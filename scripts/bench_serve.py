@@ -1,0 +1,129 @@
+"""Measure how fast a drive is served, beside qemu-nbd over a memory-backed image.
+
+One fio job reads 4 KiB at random, 32 at a time, over a Unix socket, from each in turn, and then
+from the served drive at half of what it has reached. The drive's model takes 1 us an operation,
+so that it is not the bottleneck. Printed are rates, their ratio, and the server's own lateness
+at half the rate; written to ``target/bench_serve.json``. Nothing here fails where it is slow.
+"""
+
+import json
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ROUNDS = 3
+SECONDS = 4
+MIB = 64
+
+DRIVE = f"""\
+[device]
+logical_capacity = "{MIB}MiB"
+map_cache = "all"
+
+[device.geometry]
+channels = 4
+chips_per_channel = 1
+planes_per_chip = 1
+blocks_per_plane = 512
+pages_per_block = 16
+
+[device.timing]
+read = ["1us"]
+program = ["1us"]
+erase = "1us"
+channel_rate = "100GB/s"
+"""
+
+
+def fio(uri: str, *options: str) -> float:
+    """Read for some seconds; return requests a second."""
+    job = ["fio", "--name=job", "--ioengine=nbd", f"--uri={uri}", "--rw=randread", "--bs=4k"]
+    job += ["--iodepth=32", f"--size={MIB}m", "--time_based", f"--runtime={SECONDS}"]
+    done = subprocess.run(
+        [*job, *options, "--output-format=json"], capture_output=True, text=True, check=True
+    )
+    # Notes of the engine come before.
+    (measured,) = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    return float(measured["read"]["iops"])
+
+
+class Drive:
+    """A served drive."""
+
+    def __init__(self, folder: Path) -> None:
+        """Serve it, and wait until it listens."""
+        document, path = folder / "drive.toml", folder / "flashkeel.sock"
+        document.write_text(DRIVE)
+        self.uri = f"nbd+unix:///flashkeel?socket={path}"
+        command = [sys.executable, "-m", "flashkeel", "serve", "nbd", str(document)]
+        command += ["--listen", f"unix:{path}", "--format", "json"]
+        self.server = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.server.stderr is not None
+        said = self.server.stderr.readline()
+        if not said.startswith("Serving"):
+            sys.exit(f"the server says: {said}{self.server.stderr.read()}")
+
+    def end(self) -> dict[str, int]:
+        """End it; return how late it was."""
+        self.server.send_signal(signal.SIGINT)
+        out, _ = self.server.communicate()
+        late: dict[str, int] = json.loads(out)["late"]
+        return late
+
+
+def main() -> None:
+    """Measure, print, write."""
+    missing = [name for name in ("fio", "qemu-nbd") if shutil.which(name) is None]
+    if missing:
+        print(f"serving: not measured, for want of {' and '.join(missing)}")
+        return
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        folder = Path(name)
+        image, socket = folder / "image", folder / "qemu.sock"
+        image.write_bytes(bytes(MIB << 20))
+        other = subprocess.Popen(["qemu-nbd", "-f", "raw", "-t", "-e", "8", "-k", socket, image])
+        drive = Drive(folder)
+        while not socket.exists():
+            time.sleep(0.01)
+        theirs, ours = [], []
+        for _ in range(ROUNDS):
+            theirs.append(fio(f"nbd+unix:///?socket={socket}"))
+            ours.append(fio(drive.uri))
+        other.terminate()
+        drive.end()
+        rate = statistics.median(ours)
+        drive = Drive(folder)
+        fio(drive.uri, f"--rate_iops={round(rate / 2)}")
+        late = drive.end()
+    found = {
+        "served_reads_per_s": round(rate),
+        "qemu_nbd_reads_per_s": round(statistics.median(theirs)),
+        "served_to_qemu_nbd": rate / statistics.median(theirs),
+        "lateness_p99_at_half_rate_ns": late["p99_ns"],
+        "lateness_requests": late["count"],
+    }
+    place = ROOT / "target" / "bench_serve.json"
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(json.dumps(found, indent=2) + "\n")
+    print(
+        f"served: {found['served_reads_per_s']:,} reads of 4 KiB a second, qemu-nbd over memory "
+        f"{found['qemu_nbd_reads_per_s']:,}: {found['served_to_qemu_nbd']:.2f} times as many "
+        f"(median of {ROUNDS}; fio, one job, 32 at a time)"
+    )
+    print(
+        f"lateness at half of that: p99 {late['p99_ns'] / 1e3:.1f} us, p99.99 "
+        f"{late['p99_99_ns'] / 1e3:.1f} us, of {late['count']:,} requests"
+    )
+
+
+if __name__ == "__main__":
+    main()

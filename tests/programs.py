@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 PACKAGES = {
+    "busybox": "busybox-static",
+    "e2fsck": "e2fsprogs",
+    "mke2fs": "e2fsprogs",
     "nbdcopy": "libnbd-bin",
     "nbdinfo": "libnbd-bin",
     "qemu-img": "qemu-utils",
     "qemu-io": "qemu-utils",
+    "qemu-system-x86_64": "qemu-system-x86",
 }
 """Debian packages that are not called as the program in them."""
 

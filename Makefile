@@ -5,7 +5,7 @@
 #   make lint    formatting, clippy, ruff, mypy
 #   make docs    regenerate what documents take from the code
 #   make readme  renew the picture and the example of README.md
-#   make bench   measure, write target/bench.json
+#   make bench   measure, write target/bench.json and target/bench_serve.json
 #   make bench-record   make the instructions counted now the record
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -42,8 +42,9 @@ docs: .venv/core.stamp
 readme: demo
 	$(BIN)/python scripts/write_readme.py
 
-bench:
+bench: .venv/core.stamp
 	cargo run --release -p flashkeel-host --example bench
+	$(BIN)/python scripts/bench_serve.py
 
 bench-record:
 	cargo run --release -p flashkeel-host --example bench record

@@ -8,6 +8,8 @@ import sys
 import time
 
 import pytest
+from flashkeel.output import probe_tables
+from flashkeel.ssdcheck import Diagnosis
 
 
 @pytest.fixture
@@ -29,11 +31,16 @@ def document(folder, read_fraction):
 def test_a_probe_says_what_it_could_not_determine(cli, disk, tmp_path):
     outcome = cli("probe", disk, "--destroy", "--limit", 12, "--out", tmp_path / "out")
     assert (outcome.status, outcome.err) == (0, "")
-    assert "undetermined" in outcome.out
+    words = [" ".join(line.split()) for line in outcome.out.splitlines()]
+    assert "sleeps after undetermined" in words
     model = json.loads((tmp_path / "out/model.json").read_text())
     assert model["sectors"] == 65536
     assert model["latencies_ns"]["read"] > 0
     assert model["write_buffer"] == {"bytes": None, "type": "unknown", "flush": []}
+    reasons = ["volume_bits, sleep: the time given, 9s, ran out before"]
+    table = next(probe_tables.diagnosis(Diagnosis("disk", model | {"undetermined": reasons})))
+    cells = dict(zip(*(column.cells for column in table.columns), strict=True))
+    assert cells["internal volumes"] == cells["sleeps after"] == "undetermined"
     # What was found serves to predict it.
     plan = document(tmp_path, 0.5)
     options = ("--model", tmp_path / "out/model.json", "--workload", plan, "--destroy")

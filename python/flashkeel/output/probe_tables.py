@@ -11,6 +11,7 @@ from rich.table import Table
 from flashkeel.output import units
 from flashkeel.ssdcheck import Diagnosis
 
+_UNDETERMINED = "undetermined"
 _FLUSH = {"full": "full", "read_trigger": "read"}
 
 
@@ -20,8 +21,10 @@ def diagnosis(found: Diagnosis) -> Iterator[Table]:
     buffer, sleep = model["write_buffer"], model["sleep"]
     thresholds, times = model["thresholds_ns"], model["latencies_ns"]
     bits = model["volume_bits"]
+    unknown = " ".join(reason.partition(": ")[0] for reason in model["undetermined"])
+    is_known = "volume_bits" not in unknown.replace("gc_volume_bits", "")
     rows = {
-        "internal volumes": f"{2 ** len(bits)} ({_bits(bits)})",
+        "internal volumes": f"{2 ** len(bits)} ({_bits(bits)})" if is_known else _UNDETERMINED,
         "garbage-collection volumes": _bits(model["gc_volume_bits"]),
         "write buffer": f"{units.size(buffer['bytes'])}, type {buffer['type']}",
         "flushed when": ", ".join(_FLUSH[name] for name in buffer["flush"]) or units.MISSING,
@@ -31,7 +34,7 @@ def diagnosis(found: Diagnosis) -> Iterator[Table]:
         "with garbage collection": _time(times["collection"]),
         "sleeps after": f"{_time(sleep['after_ns'])}, wakes in {_time(sleep['wake_ns'])}"
         if sleep
-        else "not seen to sleep",
+        else (_UNDETERMINED if "sleep" in unknown else "not seen to sleep"),
     }
     table = Table(title=found.name, title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
     for words, text in rows.items():
@@ -91,7 +94,7 @@ def _probability(p: float | None) -> str:
 
 def _bits(bits: Sequence[int] | None) -> str:
     if bits is None:
-        return "undetermined"
+        return _UNDETERMINED
     return "bits " + ", ".join(map(str, bits)) if bits else "none selected by a bit"
 
 

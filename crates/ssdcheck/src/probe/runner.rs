@@ -132,6 +132,11 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// Whether its time is that of a machine that does other work, too.
+    pub fn is_real(&self) -> bool {
+        self.leaf.next_event().hears_outside()
+    }
+
     pub fn now(&self) -> Time {
         self.now
     }

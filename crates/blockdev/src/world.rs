@@ -78,6 +78,15 @@ impl World {
         self.log().touched.clone()
     }
 
+    /// Something to poll for whoever listens to more than this world: it can be read once a
+    /// request has ended, until somebody has read from it.
+    ///
+    /// # Errors
+    /// If there are too many open files.
+    pub fn heard(&self) -> io::Result<OwnedFd> {
+        self.ended.try_clone()
+    }
+
     /// What counts up when a request has ended.
     pub(crate) fn bell(&self) -> RawFd {
         self.ended.as_raw_fd()

@@ -143,12 +143,14 @@ pub fn resolve_watched(
 
 /// Resolves what a document drives: its tables `device` and `stack`, or all of it as
 /// the device where it has neither. Tenants are left out: whoever probes is alone.
-/// `sets` have paths as in an experiment, `device.…` or `stack.…`.
+/// `sets` have paths as in an experiment, `device.…` or `stack.…`. `name` is as for
+/// [`resolve`].
 ///
 /// # Errors
 /// [`Error::Input`] for anything wrong in the document or the overrides.
 pub fn resolve_target(document: &str, name: &str, sets: &[(String, String)]) -> Result<Target, Error> {
-    let file = Node::parse(document, name)?;
+    let mut file = Node::parse(document, name)?;
+    anchor_paths(&mut file, Path::new(name).parent());
     let mut whole = Node::from_json(json!({ "workload": { "source": "synthetic" } }), &Origin::Default);
     let tables: Vec<_> =
         ["device", "stack"].into_iter().filter_map(|key| Some((key, file.get(key)?))).collect();

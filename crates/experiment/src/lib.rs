@@ -40,6 +40,7 @@ pub use predict::{Predicted, predict};
 pub use predictor::{DrivePredictor, parse_model};
 pub use probe::probe;
 pub use read_off::read_off;
+pub use real::RealDrives;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
 pub use stored::Stored;

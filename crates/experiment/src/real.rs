@@ -1,6 +1,7 @@
 //! What happened to the real drives of a run or a probe.
 
 use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
 
 use flashkeel_blockdev::{Fault, World};
 use flashkeel_engine::Outside;
@@ -10,6 +11,37 @@ use crate::Error;
 /// What a run is told of a device in whose time it was measured.
 pub(crate) const NOTE: &str = "a real drive is in it: times are those of the wall clock, the digest is of \
                                this run alone, and no other run gives the same";
+
+/// The real drives among what was opened, for those who have it served.
+#[derive(Clone)]
+pub struct RealDrives(World);
+
+impl RealDrives {
+    pub(crate) fn of(world: World) -> RealDrives {
+        RealDrives(world)
+    }
+
+    /// What can be read once a request to one of them has ended.
+    ///
+    /// # Errors
+    /// If there are too many open files.
+    pub fn heard(&self) -> Result<OwnedFd, Error> {
+        self.0.heard().map_err(|error| Error::Failure(format!("nothing to listen to: {error}")))
+    }
+
+    /// Whether one of them has failed.
+    pub fn have_failed(&self) -> bool {
+        self.0.fault().is_some()
+    }
+
+    /// What serving them ended with.
+    ///
+    /// # Errors
+    /// If one of them has failed: what happened, and what was written where.
+    pub fn end(&self) -> Result<(), Error> {
+        end(Some(&self.0), Ok(()))
+    }
+}
 
 /// The world as whoever drives listens to it, whose time begins now.
 pub(crate) fn outside(world: &mut Option<World>) -> Option<&mut dyn Outside> {

@@ -8,6 +8,7 @@ use flashkeel_host::StackConfig;
 use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Size};
 use serde::{Deserialize, Serialize};
 
+use crate::real::RealDrives;
 use crate::run::{Progress, steady_state};
 use crate::{Error, Experiment, RunPlan};
 
@@ -31,6 +32,13 @@ pub struct Opened {
     pub device: Box<dyn Device>,
     /// The world of the real drives in it, if there are any.
     pub world: Option<World>,
+}
+
+impl Opened {
+    /// The real drives in it, if there are any.
+    pub fn real(&self) -> Option<RealDrives> {
+        self.world.clone().map(RealDrives::of)
+    }
 }
 
 impl Target {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use flashkeel_experiment::{Cause, Device, Error, Stored, Target, read_off};
+use flashkeel_experiment::{Cause, Device, Error, RealDrives, Stored, Target, read_off};
 use flashkeel_serve::nbd::Export;
 use flashkeel_serve::{
     Address, BOUNDS_NS, Counted, Kept, Late, Server, Settings, Snapshot, Tally, Time, Watch, Window,
@@ -52,32 +52,38 @@ pub fn serve_nbd(
     let server = Server::bind(&address(&listen)?).map_err(refused)?;
     let cache_dir = cache_dir.as_deref();
     let wake = server.waker();
-    let (device, kept) = watched(py, progress, |reporter| {
+    let (device, kept, real) = watched(py, progress, |reporter| {
         let report = &mut |phase, fraction| reporter.report(phase, fraction);
         let Some(path) = &data else {
-            let mut device = target.build(seed, cache_dir, report)?;
-            device.keep_data();
-            return Ok((device, None));
+            let mut opened = target.open(seed, cache_dir, report)?;
+            opened.device.keep_data();
+            let real = opened.real();
+            return Ok((opened.device, None, real));
         };
         let Stored { device, store, now } = target.stored(path, seed, wake, cache_dir, report)?;
-        Ok((device, Some(Kept { store, from: now })))
+        Ok((device, Some(Kept { store, from: now }), None))
     })?;
+    if real.is_some() && time_scale != 1.0 {
+        return Err(InputError::new_err("--time-scale: a real drive keeps its own time"));
+    }
+    let outside = real.as_ref().map(RealDrives::heard).transpose().map_err(exception)?;
     let limits = device.limits();
     let export = Export {
-        description: format!("flashkeel {name} (simulated)"),
+        description: format!("flashkeel {name} ({})", if real.is_some() { "real" } else { "simulated" }),
         name,
         bytes: limits.sectors * 512,
         block_bytes: limits.block_sectors * 512,
         preferred_bytes: limits.preferred_sectors * 512,
-        is_read_only: read_only,
+        is_read_only: read_only || real.is_some() && !target.destroys,
     };
     let place = server.address().map_err(refused)?;
     let serving = Serving { window: server.window() };
     ready.call1(py, (uri(&place, &export.name), export.bytes, serving))?;
     let settings = Settings { export, time_scale };
     let begin = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
-    let mut caller = Caller { say, interrupted: None, read_off: begin };
-    let served = py.detach(|| server.run(device, kept, &settings, &mut caller));
+    let mut caller = Caller { say, interrupted: None, read_off: begin, real };
+    let served = py.detach(|| server.run(device, kept, outside, &settings, &mut caller));
+    caller.real.map_or(Ok(()), |real| real.end()).map_err(exception)?;
     let served = served.map_err(|error| {
         exception(Error::Failure(match &data {
             Some(path) => format!("{}: {error}; nothing was acknowledged since", path.display()),
@@ -157,6 +163,7 @@ struct Caller {
     interrupted: Option<PyErr>,
     /// When the device was last read off.
     read_off: Time,
+    real: Option<RealDrives>,
 }
 
 impl Watch<Box<dyn Device>> for Caller {
@@ -164,8 +171,11 @@ impl Watch<Box<dyn Device>> for Caller {
         json(read_off(&mut **device, std::mem::replace(&mut self.read_off, now), now))
     }
 
-    /// Being interrupted is how serving ends.
+    /// Being interrupted is how serving ends, and the failure of a real drive.
     fn stops(&mut self) -> bool {
+        if self.real.as_ref().is_some_and(RealDrives::have_failed) {
+            return true;
+        }
         self.interrupted = self.interrupted.take().or_else(|| Python::attach(|py| py.check_signals().err()));
         self.interrupted.is_some()
     }

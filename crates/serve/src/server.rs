@@ -229,6 +229,8 @@ pub struct Server {
     listener: Listener,
     /// Wakes the loop from other threads.
     wakes: Arc<OwnedFd>,
+    /// Wakes it when something has happened outside.
+    outside: Option<OwnedFd>,
     window: Window,
     looks: Receiver<Look>,
 }
@@ -260,7 +262,7 @@ impl Server {
     pub fn bind(address: &Address) -> io::Result<Server> {
         let wakes = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         let (window, looks) = Window::new(Arc::new(waker(&wakes)));
-        Ok(Server { listener: Listener::bind(address)?, wakes, window, looks })
+        Ok(Server { listener: Listener::bind(address)?, wakes, outside: None, window, looks })
     }
 
     /// What wakes the server when a store has made something durable.
@@ -284,17 +286,20 @@ impl Server {
         })
     }
 
-    /// Serves a device, which keeps bytes, until `watch` says so.
+    /// Serves a device, which keeps bytes, until `watch` says so. Where something outside has
+    /// a say in when its requests end, `outside` can be read when it has said something.
     ///
     /// # Errors
     /// If waiting fails, or what keeps the bytes.
     pub fn run<L: Leaf>(
-        self,
+        mut self,
         device: L,
         kept: Option<Kept>,
+        outside: Option<OwnedFd>,
         settings: &Settings,
         watch: &mut impl Watch<L>,
     ) -> io::Result<Served> {
+        self.outside = outside;
         let from = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
         let clock = Clock::start(from, settings.time_scale);
         let mut drive = Drive::new(from, device, kept.map(|kept| kept.store));
@@ -342,7 +347,12 @@ fn run<L: Leaf>(
         if ready[1] {
             let _ = rustix::io::read(&*server.wakes, &mut [0; 8]);
         }
-        for (client, _) in clients.iter_mut().zip(&ready[2..]).filter(|(_, is_ready)| **is_ready) {
+        if ready[2]
+            && let Some(outside) = &server.outside
+        {
+            let _ = rustix::io::read(outside, &mut [0; 8]);
+        }
+        for (client, _) in clients.iter_mut().zip(&ready[3..]).filter(|(_, is_ready)| **is_ready) {
             if client.is_heard() {
                 client.read(&mut buffer);
             }
@@ -431,7 +441,8 @@ fn put(session: &mut Session, cookie: u64, answer: Answer<'_>) {
 }
 
 /// Waits until a client or the listener has something, or `due` is over: asleep at first,
-/// then awake. Returns who has, the listener first, then those who wake the server.
+/// then awake. Returns who has, the listener first, then those who wake the server, then
+/// what is outside.
 fn wait(server: &Server, clients: &[Connection], due: Option<Duration>) -> io::Result<Vec<bool>> {
     let sleeps = due.map_or(ASK, |due| due.saturating_sub(AWAKE)).min(ASK);
     let flags = |client: &Connection| {
@@ -442,6 +453,11 @@ fn wait(server: &Server, clients: &[Connection], due: Option<Duration>) -> io::R
     let mut watched = vec![
         PollFd::from_borrowed_fd(server.listener.as_fd(), listening),
         PollFd::from_borrowed_fd(server.wakes.as_fd(), PollFlags::IN),
+        // Where there is nothing outside, nothing is asked for twice.
+        PollFd::from_borrowed_fd(
+            server.outside.as_ref().unwrap_or(&server.wakes).as_fd(),
+            if server.outside.is_some() { PollFlags::IN } else { PollFlags::empty() },
+        ),
     ];
     watched
         .extend(clients.iter().map(|client| PollFd::from_borrowed_fd(client.stream.as_fd(), flags(client))));

@@ -146,7 +146,7 @@ fn what_was_served_is_the_same_in_virtual_time() {
     let mut until = UntilDone(Arc::clone(&done));
     let served = Logged { ssd: device(), log: Arc::clone(&log) };
     let serving = thread::spawn(move || {
-        server.run(served, None, &Settings { export, time_scale: 1.0 }, &mut until).expect("it serves")
+        server.run(served, None, None, &Settings { export, time_scale: 1.0 }, &mut until).expect("it serves")
     });
     thread::scope(|scope| {
         scope.spawn(|| client(&path, 600, 1));

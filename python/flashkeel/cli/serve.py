@@ -1,4 +1,4 @@
-"""``flashkeel serve``: a simulated drive in real time."""
+"""``flashkeel serve``: a drive in real time."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @click.group()
 def serve() -> None:
-    """Serve a simulated drive in real time."""
+    """Serve a drive in real time."""
 
 
 @serve.command()
-@click.argument("stack", metavar="sim:PRESET|FILE.toml")
+@click.argument("stack", metavar="sim:PRESET|FILE.toml|DRIVE")
 @click.option(
     "--listen",
     default="127.0.0.1:10809",
@@ -46,6 +46,9 @@ def serve() -> None:
 @click.option("--control", metavar="unix:PATH", help="Answer `flashkeel explain unix:PATH` there.")
 @click.option("--name", default="flashkeel", show_default=True, help="The name of the export.")
 @click.option("--read-only", is_flag=True, help="Take no writes.")
+@click.option(
+    "--destroy", is_flag=True, help="The data of real drives may be destroyed; else it is kept."
+)
 @click.option(
     "--time-scale",
     type=click.FloatRange(min=0, min_open=True, max=1e6),
@@ -70,6 +73,7 @@ def nbd(
     control: str | None,
     name: str,
     read_only: bool,
+    destroy: bool,
     time_scale: float,
     sets: tuple[str, ...],
     seed: int,
@@ -79,9 +83,10 @@ def nbd(
     """Serve a drive as a network block device.
 
     Each request is answered when the model says. What is written is kept in memory, and lost when
-    serving ends, with Ctrl-C; or in a file, and found there again however it ends.
+    serving ends, with Ctrl-C; or in a file, and found there again however it ends. A real drive, or
+    a stack over some, is served read-only without --destroy.
     """
-    drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets])
+    drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets], destroy)
     with Bars([stack]) as bars, ExitStack() as listening:
 
         def ready(uri: str, size: int, serving: Serving) -> None:

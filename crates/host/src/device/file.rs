@@ -39,7 +39,7 @@ impl Build for FileConfig {
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let refuse = |why: String| Unmade::Refused(format!("{}: {why}", self.path.display()));
         let Some((world, access)) = maker.world() else {
-            return Err(refuse("a real drive, which is only run, probed and predicted".into()));
+            return Err(refuse("a real drive, which is only run, probed, predicted and served".into()));
         };
         let drive = Drive::open(world, &self.path, access, self.queue_depth).map_err(refuse)?;
         Ok(Box::new(drive))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +24,7 @@ from flashkeel.reproduce.keel.systems import (
     gap,
     name,
 )
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 _PERCENTILES = (99.9, 99.99, 99.999, SIX)
 _MOST = 1.2
+_SEEDS = 18
+"""Of workloads that are judged at six nines: some twenty samples lie beyond, by which most
+intervals tell."""
 
 
 class _Ratio(NamedTuple):
@@ -62,7 +66,7 @@ def _name(shape: str, limit: int) -> str:
 
 def _measure(session: Session) -> Outcome:
     keys = list(product(SHAPES, WORKLOADS, (KEEL, NOGC), LIMITS))
-    runs = session.run([case(session, *key) for key in keys])
+    runs = session.run([_case(session, *key) for key in keys])
     found = {
         (shape, limit): _ratios(runs, shape, limit) for shape, limit in product(SHAPES, LIMITS)
     }
@@ -72,6 +76,13 @@ def _measure(session: Session) -> Outcome:
         CONDITIONS,
         partial(_draw, found),
     )
+
+
+def _case(session: Session, shape: str, workload: str, system: str, limit: int) -> Case:
+    found = case(session, shape, workload, system, limit)
+    # Chips that cannot suspend are far beyond the bound long before six nines.
+    is_close = workload in READ_MOSTLY and limit > 0
+    return replace(found, least_seeds=_SEEDS, most_seeds=_SEEDS) if is_close else found
 
 
 def _ratios(runs: Mapping[str, Run], shape: str, limit: int) -> list[_Ratio]:
@@ -95,6 +106,10 @@ def _judge(runs: Mapping[str, Run], shape: str, limit: int, ratios: list[_Ratio]
         keel, nogc = (runs[name(shape, worst.workload, s, limit)] for s in (KEEL, NOGC))
         text = f"largest {worst.workload} p{worst.at:g}, {worst.value.value:.3g} [{worst.value}]"
         reasons.append(f"{text}, {gap(keel, nogc, READS, worst.at)}")
+    unsure = [each for each in known if at_most(each.value, exact(_MOST)) is None]
+    if unsure and judged is None:
+        texts = [f"{u.workload} p{u.at:g}, {u.value.value:.3g} [{u.value}]" for u in unsure]
+        reasons.append(f"the interval contains the bound at {', '.join(texts)}")
     if unknown:
         by_percentile = {at: [u.workload for u in unknown if u.at == at] for at in _PERCENTILES}
         parts = [f"p{at:g} of {', '.join(names)}" for at, names in by_percentile.items() if names]

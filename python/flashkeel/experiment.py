@@ -156,7 +156,7 @@ class Experiment:
 def _has_real(node: Any) -> bool:  # noqa: ANN401
     """Return whether there is a real drive among devices."""
     match node:
-        case {"file": {"path": str()}}:
+        case {"file": {"path": str()}} | {"nbd": {"uri": str()}}:
             return True
         case dict():
             return any(map(_has_real, node.values()))

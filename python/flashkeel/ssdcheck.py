@@ -52,12 +52,17 @@ class Drive:
     def find(target: str, sets: Sequence[tuple[str, str]] = (), destroy: bool = False) -> Drive:
         """Return the drive ``sim:PRESET``, that of a TOML file, or a real one.
 
-        A real one is a block device, or a file that is no text; `destroy` says that its data
-        may be lost. `sets` are keys and values set over it, such as ``device.gc.victim``.
+        A real one is a block device, a file that is no text, or an export of a network block
+        device server (``nbd://...``); `destroy` says that its data may be lost. `sets` are
+        keys and values set over it, such as ``device.gc.victim``.
         """
         if target.startswith(_SIMULATED):
             preset = target.removeprefix(_SIMULATED)
             return Drive(f"[device]\npreset = {json.dumps(preset)}\n", target, sets, destroy)
+        if "://" in target:
+            return Drive(
+                f"[[stack.devices]]\nnbd.uri = {json.dumps(target)}\n", target, sets, destroy
+            )
         path = Path(target)
         if _is_real(path):
             document = f"[[stack.devices]]\nfile.path = {json.dumps(str(path.absolute()))}\n"
@@ -66,7 +71,7 @@ class Drive:
             raise InputError(
                 f"{target}: no such file; write sim:PRESET for a built-in device "
                 "(flashkeel list presets), or a TOML file with a table [device] or [stack], "
-                "or a real file or block device"
+                "or a real file or block device, or the URI of a network block device"
             )
         try:
             return Drive(path.read_text(encoding="utf-8"), str(path), sets, destroy)

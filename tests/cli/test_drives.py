@@ -106,3 +106,22 @@ def test_a_drive_too_small_to_probe(cli, tmp_path):
     outcome = cli("probe", small, "--destroy")
     assert outcome.status == 2
     assert "too small to probe; at least 16 MiB" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        '[stack]\nscheduler = "pas"\n[[stack.devices]]\nfile.path = "disk"\n',
+        '[[stack.devices]]\nmirror.read = "predicted"\n'
+        'mirror.devices = [{ file.path = "disk" }, { file.path = "other" }]\n',
+    ],
+)
+def test_who_predicts_a_real_drive_is_given_a_model_of_it(cli, disk, tmp_path, stack):
+    (tmp_path / "other").write_bytes(disk.read_bytes())
+    plan = tmp_path / "mine.toml"
+    workload = 'requests = 10\npacing = "closed"\n[workload.source]\npolicy = "synthetic"\n'
+    plan.write_text(f"{stack}[workload]\n{workload}")
+    outcome = cli("run", plan, "--destroy")
+    assert outcome.status == 2
+    assert "a real drive cannot be copied to try it" in outcome.err
+    assert "model = FILE" in outcome.err

@@ -23,6 +23,8 @@ ALLOWED = {
     ("crates/blockdev/src/opening.rs", "files"): "opens real drives",
     ("crates/blockdev/src/drive.rs", "files"): "hands their requests to the kernel",
     ("crates/blockdev/src/world.rs", "a clock"): "is the clock of real drives",
+    ("crates/blockdev/src/nbd/line.rs", "a clock"): "loses patience with servers",
+    ("crates/blockdev/src/nbd/line.rs", "sockets"): "talks to servers",
     ("crates/host/src/predictor/ssdcheck.rs", "files"): "reads the model of a real drive",
     ("crates/experiment/src/cache.rs", "files"): "keeps steady states; no result depends on it",
     ("crates/experiment/src/cache.rs", "a clock"): "finds the file unused for longest",

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flashkeel_engine::{
     Arena, Cause, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request,
-    SECTOR_BYTES, Status, Stream, Submit, Time, Wake,
+    SECTOR_BYTES, Status, Submit, Time, Wake,
 };
 use io_uring::{IoUring, opcode, squeue, types};
 
 use crate::buffers::Buffer;
 use crate::opening::{self, Access, Found, reason};
+use crate::requests::{self, Filler};
 use crate::world::{Fault, World};
 
 /// A real drive. A copy is the same drive: there is only one.
@@ -37,8 +38,7 @@ struct Inside {
     bytes: (u64, u64),
     /// What ends without the drive.
     done: Vec<Completion>,
-    /// What is written of requests without bytes: nothing that could be compressed.
-    filler: Vec<u8>,
+    filler: Filler,
 }
 
 /// A request on its way, and room for its bytes.
@@ -61,7 +61,6 @@ impl Drive {
         })?;
         ring.submitter().register_eventfd(world.bell()).map_err(|error| reason(&error))?;
         let path = path.display().to_string();
-        let mut random = Stream::new(1, "blockdev filler");
         let slot = |_| Slot {
             request: Request::new(Default::default(), Operation::Flush, Default::default(), 0),
             submitted: Time::ZERO,
@@ -78,7 +77,7 @@ impl Drive {
             free: (0..queue_depth).rev().collect(),
             bytes: (0, 0),
             done: Vec::new(),
-            filler: (0..8192).flat_map(|_| random.word().to_le_bytes()).collect(),
+            filler: Filler::new(),
         };
         Ok(Drive { limits: limits(&found), inside: Arc::new(Mutex::new(inside)) })
     }
@@ -119,24 +118,10 @@ impl Leaf for Drive {
     }
 
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
-        let is_whole = self.limits.admit(request.lba.0, request.sectors);
         let inside = &mut *self.inside();
-        let refusal = match request.operation {
-            Operation::Flush => None,
-            _ if !is_whole => Some(Status::Invalid),
-            operation if operation.is_change() && inside.access == Access::ReadOnly => Some(Status::ReadOnly),
-            _ => None,
-        };
-        match refusal {
-            Some(Status::ReadOnly) => {
-                let path = &inside.path;
-                inside.world.fail(|| {
-                    Fault::Refused(format!("{path}: it is read only; --destroy lets its data be destroyed"))
-                });
-                return Submit::Refused(Status::ReadOnly);
-            }
-            Some(status) => return Submit::Refused(status),
-            None => {}
+        let (access, world) = (inside.access, &inside.world);
+        if let Some(status) = requests::refusal(&self.limits, access, world, &inside.path, request) {
+            return Submit::Refused(status);
         }
         if request.operation == Operation::Demote {
             inside.done.push(Completion {
@@ -206,13 +191,7 @@ impl Inside {
             }
             Operation::Write | Operation::WriteZeroes => {
                 let room = slot.buffer.room(length as usize);
-                match data.read(request.payload, request.sectors) {
-                    _ if request.operation == Operation::WriteZeroes => room.fill(0),
-                    Some(bytes) => room.copy_from_slice(bytes),
-                    None => room.chunks_mut(self.filler.len()).for_each(|part| {
-                        part.copy_from_slice(&self.filler[..part.len()]);
-                    }),
-                }
+                self.filler.fill(room, &request, data);
                 self.bytes.1 += length;
                 self.world.touch(self.number, offset, length);
                 let durable = if request.fua { libc::RWF_DSYNC } else { 0 };
@@ -262,29 +241,20 @@ impl Inside {
         let is_transfer = !matches!(request.operation, Operation::Flush | Operation::Trim);
         let status = match -result {
             _ if result >= 0 && is_transfer && result as u64 != request.bytes() => Status::MediaError,
-            _ if result >= 0 => return Status::Ok,
-            // A trim is advice, and not every drive takes it.
-            libc::EOPNOTSUPP if request.operation == Operation::Trim => return Status::Ok,
-            libc::ENOSPC | libc::EDQUOT => Status::NoSpace,
-            libc::ENODEV | libc::ENXIO | libc::EBADF => Status::Gone,
-            libc::EROFS | libc::EPERM => Status::ReadOnly,
-            _ => Status::MediaError,
+            _ if result >= 0 => Status::Ok,
+            number => requests::failed(request.operation, number),
         };
-        let what = match request.operation {
-            Operation::Read => "a read",
-            Operation::Flush => "a flush",
-            Operation::Trim => "a trim",
-            _ => "a write",
-        };
-        let (path, offset, bytes) = (&self.path, request.lba.0 * SECTOR_BYTES, request.bytes());
-        self.world.fail(|| {
-            let why = if result >= 0 {
-                format!("{result} bytes were done")
-            } else {
-                reason(&std::io::Error::from_raw_os_error(-result))
-            };
-            Fault::Failed(format!("{path}: {what} of {bytes} bytes at byte {offset} failed: {why}"))
-        });
+        if status != Status::Ok {
+            self.world.fail(|| {
+                let why = if result >= 0 {
+                    format!("{result} bytes were done")
+                } else {
+                    reason(&std::io::Error::from_raw_os_error(-result))
+                };
+                let offset = request.lba.0 * SECTOR_BYTES;
+                Fault::Failed(requests::describe(&self.path, request, offset, &why))
+            });
+        }
         status
     }
 }

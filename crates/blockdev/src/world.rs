@@ -1,11 +1,12 @@
 //! What lies outside: the wall clock, and the drives that have something to say.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use flashkeel_engine::{Outside, Time};
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 /// Times shorter than this are not slept: a sleep lasts about so much longer than it was
@@ -19,6 +20,8 @@ pub struct World {
     start: Instant,
     /// Counts up when a request to one of the drives has ended.
     ended: Arc<OwnedFd>,
+    /// Ready when that has, or when something has come over a line.
+    ears: Arc<OwnedFd>,
     log: Arc<Mutex<Log>>,
 }
 
@@ -26,6 +29,7 @@ pub struct World {
 struct Log {
     touched: Vec<Touched>,
     fault: Option<Fault>,
+    has_lines: bool,
 }
 
 /// What went wrong on a drive.
@@ -55,7 +59,10 @@ impl World {
     /// If the kernel gives nothing to listen to.
     pub fn new() -> io::Result<World> {
         let ended = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(World { start: Instant::now(), ended: Arc::new(ended), log: Arc::default() })
+        let ears = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&ears, &ended, EventData::new_u64(0), EventFlags::IN)?;
+        let (ended, ears) = (Arc::new(ended), Arc::new(ears));
+        Ok(World { start: Instant::now(), ended, ears, log: Arc::default() })
     }
 
     /// Its time begins now, and not before.
@@ -82,14 +89,34 @@ impl World {
     /// request has ended, until somebody has read from it.
     ///
     /// # Errors
-    /// If there are too many open files.
+    /// If there are too many open files, or exports in it, which ring otherwise.
     pub fn heard(&self) -> io::Result<OwnedFd> {
+        if self.log().has_lines {
+            return Err(io::Error::other("an export is not served again"));
+        }
         self.ended.try_clone()
     }
 
     /// What counts up when a request has ended.
     pub(crate) fn bell(&self) -> RawFd {
         self.ended.as_raw_fd()
+    }
+
+    /// Listens to a line too, until that is closed.
+    pub(crate) fn hear(&self, line: BorrowedFd<'_>) -> io::Result<()> {
+        self.log().has_lines = true;
+        Ok(epoll::add(&self.ears, line, EventData::new_u64(0), EventFlags::IN)?)
+    }
+
+    /// Whether it wants to know when there is room on the line, beside what has come.
+    pub(crate) fn hear_room(&self, line: BorrowedFd<'_>, wants_room: bool) -> io::Result<()> {
+        let room = if wants_room { EventFlags::OUT } else { EventFlags::empty() };
+        Ok(epoll::modify(&self.ears, line, EventData::new_u64(0), EventFlags::IN | room)?)
+    }
+
+    /// Listens to a line no more.
+    pub(crate) fn forget(&self, line: BorrowedFd<'_>) {
+        let _ = epoll::delete(&self.ears, line);
     }
 
     /// Begins to count what is written to a drive; returns its number.
@@ -121,7 +148,7 @@ impl World {
     fn listen(&self, most_ns: Option<u64>) -> bool {
         let most = most_ns
             .map(|ns| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ });
-        let mut heard = [PollFd::new(&*self.ended, PollFlags::IN)];
+        let mut heard = [PollFd::new(&*self.ears, PollFlags::IN)];
         // A signal ends the wait, as if something had happened: whoever waits looks again.
         let is_heard = poll(&mut heard, most.as_ref()).map_or(true, |count| count > 0);
         if is_heard {

@@ -30,7 +30,7 @@ NO_CACHE = click.option(
 
 
 @click.command()
-@click.argument("target", metavar="sim:PRESET|FILE.toml|DRIVE")
+@click.argument("target", metavar="sim:PRESET|FILE.toml|DRIVE|nbd://...")
 @SETS
 @SEED
 @click.option(
@@ -61,8 +61,9 @@ def probe(
     """Diagnose a drive from outside.
 
     Found are its volumes, its write buffer and the thresholds at which it flushes and collects. A
-    real drive, a block device or a file of 16 MiB or more that is no text, is overwritten: that
-    takes --destroy.
+    real drive is overwritten: that takes --destroy. It is a block device, a file of 16 MiB or more
+    that is no text, or an export of a network block device server, nbd://HOST:PORT/EXPORT or
+    nbd+unix:///EXPORT?socket=PATH.
     """
     drive = Drive.find(target, assignments(sets), destroy)
     within = None if limit is None else timedelta(seconds=limit)

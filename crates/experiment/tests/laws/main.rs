@@ -140,12 +140,12 @@ fn wrong_among(subjects: Result<Vec<Subject>, String>, cases: u32) -> Vec<String
 
 /// What is no simulation: its time is the wall clock's, so that no case can be had again.
 /// `crates/blockdev/tests` and `crates/experiment/tests/real.rs` try it.
-const REAL: &str = "=file";
+const REAL: [&str; 2] = ["=file", "=nbd"];
 
 /// Tries the laws on every policy below a table, a half of them at a time.
 fn try_policies(table: &str) {
     let mut policies = subjects::policies(table);
-    policies.retain(|policy| !policy.name.ends_with(REAL));
+    policies.retain(|policy| !REAL.iter().any(|real| policy.name.ends_with(real)));
     let halves = [0, 1].map(|first| policies.iter().skip(first).step_by(2));
     let wrong = std::thread::scope(|scope| {
         let each = halves.map(|half| {

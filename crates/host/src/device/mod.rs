@@ -35,6 +35,8 @@ flashkeel_config::axis! {
         Windowed(WindowedConfig) in windowed = "windowed",
         /// A file or a block device of this machine, in the time of the wall clock.
         File(FileConfig) in file = "file",
+        /// An export of a network block device server, in the time of the wall clock.
+        Nbd(NbdConfig) in nbd = "nbd",
         /// A device behind a network.
         Network(NetworkConfig) in network = "network",
         /// A whole stack over devices of its own, as one device.

@@ -7,7 +7,8 @@
 
 mod handshake;
 mod session;
-mod wire;
+
+use flashkeel_nbd as wire;
 
 pub use handshake::Export;
 pub use session::{Ask, Closed, Extent, Failure, Kind, Session};

@@ -1,4 +1,7 @@
-//! Numbers of the protocol, and bytes in network order.
+//! Numbers of the network block device protocol, and bytes in network order, for those who
+//! serve and those who ask ("The NBD protocol", doc/proto.md of NetworkBlockDevice/nbd).
+
+#![expect(missing_docs, reason = "what has no words of its own is called as in the protocol")]
 
 /// The longest read, write or range of zeros of one request, 32 MiB: what clients may
 /// assume where nobody says anything.
@@ -24,6 +27,10 @@ pub const STRUCTURED_REPLY: u32 = 0x668E_33EF;
 pub const REQUEST_BYTES: usize = 28;
 /// Bytes of an option without its data.
 pub const OPTION_BYTES: usize = 16;
+/// Bytes of an answer to an option without its data.
+pub const OPTION_REPLY_BYTES: usize = 20;
+/// Bytes of a simple reply without the data of a read.
+pub const SIMPLE_REPLY_BYTES: usize = 16;
 
 /// Flags of the greeting and of the client's answer.
 pub mod handshake {

@@ -1,5 +1,6 @@
 //! Devices whose data is kept in a file.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use flashkeel_device::Ssd;
@@ -43,8 +44,12 @@ impl Target {
         let layout = self.device.validate().map_err(Error::Input)?;
         let mut ssd = Ssd::new(&layout, seed);
         let header = Header::new(ssd.sectors() * 512, &ssd.media().map_err(|reason| kept(&reason))?);
-        let refused = |refused: Refused| Error::Input(format!("{}: {refused}", path.display()));
-        match Store::open(path, &header, Some(wake)).map_err(refused)? {
+        let refused = |refused: Refused| match refused {
+            Refused::Failed(error) if error.kind() == ErrorKind::Interrupted => Error::Interrupted,
+            refused => Error::Input(format!("{}: {refused}", path.display())),
+        };
+        let read = &mut |fraction| progress("scan", fraction);
+        match Store::open(path, &header, Some(wake), read).map_err(refused)? {
             Opened::New(mut store) => {
                 ssd = steady_state(&self.device, seed, cache_dir, progress)?;
                 ssd.keep_data_in(store.media());

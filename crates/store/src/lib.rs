@@ -38,4 +38,4 @@ mod syncer;
 pub use disk::Disk;
 pub use error::Refused;
 pub use layout::Header;
-pub use store::{Opened, Store, Synced};
+pub use store::{Opened, Store, Synced, Watch};

@@ -1,15 +1,17 @@
 //! What a file holds, found by reading what lies out of band.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 
 use flashkeel_device::{Cycle, Found, Lpn, Page, Place};
 use flashkeel_engine::Time;
 
 use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
-use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, Trim, checksum};
+use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
 use crate::store::SectionState;
-use crate::{Disk, Refused};
+use crate::{Disk, Refused, Watch};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
@@ -26,8 +28,8 @@ pub(crate) struct Scanned {
 
 /// Reads a file that should hold what `wanted` says. Records of pages that were being
 /// written when their host lost its power are taken away: they would be taken for whole
-/// once a later epoch has ended.
-pub(crate) fn scan(disk: &dyn Disk, wanted: &Header) -> Result<Scanned, Refused> {
+/// once a later epoch has ended. `watch` is told how much has been read.
+pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> Result<Scanned, Refused> {
     let bytes = disk.bytes()?;
     if bytes < PAGE_BYTES {
         return Err(Refused::Unfit("it holds something else than the data of a served drive".into()));
@@ -41,9 +43,21 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header) -> Result<Scanned, Refused>
         return Err(Refused::Unfit(format!("it is truncated: {bytes} bytes where there should be {end}")));
     }
     let synced = last_epoch(disk)?;
+    // Pages are gone through twice; what else there is hardly counts.
+    let of_section = |at: &Section| {
+        2 * u64::from(at.shape.ppns) * PLACE_BYTES as u64 + u64::from(at.shape.lpns) * TRIM_BYTES as u64
+    };
+    let total = sections.iter().map(of_section).sum::<u64>().max(1);
+    let watching = RefCell::new((0, watch));
+    let has_read = |bytes: usize| {
+        let (read, watch) = &mut *watching.borrow_mut();
+        *read += bytes as u64;
+        watch((*read as f64 / total as f64).min(1.0))
+    };
     let mut scanned = Scanned { sections: vec![], found: vec![], last_epoch: synced.number, now: synced.now };
     for (index, at) in sections.into_iter().enumerate() {
-        Scan { disk, index, at, synced: synced.number, last_epoch: &mut scanned.last_epoch }
+        let (has_read, synced) = (&has_read, synced.number);
+        Scan { disk, index, at, synced, last_epoch: &mut scanned.last_epoch, has_read }
             .run(&mut scanned.sections, &mut scanned.found)?;
     }
     let erased = scanned.found.iter().flat_map(|found| &found.cycles).map(|cycle| cycle.erased_at);
@@ -95,6 +109,8 @@ struct Scan<'a> {
     at: Section,
     synced: u32,
     last_epoch: &'a mut u32,
+    /// Is told of bytes that have been read.
+    has_read: &'a dyn Fn(usize) -> ControlFlow<()>,
 }
 
 impl Scan<'_> {
@@ -126,6 +142,9 @@ impl Scan<'_> {
             let start = offset + u64::from(first) * BYTES as u64;
             let bytes = &mut chunk[..records * BYTES];
             self.disk.read_at(bytes, start)?;
+            if (self.has_read)(bytes.len()).is_break() {
+                return Err(Refused::Failed(io::ErrorKind::Interrupted.into()));
+            }
             for (index, bytes) in (first..).zip(bytes.chunks_exact(BYTES)) {
                 let place = offset + u64::from(index) * BYTES as u64;
                 if let Some(record) = R::decode(bytes, index).map_err(|_| damaged(what, place))? {

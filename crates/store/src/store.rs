@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -32,6 +32,9 @@ pub enum Opened {
     Old(Store, Vec<Found>, Time),
 }
 
+/// Is told which part of a file has been read, and may break off.
+pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
+
 /// How far synchronisation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Synced(u32);
@@ -39,11 +42,16 @@ pub struct Synced(u32);
 impl Store {
     /// The store at a path, which nobody else may use, for a device like this. `wake` is
     /// called, from another thread, whenever something has been synchronised; without it
-    /// that is waited for on the spot.
+    /// that is waited for on the spot. `watch` is told how much of what there is has been read.
     ///
     /// # Errors
     /// Why the file is not used: it is then left as it is.
-    pub fn open(path: &Path, header: &Header, wake: Option<Box<dyn Fn() + Send>>) -> Result<Opened, Refused> {
+    pub fn open(
+        path: &Path,
+        header: &Header,
+        wake: Option<Wake>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Opened, Refused> {
         match disk::open(path)? {
             disk::Place::New(file, naming) => {
                 file.set_len(header.bytes())?;
@@ -51,7 +59,7 @@ impl Store {
                 store.naming = Some(naming);
                 Ok(Opened::New(store))
             }
-            disk::Place::Old(file) => Store::resume(Arc::new(file), header, wake),
+            disk::Place::Old(file) => Store::resume(Arc::new(file), header, wake, watch),
         }
     }
 
@@ -70,8 +78,13 @@ impl Store {
     ///
     /// # Errors
     /// As for [`open`](Self::open).
-    pub fn resume(disk: Arc<dyn Disk>, header: &Header, wake: Option<Wake>) -> Result<Opened, Refused> {
-        let scanned = scan::scan(&*disk, header)?;
+    pub fn resume(
+        disk: Arc<dyn Disk>,
+        header: &Header,
+        wake: Option<Wake>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Opened, Refused> {
+        let scanned = scan::scan(&*disk, header, watch)?;
         let store = Store::over(disk, scanned.sections, scanned.last_epoch, wake);
         // What was found is durable before anything is built on it.
         store.lock().sync_now();

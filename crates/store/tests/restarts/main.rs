@@ -4,9 +4,12 @@
 mod film;
 mod world;
 
+use std::ops::ControlFlow;
+
 use film::End;
 use flashkeel_device::DeviceConfig;
 use flashkeel_engine::{Holds, Operation, Stream};
+use flashkeel_store::Refused;
 use world::{DEVICES, World, device};
 
 /// Random requests, and in between the end of the process or its host.
@@ -81,6 +84,25 @@ fn a_drive_that_begins_full_and_used_is_found_full_with_holes_where_it_was_trimm
 }
 
 #[test]
+fn reading_a_file_is_told_of_and_can_be_broken_off() {
+    let config = device("plain");
+    let film = World::new(&config).film().left(End::Killed, &mut Stream::new(1, "watched"));
+    let mut told = Vec::new();
+    let go_on = &mut |fraction| {
+        told.push(fraction);
+        ControlFlow::Continue(())
+    };
+    assert!(world::open_watched(&film, &config, go_on).is_ok());
+    assert!(told.is_sorted() && told[0] > 0.0 && told[told.len() - 1] == 1.0, "{told:?}");
+    let Err(Refused::Failed(error)) = world::open_watched(&film, &config, &mut |_| ControlFlow::Break(()))
+    else {
+        panic!("it goes on");
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::Interrupted);
+    assert!(world::open(&film, &config).is_ok());
+}
+
+#[test]
 fn wear_and_time_go_on_after_a_restart() {
     let mut config = device("plain");
     config.wear = serde_json::from_str(r#"{ "policy": "rated", "rated_cycles": 1000 }"#).expect("a law");
@@ -130,7 +152,6 @@ fn a_damaged_page_is_an_error_where_it_lies_and_nowhere_else() {
 
 #[test]
 fn what_is_not_fit_is_refused_and_left_alone() {
-    use flashkeel_store::Refused;
     let world = World::new(&device("plain"));
     let says = |film: &film::Film, config: &DeviceConfig| match world::open(film, config) {
         Err(Refused::Unfit(reason)) => reason,

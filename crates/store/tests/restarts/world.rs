@@ -10,7 +10,7 @@ use flashkeel_engine::{
     Arena, Holds, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request, RequestId, Status, Stream,
     Submit, Time,
 };
-use flashkeel_store::{Header, Opened, Refused, Store};
+use flashkeel_store::{Header, Opened, Refused, Store, Watch};
 use serde_json::json;
 
 use crate::film::{End, Film};
@@ -113,8 +113,17 @@ fn fresh(config: &DeviceConfig) -> Ssd {
 
 /// The device that a disk holds.
 pub fn open(film: &Film, config: &DeviceConfig) -> Result<(Ssd, Store, Time), Refused> {
+    open_watched(film, config, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The same; `watch` is told how much has been read.
+pub fn open_watched(
+    film: &Film,
+    config: &DeviceConfig,
+    watch: &mut Watch<'_>,
+) -> Result<(Ssd, Store, Time), Refused> {
     let mut ssd = fresh(config);
-    let opened = Store::resume(Arc::new(film.clone()), &header(&ssd), None)?;
+    let opened = Store::resume(Arc::new(film.clone()), &header(&ssd), None, watch)?;
     let Opened::Old(store, found, now) = opened else { panic!("nothing is begun on a disk") };
     ssd.recover(now, store.media().into_iter().zip(found).collect());
     Ok((ssd, store, now))

@@ -136,9 +136,8 @@ class Experiment:
         plans = self.plans(seed)
         files = TableFiles.temporary()
         _refuse_shared_pipes(plans, seeds)
-        if destroy:
-            plans = [plan | {"destroys": True} for plan in plans]
-        tasks = _tasks(plans, seeds, str(cache.directory()) if use_cache else None)
+        allowed = [plan | {"destroys": True} for plan in plans] if destroy else plans
+        tasks = _tasks(allowed, seeds, str(cache.directory()) if use_cache else None)
         runs = execute(tasks, 1 if _has_real(plans) else jobs, files, progress)
         return Result(
             {

@@ -28,6 +28,7 @@ WORKLOADS = (
 """Profiles of Table II of the paper, and its 50/50 mix."""
 
 _SIMULATED = "sim:"
+_LONGEST_DOCUMENT = 16 << 20
 
 
 class Drive:
@@ -52,9 +53,9 @@ class Drive:
     def find(target: str, sets: Sequence[tuple[str, str]] = (), destroy: bool = False) -> Drive:
         """Return the drive ``sim:PRESET``, that of a TOML file, or a real one.
 
-        A real one is a block device, a file that is no text, or an export of a network block
-        device server (``nbd://...``); `destroy` says that its data may be lost. `sets` are
-        keys and values set over it, such as ``device.gc.victim``.
+        A real one is a block device, a file that is no text or too long for a document, or an
+        export of a network block device server (``nbd://...``); `destroy` says that its data
+        may be lost. `sets` are keys and values set over it, such as ``device.gc.victim``.
         """
         if target.startswith(_SIMULATED):
             preset = target.removeprefix(_SIMULATED)
@@ -65,14 +66,19 @@ class Drive:
             )
         path = Path(target)
         if _is_real(path):
-            document = f"[[stack.devices]]\nfile.path = {json.dumps(str(path.absolute()))}\n"
-            return Drive(document, target, sets, destroy)
+            name = json.dumps(_encodable(str(path.absolute())), ensure_ascii=False)
+            return Drive(f"[[stack.devices]]\nfile.path = {name}\n", target, sets, destroy)
         if not path.exists():
             raise InputError(
                 f"{target}: no such file; write sim:PRESET for a built-in device "
                 "(flashkeel list presets), or a TOML file with a table [device] or [stack], "
                 "or a real file or block device, or the URI of a network block device"
             )
+        # Nothing else is opened: who reads a pipe waits for whoever writes to it.
+        if not path.is_file():
+            raise InputError(f"{target}: neither a regular file nor a block device")
+        if path.stat().st_size == 0:
+            raise InputError(f"{target}: it is empty: neither a drive nor a document")
         try:
             return Drive(path.read_text(encoding="utf-8"), str(path), sets, destroy)
         except UnicodeDecodeError as error:
@@ -279,13 +285,25 @@ def predict_log(
 
 
 def _is_real(path: Path) -> bool:
-    """Return whether a path is a drive's, and no document's: there is no NUL in a text."""
+    """Return whether a path is a drive's, and no document's, which is short and has no NUL."""
     if path.is_block_device():
         return True
     if not path.is_file():
         return False
+    if path.stat().st_size >= _LONGEST_DOCUMENT:
+        return True
     with path.open("rb") as file:
         return b"\0" in file.read(4096)
+
+
+def _encodable(name: str) -> str:
+    """Return a name that a document can hold."""
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        shown = name.encode(errors="backslashreplace").decode()
+        raise InputError(f"{shown}: a name that is no UTF-8; give the drive another") from error
+    return name
 
 
 def _cache_dir(use_cache: bool) -> str | None:

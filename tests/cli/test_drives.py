@@ -2,14 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from flashkeel import InputError
 from flashkeel.output import probe_tables
-from flashkeel.ssdcheck import Diagnosis
+from flashkeel.ssdcheck import Diagnosis, Drive
 
 
 @pytest.fixture
@@ -98,6 +100,92 @@ def test_bad_drives(cli, disk, tmp_path, text, words):
     outcome = cli("run", plan)
     assert outcome.status == 2
     assert words in outcome.err
+
+
+def test_what_is_no_drive_is_not_probed(cli, tmp_path):
+    empty = tmp_path / "empty"
+    empty.touch()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, words in [
+        (empty, "it is empty: neither a drive nor a document"),
+        (pipe, "neither a regular file nor a block device"),
+        (tmp_path, "neither a regular file nor a block device"),
+        ("/dev/null", "neither a regular file nor a block device"),
+        ("/dev/zero", "neither a regular file nor a block device"),
+    ]:
+        outcome = cli("probe", path, "--destroy")
+        assert (outcome.status, outcome.out) == (2, "")
+        assert f"{path}: {words}" in outcome.err
+
+
+def test_names_of_drives(cli, tmp_path):
+    odd = tmp_path / 'dísk 😀 "1"'
+    odd.write_bytes(bytes(8 << 20))
+    outcome = cli("probe", odd, "--destroy")
+    assert outcome.status == 2
+    assert "too small to probe" in outcome.err
+    with pytest.raises(InputError, match=r"bad\\xff: a name that is no UTF-8"):
+        path = tmp_path / os.fsdecode(b"bad\xff")
+        path.write_bytes(bytes(8192))
+        Drive.find(str(path))
+
+
+def test_results_are_replaced_by_those_of_the_same_experiment(cli, disk, tmp_path):
+    plan = document(tmp_path, 0.5)
+    for _ in range(2):
+        outcome = cli("run", plan, "--destroy", "--out", tmp_path / "out")
+        assert (outcome.status, outcome.err) == (0, "")
+
+
+@pytest.fixture
+def loop(disk):
+    """Return a loop device over the disk."""
+    if os.geteuid() != 0 or shutil.which("losetup") is None:
+        pytest.skip("loop devices take root and losetup")
+    command = ["losetup", "-f", "--show", disk]
+    made = subprocess.run(command, check=False, capture_output=True, text=True)
+    if made.returncode != 0:
+        pytest.skip(f"no loop device: {made.stderr}")
+    device = made.stdout.strip()
+    yield device
+    subprocess.run(["losetup", "-d", device], check=True)
+
+
+def test_a_block_device_is_a_drive(cli, disk, loop, tmp_path):
+    plan = document(tmp_path, 0.5)
+    plan.write_text(plan.read_text().replace('"disk"', f'"{loop}"'))
+    before = disk.read_bytes()
+    assert cli("run", plan).status == 2
+    assert disk.read_bytes() == before
+    outcome = cli("run", plan, "--destroy", "--format", "json")
+    assert outcome.status == 0
+    assert json.loads(outcome.out)["runs"][0]["requests"] == 300
+    assert disk.read_bytes() != before
+    # Who has it for himself alone, as whoever mounts it does.
+    held = os.open(loop, os.O_RDWR | os.O_EXCL)
+    outcome = cli("run", plan, "--destroy")
+    os.close(held)
+    assert outcome.status == 2
+    assert "somebody else holds it" in outcome.err
+
+
+def test_what_a_loop_device_lies_on_is_held(cli, disk, loop, tmp_path):
+    before = disk.read_bytes()
+    outcome = cli("run", document(tmp_path, 0.5), "--destroy")
+    assert outcome.status == 2
+    assert f"{disk}: the loop device {loop} lies on it" in outcome.err
+    assert disk.read_bytes() == before
+
+
+def test_a_write_protected_device_is_refused(cli, disk, loop, tmp_path):
+    plan = document(tmp_path, 0.5)
+    plan.write_text(plan.read_text().replace('"disk"', f'"{loop}"'))
+    subprocess.run(["blockdev", "--setro", loop], check=True)
+    outcome = cli("run", plan, "--destroy")
+    subprocess.run(["blockdev", "--setrw", loop], check=True)
+    assert outcome.status == 2
+    assert f"{loop}: it is write-protected" in outcome.err
 
 
 def test_a_drive_too_small_to_probe(cli, tmp_path):

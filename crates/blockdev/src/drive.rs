@@ -16,6 +16,10 @@ use crate::opening::{self, Access, Found, reason};
 use crate::requests::{self, Filler};
 use crate::world::{Fault, World};
 
+/// Most bytes that the kernel is asked for at a time: what is longer goes piece by piece,
+/// so that no request takes more memory than that.
+const PIECE_BYTES: u64 = 4 << 20;
+
 /// A real drive. A copy is the same drive: there is only one.
 #[derive(Clone)]
 pub struct Drive {
@@ -45,7 +49,22 @@ struct Inside {
 struct Slot {
     request: Request,
     submitted: Time,
+    /// Bytes of it that are done.
+    done: u64,
+    /// The next of them.
     buffer: Buffer,
+}
+
+impl Slot {
+    fn is_transfer(&self) -> bool {
+        matches!(self.request.operation, Operation::Read | Operation::Write | Operation::WriteZeroes)
+    }
+
+    /// Bytes that are to be done next.
+    fn piece(&self) -> u64 {
+        let left = self.request.bytes() - self.done;
+        if self.is_transfer() { left.min(PIECE_BYTES) } else { left }
+    }
 }
 
 impl Drive {
@@ -61,16 +80,20 @@ impl Drive {
         })?;
         ring.submitter().register_eventfd(world.bell()).map_err(|error| reason(&error))?;
         let path = path.display().to_string();
+        let eye = file.try_clone().map_err(|error| reason(&error))?;
+        let number = world.enter(&path);
+        world.look_after(number, &path, eye, found.bytes + found.tail_bytes);
         let slot = |_| Slot {
             request: Request::new(Default::default(), Operation::Flush, Default::default(), 0),
             submitted: Time::ZERO,
+            done: 0,
             buffer: Buffer::default(),
         };
         let inside = Inside {
             ring,
             file,
             access,
-            number: world.enter(&path),
+            number,
             path,
             world: world.clone(),
             slots: (0..queue_depth).map(slot).collect(),
@@ -134,9 +157,13 @@ impl Leaf for Drive {
         }
         let Some(index) = inside.free.pop() else { return Submit::Busy };
         let slot = &mut inside.slots[usize::from(index)];
-        (slot.request, slot.submitted) = (*request, now);
+        (slot.request, slot.submitted, slot.done) = (*request, now, 0);
         let entry = inside.entry(index, data).user_data(u64::from(index));
-        inside.issue(&entry, index)
+        let answer = inside.issue(&entry);
+        if answer != Submit::Accepted {
+            inside.free.push(index);
+        }
+        answer
     }
 
     fn next_event(&self) -> Wake {
@@ -156,15 +183,16 @@ impl Leaf for Drive {
             let end = inside.ring.completion().next();
             let Some(end) = end else { break };
             let index = end.user_data() as u16;
-            let status = inside.status(index, end.result());
+            let mut status = inside.status(index, end.result());
+            if status == Status::Ok && inside.is_more_left(index, data) {
+                let entry = inside.entry(index, data).user_data(u64::from(index));
+                match inside.issue(&entry) {
+                    Submit::Refused(refused) => status = refused,
+                    _ => continue,
+                }
+            }
             let slot = &inside.slots[usize::from(index)];
             let request = &slot.request;
-            if request.operation == Operation::Read
-                && status == Status::Ok
-                && let Some(bytes) = data.write(request.payload, request.sectors)
-            {
-                bytes.copy_from_slice(slot.buffer.filled(bytes.len()));
-            }
             let mut ledger = Ledger::ZERO;
             ledger.charge_between(Cause::Outside, slot.submitted, now);
             completions.push(Completion { id: request.id, time: now, status, ledger });
@@ -177,11 +205,24 @@ impl Leaf for Drive {
 }
 
 impl Inside {
+    /// A piece of the request in a slot is done: takes what was read; whether there is more.
+    fn is_more_left(&mut self, index: u16, data: &mut Arena) -> bool {
+        let slot = &mut self.slots[usize::from(index)];
+        let (from, to) = (slot.done as usize, (slot.done + slot.piece()) as usize);
+        slot.done = to as u64;
+        if slot.request.operation == Operation::Read
+            && let Some(bytes) = data.write(slot.request.payload, slot.request.sectors)
+        {
+            bytes[from..to].copy_from_slice(slot.buffer.filled(to - from));
+        }
+        slot.is_transfer() && slot.done < slot.request.bytes()
+    }
+
     /// What the kernel is asked for the request in a slot.
     fn entry(&mut self, index: u16, data: &Arena) -> squeue::Entry {
         let slot = &mut self.slots[usize::from(index)];
         let request = slot.request;
-        let (offset, length) = (request.lba.0 * SECTOR_BYTES, request.bytes());
+        let (offset, length) = (request.lba.0 * SECTOR_BYTES + slot.done, slot.piece());
         let file = types::Fd(self.file.as_raw_fd());
         match request.operation {
             Operation::Read => {
@@ -191,7 +232,7 @@ impl Inside {
             }
             Operation::Write | Operation::WriteZeroes => {
                 let room = slot.buffer.room(length as usize);
-                self.filler.fill(room, &request, data);
+                self.filler.fill(room, &request, slot.done, data);
                 self.bytes.1 += length;
                 self.world.touch(self.number, offset, length);
                 let durable = if request.fua { libc::RWF_DSYNC } else { 0 };
@@ -212,35 +253,33 @@ impl Inside {
     }
 
     /// Hands it to the kernel.
-    fn issue(&mut self, entry: &squeue::Entry, index: u16) -> Submit {
+    fn issue(&mut self, entry: &squeue::Entry) -> Submit {
         // SAFETY: the entry points to the buffer of a slot, which lies on the heap and is
         // neither moved nor used until the slot is free again, which it becomes when the
         // entry has ended. The ring ends before the slots.
         let pushed = unsafe { self.ring.submission().push(entry) };
-        let submitted = pushed.is_ok().then(|| self.ring.submit());
-        match submitted {
-            Some(Ok(_)) => Submit::Accepted,
-            Some(Err(error))
-                if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY | libc::EINTR)) =>
-            {
-                // It is in the queue, and goes with the next.
-                Submit::Accepted
-            }
-            _ => {
-                let path = &self.path;
-                self.world.fail(|| Fault::Failed(format!("{path}: the kernel takes no more requests")));
-                self.free.push(index);
-                Submit::Refused(Status::Gone)
-            }
+        let path = &self.path;
+        let fail = |why: &str| Fault::Failed(format!("{path}: the kernel takes no more requests{why}"));
+        if pushed.is_err() {
+            self.world.fail(|| fail(""));
+            return Submit::Refused(Status::Gone);
         }
+        // Whatever comes of it, it is in the queue, and goes with the next: its slot is not
+        // free.
+        if let Err(error) = self.ring.submit()
+            && !matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY | libc::EINTR))
+        {
+            self.world.fail(|| fail(&format!(": {}", reason(&error))));
+        }
+        Submit::Accepted
     }
 
     /// How the request in a slot ended, of which the kernel says `result`.
     fn status(&mut self, index: u16, result: i32) -> Status {
-        let request = &self.slots[usize::from(index)].request;
-        let is_transfer = !matches!(request.operation, Operation::Flush | Operation::Trim);
+        let slot = &self.slots[usize::from(index)];
+        let request = &slot.request;
         let status = match -result {
-            _ if result >= 0 && is_transfer && result as u64 != request.bytes() => Status::MediaError,
+            _ if result >= 0 && slot.is_transfer() && result as u64 != slot.piece() => Status::MediaError,
             _ if result >= 0 => Status::Ok,
             number => requests::failed(request.operation, number),
         };
@@ -251,8 +290,8 @@ impl Inside {
                 } else {
                     reason(&std::io::Error::from_raw_os_error(-result))
                 };
-                let offset = request.lba.0 * SECTOR_BYTES;
-                Fault::Failed(requests::describe(&self.path, request, offset, &why))
+                let place = (request.lba.0 * SECTOR_BYTES + slot.done, slot.piece());
+                Fault::Failed(requests::describe(&self.path, request.operation, place, &why))
             });
         }
         status
@@ -261,6 +300,7 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
+        self.world.leave(self.number);
         // What is on its way still writes to the buffers.
         while self.free.len() < self.slots.len() {
             if self.ring.submit_and_wait(1).is_err() {

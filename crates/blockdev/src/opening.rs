@@ -1,6 +1,6 @@
 //! What a path is, whether it may be used, and as what.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -45,7 +45,7 @@ pub fn find(path: &Path) -> Result<Found, String> {
     let (length, block_bytes) = if kind.is_block_device() {
         let mut device = File::open(path).map_err(|error| reason(&error))?;
         let end = device.seek(SeekFrom::End(0)).map_err(|error| reason(&error))?;
-        (end, queue_setting(metadata.rdev(), "logical_block_size").unwrap_or(FILE_BLOCK_BYTES))
+        (end, setting(metadata.rdev(), "logical_block_size").unwrap_or(FILE_BLOCK_BYTES))
     } else if kind.is_file() {
         (metadata.len(), FILE_BLOCK_BYTES)
     } else {
@@ -66,8 +66,9 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<(File, Found), String>
     let found = find(path)?;
     let is_written = access == Access::Destroy;
     let exclusive = if found.is_device && is_written { libc::O_EXCL } else { 0 };
+    let own = number(path);
     if is_written {
-        refuse_used(path)?;
+        refuse_used(own)?;
     }
     let file = OpenOptions::new()
         .read(true)
@@ -87,26 +88,37 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<(File, Found), String>
         FlockOperation::NonBlockingLockShared
     };
     flock(file.as_fd(), lock).map_err(|_| "another process works with it".to_owned())?;
+    let metadata = file.metadata().map_err(|error| reason(&error))?;
+    if own != Some(number_of(&metadata)) {
+        return Err("something else was put in its place just now".into());
+    }
     Ok((file, found))
 }
 
-/// Refuses what is mounted, or swapped to.
-fn refuse_used(path: &Path) -> Result<(), String> {
-    let number = |path: &Path| {
-        let metadata = fs::metadata(path).ok()?;
-        Some(if metadata.file_type().is_block_device() {
-            (metadata.rdev(), 0)
-        } else {
-            (metadata.dev(), metadata.ino())
-        })
-    };
-    let own = number(path);
-    for (table, column, use_of) in [("/proc/mounts", 0, "mounted"), ("/proc/swaps", 0, "used for swapping")] {
+/// What tells a block device, or a file, from all others.
+type Number = (u64, u64);
+
+fn number(path: &Path) -> Option<Number> {
+    fs::metadata(path).ok().map(|metadata| number_of(&metadata))
+}
+
+fn number_of(metadata: &Metadata) -> Number {
+    if metadata.file_type().is_block_device() {
+        (metadata.rdev(), 0)
+    } else {
+        (metadata.dev(), metadata.ino())
+    }
+}
+
+/// Refuses what is mounted, swapped to, write-protected, or what a loop device lies on:
+/// nobody else says that the latter is held.
+fn refuse_used(own: Option<Number>) -> Result<(), String> {
+    for (table, use_of) in [("/proc/mounts", "mounted"), ("/proc/swaps", "used for swapping")] {
         let text = fs::read_to_string(table).unwrap_or_default();
         for line in text.lines() {
-            let mut words = line.split_whitespace();
-            let Some(source) = words.nth(column).filter(|source| source.starts_with('/')) else { continue };
-            if own.is_some() && number(Path::new(source)) == own {
+            let mut words = line.split_whitespace().map(unescaped);
+            let Some(source) = words.next().filter(|source| source.starts_with('/')) else { continue };
+            if own.is_some() && number(Path::new(&source)) == own {
                 let place = words.next().filter(|_| use_of == "mounted");
                 return Err(format!(
                     "it is {use_of}{}",
@@ -115,14 +127,39 @@ fn refuse_used(path: &Path) -> Result<(), String> {
             }
         }
     }
-    Ok(())
+    for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        let Ok(below) = fs::read_to_string(device.path().join("loop/backing_file")) else { continue };
+        if own.is_some() && number(Path::new(below.trim_end_matches('\n'))) == own {
+            return Err(format!("the loop device /dev/{} lies on it", device.file_name().display()));
+        }
+    }
+    match own {
+        Some((device, 0)) if setting(device, "ro") == Some(1) => Err("it is write-protected".into()),
+        _ => Ok(()),
+    }
+}
+
+/// A word of a table of the kernel, in which blanks are octal numbers, such as `\040`.
+fn unescaped(word: &str) -> String {
+    let mut parts = word.split('\\');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                text.push(char::from(byte));
+                text += &part[3..];
+            }
+            None => text += part,
+        }
+    }
+    text
 }
 
 /// A setting of the block layer for a device.
-fn queue_setting(device: u64, name: &str) -> Option<u64> {
+fn setting(device: u64, name: &str) -> Option<u64> {
     let folder = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    // A partition has those of its whole device.
-    [format!("{folder}/queue/{name}"), format!("{folder}/../queue/{name}")]
+    // A partition has those of the queue from its whole device.
+    [format!("{folder}/{name}"), format!("{folder}/queue/{name}"), format!("{folder}/../queue/{name}")]
         .iter()
         .find_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
 }
@@ -131,4 +168,18 @@ fn queue_setting(device: u64, name: &str) -> Option<u64> {
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_in_names_are_numbers_in_tables_of_the_kernel() {
+        for (word, text) in
+            [("/dev/sda1", "/dev/sda1"), (r"/a\040b\134c", r"/a b\c"), (r"/a\", "/a"), (r"\04", "04")]
+        {
+            assert_eq!(unescaped(word), text);
+        }
+    }
 }

@@ -37,11 +37,11 @@ impl Filler {
         Filler((0..8192).flat_map(|_| random.word().to_le_bytes()).collect())
     }
 
-    /// Puts what a request writes into `room`.
-    pub fn fill(&self, room: &mut [u8], request: &Request, data: &Arena) {
+    /// Puts what a request writes from its byte `from` on into `room`.
+    pub fn fill(&self, room: &mut [u8], request: &Request, from: u64, data: &Arena) {
         match data.read(request.payload, request.sectors) {
             _ if request.operation == Operation::WriteZeroes => room.fill(0),
-            Some(bytes) => room.copy_from_slice(bytes),
+            Some(bytes) => room.copy_from_slice(&bytes[from as usize..][..room.len()]),
             None => {
                 room.chunks_mut(self.0.len()).for_each(|part| part.copy_from_slice(&self.0[..part.len()]))
             }
@@ -61,13 +61,14 @@ pub(crate) fn failed(operation: Operation, number: i32) -> Status {
     }
 }
 
-/// A request that failed, in words.
-pub(crate) fn describe(name: &str, request: &Request, offset: u64, why: &str) -> String {
-    let what = match request.operation {
+/// What failed, at `place`, its first byte and bytes, in words.
+pub(crate) fn describe(name: &str, operation: Operation, place: (u64, u64), why: &str) -> String {
+    let what = match operation {
         Operation::Read => "a read",
         Operation::Flush => "a flush",
         Operation::Trim => "a trim",
         _ => "a write",
     };
-    format!("{name}: {what} of {} bytes at byte {offset} failed: {why}", request.bytes())
+    let (offset, bytes) = place;
+    format!("{name}: {what} of {bytes} bytes at byte {offset} failed: {why}")
 }

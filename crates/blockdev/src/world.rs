@@ -1,7 +1,9 @@
 //! What lies outside: the wall clock, and the drives that have something to say.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -28,8 +30,30 @@ pub struct World {
 #[derive(Default)]
 struct Log {
     touched: Vec<Touched>,
+    drives: Vec<Watched>,
     fault: Option<Fault>,
     has_lines: bool,
+}
+
+/// A drive as it was when it was opened.
+struct Watched {
+    number: usize,
+    path: String,
+    file: File,
+    bytes: u64,
+}
+
+impl Watched {
+    /// What is no longer as it was.
+    fn change(&self) -> Option<String> {
+        let is_deleted = self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
+        let bytes = (&self.file).seek(SeekFrom::End(0)).unwrap_or(0);
+        if is_deleted {
+            return Some(format!("{}: it has been deleted", self.path));
+        }
+        let (path, before) = (&self.path, self.bytes);
+        (bytes != before).then(|| format!("{path}: it holds {bytes} bytes now, and held {before}"))
+    }
 }
 
 /// What went wrong on a drive.
@@ -95,6 +119,24 @@ impl World {
             return Err(io::Error::other("an export is not served again"));
         }
         self.ended.try_clone()
+    }
+
+    /// Looks whether the drives still are what they were; what is not is a fault.
+    pub fn look(&self) {
+        let mut log = self.log();
+        if let Some(change) = log.drives.iter().find_map(Watched::change) {
+            log.fault.get_or_insert(Fault::Failed(change));
+        }
+    }
+
+    /// Looks after a drive that holds so many bytes, until it is closed.
+    pub(crate) fn look_after(&self, number: usize, path: &str, file: File, bytes: u64) {
+        self.log().drives.push(Watched { number, path: path.to_owned(), file, bytes });
+    }
+
+    /// A drive is closed.
+    pub(crate) fn leave(&self, number: usize) {
+        self.log().drives.retain(|drive| drive.number != number);
     }
 
     /// What counts up when a request has ended.

@@ -141,6 +141,51 @@ fn a_file_that_shrinks_is_a_failure_with_its_place() {
 }
 
 #[test]
+fn what_is_no_longer_as_it_was_is_a_failure() {
+    let path = file(&[1; BYTES]);
+    let shrunk = Driven::open(&path, Access::Destroy);
+    shrunk.world.look();
+    assert_eq!(shrunk.world.fault(), None);
+    fs::OpenOptions::new().write(true).open(&path).expect("it is there").set_len(8192).expect("shorter");
+    shrunk.world.look();
+    let Some(Fault::Failed(why)) = shrunk.world.fault() else { panic!("it says nothing") };
+    assert!(why.ends_with("it holds 8192 bytes now, and held 1048576"), "{why}");
+    drop(shrunk);
+    let gone = Driven::open(&path, Access::ReadOnly);
+    fs::remove_file(&path).expect("it is there");
+    gone.world.look();
+    let Some(Fault::Failed(why)) = gone.world.fault() else { panic!("it says nothing") };
+    assert!(why.ends_with("it has been deleted"), "{why}");
+}
+
+#[test]
+fn long_requests_are_served_piece_by_piece() {
+    const LONG: usize = 9 << 20;
+    let path = file(&[1; LONG + 4096]);
+    let mut driven = Driven::open(&path, Access::Destroy);
+    let sectors = (LONG / 512) as u32;
+    let mut serve = |operation, bytes: Option<&[u8]>| {
+        let mut request = Request::new(RequestId(0), operation, Lba(8), sectors);
+        request.payload = driven.data.take(sectors);
+        if let Some(bytes) = bytes {
+            driven.data.write(request.payload, sectors).expect("room").copy_from_slice(bytes);
+        }
+        assert_eq!(driven.drive.submit(Time(0), &request, &mut driven.data), Submit::Accepted);
+        assert_eq!(driven.wait(1)[0].status, Status::Ok);
+        let read = driven.data.read(request.payload, sectors).expect("bytes").to_vec();
+        driven.data.give_back(request.payload);
+        read
+    };
+    let bytes: Vec<u8> = (0..LONG).map(|at| (at >> 12) as u8 ^ (at >> 20) as u8).collect();
+    serve(Operation::Write, Some(&bytes));
+    assert!(serve(Operation::Read, None) == bytes);
+    serve(Operation::WriteZeroes, None);
+    assert!(serve(Operation::Read, None).iter().all(|&byte| byte == 0));
+    assert_eq!(driven.drive.bytes(), (2 * LONG as u64, 2 * LONG as u64));
+    assert!(fs::read(&path).expect("it is there")[..4096].iter().all(|&byte| byte == 1));
+}
+
+#[test]
 fn a_drive_has_one_who_writes_to_it() {
     let path = file(&[1; BYTES]);
     let world = World::new().expect("a world");

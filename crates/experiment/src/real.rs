@@ -53,6 +53,9 @@ pub(crate) fn outside(world: &mut Option<World>) -> Option<&mut dyn Outside> {
 
 /// Breaks off where something went wrong on a real drive.
 pub(crate) fn watch(world: Option<&World>) -> ControlFlow<()> {
+    if let Some(world) = world {
+        world.look();
+    }
     match world.and_then(World::fault) {
         Some(_) => ControlFlow::Break(()),
         None => ControlFlow::Continue(()),
@@ -66,6 +69,7 @@ pub(crate) fn watch(world: Option<&World>) -> ControlFlow<()> {
 /// Those of `done`, with what was written where.
 pub(crate) fn end<T>(world: Option<&World>, done: Result<T, Error>) -> Result<T, Error> {
     let Some(world) = world else { return done };
+    world.look();
     match (world.fault(), done) {
         (Some(Fault::Refused(why)), _) => Err(Error::Input(why)),
         (Some(Fault::Failed(why)), _) => Err(Error::Failure(format!("{why}{}", written(world)))),

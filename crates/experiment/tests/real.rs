@@ -95,3 +95,34 @@ fn who_breaks_off_is_told_what_was_written() {
     let Err(Error::Broken(told)) = found else { panic!("it went on") };
     assert!(told.starts_with("interrupted; ") && told.contains(" bytes were written to "), "{told}");
 }
+
+#[test]
+fn who_watches_is_asked_however_slowly_requests_come() {
+    plan("slow", ALONE, &["disk"], "closed");
+    let document = "[[stack.devices]]\nfile.path = \"disk\"\n[workload]\nrequests = 100\n\
+                    [workload.source]\npolicy = \"synthetic\"\n\
+                    arrivals = { policy = \"poisson\", iops = 50 }\n";
+    let name = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("slow/document.toml").display().to_string();
+    let plans = resolve(document, &name, &[], None).unwrap_or_else(|error| panic!("{error}"));
+    let plan = RunPlan { destroys: true, ..plans[0].clone() };
+    let mut asked = 0;
+    let ended = run(&plan, 1, None, &mut |phase, _| {
+        asked += u32::from(phase == "replay");
+        if asked > 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(ended, Err(Error::Broken(told)) if told.starts_with("interrupted; ")));
+}
+
+#[test]
+fn a_file_that_is_deleted_ends_the_run() {
+    let plan = RunPlan { destroys: true, ..plan("deleted", ALONE, &["disk"], "closed") };
+    let disk = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("deleted/disk");
+    let ended = run(&plan, 1, None, &mut |phase, _| {
+        if phase == "replay" && disk.exists() {
+            std::fs::remove_file(&disk).expect("it is there");
+        }
+        ControlFlow::Continue(())
+    });
+    let Err(Error::Failure(why)) = ended else { panic!("nobody noticed") };
+    assert!(why.contains("disk: it has been deleted; "), "{why}");
+}

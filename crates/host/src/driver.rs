@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, Ledger, Outside, Request, RequestId, Status, Submit, TenantId, Time,
+    Arena, Cause, Completion, Ledger, Outside, Request, RequestId, Span, Status, Submit, TenantId, Time,
 };
 use flashkeel_stats::{Measurement, Recorder};
 use flashkeel_workload::WorkloadError;
@@ -11,6 +11,10 @@ use flashkeel_workload::WorkloadError;
 use crate::Measured;
 use crate::feed::{Feed, Tenant};
 use crate::flight::Flights;
+
+/// How long what is outside is waited for before whoever watches is told, and may break
+/// off.
+const PATIENCE: Span = Span::from_us(100_000);
 
 /// Why a run ended early.
 #[derive(Debug)]
@@ -92,6 +96,8 @@ struct Driver<'a, 'l, 'o, L: ?Sized> {
     warm: Option<Time>,
     /// The latest completion.
     latest: Time,
+    /// When whoever watches was last told while something outside was waited for.
+    told: Time,
 }
 
 impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
@@ -114,6 +120,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             gauges: Vec::new(),
             now: Time::ZERO,
             latest: Time::ZERO,
+            told: Time::ZERO,
         }
     }
 
@@ -126,7 +133,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
                 return Ok(());
             }
             let Some((due, tenant)) = next.filter(|_| !blocked) else {
-                self.now = self.await_completion()?;
+                self.now = self.await_completion(progress)?;
                 blocked = false;
                 continue;
             };
@@ -140,6 +147,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
                 continue;
             }
             if !self.reach(due)? {
+                self.tell(progress)?;
                 continue;
             }
             if self.submit(due, tenant) == Submit::Busy {
@@ -253,7 +261,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
         let in_flight = self.flights.len();
         self.now = if wake.hears_outside() {
             let outside = self.outside.as_mut().ok_or(Unheard)?;
-            let until = wake.time().map_or(due, |time| time.min(due));
+            let until = wake.time().map_or(due, |time| time.min(due)).min(self.now + PATIENCE);
             outside.wait(Some(until)).max(self.now)
         } else {
             due
@@ -262,12 +270,27 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
         Ok(self.now >= due && (self.feeds.len() == 1 || self.flights.len() == in_flight))
     }
 
+    /// Tells whoever watches, if that was a while ago: what is outside takes the time that
+    /// it takes.
+    fn tell(&mut self, progress: &mut dyn FnMut(f64) -> ControlFlow<()>) -> Result<(), DriveError> {
+        if self.outside.is_some() && self.now >= self.told + PATIENCE {
+            self.told = self.now;
+            if progress(self.fraction()).is_break() {
+                return Err(DriveError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
     /// Runs the leaf until something has completed; returns when.
-    fn await_completion(&mut self) -> Result<Time, Unheard> {
+    fn await_completion(
+        &mut self,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Time, DriveError> {
         if self.outside.is_none() {
             return match self.advance_to_completion(Time::MAX) {
                 Some(now) => Ok(now),
-                None if self.leaf.next_event().hears_outside() => Err(Unheard),
+                None if self.leaf.next_event().hears_outside() => Err(DriveError::Unheard),
                 None => panic!("what is in flight completes"),
             };
         }
@@ -278,10 +301,12 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             }
             let in_flight = self.flights.len();
             let outside = self.outside.as_mut().expect("there is one");
-            let now = outside.wait(wake.time()).max(self.now);
-            self.advance(now);
+            let until = wake.time().unwrap_or(Time::MAX).min(self.now + PATIENCE);
+            self.now = outside.wait(Some(until)).max(self.now);
+            self.advance(self.now);
+            self.tell(progress)?;
             if self.flights.len() < in_flight {
-                return Ok(now);
+                return Ok(self.now);
             }
         }
     }

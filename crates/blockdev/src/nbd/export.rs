@@ -256,7 +256,7 @@ impl Inside {
         let start = self.output.len();
         self.output.resize(start + carried, 0);
         if carried > 0 {
-            self.filler.fill(&mut self.output[start..], request, data);
+            self.filler.fill(&mut self.output[start..], request, 0, data);
         }
     }
 
@@ -354,8 +354,8 @@ impl Inside {
         };
         if status != Status::Ok {
             let why = reason(&io::Error::from_raw_os_error(error as i32));
-            let offset = request.lba.0 * SECTOR_BYTES;
-            self.world.fail(|| Fault::Failed(requests::describe(&self.uri, &request, offset, &why)));
+            let place = (request.lba.0 * SECTOR_BYTES, request.bytes());
+            self.world.fail(|| Fault::Failed(requests::describe(&self.uri, request.operation, place, &why)));
             self.end(now, index, status);
         } else if request.operation == Operation::Read {
             self.body = Some((index, 0));

@@ -119,6 +119,26 @@ fn what_is_wrong_is_named_with_its_line() {
 }
 
 #[test]
+fn times_with_which_nothing_can_be_reckoned_are_refused() {
+    let most = u64::MAX;
+    for (text, words) in [
+        (
+            "18446744073709, 1000, 0, 4096, 8192, 0\n".to_owned(),
+            "log:1: a time of 18446744073709000000 ns, more than",
+        ),
+        (
+            format!("1, {most}, 0, 4096, 8192, 0\n"),
+            "log:1: a latency of 18446744073709551615 ns, more than a day",
+        ),
+        (format!("op,lba,sectors,time_ns,latency_ns\nR,0,8,{most},0\n"), "log:2: a time of"),
+        (format!("op,lba,sectors,time_ns,latency_ns\nR,0,8,0,{most}\n"), "log:2: a latency of"),
+    ] {
+        let message = refused("log", &text);
+        assert!(message.starts_with(words), "{message}");
+    }
+}
+
+#[test]
 fn of_several_devices_one_is_named() {
     let two = BLKPARSE.replacen("8,0 3 3", "8,16 3 3", 1).replacen("8,0 3 4", "8,16 3 4", 1);
     let message = refused("trace.txt", &two);

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use flashkeel_engine::Operation;
 
-use super::{LatencyLog, LatencyLogOptions, chosen, moments, served};
+use super::{LatencyLog, LatencyLogOptions, chosen, moments, plausible, served};
 use crate::error::Pulse;
 use crate::input::Input;
 use crate::readers::{self, ReaderOptions, Times};
@@ -124,6 +124,7 @@ fn parse(line: &[u8], item: u64) -> Result<(usize, Option<Entry>), String> {
         .checked_mul(NS_PER_MS)
         .ok_or_else(|| Field::new(1, NAMES[0]).refuse("too large for a time in nanoseconds"))?;
     let latency_ns = number(1)?;
+    plausible(time_ns, latency_ns)?;
     let operation = match fields[2] {
         b"0" => Operation::Read,
         b"1" => Operation::Write,
@@ -199,7 +200,7 @@ fn submissions(
         if found.saturating_add(entry.latency_ns) > end_ns + TOLERANCE_NS {
             return Err(at(format!(
                 "the request ended {} us before what its submission in {} and its latency come to",
-                (found + entry.latency_ns - end_ns) / 1000,
+                (found.saturating_add(entry.latency_ns) - end_ns) / 1000,
                 opened.file
             ))
             .into());

@@ -19,6 +19,11 @@ mod named_columns;
 /// Most bytes of one request.
 const MOST_BYTES: u64 = 1 << 30;
 
+/// No request takes a day: what says so is wrong, or not in the unit that it should be in.
+const MOST_LATENCY_NS: u64 = 24 * 3600 * 1_000_000_000;
+/// Times end before this, in the year 2116 if they begin in 1970.
+const MOST_TIME_NS: u64 = 1 << 62;
+
 /// One read or write that a drive has served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
@@ -136,9 +141,7 @@ fn served(
     if bytes > MOST_BYTES || offset.checked_add(bytes).is_none() {
         return Err(format!("{bytes} bytes from byte {offset} on, more than a request has"));
     }
-    if submitted_ns.checked_add(latency_ns).is_none() {
-        return Err("it ends beyond the times that 64 bits of nanoseconds hold".into());
-    }
+    plausible(submitted_ns, latency_ns)?;
     Ok(Served {
         submitted: Time(submitted_ns),
         latency: Span(latency_ns),
@@ -147,6 +150,17 @@ fn served(
         sectors: (offset % 512 + bytes).div_ceil(512) as u32,
         item,
     })
+}
+
+/// Refuses times with which nothing can be reckoned.
+fn plausible(time_ns: u64, latency_ns: u64) -> Result<(), String> {
+    if latency_ns > MOST_LATENCY_NS {
+        return Err(format!("a latency of {latency_ns} ns, more than a day"));
+    }
+    if time_ns > MOST_TIME_NS {
+        return Err(format!("a time of {time_ns} ns, more than {MOST_TIME_NS}"));
+    }
+    Ok(())
 }
 
 /// Which of a log's devices counts: the one that is wanted, or the only one there is.

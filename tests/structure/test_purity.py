@@ -23,6 +23,7 @@ ALLOWED = {
     ("crates/blockdev/src/opening.rs", "files"): "opens real drives",
     ("crates/blockdev/src/drive.rs", "files"): "hands their requests to the kernel",
     ("crates/blockdev/src/world.rs", "a clock"): "is the clock of real drives",
+    ("crates/blockdev/src/world.rs", "files"): "looks whether they still are what they were",
     ("crates/blockdev/src/nbd/line.rs", "a clock"): "loses patience with servers",
     ("crates/blockdev/src/nbd/line.rs", "sockets"): "talks to servers",
     ("crates/host/src/predictor/ssdcheck.rs", "files"): "reads the model of a real drive",

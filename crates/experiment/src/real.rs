@@ -31,6 +31,7 @@ impl RealDrives {
 
     /// Whether one of them has failed.
     pub fn have_failed(&self) -> bool {
+        self.0.look();
         self.0.fault().is_some()
     }
 

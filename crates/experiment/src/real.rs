@@ -24,9 +24,9 @@ impl RealDrives {
     /// What can be read once a request to one of them has ended.
     ///
     /// # Errors
-    /// If there are too many open files.
+    /// If an export is among them, or there are too many open files.
     pub fn heard(&self) -> Result<OwnedFd, Error> {
-        self.0.heard().map_err(|error| Error::Failure(format!("nothing to listen to: {error}")))
+        self.0.heard().map_err(|error| Error::Input(format!("it cannot be served: {error}")))
     }
 
     /// Whether one of them has failed.

@@ -89,6 +89,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         folder = Path(name)
         image, socket = folder / "image", folder / "qemu.sock"
+        # Not sparse: of holes qemu-nbd would send no data.
         image.write_bytes(bytes(MIB << 20))
         other = subprocess.Popen(["qemu-nbd", "-f", "raw", "-t", "-e", "8", "-k", socket, image])
         drive = Drive(folder)

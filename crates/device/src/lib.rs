@@ -19,6 +19,7 @@ mod prefetch;
 mod presets;
 mod sched;
 mod ssd;
+mod stranger;
 #[cfg(test)]
 mod tests;
 
@@ -45,3 +46,4 @@ pub use prefetch::table;
 pub use presets::PRESETS;
 pub use sched::{Activity, Doing, Interval, Purpose, SchedulerConfig, Task};
 pub use ssd::{Fault, Ssd};
+pub use stranger::stranger;

@@ -1,6 +1,8 @@
 //! Devices by preset, the seven workloads, and a loop that serves them.
 #![allow(dead_code)]
 
+pub mod strangers;
+
 use std::ops::ControlFlow;
 
 use flashkeel_device::{DeviceConfig, PRESETS, Ssd};

@@ -55,6 +55,7 @@ DEVICE = {
     "layout": {*DATA_PATH, "machine", *FOUNDATION},
     "config": {*DATA_PATH, "machine", "layout", *FOUNDATION},
     "ssd": {*DATA_PATH, "layout", "counters", "machine", "arrivals", *FOUNDATION},
+    "stranger": {*DATA_PATH, "config", "machine", *FOUNDATION},
 }
 """Each module of the device, and the modules it may use: front → ftl → sched → flash."""
 

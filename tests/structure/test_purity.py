@@ -41,9 +41,10 @@ ALLOWED = {
     ("crates/store/src/disk.rs", "files"): "keeps the data of served drives",
     ("crates/store/src/disk.rs", "the environment"): "the folder of its test",
     ("crates/store/src/syncer.rs", "threads"): "synchronises that while others go on",
-    ("crates/serve/src/server.rs", "a clock"): "loses patience with clients",
-    ("crates/serve/src/server.rs", "files"): "takes away its own socket",
-    ("crates/serve/src/server.rs", "sockets"): "talks to clients",
+    ("crates/serve/src/connection.rs", "a clock"): "loses patience with clients",
+    ("crates/serve/src/server.rs", "a clock"): "asks once in a while whether to stop",
+    ("crates/serve/src/sockets.rs", "files"): "takes away its own socket",
+    ("crates/serve/src/sockets.rs", "sockets"): "talks to clients",
 }
 """Who may use what, and why."""
 

@@ -36,7 +36,6 @@ pub struct Drive<L> {
     /// What the device was too busy to take, oldest first.
     waiting: VecDeque<Request>,
     completions: Vec<Completion>,
-    lateness: Lateness,
     seen: Seen,
 }
 
@@ -89,7 +88,6 @@ impl<L: Leaf> Drive<L> {
             free: Vec::new(),
             waiting: VecDeque::new(),
             completions: Vec::new(),
-            lateness: Lateness::default(),
             seen: Seen::new(now),
         }
     }
@@ -172,11 +170,16 @@ impl<L: Leaf> Drive<L> {
         if self.completions.is_empty() { self.device.next_event().time() } else { Some(Time::ZERO) }
     }
 
-    /// Goes on to `now`, and hands over what has ended by then.
+    /// Goes on to `now`, and hands over what has ended by then, with the time at which the model
+    /// says so, where one does.
     ///
     /// # Errors
     /// If what keeps its bytes has failed: nothing is answered any more.
-    pub fn advance(&mut self, now: Time, mut answer: impl FnMut(Client, Answer<'_>)) -> io::Result<()> {
+    pub fn advance(
+        &mut self,
+        now: Time,
+        mut answer: impl FnMut(Client, Option<Time>, Answer<'_>),
+    ) -> io::Result<()> {
         self.device.advance(now, &mut self.data, &mut self.completions);
         self.settle(now)?;
         self.end_synced(&mut answer);
@@ -187,9 +190,6 @@ impl<L: Leaf> Drive<L> {
                 let number = completion.id.0 as u32;
                 let Some(inside) = self.inside[number as usize].take() else { continue };
                 self.free.push(number);
-                if is_modelled {
-                    self.lateness.record(Span(now.0.saturating_sub(completion.time.0)));
-                }
                 let Inside { client, kind, from, request, asked, taken, has_to_last } = inside;
                 let mut seen = completion;
                 seen.ledger.charge_between(Cause::HostQueue, asked, taken);
@@ -203,6 +203,7 @@ impl<L: Leaf> Drive<L> {
                 let has_data = kind == Kind::Read;
                 answer(
                     client,
+                    is_modelled.then_some(completion.time),
                     match completion.status {
                         Status::Ok if has_data => Answer::Data(
                             from,
@@ -230,7 +231,7 @@ impl<L: Leaf> Drive<L> {
     }
 
     /// Hands over what has become durable.
-    fn end_synced(&mut self, answer: &mut impl FnMut(Client, Answer<'_>)) {
+    fn end_synced(&mut self, answer: &mut impl FnMut(Client, Option<Time>, Answer<'_>)) {
         let Some(store) = &self.store else { return };
         let synced = store.synced();
         while let Some((since, _, inside)) =
@@ -239,7 +240,7 @@ impl<L: Leaf> Drive<L> {
             self.syncing.pop_front();
             self.waits.record(Span(since.elapsed().as_nanos() as u64));
             self.data.give_back(inside.request.payload);
-            answer(inside.client, Answer::Done);
+            answer(inside.client, None, Answer::Done);
         }
     }
 
@@ -269,11 +270,6 @@ impl<L: Leaf> Drive<L> {
     /// The device.
     pub fn device(&mut self) -> &mut L {
         &mut self.device
-    }
-
-    /// By how much answers have been late.
-    pub fn late(&self) -> Late {
-        self.lateness.report()
     }
 }
 

@@ -5,15 +5,18 @@
 //! goes around it.
 
 mod clock;
+mod connection;
 mod drive;
 mod lateness;
 pub mod nbd;
 mod seen;
 mod server;
+mod sockets;
 mod window;
 
 pub use flashkeel_engine::Time;
 pub use lateness::Late;
 pub use seen::{BOUNDS_NS, Counted, Recent, Tally};
-pub use server::{Address, Kept, Served, Server, Settings, Watch};
+pub use server::{Kept, Served, Server, Settings, Watch};
+pub use sockets::Address;
 pub use window::{Snapshot, Window};

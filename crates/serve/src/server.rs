@@ -1,30 +1,25 @@
 //! Connections, and the loop that keeps the time.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use flashkeel_engine::{Leaf, Time};
+use flashkeel_engine::{Leaf, Span, Time};
 use flashkeel_store::Store;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::clock::Clock;
-use crate::drive::{Answer, Drive};
-use crate::lateness::Late;
-use crate::nbd::{Closed, Export, Session};
+use crate::connection::Connection;
+use crate::drive::Drive;
+use crate::lateness::{Late, Lateness};
+use crate::nbd::{Closed, Export};
+use crate::sockets::{Address, Listener, is_for_later};
 use crate::window::{Look, Snapshot, Window};
 
 /// Clients at a time at most.
 const MOST_CLIENTS: usize = 64;
-
-/// How long a client may take to choose an export, and to take an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long before its time a completion is waited for awake: sleep ends late by the
 /// timer's slack (50 us in Linux) and by what it takes to be run.
@@ -40,17 +35,9 @@ const ASK: Duration = Duration::from_millis(100);
 /// What is read from a connection at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// Answers that a client has not taken before nothing more is read from it.
-const MOST_UNSENT: usize = 64 << 20;
-
-/// Where clients connect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// A socket in the file system.
-    Unix(PathBuf),
-    /// A host and a port.
-    Tcp(SocketAddr),
-}
+/// Answers are kept back for so long at most while there are requests to take: to send several
+/// at a time costs less.
+const PROMPT: Span = Span::from_us(8);
 
 /// How a device is served.
 #[derive(Clone, Debug)]
@@ -82,146 +69,6 @@ pub struct Kept {
     pub store: Store,
     /// The device's time as it was found.
     pub from: Time,
-}
-
-enum Listener {
-    Unix(UnixListener, PathBuf),
-    Tcp(TcpListener),
-}
-
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl Listener {
-    fn bind(address: &Address) -> io::Result<Listener> {
-        let listener = match address {
-            Address::Unix(path) => {
-                // That of a server that was killed is in nobody's way.
-                let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-                let refuses = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
-                if is_socket && UnixStream::connect(path).is_err_and(refuses) {
-                    std::fs::remove_file(path)?;
-                }
-                Listener::Unix(UnixListener::bind(path)?, path.clone())
-            }
-            Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address)?),
-        };
-        match &listener {
-            Listener::Unix(listener, _) => listener.set_nonblocking(true)?,
-            Listener::Tcp(listener) => listener.set_nonblocking(true)?,
-        }
-        Ok(listener)
-    }
-
-    fn accept(&self) -> io::Result<Stream> {
-        match self {
-            Listener::Unix(listener, _) => {
-                let (stream, _) = listener.accept()?;
-                stream.set_nonblocking(true)?;
-                Ok(Stream::Unix(stream))
-            }
-            Listener::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
-                stream.set_nonblocking(true)?;
-                stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
-            }
-        }
-    }
-
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Unix(listener, _) => listener.as_fd(),
-            Listener::Tcp(listener) => listener.as_fd(),
-        }
-    }
-}
-
-impl Drop for Listener {
-    /// The socket goes with its server.
-    fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-impl Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Unix(stream) => stream.as_fd(),
-            Stream::Tcp(stream) => stream.as_fd(),
-        }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.read(buffer),
-            Stream::Tcp(stream) => stream.read(buffer),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Tcp(stream) => stream.write(bytes),
-        }
-    }
-}
-
-/// A client.
-struct Connection {
-    /// Of all that have been.
-    number: usize,
-    stream: Stream,
-    session: Session,
-    /// Since when it owes something: the choice of an export, or to take an answer.
-    owes_since: Option<Instant>,
-    /// It is to be closed once what is unsent has gone and what is inside has ended.
-    is_ending: bool,
-    is_gone: bool,
-}
-
-impl Connection {
-    /// Reads what has come; whether something has.
-    fn read(&mut self, buffer: &mut [u8]) {
-        match self.stream.read(buffer) {
-            Ok(0) => self.is_gone = true,
-            Ok(bytes) => self.session.receive(&buffer[..bytes]),
-            Err(error) if is_for_later(&error) => {}
-            Err(_) => self.is_gone = true,
-        }
-    }
-
-    /// Sends what it can.
-    fn send(&mut self) {
-        while !self.session.output().is_empty() && !self.is_gone {
-            match self.stream.write(self.session.output()) {
-                Ok(0) => self.is_gone = true,
-                Ok(bytes) => {
-                    self.session.sent(bytes);
-                    self.owes_since = None;
-                }
-                Err(error) if is_for_later(&error) => break,
-                Err(_) => self.is_gone = true,
-            }
-        }
-        let owes = !self.session.is_open() || !self.session.output().is_empty();
-        self.owes_since = if owes { self.owes_since.or_else(|| Some(Instant::now())) } else { None };
-        let is_over = self.is_ending && self.session.output().is_empty() && self.session.inside() == 0;
-        self.is_gone |= is_over || self.owes_since.is_some_and(|since| since.elapsed() > PATIENCE);
-    }
-
-    /// Whether more may be read of it.
-    fn is_heard(&self) -> bool {
-        !self.is_ending && self.session.wants_more() && self.session.output().len() < MOST_UNSENT
-    }
-}
-
-fn is_for_later(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 /// Where clients can connect; they wait there until a device is served.
@@ -310,6 +157,51 @@ impl Server {
     }
 }
 
+/// Who is connected, and what they are told.
+#[derive(Default)]
+struct Clients {
+    all: Vec<Connection>,
+    /// Requests that were answered.
+    answered: u64,
+    late: Lateness,
+    /// Since when an answer has not been sent.
+    unsent: Option<Time>,
+}
+
+impl Clients {
+    /// Answers what has ended by now, which is returned.
+    fn advance<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<Time> {
+        let now = clock.now();
+        drive.advance(now, |whose, due, answer| {
+            if let Some(client) = self.all.iter_mut().find(|client| client.number == whose.session) {
+                client.put(whose.cookie, due, answer);
+                self.answered += 1;
+                self.unsent.get_or_insert(now);
+            }
+        })?;
+        Ok(now)
+    }
+
+    /// Answers what has ended and sends what has been kept back for long, if anything; returns
+    /// the time.
+    fn keep_up<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<Time> {
+        let mut now = clock.now();
+        if drive.next_event().is_some_and(|due| due <= now) {
+            now = self.advance(drive, clock)?;
+        }
+        if self.unsent.is_some_and(|since| now >= since + PROMPT) {
+            self.send(clock);
+        }
+        Ok(now)
+    }
+
+    /// Sends what each takes.
+    fn send(&mut self, clock: &Clock) {
+        self.unsent = None;
+        self.all.iter_mut().for_each(|client| client.send(clock, &mut self.late));
+    }
+}
+
 fn run<L: Leaf>(
     server: &Server,
     clock: &Clock,
@@ -318,7 +210,7 @@ fn run<L: Leaf>(
     watch: &mut impl Watch<L>,
 ) -> io::Result<Served> {
     let listener = &server.listener;
-    let mut clients: Vec<Connection> = Vec::new();
+    let mut clients = Clients::default();
     let mut served = Served::default();
     let mut buffer = vec![0; READ_BYTES];
     let mut asked = Instant::now();
@@ -330,15 +222,13 @@ fn run<L: Leaf>(
             }
             asked = Instant::now();
         }
-        let ready = wait(server, &clients, drive.next_event().map(|due| clock.until(due)))?;
-        if ready[0] && clients.len() < MOST_CLIENTS {
+        let ready = wait(server, &clients.all, drive.next_event().map(|due| clock.until(due)))?;
+        if ready[0] && clients.all.len() < MOST_CLIENTS {
             match listener.accept() {
                 Ok(stream) => {
                     let number = served.clients as usize;
                     served.clients += 1;
-                    let session = Session::new(settings.export.clone());
-                    let (owes_since, is_ending, is_gone) = (None, false, false);
-                    clients.push(Connection { number, stream, session, owes_since, is_ending, is_gone });
+                    clients.all.push(Connection::new(number, stream, settings.export.clone()));
                 }
                 Err(error) if is_for_later(&error) => {}
                 Err(_) => {}
@@ -352,21 +242,23 @@ fn run<L: Leaf>(
         {
             let _ = rustix::io::read(outside, &mut [0; 8]);
         }
-        for (client, _) in clients.iter_mut().zip(&ready[3..]).filter(|(_, is_ready)| **is_ready) {
+        for (client, _) in clients.all.iter_mut().zip(&ready[3..]).filter(|(_, is_ready)| **is_ready) {
             if client.is_heard() {
                 client.read(&mut buffer);
             }
         }
-        let now = clock.now();
-        advance(drive, now, &mut clients, &mut served)?;
-        for client in &mut clients {
+        clients.advance(drive, clock)?;
+        for at in 0..clients.all.len() {
             loop {
+                // Each is asked at its own time: what comes last of many waits for none of them.
+                let now = clients.keep_up(drive, clock)?;
+                let client = &mut clients.all[at];
                 match client.session.next_ask() {
                     Ok(Some(ask)) => {
                         let cookie = ask.cookie;
                         if let Some(answer) = drive.submit(now, client.number, &ask) {
-                            served.requests += 1;
-                            put(&mut client.session, cookie, answer);
+                            clients.answered += 1;
+                            client.put(cookie, None, answer);
                         }
                     }
                     Ok(None) => break,
@@ -387,57 +279,33 @@ fn run<L: Leaf>(
             while clock.now() < due {
                 std::hint::spin_loop();
             }
-            advance(drive, clock.now(), &mut clients, &mut served)?;
+            clients.advance(drive, clock)?;
         }
-        clients.iter_mut().for_each(Connection::send);
-        clients.retain(|client| !client.is_gone);
+        clients.send(clock);
+        clients.all.retain(|client| !client.is_gone);
         if ready[1] {
-            server.looks.try_iter().for_each(|look| show(look, now, drive, clients.len(), watch));
+            let now = clock.now();
+            server.looks.try_iter().for_each(|look| show(look, now, drive, &clients, watch));
         }
     }
-    (served.late, served.synced) = (drive.late(), drive.synced());
+    served.requests = clients.answered;
+    (served.late, served.synced) = (clients.late.report(), drive.synced());
     Ok(served)
 }
 
-/// Answers what has ended by `now`.
-fn advance<L: Leaf>(
-    drive: &mut Drive<L>,
-    now: Time,
-    clients: &mut [Connection],
-    served: &mut Served,
-) -> io::Result<()> {
-    drive.advance(now, |whose, answer| {
-        let mut found = clients.iter_mut();
-        if let Some(client) = found.find(|client| client.number == whose.session) {
-            served.requests += 1;
-            put(&mut client.session, whose.cookie, answer);
-        }
-    })
-}
-
 /// Answers somebody who asks what is seen.
-fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: usize, watch: &mut impl Watch<L>) {
+fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: &Clients, watch: &mut impl Watch<L>) {
     let snapshot = Snapshot {
         now,
         tallies: drive.seen().tallies(),
-        late: drive.late(),
+        late: clients.late.report(),
         synced: drive.synced(),
-        clients,
+        clients: clients.all.len(),
         device: watch.reads_off(drive.device(), now),
         recent: look.with_recent.then(|| drive.seen().recent(now)),
     };
     // Whoever has stopped waiting does not want to know.
     let _ = look.answer.send(snapshot);
-}
-
-/// Puts an answer into a session.
-fn put(session: &mut Session, cookie: u64, answer: Answer<'_>) {
-    match answer {
-        Answer::Data(from, data) => session.read(cookie, from, data),
-        Answer::Status(extents) => session.status(cookie, &extents),
-        Answer::Done => session.done(cookie),
-        Answer::Failed(has_data, failure) => session.fail(cookie, has_data, failure),
-    }
 }
 
 /// Waits until a client or the listener has something, or `due` is over: asleep at first,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.session import Session
 from flashkeel.reproduce.ssdcheck.drives import DRIVES, diagnosis, letter
@@ -23,19 +25,24 @@ def _measure(session: Session) -> Outcome:
     for done, drive in enumerate(DRIVES):
         if session.progress is not None:
             session.progress(f"probe of SSD {letter(drive)}", done / len(DRIVES))
-        model = diagnosis(drive, session.seed).model
-        found = _described(model)
-        is_sure = not model["undetermined"] and model["gc_volume_bits"] == model["volume_bits"]
-        reason = "; ".join(model["undetermined"])
-        if not reason and not is_sure:
-            reason = f"volumes of garbage collection: bits {model['gc_volume_bits']}"
-        findings[drive] = Finding(found, found == _FEATURES[drive] and is_sure, reason)
+        found, is_right, reason = judged(drive, diagnosis(drive, session.seed).model)
+        findings[drive] = Finding(found, is_right, reason)
     return Outcome(
         findings,
         "device",
         "presets built from Table I and full of other features, each probed as a black box "
         "of which nothing is known",
     )
+
+
+def judged(drive: str, model: dict[str, Any]) -> tuple[str, bool, str]:
+    """Return what a probe found of a drive in words, whether that is right, and what is unsure."""
+    found = _described(model)
+    is_sure = not model["undetermined"] and model["gc_volume_bits"] == model["volume_bits"]
+    reason = "; ".join(model["undetermined"])
+    if not reason and not is_sure:
+        reason = f"volumes of garbage collection: bits {model['gc_volume_bits']}"
+    return found, found == _FEATURES[drive] and is_sure, reason
 
 
 def _described(model: dict[str, object]) -> str:

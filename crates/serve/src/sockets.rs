@@ -1,0 +1,111 @@
+//! Sockets in the file system and at addresses.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+/// Where clients connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A socket in the file system.
+    Unix(PathBuf),
+    /// A host and a port.
+    Tcp(SocketAddr),
+}
+
+/// Where clients are waited for.
+pub(crate) enum Listener {
+    Unix(UnixListener, PathBuf),
+    Tcp(TcpListener),
+}
+
+/// A connection to one.
+pub(crate) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Listener {
+    pub(crate) fn bind(address: &Address) -> io::Result<Listener> {
+        let listener = match address {
+            Address::Unix(path) => {
+                // That of a server that was killed is in nobody's way.
+                let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+                let refuses = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
+                if is_socket && UnixStream::connect(path).is_err_and(refuses) {
+                    std::fs::remove_file(path)?;
+                }
+                Listener::Unix(UnixListener::bind(path)?, path.clone())
+            }
+            Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address)?),
+        };
+        match &listener {
+            Listener::Unix(listener, _) => listener.set_nonblocking(true)?,
+            Listener::Tcp(listener) => listener.set_nonblocking(true)?,
+        }
+        Ok(listener)
+    }
+
+    pub(crate) fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Listener::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok(Stream::Unix(stream))
+            }
+            Listener::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+        }
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Unix(listener, _) => listener.as_fd(),
+            Listener::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl Drop for Listener {
+    /// The socket goes with its server.
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Stream {
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        }
+    }
+}
+
+/// Whether nothing is wrong: there is nothing now.
+pub(crate) fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

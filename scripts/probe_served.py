@@ -35,14 +35,14 @@ FLASHKEEL = (sys.executable, "-m", "flashkeel")
 @contextmanager
 def served(drive: str, path: Path) -> Iterator[subprocess.Popen[str]]:
     """Serve a preset at a socket."""
-    command = [*FLASHKEEL, "serve", "nbd", f"sim:{drive}", "--listen", f"unix:{path}"]
+    # Where this runs in the background of a shell, interrupts are ignored.
+    command = ["env", "--default-signal=INT"]
+    command += [*FLASHKEEL, "serve", "nbd", f"sim:{drive}", "--listen", f"unix:{path}"]
     with subprocess.Popen(
         [*command, "--format", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Where this runs in the background of a shell, interrupts are ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as server:
         assert server.stderr is not None
         said = server.stderr.readline()
@@ -77,9 +77,13 @@ def holds(drive: str, seed: int, tries: int) -> bool:
             model, server, took_s = probed(drive, seed, Path(folder))
         late_ns = server["late"]["p99_9_ns"]
         found, is_right, reason = table1.judged(drive, model)
-        said = f"{drive}: {found}; {took_s:.0f} s, answers up to {late_ns / 1e3:.0f} us late (p99.9)"
+        said = (
+            f"{drive}: {found}; {took_s:.0f} s, answers up to {late_ns / 1e3:.0f} us late (p99.9)"
+        )
         if late_ns <= SPOILED_NS:
-            print("; ".join([said, "right" if is_right else "wrong", reason]).rstrip("; "), flush=True)
+            print(
+                "; ".join([said, "right" if is_right else "wrong", reason]).rstrip("; "), flush=True
+            )
             return is_right
         print(f"{said}; not believed: the machine was busy", flush=True)
     print(f"{drive}: not judged, the machine was too busy in {tries} tries", flush=True)
@@ -88,7 +92,9 @@ def holds(drive: str, seed: int, tries: int) -> bool:
 
 def main() -> None:
     """Probe the drives in turn."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--drives", default=",".join(DRIVES), help="default: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tries", type=int, default=3, help="probes of a drive, at most")

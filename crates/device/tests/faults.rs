@@ -272,6 +272,9 @@ fn what_parity_cannot_make_up_for_is_an_error_and_never_wrong() {
     assert!(lost > 20 && lost == pair.ssd.counters().lost_reads, "{lost} reads");
     pair.restore();
     pair.ssd.check();
+    // With what collection had under way then.
+    let gone = pair.ssd.counters().given_up_pages;
+    assert!((50..200).contains(&gone), "{gone} pages of 630");
 
     // What is written again is there again, and the new parity is good for it.
     for page in 0..pair.versions.len() as u64 {

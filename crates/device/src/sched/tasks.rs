@@ -71,7 +71,7 @@ macro_rules! tasks {
                         /// I of eq. 1: what remains of the former share after a period; below 1.
                         i gc_i = 0.999,
                         /// Smallest share of garbage collection while it is active.
-                        min gc_min = 0.02,
+                        min gc_min = 0.08,
                         /// Largest share of garbage collection.
                         max gc_max = 0.8,
                     }

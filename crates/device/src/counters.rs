@@ -27,6 +27,9 @@ pub struct Counters {
     pub unmapped_pages_read: u64,
     /// Pages read from the write buffer.
     pub buffered_pages_read: u64,
+    /// Pages of reads whose own flash read, or one that they were rebuilt from, waited for
+    /// garbage collection.
+    pub gc_blocked_pages_read: u64,
     /// Writes merged into a page still in the buffer.
     pub coalesced_pages: u64,
     /// 4 KiB units programmed with nothing in them.

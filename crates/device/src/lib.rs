@@ -12,6 +12,7 @@ mod counters;
 mod flash;
 mod front;
 mod ftl;
+mod idleness;
 mod layout;
 mod limits;
 mod machine;

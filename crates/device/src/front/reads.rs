@@ -119,6 +119,9 @@ impl Ssd {
     #[inline]
     pub(crate) fn host_read_done(&mut self, now: Time, id: FlashOpId, operation: &FlashOp) {
         let part = operation.partition as usize;
+        if self.machine.dispatcher.operations.ledger(id).has_gc() {
+            self.machine.counters.gc_blocked_pages_read += u64::from(operation.units);
+        }
         self.serve_read(id, operation.owner, part);
         self.partitions[part].ftl.read_done(now, operation, &mut self.machine);
         let request = &mut self.requests[operation.owner];

@@ -26,8 +26,10 @@ pub struct Dispatcher {
     /// Operations of the host queued for, in slots of, and running on the
     /// chips of each channel.
     host_loads: Vec<u32>,
-    /// Whether operations may be overtaken: chips can suspend.
-    pub(super) suspends: bool,
+    /// Whether reads may overtake what is in slots: chips can suspend, or the policy wants it.
+    overtakes: bool,
+    /// Whether they do so whatever it is, but for operations that are suspended already.
+    pub(super) reads_pass_slots: bool,
     held: Held,
     held_cursor: usize,
     arrivals: u64,
@@ -40,7 +42,8 @@ impl Dispatcher {
     pub fn new(array: Array, arbiter: Box<dyn Arbiter>, chips: u32, depth: u32) -> Self {
         Dispatcher {
             operations: FlashOps::default(),
-            suspends: array.suspension().is_some(),
+            overtakes: array.suspension().is_some() || arbiter.reads_pass_slots(),
+            reads_pass_slots: arbiter.reads_pass_slots(),
             host_loads: vec![0; (chips / array.chips_per_channel()) as usize],
             queues: (0..chips).map(|chip| ChipQueue::new(chip / array.chips_per_channel())).collect(),
             array,
@@ -74,7 +77,7 @@ impl Dispatcher {
             operation.span = operation.service(self.array.timing());
             queue.background.add(operation.span, operation.purpose);
         }
-        if self.suspends && self.may_overtake(id) {
+        if self.overtakes && self.may_overtake(id) {
             return self.overtake(now, id, events);
         }
         if self.issue_at_once(now, id, events) {
@@ -136,7 +139,7 @@ impl Dispatcher {
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Option<FlashOpId> {
         match self.array.step(now, chip, events) {
             Step::Working => {
-                if self.suspends {
+                if self.overtakes {
                     self.try_suspend(now, chip, events);
                 }
                 return None;
@@ -170,7 +173,7 @@ impl Dispatcher {
         if operation.tracked {
             self.array.charge(now, chip, self.operations.ledger_mut(done));
         }
-        if self.suspends {
+        if self.overtakes {
             self.go_on(now, chip, events);
         } else {
             self.start_next(now, chip, events);

@@ -1,7 +1,8 @@
 //! Reads that overtake: on chips that can suspend, a read that arrives while
 //! programs, erases or copybacks are queued for its chip goes before what is in
 //! the chip's slots, and suspends what is running. How often that may happen to one
-//! operation is limited, so that each ends however many reads come.
+//! operation is limited, so that each ends however many reads come. Under a policy of
+//! which reads pass slots they go before whatever has not begun, on any chip.
 
 use flashkeel_engine::{EventQueue, Time};
 
@@ -20,8 +21,13 @@ impl Dispatcher {
             matches!(operation.purpose.activity(), Activity::Host | Activity::Rebuild | Activity::Map);
         let is_read = is_waited_for && operation.purpose.command() == FlashCommand::Read;
         let first = queue.first_slot().map(|first| self.operations[first].task);
-        is_read
-            && queue.suspendable > 0
+        if !is_read {
+            return false;
+        }
+        if self.reads_pass_slots {
+            return first.is_some() || queue.on_express;
+        }
+        queue.suspendable > 0
             && first.is_some_and(|first| self.arbiter.lets_overtake(operation.task, first))
             && self.arbiter.open_tasks() >> operation.task as u32 & 1 == 1
     }
@@ -96,9 +102,11 @@ impl Dispatcher {
     /// next operation may be overtaken.
     pub(super) fn go_on(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
         let may_again = self.may_be_overtaken(now, chip);
+        let passes = self.reads_pass_slots;
         let queue = &mut self.queues[chip.0 as usize];
         queue.on_express = false;
-        if queue.batch == 0 && queue.express_used > 0 && (queue.slots_used == 0 || may_again) {
+        let may_go = queue.slots_used == 0 || may_again || passes && !queue.paused;
+        if queue.batch == 0 && queue.express_used > 0 && may_go {
             queue.batch = queue.express_used;
             if queue.slots_used > 0 {
                 queue.note_overtaken(now);

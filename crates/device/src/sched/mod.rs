@@ -12,6 +12,7 @@ mod operation;
 pub mod policy;
 mod purpose;
 mod queue;
+pub mod share;
 pub(crate) mod tasks;
 
 pub use chip_log::{Doing, Interval};

@@ -124,6 +124,34 @@ fn priority_serves_map_host_collection_scrubbing_wear_levelling() {
 }
 
 #[test]
+fn reads_first_serves_the_hosts_reads_before_what_waits_in_slots() {
+    // The three behind operation 0 are in slots when the reads of the host and its map come.
+    let mut bench = Bench::new("reads-first".into(), 4);
+    bench.queue(0, Activity::Host.read(), Task::Host);
+    bench.queue(0, Activity::Host.program(), Task::Host);
+    bench.queue(0, Activity::Gc.read(), Task::Gc);
+    bench.queue(0, Activity::Host.program(), Task::Host);
+    bench.queue(0, Activity::Gc.program(), Task::Gc);
+    bench.queue(0, Activity::Host.read(), Task::Host);
+    bench.queue(0, Activity::Host.program(), Task::Host);
+    bench.queue(0, Activity::Map.read(), Task::Map);
+    assert_eq!(bench.order(), [0, 5, 7, 1, 2, 3, 6, 4]);
+}
+
+#[test]
+fn reads_first_keeps_reads_in_order_and_waits_for_what_has_begun() {
+    let mut bench = Bench::new("reads-first".into(), 4);
+    bench.queue(0, Activity::Host.program(), Task::Host);
+    bench.queue(0, Activity::Host.program(), Task::Host);
+    bench.queue(0, Activity::Host.read(), Task::Host);
+    assert_eq!(bench.next().map(|(number, ..)| number), Some(0));
+    // One that comes while another passes goes behind it, and before the slots.
+    bench.queue(0, Activity::Host.read(), Task::Host);
+    assert_eq!(bench.now, Time(PROGRAM_NS));
+    assert_eq!(bench.order(), [2, 3, 1]);
+}
+
+#[test]
 fn a_promoted_operation_goes_with_its_new_task_in_order_of_arrival() {
     for (policy, order) in [("priority", [0, 3, 4, 1, 2]), ("fifo", [0, 1, 2, 3, 4])] {
         let mut bench = Bench::new(policy.into(), 1);
@@ -309,6 +337,25 @@ fn collection_has_its_largest_share_while_the_host_is_stalled() {
     let mut bench = Bench::new(settings, 4);
     bench.control(Signals { host_stalled: true, ..at_work(&[(Task::Gc, 0)]) });
     assert_eq!(bench.dispatcher.arbiter().shares_ppm()[..3], [250_000, 250_000, 750_000]);
+}
+
+#[test]
+fn foresight_gives_all_in_idleness_and_a_part_while_requests_are_expected() {
+    let control = serde_json::json!({"policy": "foresight", "busy": 0.5});
+    let mut bench = Bench::new(
+        serde_json::json!({"policy": "debit", "gc_p": 0.04, "gc_i": 0.0, "gc_min": 0.05, "gc_max": 0.5, "control": control}),
+        4,
+    );
+    let gc = |bench: &mut Bench, error, idle_expected, host_stalled| {
+        bench.control(Signals { idle_expected, host_stalled, ..at_work(&[(Task::Gc, error)]) });
+        bench.dispatcher.arbiter().shares_ppm()[Task::Gc as usize]
+    };
+    assert_eq!(gc(&mut bench, 10, false, false), 200_000);
+    assert_eq!(gc(&mut bench, 0, false, false), 50_000);
+    assert_eq!(gc(&mut bench, 0, true, false), 500_000);
+    assert_eq!(gc(&mut bench, 0, false, true), 500_000);
+    bench.control(Signals { idle_expected: true, ..Signals::default() });
+    assert_eq!(bench.dispatcher.arbiter().shares_ppm()[..3], [1_000_000, 250_000, 0]);
 }
 
 #[test]

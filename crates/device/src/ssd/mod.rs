@@ -2,6 +2,7 @@
 
 mod bytes;
 mod commands;
+mod control;
 mod faults;
 mod initial;
 mod inspect;
@@ -25,10 +26,11 @@ use crate::front::throttle::Throttle;
 use crate::front::window::WindowPolicy;
 use crate::front::{Buffer, Direction, Link, Requests};
 use crate::ftl::Ftl;
+use crate::idleness::Idleness;
 use crate::layout::Layout;
 use crate::limits::MAX_INDEX;
 use crate::machine::{DeviceEvent, Machine};
-use crate::sched::{Activity, FlashOpId, Signals, Task};
+use crate::sched::{Activity, FlashOpId, Task};
 use bytes::Bytes;
 use inspect::endurance;
 
@@ -60,6 +62,8 @@ pub struct Ssd {
     active_at: Time,
     /// When the device has woken, or will have.
     awake_at: Time,
+    /// The host's pauses, where the scheduler goes by them.
+    idleness: Option<Idleness>,
     seed: u64,
     completed: Vec<Completion>,
     /// What it does for those who ask.
@@ -109,6 +113,7 @@ impl Ssd {
             power: layout.policies.power.policy().build(Stream::new(seed, "power")),
             active_at: Time::ZERO,
             awake_at: Time::ZERO,
+            idleness: Ssd::no_pauses(layout),
             seed,
             completed: Vec::new(),
             access: Access::Full,
@@ -185,26 +190,6 @@ impl Ssd {
             Operation::Trim | Operation::WriteZeroes => self.continue_trim(now, index),
             Operation::Flush => self.start_flush(now, index),
             Operation::Demote => unreachable!("a demotion has ended when it came"),
-        }
-    }
-
-    /// Since when the device has had no request; `now` if it has one.
-    #[inline]
-    fn quiet_since(&self, now: Time) -> Time {
-        if self.requests.len() == 0 { self.active_at } else { now }
-    }
-
-    /// A request has come in: wakes a sleeping device.
-    #[inline]
-    fn rouse(&mut self, now: Time) {
-        if self.power.is_none() {
-            return;
-        }
-        let idle = now.since(self.quiet_since(now));
-        if let Some(power) = &mut self.power
-            && self.requests.len() == 0
-        {
-            self.awake_at = now + power.wake(idle);
         }
     }
 
@@ -285,22 +270,6 @@ impl Ssd {
         self.machine.dispatcher.operations.release(id);
         if self.preparing != 0 {
             self.begin_prepared(now);
-        }
-    }
-
-    fn signals(&self) -> Signals {
-        let each = self.partitions.iter().map(|partition| partition.ftl.signals());
-        each.fold(Signals::default(), Signals::with)
-    }
-
-    /// Lets the scheduler adjust itself, as long as there is anything to adjust to.
-    fn control(&mut self, now: Time) {
-        let signals = self.signals();
-        let Machine { dispatcher, events, .. } = &mut self.machine;
-        dispatcher.control(now, &signals, events);
-        self.machine.controlling = false;
-        if signals.active != 0 || !self.machine.dispatcher.arbiter().is_settled() {
-            self.machine.wake_control(now);
         }
     }
 

@@ -38,6 +38,7 @@ impl Ssd {
         self.link = layout.host_link.map(Link::new);
         (self.windows, self.preparing) = (Ssd::windows(layout), 0);
         (self.active_at, self.awake_at) = (now, now);
+        self.idleness = Ssd::no_pauses(layout);
         self.forget_reads();
         self.begin_windows(now);
         for (part, kept) in kept.into_iter().enumerate() {

@@ -10,6 +10,7 @@ use super::{Arbiter, Build, Pending, Signals};
 use crate::address::ChipId;
 use crate::limits::LONGEST;
 use crate::sched::Task;
+use crate::sched::share::{Control, ControlConfig};
 use crate::sched::tasks::tasks;
 
 macro_rules! settings {
@@ -47,6 +48,8 @@ macro_rules! settings {
             pub gc_static: Option<f64>,
             /// Share of map traffic; the host has what the background tasks leave.
             pub map: f64,
+            /// What else than its error a task's share goes by.
+            pub control: ControlConfig,
         }
 
         impl Default for Debit {
@@ -58,6 +61,7 @@ macro_rules! settings {
                     $($($p: $p_value, $i: $i_value, $min: $min_value, $max: $max_value,)?)+
                     gc_static: None,
                     map: 0.25,
+                    control: ControlConfig::default(),
                 }
             }
         }
@@ -90,13 +94,17 @@ impl Build for Debit {
             settings: self.clone(),
             random,
             slots: chips * depth,
-            shares: self.loops().map(|feedback| Share { value: feedback.at_rest(), feedback, active: false }),
+            shares: self.loops().map(Share::at_rest),
             debit: [0; Task::COUNT],
             limit: [0; Task::COUNT],
             open: 0,
         };
         arbiter.apply_shares();
         Box::new(arbiter)
+    }
+
+    fn foresees(&self) -> Option<Span> {
+        self.control.policy().foresees()
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -167,14 +175,30 @@ impl Feedback {
 #[derive(Clone, Copy, Debug)]
 struct Share {
     feedback: Feedback,
+    /// What its error gives it.
     value: f64,
+    /// What it has.
+    in_force: f64,
     active: bool,
 }
 
 impl Share {
+    fn at_rest(feedback: Feedback) -> Share {
+        let value = feedback.at_rest();
+        Share { feedback, value, in_force: value, active: false }
+    }
+
     /// What it takes from the host now.
     fn taken(&self) -> f64 {
-        if self.active { self.value } else { 0.0 }
+        if self.active { self.in_force } else { 0.0 }
+    }
+
+    fn follow(&mut self, signals: &Signals, control: &dyn Control) {
+        self.active = signals.is_active(self.feedback.task);
+        self.value = self.feedback.next(self.value, signals);
+        let Feedback { min, max, fixed, .. } = self.feedback;
+        let is_free = self.active && fixed.is_none() && !signals.host_stalled;
+        self.in_force = if is_free { control.share(self.value, min, max, signals) } else { self.value };
     }
 }
 
@@ -197,7 +221,7 @@ impl DebitArbiter {
     fn apply_shares(&mut self) {
         let limit = |share: f64| ((share * f64::from(self.slots)) as u32).max(1);
         for share in &self.shares {
-            self.limit[share.feedback.task as usize] = limit(share.value);
+            self.limit[share.feedback.task as usize] = limit(share.in_force);
         }
         self.limit[Task::Map as usize] = limit(self.settings.map);
         self.limit[Task::Host as usize] = limit(self.host_share());
@@ -266,8 +290,7 @@ impl Arbiter for DebitArbiter {
 
     fn control(&mut self, signals: &Signals) {
         for share in &mut self.shares {
-            share.active = signals.is_active(share.feedback.task);
-            share.value = share.feedback.next(share.value, signals);
+            share.follow(signals, self.settings.control.policy());
         }
         self.apply_shares();
     }

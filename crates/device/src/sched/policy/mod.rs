@@ -16,6 +16,8 @@ flashkeel_config::axis! {
         Fifo(Fifo) in fifo = "fifo",
         /// Fixed priority: map, host, garbage collection, then the tasks that can wait.
         Priority(Priority) in priority = "priority",
+        /// On a chip the reads that the host waits for before anything else, then as `priority`.
+        ReadsFirst(ReadsFirst) in reads_first = "reads-first",
         /// Weighted fair queueing: virtual time per task per chip.
         Fair(Fair) in fair = "fair",
         /// Debit scheduling with shares set by feedback.
@@ -33,6 +35,12 @@ impl Default for SchedulerConfig {
 pub trait Build {
     /// A policy for a device of `chips` chips with `depth` slots each.
     fn build(&self, chips: u32, depth: u32, random: Stream) -> Box<dyn Arbiter>;
+
+    /// For how long the policy wants to know whether the host will be idle; `None` where it
+    /// does not.
+    fn foresees(&self) -> Option<Span> {
+        None
+    }
 
     /// Checks the settings.
     ///
@@ -56,6 +64,9 @@ pub struct Signals {
     pub error: [u32; Task::COUNT],
     /// Whether writes of the host wait for a free block.
     pub host_stalled: bool,
+    /// Whether the host is expected to be idle for as long as the policy
+    /// [foresees](Build::foresees).
+    pub idle_expected: bool,
 }
 
 impl Signals {
@@ -101,6 +112,12 @@ pub trait Arbiter: DynClone + Send {
     /// `running`, on chips that can do so.
     fn lets_overtake(&self, _waiting: Task, _running: Task) -> bool {
         true
+    }
+
+    /// Whether a read that the host waits for goes before all that waits for its chip,
+    /// what is in its slots too.
+    fn reads_pass_slots(&self) -> bool {
+        false
     }
 
     /// An operation of `task` has completed. Returns the bit set of the tasks that

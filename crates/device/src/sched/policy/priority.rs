@@ -35,14 +35,20 @@ const RANKS: [Task; Task::COUNT] = {
     ranks
 };
 
+/// The pending task of the highest rank.
+#[inline]
+pub(super) fn first(pending: &Pending<'_>) -> Task {
+    let is_pending = |task: &Task| pending.mask >> *task as u32 & 1 == 1;
+    RANKS.into_iter().find(is_pending).expect("something is pending")
+}
+
 #[derive(Clone)]
 struct PriorityArbiter;
 
 impl Arbiter for PriorityArbiter {
     #[inline]
     fn pick(&mut self, _chip: ChipId, pending: &Pending<'_>) -> Task {
-        let is_pending = |task: &Task| pending.mask >> *task as u32 & 1 == 1;
-        RANKS.into_iter().find(is_pending).expect("something is pending")
+        first(pending)
     }
 
     fn lets_overtake(&self, waiting: Task, running: Task) -> bool {

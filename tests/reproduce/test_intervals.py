@@ -1,8 +1,11 @@
 """Verdicts on numbers of which only an interval is known."""
 
 import math
+import statistics
+from random import Random
 
 import pytest
+from arro3.core import Array, DataType, Table
 from flashkeel.reproduce import intervals
 from flashkeel.reproduce.intervals import Estimate, above, at_most, every, exact
 
@@ -67,3 +70,52 @@ def test_one_that_does_not_hold_decides():
 def test_intervals_in_words():
     text = intervals.words({"rain": Estimate(2, 1, 3.1234), "qosfc": UNKNOWN}, "ms")
     assert text == "95 % intervals: rain 1 … 3.12 ms, qosfc unknown"
+
+
+class Windows:
+    """A run of which the time series is known, by seed; latencies in µs."""
+
+    def __init__(self, *seeds):
+        self.means = seeds
+        self.seeds = list(range(len(seeds)))
+
+    def mean(self, latency_class):
+        return 1e3 * statistics.fmean(us for seed in self.means for us in seed)
+
+    def series(self, seed):
+        columns = {
+            "start_ns": [i * 10**8 for i in range(len(self.means[seed]))],
+            "reads": [100] * len(self.means[seed]),
+            "read_mean_ns": [round(us * 1e3) for us in self.means[seed]],
+        }
+        return Table.from_pydict({k: Array(v, DataType.int64()) for k, v in columns.items()})
+
+
+def independent(seed, count=640):
+    random = Random(seed)
+    return [random.gauss(100, 10) for _ in range(count)]
+
+
+def test_a_mean_has_the_interval_of_independent_windows():
+    found = intervals.response(Windows(independent(1)), "read")
+    # 10 µs / sqrt(640), twice.
+    assert 0.0005 < (found.high - found.low) / 2 < 0.0012
+    assert found.low < 0.1 < found.high
+    more = intervals.response(Windows(*map(independent, range(4))), "read")
+    assert more.high - more.low < 0.7 * (found.high - found.low)
+
+
+def test_slow_times_that_last_widen_the_interval_of_a_mean():
+    # 30 µs more for 8 s of 16, and for every other window: the same in all.
+    lasting, apart = (
+        Windows([us + 30 * (i // length % 2) for i, us in enumerate(independent(3))])
+        for length in (80, 1)
+    )
+    wide, narrow = (intervals.response(each, "read") for each in (lasting, apart))
+    assert wide.value == pytest.approx(narrow.value, rel=0.02)
+    assert wide.high - wide.low > 4 * (narrow.high - narrow.low)
+
+
+def test_the_mean_of_a_few_windows_has_no_interval():
+    assert intervals.response(Windows([100] * 7), "read").interval is None
+    assert intervals.response(Windows([100] * 8), "read").interval == pytest.approx((0.1, 0.1))

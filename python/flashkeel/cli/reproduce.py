@@ -10,12 +10,19 @@ from flashkeel import reproduce as reproduction
 from flashkeel.cli.common import Seed, console, echo
 from flashkeel.output.progress import Bars
 from flashkeel.reproduce import report, works
+from flashkeel.reproduce.claims import Study
 
 
 @click.command()
 @click.argument("ids", metavar="[ID]…", nargs=-1)
 @click.option(
     "--quick", is_flag=True, help="Shorter windows, smaller devices, one seed: a first look."
+)
+@click.option(
+    "--range",
+    "over_ranges",
+    is_flag=True,
+    help="Over the set-up quantities that a work leaves open: where claims hold.",
 )
 @click.option("--list", "only_list", is_flag=True, help="List figures and claims; run nothing.")
 @click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="First seed.")
@@ -44,6 +51,7 @@ from flashkeel.reproduce import report, works
 def reproduce(
     ids: tuple[str, ...],
     quick: bool,
+    over_ranges: bool,
     only_list: bool,
     seed: int,
     jobs: int,
@@ -60,7 +68,7 @@ def reproduce(
         for study in studies:
             echo(f"{study.id}: {study.title}")
             for claim in study.claims:
-                echo(f"  {study.id}/{claim.name}: {claim.claim}")
+                echo(f"  {study.id}/{claim.name}: {claim.claim}{_open(study, claim.name)}")
         return
     with Bars(["reproduce"]) as bars:
         session = reproduction.Session(
@@ -68,9 +76,11 @@ def reproduce(
             seed=seed,
             jobs=jobs,
             traces=traces,
+            keep=over_ranges,
             progress=lambda phase, fraction: bars.update(0, phase, fraction),
         )
-        verdicts = reproduction.reproduce(ids, session)
+        measure = reproduction.sweep if over_ranges else reproduction.reproduce
+        verdicts = measure(ids, session)
     written = report.save(verdicts, out) if out is not None else []
     if form == "json":
         echo(report.to_json(verdicts))
@@ -78,3 +88,9 @@ def reproduce(
     console().print(report.table(verdicts))
     for path in written:
         echo(f"Wrote {path}")
+
+
+def _open(study: Study, claim: str) -> str:
+    """Return the quantities over which ``--range`` judges a claim, in words."""
+    found = [each.quantity.name for each in study.ranges if claim in each.claims]
+    return f" (over {', '.join(found)})" if found else ""

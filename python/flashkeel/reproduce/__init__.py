@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from flashkeel.reproduce import works
 from flashkeel.reproduce.claims import Verdict
-from flashkeel.reproduce.session import Progress, Session
+from flashkeel.reproduce.ranges import sweep
+from flashkeel.reproduce.session import Session, part
 
-__all__ = ["Session", "Verdict", "reproduce"]
+__all__ = ["Session", "Verdict", "reproduce", "sweep"]
 
 
 def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
@@ -27,7 +28,7 @@ def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
     outer = session.progress
     for index, study in enumerate(studies):
         if outer is not None:
-            session.progress = _part(outer, study.id, index, len(studies))
+            session.progress = part(outer, study.id, index, len(studies))
         outcome = study.measure(session)
         verdicts += [
             Verdict(study, claim, outcome.findings[claim.name], outcome) for claim in study.claims
@@ -35,10 +36,3 @@ def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
     session.progress = outer
     wanted = [v for v in verdicts if not ids or any(works.within(v.id, i) for i in ids)]
     return wanted
-
-
-def _part(whole: Progress, name: str, index: int, count: int) -> Progress:
-    def report(phase: str, fraction: float) -> None:
-        whole(f"{name}: {phase}", (index + fraction) / count)
-
-    return report

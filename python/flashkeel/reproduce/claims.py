@@ -64,6 +64,49 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Quantity:
+    """A quantity of the set-up that a work leaves open."""
+
+    name: str
+    values: tuple[float, ...]
+    """Those tried, smallest first."""
+    nearest: float
+    """Of these, the one nearest to the work's text; the verdict is given there."""
+    paper: str
+    """What the work says of it, and where its own figures lie."""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Claims of a study over one quantity, on runs small enough to repeat at each value."""
+
+    quantity: Quantity
+    claims: tuple[str, ...]
+    """Names of the claims that it judges."""
+    measure: Callable[[Session, float], Outcome]
+    """Runs what is needed at one value and judges these claims there."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What was found of one claim over a quantity."""
+
+    quantity: Quantity
+    findings: Mapping[float, Finding]
+    """By value."""
+
+    def where(self, holds: bool | None) -> list[float]:
+        """Return the values at which the claim holds, does not, or cannot be judged."""
+        return [value for value, found in self.findings.items() if found.holds is holds]
+
+    @property
+    def turns(self) -> bool:
+        """Whether the claim holds at some values and at others does not."""
+        return bool(self.where(True) and self.where(False))
+
+
+@dataclass(frozen=True)
 class Study:
     """A figure or table of a work as an experiment."""
 
@@ -73,6 +116,8 @@ class Study:
     claims: tuple[Claim, ...]
     measure: Callable[[Session], Outcome]
     """Runs what is needed and judges every claim."""
+    ranges: tuple[Range, ...] = ()
+    """What is swept with ``--range``."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +128,8 @@ class Verdict:
     claim: Claim
     finding: Finding
     outcome: Outcome
+    swept: tuple[Swept, ...] = ()
+    """What was found over the quantities that its work leaves open."""
 
     @property
     def id(self) -> str:

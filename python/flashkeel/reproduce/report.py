@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -15,7 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from flashkeel.output import files, units
-from flashkeel.reproduce.claims import Value, Verdict
+from flashkeel.reproduce import range_report
+from flashkeel.reproduce.claims import Swept, Value, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VERDICTS = "verdicts.json"
 _HOLDS = {True: "[green]holds[/]", False: "[red]does not[/]", None: "[yellow]unknown[/]"}
@@ -41,6 +46,7 @@ def _object(verdict: Verdict) -> dict[str, Any]:
         "reason": finding.reason,
         "basis": verdict.outcome.basis,
         "conditions": verdict.outcome.conditions,
+        **({"range": list(map(range_report.to_object, verdict.swept))} if verdict.swept else {}),
     }
 
 
@@ -64,10 +70,13 @@ def table(verdicts: Sequence[Verdict]) -> Group:
             )
             if row.finding.reason:
                 found.add_row(Text(f"→ {row.finding.reason}", style="dim"))
+            for swept in row.swept:
+                found.add_row(Text(f"→ {range_report.sentence(swept)}", style="bold"))
         parts += [
             Text(f"{study.id}: {study.title} ({outcome.basis})", style="bold"),
             Text(outcome.conditions, style="dim"),
             found,
+            *(_turned(row, swept) for row in rows for swept in row.swept if swept.turns),
         ]
     counts = {True: 0, False: 0, None: 0}
     for verdict in verdicts:
@@ -77,6 +86,16 @@ def table(verdicts: Sequence[Verdict]) -> Group:
         f"{counts[None]} cannot be judged"
     )
     return Group(*parts)
+
+
+def _turned(verdict: Verdict, swept: Swept) -> Table:
+    """Return the table of a claim that holds at some values and at others does not."""
+    found = Table(box=box.SIMPLE_HEAD, title=f"{escape(verdict.claim.name)} (*: nearest)")
+    for name in (swept.quantity.name, "", "measured"):
+        found.add_column(name)
+    for row in range_report.rows(swept):
+        found.add_row(*map(escape, row))
+    return found
 
 
 def _measured(verdict: Verdict) -> str:
@@ -111,15 +130,27 @@ def save(verdicts: Sequence[Verdict], directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     written = [directory / VERDICTS]
     files.write(written[0], to_json(verdicts) + "\n")
-    drawn = {v.study.id: v.outcome for v in verdicts if v.outcome.picture is not None}
-    for name, outcome in drawn.items():
+    for name, (basis, draw) in _pictures(verdicts).items():
         path = directory / f"{name.replace('/', '-')}.png"
-        assert outcome.picture is not None
         with matplotlib.rc_context({"font.size": 9}):
-            figure = outcome.picture()
+            figure = draw()
             # Below everything: no picture goes about without saying what it rests on.
-            figure.text(0.995, -0.01, f"basis: {outcome.basis}", ha="right", va="top", color="gray")
+            figure.text(0.995, -0.01, f"basis: {basis}", ha="right", va="top", color="gray")
             with files.whole(path) as place:
                 figure.savefig(place, dpi=130, bbox_inches="tight")
         written.append(path)
     return written
+
+
+def _pictures(verdicts: Sequence[Verdict]) -> dict[str, tuple[str, Callable[[], Figure]]]:
+    """Return the pictures by name, each with its basis: one a figure, one a claim that turned."""
+    found: dict[str, tuple[str, Callable[[], Figure]]] = {}
+    for verdict in verdicts:
+        outcome = verdict.outcome
+        if outcome.picture is not None:
+            found[verdict.study.id] = (outcome.basis, outcome.picture)
+        for swept in verdict.swept:
+            if swept.turns:
+                name = f"{verdict.id}-{swept.quantity.name.replace(' ', '-')}"
+                found[name] = (outcome.basis, partial(range_report.draw, swept, verdict.id))
+    return found

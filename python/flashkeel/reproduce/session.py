@@ -16,11 +16,16 @@ from flashkeel.comparison import FEW
 from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, pool
 from flashkeel.reproduce.claims import Basis
+from flashkeel.reproduce.kept import Kept
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the fraction of it that is done."""
+
+
+_KEPT_AT_ONCE = 4
+"""Runs a process, of which none is kept before all are done."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Session:
     traces: Path | None = None
     """Folder of recorded traces, used instead of synthetic ones."""
     progress: Progress | None = None
+    keep: bool = False
+    """Keep runs in the cache directory, and take from there what it has."""
     _runs: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     _files: TableFiles = field(default_factory=TableFiles.temporary)
 
@@ -90,6 +97,12 @@ class Session:
         missing = dict.fromkeys((plan["name"], seed) for plan, seed in wanted)
         by_name = {plan["name"]: json.dumps(plan) for plan, _ in wanted}
         directory = str(cache.directory())
+        plans = {plan["name"]: plan for plan, _ in wanted}
+        kept = Kept(cache.directory(), self._files) if self.keep else None
+        if kept is not None:
+            for name, seed in missing:
+                if (name, seed) not in self._runs and (found := kept.find(plans[name], seed)):
+                    self._runs[name, seed] = found
         tasks = [
             Task(index, name, by_name[name], seed, directory)
             for index, (name, seed) in enumerate(key for key in missing if key not in self._runs)
@@ -106,8 +119,14 @@ class Session:
                 done = sum(fraction == 1.0 for fraction in fractions)
                 self.progress(f"run {done + 1} of {len(tasks)}", sum(fractions) / len(tasks))
 
-        for task, data in zip(tasks, execute(tasks, self.jobs, self._files, report), strict=True):
-            self._runs[task.name, task.seed] = data
+        # What is kept is kept in parts, so that an interruption costs no more than one.
+        size = _KEPT_AT_ONCE * self.jobs if kept else len(tasks)
+        for at in range(0, len(tasks), size):
+            some = tasks[at : at + size]
+            for task, data in zip(some, execute(some, self.jobs, self._files, report), strict=True):
+                self._runs[task.name, task.seed] = data
+                if kept:
+                    kept.keep(plans[task.name], task.seed, data)
 
     def _pooled(self, plan: dict[str, Any], seeds: int) -> Run:
         runs = [self._runs[plan["name"], seed] for seed in self.seeds(seeds)]
@@ -128,3 +147,12 @@ def _plan(case: Case) -> dict[str, Any]:
     plan["config"]["seed"] = 0
     text = json.dumps(plan["config"], sort_keys=True)
     return plan | {"name": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def part(whole: Progress, name: str, index: int, count: int) -> Progress:
+    """Return the progress of one of `count` parts of `whole`."""
+
+    def report(phase: str, fraction: float) -> None:
+        whole(f"{name}: {phase}", (index + fraction) / count)
+
+    return report

@@ -12,6 +12,7 @@ from flashkeel.reproduce.autossd import (
     fig9,
     fig10,
     fig11,
+    outlook,
     sensitivity,
 )
 
@@ -28,4 +29,5 @@ STUDIES = (
     fig10.STUDY,
     fig11.STUDY,
     sensitivity.STUDY,
+    outlook.STUDY,
 )

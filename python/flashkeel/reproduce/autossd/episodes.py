@@ -73,8 +73,9 @@ def claims(task: Task, window_s: int, *, follows: bool) -> tuple[Claim, ...]:
     share = Claim(
         "follows",
         "the share's ridges match the valleys of the free blocks",
-        f"over all windows of 100 ms with {task.name} at work, shares are larger where fewer "
-        "blocks are free: the correlation is below -0.3",
+        f"over the windows of 100 ms with {task.name} at work and an error to follow, that is "
+        f"fewer than {_START_BELOW} free blocks, shares are larger where fewer blocks are free: "
+        "the correlation is below -0.3",
         None,
     )
     return (bounded, share) if follows else (bounded,)
@@ -177,18 +178,21 @@ def _follows(tables: Sequence[series.Columns]) -> Finding:
         for active, free, share in zip(*(table[name] for name in names), strict=True)
         if active
     ]
-    if len(judged) < _FEWEST_SHARES:
-        reason = f"{len(judged)} windows with collection at work, {_FEWEST_SHARES} are needed"
-        return Finding(None, None, reason)
     short = [(free, share) for free, share in judged if free < _START_BELOW]
-    found = _correlation(judged)
+    if len(short) < _FEWEST_SHARES:
+        reason = (
+            f"{len(short)} windows with collection at work and fewer than {_START_BELOW} free "
+            f"blocks, {_FEWEST_SHARES} are needed"
+        )
+        return Finding(None, None, reason)
+    found = _correlation(short)
     least = min(share for _, share in judged)
     resting = sum(share == least for _, share in judged)
     return Finding(
-        {"at work": found, f"of these, below {_START_BELOW} free blocks": _correlation(short)},
+        {f"below {_START_BELOW} free blocks": found, "in all at work": _correlation(judged)},
         found is not None and found < -0.3,
         f"{len(judged)} windows with collection at work, {len(short)} with fewer than "
-        f"{_START_BELOW} free blocks: with more there is no error to follow; in {resting} the "
+        f"{_START_BELOW} free blocks: with more eq. 1 has no error to follow; in {resting} the "
         f"share rests at its least, {least / 1e4:g} %",
     )
 

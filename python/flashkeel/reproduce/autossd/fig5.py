@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from flashkeel.reproduce.autossd.comparison import BURSTY, Reductions, claims, measure
+from flashkeel.reproduce.autossd.comparison import BURSTY, Reductions, caps, claims, measure
 from flashkeel.reproduce.claims import Study
 
 _PRINTED = (
@@ -16,4 +16,5 @@ STUDY = Study(
     "Four systems under eight traces",
     (*claims(_PRINTED), BURSTY),
     partial(measure, printed=_PRINTED, intensity=1.0),
+    (caps(_PRINTED, 1.0),),
 )

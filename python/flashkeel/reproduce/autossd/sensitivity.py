@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flashkeel.reproduce import pictures
+from flashkeel.reproduce.autossd import loads
 from flashkeel.reproduce.autossd.device import SYSTEMS, scaled
 from flashkeel.reproduce.autossd.systems import CLASS
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
-from flashkeel.reproduce.profiles import source
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
@@ -27,7 +27,7 @@ SWEEPS: dict[str, tuple[float | str, ...]] = {
     "gc_p": (5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5),
     "gc_i": (0.99, 0.997, 0.999, 0.9995, 0.9998),
     "period": ("100us", "300us", "1ms", "3ms", "10ms"),
-    "gc_min": (0.02, 0.04, 0.08, 0.16),
+    "gc_min": (0.02, 0.04, 0.08, 0.12, 0.16),
     "gc_max": (0.2, 0.4, 0.6, 0.8, 0.9),
 }
 """Settings of the scheduler ``debit`` and the values they take."""
@@ -36,15 +36,10 @@ DEFAULTS: dict[str, float | str] = {
     "gc_p": 5e-6,
     "gc_i": 0.999,
     "period": "1ms",
-    "gc_min": 0.02,
+    "gc_min": 0.08,
     "gc_max": 0.8,
 }
 """What the device has them at."""
-_PROFILES = {"msn-befs x4": 4.0, "msn-befs x12": 12.0, "dtrs x4": 4.0, "rad-as": 1.0}
-"""Profiles and their intensities, from light to near what the device can do."""
-_BURSTS = "bursts"
-_BURST_REQUESTS = 2_600_000
-"""Of the demonstration's workload at 38,000 requests a second: 140 s."""
 _PERCENTILES = (99.0, 99.9, 99.99)
 _TOLERANCE = 0.1
 
@@ -59,10 +54,10 @@ _PLATEAU = Claim(
 
 def _measure(session: Session) -> Outcome:
     requests = 60_000 if session.quick else 300_000
-    loads = ["msn-befs x4"] if session.quick else [*_PROFILES, _BURSTS]
+    chosen = ["msn-befs x4"] if session.quick else [*loads.PROFILES, loads.BURSTS]
     cases = [
         _case(session, load, key, value, requests)
-        for load in loads
+        for load in chosen
         for key, values in SWEEPS.items()
         for value in values
     ]
@@ -70,7 +65,7 @@ def _measure(session: Session) -> Outcome:
     tails = {
         key: {
             value: {
-                at: geometric_mean([_tail(runs[_name(load, key, value)], at) for load in loads])
+                at: geometric_mean([_tail(runs[_name(load, key, value)], at) for load in chosen])
                 for at in _PERCENTILES
             }
             for value in values
@@ -86,7 +81,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {"plateau": Finding(excess, worst <= 100 * _TOLERANCE, "excess of p99.9 in %")},
         basis(runs),
-        f"1/8 of the device of Table 1; {requests:,} requests of {', '.join(loads)}",
+        f"1/8 of the device of Table 1; {requests:,} requests of {', '.join(chosen)}",
         partial(_draw, tails),
     )
 
@@ -98,28 +93,9 @@ def _case(session: Session, load: str, key: str, value: float | str, requests: i
             **scaled(8),
             **SYSTEMS["autossd"],
             f"device.scheduler.{key}": value,
-            **_workload(session, load, requests),
+            **loads.workload(session, load, requests),
         },
     )
-
-
-def _workload(session: Session, load: str, requests: int) -> dict[str, Any]:
-    if load == _BURSTS:
-        return {
-            "workload.requests": _BURST_REQUESTS,
-            "workload.source": {
-                "policy": "synthetic",
-                "read_fraction": 0.7,
-                "block_sizes": ["4KiB/60", "16KiB/30", "64KiB/10"],
-                "pattern": "zipf",
-                "arrivals": {"policy": "bursts", "iops": 38_000, "on": "1s", "off": "1s"},
-            },
-        }
-    profile = load.split(" ", maxsplit=1)[0]
-    return {
-        "workload.requests": requests,
-        "workload.source": source(session, profile, _PROFILES[load]),
-    }
 
 
 def _name(load: str, key: str, value: float | str) -> str:

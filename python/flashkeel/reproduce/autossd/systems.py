@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flashkeel.reproduce.autossd.device import SYSTEMS, device
+from flashkeel.reproduce.autossd.device import SYSTEMS, device, scaled
 from flashkeel.reproduce.profiles import source
 from flashkeel.reproduce.session import Case, Session
 from flashkeel.run import Run
@@ -19,6 +19,7 @@ CLASS = "small_read"
 SIX_NINES = 99.9999
 
 _QUICK_REQUESTS = 150_000
+_QUICK_SMALL = 60_000
 _REQUESTS = {"lm-tbe": 18_000_000, "msn-befs": 16_000_000}
 """Where less than the whole trace has ten samples beyond six nines."""
 
@@ -54,9 +55,48 @@ def case(
     )
 
 
-def compared(session: Session, intensity: float) -> dict[tuple[str, str], Run]:
+_SMALL_PARTS = 8
+_SMALL_SEEDS = 4
+
+
+def small(
+    session: Session,
+    profile: str,
+    system: str,
+    intensity: float,
+    keys: Mapping[str, Any],
+    requests: int = 300_000,
+) -> Case:
+    """Return one system under the beginning of a trace on an eighth of the device.
+
+    It is judged by p99.99 of small reads. `keys` are set over the system's own.
+    """
+    return Case(
+        f"{profile} {system}",
+        {
+            **scaled(_SMALL_PARTS),
+            "device.scrub.enabled": True,
+            **SYSTEMS[system],
+            **keys,
+            "workload.source": source(session, profile, intensity),
+            "workload.requests": min(requests, _QUICK_SMALL) if session.quick else requests,
+        },
+        judged=(CLASS, 99.99),
+        most_seeds=_SMALL_SEEDS,
+    )
+
+
+def described_small(session: Session, requests: int = 300_000) -> str:
+    """Return what :func:`small` is, in words."""
+    count = min(requests, _QUICK_SMALL) if session.quick else requests
+    return f"1/{_SMALL_PARTS} of the device of Table 1; scrubbing on; {count:,} requests each"
+
+
+def compared(
+    session: Session, intensity: float, keys: Mapping[str, Any] | None = None
+) -> dict[tuple[str, str], Run]:
     """Run every system under every trace; by trace and system."""
-    cases = [case(session, p, s, intensity) for p in PROFILES for s in SYSTEMS]
+    cases = [case(session, p, s, intensity, keys) for p in PROFILES for s in SYSTEMS]
     runs = session.run(cases)
     return {(p, s): runs[f"{p} {s}"] for p in PROFILES for s in SYSTEMS}
 

@@ -1,0 +1,130 @@
+"""The outlook of §6: shares that go by expected idleness too, under bursts and recorded traces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flashkeel.reproduce import intervals
+from flashkeel.reproduce.autossd import loads
+from flashkeel.reproduce.autossd.device import scaled
+from flashkeel.reproduce.autossd.systems import CLASS
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, owners
+from flashkeel.reproduce.intervals import Estimate
+from flashkeel.reproduce.session import Case, Session
+from flashkeel.run import Run
+
+FILES = {"dtrs": "msps_dtrs_slice.ssdsim.gz", "cloudphysics": "cloudphysics_vm.vscsi.gz"}
+_SPEED = {"dtrs": 8.0, "cloudphysics": 32.0}
+"""At the recorded times collection is at work too seldom to be judged."""
+_CONTROLS = ("feedback", "foresight")
+_PERCENTILES = (99.0, 99.9)
+
+_RULE = "p99.9 of small reads with foresight is below that with feedback alone, by more than chance"
+_BURSTS = Claim(
+    "bursts",
+    "the background's share can be raised when the host is expected to be idle and lowered when "
+    "requests are, which the paper expects to help (no figures)",
+    f"bursts of a second, and a second between: {_RULE}",
+    None,
+)
+_RECORDED = Claim(
+    "recorded",
+    "the same of recorded requests",
+    f"in each of two traces: {_RULE}",
+    None,
+)
+
+
+def _measure(session: Session) -> Outcome:
+    folder = session.traces or os.environ.get("FLASHKEEL_TRACES")
+    files = {name: Path(folder) / file for name, file in FILES.items()} if folder else {}
+    files = {name: path for name, path in files.items() if path.is_file()}
+    requests = 200_000 if session.quick else 2_600_000
+    sources = {loads.BURSTS: loads.workload(session, loads.BURSTS, requests)} | {
+        name: _recorded(path, _SPEED[name]) for name, path in files.items()
+    }
+    cases = [
+        Case(
+            f"{load} {control}",
+            {
+                **scaled(8),
+                "device.scheduler": {"policy": "debit", "control": control},
+                **source,
+            },
+            judged=(CLASS, 99.9),
+            most_seeds=4,
+        )
+        for load, source in sources.items()
+        for control in _CONTROLS
+    ]
+    runs = session.run(cases)
+    missing = [file for name, file in FILES.items() if name not in files]
+    return Outcome(
+        {
+            "bursts": _judge(runs, [loads.BURSTS]),
+            "recorded": Finding(
+                None,
+                None,
+                f"needs {' and '.join(missing)}: give their folder by --traces or FLASHKEEL_TRACES",
+            )
+            if missing
+            else _judge(runs, list(FILES)),
+        },
+        "synthetic",
+        "1/8 of the device of Table 1; bursts: 38,000 requests a second for a second, then none "
+        f"for one; recorded: {', '.join(f'{n} {s:g} times as fast' for n, s in _SPEED.items())}, "
+        "with other random choices of the device",
+    )
+
+
+def _recorded(path: Path, speed: float) -> dict[str, Any]:
+    return {
+        "workload.source": {
+            "policy": "trace",
+            "path": str(path.absolute()),
+            "fold": "wrap",
+            "intensity": speed,
+        }
+    }
+
+
+def _judge(runs: Mapping[str, Run], names: list[str]) -> Finding:
+    """Compare the controls under each load; a ratio below one is in favour of foresight."""
+    tails = {
+        load: {
+            control: intervals.percentile(runs[f"{load} {control}"], CLASS, 99.9)
+            for control in _CONTROLS
+        }
+        for load in names
+    }
+    below = intervals.every(
+        intervals.above(found["feedback"], found["foresight"]) for found in tails.values()
+    )
+    measured = {
+        f"{at}, {load}": estimate.value
+        for load in names
+        for at, estimate in _ratios(runs, load).items()
+    }
+    told = "; ".join(f"{load}: {intervals.words(found, 'ms')}" for load, found in tails.items())
+    first = {control: runs[f"{names[0]} {control}"] for control in _CONTROLS}
+    reasons = [intervals.OVERLAP if below is None else "", told, owners(first, CLASS, 99.9)]
+    return Finding(measured, below, "; ".join(filter(None, reasons)))
+
+
+def _ratios(runs: Mapping[str, Run], load: str) -> dict[str, Estimate]:
+    """Return foresight over feedback, of the mean and of percentiles."""
+    one, other = (runs[f"{load} {control}"] for control in ("foresight", "feedback"))
+    tails = {
+        f"p{at:g}": intervals.ratio(*(intervals.percentile(run, CLASS, at) for run in (one, other)))
+        for at in _PERCENTILES
+    }
+    mean = intervals.ratio(intervals.response(one, CLASS), intervals.response(other, CLASS))
+    return {"mean": mean} | tails
+
+
+STUDY = Study(
+    "autossd/outlook", "Shares that go by expected idleness", (_BURSTS, _RECORDED), _measure
+)

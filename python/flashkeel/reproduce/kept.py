@@ -1,0 +1,70 @@
+"""Runs that are kept on disk, so that a sweep that was broken off goes on where it was."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from flashkeel import _core
+from flashkeel.arrow import TableFiles
+from flashkeel.output import files
+
+
+class Kept:
+    """A folder of runs, each by its settings, its seed and the simulator that made it."""
+
+    def __init__(self, directory: Path, tables: TableFiles) -> None:
+        """Take the folder, and where the tables of this session's runs lie."""
+        self._directory = directory
+        self._tables = tables
+
+    def find(self, plan: Mapping[str, Any], seed: int) -> dict[str, Any] | None:
+        """Return the run object if it is there; its time series is then at hand too."""
+        path = self._path(plan, seed)
+        try:
+            data: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+            target = self._tables.path("series", plan["name"], seed)
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path.with_suffix(".parquet"), target)
+        except (OSError, EOFError, ValueError):
+            # Not there, or damaged: it is made anew.
+            return None
+        return data
+
+    def keep(self, plan: Mapping[str, Any], seed: int, data: Mapping[str, Any]) -> None:
+        """Keep a run and its time series; the run object last, as it says that all is there."""
+        path = self._path(plan, seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        series = self._tables.path("series", plan["name"], seed)
+        with files.whole(path.with_suffix(".parquet")) as place:
+            shutil.copyfile(series, place)
+        with files.whole(path) as place:
+            place.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
+
+    def _path(self, plan: Mapping[str, Any], seed: int) -> Path:
+        traces = [[path, *_state(path)] for path in files.paths_in(plan["config"])]
+        text = json.dumps([_simulator(), plan["config"], seed, traces], sort_keys=True)
+        name = hashlib.sha256(text.encode()).hexdigest()[:32]
+        return self._directory / "runs" / f"{name}.json.gz"
+
+
+def _state(path: str) -> tuple[int, int]:
+    """Return what differs once a file is another."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return found.st_size, found.st_mtime_ns
+
+
+@cache
+def _simulator() -> str:
+    """Return a hash of the simulator itself."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()

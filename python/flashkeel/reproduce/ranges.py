@@ -1,0 +1,61 @@
+"""Claims over the set-up quantities that their works leave open: where each holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flashkeel._core import InputError
+from flashkeel.reproduce import works
+from flashkeel.reproduce.claims import Claim, Outcome, Range, Study, Swept, Verdict
+from flashkeel.reproduce.session import Session, part
+
+
+def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
+    """Judge the claims that `ids` name, all if none, at every value of their quantities.
+
+    The verdict on a claim is the one at the value nearest to its work's text; of several
+    quantities, the first. InputError where none of the claims has a quantity left open.
+    """
+    chosen = [
+        (study, range_)
+        for study in works.select(ids)
+        for range_ in study.ranges
+        if _claims(study, range_, ids)
+    ]
+    if not chosen:
+        known = ", ".join(study.id for study in works.STUDIES if study.ranges)
+        raise InputError(f"{', '.join(ids)}: no quantity is left open there; --range knows {known}")
+    found: dict[str, Verdict] = {}
+    outer = session.progress
+    for index, (study, range_) in enumerate(chosen):
+        quantity = range_.quantity
+        outcomes: dict[float, Outcome] = {}
+        for step, value in enumerate(quantity.values):
+            if outer is not None:
+                whole = len(chosen) * len(quantity.values)
+                done = index * len(quantity.values) + step
+                session.progress = part(outer, f"{study.id} {value:g}", done, whole)
+            outcomes[value] = range_.measure(session, value)
+        nearest = outcomes[quantity.nearest]
+        for claim in _claims(study, range_, ids):
+            swept = Swept(
+                quantity, {at: each.findings[claim.name] for at, each in outcomes.items()}
+            )
+            first = found.get(f"{study.id}/{claim.name}")
+            found[f"{study.id}/{claim.name}"] = (
+                Verdict(study, claim, nearest.findings[claim.name], nearest, (swept,))
+                if first is None
+                else Verdict(study, claim, first.finding, first.outcome, (*first.swept, swept))
+            )
+    session.progress = outer
+    return list(found.values())
+
+
+def _claims(study: Study, range_: Range, ids: Sequence[str]) -> list[Claim]:
+    """Return the claims of a range that `ids` name."""
+    return [
+        claim
+        for claim in study.claims
+        if claim.name in range_.claims
+        and (not ids or any(works.within(f"{study.id}/{claim.name}", wanted) for wanted in ids))
+    ]

@@ -1,0 +1,121 @@
+"""Claims over the quantities that their works leave open."""
+
+import json
+from functools import partial
+
+import pytest
+from flashkeel.reproduce import Session, sweep, works
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
+from flashkeel.reproduce.kept import Kept
+from flashkeel.reproduce.session import basis
+from reproduce.conftest import tiny
+
+LOAD = Quantity("load", (1000, 5000, 8000), 5000, "somewhere near", " requests/s")
+
+
+def _measure_at(least, session, iops):
+    arrivals = {"policy": "poisson", "iops": iops}
+    source = {"policy": "synthetic", "read_fraction": 0.5, "arrivals": arrivals}
+    runs = session.run([tiny("a", workload__source=source)])
+    read = runs["a"].iops("read")
+    findings = {"busy": Finding({"reads/s": read}, read > least), "never": Finding(None, None)}
+    return Outcome(findings, basis(runs), "a tiny device")
+
+
+@pytest.fixture
+def swept(monkeypatch):
+    claims = (Claim("busy", "it is busy", "over 2000 reads/s", None),
+              Claim("never", "nobody knows", "there is none", None),
+              Claim("fixed", "it has no range", "none", None))  # fmt: skip
+    range_ = Range(LOAD, ("busy", "never"), partial(_measure_at, 2000))
+    study = Study("toy/load", "A toy", claims, lambda session: None, (range_,))
+    monkeypatch.setattr(works, "STUDIES", (*works.STUDIES, study))
+    return study
+
+
+def test_the_verdict_is_the_one_nearest_to_the_text(swept):
+    busy, never = sweep(["toy"], Session(quick=True))
+    assert busy.finding.holds is True and never.finding.holds is None
+    (found,) = busy.swept
+    assert (found.where(True), found.where(False), found.turns) == ([5000, 8000], [1000], True)
+    assert never.swept[0].where(None) == [1000, 5000, 8000] and not never.swept[0].turns
+
+
+def test_a_row_says_where_it_holds_and_where_not(cli, swept, tmp_path):
+    outcome = cli("reproduce", "toy/load", "--quick", "--range", "--out", tmp_path / "out")
+    assert outcome.status == 0, outcome.err
+    words = " ".join(outcome.out.split())
+    assert (
+        "load (requests/s): holds at 5000, 8000; does not at 1000; the paper: somewhere near"
+        in (words)
+    )
+    assert "5000 requests/s *" in words
+    pictures = sorted(path.name for path in (tmp_path / "out").glob("*.png"))
+    assert pictures == ["toy-load-busy-load.png"], "one a claim that turned"
+
+
+def test_json_has_the_range(cli, swept):
+    outcome = cli("reproduce", "toy/load/busy", "--quick", "--range", "--format", "json")
+    (verdict,) = json.loads(outcome.out)
+    (found,) = verdict["range"]
+    assert (found["quantity"], found["nearest"], found["fails_at"]) == ("load", 5000, [1000])
+    assert [point["value"] for point in found["points"]] == [1000, 5000, 8000]
+    assert verdict["holds"] is found["points"][1]["holds"] is True
+
+
+def test_a_claim_without_an_open_quantity_is_refused(cli, swept):
+    outcome = cli("reproduce", "toy/load/fixed", "--range")
+    assert outcome.status == 2
+    assert "toy/load/fixed: no quantity is left open there" in outcome.err
+    assert "autossd/fig4c" in outcome.err
+
+
+def test_list_names_the_quantities(cli, swept):
+    assert "toy/load/busy: it is busy (over load)" in cli("reproduce", "--list").out
+
+
+def test_runs_that_are_kept_are_not_run_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path))
+    cases = [tiny("a", least_seeds=3), tiny("b", device__scheduler="fifo")]
+    first = Session(keep=True).run(cases)
+    executed = []
+    again = Session(keep=True, progress=lambda *_: executed.append(1)).run(cases)
+    assert not executed
+    assert {name: run.data for name, run in again.items()} == {
+        name: run.data for name, run in first.items()
+    }
+    assert again["a"].series(3)["reads"].tolist() == first["a"].series(3)["reads"].tolist()
+    Session(keep=True, seed=9, progress=lambda *_: executed.append(1)).run(cases[1:])
+    assert executed, "another seed is another run"
+
+
+def test_a_damaged_run_is_made_anew(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path))
+    first = Session(keep=True).run([tiny("a")])["a"]
+    (path,) = (tmp_path / "runs").glob("*.json.gz")
+    path.write_bytes(path.read_bytes()[:-20])
+    again = Session(keep=True).run([tiny("a")])["a"]
+    assert again.data["digest"] == first.data["digest"]
+
+
+def test_what_is_kept_belongs_to_its_trace(tmp_path):
+    trace = tmp_path / "t.csv"
+    trace.write_text("a")
+    plan = {"name": "a", "config": {"workload": {"source": {"path": str(trace)}}}}
+    kept = Kept(tmp_path, None)
+    former = kept._path(plan, 1)
+    assert kept._path(plan, 1) == former != kept._path(plan, 2)
+    trace.write_text("another")
+    assert kept._path(plan, 1) != former
+
+
+@pytest.mark.parametrize(
+    "study", [study for study in works.STUDIES if study.ranges], ids=lambda study: study.id
+)
+def test_ranges_name_claims_of_their_study(study):
+    known = {claim.name for claim in study.claims}
+    for each in study.ranges:
+        assert set(each.claims) <= known
+        quantity = each.quantity
+        assert quantity.nearest in quantity.values
+        assert list(quantity.values) == sorted(set(quantity.values))

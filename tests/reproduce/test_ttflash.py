@@ -3,7 +3,15 @@
 import pytest
 from flashkeel.experiment import Experiment
 from flashkeel.reproduce import Session, reproduce
-from flashkeel.reproduce.ttflash import blocked, burst, composition, cost, filebench, latency
+from flashkeel.reproduce.ttflash import (
+    append_only,
+    blocked,
+    burst,
+    composition,
+    cost,
+    filebench,
+    latency,
+)
 from flashkeel.reproduce.ttflash.systems import PROFILES, SYSTEMS
 from flashkeel.run import Run
 
@@ -67,6 +75,8 @@ class Canned(Session):
             "device": {
                 "flash_operations": {"parity_write": 1, "host_write": 7},
                 "moved_pages": 10,
+                "gc_blocked_pages_read": 50,
+                "host_bytes_read": 4096 * 5000,
                 "collections_out_of_turn": change.get("out_of_turn", 0),
                 "free_block_stalls": 0,
             },
@@ -161,3 +171,40 @@ def test_recorded_traces_are_asked_for(monkeypatch):
     monkeypatch.delenv("FLASHKEEL_TRACES", raising=False)
     verdicts = reproduce(["ttflash/real"], Session(quick=True))
     assert all(v.finding.holds is None and "--traces" in v.finding.reason for v in verdicts)
+
+
+def test_pages_are_counted_beside_requests():
+    found = blocked.STUDY.measure(Canned(of_paper)).findings
+    for name in ("base", "plane-blocking"):
+        assert "of pages read, which the slides may count: dapps 1 %" in found[name].reason
+
+
+def appended(erases=110, latency=1.5, spread=1000):
+    """Append-only stripes beside static ones that take 60 % more erases than base."""
+
+    def change(name):
+        if "append-only" in name:
+            return {"erases": erases, "latency": latency, "beyond": spread}
+        return {"erases": 160 if name.endswith(" all") else 100}
+
+    return judged(append_only.STUDY, change)
+
+
+def test_append_only_stripes_must_spare_half_and_keep_the_tail():
+    assert appended() == {"erases": True, "tails": True}
+    assert appended(erases=131)["erases"] is False
+    assert appended(latency=2.5)["tails"] is False
+    # 5 % either way of both: 1.95 may be two.
+    assert appended(latency=1.95)["tails"] is None
+    assert appended(spread=9)["tails"] is None
+
+
+def test_append_only_stripes_are_as_wide_as_ttflashs():
+    for variant in append_only._VARIANTS:
+        experiment = Experiment("", variant)
+        for key, value in append_only._VARIANTS[variant].items():
+            experiment.set(key, value)
+        source = {"policy": "profile", "name": "tpcc"}
+        (plan,) = experiment.set("workload.source", source).plans()
+        redundancy = plan["config"]["device"]["redundancy"]
+        assert redundancy["policy"] == "none" or redundancy["pages"] == 8

@@ -1,6 +1,7 @@
 """Tiny-Tail Flash: Near-Perfect Elimination of Garbage Collection Tail Latencies (FAST 2017)."""
 
 from flashkeel.reproduce.ttflash import (
+    append_only,
     blocked,
     burst,
     composition,
@@ -18,4 +19,5 @@ STUDIES = (
     filebench.STUDY,
     real.STUDY,
     composition.STUDY,
+    append_only.STUDY,
 )

@@ -51,18 +51,20 @@ def _measure(session: Session) -> Outcome:
     share = {key: 100 * run.data["gc_blocked_fraction"] for key, run in runs.items()}
     by_system = {system: {p: share[p, system] for p in PROFILES} for system in SYSTEMS}
     mean = {s: sum(by_system[s].values()) / len(PROFILES) for s in _TECHNIQUES}
+    pages = {key: _pages(run) for key, run in runs.items()}
     least = min(runs[p, ALL].data["gc_blocked"] for p in PROFILES)
     return Outcome(
         {
             "base": Finding(
                 _percent(by_system[BASE]),
                 sum(1 <= value <= 14 for value in by_system[BASE].values()) >= len(PROFILES) - 1,
-                _outside(by_system[BASE], 2, 7),
+                "; ".join(filter(None, [_outside(by_system[BASE], 2, 7), _counted(pages, BASE)])),
             ),
             "plane-blocking": Finding(
                 mean[_PLANE],
                 1.5 <= mean[_PLANE] <= 6,
-                "; ".join(f"{p} {by_system[_PLANE][p]:.3g} %" for p in PROFILES),
+                f"{', '.join(f'{p} {by_system[_PLANE][p]:.3g} %' for p in PROFILES)}; "
+                f"{_counted(pages, _PLANE)}",
             ),
             "all": Finding(
                 _percent(by_system[ALL]),
@@ -78,6 +80,18 @@ def _measure(session: Session) -> Outcome:
         f"{length(session)}; requests with any GC cause in their ledger",
         partial(_draw, by_system),
     )
+
+
+def _pages(run: Run) -> float:
+    """Return the share of pages read, in percent, whose own flash read collection delayed."""
+    device = run.data["device"]
+    return float(100 * 4096 * device["gc_blocked_pages_read"] / max(device["host_bytes_read"], 1))
+
+
+def _counted(pages: Mapping[tuple[str, str], float], system: str) -> str:
+    """Say what the same is by pages: a request of many is blocked if one of them is."""
+    each = ", ".join(f"{p} {pages[p, system]:.3g} %" for p in PROFILES)
+    return f"of pages read, which the slides may count: {each}"
 
 
 def _percent(values: Mapping[str, float]) -> dict[str, float | None]:

@@ -137,9 +137,13 @@ def test_four_traces_are_too_few():
 
 
 def test_an_average_needs_no_samples_beyond_and_has_an_interval():
-    def average(swing, cut=10):
+    def average(swing, cut=10, both=0.0):
         runs = compared(
-            lambda p, s: {"mean": 100 - cut * (s == "autossd"), "beyond": 0, "swing": swing}
+            lambda p, s: {
+                "mean": 100 - cut * (s == "autossd"),
+                "beyond": 0,
+                "swing": swing if s == "autossd" else both,
+            }
         )
         row = comparison.Reductions("average", 4.0, 18.0, "MSN-BEFS")
         return comparison._judge(row, runs)
@@ -147,6 +151,8 @@ def test_an_average_needs_no_samples_beyond_and_has_an_interval():
     found = average(0.0)
     assert found["average-mean"].holds and found["average-best"].holds
     assert found["average-best"].interval == pytest.approx((10, 10), abs=0.01)
+    # What the load does to both says nothing.
+    assert average(0.5, both=0.5)["average-best"].interval == pytest.approx((10, 10), abs=0.01)
     # Windows that swing by 10 % tell the mean of eight traces and not the best of them.
     found = average(0.1)
     assert found["average-mean"].holds and found["average-best"].holds is None
@@ -390,7 +396,7 @@ def test_figure_9_compares_shares():
     assert static() == {"20-to-10": True, "5-collapses": True, "no-static-share": True}
     assert static(**{"10 %": Made(151, 3200, 9600)})["20-to-10"] is False
     assert static(**{"5 %": Made(144, 3100, 9600)})["5-collapses"] is False
-    assert static(**{"5 %": Made(146, 3100, 12_000)})["5-collapses"] is False
+    assert static(**{"5 %": Made(144, 3300, 12_000)})["5-collapses"] is False
 
 
 def test_no_static_share_may_be_good_everywhere_and_the_dynamic_one_must():
@@ -413,7 +419,7 @@ def test_figure_9_needs_samples_for_six_nines_only():
 
 def test_figure_9_does_not_tell_what_overlaps():
     def unsure(name, p6, spread=0.1):
-        return static(**{name: Made(144, 3100, p6, spread=spread)})
+        return static(**{name: Made(144, 2000, p6, spread=spread)})
 
     assert unsure("5 %", 12_000)["5-collapses"] is True
     assert unsure("5 %", 10_000)["5-collapses"] is None
@@ -426,9 +432,8 @@ def test_figure_9_does_not_tell_what_overlaps():
 def test_figure_9_shows_intervals_and_means():
     runs = {name: Made(spread=0.1) for name in ("20 %", "10 %", "5 %", "dynamic")}
     found = fig9.STUDY.measure(Canned(lambda name: runs.get(name, Made()))).findings["5-collapses"]
-    assert found.measured["mean, dynamic (ms)"] == pytest.approx(0.1)
+    assert found.measured["p99, dynamic (ms)"] == pytest.approx(0.5)
     assert "p99.9999, 95 % intervals: 20 % 9 … 11 ms" in found.reason
-    assert "mean, 95 % intervals: 20 % 0.1 … 0.1 ms" in found.reason
     assert "cannot be told" in found.reason
 
 

@@ -119,3 +119,16 @@ def test_slow_times_that_last_widen_the_interval_of_a_mean():
 def test_the_mean_of_a_few_windows_has_no_interval():
     assert intervals.response(Windows([100] * 7), "read").interval is None
     assert intervals.response(Windows([100] * 8), "read").interval == pytest.approx((0.1, 0.1))
+
+
+def test_a_ratio_of_means_leaves_out_what_the_load_does_to_both():
+    load = [us + 300 * (i // 80 % 2) for i, us in enumerate(independent(5))]
+    shorter = [0.9 * us + random for us, random in zip(load, independent(6), strict=True)]
+    a, b = Windows(shorter), Windows(load)
+    found = intervals.response_ratio(a, b, "read")
+    apart = intervals.ratio(*(intervals.response(each, "read") for each in (a, b)))
+    assert found.value == pytest.approx(a.mean("read") / b.mean("read"))
+    assert found.high - found.low < 0.3 * (apart.high - apart.low)
+    # One that ends later has what is left in its last part.
+    longer = intervals.response_ratio(Windows([*shorter, 100]), b, "read")
+    assert longer.value == pytest.approx(found.value, rel=0.02)

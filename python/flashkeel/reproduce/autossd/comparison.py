@@ -176,21 +176,23 @@ def _judged(runs: Runs, metric: str) -> list[str]:
 
 
 def _estimate(run: Run, metric: str) -> Estimate:
-    """Return a metric in ms with its interval."""
+    """Return a percentile in ms with its interval."""
     percentile = _METRICS[metric]
-    if percentile is None:
-        return intervals.response(run, CLASS)
+    assert percentile is not None
     return intervals.percentile(run, CLASS, percentile)
 
 
 def _reductions(runs: Runs, metric: str, profiles: Sequence[str]) -> dict[str, Estimate]:
-    return {
-        profile: intervals.reduction(
-            _estimate(runs[profile, _MEASURED_AGAINST], metric),
-            _estimate(runs[profile, _OURS], metric),
-        )
-        for profile in profiles
-    }
+    found = {}
+    for profile in profiles:
+        theirs, ours = (runs[profile, system] for system in (_MEASURED_AGAINST, _OURS))
+        if _METRICS[metric] is None:
+            # The same requests: what they do to both says nothing of the difference.
+            kept = intervals.response_ratio(ours, theirs, CLASS).times(100)
+            found[profile] = Estimate(100 - kept.value, 100 - kept.high, 100 - kept.low)
+        else:
+            found[profile] = intervals.reduction(_estimate(theirs, metric), _estimate(ours, metric))
+    return found
 
 
 def _verdict(holds: bool | None, judged: Sequence[str]) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ _SPEED = {"dtrs": 8.0, "cloudphysics": 32.0}
 """At the recorded times collection is at work too seldom to be judged."""
 _CONTROLS = ("feedback", "foresight")
 _PERCENTILES = (99.0, 99.9)
+_STEADY_LOADS = ("msn-befs x4", "msn-befs x8", "msn-befs x12", "dtrs x4")
+_STEADY_REQUESTS = 600_000
 
 _RULE = "p99.9 of small reads with foresight is below that with feedback alone, by more than chance"
 _BURSTS = Claim(
@@ -28,6 +30,13 @@ _BURSTS = Claim(
     "the background's share can be raised when the host is expected to be idle and lowered when "
     "requests are, which the paper expects to help (no figures)",
     f"bursts of a second, and a second between: {_RULE}",
+    None,
+)
+_STEADY = Claim(
+    "steady",
+    "of ours: what it costs where pauses are short",
+    "profiles near saturation: p99.9 of small reads with foresight is at most 10 % above that "
+    "with feedback alone, in each",
     None,
 )
 _RECORDED = Claim(
@@ -43,9 +52,11 @@ def _measure(session: Session) -> Outcome:
     files = {name: Path(folder) / file for name, file in FILES.items()} if folder else {}
     files = {name: path for name, path in files.items() if path.is_file()}
     requests = 200_000 if session.quick else 2_600_000
-    sources = {loads.BURSTS: loads.workload(session, loads.BURSTS, requests)} | {
-        name: _recorded(path, _SPEED[name]) for name, path in files.items()
-    }
+    steady = _STEADY_LOADS[:1] if session.quick else _STEADY_LOADS
+    sources = {
+        load: loads.workload(session, load, min(requests, _STEADY_REQUESTS))
+        for load in (loads.BURSTS, *steady)
+    } | {name: _recorded(path, _SPEED[name]) for name, path in files.items()}
     cases = [
         Case(
             f"{load} {control}",
@@ -61,10 +72,12 @@ def _measure(session: Session) -> Outcome:
         for control in _CONTROLS
     ]
     runs = session.run(cases)
+    speeds = ", ".join(f"{name} {speed:g} times as fast" for name, speed in _SPEED.items())
     missing = [file for name, file in FILES.items() if name not in files]
     return Outcome(
         {
             "bursts": _judge(runs, [loads.BURSTS]),
+            "steady": _judge(runs, steady, 1.1),
             "recorded": Finding(
                 None,
                 None,
@@ -75,8 +88,8 @@ def _measure(session: Session) -> Outcome:
         },
         "synthetic",
         "1/8 of the device of Table 1; bursts: 38,000 requests a second for a second, then none "
-        f"for one; recorded: {', '.join(f'{n} {s:g} times as fast' for n, s in _SPEED.items())}, "
-        "with other random choices of the device",
+        f"for one; steady: {', '.join(steady)}; recorded: {speeds}, with other random choices "
+        "of the device",
     )
 
 
@@ -91,8 +104,8 @@ def _recorded(path: Path, speed: float) -> dict[str, Any]:
     }
 
 
-def _judge(runs: Mapping[str, Run], names: list[str]) -> Finding:
-    """Compare the controls under each load; a ratio below one is in favour of foresight."""
+def _judge(runs: Mapping[str, Run], names: Sequence[str], most: float = 1.0) -> Finding:
+    """Ask whether foresight's p99.9 is at most so many times feedback's, under each load."""
     tails = {
         load: {
             control: intervals.percentile(runs[f"{load} {control}"], CLASS, 99.9)
@@ -101,7 +114,7 @@ def _judge(runs: Mapping[str, Run], names: list[str]) -> Finding:
         for load in names
     }
     below = intervals.every(
-        intervals.above(found["feedback"], found["foresight"]) for found in tails.values()
+        intervals.at_most(found["foresight"], found["feedback"], most) for found in tails.values()
     )
     measured = {
         f"{at}, {load}": estimate.value
@@ -121,10 +134,12 @@ def _ratios(runs: Mapping[str, Run], load: str) -> dict[str, Estimate]:
         f"p{at:g}": intervals.ratio(*(intervals.percentile(run, CLASS, at) for run in (one, other)))
         for at in _PERCENTILES
     }
-    mean = intervals.ratio(intervals.response(one, CLASS), intervals.response(other, CLASS))
-    return {"mean": mean} | tails
+    return {"mean": intervals.response_ratio(one, other, CLASS)} | tails
 
 
 STUDY = Study(
-    "autossd/outlook", "Shares that go by expected idleness", (_BURSTS, _RECORDED), _measure
+    "autossd/outlook",
+    "Shares that go by expected idleness",
+    (_BURSTS, _STEADY, _RECORDED),
+    _measure,
 )

@@ -116,6 +116,14 @@ def test_slow_times_that_last_widen_the_interval_of_a_mean():
     assert wide.high - wide.low > 4 * (narrow.high - narrow.low)
 
 
+def test_windows_that_agree_narrow_and_few_say_nothing():
+    found = intervals.over_windows([2, 2.2, 1.8, 2.1, 1.9, 2])
+    assert 1.8 < found.low < found.value < found.high < 2.2
+    assert intervals.over_windows([1, 4] * 3).interval[1] > 4
+    assert intervals.over_windows([2] * 5).interval is None
+    assert intervals.over_windows([2, 2, 2, 2, 2, 0]).interval is None
+
+
 def test_the_mean_of_a_few_windows_has_no_interval():
     assert intervals.response(Windows([100] * 7), "read").interval is None
     assert intervals.response(Windows([100] * 8), "read").interval == pytest.approx((0.1, 0.1))

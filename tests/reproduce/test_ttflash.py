@@ -1,8 +1,10 @@
 """The studies of ttFlash: that their systems are what they say, and how they judge."""
 
+from functools import partial
+
 import pytest
 from flashkeel.experiment import Experiment
-from flashkeel.reproduce import Session, reproduce
+from flashkeel.reproduce import Session, recorded, reproduce
 from flashkeel.reproduce.ttflash import (
     append_only,
     blocked,
@@ -11,6 +13,7 @@ from flashkeel.reproduce.ttflash import (
     cost,
     filebench,
     latency,
+    real,
 )
 from flashkeel.reproduce.ttflash.systems import PROFILES, SYSTEMS
 from flashkeel.run import Run
@@ -70,6 +73,7 @@ class Canned(Session):
             "waf": 1.5,
             "write": reads | {"mean_ns": 10 * reads["mean_ns"]},
             "gc_blocked": 10,
+            "requests": 1000,
             "gc_blocked_fraction": change.get("blocked", 0.03),
             "erases": change.get("erases", 100),
             "device": {
@@ -165,6 +169,45 @@ def test_schedulers_may_differ_by_a_tenth():
 
 def test_six_nines_of_every_combination_need_samples():
     assert set(combined(beyond=9).values()) == {None}
+
+
+def of_windows(monkeypatch, tmp_path, slower):
+    """Judge the study of recorded traces, of which only the windows are real."""
+    for name in real.FILES.values():
+        (tmp_path / name).touch()
+    monkeypatch.setenv("FLASHKEEL_TRACES", str(tmp_path))
+    parts = [{"policy": "trace", "window": at} for at in range(recorded.WINDOWS)]
+    monkeypatch.setattr(recorded, "windows", lambda path: parts)
+
+    def of(name):
+        _, part, system = name.split(" ")
+        return {"latency": slower(int(part), system)}
+
+    found = real.STUDY.measure(Canned(of)).findings["tail"]
+    return found.holds, found.reason
+
+
+def test_windows_of_a_trace_must_agree(monkeypatch, tmp_path):
+    def slower(part, system):
+        return {"base": 30, "all": 1.5 + 0.2 * (part % 2), "nogc": 1}[system]
+
+    def uneven(part, system):
+        return slower(part, system) if system != "all" else 1 if part % 2 else 9
+
+    judge = partial(of_windows, monkeypatch, tmp_path)
+    assert judge(slower)[0] is True
+    holds, reason = judge(uneven)
+    assert holds is None and "over 6 windows each" in reason
+    assert judge(lambda part, system: 5)[0] is False
+
+
+def test_windows_cover_a_trace_once(tmp_path):
+    trace = tmp_path / "t.csv"
+    rows = [f"{at * 1000},host,0,Read,{at * 4096},4096,0" for at in range(0, 60_000, 7)]
+    trace.write_text("\n".join(rows))
+    found = [each["window"] for each in recorded.windows(trace)]
+    assert [each["from"] for each in found][1:] == [each["to"] for each in found[:-1]]
+    assert found[0]["from"] == "0ns" and "to" not in found[-1]
 
 
 def test_recorded_traces_are_asked_for(monkeypatch):

@@ -180,6 +180,21 @@ def mean(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(middle, middle - below, middle + above)
 
 
+def over_windows(values: Sequence[float]) -> Estimate:
+    """Return the geometric mean of what independent windows show, with its interval (Student's t).
+
+    Unknown with fewer than six windows, or where one of them shows nothing.
+    """
+    if not all(value > 0 for value in values):
+        return Estimate(statistics.fmean(values), 0.0, math.inf)
+    logs = [math.log(value) for value in values]
+    middle = statistics.fmean(logs)
+    if len(logs) < FEWEST:
+        return Estimate(math.exp(middle), 0.0, math.inf)
+    width = _t975(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    return Estimate(*(math.exp(middle + step) for step in (0.0, -width, width)))
+
+
 def geometric_mean(estimates: Sequence[Estimate]) -> Estimate:
     """Return the geometric mean of independent estimates, by their logarithms."""
     logs = mean([Estimate(*map(_log, each)) for each in estimates])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flashkeel.reproduce import intervals
+from flashkeel.reproduce import intervals, recorded
 from flashkeel.reproduce.autossd import loads
 from flashkeel.reproduce.autossd.device import scaled
 from flashkeel.reproduce.autossd.systems import CLASS
@@ -17,7 +17,7 @@ from flashkeel.reproduce.session import Case, Session
 from flashkeel.run import Run
 
 FILES = {"dtrs": "msps_dtrs_slice.ssdsim.gz", "cloudphysics": "cloudphysics_vm.vscsi.gz"}
-_SPEED = {"dtrs": 8.0, "cloudphysics": 32.0}
+_SPEEDS = {"dtrs": (2.0, 8.0), "cloudphysics": (8.0, 32.0)}
 """At the recorded times collection is at work too seldom to be judged."""
 _CONTROLS = ("feedback", "foresight")
 _PERCENTILES = (99.0, 99.9)
@@ -42,7 +42,7 @@ _STEADY = Claim(
 _RECORDED = Claim(
     "recorded",
     "the same of recorded requests",
-    f"in each of two traces: {_RULE}",
+    f"in each of two traces, at each of two speeds, on the mean of its windows: {_RULE}",
     None,
 )
 
@@ -56,23 +56,24 @@ def _measure(session: Session) -> Outcome:
     sources = {
         load: loads.workload(session, load, min(requests, _STEADY_REQUESTS))
         for load in (loads.BURSTS, *steady)
-    } | {name: _recorded(path, _SPEED[name]) for name, path in files.items()}
+    }
     cases = [
-        Case(
-            f"{load} {control}",
-            {
-                **scaled(8),
-                "device.scheduler": {"policy": "debit", "control": control},
-                **source,
-            },
-            judged=(CLASS, 99.9),
-            most_seeds=4,
-        )
-        for load, source in sources.items()
+        _case(f"{load} {control}", control, keys, (CLASS, 99.9))
+        for load, keys in sources.items()
+        for control in _CONTROLS
+    ]
+    cases += [
+        _case(_window(name, speed, at, control), control, {"workload.source": part})
+        for name, path in files.items()
+        for speed in _SPEEDS[name]
+        for at, part in enumerate(recorded.windows(path, speed))
         for control in _CONTROLS
     ]
     runs = session.run(cases)
-    speeds = ", ".join(f"{name} {speed:g} times as fast" for name, speed in _SPEED.items())
+    speeds = ", ".join(
+        f"{name} {' and '.join(f'{speed:g}' for speed in each)} times as fast"
+        for name, each in _SPEEDS.items()
+    )
     missing = [file for name, file in FILES.items() if name not in files]
     return Outcome(
         {
@@ -84,24 +85,58 @@ def _measure(session: Session) -> Outcome:
                 f"needs {' and '.join(missing)}: give their folder by --traces or FLASHKEEL_TRACES",
             )
             if missing
-            else _judge(runs, list(FILES)),
+            else _judge_windows(runs),
         },
         "synthetic",
         "1/8 of the device of Table 1; bursts: 38,000 requests a second for a second, then none "
-        f"for one; steady: {', '.join(steady)}; recorded: {speeds}, with other random choices "
-        "of the device",
+        f"for one; steady: {', '.join(steady)}; recorded: {speeds}, in "
+        f"{recorded.WINDOWS} windows each",
     )
 
 
-def _recorded(path: Path, speed: float) -> dict[str, Any]:
-    return {
-        "workload.source": {
-            "policy": "trace",
-            "path": str(path.absolute()),
-            "fold": "wrap",
-            "intensity": speed,
-        }
+def _case(
+    name: str, control: str, keys: Mapping[str, Any], judged: tuple[str, float] | None = None
+) -> Case:
+    scheduler = {"policy": "debit", "control": control}
+    return Case(name, {**scaled(8), "device.scheduler": scheduler, **keys}, judged, most_seeds=4)
+
+
+def _window(name: str, speed: float, at: int, control: str) -> str:
+    return f"{name} x{speed:g}, window {at} {control}"
+
+
+def _judge_windows(runs: Mapping[str, Run]) -> Finding:
+    """Ask the same of each recorded trace at each speed, window by window."""
+    found = {
+        f"{at}, {name} x{speed:g}": intervals.over_windows(
+            [_quotient(runs, name, speed, part, percentile) for part in range(recorded.WINDOWS)]
+        )
+        for name, speeds in _SPEEDS.items()
+        for speed in speeds
+        for at, percentile in (("mean", None), *((f"p{p:g}", p) for p in _PERCENTILES))
     }
+    holds = intervals.every(
+        intervals.at_most(ratio, intervals.exact(1))
+        for name, ratio in found.items()
+        if name.startswith("p99.9,")
+    )
+    untold = intervals.UNTOLD if holds is None else ""
+    return Finding(
+        {name: ratio.value for name, ratio in found.items()},
+        holds,
+        "; ".join(filter(None, [untold, intervals.words(found, "")])),
+    )
+
+
+def _quotient(
+    runs: Mapping[str, Run], name: str, speed: float, part: int, percentile: float | None
+) -> float:
+    """Return foresight over feedback in one window."""
+    one, other = (
+        run.mean(CLASS) if percentile is None else run.percentile(CLASS, percentile)
+        for run in (runs[_window(name, speed, part, c)] for c in ("foresight", "feedback"))
+    )
+    return (one or 0.0) / (other or 1.0)
 
 
 def _judge(runs: Mapping[str, Run], names: Sequence[str], most: float = 1.0) -> Finding:

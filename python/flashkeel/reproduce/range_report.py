@@ -83,7 +83,8 @@ def draw(swept: Swept, title: str) -> Figure:
     axes.set_title(title)
     axes.grid(axis="y", alpha=0.3)
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
-    figure.supxlabel("green: holds; red: does not; grey: open; dotted: nearest to the work's text")
+    colours = "green: holds; red: does not; grey: open; dotted: nearest to the work's text"
+    figure.supxlabel(colours, fontsize=8)
     return figure
 
 

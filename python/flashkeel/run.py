@@ -33,6 +33,7 @@ class Run:
     def __init__(self, data: dict[str, Any], files: TableFiles) -> None:
         self.data = data
         self._files = files
+        self._called: str | None = None
 
     def __repr__(self) -> str:
         return f"<Run {self.name!r}: {self.data['requests']:,} requests>"
@@ -44,8 +45,18 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Name of the run within its experiment."""
+        """Name of the run within its experiment, or what it is called beside those of others."""
+        return self._called or self._own_name
+
+    @property
+    def _own_name(self) -> str:
         return str(self.data["name"])
+
+    def called(self, name: str) -> Run:
+        """Return the run under another name, which tells it from runs of other experiments."""
+        run = Run(self.data, self._files)
+        run._called = name
+        return run
 
     @property
     def seeds(self) -> list[int]:
@@ -153,7 +164,7 @@ class Run:
         self._distribution(chosen)
         at = percentiles.parse(above)
         document = json.dumps({"schema": 1, "runs": [self.data]})
-        found = json.loads(_core.explain(document, self.name, chosen, percentiles.label(at)))
+        found = json.loads(_core.explain(document, self._own_name, chosen, percentiles.label(at)))
         return Explanation(
             run=self.name,
             latency_class=chosen,
@@ -199,14 +210,14 @@ class Run:
         ``pandas.DataFrame(run.series())`` takes it, as does any Arrow library. Of a pool
         of seeds it is the first seed's unless `seed` says another.
         """
-        return self._files.read("series", self.name, self._seed(seed))
+        return self._files.read("series", self._own_name, self._seed(seed))
 
     def requests(self, seed: int | None = None) -> Table:
         """Return the request log, one row a request.
 
         It exists where the experiment sets ``measure.log_requests = true``.
         """
-        return self._files.read("requests", self.name, self._seed(seed))
+        return self._files.read("requests", self._own_name, self._seed(seed))
 
     def chips(self, seed: int | None = None) -> Table:
         """Return what each chip did, one row an interval.
@@ -216,7 +227,7 @@ class Run:
         while it is in a deterministic window; times are ns
         since the run began. It exists where the experiment sets ``measure.chip_log``.
         """
-        return self._files.read("chips", self.name, self._seed(seed))
+        return self._files.read("chips", self._own_name, self._seed(seed))
 
     def _without_detail(self, what: str) -> InputError:
         return InputError(

@@ -1,0 +1,1 @@
+"""A report: all that a result says, in one HTML file that needs nothing else."""

@@ -1,0 +1,232 @@
+"""What happened over time: rows of drawings with one time axis and one cursor."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flashkeel._core import InputError
+from flashkeel.output import units
+from flashkeel.output.report.draw import Drawing, Scale, colour, latencies
+from flashkeel.run import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_COLUMNS = 360
+_LEFT, _RIGHT = 70, 740
+_SHARES = ("host", "map", "gc", "scrub", "wear_levelling", "checkpoint")
+_TASKS = {"gc": "garbage collection", "map": "map pages", "wear_levelling": "wear levelling"}
+
+Values = list[float | None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A quantity over time, for each run; None where nothing was measured."""
+
+    title: str
+    unit: str
+    """``duration``, ``count`` or ``share``."""
+    values: Sequence[Values]
+    is_latency: bool = False
+    dotted: Sequence[Values] = ()
+    """The largest, where `values` are means."""
+    only: str = ""
+    """The class of requests it is shown with; empty for all."""
+
+
+def section(runs: Sequence[Run], classes: Sequence[str]) -> str:
+    """Return the section: drawings, and the data of the cursor. Empty without any series."""
+    found = _Grid.of(runs)
+    if found is None:
+        return "<p>This result has no time series beside it.</p>"
+    rows = list(_rows(found, runs, classes))
+    drawings = "".join(_drawing(row, found, index) for index, row in enumerate(rows))
+    data = {
+        "start_s": found.start_s,
+        "step_s": found.step_s,
+        "columns": found.columns,
+        "left": _LEFT,
+        "right": _RIGHT,
+        "runs": [run.name for run in runs],
+        "rows": [{"unit": row.unit, "values": [_short(v) for v in row.values]} for row in rows],
+    }
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return (
+        '<div id="series" tabindex="0" role="group" aria-label="Time series; arrow keys move a '
+        'cursor through time">'
+        f'<p id="when" aria-live="polite">Point at a drawing, or press the arrow keys, '
+        f"to read values.</p>{drawings}</div>"
+        f'<script type="application/json" id="series-data">{text}</script>'
+    )
+
+
+def _short(values: Values) -> Values:
+    return [None if value is None else float(f"{value:.4g}") for value in values]
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Columns of time that all runs share."""
+
+    start_s: float
+    step_s: float
+    columns: int
+    tables: Sequence[dict[str, np.ndarray[Any, Any]] | None]
+
+    @staticmethod
+    def of(runs: Sequence[Run]) -> _Grid | None:
+        """Return the columns of these runs' time series, of which one has to be there."""
+        tables: list[dict[str, Any] | None] = []
+        for run in runs:
+            try:
+                table = run.series()
+            except InputError:
+                tables.append(None)
+                continue
+            tables.append(dict(table) if len(table) else None)
+        starts = [table["start_ns"] for table in tables if table is not None]
+        if not starts:
+            return None
+        steps = [float(start[1] - start[0]) / 1e9 for start in starts if len(start) > 1] or [0.1]
+        first = min(float(start[0]) for start in starts) / 1e9
+        last = max(float(start[-1]) for start in starts) / 1e9 + max(steps)
+        step = max(*steps, (last - first) / _COLUMNS)
+        return _Grid(first, step, math.ceil((last - first) / step - 1e-6), tables)
+
+    def places(self, table: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        """Return the column of each window of a series."""
+        import numpy as np
+
+        at = (table["start_ns"].astype(float) / 1e9 - self.start_s) / self.step_s + 1e-6
+        return np.asarray(np.minimum(at.astype(int), self.columns - 1))
+
+    def each(
+        self, of: Callable[[dict[str, np.ndarray[Any, Any]], np.ndarray[Any, Any]], Values]
+    ) -> list[Values]:
+        """Return what `of` makes of every run's series and its columns."""
+        nothing: Values = [None] * self.columns
+        return [
+            nothing if table is None else of(table, self.places(table)) for table in self.tables
+        ]
+
+
+def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]:
+    import numpy as np
+
+    def rate(*names: str) -> list[Values]:
+        def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
+            counts = np.bincount(places, sum(table[name] for name in names), grid.columns)
+            return _there(counts / grid.step_s, np.bincount(places, minlength=grid.columns))
+
+        return grid.each(of)
+
+    def latency(name: str, largest: bool) -> list[Values]:
+        def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
+            counts = np.bincount(places, table[f"{name}s"], grid.columns)
+            if largest:
+                values = np.zeros(grid.columns)
+                np.maximum.at(values, places, table[f"{name}_max_ns"].astype(float))
+            else:
+                means = np.nan_to_num(table[f"{name}_mean_ns"].astype(float))
+                sums = np.bincount(places, means * table[f"{name}s"], grid.columns)
+                values = sums / np.maximum(counts, 1)
+            return _there(values, counts)
+
+        return grid.each(of)
+
+    def gauge(name: str, fold: Callable[..., Any], scale: float = 1.0) -> list[Values]:
+        def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
+            drives = [values for key, values in table.items() if _is_gauge(key, name)]
+            if not any(values.any() for values in drives):
+                # Nor is a share under a scheduler that knows none.
+                return [None] * grid.columns
+            values = fold(np.asarray(drives, dtype=float), axis=0) * scale
+            counts = np.bincount(places, minlength=grid.columns)
+            sums = np.bincount(places, values, grid.columns)
+            return _there(sums / np.maximum(counts, 1), counts)
+
+        return grid.each(of)
+
+    rows = [
+        Row(
+            f"latency of {name.replace('_', ' ')}s: mean (dotted: slowest)",
+            "duration",
+            latency(name, False),
+            True,
+            latency(name, True),
+            name,
+        )
+        for name in classes
+        if name in ("small_read", "read", "write")
+    ]
+    rows.append(Row("requests a second", "count", rate("reads", "writes")))
+    several = any(_drives(table) > 1 for table in grid.tables if table is not None)
+    of = ", fewest of any drive" if several else ""
+    rows.append(Row(f"free blocks{of}", "count", gauge("free_blocks", np.min)))
+    rows.append(Row("requests in the device", "count", gauge("requests_in_device", np.sum)))
+    rows.append(Row("collection at work", "share", gauge("gc_active", np.mean)))
+    for task in _SHARES:
+        row = Row(
+            f"share of the flash: {_TASKS.get(task, task)}",
+            "share",
+            gauge(f"share_{task}_ppm", np.mean, 1e-6),
+        )
+        rows.append(row)
+    # What was not measured, or never was, has no row.
+    return [row for row in rows if any(value for values in row.values for value in values)]
+
+
+def _is_gauge(key: str, name: str) -> bool:
+    """Return whether a column is the gauge `name`, of the only drive or of one of several."""
+    prefix, _, rest = key.partition("_")
+    return key == name or (prefix.startswith("ssd") and rest == name)
+
+
+def _drives(table: dict[str, Any]) -> int:
+    return sum(_is_gauge(key, "free_blocks") for key in table)
+
+
+def _there(values: Any, counts: Any) -> Values:  # noqa: ANN401
+    """Return values, None where nothing was counted."""
+    return [float(value) if count else None for value, count in zip(values, counts, strict=True)]
+
+
+_WORDS: dict[str, Callable[[float], str]] = {
+    "duration": units.duration,
+    "count": units.count,
+    "share": units.share,
+}
+
+
+def _drawing(row: Row, grid: _Grid, index: int) -> str:
+    top, bottom = 8, 150 if row.is_latency else 96
+    drawing = Drawing(760, bottom + 20)
+    across = Scale(grid.start_s, grid.start_s + grid.columns * grid.step_s, _LEFT, _RIGHT)
+    known = [v for values in (*row.values, *row.dotted) for v in values if v is not None]
+    if row.is_latency:
+        up = latencies(known, bottom, top)
+    else:
+        up = Scale(0.0, 1.0 if row.unit == "share" else max(known) * 1.05 or 1.0, bottom, top)
+    drawing.axis_y(up, _LEFT, _RIGHT, _WORDS[row.unit])
+    for second in across.ticks():
+        drawing.rule(across(second), top, across(second), bottom)
+        drawing.text(across(second), bottom + 15, f"{second:g} s", "middle")
+    for kind, every in (("line guess thin", row.dotted), ("line thin", row.values)):
+        for run, values in enumerate(every):
+            middle = [grid.start_s + (column + 0.5) * grid.step_s for column in range(grid.columns)]
+            points = [
+                None if value is None else (across(at), up(max(value, 1) if up.is_log else value))
+                for at, value in zip(middle, values, strict=True)
+            ]
+            drawing.line(points, colour(run), kind)
+    drawing.rule(-9, top, -9, bottom, "cursor")
+    shown = f' class="for" data-class="{row.only}"' if row.only else ""
+    return (
+        f"<figure{shown}><figcaption>{row.title} <output data-row={index}></output></figcaption>"
+        f"{drawing.svg(f'{row.title}, over time')}</figure>"
+    )

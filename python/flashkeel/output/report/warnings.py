@@ -1,0 +1,122 @@
+"""What a reader has to know before believing a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flashkeel import _core, percentiles, steadiness
+from flashkeel._core import InputError
+from flashkeel.comparison import FEW
+from flashkeel.output import tables, units
+from flashkeel.output.plots import workload_kind
+from flashkeel.quantities import bytes_per_second
+from flashkeel.run import Run
+
+_GROWTH = 4
+"""A queue that gets so many times as long as it is at first has grown."""
+_LONG = 100
+"""Requests that a queue may hold in passing."""
+
+
+@dataclass(frozen=True)
+class Warning:
+    """One thing to know, of which kind it is, and of which run."""
+
+    kind: str
+    run: str
+    text: str
+
+
+def found(runs: Sequence[Run]) -> list[Warning]:
+    """Return all warnings, run by run."""
+    each = [warning for run in runs for warning in _of(run)]
+    notes = [Warning("note", "", note.removeprefix("Note: ")) for note in tables.notes(runs)]
+    return [*each, *notes]
+
+
+def _of(run: Run) -> Iterator[Warning]:
+    if run.synthetic:
+        yield Warning("synthetic", run.name, f"its input is generated: {workload_kind([run])}")
+    for latency_class in run.classes():
+        few = [at for at, _ in run.curve(latency_class) if _is_guess(run, latency_class, at)]
+        if few:
+            words = latency_class.replace("_", " ")
+            yield Warning(
+                "too few samples",
+                run.name,
+                f"of {units.count(run.samples(latency_class))} {words}s fewer than {FEW} are "
+                f"beyond {percentiles.label(few[0])}: from there on the tail is a guess",
+            )
+    yield from _unsteady(run)
+    yield from _impossible(run)
+
+
+def _is_guess(run: Run, latency_class: str, at: float) -> bool:
+    """Return whether a percentile rests on few samples; one that many share is no guess."""
+    low, high = run.interval(latency_class, at) or (0, 1)
+    return run.beyond(latency_class, at) < FEW and low != high
+
+
+def _unsteady(run: Run) -> Iterator[Warning]:
+    """Give what is not steady over the last rounds, by SNIA's criterion."""
+    try:
+        points = steadiness.rounds(run, "lat")
+        queue = run.series()
+    except InputError:
+        return
+    last = steadiness.windows(points)[-1:]
+    for window in last:
+        if not window.is_steady:
+            yield Warning(
+                "not steady",
+                run.name,
+                f"in the last {steadiness.WINDOW} of {len(points)} rounds the mean latency ranges "
+                f"over {units.share(window.range_share)} of its average and its trend over "
+                f"{units.share(window.excursion_share)}; SNIA's criterion allows 20 % and 10 %",
+            )
+    drives = [values for key, values in queue.items() if key.endswith("requests_in_device")]
+    if drives and run.data["config"]["workload"]["pacing"]["policy"] == "open":
+        yield from _growing(run, [float(it) for it in sum(drives[1:], drives[0])])
+
+
+def _growing(run: Run, waiting: list[float]) -> Iterator[Warning]:
+    """Give a queue that grows as long as there are requests, other than one of bursts."""
+    peak = max(range(len(waiting)), key=lambda at: waiting[at])
+    first = waiting[: max(1, peak // 5)]
+    grows = all(it > waiting[peak] / _GROWTH for it in waiting[peak // 2 : peak])
+    if (
+        peak > len(waiting) // 3
+        and waiting[peak] > _LONG
+        and waiting[peak] > _GROWTH * sum(first) / len(first)
+        and grows
+    ):
+        yield Warning(
+            "not steady",
+            run.name,
+            f"requests come faster than they are served: {units.count(waiting[peak])} are in the "
+            "device by the end",
+        )
+
+
+def _impossible(run: Run) -> Iterator[Warning]:
+    """Give rates that the flash of the device cannot have brought about."""
+    config: dict[str, Any] = run.data["config"]
+    if config.get("stack"):
+        return
+    seconds = run.data["simulated_s"]
+    read = run.data["device"]["host_bytes_read"] / seconds if seconds else 0.0
+    geometry = config["device"]["geometry"]
+    limit = geometry["channels"] * bytes_per_second(config["device"]["timing"]["channel_rate"])
+    if limit and read > limit:
+        unmapped = run.data["device"]["unmapped_pages_read"] * _core.LOGICAL_PAGE_BYTES
+        buffered = run.data["device"]["buffered_pages_read"] * _core.LOGICAL_PAGE_BYTES
+        total = run.data["device"]["host_bytes_read"]
+        yield Warning(
+            "impossible rate",
+            run.name,
+            f"it reads {units.size(read)}/s, and the channels carry {units.size(limit)}/s: "
+            f"{units.share(unmapped / total)} of it was never written, "
+            f"{units.share(buffered / total)} came from the buffer",
+        )

@@ -1,0 +1,61 @@
+"""The convergence plot: a variable round by round, and the window that is steady."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from flashkeel import steadiness
+from flashkeel.output import units
+from flashkeel.output.plots import RUN_COLOURS, workload_kind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from flashkeel.run import Run
+    from flashkeel.steadiness import Steadiness, Window
+
+_NAMES = {"lat": "mean latency", "iops": "IOPS", "bw": "bytes a second"}
+
+
+def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
+    """Return a plot a run: its rounds, and average, range and fitted line of one window.
+
+    That is the first window that is steady, or the last one, where none is.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 0.8 + 2.6 * len(runs)), layout="constrained")
+    rows = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
+    for index, (axes, run, one) in enumerate(zip(rows, runs, found, strict=True)):
+        colour = RUN_COLOURS[index % len(RUN_COLOURS)]
+        middles = [(point.start_s + point.end_s) / 2 for point in one.points]
+        axes.plot(middles, [point.value for point in one.points], "o-", color=colour, ms=4)
+        window = one.reached or one.last
+        if window is not None:
+            _window(axes, window)
+        said = "steady" if one.reached else "not steady"
+        axes.set_title(f"{run.name}: {said} ({workload_kind([run])})", loc="left", size="medium")
+        axes.set_ylabel(_NAMES[one.variable])
+        axes.set_ylim(bottom=0)
+        if one.variable == "lat":
+            axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+        else:
+            axes.yaxis.set_major_formatter(lambda value, _: units.count(value))
+        axes.grid(alpha=0.3)
+    rows[-1].set_xlabel("time (s); shaded: 20 % around the average of the window, dashed: its line")
+    return figure
+
+
+def _window(axes: Axes, window: Window) -> None:
+    start, end = window.points[0].start_s, window.points[-1].end_s
+    half = window.average * steadiness.MOST_RANGE / 2
+    axes.fill_between(
+        [start, end], window.average - half, window.average + half, color="#999999", alpha=0.25
+    )
+    axes.plot([start, end], [window.average] * 2, color="#555555", linewidth=1)
+    middle = (start + end) / 2
+    rise = window.slope_share_per_s * window.average
+    line = [window.average + rise * (at - middle) for at in (start, end)]
+    axes.plot([start, end], line, color="#555555", linewidth=1, linestyle="--")

@@ -1,0 +1,189 @@
+"""Whether a run is in its steady state, by SNIA's criterion and by fio's.
+
+SNIA's Solid State Storage Performance Test Specification calls a window of five rounds
+steady where the values lie within 20 % of their average, from the largest to the smallest,
+and the line fitted to them does not rise or fall by more than 10 % of it.
+fio's ``ss=`` ends a job where all values of a window are within a limit of their mean
+(``iops:10%``), or the slope of the line through them is (``iops_slope:0.3%``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flashkeel._core import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from flashkeel.run import Run
+
+ROUNDS = 25
+"""Rounds of a run; a test after SNIA's specification ends after so many."""
+
+WINDOW = 5
+"""Rounds of SNIA's measurement window."""
+
+MOST_RANGE = 0.20
+MOST_SLOPE = 0.10
+
+VARIABLES = {"iops": "IOPS", "bw": "bytes/s", "lat": "ns"}
+"""What can be tracked, and its unit."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured in one round."""
+
+    start_s: float
+    end_s: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Window:
+    """Consecutive rounds, and how steady they are."""
+
+    points: Sequence[Point]
+    average: float
+    range_share: float
+    """Largest less smallest value, as a share of the average."""
+    deviation_share: float
+    """Largest distance of a value from the average, as a share of it."""
+    excursion_share: float
+    """What the fitted line rises or falls over the window, without sign, as a share."""
+    slope_share_per_s: float
+    """Its slope, as a share of the average in a second."""
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it is by SNIA's criterion."""
+        return self.range_share <= MOST_RANGE and self.excursion_share <= MOST_SLOPE
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion in fio's words."""
+
+    variable: str
+    is_slope: bool
+    limit: float
+    is_share: bool
+
+    def is_met(self, window: Window) -> bool:
+        """Return whether a window meets it."""
+        share = abs(window.slope_share_per_s) if self.is_slope else window.deviation_share
+        return (share if self.is_share else share * window.average) <= self.limit
+
+    def __str__(self) -> str:
+        number = f"{self.limit * 100:g}%" if self.is_share else f"{self.limit:g}"
+        return f"{self.variable}{'_slope' if self.is_slope else ''}:{number}"
+
+
+def parse(text: str) -> Criterion:
+    """Return the criterion that fio's ``ss=`` means; InputError where it is none."""
+    found = re.fullmatch(r"(iops|bw|lat)(_slope)?:([0-9.]+)(%?)", text.strip())
+    try:
+        number = float(found[3]) if found else math.nan
+    except ValueError:
+        number = math.nan
+    if found is None or not math.isfinite(number):
+        raise InputError(
+            f"ss={text}: write iops, bw or lat, with _slope or without, and a limit: "
+            "iops:10%, lat_slope:0.3%"
+        )
+    is_share = bool(found[4])
+    return Criterion(found[1], bool(found[2]), number / 100 if is_share else number, is_share)
+
+
+def rounds(
+    run: Run, variable: str, length_s: float | None = None, seed: int | None = None
+) -> list[Point]:
+    """Return a variable round by round, from the first complete round to the last.
+
+    ``iops`` and ``bw`` count reads and writes, ``lat`` is their mean latency in ns, of rounds
+    with any. Rounds are `length_s` long, without it a twenty-fifth of the run.
+    """
+    if variable not in VARIABLES:
+        raise InputError(f"no variable {variable!r}; they are {', '.join(VARIABLES)}")
+    table = run.series(seed)
+    starts_s = [float(ns) / 1e9 for ns in table["start_ns"]]
+    if len(starts_s) < WINDOW:
+        return []
+    window_s = starts_s[1] - starts_s[0]
+    per_round = max(1, round(length_s / window_s) if length_s else len(starts_s) // ROUNDS)
+    counts = table["reads"] + table["writes"]
+    values = {
+        "iops": counts,
+        "bw": table["read_bytes"] + table["write_bytes"],
+        "lat": _summed(table["read_mean_ns"], table["reads"])
+        + _summed(table["write_mean_ns"], table["writes"]),
+    }[variable]
+    points = []
+    for first in range(0, len(starts_s) - per_round + 1, per_round):
+        part = slice(first, first + per_round)
+        length = per_round * window_s
+        count = float(counts[part].sum())
+        if variable == "lat" and not count:
+            continue
+        total = float(values[part].sum())
+        value = total / count if variable == "lat" else total / length
+        points.append(Point(starts_s[first], starts_s[first] + length, value))
+    return points
+
+
+def windows(points: Sequence[Point], length: int = WINDOW) -> list[Window]:
+    """Return each run of `length` consecutive rounds."""
+    return [_window(points[end - length : end]) for end in range(length, len(points) + 1)]
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How steady a run was."""
+
+    variable: str
+    points: Sequence[Point]
+    reached: Window | None
+    """The first window that is steady; None where none is."""
+    last: Window | None
+    """The last window; None where there are too few rounds for one."""
+
+
+def assess(
+    run: Run, variable: str, criterion: Criterion | None = None, length_s: float | None = None
+) -> Steadiness:
+    """Return how steady a run was by SNIA's criterion, or by another one."""
+    points = rounds(run, variable, length_s)
+    found = windows(points)
+    first = next(
+        (it for it in found if (criterion.is_met(it) if criterion else it.is_steady)), None
+    )
+    return Steadiness(variable, points, first, found[-1] if found else None)
+
+
+def _summed(means: np.ndarray[Any, Any], counts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    return np.asarray(np.nan_to_num(means.astype(float)) * counts)
+
+
+def _window(points: Sequence[Point]) -> Window:
+    times = [(point.start_s + point.end_s) / 2 for point in points]
+    values = [point.value for point in points]
+    average, middle = sum(values) / len(values), sum(times) / len(times)
+    spread = sum((time - middle) ** 2 for time in times)
+    moments = zip(times, values, strict=True)
+    slope = sum((time - middle) * (value - average) for time, value in moments) / (spread or 1.0)
+    unit = average or math.inf
+    return Window(
+        points,
+        average,
+        (max(values) - min(values)) / unit,
+        max(abs(value - average) for value in values) / unit,
+        abs(slope) * (times[-1] - times[0]) / unit,
+        slope / unit,
+    )

@@ -1,0 +1,93 @@
+"""SNIA's and fio's steady states."""
+
+import pytest
+from flashkeel import InputError, steadiness
+from flashkeel.steadiness import Point
+
+
+def points(*values):
+    return [Point(float(at), at + 1.0, float(value)) for at, value in enumerate(values)]
+
+
+def test_a_flat_line_is_steady_and_a_steep_one_is_not():
+    (flat,) = steadiness.windows(points(100, 100, 100, 100, 100))
+    assert flat.is_steady
+    assert (flat.range_share, flat.excursion_share, flat.slope_share_per_s) == (0, 0, 0)
+    # By 12 % in four steps: within the range, not within the slope.
+    (steep,) = steadiness.windows(points(94, 97, 100, 103, 106))
+    assert steep.range_share == pytest.approx(0.12)
+    assert steep.excursion_share == pytest.approx(0.12)
+    assert steep.slope_share_per_s == pytest.approx(0.03)
+    assert not steep.is_steady
+    # By 24 % in no direction: within the slope, not within the range.
+    (wide,) = steadiness.windows(points(88, 112, 100, 112, 88))
+    assert wide.range_share == pytest.approx(0.24)
+    assert wide.excursion_share == pytest.approx(0)
+    assert not wide.is_steady
+
+
+def test_the_limits_belong_to_the_steady_state():
+    # 20 % from the largest to the smallest, and a line that rises by 10 %.
+    (limit,) = steadiness.windows(points(90, 110, 100, 110, 90))
+    assert limit.range_share == pytest.approx(0.20)
+    assert limit.is_steady
+    (rising,) = steadiness.windows(points(95, 97.5, 100, 102.5, 105))
+    assert rising.excursion_share == pytest.approx(0.10)
+    assert rising.is_steady
+
+
+def test_the_first_steady_window_counts(monkeypatch):
+    found = points(300, 200, 150, 100, 100, 100, 100, 100, 100)
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: found)
+    assert steadiness.assess(None, "lat").reached.points[0].start_s == 3
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: found[:6])
+    assert steadiness.assess(None, "lat").reached is None
+    assert steadiness.assess(None, "lat").last.points[0].start_s == 1
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: found[:4])
+    assert steadiness.assess(None, "lat").last is None
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "is_met"),
+    [
+        ("iops:10%", (91, 100, 109), True),
+        ("iops:5%", (91, 100, 109), False),
+        ("iops:9", (91, 100, 109), True),
+        ("iops:8", (91, 100, 109), False),
+        ("iops_slope:9%", (91, 100, 109), True),
+        ("iops_slope:8.9%", (91, 100, 109), False),
+        ("lat_slope:9", (91, 100, 109), True),
+        ("bw_slope:8", (109, 100, 91), False),
+    ],
+)
+def test_fios_criteria(text, values, is_met):
+    (window,) = steadiness.windows(points(*values), len(values))
+    criterion = steadiness.parse(text)
+    assert criterion.is_met(window) == is_met
+    assert str(criterion) == text
+
+
+@pytest.mark.parametrize("text", ["iops", "iops:", "latency:5%", "iops:ten", "iops:1.2.3", ""])
+def test_other_words_are_refused(text):
+    with pytest.raises(InputError, match="iops:10%"):
+        steadiness.parse(text)
+
+
+def test_rounds_are_those_of_the_series(small_result):
+    run = small_result["fifo"]
+    series = run.series()
+    length = (series["start_ns"][1] - series["start_ns"][0]) / 1e9
+    found = steadiness.rounds(run, "iops", 2 * length)
+    counts = series["reads"] + series["writes"]
+    assert [point.value for point in found] == [
+        pytest.approx((counts[2 * i] + counts[2 * i + 1]) / (2 * length))
+        for i in range(len(counts) // 2)
+    ]
+    mean = steadiness.rounds(run, "lat", len(series) * length)[0].value
+    total = sum(run.mean(c) * run.samples(c) for c in ("read", "write"))
+    assert mean == pytest.approx(total / (run.samples("read") + run.samples("write")), rel=1e-3)
+
+
+def test_what_is_tracked_has_a_name(small_result):
+    with pytest.raises(InputError, match="no variable"):
+        steadiness.rounds(small_result["fifo"], "speed")

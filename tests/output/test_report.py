@@ -1,0 +1,182 @@
+"""What a report says: warnings, bands of blame, differences."""
+
+import re
+from html.parser import HTMLParser
+
+import flashkeel
+import pytest
+from flashkeel import Run
+from flashkeel.arrow import TableFiles
+from flashkeel.output.report import differences, page, tails, warnings
+from small import SMALL
+
+
+class Outline(HTMLParser):
+    """Sees to it that elements are closed in order, and that names are used once."""
+
+    OPEN = ("meta", "input", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.path, self.names, self.sections = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        names = dict(attributes)
+        self.names += [names["id"]] if "id" in names else []
+        self.sections += [names.get("id")] if tag == "section" else []
+        if tag not in self.OPEN:
+            self.path.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.path.pop() == tag
+
+
+def outline(text):
+    found = Outline()
+    found.feed(text)
+    assert found.path == []
+    assert len(found.names) == len(set(found.names))
+    return found
+
+
+def kinds(runs):
+    return {warning.kind for warning in warnings.found(runs)}
+
+
+def small(**sets):
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    for key, value in sets.items():
+        experiment.set(key.replace("__", "."), value)
+    return experiment.run()
+
+
+def test_a_report_has_every_section(small_result):
+    found = outline(page.render(small_result.runs, "Small & others"))
+    sections = ["warnings", "runs", "tails", "blame", "time", "comparison", "configuration"]
+    assert found.sections == sections
+
+
+def test_one_run_is_compared_with_nothing(small_result):
+    found = outline(page.render(small_result.runs[:1], "Small"))
+    assert found.sections == ["warnings", "runs", "tails", "blame", "time"]
+
+
+def test_names_are_no_markup(small_result):
+    runs = [run.called(f'<b>&"{run.name}') for run in small_result.runs]
+    text = page.render(runs, "<script>alert(1)</script>")
+    outline(text)
+    assert "<b>&" not in text and "<script>alert" not in text
+
+
+def test_bands_add_up_to_all_requests(small_result):
+    for run in small_result.runs:
+        for latency_class in ("small_read", "write"):
+            bands = tails.bands(run, latency_class)
+            assert sum(band.count for band in bands) == run.samples(latency_class)
+            owned = sum(sum(band.owned_ns.values()) for band in bands)
+            assert owned == pytest.approx(run.mean(latency_class) * run.samples(latency_class))
+            # Each band is slower than the one before it.
+            means = [sum(band.owned_ns.values()) / band.count for band in bands]
+            assert means == sorted(means)
+
+
+def test_configurations_differ_in_the_key_that_was_set(small_result):
+    text = differences.configuration(small_result.runs)
+    keys = re.findall(r'<th scope="row"><code>([^<]+)</code>', text)
+    assert "device.scheduler" in keys
+    assert all(key.startswith("device.scheduler") for key in keys)
+    same = differences.configuration([small_result.runs[0]] * 2)
+    assert "No key differs" in same
+
+
+def test_a_comparison_says_what_compare_says(small_result):
+    a, b = small_result.runs
+    text = differences.compared(a, [b], "small_read")
+    rows = re.findall(r'<tr class="(\w+)"', text)
+    expected = [it.verdict for it in flashkeel.compare(a, b) if it.latency_class == "small_read"]
+    assert rows == expected
+
+
+def test_generated_input_and_few_samples_are_warned_of(small_result):
+    assert {"synthetic", "too few samples"} <= kinds(small_result.runs)
+    texts = [it.text for it in warnings.found(small_result.runs) if it.kind == "too few samples"]
+    assert any("beyond p99.95" in text or "beyond p99.99" in text for text in texts)
+
+
+def test_a_percentile_that_all_share_is_no_guess(known_run):
+    run = known_run()
+    known = run.data["small_read"]
+    assert warnings._is_guess(run, "small_read", 99.9999)
+    known["ci95_bounded"] = dict.fromkeys(known["ci95"], True)
+    known["ci95"] = {key: [100, 100] for key in known["ci95"]}
+    assert not warnings._is_guess(run, "small_read", 99.9999)
+
+
+def test_a_queue_that_grows_is_warned_of(small_result):
+    arrivals = {"policy": "poisson", "iops": 200_000}
+    flooded = small(workload__source__arrivals=arrivals, measure__series_window="5ms")
+    texts = [it.text for it in warnings.found(flooded.runs) if it.kind == "not steady"]
+    assert any("faster than they are served" in text for text in texts)
+    calm = [it.text for it in warnings.found(small_result.runs)]
+    assert not any("faster than they are served" in text for text in calm)
+
+
+def test_reads_faster_than_the_channels_are_warned_of(small_result):
+    assert "impossible rate" not in kinds(small_result.runs)
+    empty = small(
+        workload__source__read_fraction=1.0,
+        workload__source__block_sizes=["128KiB"],
+        workload__source__arrivals={"policy": "poisson", "iops": 100_000},
+        device__precondition__pattern="none",
+    )
+    (told,) = [it.text for it in warnings.found(empty.runs) if it.kind == "impossible rate"]
+    assert "was never written" in told
+
+
+def test_runs_without_series_are_reported(small_result, tmp_path):
+    runs = [Run(run.data, TableFiles(tmp_path)) for run in small_result.runs]
+    assert "has no time series" in page.render(runs, "Small")
+
+
+def test_drives_of_a_stack_share_rows():
+    device = {"ssd": {}}
+    runs = small(stack__devices=[device, device], workload__requests=3000).runs
+    text = page.render(runs, "Two")
+    assert "free blocks, fewest of any drive" in text
+    assert text.count("free blocks, fewest of any drive <output") == 1
+
+
+def test_the_command_writes_a_page(cli, saved, tmp_path):
+    out = tmp_path / "report.html"
+    outcome = cli("report", saved, "-o", out)
+    assert (outcome.status, outcome.err) == (0, "")
+    outline(out.read_text())
+    assert "Compared with fifo" in out.read_text()
+    cli("report", saved, f"{saved}:debit", "--base", "fifo", "--title", "Mine", "-o", out)
+    assert "small: debit" in out.read_text() and "<h1>Mine</h1>" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("{0}", "--base", "nope"), "no such run; there are fifo, debit"),
+        (("unix:/tmp/x",), "results that `run --out` saved"),
+        (("{0}:nope",), "fifo, debit"),
+        (("/nowhere",), "No such file"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused(cli, saved, tmp_path, arguments, words):
+    out = tmp_path / "report.html"
+    outcome = cli("report", *(it.format(saved) for it in arguments), "-o", out)
+    assert outcome.status == 2
+    assert words in outcome.err
+    assert not out.exists()
+
+
+def test_a_result_is_not_overwritten_by_its_report(cli, saved):
+    outcome = cli("report", saved, "-o", saved / "result.json")
+    assert outcome.status == 2
+    assert "choose another name" in outcome.err

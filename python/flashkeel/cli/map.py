@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from flashkeel.cli.common import echo, load_runs
-from flashkeel.output import chip_map
+from flashkeel.output import chip_map, perfetto
 
 
 @click.command("map")
@@ -19,7 +19,7 @@ from flashkeel.output import chip_map
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE",
-    help="Picture to write; .png, .svg and .pdf are known.",
+    help="File to write: a picture, .png, .svg or .pdf, or .pftrace for Perfetto.",
 )
 @click.option(
     "--from",
@@ -38,13 +38,19 @@ from flashkeel.output import chip_map
 def map_(
     results: tuple[str, ...], path: Path, from_s: float | None, length_s: float | None
 ) -> None:
-    """Draw what every chip does over time, and when reads wait.
+    """Show what every chip does over time, and when reads wait.
 
     RESULT is a directory or file of `run --out`, or one of its runs as DIR:RUN;
-    the experiment must have set measure.chip_log = { from = "20s" }.
+    the experiment must have set measure.chip_log = { from = "20s" }. In a trace for Perfetto's
+    viewer requests are shown, too, where it has set measure.log_requests.
     """
-    if path.suffix not in {".png", ".svg", ".pdf"}:
-        raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf")
+    if path.suffix not in {".png", ".svg", ".pdf", perfetto.SUFFIX}:
+        raise click.BadParameter(
+            f"{path}: a picture ends in .png, .svg or .pdf, a trace for Perfetto in .pftrace"
+        )
     runs = [run for result in results for run in load_runs(result)]
-    chip_map.save(runs, path, chip_map.Window(from_s, length_s))
+    if path.suffix == perfetto.SUFFIX:
+        perfetto.save(runs, path, from_s, length_s)
+    else:
+        chip_map.save(runs, path, chip_map.Window(from_s, length_s))
     echo(f"Wrote {path}")

@@ -1,20 +1,28 @@
-"""A result in the shape of fio's JSON output, for tools that read that."""
+"""A result in the shape of fio's JSON output, ``json+``, for tools that read that."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from flashkeel.output.plots import workload_kind
 from flashkeel.result import Result
 from flashkeel.run import Run
 
+_DIRECTIONS = ("read", "write", "trim")
+# Upper bounds of fio's classes of latency, in each of its units.
+_BUCKETS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+_MS_BUCKETS = (*_BUCKETS, 2000)
+
 
 def render(result: Result) -> str:
     """Return one fio job per run.
 
-    Keys of fio that have no equal here (submission latencies, minima,
-    deviations, processor use, the wall clock) are left out.
+    Requests are submitted in no time, so submission latencies are 0. Smallest latency and
+    standard deviation are those of the histogram, to three significant digits. Keys of fio that
+    have no equal here (processor use, the wall clock) are left out.
     """
     document = {
         "fio version": f"flashkeel-{result.document['version']}",
@@ -24,48 +32,83 @@ def render(result: Result) -> str:
 
 
 def _job(run: Run) -> dict[str, Any]:
+    counts = [pair for name in _DIRECTIONS for pair in run.distribution(name)]
     return {
         "jobname": run.name,
         "desc": workload_kind([run]),
         "groupid": 0,
         "error": 0,
         "elapsed": round(run.data["simulated_s"]),
-        "read": _direction(run, "read"),
-        "write": _direction(run, "write"),
-        "trim": _direction(run, "trim"),
+        **{name: _direction(run, name) for name in _DIRECTIONS},
+        "sync": {
+            "total_ios": run.samples("flush"),
+            "lat_ns": _latency(run, "flush", bins=False),
+        },
+        "job_runtime": round(run.data["simulated_s"] * 1000),
+        "latency_ns": _classes(counts, 1, _BUCKETS),
+        "latency_us": _classes(counts, 1000, _BUCKETS),
+        "latency_ms": _classes(counts, 1_000_000, _MS_BUCKETS),
     }
 
 
 def _direction(run: Run, latency_class: str) -> dict[str, Any]:
     samples = run.samples(latency_class)
     seconds = run.data["simulated_s"]
-    if not samples or not seconds:
-        return _IDLE
-    distribution = run.data[latency_class]
-    bandwidth = distribution["bytes"] / seconds
-    latency = {"mean": distribution["mean_ns"], "max": distribution["max_ns"], "N": samples}
+    distribution = run.data.get(latency_class, {})
+    total = distribution.get("bytes", 0)
+    bandwidth = total / seconds if seconds else 0.0
     return {
-        "io_bytes": distribution["bytes"],
-        "io_kbytes": distribution["bytes"] // 1024,
+        "io_bytes": total,
+        "io_kbytes": total // 1024,
         "bw_bytes": round(bandwidth),
         "bw": round(bandwidth / 1024),
-        "iops": distribution["iops"],
-        "runtime": round(seconds * 1000),
+        "iops": distribution.get("iops", 0.0),
+        "runtime": round(seconds * 1000) if samples else 0,
         "total_ios": samples,
-        "clat_ns": latency | {"percentile": distribution["percentile"]},
-        "lat_ns": latency,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "slat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": samples},
+        "clat_ns": _latency(run, latency_class, bins=True),
+        "lat_ns": _latency(run, latency_class, bins=False),
     }
 
 
-_NO_LATENCY = {"mean": 0.0, "max": 0, "N": 0}
-_IDLE: dict[str, Any] = {
-    "io_bytes": 0,
-    "io_kbytes": 0,
-    "bw_bytes": 0,
-    "bw": 0,
-    "iops": 0.0,
-    "runtime": 0,
-    "total_ios": 0,
-    "clat_ns": _NO_LATENCY,
-    "lat_ns": _NO_LATENCY,
-}
+def _latency(run: Run, latency_class: str, *, bins: bool) -> dict[str, Any]:
+    counts = run.distribution(latency_class)
+    samples = sum(count for _, count in counts)
+    if not samples:
+        return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    distribution = run.data[latency_class]
+    mean = distribution["mean_ns"]
+    squares = sum(count * (ns - mean) ** 2 for ns, count in counts)
+    found = {
+        "min": counts[0][0],
+        "max": distribution["max_ns"],
+        "mean": mean,
+        "stddev": math.sqrt(squares / samples),
+        "N": samples,
+    }
+    if bins:
+        found["percentile"] = distribution["percentile"]
+        found["bins"] = {str(ns): count for ns, count in counts}
+    return found
+
+
+def _classes(
+    counts: Sequence[tuple[int, int]], unit_ns: int, bounds: Sequence[int]
+) -> dict[str, float]:
+    """Return the percentage of requests in each of fio's classes of one unit.
+
+    A class ends below its bound; the first one of a larger unit begins where those of the
+    smaller end.
+    """
+    total = sum(count for _, count in counts) or 1
+    low_ns = 0 if unit_ns == 1 else unit_ns
+    found = {}
+    for bound in bounds:
+        inside = sum(count for ns, count in counts if low_ns <= ns < bound * unit_ns)
+        found[str(bound)] = 100 * inside / total
+        low_ns = bound * unit_ns
+    if bounds is _MS_BUCKETS:
+        found[">=2000"] = 100 * sum(count for ns, count in counts if ns >= low_ns) / total
+    return found

@@ -1,0 +1,48 @@
+"""``flashkeel export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from flashkeel.cli.common import echo
+from flashkeel.output import exports, files, fio_json, storage
+
+_FORMATS = {
+    "fio-json": fio_json.render,
+    "csv": exports.percentiles_csv,
+    "biolatency": exports.biolatency,
+}
+
+
+@click.command()
+@click.argument("result")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(_FORMATS)),
+    required=True,
+    help="fio's json+; percentiles as CSV; histograms as biolatency prints them.",
+)
+@click.option(
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write, instead of standard output.",
+)
+def export(result: str, form: str, path: Path | None) -> None:
+    """Print a result in the shape of another tool.
+
+    RESULT is a directory or file of `run --out`. Time series and request
+    logs are Parquet files in it.
+    """
+    text = _FORMATS[form](storage.load(result))
+    if path is None:
+        echo(text.rstrip("\n"))
+        return
+    files.refuse_overwriting(path, [result, Path(result) / storage.RESULT])
+    files.write(path, text.rstrip("\n") + "\n")
+    echo(f"Wrote {path}")

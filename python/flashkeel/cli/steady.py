@@ -1,0 +1,111 @@
+"""``flashkeel steady``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from flashkeel import steadiness
+from flashkeel.cli.common import console, echo, load_runs
+from flashkeel.output import files, steady_plots, tables
+from flashkeel.run import Run
+from flashkeel.steadiness import Criterion
+
+
+@click.command()
+@click.argument("result")
+@click.option(
+    "--ss",
+    "criterion",
+    metavar="WORDS",
+    help="fio's criterion, as iops:10%, bw_slope:0.3% or lat:5%, instead of SNIA's.",
+)
+@click.option(
+    "--ss-dur",
+    "window_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Length of the window, instead of a fifth of the run.",
+)
+@click.option(
+    "--variable",
+    type=click.Choice(list(steadiness.VARIABLES)),
+    default="lat",
+    show_default=True,
+    help="What SNIA's criterion is applied to.",
+)
+@click.option(
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Convergence plot to write, .png, .svg or .pdf.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def steady(
+    result: str,
+    criterion: str | None,
+    window_s: float | None,
+    variable: str,
+    path: Path | None,
+    form: str,
+) -> None:
+    """Say whether runs were in a steady state, and from when on.
+
+    RESULT is a directory or file of `run --out`, or one of its runs as
+    DIR:RUN. SNIA's Performance Test Specification calls five rounds steady whose values range
+    over at most 20 % of their average and whose fitted line over at most 10 %.
+    """
+    if path is not None and path.suffix not in {".png", ".svg", ".pdf"}:
+        raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf")
+    chosen = steadiness.parse(criterion) if criterion is not None else None
+    tracked = chosen.variable if chosen else variable
+    runs = load_runs(result)
+    length_s = window_s / steadiness.WINDOW if window_s else None
+    found = [steadiness.assess(run, tracked, chosen, length_s) for run in runs]
+    if form == "json":
+        rows = [_as_json(*pair, chosen) for pair in zip(runs, found, strict=True)]
+        echo(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        console().print(tables.steady(runs, found, chosen))
+    if path is not None:
+        with files.whole(path) as place:
+            steady_plots.convergence(runs, found).savefig(place, dpi=130)
+        if form == "table":
+            echo(f"Wrote {path}")
+
+
+def _as_json(run: Run, found: steadiness.Steadiness, criterion: Criterion | None) -> dict[str, Any]:
+    """Return fio's ``steadystate`` object, with SNIA's two shares beside."""
+    window = found.reached or found.last
+    data = {} if window is None else _window(window, criterion)
+    return {
+        "run": run.name,
+        "basis": run.data["basis"],
+        "steadystate": {
+            "ss": str(criterion) if criterion else f"{found.variable}:snia-pts",
+            "attained": int(found.reached is not None),
+        }
+        | data,
+    }
+
+
+def _window(window: steadiness.Window, criterion: Criterion | None) -> dict[str, Any]:
+    is_slope = criterion is not None and criterion.is_slope
+    share = abs(window.slope_share_per_s) if is_slope else window.deviation_share
+    return {
+        "duration": window.points[-1].end_s - window.points[0].start_s,
+        "from_s": window.points[0].start_s,
+        "criterion": f"{share * 100:f}%",
+        "max_deviation": window.deviation_share * window.average,
+        "slope": window.slope_share_per_s * window.average,
+        "range_share": window.range_share,
+        "excursion_share": window.excursion_share,
+        "data": {"mean": window.average, "values": [point.value for point in window.points]},
+    }

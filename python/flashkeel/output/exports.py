@@ -1,0 +1,59 @@
+"""Results in shapes that other tools and people know: CSV, and biolatency's histograms."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from flashkeel.output.plots import workload_kind
+from flashkeel.result import Result
+from flashkeel.run import LATENCY_CLASSES, Run
+
+_STARS = 40
+_CSV = ("run", "class", "percentile", "latency_ns", "low_ns", "high_ns", "beyond", "samples")
+
+
+def percentiles_csv(result: Result) -> str:
+    """Return a row a run, class and percentile, with its 95 % interval and samples beyond.
+
+    The last column is what the workload is: no generated one passes for a trace.
+    """
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow([*_CSV, "basis"])
+    for run in result.runs:
+        for latency_class in LATENCY_CLASSES:
+            for at, ns in run.curve(latency_class) if run.samples(latency_class) else []:
+                low, high = run.interval(latency_class, at) or ("", "")
+                beyond, samples = run.beyond(latency_class, at), run.samples(latency_class)
+                row = [run.name, latency_class, f"{at:g}", ns, low, high, beyond, samples]
+                table.writerow([*row, run.data["basis"]])
+    return out.getvalue()
+
+
+def biolatency(result: Result) -> str:
+    """Return a histogram a run and class, in powers of two of microseconds."""
+    parts = [
+        f"{run.name}: {latency_class.replace('_', ' ')}s ({workload_kind([run])})\n"
+        + _histogram(run, latency_class)
+        for run in result.runs
+        for latency_class in LATENCY_CLASSES
+        if latency_class != "small_read" and run.samples(latency_class)
+    ]
+    return "\n".join(parts)
+
+
+def _histogram(run: Run, latency_class: str) -> str:
+    slots: dict[int, int] = {}
+    for ns, count in run.distribution(latency_class):
+        # Slot 0 is 0 to 1 us, slot n is 2^n to 2^(n+1) - 1.
+        slot = max(0, (ns // 1000).bit_length() - 1)
+        slots[slot] = slots.get(slot, 0) + count
+    most = max(slots.values())
+    lines = ["     usecs               : count    distribution"]
+    for slot in range(max(slots) + 1):
+        count = slots.get(slot, 0)
+        low, high = (0, 1) if slot == 0 else (1 << slot, (2 << slot) - 1)
+        stars = "*" * (_STARS * count // most)
+        lines.append(f"{low:>10} -> {high:<10} : {count:<8} |{stars:<{_STARS}}|")
+    return "\n".join(lines) + "\n"

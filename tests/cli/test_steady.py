@@ -1,0 +1,72 @@
+"""flashkeel steady: SNIA's criterion and fio's, as a table, as JSON, as a picture."""
+
+import json
+
+import flashkeel
+import pytest
+from flashkeel.output import steady_plots
+from flashkeel.steadiness import assess
+from small import SMALL
+
+
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory):
+    """A result with enough windows for 25 rounds."""
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    result = experiment.set("measure.series_window", "10ms").run()
+    directory = tmp_path_factory.mktemp("steady") / "longer"
+    result.save(directory)
+    return directory
+
+
+def test_a_table_says_from_when_on(cli, longer):
+    outcome = cli("steady", longer, "--variable", "iops")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "SNIA's criterion" in outcome.out and "synthetic workload" in outcome.out
+    assert "0 s" in outcome.out or "not steady" in outcome.out
+
+
+def test_json_has_fios_object(cli, longer):
+    (found,) = json.loads(cli("steady", longer, "--ss", "iops:90%", "--format", "json").out)
+    state = found["steadystate"]
+    assert (state["ss"], state["attained"]) == ("iops:90%", 1)
+    assert len(state["data"]["values"]) == 5
+    assert state["criterion"].endswith("%")
+    (never,) = json.loads(cli("steady", longer, "--ss", "lat:0%", "--format", "json").out)
+    assert never["steadystate"]["attained"] == 0
+
+
+def test_a_window_is_as_long_as_asked_for(cli, longer):
+    options = ("--ss", "iops:90%", "--ss-dur", "0.25", "--format", "json")
+    (found,) = json.loads(cli("steady", longer, *options).out)
+    assert found["steadystate"]["duration"] == pytest.approx(0.25)
+
+
+def test_a_picture_shows_rounds_and_window(cli, longer, tmp_path):
+    path = tmp_path / "steady.png"
+    assert cli("steady", longer, "-o", path).status == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    runs = flashkeel.load(longer).runs
+    found = [assess(run, "iops") for run in runs]
+    (axes,) = steady_plots.convergence(runs, found).axes
+    points, *_ = axes.get_lines()
+    assert list(points.get_ydata()) == [point.value for point in found[0].points]
+    assert len(found[0].points) >= 25
+
+
+def test_too_few_rounds_are_told(cli, longer):
+    out = cli("steady", longer, "--ss", "lat:5%", "--ss-dur", "60").out
+    assert "too few" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--ss", "speed:5%"), "write iops, bw or lat"),
+        (("-o", "steady.txt"), "a picture ends in .png"),
+    ],
+)
+def test_bad_input(cli, longer, options, words):
+    outcome = cli("steady", longer, *options)
+    assert outcome.status == 2
+    assert words in outcome.err

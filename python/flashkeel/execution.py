@@ -7,7 +7,7 @@ import multiprocessing
 import queue
 import signal
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,11 +37,23 @@ class Task:
 
 
 def execute(
-    tasks: Sequence[Task], jobs: int, files: TableFiles, progress: Progress | None
+    tasks: Sequence[Task],
+    jobs: int,
+    files: TableFiles,
+    progress: Progress | None,
+    finished: Callable[[int, dict[str, Any]], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run all tasks, at most `jobs` at a time, and return their run objects in order."""
+    """Run all tasks, at most `jobs` at a time, and return their run objects in order.
+
+    `finished` is called with the index and the run object of each as soon as there is one.
+    """
     if jobs == 1 or len(tasks) == 1:
-        return [_execute(task, files, progress) for task in tasks]
+        found = []
+        for task in tasks:
+            found.append(_execute(task, files, progress))
+            if finished is not None:
+                finished(task.index, found[-1])
+        return found
     context = multiprocessing.get_context("spawn")
     reports: Queue[tuple[int, str, float]] = context.Queue()
     cancelled = context.Event()
@@ -57,10 +69,12 @@ def execute(
                 signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             pending = set(futures)
             while pending:
-                done, pending = wait(pending, _POLL_S, FIRST_EXCEPTION)
+                done, pending = wait(pending, _POLL_S, FIRST_COMPLETED)
                 _forward(reports, progress)
                 for future in done:
-                    future.result()
+                    run = future.result()
+                    if finished is not None:
+                        finished(tasks[futures.index(future)].index, run)
         except BaseException:
             cancelled.set()
             # Workers that are still starting need what they share with this process.

@@ -84,6 +84,14 @@ class Experiment:
             )
         return Experiment.from_toml(Path(name))
 
+    @staticmethod
+    def from_table(table: Mapping[str, Any], name: str) -> Experiment:
+        """Return the experiment that a mapping describes; `name` is what errors call it.
+
+        Where that is a path, relative paths in it start at its folder.
+        """
+        return Experiment("".join(f"{_toml(k)} = {_toml(v)}\n" for k, v in table.items()), name)
+
     def set(self, key: str, value: Any) -> Experiment:  # noqa: ANN401
         """Set a key over the document in every run, and return this experiment.
 

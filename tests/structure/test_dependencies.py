@@ -67,7 +67,8 @@ ROOMS = {
     "output": {MEASURED},
     "reproduce": {"output", MEASURED},
     "serving": {MEASURED},
-    "cli": {"imports", "reproduce", "output", "serving", MEASURED},
+    "sweep": {"output", MEASURED},
+    "cli": {"imports", "reproduce", "output", "serving", "sweep", MEASURED},
 }
 """Each room of the Python package, and the rooms that it may use; its own modules measure."""
 

@@ -15,14 +15,18 @@ from flashkeel.cli.catalogue import list_, show
 from flashkeel.cli.common import echo
 from flashkeel.cli.compare import compare
 from flashkeel.cli.explain import explain
+from flashkeel.cli.export import export
 from flashkeel.cli.imports import import_
 from flashkeel.cli.map import map_
 from flashkeel.cli.plan import plan
 from flashkeel.cli.predict import predict
 from flashkeel.cli.probe import probe
+from flashkeel.cli.report import report
 from flashkeel.cli.reproduce import reproduce
 from flashkeel.cli.run import run
 from flashkeel.cli.serve import serve
+from flashkeel.cli.steady import steady
+from flashkeel.cli.sweep import sweep
 from flashkeel.cli.trace import trace
 from flashkeel.output import terminal
 
@@ -40,8 +44,12 @@ def app() -> None:
 
 _COMMANDS = (
     run,
+    sweep,
     compare,
     explain,
+    steady,
+    report,
+    export,
     map_,
     trace,
     import_,

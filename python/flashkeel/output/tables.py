@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Group
@@ -17,11 +18,12 @@ from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import ABOVE, workload_kind
 from flashkeel.run import Run
+from flashkeel.steadiness import Criterion, Steadiness
 
 _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
 _BAR_WIDTH = 24
-_VERDICTS = {
+VERDICTS = {
     "lower": "lower",
     "higher": "higher",
     "overlap": "overlap",
@@ -304,7 +306,50 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
             units.duration(row.b_ns),
             units.signed_duration(row.difference_ns),
             interval,
-            _VERDICTS[row.verdict],
+            VERDICTS[row.verdict],
         )
     caption = f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many"
     return _titled(title, table, caption)
+
+
+def sweep(
+    title: str, keys: Sequence[str], all_runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]
+) -> Group:
+    """Return one row a point: its keys, how far a cycle of the flash goes, the tail."""
+    latency_class = all_runs[0].main_class()
+    names = [key.rpartition(".")[2].replace("_", " ") for key in keys]
+    several = len({run.data["name"] for run in all_runs}) > 1
+    heads = ["WAF", "writes/cycle", "mean", *map(percentiles.label, (99.9, 99.99))]
+    table = _table("run" if several else "point", *names, *heads)
+    for run, row in zip(all_runs, rows, strict=True):
+        cells = [str(row[key]) for key in keys]
+        cells += [units.ratio(row["waf"]), units.ratio(row["drive_writes_per_cycle"])]
+        cells += [units.duration(run.mean(latency_class))]
+        cells += [_tail(run, latency_class, percentile) for percentile in (99.9, 99.99)]
+        first = f"{row['point']} {row['run']}" if several else str(row["point"])
+        table.add_row(escape(first), *map(escape, cells))
+    caption = (
+        f"{latency_class.replace('_', ' ')}s; writes/cycle: drive writes for each cycle of the "
+        f"flash; * fewer than {FEW} samples beyond: how many"
+    )
+    return _titled(f"{title} ({workload_kind(all_runs)})", table, caption)
+
+
+def steady(
+    all_runs: Sequence[Run], found: Sequence[Steadiness], criterion: Criterion | None
+) -> Group:
+    """Return one row a run: from when on it is steady, and how much its window varies."""
+    table = _table("run", "rounds", "steady from", "average", "range", "line", "deviation")
+    for run, one in zip(all_runs, found, strict=True):
+        window = one.reached or one.last
+        if window is None:
+            table.add_row(escape(run.name), str(len(one.points)), *["too few"] * 5)
+            continue
+        average = units.duration if one.variable == "lat" else units.count
+        start = f"{window.points[0].start_s:.4g} s" if one.reached else "not steady"
+        shares = (window.range_share, window.excursion_share, window.deviation_share)
+        cells = (start, average(window.average), *map(units.share, shares))
+        table.add_row(escape(run.name), str(len(one.points)), *cells)
+    by = f"ss={criterion}" if criterion else "SNIA's criterion: range 20 %, line 10 %"
+    below = "of the first steady window of five rounds, or of the last one where none is steady"
+    return _titled(f"Steady state by {by} ({workload_kind(all_runs)})", table, below)

@@ -1,0 +1,112 @@
+"""``flashkeel sweep``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from flashkeel._core import InputError
+from flashkeel.cli.common import console, echo, settings
+from flashkeel.output import tables
+from flashkeel.output.progress import Bars
+from flashkeel.sweep import design as designs
+from flashkeel.sweep import outcome, running
+
+
+@click.command()
+@click.argument("sweep", metavar="SWEEP.toml|NAME")
+@click.option(
+    "-o",
+    "--out",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Keep runs, table and picture there.",
+)
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key in every point.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="K",
+    help="Run with K consecutive seeds, and pool them.",
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="Processes here, or Dask's workers.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Processes or workers."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Dask's scheduler, instead of a cluster here.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def sweep(
+    sweep: str,
+    directory: Path,
+    sets: tuple[str, ...],
+    seeds: int,
+    executor: Literal["local", "dask"],
+    jobs: int,
+    scheduler: str | None,
+    form: str,
+) -> None:
+    """Run an experiment over many values of its keys.
+
+    SWEEP is a TOML file, or built in and called by its name. What has been
+    run before is not run again, and what was run when the sweep is
+    interrupted is kept: the same command goes on from there.
+    """
+    if scheduler is not None and executor != "dask":
+        raise click.UsageError("--scheduler is Dask's: say --executor dask")
+    design = designs.read(sweep)
+    design.fixed.update(settings(sets))
+    _refuse_others(directory)
+    store = running.Store(directory)
+    points = running.points(design, seeds)
+    wanted = running.missing(points, store)
+    known = sum(len(point.seeds) for point in points) - len(wanted)
+    if known and form == "table":
+        echo(f"{known} of {known + len(wanted)} runs are there already", err=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        with Bars([point.name for point, _ in wanted]) as bars:
+            running.run(wanted, store, executor, jobs, scheduler, bars.update)
+    except KeyboardInterrupt:
+        done = running.finished(points, store)
+        if done:
+            outcome.save(design, done, directory)
+        raise KeyboardInterrupt(
+            f"interrupted: {len(done)} of {len(points)} points are kept in {directory}; "
+            "the same command goes on from there"
+        ) from None
+    done = running.finished(points, store)
+    written = outcome.save(design, done, directory)
+    _print(design, done, form)
+    if form == "table":
+        for path in written:
+            echo(f"Wrote {path}")
+
+
+def _refuse_others(directory: Path) -> None:
+    known = {running.RUNS, outcome.TABLE, outcome.PICTURE}
+    others = {path.name for path in directory.iterdir()} - known if directory.exists() else set()
+    if others:
+        raise InputError(f"{directory}: holds other files, such as {min(others)!r}")
+
+
+def _print(design: designs.Design, done: Sequence[running.Done], form: str) -> None:
+    rows = outcome.rows(design, done)
+    if form == "json":
+        echo(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    console().print(tables.sweep(design.title, design.keys, [it.run for it in done], rows))

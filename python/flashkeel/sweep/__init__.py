@@ -1,0 +1,1 @@
+"""Sweeps: one experiment over many values of its keys, here or on a cluster."""

@@ -1,0 +1,210 @@
+"""The design of a sweep: which keys get which values, in a grid or by chance."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import random
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from flashkeel._core import InputError
+from flashkeel.experiment import Experiment
+
+_KEYS = ("title", "experiment", "set", "grid", "random", "picture")
+_RANDOM_KEYS = ("points", "seed", "keys")
+_RANGE_KEYS = ("from", "to", "scale", "unit")
+_PICTURE_KEYS = ("x", "y", "by")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What the picture of a sweep shows: columns of its table."""
+
+    x: str | None = None
+    y: str | None = None
+    by: str | None = None
+    """The column whose values have a colour each."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A sweep as its file says."""
+
+    name: str
+    title: str
+    base: str | Mapping[str, Any]
+    """The experiment that keys are set over: its name or file, or all of it."""
+    fixed: dict[str, Any]
+    """Keys set in every point."""
+    points: Sequence[Mapping[str, Any]]
+    """For each point its keys and values."""
+    picture: Picture = field(default_factory=Picture)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that are varied, in the order of the file."""
+        return list(self.points[0])
+
+    def experiment(self, point: Mapping[str, Any]) -> Experiment:
+        """Return the experiment with the keys of a point set over it."""
+        if isinstance(self.base, str):
+            made = Experiment.find(self.base)
+        else:
+            made = Experiment.from_table(self.base, self.name)
+        for key, value in (*self.fixed.items(), *point.items()):
+            made.set(key, value)
+        return made
+
+
+def examples() -> list[str]:
+    """Return the names of the sweeps that are built in."""
+    folder = resources.files("flashkeel.sweep").joinpath("examples")
+    return sorted(it.name.removesuffix(".toml") for it in folder.iterdir())
+
+
+def read(source: str) -> Design:
+    """Return the sweep that is built in under a name, or in the TOML file of that name."""
+    if source in examples():
+        folder = resources.files("flashkeel.sweep").joinpath("examples")
+        return parse(folder.joinpath(f"{source}.toml").read_text(encoding="utf-8"), source, Path())
+    path = Path(source)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file: {error.reason}") from error
+    except OSError as error:
+        known = ", ".join(examples())
+        raise InputError(f"{path}: {error.strerror}; the sweeps built in are {known}") from error
+    return parse(text, source, path.parent)
+
+
+def parse(text: str, name: str, folder: Path) -> Design:
+    """Return the sweep in a TOML document; relative paths start at `folder`."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: {error}") from error
+    place = _Place(name)
+    place.refuse_others(document, _KEYS, "")
+    base = document.get("experiment")
+    if not isinstance(base, (str, dict)):
+        raise InputError(
+            f'{name}: experiment: name one or its file, as in experiment = "demo", '
+            "or write it under [experiment]"
+        )
+    if isinstance(base, str) and (folder / base).is_file():
+        base = str(folder / base)
+    grid = place.table(document, "grid")
+    drawn = place.table(document, "random")
+    points = [
+        dict(pairs) | chance
+        for pairs in itertools.product(*_choices(grid, place))
+        for chance in _drawn(drawn, place)
+    ]
+    if not points or not points[0]:
+        raise InputError(f"{name}: nothing is varied; give keys and their values under [grid]")
+    shown = place.table(document, "picture")
+    place.refuse_others(shown, _PICTURE_KEYS, "picture.")
+    return Design(
+        name,
+        str(document.get("title") or Path(name).stem),
+        base,
+        place.table(document, "set"),
+        points,
+        Picture(**{key: str(value) for key, value in shown.items()}),
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The file, as errors call it."""
+
+    name: str
+
+    def table(self, document: Mapping[str, Any], key: str) -> dict[str, Any]:
+        found = document.get(key, {})
+        if not isinstance(found, dict):
+            raise InputError(f"{self.name}: {key}: expected a table, [{key}]")
+        return found
+
+    def refuse_others(self, table: Mapping[str, Any], known: Sequence[str], path: str) -> None:
+        for key in table:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                hint = f'; did you mean "{near[0]}"?' if near else ""
+                raise InputError(
+                    f"{self.name}: {path}{key}: unknown key, expected one of "
+                    f"{', '.join(known)}{hint}"
+                )
+
+    def values(self, path: str, found: Any) -> list[Any]:  # noqa: ANN401
+        if not isinstance(found, list) or not found:
+            raise InputError(f"{self.name}: {path}: expected a list of values, as [1, 2, 3]")
+        return found
+
+
+def _choices(grid: Mapping[str, Any], place: _Place) -> Iterator[list[tuple[str, Any]]]:
+    for key, values in _dotted(grid):
+        yield [(key, value) for value in place.values(f"grid.{key}", values)]
+
+
+def _dotted(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Give keys and values; a key may be written with dots or in quotation marks."""
+    for key, value in table.items():
+        if isinstance(value, dict) and "from" not in value:
+            yield from _dotted(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
+def _drawn(table: Mapping[str, Any], place: _Place) -> list[dict[str, Any]]:
+    """Return points by chance; a longer design begins with the points of a shorter one."""
+    if not table:
+        return [{}]
+    place.refuse_others(table, _RANDOM_KEYS, "random.")
+    count, seed = table.get("points"), table.get("seed", 1)
+    if not isinstance(count, int) or count < 1:
+        raise InputError(f"{place.name}: random.points: expected how many, 1 or more")
+    keys = dict(_dotted(place.table(table, "keys")))
+    if not keys:
+        raise InputError(f"{place.name}: random.keys: expected keys and what they may be")
+    # A stream for each key, so that another key changes the values of none.
+    streams = {key: random.Random(f"{seed} {key}") for key in keys}
+    return [
+        {key: _value(keys[key], streams[key].random(), place, key) for key in keys}
+        for _ in range(count)
+    ]
+
+
+def _value(choice: Any, share: float, place: _Place, key: str) -> Any:  # noqa: ANN401
+    """Return what `share`, from 0 up to 1, stands for in a list or a range."""
+    if not isinstance(choice, dict):
+        values = place.values(f"random.keys.{key}", choice)
+        return values[int(share * len(values))]
+    place.refuse_others(choice, _RANGE_KEYS, f"random.keys.{key}.")
+    low: Any = choice.get("from")
+    high: Any = choice.get("to")
+    if not _is_number(low) or not _is_number(high) or low > high:
+        raise InputError(f"{place.name}: random.keys.{key}: expected from and to, two numbers")
+    scale = choice.get("scale", "linear")
+    if scale not in ("linear", "log") or (scale == "log" and low <= 0):
+        raise InputError(
+            f'{place.name}: random.keys.{key}: scale is "linear", or "log" of numbers above 0'
+        )
+    whole = isinstance(low, int) and isinstance(high, int)
+    if scale == "log":
+        value = math.exp(math.log(low) + share * (math.log(high + whole) - math.log(low)))
+    else:
+        value = low + share * (high + whole - low)
+    number: float = min(math.floor(value), high) if whole else float(f"{value:.6g}")
+    return f"{number}{choice['unit']}" if "unit" in choice else number
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,71 @@
+"""Where the runs of a sweep are worked on: processes here, or Dask's workers anywhere."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flashkeel import _core, execution
+from flashkeel._core import InputError
+from flashkeel.arrow import TableFiles
+from flashkeel.execution import Progress, Task
+
+Finished = Callable[[int, dict[str, Any]], None]
+"""Called with the index of a task and its run, as soon as there is one."""
+
+
+def local(tasks: Sequence[Task], jobs: int, finished: Finished, progress: Progress | None) -> None:
+    """Run the tasks in `jobs` processes of this machine."""
+    # Series are not kept: of a sweep they would be thousands of files.
+    execution.execute(tasks, jobs, TableFiles.temporary(), progress, finished)
+
+
+def dask(
+    tasks: Sequence[Task],
+    jobs: int,
+    finished: Finished,
+    progress: Progress | None,
+    scheduler: str | None = None,
+) -> None:
+    """Run the tasks on Dask's workers: those of `scheduler`, or of a cluster of `jobs` here."""
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError as error:
+        raise InputError(
+            "--executor dask: Dask is not installed; pip install 'flashkeel[dask]'"
+        ) from error
+    place: Any = scheduler or distributed.LocalCluster(
+        n_workers=jobs, threads_per_worker=1, scheduler_kwargs={"dashboard": False}
+    )
+    try:
+        with distributed.Client(place) as client:
+            # A worker's own steady states are in its own cache directory.
+            futures = {
+                client.submit(_on_worker, task.plan, task.seed, _core.version(), pure=False): task
+                for task in tasks
+            }
+            try:
+                for future, run in distributed.as_completed(futures, with_results=True):
+                    task = futures[future]
+                    finished(task.index, json.loads(run))
+                    if progress is not None:
+                        progress(task.index, "done", 1.0)
+            except BaseException:
+                client.cancel(list(futures))
+                raise
+    finally:
+        if not scheduler:
+            place.close()
+
+
+def _on_worker(plan: str, seed: int, version: str) -> str:
+    """Run one task where this is called; RuntimeError where another version is installed."""
+    from flashkeel import cache
+
+    if _core.version() != version:
+        raise RuntimeError(
+            f"a worker has flashkeel {_core.version()}, and the sweep was begun with {version}"
+        )
+    return _core.run(plan, seed, str(cache.directory()), lambda *_: None).json()

@@ -1,0 +1,160 @@
+"""What came of a sweep: a table with a row a point, and a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashkeel import percentiles
+from flashkeel._core import InputError
+from flashkeel.comparison import FEW
+from flashkeel.output import files, plots, units
+from flashkeel.quantities import in_bytes
+from flashkeel.run import LATENCY_CLASSES, Run
+from flashkeel.sweep.design import Design
+from flashkeel.sweep.running import Done
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TABLE, PICTURE = "sweep.parquet", "sweep.png"
+_SHOWN = (50.0, 99.0, 99.9, 99.99, 99.9999)
+_DRIVE_WRITES = "drive_writes_per_cycle"
+
+
+def rows(design: Design, done: Sequence[Done]) -> list[dict[str, Any]]:
+    """Return a row a point and run: the keys, then what was measured."""
+    return [
+        {"point": it.point.index + 1, "run": it.run.data["name"]}
+        | {key: _plain(it.point.values[key]) for key in design.keys}
+        | _measured(it.run)
+        for it in done
+    ]
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    return value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
+
+
+def _measured(run: Run) -> dict[str, Any]:
+    data = run.data
+    found: dict[str, Any] = {
+        "seeds": len(run.seeds),
+        "basis": data["basis"],
+        "digest": data["digest"],
+        "requests": data["requests"],
+        "waf": data.get("waf"),
+        "erases": data.get("erases"),
+        _DRIVE_WRITES: _drive_writes(run),
+        "gc_blocked_fraction": data.get("gc_blocked_fraction"),
+    }
+    for latency_class in LATENCY_CLASSES:
+        found[f"{latency_class}s"] = run.samples(latency_class)
+        found[f"{latency_class}_iops"] = run.iops(latency_class)
+        found[f"{latency_class}_mean_ns"] = run.mean(latency_class)
+        for at in _SHOWN:
+            name = f"{latency_class}_{percentiles.label(at)}"
+            interval = run.interval(latency_class, at)
+            found[f"{name}_ns"] = run.percentile(latency_class, at)
+            found[f"{name}_low_ns"] = interval[0] if interval else None
+            found[f"{name}_high_ns"] = interval[1] if interval else None
+            found[f"{name}_beyond"] = run.beyond(latency_class, at)
+    return found
+
+
+def _drive_writes(run: Run) -> float | None:
+    """Return how often a cycle of all its blocks lets the host write the drive full.
+
+    Times the cycles that the flash is rated for it is the drive's life in drive writes, at
+    this write amplification and with even wear. None for a stack, or without writes.
+    """
+    waf = run.data.get("waf")
+    if not waf or run.data["config"].get("stack"):
+        return None
+    shape = run.data["config"]["device"]["geometry"]
+    names = ("channels", "chips_per_channel", "planes_per_chip", "blocks_per_plane")
+    pages = shape["pages_per_block"]
+    for name in names:
+        pages *= shape[name]
+    flash = pages * in_bytes(shape["page_size"])
+    return float(flash / run.data["limits"]["capacity_bytes"] / waf)
+
+
+def save(design: Design, done: Sequence[Done], directory: Path) -> list[Path]:
+    """Write the table and the picture; return the files."""
+    from arro3.core import Array, Table
+    from arro3.io import write_parquet
+
+    found = rows(design, done)
+    columns = {name: _column([row[name] for row in found], Array) for name in found[0]}
+    with files.whole(directory / TABLE) as place:
+        write_parquet(Table.from_pydict(columns), place, compression="zstd(1)")
+    with files.whole(directory / PICTURE) as place:
+        picture(design, done).savefig(place, dpi=130)
+    return [directory / TABLE, directory / PICTURE]
+
+
+def _column(values: list[Any], array: Any) -> Any:  # noqa: ANN401
+    from arro3.core import DataType
+
+    known = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in known):
+        return array([None if v is None else str(v) for v in values], DataType.utf8())
+    if any(isinstance(value, float) for value in known) or not known:
+        return array([None if v is None else float(v) for v in values], DataType.float64())
+    return array([None if v is None else int(v) for v in values], DataType.int64())
+
+
+def picture(design: Design, done: Sequence[Done]) -> Figure:
+    """Return one column of the table against another, with a colour for each value of a third.
+
+    What the file does not choose is: up, p99.9 of the main class; across, the first key; by
+    colour, the second. Open marks have fewer than ten samples beyond the percentile.
+    """
+    from matplotlib.figure import Figure
+
+    found = rows(design, done)
+    main = done[0].run.main_class()
+    x = design.picture.x or design.keys[0]
+    y = design.picture.y or f"{main}_p99.9_ns"
+    by = design.picture.by or next((key for key in design.keys if key != x), "run")
+    for name in (x, y, by):
+        if name not in found[0]:
+            raise InputError(f"{design.name}: picture: no column {name!r} in the table")
+    # Points that are named by no axis say what they are.
+    label = next((key for key in design.keys if key not in (x, y, by)), None)
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    axes = figure.subplots()
+    for index, value in enumerate(dict.fromkeys(row[by] for row in found)):
+        colour = plots.RUN_COLOURS[index % len(plots.RUN_COLOURS)]
+        here = [row for row in found if row[by] == value and None not in (row[x], row[y])]
+        axes.plot([row[x] for row in here], [row[y] for row in here], color=colour, alpha=0.4)
+        for row in here:
+            name = y.removesuffix("_ns")
+            low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
+            if low is not None and high is not None:
+                axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
+            few = row.get(f"{name}_beyond", FEW) < FEW
+            axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
+            if label is not None:
+                axes.annotate(str(row[label]), (row[x], row[y]), (5, 5),
+                              textcoords="offset points", fontsize="x-small")  # fmt: skip
+        axes.plot([], [], "o-", color=colour, label=str(value))
+    if y.endswith("_ns"):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+        axes.yaxis.set_minor_formatter(lambda ns, _: units.duration(ns))
+    axes.set_xlabel(_words(x))
+    axes.set_ylabel(_words(y))
+    axes.grid(alpha=0.3)
+    axes.legend(title=_words(by), frameon=False, fontsize="small")
+    kind = plots.workload_kind([it.run for it in done])
+    figure.suptitle(f"{design.title} ({kind})")
+    return figure
+
+
+def _words(column: str) -> str:
+    words = {_DRIVE_WRITES: "drive writes for each cycle of the flash (more: lasts longer)"}
+    return words.get(column, column.removesuffix("_ns").replace("_", " "))

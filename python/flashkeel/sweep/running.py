@@ -1,0 +1,161 @@
+"""Running a sweep: what was run before is not run again, what was run is kept."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from flashkeel import _core, cache
+from flashkeel._core import InputError
+from flashkeel.arrow import TableFiles
+from flashkeel.execution import Progress, Task
+from flashkeel.experiment import pool
+from flashkeel.output import files
+from flashkeel.run import Run
+from flashkeel.seeds import consecutive
+from flashkeel.sweep import executors
+from flashkeel.sweep.design import Design
+
+RUNS = "runs"
+"""The folder of finished runs, in that of the sweep."""
+
+Executor = Literal["local", "dask"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of one point of the design, with all its seeds."""
+
+    index: int
+    values: Mapping[str, Any]
+    plan: Mapping[str, Any]
+    seeds: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        settings = ", ".join(f"{key.rpartition('.')[2]} {it}" for key, it in self.values.items())
+        return f"{self.plan['name']}: {settings}"
+
+
+@dataclass(frozen=True)
+class Done:
+    """A point with what was measured there."""
+
+    point: Point
+    run: Run
+
+
+def points(design: Design, seeds: int) -> list[Point]:
+    """Resolve all points; InputError names the first that is wrong, before anything is run."""
+    found = []
+    for index, values in enumerate(design.points):
+        try:
+            plans = design.experiment(values).plans()
+        except InputError as error:
+            where = ", ".join(f"{key} = {value}" for key, value in values.items())
+            raise InputError(f"{design.name}: point {index + 1} ({where}): {error}") from error
+        found += [
+            Point(index, values, plan, consecutive(plan["config"]["seed"], seeds)) for plan in plans
+        ]
+    return found
+
+
+class Store:
+    """Finished runs, by what they were made from: the plan, the seed, the simulator itself."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory / RUNS
+        # Any change of the simulator may change a result.
+        self._core = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+
+    def path(self, point: Point, seed: int) -> Path:
+        """Return the file of a run."""
+        # A run's name, and what is said above pictures of it, change nothing.
+        config = {key: it for key, it in point.plan["config"].items() if key != "title"}
+        read = [_stamp(path) for path in files.paths_in(config)]
+        text = json.dumps([self._core, config, seed, read], sort_keys=True)
+        return self.directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json.gz"
+
+    def get(self, point: Point, seed: int) -> dict[str, Any] | None:
+        """Return a run, if it was finished before."""
+        try:
+            packed = self.path(point, seed).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            run: dict[str, Any] = json.loads(gzip.decompress(packed))
+        except (OSError, ValueError, EOFError):
+            # What is damaged is run again.
+            return None
+        return run | {"name": point.plan["name"]}
+
+    def put(self, point: Point, seed: int, run: Mapping[str, Any]) -> None:
+        """Keep a run, whole or not at all."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with files.whole(self.path(point, seed)) as place:
+            place.write_bytes(gzip.compress(json.dumps(run).encode(), 3, mtime=0))
+
+
+def _stamp(path: str) -> list[str | int]:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return [path]
+    return [path, found.st_size, found.st_mtime_ns]
+
+
+def missing(all_points: Sequence[Point], store: Store) -> list[tuple[Point, int]]:
+    """Return the points and seeds that were not run yet, equal ones once."""
+    found = {
+        store.path(point, seed): (point, seed)
+        for point in all_points
+        for seed in point.seeds
+        if store.get(point, seed) is None
+    }
+    return list(found.values())
+
+
+def run(
+    wanted: Sequence[tuple[Point, int]],
+    store: Store,
+    executor: Executor,
+    jobs: int,
+    scheduler: str | None,
+    progress: Progress | None,
+) -> None:
+    """Run what is wanted and keep each run as it is finished."""
+    tasks = [
+        Task(
+            index,
+            point.plan["name"],
+            json.dumps(point.plan),
+            seed,
+            str(cache.directory()),
+        )
+        for index, (point, seed) in enumerate(wanted)
+    ]
+
+    def finished(index: int, data: dict[str, Any]) -> None:
+        store.put(*wanted[index], data)
+
+    if executor == "dask":
+        executors.dask(tasks, jobs, finished, progress, scheduler)
+    else:
+        executors.local(tasks, jobs, finished, progress)
+
+
+def finished(all_points: Sequence[Point], store: Store) -> list[Done]:
+    """Return the points of which all seeds were run, pooled."""
+    nothing = TableFiles(store.directory)
+    done = []
+    for point in all_points:
+        runs = [found for seed in point.seeds if (found := store.get(point, seed)) is not None]
+        if len(runs) == len(point.seeds):
+            done.append(Done(point, Run(pool(runs), nothing)))
+    return done

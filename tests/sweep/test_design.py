@@ -1,0 +1,103 @@
+"""Grids, points by chance, and files that are no sweeps."""
+
+import re
+from pathlib import Path
+
+import pytest
+from flashkeel import InputError
+from flashkeel.sweep import design
+
+GRID = 'experiment = "demo"\n[grid]\n"a.b" = [1, 2]\nc = ["x", "y", "z"]\n'
+
+
+def parse(text):
+    return design.parse(text, "mine.toml", Path())
+
+
+def random(points, keys, seed=1):
+    text = f'experiment = "demo"\n[random]\npoints = {points}\nseed = {seed}\n[random.keys]\n'
+    return parse(text + keys).points
+
+
+def test_a_grid_has_every_combination_in_order():
+    points = parse(GRID).points
+    assert len(points) == 6
+    assert points[0] == {"a.b": 1, "c": "x"}
+    assert points[1] == {"a.b": 1, "c": "y"}
+    assert points[-1] == {"a.b": 2, "c": "z"}
+
+
+def test_keys_may_be_written_with_dots_or_as_tables():
+    same = GRID.replace('"a.b" = [1, 2]', "a.b = [1, 2]")
+    assert parse(same).points == parse(GRID).points
+
+
+def test_chance_stays_within_its_range_and_reaches_its_ends():
+    points = random(400, 'n = { from = 3, to = 6 }\nx = { from = 0.5, to = 2.0 }\nv = ["a", "b"]')
+    assert {point["n"] for point in points} == {3, 4, 5, 6}
+    assert all(0.5 <= point["x"] <= 2.0 for point in points)
+    assert {point["v"] for point in points} == {"a", "b"}
+
+
+def test_a_logarithmic_range_has_as_many_values_in_each_decade():
+    points = random(3000, 'n = { from = 1.0, to = 1000.0, scale = "log", unit = "us" }')
+    values = [float(point["n"].removesuffix("us")) for point in points]
+    for low in (1, 10, 100):
+        assert 900 < sum(low <= value < 10 * low for value in values) < 1100
+
+
+def test_more_points_begin_with_the_same_and_more_keys_change_none():
+    keys = "n = { from = 1, to = 1000 }\n"
+    few, many = random(5, keys), random(9, keys)
+    assert many[:5] == few
+    wider = random(5, keys + "m = { from = 1, to = 1000 }\n")
+    assert [point["n"] for point in wider] == [point["n"] for point in few]
+    assert random(5, keys, seed=2) != few
+
+
+def test_a_grid_and_chance_multiply():
+    points = parse(GRID + "[random]\npoints = 3\n[random.keys]\nn = { from = 1, to = 9 }").points
+    assert len(points) == 18
+    assert list(points[0]) == ["a.b", "c", "n"]
+
+
+def test_every_example_is_one():
+    assert "over-provisioning" in design.examples()
+    for name in design.examples():
+        found = design.read(name)
+        assert found.experiment(found.points[0]).plans()
+
+
+def test_the_example_of_the_documentation_is_one():
+    page = Path(__file__).parents[2] / "docs/sweeps.md"
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    found = design.parse(text, "mine.toml", Path())
+    assert len(found.points) == 16
+    for point in found.points:
+        assert found.experiment(point).plans()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[grid]\na = [1]", "experiment: name one or its file"),
+        ('experiment = "demo"', "nothing is varied"),
+        (GRID.replace("[grid]", "[grd]"), 'grd: unknown key, expected one of .*mean "grid"'),
+        (GRID.replace("[1, 2]", "1"), r"grid\.a\.b: expected a list of values"),
+        (GRID.replace("[1, 2]", "[]"), r"grid\.a\.b: expected a list of values"),
+        (GRID + "[random]\npoints = 0", r"random\.points: expected how many"),
+        (GRID + "[random]\npoints = 1", r"random\.keys: expected keys"),
+        (GRID + "[random]\npoints = 1\nkeys.n = { from = 2, to = 1 }", "two numbers"),
+        (GRID + "[random]\npoints = 1\nkeys.n = { from = 'a', to = 1 }", "two numbers"),
+        (
+            GRID + "[random]\npoints = 1\nkeys.n = { from = 0, to = 1, scale = 'log' }",
+            "numbers above 0",
+        ),
+        (GRID + "[random]\npoints = 1\nkeys.n = { from = 0, to = 1, step = 1 }", "step: unknown"),
+        (GRID + "[picture]\nz = 1", r"picture\.z: unknown key"),
+        ("experiment = ", "mine.toml: "),
+    ],
+)
+def test_what_is_no_sweep_is_refused(text, words):
+    with pytest.raises(InputError, match=words):
+        parse(text)

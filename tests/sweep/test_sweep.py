@@ -1,0 +1,153 @@
+"""flashkeel sweep: the same results on every executor, none lost, none run twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from arro3.io import read_parquet
+from small import SMALL
+
+BASE = SMALL.split("[[runs]]")[0].partition("[device]")[2].replace("[", "[experiment.")
+SWEEP = f"""\
+title = "Mine"
+[experiment]
+seed = 7
+[experiment.device]
+{BASE}
+[set]
+"workload.requests" = 2000
+[grid]
+"device.scheduler" = ["fifo", "debit"]
+"workload.source.read_fraction" = [0.5, 0.9]
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+def sweep(cli, path, out, *options):
+    outcome = cli("sweep", path, "-o", out, "--format", "json", *options)
+    assert (outcome.status, outcome.err) == (0, "")
+    return json.loads(outcome.out)
+
+
+def runs(out):
+    return {path.name: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
+
+
+def test_executors_agree_to_the_byte(cli, mine, tmp_path):
+    here = sweep(cli, mine, tmp_path / "a")
+    two = sweep(cli, mine, tmp_path / "b", "--jobs", 2)
+    dask = sweep(cli, mine, tmp_path / "c", "--executor", "dask", "--jobs", 2)
+    assert here == two == dask
+    assert len({row["digest"] for row in here}) == len(here) == 4
+    assert set(runs(tmp_path / "a")) == set(runs(tmp_path / "b")) == set(runs(tmp_path / "c"))
+
+
+def test_the_table_has_keys_and_measurements(cli, mine, tmp_path):
+    rows = sweep(cli, mine, tmp_path / "a", "--seeds", 2)
+    table = read_parquet(tmp_path / "a/sweep.parquet").read_all()
+    assert table.column("workload.source.read_fraction").to_pylist() == [0.5, 0.9] * 2
+    assert table.column("point").to_pylist() == [1, 2, 3, 4]
+    for name in table.column_names:
+        assert table.column(name).to_pylist() == [row[name] for row in rows]
+    assert {row["seeds"] for row in rows} == {2}
+    assert {row["basis"] for row in rows} == {"synthetic"}
+    for row in rows:
+        assert row["requests"] == 4000
+        # 512 MiB of flash behind 380 MiB.
+        assert row["drive_writes_per_cycle"] * row["waf"] == pytest.approx(512 / 380)
+    assert (tmp_path / "a/sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_was_run_is_not_run_again(cli, mine, tmp_path):
+    out = tmp_path / "a"
+    first = sweep(cli, mine, out)
+    before = runs(out)
+    lost = sorted(before)[1]
+    (out / "runs" / lost).unlink()
+    (out / "runs" / sorted(before)[2]).write_bytes(b"damaged")
+    os.utime(out / "runs" / sorted(before)[2])
+    outcome = cli("sweep", mine, "-o", out)
+    assert "2 of 4 runs are there already" in outcome.err
+    after = runs(out)
+    assert {name for name in before if after[name] == before[name]} == {
+        sorted(before)[0],
+        sorted(before)[3],
+    }
+    assert sweep(cli, mine, out) == first
+    # Another point needs its own runs only, another key all of them.
+    mine.write_text(SWEEP.replace('["fifo", "debit"]', '["fifo", "debit", "fair"]'))
+    assert "4 of 6 runs" in cli("sweep", mine, "-o", out).err
+    assert "of" not in cli("sweep", mine, "-o", out, "--set", "workload.requests=1999").err
+
+
+def test_an_interrupt_keeps_what_is_done(cli, mine, tmp_path):
+    mine.write_text(SWEEP.replace("2000", "200000"))
+    out = tmp_path / "a"
+    command = [sys.executable, "-m", "flashkeel", "sweep", str(mine), "-o", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    for _ in range(1200):
+        if list(out.glob("runs/[0-9a-f]*.json.gz")):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "points are kept in" in told and "goes on from there" in told
+    kept = runs(out)
+    assert 1 <= len(kept) < 4
+    assert read_parquet(out / "sweep.parquet").read_all().num_rows == len(kept)
+    rows = sweep(cli, mine, out)
+    assert len(rows) == 4
+    assert {name: runs(out)[name] for name in kept} == kept
+    assert rows == sweep(cli, mine, tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--set", "device.scheduler=fifi"), r'did you mean "fifo"'),
+        (("--scheduler", "tcp://127.0.0.1:1"), "say --executor dask"),
+    ],
+)
+def test_bad_input_is_told_before_anything_is_run(cli, mine, tmp_path, options, words):
+    mine.write_text(SWEEP.replace('"device.scheduler" = ["fifo", "debit"]\n', ""))
+    outcome = cli("sweep", mine, "-o", tmp_path / "a", *options)
+    assert outcome.status == 2
+    assert words in outcome.err
+    assert not (tmp_path / "a").exists()
+
+
+def test_the_point_that_is_wrong_is_named(cli, mine, tmp_path):
+    mine.write_text(SWEEP.replace("0.9", "1.9"))
+    outcome = cli("sweep", mine, "-o", tmp_path / "a")
+    assert outcome.status == 2
+    assert "point 2 (device.scheduler = fifo, workload.source.read_fraction = 1.9)" in outcome.err
+
+
+def test_a_folder_with_other_files_is_refused(cli, mine, tmp_path):
+    outcome = cli("sweep", mine, "-o", tmp_path)
+    assert outcome.status == 2
+    assert "holds other files, such as 'mine.toml'" in outcome.err
+
+
+def test_a_file_that_is_not_there_names_the_sweeps(cli, tmp_path):
+    outcome = cli("sweep", "nope", "-o", tmp_path / "a")
+    assert outcome.status == 2
+    assert "over-provisioning" in outcome.err
+
+
+def test_a_column_that_is_not_there_is_told(cli, mine, tmp_path):
+    mine.write_text(f'{SWEEP}[picture]\nx = "speed"\n')
+    outcome = cli("sweep", mine, "-o", tmp_path / "a")
+    assert outcome.status == 2
+    assert "no column 'speed'" in outcome.err

@@ -4,6 +4,7 @@
 #   make soak    run what takes longer, for a time: make soak TIME=2h
 #   make lint    formatting, clippy, ruff, mypy
 #   make docs    regenerate what documents take from the code
+#   make wheel   build the wheel and the source distribution into target/wheels
 #   make readme  renew the picture and the example of README.md
 #   make bench   measure, write target/bench.json and target/bench_serve.json
 #   make bench-record   make the instructions counted now the record
@@ -17,7 +18,7 @@ TIME ?= 10m
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test soak lint docs readme bench bench-record clean
+.PHONY: demo test soak lint docs wheel readme bench bench-record clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
@@ -38,6 +39,10 @@ lint: .venv/packages.stamp
 
 docs: .venv/core.stamp
 	$(BIN)/python scripts/write_docs.py
+	$(BIN)/python scripts/write_licences.py
+
+wheel: .venv/packages.stamp
+	$(BIN)/maturin build --release --sdist --out target/wheels
 
 readme: demo
 	$(BIN)/python scripts/write_readme.py

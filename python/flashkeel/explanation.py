@@ -36,3 +36,8 @@ class Explanation:
     """Their mean latency."""
     shares: tuple[Share, ...]
     """Causes that own anything, largest first."""
+
+    def _repr_html_(self) -> str:
+        from flashkeel.output import notebook
+
+        return notebook.explanation(self)

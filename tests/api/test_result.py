@@ -92,7 +92,10 @@ def test_results_show_what_they_are(small_result, small_toml):
     assert shown.count("<tr>") == 1 + 3 * len(small_result)
     assert "p99.9999" in shown and "synthetic workload" in shown and "small read" in shown
     assert shown.count("<table>") == shown.count("</table>") == 1
+    assert shown.count("<svg") == 1 and shown.count("<polyline") >= len(small_result)
     assert "debit" not in small_result["fifo"]._repr_html_()
+    explained = small_result["fifo"].explain(above="p99")
+    assert explained._repr_html_().count("<tr>") == 1 + len(explained.shares)
     experiment = flashkeel.Experiment.from_toml(small_toml).set("seed", 3)
     assert repr(experiment) == f"<Experiment {str(small_toml)!r}, seed = 3>"
     assert "[device]" in experiment._repr_html_() and "# set: seed = 3" in experiment._repr_html_()

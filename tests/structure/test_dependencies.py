@@ -76,6 +76,7 @@ DOORS = {
     ("__init__.py", "output"): "`flashkeel.load`",
     ("result.py", "output"): "`Result.save` and pictures, when they are called",
     ("run.py", "output"): "what a notebook shows, when it does",
+    ("explanation.py", "output"): "what a notebook shows, when it does",
     ("__main__.py", "cli"): "`python -m flashkeel`",
 }
 """What uses a room that lies after its own, and what for."""

@@ -1,4 +1,4 @@
-"""What notebooks show of runs: a table of their percentiles."""
+"""What notebooks show: percentiles and tails of runs, causes of a tail, differences."""
 
 from __future__ import annotations
 
@@ -7,13 +7,30 @@ from html import escape
 
 from flashkeel import percentiles
 from flashkeel.comparison import FEW, PERCENTILES
+from flashkeel.explanation import Explanation
 from flashkeel.output import units
-from flashkeel.output.plots import workload_kind
+from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, workload_kind
+from flashkeel.output.report.tails import key, picture
 from flashkeel.run import LATENCY_CLASSES, Run
 
 
+def style() -> str:
+    """Return the colours and lines of drawings, for what stands in a page of others."""
+    colours = ["#0072b2", "#c04f00", "#00805c", "#b0558a", "#a07000", "#2b8cbe", "#555555"]
+    runs = "".join(f"--r{index}:{colour};" for index, colour in enumerate(colours))
+    return (
+        f".flashkeel{{--ink:currentColor;--paper:white;{runs}max-width:760px}}"
+        ".flashkeel svg text{fill:currentColor;font:12px sans-serif}"
+        ".flashkeel .line{fill:none;stroke-width:2}"
+        ".flashkeel .guess{stroke-dasharray:2 4}"
+        ".flashkeel .band{opacity:.18}"
+        ".flashkeel .grid{stroke:#8888;stroke-width:.5}"
+        ".flashkeel .key{display:inline-block;width:.8em;height:.8em;margin-right:.4em}"
+    )
+
+
 def runs(all_runs: Sequence[Run]) -> str:
-    """Return an HTML table, one row a run and class: its requests, rate and percentiles."""
+    """Return the tails of the main class, and a table with one row a run and class."""
     heads = ["run", "class", "requests", "IOPS", "mean", *map(percentiles.label, PERCENTILES)]
     rows = [
         _row(run, latency_class)
@@ -23,8 +40,41 @@ def runs(all_runs: Sequence[Run]) -> str:
     ]
     head = "".join(f"<th>{head}</th>" for head in heads)
     return (
-        f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+        f"{_picture(all_runs)}<table><tr>{head}</tr>{''.join(rows)}</table>"
         f"<p>{escape(workload_kind(all_runs))}; * fewer than {FEW} samples beyond: how many</p>"
+    )
+
+
+def _picture(all_runs: Sequence[Run]) -> str:
+    """Return the tails as a report draws them, in colours of its own."""
+    latency_class = all_runs[0].main_class()
+    if not any(run.samples(latency_class) for run in all_runs):
+        return ""
+    names = "".join(
+        f"<span>{key(index)}{escape(run.name)}&emsp;</span>" for index, run in enumerate(all_runs)
+    )
+    words = latency_class.replace("_", " ")
+    return (
+        f'<div class="flashkeel"><style>{style()}</style><p>Latency of {words}s: {names}</p>'
+        f"{picture(all_runs, latency_class)}</div>"
+    )
+
+
+def explanation(found: Explanation) -> str:
+    """Return one row a cause, with a bar as long as its share."""
+    rows = "".join(
+        f"<tr><td>{escape(units.cause(it.cause))}</td><td>{units.share(it.share)}</td>"
+        f"<td>{units.duration(it.mean_ns)}</td><td>{units.count(it.requests)}</td>"
+        f'<td style="text-align:left"><div style="width:{160 * it.share:.0f}px;height:10px;'
+        f'background:{CAUSE_COLOURS.get(it.cause, OTHER_COLOUR)}"></div></td></tr>'
+        for it in found.shares
+    )
+    head = "".join(f"<th>{it}</th>" for it in ("cause", "share", "mean", "requests", ""))
+    words = found.latency_class.replace("_", " ")
+    return (
+        f"<p><b>{escape(found.run)}</b>: {found.count:,} {words}s above "
+        f"{percentiles.label(found.above)} (from {units.duration(found.threshold_ns)}), mean "
+        f"{units.duration(found.mean_ns)}</p><table><tr>{head}</tr>{rows}</table>"
     )
 
 

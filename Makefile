@@ -4,6 +4,7 @@
 #   make soak    run what takes longer, for a time: make soak TIME=2h
 #   make lint    formatting, clippy, ruff, mypy
 #   make docs    regenerate what documents take from the code
+#   make site    build the documentation as a site in target/site/html
 #   make wheel   build the wheel and the source distribution into target/wheels
 #   make readme  renew the picture and the example of README.md
 #   make bench   measure, write target/bench.json and target/bench_serve.json
@@ -18,7 +19,7 @@ TIME ?= 10m
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test soak lint docs wheel readme bench bench-record clean
+.PHONY: demo test soak lint docs site wheel readme bench bench-record clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
@@ -40,6 +41,9 @@ lint: .venv/packages.stamp
 docs: .venv/core.stamp
 	$(BIN)/python scripts/write_docs.py
 	$(BIN)/python scripts/write_licences.py
+
+site: .venv/core.stamp
+	$(BIN)/python scripts/build_site.py
 
 wheel: .venv/packages.stamp
 	$(BIN)/maturin build --release --sdist --out target/wheels

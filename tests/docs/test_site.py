@@ -1,0 +1,94 @@
+"""The documentation site: built without a warning, without a dead link, with nothing left out."""
+
+import re
+import runpy
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import flashkeel
+import pytest
+from flashkeel.cli import app
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts/build_site.py"
+SITE = ROOT / "target/site/html"
+
+
+class Page(HTMLParser):
+    """Where a page leads, what it loads, and the places in it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loaded, self.places = [], [], {""}
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.places |= {found[name] for name in ("id", "name") if found.get(name)}
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if tag == "link" and found.get("rel") in ("stylesheet", "icon"):
+            self.loaded.append(found["href"])
+        if tag in ("script", "img", "iframe") and "src" in found:
+            self.loaded.append(found["src"])
+
+
+@pytest.fixture(scope="module")
+def pages():
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No issues found" in done.stdout
+    return {path: Page(path) for path in SITE.rglob("*.html") if path.name != "404.html"}
+
+
+def target(page, link):
+    """Return the file and the place that a link leads to; None where it leads elsewhere."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return None
+    found = page if not parts.path else (page.parent / unquote(parts.path)).resolve()
+    return (found / "index.html" if found.is_dir() else found), unquote(parts.fragment)
+
+
+def test_every_link_leads_somewhere(pages):
+    dead = []
+    for page, found in pages.items():
+        for link in [*found.links, *found.loaded]:
+            where = target(page, link)
+            if where is None:
+                continue
+            file, place = where
+            if not file.exists() or (file in pages and place not in pages[file].places):
+                dead.append(f"{page.relative_to(SITE)}: {link}")
+    assert not dead
+
+
+def test_nothing_is_loaded_from_elsewhere(pages):
+    loaded = {link for found in pages.values() for link in found.loaded}
+    assert loaded
+    assert not [link for link in loaded if urlsplit(link).netloc]
+
+
+def test_every_page_is_found_from_the_first(pages):
+    named = {
+        page for group in runpy.run_path(str(SCRIPT))["PAGES"].values() for page in group.values()
+    }
+    written = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert named == written | {
+        "index.md", "commands.md", "python.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md",
+    }  # fmt: skip
+    linked = {target(SITE / "index.html", link) for link in pages[SITE / "index.html"].links}
+    assert {page for page in pages} <= {file for file, _ in filter(None, linked)}
+
+
+def test_references_leave_nothing_out(pages):
+    places = pages[SITE / "python/index.html"].places
+    assert {name.lower() for name in flashkeel.__all__ if not name.startswith("__")} <= places
+    commands = (SITE / "commands/index.html").read_text()
+    for name in app.commands:
+        assert re.search(rf"Usage: flashkeel {name} ", commands), name

@@ -13,7 +13,7 @@ from flashkeel.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(?:sh|console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`(flashkeel [a-z][^`]*)`")
 DONE = {"docs/tour.md": 16, "docs/sweeps.md": 1}
 """Pages whose commands are carried out in turn, and how many they have at least."""
@@ -28,8 +28,8 @@ SMALL = {
 
 def commands(text):
     """Return the commands in blocks, as written, each in one line."""
-    for block in BLOCK.findall(text):
-        for line in re.sub(r"\\\n\s*", "", block).splitlines():
+    for kind, block in BLOCK.findall(text):
+        for line in [] if kind else re.sub(r"\\\n\s*", "", block).splitlines():
             told = line.strip().removeprefix("$ ").removeprefix(".venv/bin/")
             if told.startswith("flashkeel "):
                 yield told.partition("  #")[0]

@@ -13,7 +13,7 @@
   };
   const write = {
     duration: (ns) => scaled(ns, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]),
-    count: (value) => scaled(value, [[1e6, "M"], [1e4, "k"], [0, ""]]),
+    count: (value) => scaled(value, [[1e6, "M"], [1e3, "k"], [0, ""]]),
     share: (value) => `${digits(value * 100)} %`,
   };
   let column = 0;

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from flashkeel import Experiment, InputError
+from flashkeel.sweep import design
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(ROOT.glob("docs/*.md"))
@@ -34,6 +35,10 @@ def test_each_is_read(block, tmp_path, monkeypatch):
     for name in ("mine.log", "disk.csv.gz", "cloudphysics_vm.vscsi.gz"):
         Path(name).write_text("0 0 0 8 1\n1000000 0 8 8 0\n")
     block = block.replace("/dev/nvme1n1", "disk")
+    if "[grid]" in block:
+        sweep = design.parse(block, "mine.toml", Path())
+        assert all(sweep.experiment(point).plans() for point in sweep.points)
+        return
     if "source" not in block:
         block += WORKLOAD
     elif "[workload.source]" in block and "[workload]" not in block:

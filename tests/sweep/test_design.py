@@ -1,6 +1,5 @@
 """Grids, points by chance, and files that are no sweeps."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -66,15 +65,6 @@ def test_every_example_is_one():
     for name in design.examples():
         found = design.read(name)
         assert found.experiment(found.points[0]).plans()
-
-
-def test_the_example_of_the_documentation_is_one():
-    page = Path(__file__).parents[2] / "docs/sweeps.md"
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
-    found = design.parse(text, "mine.toml", Path())
-    assert len(found.points) == 16
-    for point in found.points:
-        assert found.experiment(point).plans()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from flashkeel.reproduce import intervals, pictures, series
 from flashkeel.reproduce.autossd.device import described
 from flashkeel.reproduce.autossd.systems import CLASS, case
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, owners
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, owners
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
@@ -113,6 +113,32 @@ def measure(
         f"others 4 blocks; the first {hours:.1f} h of {profile}, "
         f"{intensity:g} times as fast{times}; windows: {windows}",
         partial(_draw, runs, {s: tables[0] for s, tables in columns.items()}, task, window_s),
+    )
+
+
+def stops(profile: str, intensity: float) -> Range:
+    """Return what is swept for the share: how far collection goes on without an error."""
+    return Range(
+        Quantity(
+            "end of collection",
+            (136, 160, 192, 256),
+            256,
+            "starts below 128 free blocks and ends above 256 (§4.2)",
+            " free blocks",
+        ),
+        ("follows",),
+        partial(_follows_at, profile, intensity),
+    )
+
+
+def _follows_at(profile: str, intensity: float, session: Session, stop_above: float) -> Outcome:
+    whole = _case(session, profile, _OURS, intensity)
+    keys = {**whole.keys, "device.gc.stop_above": round(stop_above)}
+    runs = session.run([Case(whole.name, keys)])
+    return Outcome(
+        {"follows": _follows([series.columns(run) for run in runs.values()])},
+        basis(runs),
+        f"{described(session)}; scrubbing on; {profile}, {intensity:g} times as fast, one seed",
     )
 
 

@@ -1,10 +1,11 @@
 """Claims over the quantities that their works leave open."""
 
 import json
+import os
 from functools import partial
 
 import pytest
-from flashkeel.reproduce import Session, sweep, works
+from flashkeel.reproduce import Session, kept, sweep, works
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
 from flashkeel.reproduce.kept import Kept
 from flashkeel.reproduce.session import basis
@@ -98,15 +99,34 @@ def test_a_damaged_run_is_made_anew(monkeypatch, tmp_path):
     assert again.data["digest"] == first.data["digest"]
 
 
+def test_runs_unused_for_longest_make_room(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path))
+    Session(keep=True).run([tiny("a")])
+    (first,) = (tmp_path / "runs").glob("*.json.gz")
+    for file in (tmp_path / "runs").iterdir():
+        os.utime(file, (1, 1))
+    used = sum(file.stat().st_size for file in (tmp_path / "runs").iterdir())
+    monkeypatch.setattr(kept, "LIMIT_BYTES", used)
+    Session(keep=True, seed=2).run([tiny("a")])
+    (left,) = (tmp_path / "runs").glob("*.json.gz")
+    assert left != first
+
+
+def test_a_full_disk_loses_no_run(monkeypatch, tmp_path):
+    (tmp_path / "runs").touch()
+    monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path))
+    assert Session(keep=True).run([tiny("a")])["a"].data["requests"] == 2000
+
+
 def test_what_is_kept_belongs_to_its_trace(tmp_path):
     trace = tmp_path / "t.csv"
     trace.write_text("a")
     plan = {"name": "a", "config": {"workload": {"source": {"path": str(trace)}}}}
-    kept = Kept(tmp_path, None)
-    former = kept._path(plan, 1)
-    assert kept._path(plan, 1) == former != kept._path(plan, 2)
+    runs = Kept(tmp_path, None)
+    former = runs._path(plan, 1)
+    assert runs._path(plan, 1) == former != runs._path(plan, 2)
     trace.write_text("another")
-    assert kept._path(plan, 1) != former
+    assert runs._path(plan, 1) != former
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ from flashkeel import _core
 from flashkeel.arrow import TableFiles
 from flashkeel.output import files
 
+LIMIT_BYTES = 1 << 30
+"""Some two thousand runs."""
+
 
 class Kept:
     """A folder of runs, each by its settings, its seed and the simulator that made it."""
 
     def __init__(self, directory: Path, tables: TableFiles) -> None:
         """Take the folder, and where the tables of this session's runs lie."""
-        self._directory = directory
+        self._folder = directory / "runs"
         self._tables = tables
 
     def find(self, plan: Mapping[str, Any], seed: int) -> dict[str, Any] | None:
@@ -33,26 +37,43 @@ class Kept:
             target = self._tables.path("series", plan["name"], seed)
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(path.with_suffix(".parquet"), target)
+            for used in (path, path.with_suffix(".parquet")):
+                used.touch()
         except (OSError, EOFError, ValueError):
             # Not there, or damaged: it is made anew.
             return None
         return data
 
     def keep(self, plan: Mapping[str, Any], seed: int, data: Mapping[str, Any]) -> None:
-        """Keep a run and its time series; the run object last, as it says that all is there."""
+        """Keep a run and its time series; the run object last, as it says that all is there.
+
+        Where the disk does not take it, it is run again another time.
+        """
         path = self._path(plan, seed)
-        path.parent.mkdir(parents=True, exist_ok=True)
         series = self._tables.path("series", plan["name"], seed)
-        with files.whole(path.with_suffix(".parquet")) as place:
-            shutil.copyfile(series, place)
-        with files.whole(path) as place:
-            place.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with files.whole(path.with_suffix(".parquet")) as place:
+                shutil.copyfile(series, place)
+            with files.whole(path) as place:
+                place.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
+            self._trim(LIMIT_BYTES)
+
+    def _trim(self, limit_bytes: int) -> None:
+        """Delete the files unused for longest until the rest fits the limit."""
+        found = [(path.stat(), path) for path in self._folder.iterdir()]
+        total = sum(state.st_size for state, _ in found)
+        for state, path in sorted(found, key=lambda each: each[0].st_mtime_ns):
+            if total <= limit_bytes:
+                return
+            path.unlink(missing_ok=True)
+            total -= state.st_size
 
     def _path(self, plan: Mapping[str, Any], seed: int) -> Path:
         traces = [[path, *_state(path)] for path in files.paths_in(plan["config"])]
         text = json.dumps([_simulator(), plan["config"], seed, traces], sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
-        return self._directory / "runs" / f"{name}.json.gz"
+        return self._folder / f"{name}.json.gz"
 
 
 def _state(path: str) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from flashkeel.cli.export import export
 from flashkeel.cli.imports import import_
 from flashkeel.cli.map import map_
 from flashkeel.cli.plan import plan
+from flashkeel.cli.plot import plot
 from flashkeel.cli.predict import predict
 from flashkeel.cli.probe import probe
 from flashkeel.cli.report import report
@@ -47,6 +48,7 @@ _COMMANDS = (
     sweep,
     compare,
     explain,
+    plot,
     steady,
     report,
     export,

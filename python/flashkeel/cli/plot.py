@@ -1,0 +1,52 @@
+"""``flashkeel plot``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from flashkeel.cli.common import echo
+from flashkeel.output import files, pictures, storage
+from flashkeel.run import LATENCY_CLASSES
+
+
+@click.command()
+@click.argument("result")
+@click.option(
+    "--kind",
+    type=click.Choice(list(pictures.KINDS)),
+    default="tails",
+    show_default=True,
+    help="What to draw.",
+)
+@click.option(
+    "--class",
+    "latency_class",
+    type=click.Choice(LATENCY_CLASSES),
+    help="Requests to draw, for all kinds but `tails` and `windows`.",
+)
+@click.option(
+    "-o",
+    "--out",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Picture to write, .png, .svg or .pdf.",
+)
+def plot(result: str, kind: str, latency_class: str | None, path: Path) -> None:
+    """Draw a result: tails, distributions, causes, time series, single requests.
+
+    RESULT is a directory or file of `run --out`. `heat` and `windows` take
+    the first run's log of requests, measure.log_requests = true.
+    """
+    if path.suffix not in {".png", ".svg", ".pdf"}:
+        raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf")
+    if latency_class is not None and kind in ("tails", "windows"):
+        raise click.UsageError(f"--class: the picture `{kind}` has the requests it has")
+    chosen = {} if latency_class is None else {"latency_class": latency_class}
+    figure = storage.load(result).plot(kind, **chosen)
+    with files.whole(path) as place:
+        figure.savefig(place, dpi=150)
+    echo(f"Wrote {path}")

@@ -79,8 +79,17 @@ def sweep(
         echo(f"{known} of {known + len(wanted)} runs are there already", err=True)
     directory.mkdir(parents=True, exist_ok=True)
     try:
-        with Bars([point.name for point, _ in wanted]) as bars:
-            running.run(wanted, store, executor, jobs, scheduler, bars.update)
+        with Bars([design.title]) as bars:
+            # One bar: a sweep may have more runs than a terminal has lines.
+            fractions = [0.0] * len(wanted)
+
+            def progress(index: int, phase: str, fraction: float) -> None:
+                fractions[index] = fraction if phase in ("replay", "done") else 0.0
+                done = sum(it == 1.0 for it in fractions)
+                total = sum(fractions) / len(fractions)
+                bars.update(0, f"{done} of {len(fractions)} runs", total)
+
+            running.run(wanted, store, executor, jobs, scheduler, progress)
     except KeyboardInterrupt:
         done = running.finished(points, store)
         if done:

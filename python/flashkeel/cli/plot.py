@@ -36,7 +36,7 @@ from flashkeel.run import LATENCY_CLASSES
     help="Picture to write, .png, .svg or .pdf.",
 )
 def plot(result: str, kind: str, latency_class: str | None, path: Path) -> None:
-    """Draw a result: tails, distributions, causes, time series, single requests.
+    """Draw tails, distributions, causes or time series of a result.
 
     RESULT is a directory or file of `run --out`. `heat` and `windows` take
     the first run's log of requests, measure.log_requests = true.

@@ -101,6 +101,17 @@ fn every_movement_gains_the_same_space() {
 }
 
 #[test]
+fn pages_of_reads_that_collection_delays_are_counted() {
+    for movement in ["queued", "channel-blocking"] {
+        let (ssd, done) = mixed(&striped(movement), 4, 20_000);
+        let blocked = blocked_reads(&done) as u64;
+        assert!(blocked > 100 && ssd.counters().gc_blocked_pages_read == blocked, "{movement}: {blocked}");
+    }
+    let (ssd, _) = mixed(&striped("none"), 4, 20_000);
+    assert_eq!(ssd.counters().gc_blocked_pages_read, 0);
+}
+
+#[test]
 fn a_block_is_moved_in_one_operation_or_page_by_page() {
     for (movement, purpose) in
         [("channel-blocking", Activity::Gc.through_controller()), ("plane-blocking", Activity::Gc.copyback())]

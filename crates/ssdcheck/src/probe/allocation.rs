@@ -8,7 +8,7 @@ use super::runner::{ProbeError, Runner};
 use super::statistics::median;
 
 /// Reads of each run.
-const READS: usize = 2_400;
+const READS: usize = 1_600;
 /// Reads outstanding, enough to keep the chips of every volume busy.
 const DEPTH: usize = 128;
 /// A bit selects a volume if fixing it leaves less of the throughput than

@@ -14,7 +14,7 @@
 //! lest the counts agree by chance. This takes a volume's buffer and its collection
 //! to be of one partition, as they are in all of the paper's drives.
 
-use flashkeel_engine::Operation;
+use flashkeel_engine::{Operation, Span};
 use serde::Serialize;
 
 use super::runner::{ProbeError, Runner};
@@ -34,8 +34,11 @@ const QUICK_WRITES: u64 = 60_000;
 const WARM_UP: usize = 6;
 /// Fewest collections that tell anything.
 const FEWEST: usize = 12;
-/// Most writes of a run.
+/// Most writes of a run, and the longest that one may take on the drive.
 const MOST_WRITES: u64 = 160_000;
+const LONGEST: Span = Span::from_secs(20);
+/// How often a bit is asked about that was not clear before.
+const ASKED: usize = 2;
 /// Below this probability of one volume, intervals may show two. A chance find
 /// among twenty bits is then rarer than one in a thousand.
 const DIFFERENT: f64 = 1e-5;
@@ -119,11 +122,13 @@ pub(super) struct Found {
     pub evidence: CollectionEvidence,
 }
 
-/// Tests every bit. `progress` is told the fraction done.
+/// Tests every bit: those of `volume_bits` one by one, and all others together, for where
+/// none of them selects a volume, neither do all. `progress` is told the fraction done.
 pub(super) fn measure(
     runner: &mut Runner<'_>,
     slow_write_ns: u64,
     buffer_pages: Option<u64>,
+    volume_bits: &[u32],
     undetermined: &mut Vec<String>,
     progress: &mut dyn FnMut(f64) -> Result<(), ProbeError>,
 ) -> Result<Found, ProbeError> {
@@ -132,10 +137,14 @@ pub(super) fn measure(
     let page = runner.random.below(runner.pages() / 16) * 8;
     // How long writes take decides what a collection is.
     let mut slow = Vec::new();
+    let begun = runner.now();
     for index in 0..MOST_WRITES / 2 {
         let latency = runner.serve(Operation::Write, page)?.0;
         if latency > slow_write_ns {
             slow.push((index, latency));
+        }
+        if runner.now().since(begun) > LONGEST {
+            break;
         }
     }
     let together = buffer_pages.unwrap_or(1) * TOGETHER;
@@ -159,32 +168,54 @@ pub(super) fn measure(
         found.evidence.fixed = fixed;
         return Ok(found);
     }
-    let (mut selecting, mut unclear) = (Vec::new(), Vec::new());
-    let bits = runner.bits();
-    let count = f64::from(bits.end - bits.start);
-    for bit in bits.clone() {
-        let flipped = page ^ 1 << bit;
-        if !runner.holds(flipped) {
-            undetermined.push(format!("gc_volume_bits: bit {bit} cannot be flipped within the capacity"));
-            continue;
+    let (mut selecting, mut unclear, mut together) = (Vec::new(), Vec::new(), Vec::new());
+    let mut flips: Vec<(Vec<u32>, u64)> = Vec::new();
+    let mut others = 0u64;
+    for bit in runner.bits() {
+        let is_single = volume_bits.contains(&bit);
+        match (is_single, runner.holds(page ^ 1 << bit), runner.holds(page ^ (others | 1 << bit))) {
+            (false, _, true) => {
+                others |= 1 << bit;
+                together.push(bit);
+            }
+            (_, true, _) => flips.push((vec![bit], 1 << bit)),
+            (_, false, _) => {
+                undetermined.push(format!("gc_volume_bits: bit {bit} cannot be flipped within the capacity"))
+            }
         }
-        let seen = run(runner, page, flipped, &stall)?;
-        let evidence = FlipEvidence {
-            bit,
-            p: probability(&fixed, &seen.intervals),
-            p_own: probability(&fixed, &seen.own_intervals),
-            intervals: seen.intervals,
-            with_flushes: seen.with_flushes,
-            with_own_flushes: seen.with_own_flushes,
-        };
-        match evidence.selects() {
-            Some(true) => selecting.push(bit),
-            Some(false) => {}
-            None => unclear.push(bit.to_string()),
-        }
-        found.evidence.flip.push(evidence);
-        progress(f64::from(bit - bits.start + 1) / count)?;
     }
+    if others > 0 {
+        flips.push((together, others));
+    }
+    let count = flips.len() as f64;
+    for (index, (bits, flip)) in flips.into_iter().enumerate() {
+        let mut selects = None;
+        for _ in 0..ASKED {
+            let seen = run(runner, page, page ^ flip, &stall)?;
+            let evidence = |bit: u32| FlipEvidence {
+                bit,
+                p: probability(&fixed, &seen.intervals),
+                p_own: probability(&fixed, &seen.own_intervals),
+                intervals: seen.intervals.clone(),
+                with_flushes: seen.with_flushes,
+                with_own_flushes: seen.with_own_flushes,
+            };
+            selects = evidence(bits[0]).selects();
+            found.evidence.flip.retain(|of| !bits.contains(&of.bit));
+            found.evidence.flip.extend(bits.iter().map(|&bit| evidence(bit)));
+            if selects.is_some() {
+                break;
+            }
+        }
+        match selects {
+            Some(true) if bits.len() == 1 => selecting.push(bits[0]),
+            Some(false) => {}
+            _ => unclear.extend(bits.iter().map(u32::to_string)),
+        }
+        progress((index + 1) as f64 / count)?;
+    }
+    selecting.sort_unstable();
+    found.evidence.flip.sort_by_key(|of| of.bit);
     if !unclear.is_empty() {
         undetermined.push(format!(
             "gc_volume_bits: with one of the bits {} flipped, collections are not clearly those of one volume \
@@ -192,7 +223,7 @@ pub(super) fn measure(
             unclear.join(", ")
         ));
     }
-    found.bits = (unclear.len() < found.evidence.flip.len()).then_some(selecting);
+    found.bits = unclear.is_empty().then_some(selecting);
     found.evidence.fixed = fixed;
     Ok(found)
 }
@@ -230,7 +261,11 @@ fn run(runner: &mut Runner<'_>, page: u64, flipped: u64, stall: &Stall) -> Resul
     let (mut with_flushes, mut with_own_flushes) = (Grid::default(), [Grid::default(), Grid::default()]);
     let flush = stall.buffer_pages.unwrap_or(TYPICAL_FLUSH);
     let (mut written, mut burst, mut burst_end) = ([0, 0], 0u64, 0);
+    let begun = runner.now();
     for index in 0..MOST_WRITES {
+        if runner.now().since(begun) > LONGEST {
+            break;
+        }
         if index == burst_end {
             burst += 1;
             let unit = flush.max(TYPICAL_FLUSH);

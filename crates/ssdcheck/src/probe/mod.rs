@@ -3,6 +3,7 @@
 mod allocation;
 mod buffer;
 mod collection;
+mod flushes;
 mod runner;
 mod sleep;
 mod statistics;
@@ -78,7 +79,8 @@ pub fn probe(
     runner.told = Some(&told);
     runner.prepare()?;
     told.reach(0.05)?;
-    let (thresholds_ns, latencies_ns) = thresholds::measure(&mut runner)?;
+    let mut undetermined = Vec::new();
+    let (thresholds_ns, latencies_ns) = thresholds::measure(&mut runner, &mut undetermined)?;
     let model = DeviceModel {
         sectors,
         volume_bits: Vec::new(),
@@ -87,7 +89,7 @@ pub fn probe(
         thresholds_ns,
         latencies_ns,
         sleep: None,
-        undetermined: Vec::new(),
+        undetermined,
     };
     let evidence = Evidence {
         allocation: Vec::new(),
@@ -124,58 +126,59 @@ fn features(
     told: &Told<'_>,
 ) -> Result<(), ProbeError> {
     let Report { model, evidence } = report;
-    let (mut volume_bits, allocation) = allocation::measure(runner)?;
+    let (mut fallen, allocation) = allocation::measure(runner)?;
     evidence.allocation = allocation;
-    if volume_bits.len() > MOST_BITS {
-        model.undetermined.push(too_many("volume_bits", volume_bits.len()));
-        volume_bits.clear();
+    if fallen.len() > MOST_BITS {
+        // Something that changes with time made the difference.
+        fallen.clear();
     }
-    model.volume_bits = volume_bits;
-    *unknown = &FEATURES[1..];
+    model.volume_bits.clone_from(&fallen);
     told.reach(0.2)?;
-    let (thresholds, mut latencies) = (model.thresholds_ns, model.latencies_ns);
+    let (thresholds, latencies) = (model.thresholds_ns, model.latencies_ns);
     let mut unfound = Vec::new();
-    let mut found = buffer::measure(runner, &model.volume_bits, &thresholds, &latencies, &mut unfound)?;
-    *unknown = &FEATURES[2..];
-    told.reach(0.35)?;
-    let slow_write_ns = 4 * latencies.write + latencies.read;
-    let buffer_pages = found.buffer.bytes.map(|bytes| bytes / LOGICAL_PAGE_BYTES);
-    let collection =
-        collection::measure(runner, slow_write_ns, buffer_pages, &mut model.undetermined, &mut |part| {
-            told.reach(0.35 + 0.6 * part)
-        });
-    if let Err(error) = &collection {
-        if *error == ProbeError::OutOfTime {
-            model.put_buffer(found, unfound, evidence);
+    let mut found = buffer::measure(runner, &fallen, &thresholds, &latencies, &mut unfound)?;
+    if let Some(bits) = found.bits.take().filter(|bits| bits.len() <= MOST_BITS) {
+        model.volume_bits = bits;
+        if !found.unclear.is_empty() {
+            let unclear: Vec<String> = found.unclear.iter().map(u32::to_string).collect();
+            let unclear = unclear.join(", ");
+            model.undetermined.push(format!(
+                "volume_bits: pages that differ in bit {unclear} fill neither clearly one buffer nor two"
+            ));
         }
-        return Err(error.clone());
+    } else {
+        model.undetermined.push(
+            "volume_bits: by the throughput alone, as no buffer was found; chips that addresses are spread over \
+             look like volumes, and what limits all reads hides them"
+                .into(),
+        );
     }
-    let mut collection = collection?;
-    latencies.collection = collection.stall_ns;
-    let found_there = collection.bits.as_deref().unwrap_or_default();
-    let mut missed: Vec<u32> =
-        found_there.iter().filter(|bit| !model.volume_bits.contains(bit)).copied().collect();
-    if model.volume_bits.len() + missed.len() > MOST_BITS {
-        model.undetermined.push(too_many("gc_volume_bits", found_there.len()));
-        collection.bits = None;
-        missed.clear();
-    }
-    if !missed.is_empty() {
-        // Where something outside the flash limits reads, fixing a bit costs no
-        // throughput. The buffers are those of the volumes found now.
-        model.volume_bits.extend(missed);
-        model.volume_bits.sort_unstable();
-        unfound.clear();
-        *unknown = &FEATURES[1..];
-        found = buffer::measure(runner, &model.volume_bits, &thresholds, &latencies, &mut unfound)?;
-    }
+    model.put_buffer(found, unfound, evidence);
+    *unknown = &FEATURES[2..];
+    told.reach(0.4)?;
+    let slow_write_ns = 4 * latencies.write + latencies.read;
+    let buffer_pages = model.write_buffer.bytes.map(|bytes| bytes / LOGICAL_PAGE_BYTES);
+    let volume_bits = model.volume_bits.clone();
+    let collection = collection::measure(
+        runner,
+        slow_write_ns,
+        buffer_pages,
+        &volume_bits,
+        &mut model.undetermined,
+        &mut |part| told.reach(0.4 + 0.5 * part),
+    )?;
     *unknown = &FEATURES[3..];
     model.gc_volume_bits = collection.bits;
     evidence.collection = collection.evidence;
-    model.latencies_ns.collection = latencies.collection;
-    model.put_buffer(found, unfound, evidence);
+    model.latencies_ns.collection = collection.stall_ns;
     let (thresholds, latencies) = (model.thresholds_ns, model.latencies_ns);
-    (model.sleep, evidence.sleep) = sleep::measure(runner, &thresholds, &latencies)?;
+    match sleep::measure(runner, &thresholds, &latencies)? {
+        (Ok(sleep), seen) => (model.sleep, evidence.sleep) = (sleep, seen),
+        (Err(why), seen) => {
+            evidence.sleep = seen;
+            model.undetermined.push(format!("sleep: {why}"));
+        }
+    }
     Ok(())
 }
 
@@ -188,10 +191,4 @@ impl DeviceModel {
         self.undetermined.extend(unfound);
         evidence.buffer = found.evidence;
     }
-}
-
-/// Why bits that seem to select volumes are not taken to do so: something else
-/// that changes with time made the difference.
-fn too_many(key: &str, bits: usize) -> String {
-    format!("{key}: {bits} bits make a difference, more than the {MOST_BITS} that may select volumes")
 }

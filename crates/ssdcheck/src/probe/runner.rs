@@ -12,6 +12,9 @@ use flashkeel_engine::{
 
 /// Pages that are written first and then read.
 const POOL: usize = 24_576;
+/// So many at a time, for so long.
+const CHUNK: usize = 1_024;
+const PREPARING: Span = Span::from_secs(10);
 
 /// Why a drive could not be probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,8 +188,17 @@ impl<'a> Runner<'a> {
     pub fn prepare(&mut self) -> Result<(), ProbeError> {
         let pages = self.pages() as usize;
         self.pool = (0..POOL.min(pages / 2)).map(|_| self.page()).collect();
-        let pool = std::mem::take(&mut self.pool);
-        self.throughput(Operation::Write, &pool, pool.len(), 32)?;
+        let mut pool = std::mem::take(&mut self.pool);
+        let (begun, mut written) = (self.now, 0);
+        for some in pool.chunks(CHUNK) {
+            self.throughput(Operation::Write, some, some.len(), 32)?;
+            written += some.len();
+            // What a slow drive has not written by then does without.
+            if self.now.since(begun) > PREPARING {
+                break;
+            }
+        }
+        pool.truncate(written);
         self.pool = pool;
         self.rest()
     }

@@ -1,6 +1,6 @@
 //! What a normal request takes, and from where on one is slow.
 
-use flashkeel_engine::Operation;
+use flashkeel_engine::{Operation, Span};
 
 use super::runner::{ProbeError, Runner};
 use super::statistics::{median, quantile};
@@ -8,6 +8,11 @@ use crate::{Latencies, Thresholds};
 
 /// Requests measured for each figure.
 const SAMPLES: usize = 2_000;
+/// How often reads are measured until they take what they took before.
+const ROUNDS: usize = 5;
+/// Of a slow drive no fewer, and no more once they have taken so long.
+const FEWEST: usize = 64;
+const LONGEST: Span = Span::from_secs(4);
 /// A read this many times as long as the median is not the NAND alone. On SSD
 /// A the paper's threshold of 250 us is about that (§V-B).
 pub(crate) const READ_COVER: f64 = 3.0;
@@ -18,34 +23,101 @@ const FURTHER: f64 = 1.25;
 /// Thresholds are rounded up to this.
 pub(crate) const STEP_NS: u64 = 10_000;
 
+/// Where a threshold may lie, in multiples of what a normal read takes, and how far from it
+/// there should be none.
+const RANGE: (f64, f64) = (2.0, 4.5);
+const CLEAR: f64 = 0.12;
+/// Reads that are this part of all are a mode.
+const MODE: f64 = 0.25;
+
+/// The middle of the narrowest mode or of all: what a read takes that nothing interferes with,
+/// whichever part of them something does interfere with. Sorts them.
+fn fast_mode(latencies: &mut [u64]) -> u64 {
+    latencies.sort_unstable();
+    let part = (latencies.len() as f64 * MODE) as usize;
+    // The narrowest stretch, relative to its beginning, that holds a mode's part.
+    let spread = |from: usize| latencies[from + part] as f64 / latencies[from].max(1) as f64;
+    let narrowest = (0..latencies.len() - part).min_by(|&a, &b| spread(a).total_cmp(&spread(b)));
+    let from = narrowest.unwrap_or(0);
+    let (mode, middle) = (latencies[from + part / 2], median(latencies));
+    // Page types make modes side by side: together they are what is normal.
+    if middle <= 2 * mode { middle } else { mode }
+}
+
+/// A threshold above what a normal read takes: where fewest reads lie, and of such places
+/// the nearest to [`READ_COVER`] times a normal one.
+fn between_modes(sorted: &[u64], normal: u64) -> u64 {
+    let at = |times: f64| normal as f64 * times;
+    let near = |times: f64| {
+        let low = sorted.partition_point(|&ns| (ns as f64) < at(times) * (1.0 - CLEAR));
+        let high = sorted.partition_point(|&ns| (ns as f64) < at(times) * (1.0 + CLEAR));
+        high - low
+    };
+    let steps = ((RANGE.1 - RANGE.0) * 20.0) as u32;
+    let places = (0..=steps).map(|step| RANGE.0 + f64::from(step) / 20.0);
+    let few = sorted.len() / 500;
+    let best = places.min_by(|&a, &b| {
+        let weight = |times: f64| (near(times).max(few), ((times - READ_COVER).abs() * 1_000.0) as u64);
+        weight(a).cmp(&weight(b))
+    });
+    at(best.unwrap_or(READ_COVER)) as u64
+}
+
+/// Whether there is time to measure more.
+fn goes_on(latencies: &[u64], elapsed: Span) -> bool {
+    latencies.len() < FEWEST || elapsed < LONGEST
+}
+
 /// Thresholds and the times of undisturbed requests.
-pub(super) fn measure(runner: &mut Runner<'_>) -> Result<(Thresholds, Latencies), ProbeError> {
+pub(super) fn measure(
+    runner: &mut Runner<'_>,
+    undetermined: &mut Vec<String>,
+) -> Result<(Thresholds, Latencies), ProbeError> {
     let pool = runner.pool_where(|_| true);
-    let mut reads = Vec::with_capacity(SAMPLES);
-    for _ in 0..SAMPLES {
-        let lba = pool[runner.random.below(pool.len() as u64) as usize];
-        reads.push(runner.serve(Operation::Read, lba)?.0);
+    // What was written before may still keep the drive busy: it is asked until it takes as
+    // long as it did before.
+    let (mut reads, mut before_ns) = (Vec::new(), 0);
+    let mut is_settled = false;
+    for _ in 0..ROUNDS {
+        reads.clear();
+        let begun = runner.now();
+        while reads.len() < SAMPLES && goes_on(&reads, runner.now().since(begun)) {
+            let lba = pool[runner.random.below(pool.len() as u64) as usize];
+            reads.push(runner.serve(Operation::Read, lba)?.0);
+        }
+        let now_ns = fast_mode(&mut reads);
+        is_settled = now_ns.abs_diff(before_ns) * 10 <= now_ns;
+        before_ns = now_ns;
+        if is_settled {
+            break;
+        }
+    }
+    if reads.len() < SAMPLES / 4 {
+        let count = reads.len();
+        undetermined
+            .push(format!("thresholds_ns: the drive is busy all the time: {count} reads in {LONGEST}"));
+    } else if !is_settled {
+        undetermined.push("thresholds_ns: reads take longer at one time than at another".into());
     }
     let mut writes = Vec::with_capacity(SAMPLES);
-    for index in 0..SAMPLES as u64 {
-        writes.push(runner.serve(Operation::Write, index * 8)?.0);
+    let begun = runner.now();
+    while writes.len() < SAMPLES && goes_on(&writes, runner.now().since(begun)) {
+        writes.push(runner.serve(Operation::Write, writes.len() as u64 * 8)?.0);
     }
     runner.rest()?;
     runner.request_pages = LARGE;
     let mut large = [Vec::new(), Vec::new()];
     for (operation, latencies) in [Operation::Read, Operation::Write].into_iter().zip(&mut large) {
-        for _ in 0..SAMPLES / 4 {
+        let begun = runner.now();
+        while latencies.len() < SAMPLES / 4 && goes_on(latencies, runner.now().since(begun)) {
             let lba = runner.random.below(runner.pages() / LARGE) * LARGE * 8;
             latencies.push(runner.serve(operation, lba)?.0);
         }
     }
     runner.request_pages = 1;
     runner.rest()?;
-    let read = median(&mut reads);
-    // Where many reads take longer, as when the map has to be loaded, the
-    // threshold covers them.
-    let cover = (read as f64 * READ_COVER).max(quantile(&mut reads, 0.98) as f64 * 1.1) as u64;
-    let threshold = cover.div_ceil(STEP_NS) * STEP_NS;
+    let read = fast_mode(&mut reads);
+    let threshold = between_modes(&reads, read).div_ceil(STEP_NS) * STEP_NS;
     // What a flush adds to a write is measured with the buffer.
     let thresholds = Thresholds { read: threshold, write: threshold };
     let write = median(&mut writes);

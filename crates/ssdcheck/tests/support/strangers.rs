@@ -95,7 +95,7 @@ fn buffer_of(config: &DeviceConfig) -> (u64, BufferType, Vec<FlushTrigger>) {
 /// Whether the model says of sleep what is true, as far as it makes reads slow.
 fn sleeps_so(config: &DeviceConfig, model: &DeviceModel) -> bool {
     let PowerConfig::IdleSleep(sleep) = &config.power else { return model.sleep.is_none() };
-    let wakes_slowly = sleep.wake.min.0 + model.latencies_ns.read > model.thresholds_ns.read;
+    let wakes_slowly = sleep.wake.min.0 + read_of(config) > model.thresholds_ns.read;
     match model.sleep {
         Some(found) => (found.after_ns as f64 / sleep.after.0 as f64 - 1.0).abs() < 0.1,
         None => !wakes_slowly,

@@ -1,0 +1,322 @@
+//! Where the flushes of a buffer come among writes: each shows in a write that waits for
+//! it, or in reads beside the writes.
+
+use flashkeel_engine::{Operation, Span, Stream};
+
+use super::runner::{ProbeError, Runner};
+use super::statistics::period;
+
+/// Normal reads between two flushes, at least.
+const CALM: u32 = 4;
+/// Where slow reads take more of the reader's time than this, the drive was never done
+/// with a flush before the next began.
+const OVERWHELMED: f64 = 0.5;
+/// Longest that a run may take on the drive.
+const LONGEST: Span = Span::from_secs(6);
+/// Writes to the pages come in bursts of one flush up to so many at random, to the flipped
+/// one up to one less: volumes that flush in turn would look like one.
+const BURST: u64 = 3;
+/// Distances between flushes of different bursts: fewest that tell anything, and enough.
+const FEWEST: u32 = 8;
+const ENOUGH: u32 = 20;
+/// Of the distances so many are whole buffers where they are counted in the writes of the
+/// volume, and so many at most where not.
+const WITH_FLUSHES: f64 = 0.5;
+const BY_CHANCE: f64 = 0.25;
+
+/// How flushes are seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sight {
+    /// By writes that wait, each this long after its predecessor.
+    Waits(Span),
+    /// By reads beside such writes.
+    Beside(Span),
+}
+
+/// Which pages are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Where {
+    /// One over and over again, which fills a buffer that keeps what is written again, and
+    /// leaves nothing for collection to move.
+    One(u64),
+    /// Random ones in which these bits are 0.
+    Without(u64),
+}
+
+/// Pages of [`Where::Without`], and the part of them that comes before one comes again: more
+/// than a buffer holds. They are close together, for their part of the map to stay in memory.
+const MANY: u64 = 2_048;
+const APART: u64 = 3;
+
+/// The pages of one run.
+struct Pages {
+    place: Where,
+    /// When each of many was written last.
+    last: Vec<u64>,
+    written: u64,
+}
+
+impl Pages {
+    /// On a drive of so many pages.
+    fn new(place: Where, pages: u64) -> Self {
+        let many = match place {
+            Where::One(_) => 0,
+            // One more bit may be flipped.
+            Where::Without(mask) => MANY.min(pages >> (mask.count_ones() + 1)),
+        };
+        Pages { place, last: vec![0; many as usize], written: many }
+    }
+
+    /// The next page, with the bits of `flip` changed.
+    fn next(&mut self, random: &mut Stream, flip: u64) -> u64 {
+        match self.place {
+            Where::One(page) => page ^ flip,
+            Where::Without(mask) => {
+                self.written += 1;
+                let many = self.last.len() as u64;
+                let index = loop {
+                    let index = random.below(many);
+                    if self.last[index as usize] + many / APART <= self.written {
+                        break index;
+                    }
+                };
+                self.last[index as usize] = self.written;
+                let bits = (0..u64::BITS).filter(|bit| (mask | flip) >> bit & 1 == 1);
+                let page = bits.fold(index * 8, |page, bit| {
+                    let below = page & ((1 << bit) - 1);
+                    (page - below) << 1 | below
+                });
+                page | flip
+            }
+        }
+    }
+}
+
+/// What decides that a request has met a flush, and where reads go.
+#[derive(Clone, Copy)]
+pub(super) struct Watch<'a> {
+    pub slow_read_ns: u64,
+    pub slow_write_ns: u64,
+    pub reads: &'a [u64],
+}
+
+/// What a run saw.
+#[derive(Default)]
+pub(super) struct Flushes {
+    /// Writes up to each flush.
+    pub at: Vec<u64>,
+    /// All of them, and the time they took.
+    pub writes: u64,
+    pub took_ns: u64,
+    /// How long requests waited.
+    pub waits_ns: Vec<u64>,
+    /// Writes submitted before each read, and its latency.
+    pub reads: Vec<(u64, u64)>,
+    /// Whether flushes followed each other without a pause.
+    pub is_overwhelmed: bool,
+}
+
+impl Flushes {
+    /// Whether they come as often as buffers of so many pages are filled, and so far apart, a
+    /// few writes more or less.
+    pub fn fits(&self, pages: u64) -> bool {
+        let slack = (pages / 10).min(4);
+        let distances = self.at.windows(2).map(|pair| pair[1] - pair[0]);
+        let whole = |distance: u64| {
+            let beyond = distance % pages;
+            distance + slack >= pages && beyond.min(pages - beyond) <= slack
+        };
+        let fitting = distances.filter(|&distance| whole(distance)).count();
+        let filled = (self.writes / pages) as usize;
+        filled >= 6
+            && !self.is_overwhelmed
+            && fitting * 4 >= self.at.len().saturating_sub(1) * 3
+            && self.at.len() * 2 >= filled
+    }
+
+    /// The distance at which they recur.
+    pub fn period(&self) -> Option<u64> {
+        if self.is_overwhelmed { None } else { period(&self.at, self.writes) }
+    }
+}
+
+/// How many of the distances between flushes are whole buffers.
+#[derive(Clone, Copy, Default)]
+struct Grid {
+    /// By how many writes a distance may miss a whole buffer.
+    slack: u64,
+    last: Option<(u64, u64)>,
+    multiples: u32,
+    distances: u32,
+}
+
+impl Grid {
+    /// A flush at a position, in a burst. Two of one burst tell nothing.
+    fn flushed(&mut self, position: u64, burst: u64, pages: u64) {
+        if let Some((last, _)) = self.last.filter(|&(_, of)| of != burst) {
+            self.distances += 1;
+            let beyond = (position - last) % pages;
+            self.multiples += u32::from(beyond.min(pages - beyond) <= self.slack);
+        }
+        self.last = Some((position, burst));
+    }
+
+    fn part(&self) -> f64 {
+        f64::from(self.multiples) / f64::from(self.distances.max(1))
+    }
+}
+
+/// The pages of a run in bursts, by turns.
+struct Bursts {
+    unit: u64,
+    flip: u64,
+    end: u64,
+    burst: u64,
+    written: [u64; 2],
+    /// Of each write its burst, and the writes of its side up to it.
+    of: Vec<(u64, u64)>,
+}
+
+impl Bursts {
+    fn next(&mut self, random: &mut Stream) -> u64 {
+        if self.flip != 0 && self.of.len() as u64 == self.end {
+            self.burst += 1;
+            let most = BURST - u64::from(self.burst.is_multiple_of(2));
+            self.end += random.between(self.unit, self.unit * most);
+        }
+        let side = usize::from(self.flip != 0 && self.burst.is_multiple_of(2));
+        self.written[side] += 1;
+        self.of.push((self.burst, self.written[side]));
+        if side == 1 { self.flip } else { 0 }
+    }
+}
+
+/// Writes `writes` pages and watches for flushes.
+pub(super) fn watch(
+    runner: &mut Runner<'_>,
+    watch: Watch<'_>,
+    sight: Sight,
+    place: Where,
+    writes: u64,
+) -> Result<Flushes, ProbeError> {
+    let mut bursts = Bursts { unit: 0, flip: 0, end: 0, burst: 0, written: [0; 2], of: Vec::new() };
+    run(runner, watch, sight, place, writes, &mut bursts, &mut |_| false)
+}
+
+/// Whether writes to pages that differ in the bits `flip` fill one buffer of `pages` pages,
+/// if that can be told.
+pub(super) fn is_one_buffer(
+    runner: &mut Runner<'_>,
+    watched: Watch<'_>,
+    sight: Sight,
+    place: Where,
+    pages: u64,
+    flip: u64,
+) -> Result<Option<bool>, ProbeError> {
+    let mut bursts = Bursts { unit: pages, flip, end: 0, burst: 0, written: [0; 2], of: Vec::new() };
+    // A read may be submitted a write before or after the flush that it shows.
+    let slack = u64::from(matches!(sight, Sight::Beside(_)) && pages >= 16);
+    let mut all = Grid { slack, ..Grid::default() };
+    let mut own = [all; 2];
+    let writes = 120 * pages.max(16);
+    run(runner, watched, sight, place, writes, &mut bursts, &mut |(at, burst, written)| {
+        all.flushed(at, burst, pages);
+        own[usize::from(burst.is_multiple_of(2))].flushed(written, burst, pages);
+        all.distances >= ENOUGH && own[0].distances + own[1].distances >= ENOUGH
+    })?;
+    let own = Grid {
+        multiples: own[0].multiples + own[1].multiples,
+        distances: own[0].distances + own[1].distances,
+        ..all
+    };
+    if all.distances < FEWEST || own.distances < FEWEST {
+        return Ok(None);
+    }
+    Ok(match (all.part(), own.part()) {
+        (all, own) if all >= WITH_FLUSHES && own <= BY_CHANCE => Some(true),
+        (all, own) if own >= WITH_FLUSHES && all <= BY_CHANCE => Some(false),
+        _ => None,
+    })
+}
+
+/// Writes until `done` says that it has seen enough: it is told of each flush how many
+/// writes there were, in which burst, and to its side.
+fn run(
+    runner: &mut Runner<'_>,
+    watch: Watch<'_>,
+    sight: Sight,
+    place: Where,
+    writes: u64,
+    bursts: &mut Bursts,
+    done: &mut dyn FnMut((u64, u64, u64)) -> bool,
+) -> Result<Flushes, ProbeError> {
+    let begun = runner.now();
+    let mut pages = Pages::new(place, runner.pages());
+    let mut seen = Flushes::default();
+    match sight {
+        Sight::Waits(think) => {
+            for index in 1..=writes {
+                let flip = bursts.next(&mut runner.random);
+                let lba = pages.next(&mut runner.random, flip);
+                let latency = runner.serve(Operation::Write, lba)?.0;
+                seen.writes = index;
+                if latency > watch.slow_write_ns {
+                    seen.at.push(index);
+                    seen.waits_ns.push(latency);
+                    let (burst, written) = bursts.of[index as usize - 1];
+                    if done((index, burst, written)) {
+                        break;
+                    }
+                }
+                if runner.now().since(begun) > LONGEST {
+                    break;
+                }
+                if think > Span::ZERO {
+                    runner.wait(think)?;
+                }
+            }
+        }
+        Sight::Beside(think) => {
+            let writes = writes.min((LONGEST.0 / think.0.max(20_000)).max(64));
+            let (mut calm, mut slow_ns, mut all_ns) = (CALM, 0, 0);
+            let mut submitted = Vec::new();
+            let next = |random: &mut Stream| {
+                let flip = bursts.next(random);
+                pages.next(random, flip)
+            };
+            runner.beside(writes, think, next, watch.reads, |is_write, before, start, end| {
+                let latency = end.since(start).0;
+                if is_write {
+                    submitted.push(start.0);
+                    return;
+                }
+                seen.reads.push((before, latency));
+                all_ns += latency;
+                if latency <= watch.slow_read_ns {
+                    calm += 1;
+                    return;
+                }
+                slow_ns += latency;
+                if before > 0 {
+                    let lasted =
+                        end.0.saturating_sub(submitted.get(before as usize - 1).copied().unwrap_or(end.0));
+                    if calm >= CALM {
+                        seen.at.push(before);
+                        seen.waits_ns.push(lasted);
+                    } else if let Some(last) = seen.waits_ns.last_mut() {
+                        *last = (*last).max(lasted);
+                    }
+                }
+                calm = 0;
+            })?;
+            seen.writes = writes;
+            seen.is_overwhelmed = slow_ns as f64 / all_ns.max(1) as f64 > OVERWHELMED;
+            for &at in &seen.at {
+                let (burst, written) = bursts.of[at as usize - 1];
+                done((at, burst, written));
+            }
+        }
+    }
+    seen.took_ns = runner.now().since(begun).0;
+    Ok(seen)
+}

@@ -136,6 +136,14 @@ def test_reads_faster_than_the_channels_are_warned_of(small_result):
     assert "was never written" in told
 
 
+def test_runs_of_one_colour_are_told_apart(small_result):
+    runs = [small_result.runs[0].called(f"run {index}") for index in range(9)]
+    text = page.render(runs, "Nine")
+    assert text.count('<polyline class="line again" ') == 2 * 2
+    assert text.count('class="key again"') % 2 == 0
+    assert "line again" not in page.render(runs[:7], "Seven").partition("</style>")[2]
+
+
 def test_runs_without_series_are_reported(small_result, tmp_path):
     runs = [Run(run.data, TableFiles(tmp_path)) for run in small_result.runs]
     assert "has no time series" in page.render(runs, "Small")

@@ -17,6 +17,11 @@ def colour(index: int) -> str:
     return f"var(--r{index % COLOURS})"
 
 
+def stroke(index: int) -> str:
+    """Return the class of the line of the run at `index`: dashed where its colour was taken."""
+    return "line" if index < COLOURS else "line again"
+
+
 @dataclass(frozen=True)
 class Scale:
     """Places values of an axis between two places in the drawing."""

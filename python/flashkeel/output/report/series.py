@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError
 from flashkeel.output import units
-from flashkeel.output.report.draw import Drawing, Scale, colour, latencies
+from flashkeel.output.report.draw import Drawing, Scale, colour, latencies, stroke
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -216,14 +216,15 @@ def _drawing(row: Row, grid: _Grid, index: int) -> str:
     for second in across.ticks():
         drawing.rule(across(second), top, across(second), bottom)
         drawing.text(across(second), bottom + 15, f"{second:g} s", "middle")
-    for kind, every in (("line guess thin", row.dotted), ("line thin", row.values)):
+    for dots, every in ((True, row.dotted), (False, row.values)):
         for run, values in enumerate(every):
             middle = [grid.start_s + (column + 0.5) * grid.step_s for column in range(grid.columns)]
             points = [
                 None if value is None else (across(at), up(max(value, 1) if up.is_log else value))
                 for at, value in zip(middle, values, strict=True)
             ]
-            drawing.line(points, colour(run), kind)
+            kind = "line guess" if dots else stroke(run)
+            drawing.line(points, colour(run), f"{kind} thin")
     drawing.rule(-9, top, -9, bottom, "cursor")
     shown = f' class="for" data-class="{row.only}"' if row.only else ""
     return (

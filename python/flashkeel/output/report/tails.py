@@ -11,7 +11,7 @@ from flashkeel import percentiles
 from flashkeel.comparison import FEW
 from flashkeel.output import units
 from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, SHOWN, SMALLEST_SHARE
-from flashkeel.output.report.draw import Drawing, Scale, colour, latencies
+from flashkeel.output.report.draw import COLOURS, Drawing, Scale, colour, latencies, stroke
 from flashkeel.run import Run
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 724, 12, 330
@@ -43,19 +43,19 @@ def picture(runs: Sequence[Run], latency_class: str) -> str:
         drawing.text(x, _BOTTOM + 18, f"{percentile:g} %", "middle")
     drawing.text((_LEFT + _RIGHT) / 2, _BOTTOM + 36, "percentile of requests", "middle")
     for index, (run, curve, found) in enumerate(zip(runs, curves, bounds, strict=True)):
-        stroke = colour(index)
+        shade = colour(index)
         below = [(across(percentiles.nines(at)), up(max(low, 1))) for at, (low, _) in found]
         above = [(across(percentiles.nines(at)), up(max(high, 1))) for at, (_, high) in found]
         if len(found) > 1:
-            drawing.area([*below, *above[::-1]], stroke)
+            drawing.area([*below, *above[::-1]], shade)
         placed = [(across(percentiles.nines(at)), up(max(ns, 1))) for at, ns in curve]
         beyond = [run.beyond(latency_class, at) for at, _ in curve]
         sure = sum(count >= FEW for count in beyond)
-        drawing.line(placed[:sure], stroke)
-        drawing.line(placed[max(0, sure - 1) :], stroke, "line guess")
+        drawing.line(placed[:sure], shade, stroke(index))
+        drawing.line(placed[max(0, sure - 1) :], shade, "line guess")
         for (at, ns), (x, y), count in zip(curve, placed, beyond, strict=True):
             says = f"{run.name}, {percentiles.label(at)}: {units.duration(ns)}; {count:,} beyond"
-            drawing.dot(x, y, stroke, count < FEW, says)
+            drawing.dot(x, y, shade, count < FEW, says)
     return drawing.svg(f"Latency of {_words(latency_class)} from 90 % to 99.9999 %, by run")
 
 
@@ -86,7 +86,8 @@ def table(runs: Sequence[Run], latency_class: str) -> str:
 
 def key(index: int) -> str:
     """Return the mark that goes with a run's name."""
-    return f'<i class="key" style="background:{colour(index)}"></i>'
+    again = " again" if index >= COLOURS else ""
+    return f'<i class="key{again}" style="background-color:{colour(index)}"></i>'
 
 
 def _cell(run: Run, latency_class: str, at: float, beyond: int) -> str:

@@ -78,7 +78,7 @@ def test_the_architecture_names_files_that_exist():
 
 def _texts():
     kinds = {".rs", ".py", ".pyi", ".toml", ".md", ".json", ".sh", ""}
-    folders = ["crates", "python", "tests", "docs", "scripts", ".ci", ".cargo"]
+    folders = ["crates", "python", "tests", "docs", "scripts", ".ci"]
     below = (path for folder in folders for path in (ROOT / folder).rglob("*"))
     for path in [*ROOT.iterdir(), *below]:
         if path.is_file() and path.suffix in kinds and "__pycache__" not in path.parts:

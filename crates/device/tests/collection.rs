@@ -442,3 +442,28 @@ fn greedy_takes_over_only_after_a_round_that_gained_nothing() {
         assert!(by_greedy > 0 && asked >= 48 * by_greedy, "{by_greedy} beside {asked}");
     }
 }
+
+#[test]
+fn what_was_read_for_want_of_room_on_the_chip_does_not_wait_for_the_rest_of_its_block() {
+    // Reads through the controller begin while the chip has no room, and end when it has: a
+    // 4 KiB page of 8 KiB is left over.
+    for movement in ["channel-blocking", "plane-blocking", "semi-preemptive", "page-copyback"] {
+        let mut config = tiny();
+        config.geometry.channels = 4;
+        config.geometry.page_size = Bytes(8192);
+        config.geometry.blocks_per_plane = 64;
+        config.geometry.pages_per_block = 64;
+        config.logical_capacity = Bytes(180 << 20);
+        config.buffer.size = Bytes(100 << 10);
+        config.buffer.flush = vec![policy("full")];
+        config.gc.victim = policy("greedy");
+        config.gc.concurrent_victims = 1;
+        config.gc.movement = policy(movement);
+        config.scheduler = policy("fifo");
+        config.precondition.pattern = FillPattern::Random;
+        let mut ssd = ready(&config, 1);
+        let over = (0..100_000).map(|id| request(id, Operation::Write, 8, 1));
+        assert_eq!(closed_loop(&mut ssd, 1, over).len(), 100_000, "{movement}");
+        ssd.check();
+    }
+}

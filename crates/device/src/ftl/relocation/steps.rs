@@ -173,13 +173,20 @@ impl Ftl {
             job.progress == Progress::Moving
                 && job.mover == mover
                 && job.domain == domain
-                && (job.reads > 0 || job.next_page < self.shape.pages_per_block)
+                && (job.reads > 0 || job.next_page < self.shape.pages_per_block && !self.waits_to_move(job))
         })
+    }
+
+    /// Whether nothing of a job may be read through the controller now: what has room on its
+    /// chip is moved there, by `move_next`, once what was taken of it before is settled and
+    /// the chip has time for it; through the controller goes only what would wait for room.
+    fn waits_to_move(&self, job: &Job) -> bool {
+        let is_inside = job.mover == Task::Gc && matches!(self.tasks.gc.manner, Manner::Inside(_));
+        is_inside && (job.copies > 0 || self.has_room_inside(job.block, job.domain))
     }
 
     /// Generates the next read, taking turns among the blocks being emptied.
     fn read_next(&mut self, now: Time, mover: Task, machine: &mut Machine) -> bool {
-        let is_inside = matches!(self.tasks.gc.manner, Manner::Inside(_));
         let jobs = self.tasks.relocation.jobs.len();
         for step in 0..jobs {
             let moves = &self.tasks.relocation[mover];
@@ -191,12 +198,10 @@ impl Ftl {
             if job.mover != mover || job.progress != Progress::Moving {
                 continue;
             }
-            let (block, domain) = (job.block, job.domain);
-            // What has room on its chip is moved there, by `move_next`, once the chip has
-            // time for it; through the controller goes only what would wait for room.
-            if mover == Task::Gc && is_inside && (job.copies > 0 || self.has_room_inside(block, domain)) {
+            if self.waits_to_move(job) {
                 continue;
             }
+            let block = job.block;
             let Some((page, valid)) = self.next_page(index) else {
                 self.check_job(now, index as u32, machine);
                 continue;

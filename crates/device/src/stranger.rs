@@ -92,7 +92,8 @@ fn draw(random: &mut Stream) -> DeviceConfig {
             random,
             [
                 (4, SchedulerConfig::Fifo(Default::default())),
-                (2, SchedulerConfig::Priority(Default::default())),
+                (1, SchedulerConfig::Priority(Default::default())),
+                (1, SchedulerConfig::ReadsFirst(Default::default())),
                 (2, SchedulerConfig::Fair(Default::default())),
                 (2, SchedulerConfig::Debit(Default::default())),
             ],

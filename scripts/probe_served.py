@@ -26,7 +26,7 @@ from flashkeel.reproduce.ssdcheck.drives import DRIVES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SPOILED_NS = 200_000
+SPOILED_NS = 100_000
 """99.9 % of the answers may be this late, as no drive of the seven is told apart by less."""
 
 FLASHKEEL = (sys.executable, "-m", "flashkeel")

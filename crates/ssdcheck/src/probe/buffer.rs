@@ -306,10 +306,33 @@ impl Test<'_> {
             }
         }
         Ok(match (waiting, passing) {
-            (AGREEING.., 0) => Some(true),
+            (AGREEING.., 0) => {
+                self.unhurried(runner)?;
+                Some(true)
+            }
             (0, AGREEING..) => Some(false),
             _ => None,
         })
+    }
+
+    /// How long a flush takes of a drive that is at rest between flushes, and of pages from all
+    /// over it, as hosts write them.
+    fn unhurried(&mut self, runner: &mut Runner<'_>) -> Result<(), ProbeError> {
+        const THINK: Span = Span::from_us(1_000);
+        let bits: Vec<u32> = (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect();
+        let mut waits_ns = Vec::new();
+        for _ in 0..WRITES {
+            let lba = runner.page_within(&bits);
+            let latency = runner.serve(Operation::Write, lba)?.0;
+            if latency > self.watched.slow_write_ns {
+                waits_ns.push(latency);
+            }
+            runner.wait(THINK)?;
+        }
+        if !waits_ns.is_empty() {
+            self.flush_ns = waits_ns;
+        }
+        Ok(())
     }
 
     /// The bits that select a buffer, and those of which that cannot be told.

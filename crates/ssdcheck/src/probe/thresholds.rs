@@ -109,7 +109,7 @@ pub(super) fn measure(
     let mut large = [Vec::new(), Vec::new()];
     for (operation, latencies) in [Operation::Read, Operation::Write].into_iter().zip(&mut large) {
         let begun = runner.now();
-        while latencies.len() < SAMPLES / 4 && goes_on(latencies, runner.now().since(begun)) {
+        while latencies.len() < SAMPLES && goes_on(latencies, runner.now().since(begun)) {
             let lba = runner.random.below(runner.pages() / LARGE) * LARGE * 8;
             latencies.push(runner.serve(operation, lba)?.0);
         }

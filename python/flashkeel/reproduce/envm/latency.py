@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -24,7 +24,7 @@ from flashkeel.reproduce.envm.hierarchy import (
     shrink,
     times,
 )
-from flashkeel.reproduce.envm.locality import below, judged, rising, skews
+from flashkeel.reproduce.envm.locality import below, judged, localities, rising, skews
 from flashkeel.reproduce.intervals import every
 from flashkeel.reproduce.session import Session, basis
 from flashkeel.run import Run
@@ -119,33 +119,66 @@ _CLAIMS = (
 )
 
 _LOGGED = ("I", "II", "III")
+_FULL = ("base", "I", "II", "III")
 _KIB = (8, 32, 128)
 
 At = Callable[[Setting], Day]
 
 
-def _settings(session: Session) -> list[Setting]:
+def _swept(skews: Sequence[float]) -> list[Setting]:
     shapes = [Setting(policy) for policy in _POLICIES]
     shapes.append(Setting("base", technology="tlc"))
     shapes += [Setting("III", day=day) for day in ("moderate", "low")]
-    swept = [shape.at(skew) for shape in shapes for skew in skews(session)]
-    full = [Setting(policy, is_full=True) for policy in ("base", "I", "II", "III")]
-    return swept + full + [Setting(policy, is_logged=True) for policy in _LOGGED]
+    return [shape.at(skew) for shape in shapes for skew in skews]
 
 
 def _measure(session: Session) -> Outcome:
-    days = measure(session, _settings(session))
     swept = skews(session)
-    own = {policy: days[Setting(policy)] for policy in _POLICIES}
-    tlc = days[Setting("base", technology="tlc")]
+    full = [Setting(policy, is_full=True) for policy in _FULL]
+    logged = [Setting(policy, is_logged=True) for policy in _LOGGED]
+    days = measure(session, [*_swept(swept), *full, *logged])
+    return Outcome(
+        _swept_findings(days, swept, OWN_SKEW)
+        | {
+            "tail": _tail({name: days[Setting(name, is_logged=True)] for name in _LOGGED}),
+            "write-full": _full({name: days[Setting(name, is_full=True)] for name in _FULL}),
+        },
+        basis(runs_of(days)),
+        conditions(shrink(session)),
+        partial(_draw, days, swept),
+    )
+
+
+def _measure_at(session: Session, skew: float) -> Outcome:
+    days = measure(session, _swept((skew,)))
+    return Outcome(
+        _swept_findings(days, (skew,), skew), basis(runs_of(days)), conditions(shrink(session))
+    )
+
+
+def _full(days: Mapping[str, Day]) -> Finding:
+    full = {name: day.write_us for name, day in days.items()}
+    return Finding(
+        reduction(full["base"], full["III"]),
+        below(full["III"], times(full["base"], 0.86)),
+        "in us: " + ", ".join(f"{name} {us:.0f}" for name, us in full.items()),
+    )
+
+
+def _swept_findings(
+    days: Mapping[Setting, Day], swept: Sequence[float], skew: float
+) -> dict[str, Finding]:
+    """Judge at a skew what is judged at each that is swept."""
     iii, base = Setting("III"), Setting("base")
+    own = {policy: days[Setting(policy).at(skew)] for policy in _POLICIES}
+    tlc = days[replace(base, technology="tlc").at(skew)]
     reads = {name: day.read_us for name, day in own.items()}
     writes = {name: day.write_us for name, day in own.items()}
-    found = partial(judged, days, swept)
-    by_day = {name: days[replace(iii, day=name)].write_us for name in ("busy", "moderate", "low")}
-    full = {name: days[Setting(name, is_full=True)].write_us for name in ("base", "I", "II", "III")}
-    less = reduction(full["base"], full["III"])
-    findings = {
+    found = partial(judged, days, swept, at=skew)
+    by_day = {
+        name: days[replace(iii, day=name).at(skew)].write_us for name in ("busy", "moderate", "low")
+    }
+    return {
         "risk": found(_risk, {name: day.risk_kb for name, day in own.items()}, "in KB"),
         "read-order": found(_read_order, reads, "in us"),
         "read-to": found(
@@ -191,7 +224,6 @@ def _measure(session: Session) -> Outcome:
             },
             "in us",
         ),
-        "tail": _tail({name: days[Setting(name, is_logged=True)] for name in _LOGGED}),
         "write-days": found(
             lambda at: _either(
                 [
@@ -204,18 +236,7 @@ def _measure(session: Session) -> Outcome:
             by_day,
             "in us",
         ),
-        "write-full": Finding(
-            less,
-            below(full["III"], times(full["base"], 0.86)),
-            "in us: " + ", ".join(f"{name} {us:.0f}" for name, us in full.items()),
-        ),
     }
-    return Outcome(
-        findings,
-        basis(runs_of(days)),
-        conditions(shrink(session)),
-        partial(_draw, days, swept),
-    )
 
 
 def _risk(at: At) -> bool:
@@ -307,4 +328,12 @@ def _draw(days: Mapping[Setting, Day], swept: tuple[float, ...]) -> Figure:
     return figure
 
 
-STUDY = Study("envm/latency", "Risk and latency of the policies", _CLAIMS, _measure)
+_SWEPT = tuple(claim.name for claim in _CLAIMS if claim.name not in ("tail", "write-full"))
+
+STUDY = Study(
+    "envm/latency",
+    "Risk and latency of the policies",
+    _CLAIMS,
+    _measure,
+    (localities(_SWEPT, _measure_at),),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from flashkeel.reproduce.envm.hierarchy import (
     DAYS,
     ENVM_GB,
     OPTANE_WRITES_PER_DAY,
+    OWN_SKEW,
     QLC_GB_PER_DAY,
     Day,
     Setting,
@@ -21,7 +22,7 @@ from flashkeel.reproduce.envm.hierarchy import (
     shrink,
     times,
 )
-from flashkeel.reproduce.envm.locality import below, judged, skews
+from flashkeel.reproduce.envm.locality import below, judged, localities, skews
 from flashkeel.reproduce.intervals import every
 from flashkeel.reproduce.session import Session, basis
 
@@ -100,18 +101,20 @@ _CLAIMS = (
 )
 
 
-def _settings(session: Session) -> list[Setting]:
+def _swept(skews: Sequence[float]) -> list[Setting]:
     shapes = [Setting(policy) for policy in _POLICIES]
     shapes += [Setting("base", day=day) for day in ("moderate", "low")]
     shapes += [Setting(policy, envm_gb=_LARGE_ENVM_GB) for policy in ("I", "II", "III")]
-    magnified = [
-        Setting(policy, magnification=times)
+    return [shape.at(skew) for shape in shapes for skew in skews]
+
+
+def _magnified_settings(session: Session) -> list[Setting]:
+    return [
+        Setting(policy, magnification=times).at(skew)
         for times in _magnified(session)
+        if times > 1
         for policy in _POLICIES
-    ]
-    swept = skews(session)
-    return [shape.at(skew) for shape in shapes for skew in swept] + [
-        shape.at(skew) for shape in magnified for skew in _skews_of_magnified(session)
+        for skew in _skews_of_magnified(session)
     ]
 
 
@@ -126,51 +129,14 @@ def _skews_of_magnified(session: Session) -> tuple[float, ...]:
 
 
 def _measure(session: Session) -> Outcome:
-    shapes = _settings(session)
-    days = measure(session, [one for one in shapes if one.magnification == 1])
+    swept = skews(session)
+    days = measure(session, _swept(swept))
     # Far from what they are compared with, and slow to run.
-    days |= measure(session, [one for one in shapes if one.magnification > 1], seeds=1)
-    found = partial(judged, days, skews(session))
+    days |= measure(session, _magnified_settings(session), seeds=1)
     magnified = partial(judged, days, _skews_of_magnified(session))
-    base, iii = Setting("base"), Setting("III")
-    ssd = {policy: days[Setting(policy)].ssd_gb for policy in _POLICIES}
-    envm = {policy: days[Setting(policy)].envm_gb for policy in ("I", "II", "III")}
-    by_day = {name: days[replace(base, day=name)].ssd_gb for name in DAYS}
-    large = {
-        f"{policy} {what}": getattr(days[Setting(policy, envm_gb=_LARGE_ENVM_GB)], key)
-        for policy in ("I", "II", "III")
-        for what, key in (("SSD", "ssd_gb"), ("ENVM", "envm_gb"))
-    }
+    iii = Setting("III")
     findings = {
-        "base": found(_exceeds, by_day, "in GB"),
-        "within": found(
-            lambda at: below(at(iii).ssd_gb, QLC_GB_PER_DAY),
-            ssd["III"],
-            "in GB; what the background writes is not held back by the budget, so that all that "
-            "is written comes to the SSD sooner or later",
-        ),
-        "order": found(
-            lambda at: below(
-                max(at(Setting("I")).ssd_gb, at(Setting("II")).ssd_gb), at(iii).ssd_gb
-            ),
-            ssd,
-            "in GB",
-        ),
-        "envm": found(
-            lambda at: below(at(iii).envm_gb, times(at(Setting("I")).envm_gb, 0.89)),
-            reduction(envm["I"], envm["III"]),
-            f"GB of it journal under III: {days[iii].journal_gb:.2g}",
-        ),
-        "envm-rating": found(
-            lambda at: every(
-                below(OPTANE_WRITES_PER_DAY * ENVM_GB, at(Setting(policy)).envm_gb)
-                for policy in envm
-            ),
-            envm,
-            "in GB; years until the module is worn out by its wear law: "
-            + ", ".join(f"{name} {days[Setting(name)].envm_years:.1f}" for name in envm),
-        ),
-        "larger": found(_large_enough, large, "in GB"),
+        **_swept_findings(days, swept, OWN_SKEW),
         "magnified-2": magnified(
             lambda at: all(
                 at(Setting(policy, magnification=2)).critical_gb() == 0
@@ -194,6 +160,64 @@ def _measure(session: Session) -> Outcome:
         conditions(shrink(session)),
         partial(_draw, days),
     )
+
+
+def _measure_at(session: Session, skew: float) -> Outcome:
+    days = measure(session, _swept((skew,)))
+    return Outcome(
+        _swept_findings(days, (skew,), skew), basis(runs_of(days)), conditions(shrink(session))
+    )
+
+
+def _swept_findings(
+    days: Mapping[Setting, Day], swept: Sequence[float], skew: float
+) -> dict[str, Finding]:
+    """Judge at a skew what is judged at each that is swept."""
+    found = partial(judged, days, swept, at=skew)
+    iii = Setting("III")
+
+    def here(setting: Setting) -> Day:
+        return days[setting.at(skew)]
+
+    ssd = {policy: here(Setting(policy)).ssd_gb for policy in _POLICIES}
+    envm = {policy: here(Setting(policy)).envm_gb for policy in ("I", "II", "III")}
+    by_day = {name: here(Setting("base", day=name)).ssd_gb for name in DAYS}
+    large = {
+        f"{policy} {what}": getattr(here(Setting(policy, envm_gb=_LARGE_ENVM_GB)), key)
+        for policy in ("I", "II", "III")
+        for what, key in (("SSD", "ssd_gb"), ("ENVM", "envm_gb"))
+    }
+    return {
+        "base": found(_exceeds, by_day, "in GB"),
+        "within": found(
+            lambda at: below(at(iii).ssd_gb, QLC_GB_PER_DAY),
+            ssd["III"],
+            "in GB; what the background writes is not held back by the budget, so that all that "
+            "is written comes to the SSD sooner or later",
+        ),
+        "order": found(
+            lambda at: below(
+                max(at(Setting("I")).ssd_gb, at(Setting("II")).ssd_gb), at(iii).ssd_gb
+            ),
+            ssd,
+            "in GB",
+        ),
+        "envm": found(
+            lambda at: below(at(iii).envm_gb, times(at(Setting("I")).envm_gb, 0.89)),
+            reduction(envm["I"], envm["III"]),
+            f"GB of it journal under III: {here(iii).journal_gb:.2g}",
+        ),
+        "envm-rating": found(
+            lambda at: every(
+                below(OPTANE_WRITES_PER_DAY * ENVM_GB, at(Setting(policy)).envm_gb)
+                for policy in envm
+            ),
+            envm,
+            "in GB; years until the module is worn out by its wear law: "
+            + ", ".join(f"{name} {here(Setting(name)).envm_years:.1f}" for name in envm),
+        ),
+        "larger": found(_large_enough, large, "in GB"),
+    }
 
 
 def _most(session: Session, days: Mapping[Setting, Day]) -> dict[str, Finding]:
@@ -278,4 +302,12 @@ def _draw(days: Mapping[Setting, Day]) -> Figure:
     return figure
 
 
-STUDY = Study("envm/writes", "What each device is written", _CLAIMS, _measure)
+_SWEPT = tuple(claim.name for claim in _CLAIMS if not claim.name.startswith("magnified"))
+
+STUDY = Study(
+    "envm/writes",
+    "What each device is written",
+    _CLAIMS,
+    _measure,
+    (localities(_SWEPT, _measure_at),),
+)

@@ -7,7 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flashkeel.comparison import FEW
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, reduction, too_few
+from flashkeel.reproduce.claims import (
+    Claim,
+    Finding,
+    Outcome,
+    Quantity,
+    Range,
+    Study,
+    reduction,
+    too_few,
+)
 from flashkeel.reproduce.pictures import log_durations
 from flashkeel.reproduce.plmc.systems import (
     BARE,
@@ -103,6 +112,45 @@ def _measure(session: Session) -> Outcome:
 
 
 _HALF = 50.0
+
+
+def measure_at(session: Session, spread: float) -> Outcome:
+    """Judge expected and exact counts at one spread, where hosts may ask for more."""
+    names = (BARE, TOPPED_UP, "HoD strict")
+    found = {n: shared(session, n, situation=Situation(spread, _WINDOWS)) for n in names}
+    fewest = min(
+        run.tails[host].beyond(_AT) for r in found.values() for run in r for host in CLASSES
+    )
+    gains = {n: {host: _gain(found, n, host) for host in CLASSES} for n in names[1:]}
+    missing = "" if fewest >= FEW else f"{too_few(fewest)}, of the 99th over windows"
+    verdicts = {
+        n: gain[HIGH] >= _HALF and all(value >= 0 for value in gain.values())
+        for n, gain in gains.items()
+    }
+    return Outcome(
+        {
+            claim: Finding(gains[n], None if missing else verdicts[n], missing)
+            for claim, n in (("cod", TOPPED_UP), ("hod", "HoD strict"))
+        },
+        "synthetic",
+        f"{DEVICE}, data set 1, configuration 2; {LOAD.replace('spread 0.5', f'spread {spread:g}')}"
+        f"; {_fewest({spread: found})} windows at least, the 99th percentile over them; with "
+        "expected counts a host may ask for more within a window",
+    )
+
+
+EVENNESS = Range(
+    Quantity(
+        "spread of the rates",
+        SPREADS,
+        SPREADS[-1],
+        "not given; each class is a part of the traces of Systor '17",
+        " (of their logarithm)",
+    ),
+    ("cod", "hod"),
+    measure_at,
+)
+"""What is swept for the claims about tails."""
 
 
 def _gain(found: Mapping[str, list[Shares]], name: str, host: str) -> float:

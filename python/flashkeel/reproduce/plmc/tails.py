@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, reduction, too_few
 from flashkeel.reproduce.pictures import log_durations
+from flashkeel.reproduce.plmc.spread import EVENNESS
 from flashkeel.reproduce.plmc.systems import (
     ALONE,
     BARE,
@@ -210,4 +211,5 @@ STUDY = Study(
     "Tails within deterministic windows that hosts share",
     (_SHARING, _COD, _HOD, _ORDER, _GAP, _APART, _ALIKE),
     _measure,
+    (EVENNESS,),
 )

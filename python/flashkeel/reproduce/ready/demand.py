@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flashkeel import lifetime
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
-from flashkeel.reproduce.ready.lives import CONDITIONS, PROFILES, plan, years
+from flashkeel.reproduce.ready.lives import PROFILES, conditions, plan, years
 from flashkeel.reproduce.session import Session
 
 # Derived from the paper's figures by its own formula; it does not print them.
@@ -89,7 +89,7 @@ def _measure(session: Session) -> Outcome:
             ),
         },
         "synthetic",
-        CONDITIONS,
+        conditions(),
     )
 
 

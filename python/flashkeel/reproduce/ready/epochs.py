@@ -8,7 +8,7 @@ from statistics import fmean
 
 from flashkeel import lifetime
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
-from flashkeel.reproduce.ready.lives import CONDITIONS, PROFILES, in_parallel, plan, response, years
+from flashkeel.reproduce.ready.lives import PROFILES, conditions, in_parallel, plan, response, years
 from flashkeel.reproduce.session import Session
 
 LENGTHS = {"1 min": 60, "30 min": 1_800, "1 h": 3_600, "2 h": 7_200}
@@ -51,7 +51,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {"similar": _similar(alike), "chosen": _chosen(*_lives(session))},
         "synthetic",
-        CONDITIONS,
+        conditions(),
     )
 
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.ready.lives import (
-    CONDITIONS,
+    GAIN_PER_DECADE,
     LABELS,
     PROFILES,
     TARGET_YEARS,
     all_lives,
+    conditions,
+    worths,
     years,
 )
 from flashkeel.reproduce.session import Session
@@ -41,7 +43,11 @@ _LONG = Claim(
 
 
 def _measure(session: Session) -> Outcome:
-    lives = all_lives(session)
+    return _measure_at(session, GAIN_PER_DECADE)
+
+
+def _measure_at(session: Session, gain: float) -> Outcome:
+    lives = all_lives(session, gain)
     found = {
         LABELS[guard]: {name: years(lives[name][guard]) for name in PROFILES} for guard in LABELS
     }
@@ -64,7 +70,7 @@ def _measure(session: Session) -> Outcome:
             "others-long": Finding(long, all(y >= 1.2 * TARGET_YEARS for y in long.values())),
         },
         "synthetic",
-        CONDITIONS,
+        conditions(gain),
         partial(_draw, found),
     )
 
@@ -92,4 +98,5 @@ STUDY = Study(
     "lifetime under four throttles",
     (_UNTHROTTLED, _CLOSE, _LONG),
     _measure,
+    (worths(tuple(claim.name for claim in (_UNTHROTTLED, _CLOSE, _LONG)), _measure_at),),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -32,6 +32,14 @@ _COST = Claim(
     "cost",
     "READY's guarantee costs less than a fixed cap's",
     "over the demands that need throttling, the median of ST's mean delay over READY's is above 1",
+    None,
+)
+
+_BETWEEN = Claim(
+    "dt-between",
+    "DT's response time lies between READY's and ST's",
+    "over the demands that need throttling, DT's mean delay is above READY's on each, and the "
+    "median of it over ST's is at most 0.99",
     None,
 )
 
@@ -89,6 +97,7 @@ def _measure(session: Session) -> Outcome:
         if needy
     }
     ratio = median(costs.values()) if costs else None
+    delays = {name: [_delay(lives[name, guard]) for guard in _IN_ORDER] for name in needy}
     alike = {name: _alike(path, name) for name in names}
     similar = [shares["30 min"] for shares in alike.values()]
     return Outcome(
@@ -109,6 +118,7 @@ def _measure(session: Session) -> Outcome:
                 "median over them of the delay's 99.9th percentile: "
                 + ", ".join(f"{name} {units.significant(value)}" for name, value in tails.items()),
             ),
+            "dt-between": _between(delays),
         },
         "trace",
         f"{len(names)} recorded series of bytes written per 30 min (CloudPhysics), repeated; "
@@ -116,6 +126,21 @@ def _measure(session: Session) -> Outcome:
         "recovery as in the other figures",
         partial(_draw, lives, needy) if needy else None,
     )
+
+
+_IN_ORDER = ("ready", "dynamic", "static-cap")
+
+
+def _between(delays: Mapping[str, Sequence[float]]) -> Finding:
+    """Judge the mean delays of READY, DT and ST by demand."""
+    if not delays:
+        return Finding(None, None, "no demand needs throttling")
+    over = [dt / st for _, dt, st in delays.values()]
+    below = [name for name, (ready, dt, _) in delays.items() if dt <= ready]
+    words = f"DT's over ST's from {min(over):.2f} to {max(over):.2f} over {len(over)} demands"
+    if below:
+        words += f"; not above READY's on {', '.join(below)}"
+    return Finding(median(over), not below and median(over) <= 0.99, words)
 
 
 def _plan(path: Path, name: str, guard: str) -> Plan:
@@ -189,6 +214,6 @@ def _draw(lives: Mapping[tuple[str, str], Estimate], needy: list[str]) -> Figure
 STUDY = Study(
     "ready/real",
     "the guarantee under 53 recorded write demands",
-    (_CYCLIC, _EPOCHS, _MET, _COST),
+    (_CYCLIC, _EPOCHS, _MET, _COST, _BETWEEN),
     _measure,
 )

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING
 
 from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import units
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
 from flashkeel.reproduce.ready.lives import (
-    CONDITIONS,
+    GAIN_PER_DECADE,
     LABELS,
     PROFILES,
     all_lives,
+    conditions,
     in_parallel,
+    plan,
     response,
+    worths,
 )
+from flashkeel.reproduce.ready.noisy import noisy
 from flashkeel.reproduce.session import Session
 
 if TYPE_CHECKING:
@@ -73,21 +80,26 @@ _LEAST_HELD = 0.01
 
 
 def _measure(session: Session) -> Outcome:
-    lives = all_lives(session)
+    found = _measure_at(session, GAIN_PER_DECADE)
+    small = _on_a_small_drive(session)
+    best = Finding(
+        _milliseconds({label: {"small drive": ns} for label, ns in small.items()}),
+        small["NT"] == min(small.values()),
+        "on the five traces it is so by construction, where all four share one measured "
+        "service time; a drive of 32 MiB under a constant demand is judged instead",
+    )
+    return replace(found, findings={"unthrottled-best": best, **found.findings})
+
+
+def _measure_at(session: Session, gain: float) -> Outcome:
+    lives = all_lives(session, gain)
     means = _table(lives, "mean_ns")
     varied = _table(lives, "variation")
     held = _table(lives, "held")
     ratios = {name: means["ST"][name] / means["READY"][name] for name in PROFILES}
     faster = all(means["READY"][n] < min(means["ST"][n], means["DT"][n]) for n in PROFILES)
-    small = _on_a_small_drive(session)
     return Outcome(
         {
-            "unthrottled-best": Finding(
-                _milliseconds({label: {"small drive": ns} for label, ns in small.items()}),
-                small["NT"] == min(small.values()),
-                "on the five traces it is so by construction, where all four share one measured "
-                "service time; a drive of 32 MiB under a constant demand is judged instead",
-            ),
             "ready-better": Finding(ratios, faster),
             "dt-between": _between(means),
             "factor": _factor(means, ratios, held["READY"]),
@@ -95,16 +107,39 @@ def _measure(session: Session) -> Outcome:
             "unpredictable": _unpredictable(varied, held),
         },
         "synthetic",
-        CONDITIONS,
+        conditions(gain),
         partial(_draw, lives),
+    )
+
+
+def _measure_noisy(session: Session, noise: float) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        plans = {
+            (name, guard): replace(
+                plan(name, guard), traffic=noisy(name, noise, session.seed, Path(folder))
+            )
+            for name in _REGULAR
+            for guard in LABELS
+            if guard != "none"
+        }
+        found = in_parallel(list(plans.values()), 1, session.seed, session.jobs)
+    means: dict[str, dict[str, float]] = {}
+    for (name, guard), estimate in zip(plans, found, strict=True):
+        means.setdefault(LABELS[guard], {})[name] = response(estimate, "mean_ns")
+    return Outcome(
+        {"dt-between": _between(means)},
+        "synthetic",
+        f"{conditions()}; the demands of {', '.join(_REGULAR)} with this noise by the half hour "
+        "instead of their own; one draw",
     )
 
 
 def _between(means: Mapping[str, Mapping[str, float]]) -> Finding:
     """Judge whether DT lies between the others; `means` is by throttle and trace."""
-    over = {name: means["DT"][name] / means["ST"][name] for name in PROFILES}
+    names = means["DT"]
+    over = {name: means["DT"][name] / means["ST"][name] for name in names}
     level = [name for name, ratio in over.items() if ratio > 0.99]
-    above = all(means["DT"][name] > means["READY"][name] for name in PROFILES)
+    above = all(means["DT"][name] > means["READY"][name] for name in names)
     reason = (
         f"as slow as ST on {', '.join(level)}: in a closed loop the mean delay follows from the "
         "mean pace, which is the same where demand is regular; only ST's variation is larger"
@@ -244,4 +279,20 @@ STUDY = Study(
     "response times under four throttles",
     (_BEST, _ORDER, _BETWEEN, _FACTOR, _SWINGS, _HARD),
     _measure,
+    (
+        worths(
+            tuple(claim.name for claim in (_ORDER, _BETWEEN, _FACTOR, _SWINGS, _HARD)), _measure_at
+        ),
+        Range(
+            Quantity(
+                "irregularity",
+                (0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
+                0.1,
+                "half hours within 30 % of the one before are 88 % on exchange, which is 0.1",
+                " standard deviations of the logarithm of half an hour's demand",
+            ),
+            ("dt-between",),
+            _measure_noisy,
+        ),
+    ),
 )

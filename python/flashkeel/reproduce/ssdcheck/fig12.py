@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from flashkeel.reproduce import profiles
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.reproduce.ssdcheck.drives import (
     READ_INTENSIVE,
@@ -63,19 +63,20 @@ Ratios = Mapping[str, float]
 """By pair: a number under VA-LVM relative to linear volumes."""
 
 
-def _cases(session: Session) -> list[Case]:
+def _cases(session: Session, pause: float) -> list[Case]:
     # As on a drive nobody knows: the bits are those that a probe finds.
     bits = diagnosis(_DRIVE, session.seed).model["volume_bits"]
+    speed = 100 / pause if pause else 1.0
     cases = []
     for volumes, (reader, writer) in product(("linear", "va-lvm"), _PAIRS):
         keys = {
             "device.preset": _DRIVE,
             "workload.duration": "2s" if session.quick else "20s",
             "workload.warm_up": "200ms",
-            "workload.pacing": {"policy": "closed", "depth": 1},
+            "workload.pacing": "think" if pause else {"policy": "closed", "depth": 1},
             "stack.volumes": {"policy": volumes} | ({"bits": bits} if volumes == "va-lvm" else {}),
             "stack.tenants": [
-                {"name": name, "workload": {"source": profiles.source(session, profile)}}
+                {"name": name, "workload": {"source": profiles.source(session, profile, speed)}}
                 for name, profile in (("reader", reader), ("writer", writer))
             ],
         }
@@ -87,7 +88,11 @@ _PAIRS = tuple(product(READ_INTENSIVE, WRITE_INTENSIVE))
 
 
 def _measure(session: Session) -> Outcome:
-    runs = session.run(_cases(session))
+    return _measure_at(session, _NEAREST)
+
+
+def _measure_at(session: Session, pause: float) -> Outcome:
+    runs = session.run(_cases(session, pause))
     rates, tails, writers, samples = {}, {}, {}, []
     for reader, writer in _PAIRS:
         pair = f"{reader}+{writer}"
@@ -101,7 +106,8 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         judge(rates, tails, writers, min(samples)),
         basis(runs),
-        "SSD D halved between a reader and a writer, each with one request outstanding",
+        "SSD D halved between a reader and a writer, each with one request outstanding"
+        + (f" and {pause:g} % of its recorded gaps between them" if pause else ""),
         partial(_draw, rates, tails),
     )
 
@@ -159,4 +165,19 @@ def _draw(rates: Ratios, tails: Ratios) -> Figure:
     return figure
 
 
-STUDY = Study("ssdcheck/fig12", "Volumes by internal volumes (VA-LVM)", _CLAIMS, _measure)
+_NEAREST = 0
+_PAUSES = Range(
+    Quantity(
+        "pauses",
+        (0, 1, 3, 10, 30, 100),
+        _NEAREST,
+        "not said; a reader that is sped up 4.29 times waits for little but the drive",
+        " % of the traces' assumed gaps",
+    ),
+    tuple(claim.name for claim in _CLAIMS),
+    _measure_at,
+)
+
+STUDY = Study(
+    "ssdcheck/fig12", "Volumes by internal volumes (VA-LVM)", _CLAIMS, _measure, (_PAUSES,)
+)

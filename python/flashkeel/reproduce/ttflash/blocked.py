@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.ttflash import sizes
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, NOGC, PROFILES, SYSTEMS, compared, length
 from flashkeel.run import Run
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 Runs = Mapping[tuple[str, str], Run]
 
-_PLANE = "plane-blocking"
+_PLANE = sizes.PLANE
 _TECHNIQUES = (BASE, _PLANE, "gc-tolerant-read", "rotating", ALL)
 
 _BASE = Claim(
@@ -121,4 +122,6 @@ def _draw(by_system: Mapping[str, Mapping[str, float]]) -> Figure:
     return figure
 
 
-STUDY = Study("ttflash/blocked", "I/Os blocked by GC", (_BASE, _ONE, _ALL, _EACH), _measure)
+STUDY = Study(
+    "ttflash/blocked", "I/Os blocked by GC", (_BASE, _ONE, _ALL, _EACH), _measure, (sizes.BLOCKED,)
+)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.ttflash import sizes
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, CLASS, NOGC, PROFILES, compared, length
 from flashkeel.run import Run
 
@@ -124,4 +125,5 @@ STUDY = Study(
     "What ttFlash costs",
     (_AVERAGE, _ERASES, _RANDOM_ERASES, _CAPACITY),
     _measure,
+    (sizes.WRITTEN,),
 )

@@ -2,9 +2,11 @@
 
 import gzip
 
+from flashkeel import lifetime
 from flashkeel.reproduce import Session
 from flashkeel.reproduce.ready import demand, epochs, levelling, real, response
 from flashkeel.reproduce.ready.lives import PROFILES
+from flashkeel.reproduce.ready.noisy import noisy
 
 EVEN = dict.fromkeys(PROFILES, 1.0)
 SWUNG = {"proxy": 0.1, "proj": 0.8, "exchange": 0.1, "map": 0.4, "msnfs": 0.1}
@@ -36,6 +38,27 @@ def test_dynamic_lies_between_only_where_it_is_faster_than_a_cap():
     found = response._between(means | {"DT": level})
     assert found.holds is False and "on proxy" in found.reason
     assert response._between(means | {"DT": dict.fromkeys(PROFILES, 9.0)}).holds is False
+
+
+def test_recorded_demands_decide_whether_dynamic_lies_between():
+    between = {"a": [1.0, 1.8, 2.0], "b": [1.0, 1.9, 2.0]}
+    assert real._between(between).holds is True
+    assert real._between(between | {"c": [1.0, 0.9, 2.0]}).holds is False
+    assert real._between({"a": [1.0, 2.0, 2.0]}).holds is False
+    assert real._between({}).holds is None
+
+
+def test_a_noisy_demand_is_as_irregular_as_asked_and_the_same_again(tmp_path):
+    shares = []
+    for noise in (0.1, 0.5):
+        traffic = noisy("exchange", noise, 1, tmp_path)
+        first = (tmp_path / "exchange.csv").read_text()
+        shares.append(lifetime.similarity(traffic, 1800, 0.3))
+        assert noisy("exchange", noise, 1, tmp_path) == traffic
+        assert (tmp_path / "exchange.csv").read_text() == first
+    assert shares[0] > 0.85 and shares[1] < 0.6
+    total = sum(int(line.split(",")[1]) for line in first.splitlines()[1:])
+    assert abs(total / (20.61e9 * 24) - 1) < 1e-6
 
 
 def test_half_hours_must_be_most_alike():

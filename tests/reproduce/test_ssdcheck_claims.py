@@ -4,7 +4,7 @@ import math
 from itertools import product
 
 from flashkeel.reproduce import Session
-from flashkeel.reproduce.ssdcheck import fig11, fig12, fig14, fig15, table3
+from flashkeel.reproduce.ssdcheck import fig3, fig11, fig12, fig14, fig15, table3
 from flashkeel.reproduce.ssdcheck.drives import DRIVES, percentile, share_below
 from flashkeel.ssdcheck import WORKLOADS
 
@@ -77,7 +77,7 @@ def test_pas_is_judged_by_tail_throughput_and_the_ideal():
     assert all(finding.holds for finding in good.values())
     late = fig14.judge(schedulers(pas=(950, 1.0)))
     assert not any(finding.holds for finding in late.values())
-    assert "deadline on SSD F under exchange" in late["shortest"].measured
+    assert "deadline on SSD F under exchange" in late["shortest"].reason
 
 
 def test_hybrid_pas_is_judged_after_the_nvm_is_full():
@@ -94,4 +94,27 @@ def test_hybrid_pas_is_judged_after_the_nvm_is_full():
 def test_a_study_runs():
     outcome = table3.STUDY.measure(Session(quick=True))
     assert outcome.basis == "synthetic"
-    assert {finding.holds for finding in outcome.findings.values()} <= {True, False}
+    assert set(outcome.findings) == {claim.name for claim in table3.STUDY.claims}
+
+
+def test_a_share_of_slow_requests_is_judged_as_far_as_their_number_tells():
+    def holds(slow, paper, count):
+        return table3.judge({}, slow, paper, count).holds
+
+    assert holds(1.0, 0.88, 100) is True
+    assert holds(2.1, 0.88, 400) is False and holds(0.3, 0.88, 400) is False
+    assert holds(2.1, 0.88, 30) is None, "1.76 lies within what 30 requests tell"
+    assert holds(1.0, 0.88, 9) is None
+
+
+def test_a_range_leaves_the_ideal_out():
+    usual = {key: run for key, run in schedulers(pas=(520, 0.81)).items() if key[2] != "ideal"}
+    assert set(fig14.judge(usual)) == set(fig14.STUDY.ranges[0].claims)
+    assert fig14._draw(usual).axes
+
+
+def test_with_three_outstanding_collection_reaches_the_tail():
+    (depth,) = fig3.STUDY.ranges
+    one, three = (depth.measure(Session(quick=True), value).findings for value in (1, 3))
+    assert (one["tail"].holds, three["tail"].holds) == (False, True)
+    assert (one["rare"].holds, three["rare"].holds) == (True, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from statistics import fmean
@@ -201,15 +202,14 @@ def judge(runs: Runs) -> dict[str, Finding]:
         for system in ("none", "deadline", "fair")
         if tails[drive, trace, system] < tails[drive, trace, "pas"]
     ]
-    found["shortest"] = _judged(
-        "shorter: " + "; ".join(shorter) if shorter else "the shortest in all six",
-        not shorter,
-        enough,
-    )
+    listed = f"shorter: {'; '.join(shorter) or 'none'}"
+    found["shortest"] = _judged({"cells with a shorter one": len(shorter)}, not shorter, enough)
+    if enough:
+        found["shortest"] = replace(found["shortest"], reason=listed)
     return found
 
 
-def _judged(measured: Mapping[str, float] | str, holds: bool, enough: bool) -> Finding:
+def _judged(measured: Mapping[str, float], holds: bool, enough: bool) -> Finding:
     if not enough:
         return Finding(measured, None, "fewer than ten samples lie beyond a percentile judged")
     return Finding(measured, holds)
@@ -220,8 +220,9 @@ def _draw(runs: Runs) -> Figure:
 
     figure = Figure(figsize=(9, 5), layout="constrained")
     tail_axes, rate_axes = figure.subplots(2, 1, sharex=True)
-    width = 0.8 / len(_SYSTEMS)
-    for offset, system in enumerate(_SYSTEMS):
+    shown = [system for system in _SYSTEMS if any(key[2] == system for key in runs)]
+    width = 0.8 / len(shown)
+    for offset, system in enumerate(shown):
         at = [i + (offset - 2) * width for i in range(len(_JUDGED))]
         tails, rates = [], []
         for (drive, trace), judged in _JUDGED.items():

@@ -2,9 +2,10 @@
 
 import gzip
 
+import pytest
 from flashkeel import lifetime
 from flashkeel.reproduce import Session
-from flashkeel.reproduce.ready import demand, epochs, levelling, real, response
+from flashkeel.reproduce.ready import demand, epochs, levelling, lives, real, response
 from flashkeel.reproduce.ready.lives import PROFILES
 from flashkeel.reproduce.ready.noisy import noisy
 
@@ -127,3 +128,24 @@ def test_recorded_demands_are_judged_where_the_file_is_given(tmp_path):
 def test_without_the_file_recorded_demands_are_not_judged(tmp_path):
     findings = real.STUDY.measure(Session(traces=tmp_path)).findings
     assert all(found.holds is None and real.FILE in found.reason for found in findings.values())
+
+
+def test_lives_that_are_kept_are_not_simulated_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path / "cache"))
+    session = Session(quick=True, keep=True)
+    demand = tmp_path / "a.csv"
+    demand.write_text("window,write_bytes\n0,1000000000\n1,3000000000\n")
+    same = tmp_path / "b.csv"
+    same.write_text(demand.read_text())
+
+    def live(path):
+        traffic = {"policy": "series", "path": str(path)}
+        plan = lifetime.Plan({"capacity": "32GB", "rated_cycles": 100}, traffic)
+        return lives.in_parallel([plan], 1, session)[0].years
+
+    first = live(demand)
+    monkeypatch.setattr(lifetime.Plan, "estimate", None)
+    assert live(demand) == live(same) == first
+    same.write_text(demand.read_text().replace("3000000000", "4000000000"))
+    with pytest.raises(TypeError):
+        live(same)

@@ -21,6 +21,37 @@ LIMIT_BYTES = 1 << 30
 """Some two thousand runs."""
 
 
+class Answers:
+    """A folder of what was computed, each by a text that names all it follows from."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the cache directory."""
+        self._folder = directory / "runs"
+
+    def find(self, key: str) -> Any | None:  # noqa: ANN401
+        """Return what is kept of `key`; None where nothing is, or it is damaged."""
+        path = self._path(key)
+        try:
+            data = json.loads(gzip.decompress(path.read_bytes()))
+            path.touch()
+        except (OSError, EOFError, ValueError):
+            return None
+        return data
+
+    def keep(self, key: str, data: Any) -> None:  # noqa: ANN401
+        """Keep what JSON can hold; where the disk does not take it, it is computed again."""
+        path = self._path(key)
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with files.whole(path) as place:
+                place.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
+            _trim(self._folder, LIMIT_BYTES)
+
+    def _path(self, key: str) -> Path:
+        name = hashlib.sha256(json.dumps([_simulator(), key]).encode()).hexdigest()[:32]
+        return self._folder / f"{name}.json.gz"
+
+
 class Kept:
     """A folder of runs, each by its settings, its seed and the simulator that made it."""
 
@@ -57,23 +88,24 @@ class Kept:
                 shutil.copyfile(series, place)
             with files.whole(path) as place:
                 place.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
-            self._trim(LIMIT_BYTES)
-
-    def _trim(self, limit_bytes: int) -> None:
-        """Delete the files unused for longest until the rest fits the limit."""
-        found = [(path.stat(), path) for path in self._folder.iterdir()]
-        total = sum(state.st_size for state, _ in found)
-        for state, path in sorted(found, key=lambda each: each[0].st_mtime_ns):
-            if total <= limit_bytes:
-                return
-            path.unlink(missing_ok=True)
-            total -= state.st_size
+            _trim(self._folder, LIMIT_BYTES)
 
     def _path(self, plan: Mapping[str, Any], seed: int) -> Path:
         traces = [[path, *_state(path)] for path in files.paths_in(plan["config"])]
         text = json.dumps([_simulator(), plan["config"], seed, traces], sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
         return self._folder / f"{name}.json.gz"
+
+
+def _trim(folder: Path, limit_bytes: int) -> None:
+    """Delete the files unused for longest until the rest fits the limit."""
+    found = [(path.stat(), path) for path in folder.iterdir()]
+    total = sum(state.st_size for state, _ in found)
+    for state, path in sorted(found, key=lambda each: each[0].st_mtime_ns):
+        if total <= limit_bytes:
+            return
+        path.unlink(missing_ok=True)
+        total -= state.st_size
 
 
 def _state(path: str) -> tuple[int, int]:

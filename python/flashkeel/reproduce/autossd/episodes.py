@@ -131,9 +131,35 @@ def stops(profile: str, intensity: float) -> Range:
     )
 
 
+def leasts(profile: str, intensity: float) -> Range:
+    """Return what is swept for the share too: the least that it falls to."""
+    return Range(
+        Quantity(
+            "least share",
+            (1, 2, 4, 8),
+            8,
+            "not given; ours is what keeps tails shortest, and hides a small error",
+            " %",
+        ),
+        ("follows",),
+        partial(_least_at, profile, intensity),
+    )
+
+
 def _follows_at(profile: str, intensity: float, session: Session, stop_above: float) -> Outcome:
+    keys = {"device.gc.stop_above": round(stop_above)}
+    return _followed(profile, intensity, session, keys)
+
+
+def _least_at(profile: str, intensity: float, session: Session, percent: float) -> Outcome:
+    return _followed(profile, intensity, session, {"device.scheduler.gc_min": percent / 100})
+
+
+def _followed(
+    profile: str, intensity: float, session: Session, more: Mapping[str, float]
+) -> Outcome:
     whole = _case(session, profile, _OURS, intensity)
-    keys = {**whole.keys, "device.gc.stop_above": round(stop_above)}
+    keys = {**whole.keys, **more}
     runs = session.run([Case(whole.name, keys)])
     return Outcome(
         {"follows": _follows([series.columns(run) for run in runs.values()])},

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from flashkeel.reproduce.autossd.episodes import GC, claims, measure, stops
+from flashkeel.reproduce.autossd.episodes import GC, claims, leasts, measure, stops
 from flashkeel.reproduce.claims import Study
 
 _WINDOW_S = 20
@@ -12,5 +12,5 @@ STUDY = Study(
     "Garbage collection under DTRS, twice as fast",
     claims(GC, _WINDOW_S, follows=True),
     partial(measure, profile="dtrs", task=GC, window_s=_WINDOW_S, intensity=2.0, follows=True),
-    (stops("dtrs", 2.0),),
+    (stops("dtrs", 2.0), leasts("dtrs", 2.0)),
 )

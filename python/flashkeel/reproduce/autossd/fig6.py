@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from flashkeel.reproduce.autossd.episodes import GC, claims, measure, stops
+from flashkeel.reproduce.autossd.episodes import GC, claims, leasts, measure, stops
 from flashkeel.reproduce.claims import Study
 
 _WINDOW_S = 10
@@ -12,5 +12,5 @@ STUDY = Study(
     "Garbage collection under RAD-AS",
     claims(GC, _WINDOW_S, follows=True),
     partial(measure, profile="rad-as", task=GC, window_s=_WINDOW_S, intensity=1.0, follows=True),
-    (stops("rad-as", 1.0),),
+    (stops("rad-as", 1.0), leasts("rad-as", 1.0)),
 )

@@ -34,7 +34,7 @@ def _measure(session: Session) -> Outcome:
     keys = list(product(lives.PROFILES, guards))
     plans = [_plan(profile, guard, factor) for profile, guard in keys]
     seeds = 1 if session.quick else 5
-    estimates = lives.in_parallel(plans, seeds, session.seed, session.jobs)
+    estimates = lives.in_parallel(plans, seeds, session)
     found = dict(zip(keys, estimates, strict=True))
     kept = all(found[profile, "ready"].meets_target() for profile in lives.PROFILES)
     unthrottled = {p: lives.years(found[p, "none"]) for p in lives.PROFILES}

@@ -77,7 +77,7 @@ def _lives(session: Session) -> tuple[dict[str, dict[str, float]], dict[str, dic
     keys = [(name, way) for name in PROFILES for way in ways]
     plans = [replace(plan(name, "ready"), epochs=ways[way]) for name, way in keys]
     seeds = 1 if session.quick else 3
-    lives = dict(zip(keys, in_parallel(plans, seeds, session.seed, session.jobs), strict=True))
+    lives = dict(zip(keys, in_parallel(plans, seeds, session), strict=True))
     held = [name for name in PROFILES if response(lives[name, AUTOMATIC], "held") > 0.01]
     varied = {name: {way: response(lives[name, way], "variation") for way in ways} for name in held}
     lasted = {name: {way: years(lives[name, way]) for way in ways} for name in held}

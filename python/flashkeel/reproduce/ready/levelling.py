@@ -41,7 +41,7 @@ def _measure(session: Session) -> Outcome:
         for name, (plan, apart) in _DRIVES.items()
         for levelled in (False, True)
     }
-    lives = in_parallel(list(plans.values()), 1, session.seed, session.jobs)
+    lives = in_parallel(list(plans.values()), 1, session)
     first: dict[str, dict[bool, float]] = {name: {} for name in _DRIVES}
     found: dict[str, float] = {}
     for (name, levelled), estimate in zip(plans, lives, strict=True):

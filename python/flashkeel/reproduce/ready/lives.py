@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from pathlib import Path
 
-from flashkeel import lifetime
+from flashkeel import cache, lifetime
 from flashkeel.lifetime import Estimate, Plan
 from flashkeel.reproduce.claims import Outcome, Quantity, Range
+from flashkeel.reproduce.kept import Answers
 from flashkeel.reproduce.session import Session
 
 PROFILES = ("proxy", "proj", "exchange", "map", "msnfs")
@@ -70,24 +73,53 @@ def all_lives(session: Session, gain: float = GAIN_PER_DECADE) -> dict[str, dict
     With another gain than our own it is one seed, as seeds differ by 0.3 % at most.
     """
     seeds = 1 if session.quick or gain != GAIN_PER_DECADE else 3
-    return _lives(seeds, session.seed, session.jobs, gain)
+    made = (seeds, session.seed, gain)
+    if made not in _LIVES:
+        _LIVES[made] = _lives(session, seeds, gain)
+    return _LIVES[made]
 
 
-@cache
-def _lives(seeds: int, seed: int, jobs: int, gain: float) -> dict[str, dict[str, Estimate]]:
+_LIVES: dict[tuple[int, int, float], dict[str, dict[str, Estimate]]] = {}
+
+
+def _lives(session: Session, seeds: int, gain: float) -> dict[str, dict[str, Estimate]]:
     keys = [(name, guard) for name in PROFILES for guard in LABELS]
     plans = [plan(name, guard, gain=gain) for name, guard in keys]
-    estimates = in_parallel(plans, seeds, seed, jobs)
+    estimates = in_parallel(plans, seeds, session)
     lives: dict[str, dict[str, Estimate]] = {name: {} for name in PROFILES}
     for (name, guard), estimate in zip(keys, estimates, strict=True):
         lives[name][guard] = estimate
     return lives
 
 
-def in_parallel(plans: Sequence[Plan], seeds: int, seed: int, jobs: int) -> list[Estimate]:
-    """Return the lives of several plans; the core lets other threads run meanwhile."""
-    with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(lambda plan: plan.estimate(seeds, seed), plans))
+def in_parallel(plans: Sequence[Plan], seeds: int, session: Session) -> list[Estimate]:
+    """Return the lives of several plans; the core lets other threads run meanwhile.
+
+    Where the session keeps runs, lives are kept too.
+    """
+    answers = Answers(cache.directory()) if session.keep else None
+
+    def live(plan: Plan) -> Estimate:
+        key = _key(plan, seeds, session.seed)
+        found = None if answers is None else answers.find(key)
+        if found is not None:
+            return Estimate(plan, found)
+        estimate = plan.estimate(seeds, session.seed)
+        if answers is not None:
+            answers.keep(key, estimate.lives)
+        return estimate
+
+    with ThreadPoolExecutor(session.jobs) as pool:
+        return list(pool.map(live, plans))
+
+
+def _key(plan: Plan, seeds: int, seed: int) -> str:
+    """Return all that lives follow from; of a file of demands its contents, not its place."""
+    asked = plan.to_object()
+    traffic = dict(plan.traffic)
+    if "path" in traffic:
+        traffic["path"] = hashlib.sha256(Path(traffic["path"]).read_bytes()).hexdigest()
+    return json.dumps([asked | {"traffic": traffic}, seeds, seed], sort_keys=True)
 
 
 def years(estimate: Estimate) -> float:

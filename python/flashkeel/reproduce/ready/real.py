@@ -80,9 +80,7 @@ def _measure(session: Session) -> Outcome:
     if session.quick:
         names = names[::_EVERY_IN_A_HURRY]
     keys = [(name, guard) for name in names for guard in LABELS]
-    estimates = in_parallel(
-        [_plan(path, name, guard) for name, guard in keys], 1, session.seed, session.jobs
-    )
+    estimates = in_parallel([_plan(path, name, guard) for name, guard in keys], 1, session)
     lives = dict(zip(keys, estimates, strict=True))
     met = {
         LABELS[guard]: sum(lives[name, guard].meets_target() for name in names) for guard in LABELS

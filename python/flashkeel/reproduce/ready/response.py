@@ -122,7 +122,7 @@ def _measure_noisy(session: Session, noise: float) -> Outcome:
             for guard in LABELS
             if guard != "none"
         }
-        found = in_parallel(list(plans.values()), 1, session.seed, session.jobs)
+        found = in_parallel(list(plans.values()), 1, session)
     means: dict[str, dict[str, float]] = {}
     for (name, guard), estimate in zip(plans, found, strict=True):
         means.setdefault(LABELS[guard], {})[name] = response(estimate, "mean_ns")
@@ -162,7 +162,7 @@ def _on_a_small_drive(session: Session) -> dict[str, float]:
         )
         for guard in LABELS
     ]
-    estimates = in_parallel(plans, 1, session.seed, session.jobs)
+    estimates = in_parallel(plans, 1, session)
     return {
         LABELS[guard]: response(estimate, "mean_ns")
         for guard, estimate in zip(LABELS, estimates, strict=True)

@@ -36,12 +36,13 @@ CRATES = {
 }
 """Each crate, and exactly the crates of the project that it builds on."""
 
-FOUNDATION = {"address", "limits", "prefetch"}
+FOUNDATION = {"address", "limits", "prefetch", "processor"}
 DATA_PATH = {"front", "ftl", "sched", "flash"}
 DEVICE = {
     "address": set(),
     "limits": set(),
     "prefetch": set(),
+    "processor": set(),
     "presets": set(),
     "flash": FOUNDATION,
     "sched": {"flash", *FOUNDATION},

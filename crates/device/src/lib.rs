@@ -18,6 +18,7 @@ mod limits;
 mod machine;
 mod prefetch;
 mod presets;
+mod processor;
 mod sched;
 mod ssd;
 mod stranger;

@@ -32,6 +32,10 @@ _HINTS = {
 
 def _array(np: Any, values: list[Any]) -> Any:  # noqa: ANN401
     """Return a column as an array; a number that is not there is none, as NumPy has it."""
+    if values and isinstance(values[0], list):
+        lists = np.empty(len(values), dtype=object)
+        lists[:] = values
+        return lists
     if None in values and all(it is None or isinstance(it, (int, float)) for it in values):
         return np.array([math.nan if it is None else it for it in values], dtype=float)
     return np.asarray(values)

@@ -225,7 +225,9 @@ class Run:
         ``chip`` counts channel by channel; ``doing`` is a flash operation's purpose,
         ``read_waits`` while a read of the host waits for the chip, or ``deterministic``
         while it is in a deterministic window; times are ns
-        since the run began. It exists where the experiment sets ``measure.chip_log``.
+        since the run began. ``requests`` are the numbers, as in :meth:`requests`, of those
+        whose data is read from flash or programmed meanwhile. It exists where the
+        experiment sets ``measure.chip_log``.
         """
         return self._files.read("chips", self._own_name, self._seed(seed))
 

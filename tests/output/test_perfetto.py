@@ -103,6 +103,74 @@ def test_requests_are_slices_with_their_ledgers(watched, written):
         assert sum(ns for note, ns in notes.items() if note.endswith("(ns)")) == end - start
 
 
+def test_requests_flow_to_what_chips_did_for_them(watched, written, tmp_path):
+    perfetto.save(watched.runs, tmp_path / "w.pftrace", None, None)
+    trace = Trace()
+    trace.ParseFromString((tmp_path / "w.pftrace").read_bytes())
+    tracks, _ = written
+    requests, served = {}, defaultdict(list)
+    for packet in trace.packet:
+        event = packet.track_event
+        for flow in event.flow_ids:
+            if event.categories == ["request"]:
+                assert flow not in requests, "a flow begins with one request"
+                requests[flow] = (packet.timestamp, event.name)
+            else:
+                assert event.categories == ["chip"]
+                served[flow].append((packet.timestamp, event.name, tracks[event.track_uuid].name))
+    assert set(served) <= set(requests)
+    kinds = defaultdict(int)
+    for flow, slices in served.items():
+        submitted, name = requests[flow]
+        kinds[name.partition(":")[0]] += 1
+        wanted = "host read" if name.startswith("read") else "host write"
+        for start, doing, chip in slices:
+            assert start >= max(submitted, 200_000_000)
+            assert doing == wanted and chip.startswith("chip ")
+    assert kinds["read"] > 50 and kinds["write"] > 50
+
+    # Nothing is missing: a read whose flash page was read in the window has its chip.
+    for run in watched.runs:
+        log, found = run.requests(), run.chips()
+        on_chips = {number for numbers in found["requests"] for number in numbers}
+        inside = (log["submitted_ns"] > 200_000_000) & (log["completed_ns"] < 250_000_000)
+        from_flash = inside & (log["operation"] == "read") & (log["own_flash_ns"] > 0)
+        assert set(log["id"][from_flash].tolist()) <= on_chips
+        reads = found["doing"] == "host_read"
+        assert {len(numbers) for numbers in found["requests"][reads]} == {1}
+        others = {"gc_read", "gc_program", "erase", "read_waits", "map_read"}
+        rest = [row for row, doing in enumerate(found["doing"]) if doing in others]
+        assert rest and not any(found["requests"][row] for row in rest)
+
+
+def test_behind_a_stack_requests_keep_their_numbers(tmp_path):
+    stack = "[[stack.devices]]\nmirror.devices = [{ ssd = {} }, { ssd = {} }]\n"
+    base = SMALL.split("[[runs]]")[0] + stack
+    experiment = flashkeel.Experiment(base, "small").set("measure.log_requests", True)
+    run = experiment.set("measure.chip_log", {"from": "200ms", "length": "20ms"}).run().runs[0]
+    log, found = run.requests(), run.chips()
+    place = {number: row for row, number in enumerate(log["id"].tolist())}
+    served = [
+        (int(found["chip"][row]), str(found["doing"][row]), place[number])
+        for row, numbers in enumerate(found["requests"])
+        for number in numbers
+    ]
+    assert {doing for _, doing, _ in served} == {"host_read", "host_write"}
+    for _, doing, row in served:
+        assert f"host_{log['operation'][row]}" == doing
+    # A write is programmed on chips of both copies, a read is read on one.
+    chips = sum(run.data["channels"])
+    sides = {
+        side: {
+            row
+            for chip, doing, row in served
+            if doing == "host_write" and chip // (chips // 2) == side
+        }
+        for side in (0, 1)
+    }
+    assert sides[0] & sides[1]
+
+
 def test_the_command_writes_a_part_of_it(cli, watched, tmp_path):
     watched.save(tmp_path / "out")
     path = tmp_path / "window.pftrace"

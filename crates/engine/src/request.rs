@@ -10,6 +10,11 @@ pub struct Lba(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
+impl RequestId {
+    /// No request.
+    pub const NONE: RequestId = RequestId(u64::MAX);
+}
+
 /// Whose request it is: an index into the tenants of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(pub u16);
@@ -54,6 +59,9 @@ pub struct Hint(pub u16);
 pub struct Request {
     /// Names the request in its completion.
     pub id: RequestId,
+    /// The request of the workload that it is, or is a part of, under whatever number it has
+    /// come here; [`RequestId::NONE`] where whoever asks does so by itself.
+    pub origin: RequestId,
     /// What is asked.
     pub operation: Operation,
     /// Who asks; the first where there is only one.
@@ -78,11 +86,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of the first tenant, without bytes, hint or flags.
+    /// A request of the first tenant, without origin, bytes, hint or flags.
     #[inline]
     pub fn new(id: RequestId, operation: Operation, lba: Lba, sectors: u32) -> Request {
         Request {
             id,
+            origin: RequestId::NONE,
             operation,
             tenant: TenantId(0),
             lba,

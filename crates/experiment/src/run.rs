@@ -185,18 +185,20 @@ fn chip_columns(device: &dyn Device) -> Vec<(String, Column)> {
     let mut intervals = Vec::new();
     let mut first = 0;
     for part in parts(device) {
-        intervals.extend(part.watched().iter().map(|interval| (first + interval.chip, *interval)));
+        intervals.extend(part.watched().iter().map(|interval| (first + interval.chip, interval)));
         first += part.channels().iter().sum::<u32>();
     }
     let indices = intervals.iter().map(|(_, interval)| interval.doing.index()).collect();
-    let of_each = |value: fn(&(u32, flashkeel_device::Interval)) -> u64| {
+    let of_each = |value: fn(&(u32, &flashkeel_device::Interval)) -> u64| {
         Column::U64(intervals.iter().map(value).collect())
     };
+    let requests = intervals.iter().map(|(_, interval)| interval.requests.iter().map(|id| id.0).collect());
     vec![
         ("chip".into(), of_each(|(chip, _)| u64::from(*chip))),
         ("doing".into(), Column::Word { indices, vocabulary: &Doing::LABELS }),
         ("start_ns".into(), of_each(|(_, interval)| interval.start.0)),
         ("end_ns".into(), of_each(|(_, interval)| interval.end.0)),
+        ("requests".into(), Column::Lists(requests.collect())),
     ]
 }
 

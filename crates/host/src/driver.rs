@@ -198,6 +198,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
         let arrival = feed.next();
         let id = self.flights.next_id();
         let mut request = Request {
+            origin: id,
             tenant: TenantId(tenant as u16),
             ..Request::new(id, arrival.operation, arrival.lba, arrival.sectors)
         };

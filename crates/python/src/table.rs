@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt8Array,
-    UInt64Array, ffi_stream::FFI_ArrowArrayStream, types::UInt8Type,
+    ArrayRef, DictionaryArray, Float64Array, ListArray, RecordBatch, RecordBatchIterator, StringArray,
+    UInt8Array, UInt64Array,
+    ffi_stream::FFI_ArrowArrayStream,
+    types::{UInt8Type, UInt64Type},
 };
 use flashkeel_stats::Column;
 use pyo3::{
@@ -55,6 +57,10 @@ fn array(column: Column) -> ArrayRef {
         Column::Word { indices, vocabulary } => {
             let words = Arc::new(StringArray::from(vocabulary.to_vec()));
             Arc::new(DictionaryArray::<UInt8Type>::new(UInt8Array::from(indices), words))
+        }
+        Column::Lists(rows) => {
+            let rows = rows.into_iter().map(|row| Some(row.into_iter().map(Some).collect::<Vec<_>>()));
+            Arc::new(ListArray::from_iter_primitive::<UInt64Type, _, _>(rows))
         }
     }
 }

@@ -14,6 +14,8 @@ pub enum Column {
         /// The words.
         vocabulary: &'static [&'static str],
     },
+    /// Numbers, as many in a row as there are.
+    Lists(Vec<Vec<u64>>),
 }
 
 impl Column {
@@ -23,6 +25,7 @@ impl Column {
             Column::U64(values) => values.len(),
             Column::F64(values) => values.len(),
             Column::Word { indices, .. } => indices.len(),
+            Column::Lists(rows) => rows.len(),
         }
     }
 

@@ -1,4 +1,4 @@
-"""A window of a run as a trace for Perfetto's viewer: what chips do, and which requests wait.
+"""A window of a run as a trace for Perfetto's viewer: chips, requests, and what links them.
 
 The format is Perfetto's ``Trace`` message, in the wire format of protocol buffers, of which
 it takes few fields; their numbers are those of ``perfetto_trace.proto``.
@@ -7,7 +7,7 @@ it takes few fields; their numbers are those of ``perfetto_trace.proto``.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ SUFFIX = ".pftrace"
 
 _BEGIN, _END = 1, 2
 _EXPLICIT = 3
-_VARINT, _LENGTH = 0, 2
+_VARINT, _FIXED, _LENGTH = 0, 1, 2
 _SEQUENCE = 1
 _CLEARED = 1
 """``SEQ_INCREMENTAL_STATE_CLEARED``, which a sequence begins with."""
@@ -40,8 +40,10 @@ def _packets(runs: Sequence[Run], from_s: float | None, length_s: float | None) 
         start_ns = min(row["start_ns"] for row in rows)
         end_ns = max(row["end_ns"] for row in rows)
         process = tracks.new(f"{run.name} ({workload_kind([run])})", is_process=True)
-        events = [*_chip_events(run, rows, process, tracks)]
-        events += _request_events(_requests(run, start_ns, end_ns), process, tracks)
+        requests = _requests(run, start_ns, end_ns)
+        flows = _Flows(process, {request["id"] for request in requests})
+        events = [*_chip_events(run, rows, process, tracks, flows)]
+        events += _request_events(requests, process, tracks, flows)
         yield from tracks.told()
         # Of slices that meet at one time the first ends before the next begins.
         events.sort(key=lambda event: (event[0], event[1] == _BEGIN))
@@ -78,12 +80,23 @@ class _Tracks:
         return new
 
 
+class _Flows:
+    """A flow a request, from its submission through what chips did for it."""
+
+    def __init__(self, process: int, drawn: set[int]) -> None:
+        self._process, self._drawn = process, drawn
+
+    def of(self, requests: Iterable[int]) -> list[int]:
+        """Return the numbers, unique among all runs, of those requests that are drawn."""
+        return [self._process << 40 | number for number in requests if number in self._drawn]
+
+
 _Event = tuple[int, int, bytes]
 
 
 def _chips(run: Run, from_s: float | None, length_s: float | None) -> list[dict[str, Any]]:
     table = run.chips()
-    names = ("chip", "doing", "start_ns", "end_ns")
+    names = ("chip", "doing", "start_ns", "end_ns", "requests")
     columns = (table.column(name).to_pylist() for name in names)
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     first = min((row["start_ns"] for row in rows), default=0)
@@ -102,7 +115,7 @@ def _chips(run: Run, from_s: float | None, length_s: float | None) -> list[dict[
 
 
 def _chip_events(
-    run: Run, rows: Sequence[Mapping[str, Any]], process: int, tracks: _Tracks
+    run: Run, rows: Sequence[Mapping[str, Any]], process: int, tracks: _Tracks, flows: _Flows
 ) -> Iterator[_Event]:
     chips: dict[int, int] = {}
     index = 0
@@ -120,7 +133,8 @@ def _chip_events(
             if key not in beside:
                 beside[key] = tracks.new(f"chip {row['chip']}: {doing.replace('_', ' ')}", track)
             track = beside[key]
-        yield from _slice(track, doing.replace("_", " "), "chip", row["start_ns"], row["end_ns"])
+        name, served = doing.replace("_", " "), flows.of(row["requests"])
+        yield from _slice(track, name, "chip", row["start_ns"], row["end_ns"], flows=served)
 
 
 def _requests(run: Run, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
@@ -135,7 +149,7 @@ def _requests(run: Run, start_ns: int, end_ns: int) -> list[dict[str, Any]]:
 
 
 def _request_events(
-    requests: Sequence[Mapping[str, Any]], process: int, tracks: _Tracks
+    requests: Sequence[Mapping[str, Any]], process: int, tracks: _Tracks, flows: _Flows
 ) -> Iterator[_Event]:
     """Give a slice a request, in as many lanes as there are requests under way at a time."""
     parents: dict[str, int] = {}
@@ -154,10 +168,12 @@ def _request_events(
             name = f"{operation} lane {counts[operation]}"
             track = tracks.new(name, parents[operation], counts[operation])
         heapq.heappush(free, (request["completed_ns"], track))
-        yield from _request(request, operation, track)
+        yield from _request(request, operation, track, flows)
 
 
-def _request(request: Mapping[str, Any], operation: str, track: int) -> Iterator[_Event]:
+def _request(
+    request: Mapping[str, Any], operation: str, track: int, flows: _Flows
+) -> Iterator[_Event]:
     owned = {
         name.removesuffix("_ns"): ns
         for name, ns in request.items()
@@ -170,7 +186,8 @@ def _request(request: Mapping[str, Any], operation: str, track: int) -> Iterator
     largest = max(owned, key=lambda cause: owned[cause], default="nothing")
     name = f"{operation}: {units.cause(largest)}"
     start_ns, end_ns = request["submitted_ns"], request["completed_ns"]
-    yield from _slice(track, name, "request", start_ns, end_ns, notes)
+    own = flows.of([request["id"]])
+    yield from _slice(track, name, "request", start_ns, end_ns, notes, own)
 
 
 def _slice(
@@ -180,11 +197,14 @@ def _slice(
     start_ns: int,
     end_ns: int,
     notes: Mapping[str, int] | None = None,
+    flows: Iterable[int] = (),
 ) -> Iterator[_Event]:
     """Give the beginning and the end of what takes time."""
     event = _number(9, _BEGIN) + _number(11, track) + _text(22, category) + _text(23, name)
     for note, value in (notes or {}).items():
         event += _bytes(4, _text(10, note) + _number(3, value))
+    for flow in flows:
+        event += _fixed(47, flow)
     sequence = _number(10, _SEQUENCE)
     yield start_ns, _BEGIN, _bytes(11, event) + sequence
     end = _number(9, _END) + _number(11, track)
@@ -202,6 +222,10 @@ def _varint(value: int) -> bytes:
 
 def _number(field: int, value: int) -> bytes:
     return _varint(field << 3 | _VARINT) + _varint(value)
+
+
+def _fixed(field: int, value: int) -> bytes:
+    return _varint(field << 3 | _FIXED) + value.to_bytes(8, "little")
 
 
 def _bytes(field: int, value: bytes) -> bytes:

@@ -111,6 +111,9 @@ impl Ssd {
         let operations = &mut self.machine.dispatcher.operations;
         let id = operations.add(operation);
         operations.track(id, &self.requests[index].ledger);
+        if let Some(log) = self.machine.dispatcher.log_mut() {
+            log.serves(id, self.requests[index].origin);
+        }
         self.machine.enqueue(now, id);
         id
     }

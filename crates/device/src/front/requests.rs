@@ -11,6 +11,8 @@ use crate::address::NONE;
 #[derive(Clone, Debug)]
 pub(crate) struct RequestState {
     pub id: RequestId,
+    /// The request of the workload that it is part of.
+    pub origin: RequestId,
     /// Its number in the order in which requests came, modulo 2^32.
     pub turn: u32,
     pub operation: Operation,
@@ -85,6 +87,7 @@ impl Requests {
         let first = request.lba.0 / LOGICAL_PAGE_SECTORS;
         let state = RequestState {
             id: request.id,
+            origin: request.origin,
             turn: self.admitted,
             operation: request.operation,
             payload: request.payload,

@@ -108,6 +108,7 @@ impl Ftl {
             let chip = machine.dispatcher.operations[id].chip;
             machine.dispatcher.operations[id].slc = self.tasks.slc.take(now, chip, &self.shape, machine);
         }
+        self.watch_program(id, machine);
         machine.enqueue(now, id);
         if self.shape.stripes.is_parity(place.page + 1) {
             self.write_parity(now, writer, task, page + 1, machine);
@@ -119,6 +120,21 @@ impl Ftl {
             Gc::check(self, now, domain, machine);
         }
         true
+    }
+
+    /// Notes, if that is watched, for which requests a program is.
+    #[inline]
+    fn watch_program(&self, id: FlashOpId, machine: &mut Machine) {
+        let FlashOp { purpose, entries, .. } = machine.dispatcher.operations[id];
+        if let Some(log) = machine.dispatcher.log_mut()
+            && purpose == Activity::Host.program()
+        {
+            let mut next = entries;
+            while next != NONE {
+                log.programs(id, usize::from(self.shape.index), next);
+                next = self.tables.entries.next(next);
+            }
+        }
     }
 
     /// Programs the parity of the stripe whose last data page has just been

@@ -1,9 +1,9 @@
-//! What each chip does when, and when reads of the host wait for it: a log of
-//! one window of time, for those who want to see it.
+//! What each chip does when, for which requests, and when reads of the host wait for
+//! it: a log of one window of time, for those who want to see it.
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{RequestId, Time};
 
-use super::{Activity, Purpose};
+use super::{Activity, FlashOpId, Purpose};
 use crate::address::ChipId;
 
 /// What goes on at a chip.
@@ -46,7 +46,7 @@ impl Doing {
 }
 
 /// A time in which one thing goes on at a chip, cut to the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Chip of the device, channel by channel.
     pub chip: u32,
@@ -56,11 +56,14 @@ pub struct Interval {
     pub start: Time,
     /// End.
     pub end: Time,
+    /// The requests of the workload whose data is read or programmed for them; no others
+    /// are known, such as those that wait for a map page.
+    pub requests: Vec<RequestId>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    working: Option<(Purpose, Time)>,
+    working: Option<(FlashOpId, Purpose, Time)>,
     waiting: u32,
     waiting_since: Time,
     deterministic: Option<Time>,
@@ -73,12 +76,17 @@ pub(crate) struct ChipLog {
     to: Time,
     rows: Vec<Row>,
     intervals: Vec<Interval>,
+    /// The requests that each operation on its way is for, by its number.
+    served: Vec<Vec<RequestId>>,
+    /// The request that has written each buffered page last, by partition and entry.
+    writers: Vec<Vec<RequestId>>,
 }
 
 impl ChipLog {
     pub fn new(from: Time, to: Time, chips: usize) -> Self {
         let row = Row { working: None, waiting: 0, waiting_since: Time::ZERO, deterministic: None };
-        ChipLog { from, to, rows: vec![row; chips], intervals: Vec::new() }
+        let (intervals, served, writers) = Default::default();
+        ChipLog { from, to, rows: vec![row; chips], intervals, served, writers }
     }
 
     /// An operation is there for a chip.
@@ -93,28 +101,64 @@ impl ChipLog {
     }
 
     /// A chip begins with an operation that was there for it.
-    pub fn begins(&mut self, now: Time, chip: ChipId, purpose: Purpose) {
+    pub fn begins(&mut self, now: Time, chip: ChipId, id: FlashOpId, purpose: Purpose) {
         let row = &mut self.rows[chip.0 as usize];
         // Those that came before the log began are not counted.
         if is_read_of_host(purpose) && row.waiting > 0 {
             row.waiting -= 1;
             if row.waiting == 0 {
                 let since = row.waiting_since;
-                self.add(chip, Doing::Wait, since, now);
+                self.add(chip, Doing::Wait, since, now, &[]);
             }
         }
-        self.goes_on(now, chip, purpose);
+        self.goes_on(now, chip, id, purpose);
     }
 
     /// A chip takes an operation up again.
-    pub fn goes_on(&mut self, now: Time, chip: ChipId, purpose: Purpose) {
-        self.rows[chip.0 as usize].working = Some((purpose, now));
+    pub fn goes_on(&mut self, now: Time, chip: ChipId, id: FlashOpId, purpose: Purpose) {
+        self.rows[chip.0 as usize].working = Some((id, purpose, now));
     }
 
-    /// A chip is done with its operation, or breaks it off.
-    pub fn rests(&mut self, now: Time, chip: ChipId) {
-        if let Some((purpose, since)) = self.rows[chip.0 as usize].working.take() {
-            self.add(chip, Doing::Work(purpose), since, now);
+    /// A chip breaks its operation off; which one it was.
+    pub fn rests(&mut self, now: Time, chip: ChipId) -> Option<FlashOpId> {
+        let (id, purpose, since) = self.rows[chip.0 as usize].working.take()?;
+        let requests = self.served.get_mut(id.0 as usize).map(std::mem::take).unwrap_or_default();
+        self.add(chip, Doing::Work(purpose), since, now, &requests);
+        if let Some(served) = self.served.get_mut(id.0 as usize) {
+            *served = requests;
+        }
+        Some(id)
+    }
+
+    /// A chip is done with its operation.
+    pub fn ends(&mut self, now: Time, chip: ChipId) {
+        let served = self.rests(now, chip).and_then(|id| self.served.get_mut(id.0 as usize));
+        served.into_iter().for_each(Vec::clear);
+    }
+
+    /// An operation is for a request of the workload, if it is one.
+    pub fn serves(&mut self, id: FlashOpId, request: RequestId) {
+        if request == RequestId::NONE {
+            return;
+        }
+        let served = at(&mut self.served, id.0 as usize, Vec::new());
+        if !served.contains(&request) {
+            served.push(request);
+        }
+    }
+
+    /// A request has written a page that is in the buffer.
+    pub fn buffers(&mut self, partition: usize, entry: u32, request: RequestId) {
+        let writers = at(&mut self.writers, partition, Vec::new());
+        *at(writers, entry as usize, RequestId::NONE) = request;
+    }
+
+    /// An operation programs a page that was in the buffer.
+    pub fn programs(&mut self, id: FlashOpId, partition: usize, entry: u32) {
+        let writers = self.writers.get_mut(partition);
+        if let Some(writer) = writers.and_then(|writers| writers.get_mut(entry as usize)) {
+            let request = std::mem::replace(writer, RequestId::NONE);
+            self.serves(id, request);
         }
     }
 
@@ -124,7 +168,7 @@ impl ChipLog {
         if is_deterministic {
             row.deterministic.get_or_insert(now);
         } else if let Some(since) = row.deterministic.take() {
-            self.add(chip, Doing::Deterministic, since, now);
+            self.add(chip, Doing::Deterministic, since, now, &[]);
         }
     }
 
@@ -135,12 +179,14 @@ impl ChipLog {
             self.window(now, ChipId(chip as u32), false);
             self.rows[chip].waiting = 0;
         }
+        self.served.clear();
+        self.writers.clear();
     }
 
-    fn add(&mut self, chip: ChipId, doing: Doing, start: Time, end: Time) {
+    fn add(&mut self, chip: ChipId, doing: Doing, start: Time, end: Time, requests: &[RequestId]) {
         let (start, end) = (start.max(self.from), end.min(self.to));
         if start < end {
-            self.intervals.push(Interval { chip: chip.0, doing, start, end });
+            self.intervals.push(Interval { chip: chip.0, doing, start, end, requests: requests.to_vec() });
         }
     }
 
@@ -148,6 +194,14 @@ impl ChipLog {
     pub fn intervals(&self) -> &[Interval] {
         &self.intervals
     }
+}
+
+/// One of a list that is made as long as that takes.
+fn at<T: Clone>(list: &mut Vec<T>, index: usize, empty: T) -> &mut T {
+    if index >= list.len() {
+        list.resize(index + 1, empty);
+    }
+    &mut list[index]
 }
 
 fn is_read_of_host(purpose: Purpose) -> bool {
@@ -169,14 +223,41 @@ mod tests {
     #[test]
     fn intervals_are_cut_to_the_window() {
         let mut log = ChipLog::new(Time(100), Time(200), 2);
-        log.begins(Time(10), CHIP, Activity::Gc.erase());
+        log.begins(Time(10), CHIP, FlashOpId(0), Activity::Gc.erase());
         log.rests(Time(90), CHIP);
-        log.begins(Time(90), CHIP, Activity::Host.program());
+        log.begins(Time(90), CHIP, FlashOpId(0), Activity::Host.program());
         log.rests(Time(120), CHIP);
-        log.begins(Time(150), CHIP, Activity::Gc.copyback());
+        log.begins(Time(150), CHIP, FlashOpId(0), Activity::Gc.copyback());
         assert_eq!(told(&log), [("host_write", 100, 120)]);
         log.rests(Time(300), CHIP);
         assert_eq!(told(&log), [("host_write", 100, 120), ("gc_copyback", 150, 200)]);
+    }
+
+    #[test]
+    fn an_operation_is_for_those_who_asked_for_it_and_those_who_wrote_its_pages() {
+        let mut log = ChipLog::new(Time(0), Time(1000), 2);
+        let (read, program) = (FlashOpId(3), FlashOpId(1));
+        log.serves(read, RequestId(7));
+        log.begins(Time(10), CHIP, read, Activity::Host.read());
+        log.ends(Time(20), CHIP);
+        // The page of request 5 is written again before it is programmed; nobody asked for entry 9.
+        for (entry, request) in
+            [(4, RequestId(5)), (8, RequestId(6)), (4, RequestId(8)), (9, RequestId::NONE)]
+        {
+            log.buffers(1, entry, request);
+        }
+        [4, 8, 9, 10].map(|entry| log.programs(program, 1, entry));
+        log.begins(Time(30), CHIP, program, Activity::Host.program());
+        log.rests(Time(40), CHIP);
+        log.goes_on(Time(50), CHIP, program, Activity::Host.program());
+        log.ends(Time(60), CHIP);
+        // Their numbers are given again, to others.
+        log.programs(FlashOpId(3), 1, 4);
+        log.begins(Time(70), CHIP, read, Activity::Gc.read());
+        log.ends(Time(80), CHIP);
+        let requests = log.intervals().iter().map(|each| each.requests.iter().map(|id| id.0).collect());
+        let requests: Vec<Vec<u64>> = requests.collect();
+        assert_eq!(requests, [vec![7], vec![8, 6], vec![8, 6], vec![]]);
     }
 
     #[test]
@@ -184,7 +265,7 @@ mod tests {
         let mut log = ChipLog::new(Time(100), Time(200), 2);
         log.window(Time(20), CHIP, true);
         log.window(Time(30), CHIP, true);
-        log.begins(Time(110), CHIP, Activity::Host.read());
+        log.begins(Time(110), CHIP, FlashOpId(0), Activity::Host.read());
         log.rests(Time(120), CHIP);
         log.window(Time(150), CHIP, false);
         log.window(Time(160), CHIP, false);
@@ -194,15 +275,15 @@ mod tests {
     #[test]
     fn a_chip_is_waited_for_from_the_first_read_that_comes_to_the_last_that_begins() {
         let mut log = ChipLog::new(Time(0), Time(1000), 2);
-        log.begins(Time(10), CHIP, Activity::Gc.erase());
+        log.begins(Time(10), CHIP, FlashOpId(0), Activity::Gc.erase());
         for at in [20, 30] {
             log.arrives(Time(at), CHIP, Activity::Host.read());
         }
         log.arrives(Time(40), CHIP, Activity::Host.program());
         log.rests(Time(50), CHIP);
-        log.begins(Time(50), CHIP, Activity::Host.read());
+        log.begins(Time(50), CHIP, FlashOpId(0), Activity::Host.read());
         log.rests(Time(60), CHIP);
-        log.begins(Time(60), CHIP, Activity::Host.read());
+        log.begins(Time(60), CHIP, FlashOpId(0), Activity::Host.read());
         log.rests(Time(65), CHIP);
         assert_eq!(
             told(&log),

@@ -146,7 +146,7 @@ impl Dispatcher {
             }
             Step::Done => {
                 if let Some(log) = &mut self.log {
-                    log.rests(now, chip);
+                    log.ends(now, chip);
                 }
             }
             turned @ (Step::Suspended | Step::Resumed) => {
@@ -239,6 +239,12 @@ impl Dispatcher {
     /// From now on notes what chips do in a window of time.
     pub fn watch(&mut self, from: Time, to: Time) {
         self.log = Some(Box::new(ChipLog::new(from, to, self.queues.len())));
+    }
+
+    /// The log of what is watched, to be told for whom operations are.
+    #[inline]
+    pub fn log_mut(&mut self) -> Option<&mut ChipLog> {
+        self.log.as_deref_mut()
     }
 
     /// Notes that some chips are in a deterministic window from now on, or in none, if that
@@ -432,7 +438,7 @@ impl At<'_> {
             slc: operation.slc,
         };
         if let Some(log) = self.log {
-            log.begins(now, self.chip, operation.purpose);
+            log.begins(now, self.chip, id, operation.purpose);
         }
         self.queue.slot_meter.set_owner(now, Some(job.cause));
         self.array.start(now, self.chip, job, events);

@@ -91,7 +91,7 @@ impl Dispatcher {
             let first = queue.first_slot().expect("something was suspended");
             self.operations[first].state = OpState::Running;
             if let Some(log) = &mut self.log {
-                log.goes_on(now, chip, self.operations[first].purpose);
+                log.goes_on(now, chip, first, self.operations[first].purpose);
             }
             self.tell_waiting(now, chip);
             self.try_suspend(now, chip, events);

@@ -103,6 +103,9 @@ impl Ssd {
         if self.bytes.is_some() {
             self.hold_bytes(index, part, entry);
         }
+        if let Some(log) = self.machine.dispatcher.log_mut() {
+            log.buffers(part, entry, self.requests[index].origin);
+        }
     }
 
     #[cold]

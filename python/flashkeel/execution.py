@@ -47,7 +47,7 @@ def execute(
 
     `finished` is called with the index and the run object of each as soon as there is one.
     """
-    if jobs == 1 or len(tasks) == 1:
+    if jobs == 1 or len(tasks) <= 1:
         found = []
         for task in tasks:
             found.append(_execute(task, files, progress))

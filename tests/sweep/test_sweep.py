@@ -85,7 +85,7 @@ def test_what_was_run_is_not_run_again(cli, mine, tmp_path):
         sorted(before)[0],
         sorted(before)[3],
     }
-    assert sweep(cli, mine, out) == first
+    assert sweep(cli, mine, out) == sweep(cli, mine, out, "--jobs", 2) == first
     # Another point needs its own runs only, another key all of them.
     mine.write_text(SWEEP.replace('["fifo", "debit"]', '["fifo", "debit", "fair"]'))
     assert "4 of 6 runs" in cli("sweep", mine, "-o", out).err

@@ -5,6 +5,7 @@
 #   make lint    formatting, clippy, ruff, mypy
 #   make docs    regenerate what documents take from the code
 #   make site    build the documentation as a site in target/site/html
+#   make policies  draw the pictures of the policies anew
 #   make wheel   build the wheel and the source distribution into target/wheels
 #   make readme  renew the picture and the example of README.md
 #   make bench   measure, write target/bench.json and target/bench_serve.json
@@ -19,7 +20,7 @@ TIME ?= 10m
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test soak lint docs site wheel readme bench bench-record clean
+.PHONY: demo test soak lint docs site policies wheel readme bench bench-record clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
@@ -44,6 +45,9 @@ docs: .venv/core.stamp
 
 site: .venv/core.stamp
 	$(BIN)/python scripts/build_site.py
+
+policies: .venv/core.stamp
+	$(BIN)/python scripts/draw_policies.py
 
 wheel: .venv/packages.stamp
 	$(BIN)/maturin build --release --sdist --out target/wheels

@@ -1,7 +1,7 @@
 """Build the documentation as a site in target/site/html: ``make site``.
 
 The pages are those of the repository, with the root's beside those of ``docs``, and references
-of the commands and of the Python package made from the code.
+of the policies, the commands and the Python package made from the code.
 """
 
 import inspect
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 import flashkeel
+import site_policies
 from flashkeel.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +46,7 @@ PAGES = {
     },
     "Reference": {
         "Configuration": "configuration.md",
+        "Policies": "policies.md",
         "Commands": "commands.md",
         "Python": "python.md",
     },
@@ -65,7 +67,8 @@ def sources() -> dict[str, str]:
         pages[name] = path.read_text(encoding="utf-8").replace("](docs/", "](")
     pages = {name: text.replace("](../", "](") for name, text in pages.items()}
     pages = {name: text.replace("](README.md", "](index.md") for name, text in pages.items()}
-    return pages | {"commands.md": commands(), "python.md": python()}
+    made = {"policies.md": site_policies.page(), "commands.md": commands(), "python.md": python()}
+    return pages | made
 
 
 def commands() -> str:

@@ -1,5 +1,7 @@
 """The documentation site: built without a warning, without a dead link, with nothing left out."""
 
+import importlib
+import json
 import re
 import runpy
 import subprocess
@@ -10,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import flashkeel
 import pytest
+from flashkeel import _core
 from flashkeel.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -74,15 +77,46 @@ def test_nothing_is_loaded_from_elsewhere(pages):
     assert not [link for link in loaded if urlsplit(link).netloc]
 
 
-def test_every_page_is_found_from_the_first(pages):
+def test_every_page_is_found_from_the_first(pages, monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
     groups = runpy.run_path(str(SCRIPT))["PAGES"].values()
     named = {page for group in groups for page in group.values()}
     written = {path.name for path in (ROOT / "docs").glob("*.md")}
     roots = {"ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-    assert named == written | roots | {"index.md", "commands.md", "python.md"}
+    assert named == written | roots | {"index.md", "policies.md", "commands.md", "python.md"}
     first = SITE / "index.html"
     linked = {target(first, link) for link in pages[first].links}
     assert set(pages) <= {file for file, _ in filter(None, linked)}
+
+
+def test_every_policy_has_its_source_and_every_axis_a_picture(pages, monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    site_policies = importlib.import_module("site_policies")
+    draw_policies = importlib.import_module("draw_policies")
+    text = (SITE / "policies/index.html").read_text(encoding="utf-8")
+    types = json.loads(_core.schema())["$defs"].values()
+    axes = {
+        one["x-axis"]: [
+            named(policy["properties"]) for policy in one["anyOf"] if "properties" in policy
+        ]
+        for one in types
+        if "x-axis" in one
+    }
+    assert site_policies.names() == axes
+    assert text.count("<em>Code:</em>") == sum(map(len, axes.values()))
+    # The works that policies are from are named with their sections.
+    for words in ("AutoSSD, §3.2", "SSDcheck, §III-B", "Rosenblum and Ousterhout", "equation 4.1"):
+        assert words in text
+    drawn = {site_policies.picture(axis).name for axis in draw_policies.AXES}
+    assert {path.name for path in site_policies.PICTURES.iterdir()} == drawn
+    for name in drawn:
+        assert f"policies/{name}" in text
+    assert set(axes) - set(draw_policies.AXES) == set(site_policies.NOT_DRAWN)
+
+
+def named(properties):
+    """Return the name of the policy, or the only key, of a choice of an axis."""
+    return properties["policy"]["const"] if "policy" in properties else next(iter(properties))
 
 
 def test_references_leave_nothing_out(pages):

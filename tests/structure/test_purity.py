@@ -41,6 +41,7 @@ ALLOWED = {
     ("crates/store/src/disk.rs", "files"): "keeps the data of served drives",
     ("crates/store/src/disk.rs", "the environment"): "the folder of its test",
     ("crates/store/src/syncer.rs", "threads"): "synchronises that while others go on",
+    ("crates/device/src/processor.rs", "threads"): "each test chooses its copy by itself",
     ("crates/serve/src/connection.rs", "a clock"): "loses patience with clients",
     ("crates/serve/src/server.rs", "a clock"): "asks once in a while whether to stop",
     ("crates/serve/src/sockets.rs", "files"): "takes away its own socket",

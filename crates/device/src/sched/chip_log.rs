@@ -246,7 +246,7 @@ mod tests {
         {
             log.buffers(1, entry, request);
         }
-        [4, 8, 9, 10].map(|entry| log.programs(program, 1, entry));
+        [4, 8, 9, 10].into_iter().for_each(|entry| log.programs(program, 1, entry));
         log.begins(Time(30), CHIP, program, Activity::Host.program());
         log.rests(Time(40), CHIP);
         log.goes_on(Time(50), CHIP, program, Activity::Host.program());

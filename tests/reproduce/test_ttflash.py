@@ -14,6 +14,7 @@ from flashkeel.reproduce.ttflash import (
     filebench,
     latency,
     real,
+    sizes,
 )
 from flashkeel.reproduce.ttflash.systems import PROFILES, SYSTEMS
 from flashkeel.run import Run
@@ -222,20 +223,21 @@ def test_pages_are_counted_beside_requests():
         assert "of pages read, which the slides may count: dapps 1 %" in found[name].reason
 
 
-def appended(erases=110, latency=1.5, spread=1000):
+def appended(erases=1100, latency=1.5, spread=1000):
     """Append-only stripes beside static ones that take 60 % more erases than base."""
 
     def change(name):
         if "append-only" in name:
             return {"erases": erases, "latency": latency, "beyond": spread}
-        return {"erases": 160 if name.endswith(" all") else 100}
+        return {"erases": 1600 if name.endswith(" all") else 1000}
 
     return judged(append_only.STUDY, change)
 
 
 def test_append_only_stripes_must_spare_half_and_keep_the_tail():
     assert appended() == {"erases": True, "tails": True}
-    assert appended(erases=131)["erases"] is False
+    assert appended(erases=1310)["erases"] is False
+    assert appended(erases=0)["erases"] is None, "a run too short to collect tells nothing"
     assert appended(latency=2.5)["tails"] is False
     # 5 % either way of both: 1.95 may be two.
     assert appended(latency=1.95)["tails"] is None
@@ -251,3 +253,22 @@ def test_append_only_stripes_are_as_wide_as_ttflashs():
         (plan,) = experiment.set("workload.source", source).plans()
         redundancy = plan["config"]["device"]["redundancy"]
         assert redundancy["policy"] == "none" or redundancy["pages"] == 8
+
+
+def test_sizes_are_judged_by_the_rule_of_one_trace():
+    def blocked_at(share):
+        found = sizes.BLOCKED.measure(Canned(lambda name: {"blocked": share}), 64).findings
+        return found["base"].holds, found["plane-blocking"].holds
+
+    assert blocked_at(0.03) == (True, True)
+    assert blocked_at(0.10) == (True, False)
+    assert blocked_at(0.20) == (False, False)
+
+    def erases(ours, base=1000):
+        session = Canned(lambda name: {"erases": ours if name == "all" else base})
+        found = sizes.WRITTEN.measure(session, 8).findings
+        return found["erases"].holds, found["erases-random"].holds
+
+    assert erases(1180) == (True, False)
+    assert erases(1600) == (False, True)
+    assert erases(120, base=100) == (None, None), "a hundred erases tell little"

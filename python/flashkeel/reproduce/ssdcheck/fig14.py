@@ -9,6 +9,7 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from flashkeel.comparison import FEW
 from flashkeel.reproduce import profiles
 from flashkeel.reproduce.claims import (
     Claim,
@@ -162,7 +163,7 @@ def judge(runs: Runs) -> dict[str, Finding]:
     """Judge the claims."""
     tails = {key: percentile(run, "read", _JUDGED[key[:2]]) for key, run in runs.items()}
     rates = {key: throughput(run) for key, run in runs.items()}
-    enough = all(beyond(run, "read", _JUDGED[key[:2]]) >= 10 for key, run in runs.items())
+    fewest = min(beyond(run, "read", _JUDGED[key[:2]]) for key, run in runs.items())
     found: dict[str, Finding] = {}
     best: dict[str, float] = {}
     for drive, tail in _TAIL.items():
@@ -170,7 +171,7 @@ def judge(runs: Runs) -> dict[str, Finding]:
         cut = {t: reduction(tails[drive, t, "none"], tails[drive, t, "pas"]) for t in traces}
         gain = {t: -reduction(rates[drive, t, "none"], rates[drive, t, "pas"]) for t in traces}
         found[f"{drive}-tail"] = _judged(
-            cut | {"mean": fmean(cut.values())}, fmean(cut.values()) >= tail / 2, enough
+            cut | {"mean": fmean(cut.values())}, fmean(cut.values()) >= tail / 2, fewest
         )
         best |= {f"{trace}, SSD {letter(drive)}": rate for trace, rate in gain.items()}
         is_gained = fmean(gain.values()) >= _RATE[drive] / 2
@@ -192,7 +193,7 @@ def judge(runs: Runs) -> dict[str, Finding]:
                 ideal["tail"] <= 2 * _IDEAL_TAIL[drive]
                 and ideal["throughput"] <= 2 * _IDEAL_RATE[drive]
             )
-            found[f"{drive}-ideal"] = _judged(ideal, is_near, enough)
+            found[f"{drive}-ideal"] = _judged(ideal, is_near, fewest)
     most = max(best, key=lambda case: best[case])
     is_best = best[most] >= _BEST_RATE / 2
     found["best"] = Finding({most: best[most]}, is_best, "" if is_best else _WHY_LITTLE)
@@ -203,16 +204,22 @@ def judge(runs: Runs) -> dict[str, Finding]:
         if tails[drive, trace, system] < tails[drive, trace, "pas"]
     ]
     listed = f"shorter: {'; '.join(shorter) or 'none'}"
-    found["shortest"] = _judged({"cells with a shorter one": len(shorter)}, not shorter, enough)
-    if enough:
+    found["shortest"] = _judged({"cells with a shorter one": len(shorter)}, not shorter, fewest)
+    if not found["shortest"].reason:
         found["shortest"] = replace(found["shortest"], reason=listed)
     return found
 
 
-def _judged(measured: Mapping[str, float], holds: bool, enough: bool) -> Finding:
-    if not enough:
-        return Finding(measured, None, "fewer than ten samples lie beyond a percentile judged")
+def _judged(measured: Mapping[str, float], holds: bool, fewest: int) -> Finding:
+    """Judge tails beyond which so many samples lie; what a few deny more may confirm."""
+    needed = FEW if holds else _TO_DENY
+    if fewest < needed:
+        reason = f"{fewest} samples lie beyond a percentile judged, {needed} are needed"
+        return Finding(measured, None, reason)
     return Finding(measured, holds)
+
+
+_TO_DENY = 50
 
 
 def _draw(runs: Runs) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -135,6 +135,19 @@ class Verdict:
     def id(self) -> str:
         """Id of the claim, as ``autossd/fig5/p99.9-mean``."""
         return f"{self.study.id}/{self.claim.name}"
+
+
+def beginnings(findings: Mapping[str, Finding], quick: bool) -> dict[str, Finding]:
+    """Return findings; of --quick, those of a trace's beginning, which can confirm but not deny."""
+    return {
+        name: _undecided(found) if quick and found.holds is False else found
+        for name, found in findings.items()
+    }
+
+
+def _undecided(found: Finding) -> Finding:
+    reason = "the beginning of a trace cannot deny it"
+    return replace(found, holds=None, reason="; ".join(filter(None, [reason, found.reason])))
 
 
 def few(run: Run, latency_class: str, percentile: float) -> bool:

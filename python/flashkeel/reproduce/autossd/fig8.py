@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flashkeel.output import units
 from flashkeel.reproduce.autossd.device import SYSTEMS, described
 from flashkeel.reproduce.autossd.systems import CLASS, case, length
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, owners
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, beginnings, owners
 from flashkeel.reproduce.session import Session, basis
 from flashkeel.run import Run
 
@@ -55,19 +55,20 @@ def _measure(session: Session) -> Outcome:
     gc_least = all(ours <= wait / 2 for wait in gc.values())
     least = min(total, key=total.__getitem__) == "autossd"
     reason = owners(runs, CLASS, 0.0)
+    findings = {
+        "gc-least": Finding(
+            {"autossd (µs)": ours, **{f"{s} (µs)": wait for s, wait in gc.items()}},
+            gc_least,
+            "" if gc_least else reason,
+        ),
+        "least": Finding(
+            {f"{s} (µs)": wait for s, wait in total.items()},
+            least,
+            "" if least else reason,
+        ),
+    }
     return Outcome(
-        {
-            "gc-least": Finding(
-                {"autossd (µs)": ours, **{f"{s} (µs)": wait for s, wait in gc.items()}},
-                gc_least,
-                "" if gc_least else reason,
-            ),
-            "least": Finding(
-                {f"{s} (µs)": wait for s, wait in total.items()},
-                least,
-                "" if least else reason,
-            ),
-        },
+        beginnings(findings, session.quick),
         basis(runs),
         f"{described(session)}; {length(session, [_PROFILE])}; mean wait of small reads",
         partial(_draw, waits),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -25,6 +26,30 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     By itself click would write UTF-8 to a stream of ASCII.
     """
     click.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
+
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def out_file(about: str, *, required: bool = False) -> Callable[[_Command], _Command]:
+    """Return the option ``-o``: the file to write, as ``path``."""
+    return click.option(
+        "-o",
+        "--out",
+        "path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        required=required,
+        metavar="FILE",
+        help=about,
+    )
+
+
+def refuse_no_picture(path: Path, or_else: str = "") -> None:
+    """Raise BadParameter where a file's name is not that of a picture."""
+    if path.suffix not in _PICTURES:
+        raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf{or_else}")
 
 
 def console() -> Console:

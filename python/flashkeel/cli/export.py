@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo
+from flashkeel.cli.common import echo, out_file
 from flashkeel.output import exports, files, fio_json, storage
 
 _FORMATS = {
@@ -25,14 +25,7 @@ _FORMATS = {
     required=True,
     help="fio's json+; percentiles as CSV; histograms as biolatency prints them.",
 )
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="File to write, instead of standard output.",
-)
+@out_file("File to write, instead of standard output.")
 def export(result: str, form: str, path: Path | None) -> None:
     """Print a result in the shape of another tool.
 

@@ -6,21 +6,13 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo, load_runs
+from flashkeel.cli.common import echo, load_runs, out_file, refuse_no_picture
 from flashkeel.output import chip_map, perfetto
 
 
 @click.command("map")
 @click.argument("results", metavar="RESULT…", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="File to write: a picture, .png, .svg or .pdf, or .pftrace for Perfetto.",
-)
+@out_file("File to write: a picture, .png, .svg or .pdf, or .pftrace for Perfetto.", required=True)
 @click.option(
     "--from",
     "from_s",
@@ -44,10 +36,8 @@ def map_(
     the experiment must have set measure.chip_log = { from = "20s" }. In a trace for Perfetto's
     viewer requests are shown, too, where it has set measure.log_requests.
     """
-    if path.suffix not in {".png", ".svg", ".pdf", perfetto.SUFFIX}:
-        raise click.BadParameter(
-            f"{path}: a picture ends in .png, .svg or .pdf, a trace for Perfetto in .pftrace"
-        )
+    if path.suffix != perfetto.SUFFIX:
+        refuse_no_picture(path, f", a trace for Perfetto in {perfetto.SUFFIX}")
     runs = [run for result in results for run in load_runs(result)]
     if path.suffix == perfetto.SUFFIX:
         perfetto.save(runs, path, from_s, length_s)

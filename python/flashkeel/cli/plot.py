@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo
+from flashkeel.cli.common import echo, out_file, refuse_no_picture
 from flashkeel.output import files, pictures, storage
 from flashkeel.run import LATENCY_CLASSES
 
@@ -26,23 +26,14 @@ from flashkeel.run import LATENCY_CLASSES
     type=click.Choice(LATENCY_CLASSES),
     help="Requests to draw, for all kinds but `tails` and `windows`.",
 )
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="Picture to write, .png, .svg or .pdf.",
-)
+@out_file("Picture to write, .png, .svg or .pdf.", required=True)
 def plot(result: str, kind: str, latency_class: str | None, path: Path) -> None:
     """Draw tails, distributions, causes or time series of a result.
 
     RESULT is a directory or file of `run --out`. `heat` and `windows` take
     the first run's log of requests, measure.log_requests = true.
     """
-    if path.suffix not in {".png", ".svg", ".pdf"}:
-        raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf")
+    refuse_no_picture(path)
     if latency_class is not None and kind in ("tails", "windows"):
         raise click.UsageError(f"--class: the picture `{kind}` has the requests it has")
     chosen = {} if latency_class is None else {"latency_class": latency_class}

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from flashkeel._core import InputError
-from flashkeel.cli.common import echo, load_runs
+from flashkeel.cli.common import echo, load_runs, out_file
 from flashkeel.output import storage
 from flashkeel.output.files import refuse_overwriting
 from flashkeel.output.report import page
@@ -17,15 +17,7 @@ from flashkeel.run import Run
 
 @click.command()
 @click.argument("results", metavar="RESULT…", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="Page to write, such as report.html.",
-)
+@out_file("Page to write, such as report.html.", required=True)
 @click.option("--title", metavar="WORDS", help="Title, instead of the first experiment's.")
 @click.option("--base", metavar="RUN", help="Run that the others are compared with, by name.")
 def report(results: tuple[str, ...], path: Path, title: str | None, base: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from flashkeel import steadiness
-from flashkeel.cli.common import console, echo, load_runs
+from flashkeel.cli.common import console, echo, load_runs, out_file, refuse_no_picture
 from flashkeel.output import files, steady_plots, tables
 from flashkeel.run import Run
 from flashkeel.steadiness import Criterion
@@ -37,14 +37,7 @@ from flashkeel.steadiness import Criterion
     show_default=True,
     help="What SNIA's criterion is applied to.",
 )
-@click.option(
-    "-o",
-    "--out",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Convergence plot to write, .png, .svg or .pdf.",
-)
+@out_file("Convergence plot to write, .png, .svg or .pdf.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -62,8 +55,8 @@ def steady(
     DIR:RUN. SNIA's Performance Test Specification calls five rounds steady whose values range
     over at most 20 % of their average and whose fitted line over at most 10 %.
     """
-    if path is not None and path.suffix not in {".png", ".svg", ".pdf"}:
-        raise click.BadParameter(f"{path}: a picture ends in .png, .svg or .pdf")
+    if path is not None:
+        refuse_no_picture(path)
     chosen = steadiness.parse(criterion) if criterion is not None else None
     tracked = chosen.variable if chosen else variable
     runs = load_runs(result)

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import flashkeel
 import pytest
-from flashkeel import Run
+from flashkeel import Run, steadiness
 from flashkeel.arrow import TableFiles
 from flashkeel.output.report import differences, page, tails, warnings
 from small import SMALL
@@ -113,6 +113,20 @@ def test_a_percentile_that_all_share_is_no_guess(known_run):
     known["ci95_bounded"] = dict.fromkeys(known["ci95"], True)
     known["ci95"] = {key: [100, 100] for key in known["ci95"]}
     assert not warnings._is_guess(run, "small_read", 99.9999)
+
+
+def test_a_run_that_was_steady_and_is_no_more_is_told_as_steady_tells_it(small_result, monkeypatch):
+    values = [100.0] * 12 + [100.0 + 40 * n for n in range(13)]
+    points = [steadiness.Point(n, n + 1, value) for n, value in enumerate(values)]
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: points)
+    run = small_result.runs[0]
+    (told,) = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
+    found = steadiness.assess(run, "lat")
+    assert not found.last.is_steady and found.reached.points[0].start_s == 0
+    assert "the first steady rounds, from 0 to 5 s, are those that `flashkeel steady` tells" in told
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: points[12:])
+    (told,) = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
+    assert "the first steady rounds" not in told
 
 
 def test_a_queue_that_grows_is_warned_of(small_result):

@@ -62,20 +62,27 @@ def _is_guess(run: Run, latency_class: str, at: float) -> bool:
 def _unsteady(run: Run) -> Iterator[Warning]:
     """Give what is not steady over the last rounds, by SNIA's criterion."""
     try:
-        points = steadiness.rounds(run, "lat")
+        found = steadiness.assess(run, "lat")
         queue = run.series()
     except InputError:
         return
-    last = steadiness.windows(points)[-1:]
-    for window in last:
-        if not window.is_steady:
-            yield Warning(
-                "not steady",
-                run.name,
-                f"in the last {steadiness.WINDOW} of {len(points)} rounds the mean latency ranges "
-                f"over {units.share(window.range_share)} of its average and its trend over "
-                f"{units.share(window.excursion_share)}; SNIA's criterion allows 20 % and 10 %",
-            )
+    if (last := found.last) and not last.is_steady:
+        # `flashkeel steady` looks for the first window, at which measuring may end as SNIA has
+        # it. What is reported here was measured to the end.
+        first = found.reached
+        once = (
+            f"; the first steady rounds, from {first.points[0].start_s:.3g} to "
+            f"{first.points[-1].end_s:.3g} s, are those that `flashkeel steady` tells"
+            if first
+            else ""
+        )
+        yield Warning(
+            "not steady",
+            run.name,
+            f"in the last {steadiness.WINDOW} of {len(found.points)} rounds the mean latency "
+            f"ranges over {units.share(last.range_share)} of its average and its trend over "
+            f"{units.share(last.excursion_share)}; SNIA's criterion allows 20 % and 10 %{once}",
+        )
     drives = [values for key, values in queue.items() if key.endswith("requests_in_device")]
     if drives and run.data["config"]["workload"]["pacing"]["policy"] == "open":
         yield from _growing(run, [float(it) for it in sum(drives[1:], drives[0])])

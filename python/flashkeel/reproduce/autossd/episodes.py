@@ -240,7 +240,8 @@ def _follows(tables: Sequence[series.Columns]) -> Finding:
         )
         return Finding(None, None, reason)
     found = _correlation(short)
-    least = min(share for _, share in judged)
+    # It is 0 at the end of the window in which collection begins.
+    least = min((share for _, share in judged if share), default=0)
     resting = sum(share == least for _, share in judged)
     return Finding(
         {f"below {_START_BELOW} free blocks": found, "in all at work": _correlation(judged)},

@@ -1,6 +1,8 @@
 """flashkeel plot."""
 
+import flashkeel
 import pytest
+from small import SMALL
 
 
 @pytest.mark.parametrize("kind", ["tails", "cdf", "blame", "series"])
@@ -31,3 +33,13 @@ def test_what_cannot_be_drawn_is_refused(cli, saved, options, words):
     outcome = cli("plot", saved, *options)
     assert outcome.status == 2
     assert words in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("devices", "drives"), [([{"mirror": {"devices": [{"ssd": {}}] * 2}}], 2), ([{"nvm": {}}], 0)]
+)
+def test_free_blocks_are_drawn_of_as_many_drives_as_there_are(devices, drives):
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    result = experiment.set("workload.requests", 500).set("stack.devices", devices).run()
+    blocks = result.plot("series").axes[2]
+    assert len(blocks.lines) == drives

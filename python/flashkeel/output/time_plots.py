@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError
@@ -20,11 +21,15 @@ _READS = ("read", "small_read")
 _COLUMNS, _ROWS = 200, 60
 
 
+_FREE_BLOCKS = re.compile(r"(ssd\d+_)?free_blocks")
+"""Gauges of the drives of a run."""
+
+
 def series(result: Result, latency_class: str | None = None) -> Figure:
     """Return, over time, the IOPS of reads and writes, the latency of a class, and free blocks.
 
-    A line for each run; of a pool of seeds it is the first seed's. Without `latency_class` it is
-    the first run's main one.
+    A line for each run, of free blocks for each of its drives; of a pool of seeds it is the first
+    seed's. Without `latency_class` it is the first run's main one.
     """
     import numpy as np
     from matplotlib.figure import Figure
@@ -44,7 +49,9 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         rates.plot(start_s, table["writes"] / window_s, linestyle=":", **line)
         latencies.plot(start_s, _known(table[f"{chosen}_mean_ns"]), **line)
         latencies.plot(start_s, _known(table[f"{chosen}_max_ns"]), linestyle=":", **line)
-        blocks.plot(start_s, table["free_blocks"], **line)
+        # Behind a stack each drive has its own; devices that are no SSD have none.
+        for name in filter(_FREE_BLOCKS.fullmatch, table):
+            blocks.plot(start_s, table[name], **line)
     rates.set_ylabel("IOPS (dotted: writes)")
     rates.legend(loc="upper right", frameon=False, ncols=4, fontsize="small")
     latencies.set_yscale("log")

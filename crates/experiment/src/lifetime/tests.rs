@@ -45,7 +45,11 @@ fn lives(plan: &LifetimePlan) -> [Lifetime; 2] {
 #[test]
 fn a_chip_may_stand_for_several() {
     let hot_cold = json!({ "policy": "hot-cold", "hot_space": 0.2, "hot_accesses": 0.8 });
-    for (throttle, pattern) in [("none", json!({ "policy": "uniform" })), ("ready", hot_cold)] {
+    let uniform = json!({ "policy": "uniform" });
+    // Of the model's 32 operations, which are twice as quick, collection has 2 at least, where 8 %
+    // of the drive's 64 are 5. Behind a throttle the drive collects the more ahead the more it has:
+    // 0.8 to 1.3 % for 2 to 5 of them; without one it makes no difference.
+    for (throttle, pattern, amplification_bound) in [("none", uniform, 0.01), ("ready", hot_cold, 0.015)] {
         let [scaled, whole] = lives(&plan(throttle, "10GB", pattern));
         let off = |of: fn(&Lifetime) -> f64| of(&scaled) / of(&whole) - 1.0;
         let years = off(|life| life.years.expect("worn out"));
@@ -54,8 +58,7 @@ fn a_chip_may_stand_for_several() {
         println!(
             "{throttle}: lifetime {years:+.4}, amplification {amplification:+.4}, response {response:+.4}"
         );
-        // Collection's least share is more operations of more chips: it is a little ahead.
-        assert!(years.abs() < 0.01 && amplification.abs() < 0.015 && response.abs() < 0.03);
+        assert!(years.abs() < 0.01 && amplification.abs() < amplification_bound && response.abs() < 0.03);
     }
 }
 

@@ -45,7 +45,7 @@ def test_an_export_is_probed_run_and_predicted(cli, tmp_path):
         kept = cli("probe", uri)
         assert kept.status == 2
         assert "--destroy lets its data be destroyed" in kept.err
-        found = cli("probe", uri, "--destroy", "--limit", 6, "--out", tmp_path / "out")
+        found = cli("probe", uri, "--destroy", "--limit", 8, "--out", tmp_path / "out")
         assert (found.status, found.err) == (0, "")
         assert "undetermined" in found.out
         model = json.loads((tmp_path / "out/model.json").read_text())

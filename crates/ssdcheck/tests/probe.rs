@@ -6,7 +6,7 @@ mod support;
 use std::ops::ControlFlow;
 
 use flashkeel_device::DeviceConfig;
-use flashkeel_engine::Stream;
+use flashkeel_engine::{Span, Stream};
 use flashkeel_ssdcheck::{BufferType, FlushTrigger, Report, WriteBuffer, probe};
 use serde_json::{Value, json};
 use support::{DRIVES, preset, ready};
@@ -196,4 +196,16 @@ fn what_cannot_be_determined_is_said_and_nothing_made_up() {
     assert_eq!((model.write_buffer.bytes, model.write_buffer.kind), (None, BufferType::Unknown));
     assert!(model.undetermined.iter().any(|reason| reason.starts_with("write_buffer")), "{model:?}");
     assert!(model.undetermined.iter().any(|reason| reason.starts_with("gc_volume_bits")), "{model:?}");
+}
+
+#[test]
+fn what_little_time_allows_is_found_and_the_rest_said() {
+    for drive in DRIVES {
+        let mut ssd = ready(&preset(drive), 1);
+        let limit = Some(Span::from_secs(3));
+        let report = probe(&mut ssd, None, 1, limit, &mut |_| ControlFlow::Continue(()));
+        let model = report.unwrap_or_else(|error| panic!("{drive}: {error}")).model;
+        assert!((200_000..=300_000).contains(&model.thresholds_ns.read), "{drive}: {model:?}");
+        assert!(model.undetermined.iter().any(|reason| reason.contains("ran out")), "{drive}: {model:?}");
+    }
 }

@@ -15,6 +15,8 @@ const POOL: usize = 24_576;
 /// So many at a time, for so long.
 const CHUNK: usize = 1_024;
 const PREPARING: Span = Span::from_secs(10);
+/// Resting or measuring one figure takes no more than this part of the time given.
+const PART: u64 = 16;
 
 /// Why a drive could not be probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,11 +192,12 @@ impl<'a> Runner<'a> {
         self.pool = (0..POOL.min(pages / 2)).map(|_| self.page()).collect();
         let mut pool = std::mem::take(&mut self.pool);
         let (begun, mut written) = (self.now, 0);
+        let longest = self.at_most(PREPARING);
         for some in pool.chunks(CHUNK) {
             self.throughput(Operation::Write, some, some.len(), 32)?;
             written += some.len();
             // What a slow drive has not written by then does without.
-            if self.now.since(begun) > PREPARING {
+            if self.now.since(begun) > longest {
                 break;
             }
         }
@@ -203,9 +206,14 @@ impl<'a> Runner<'a> {
         self.rest()
     }
 
+    /// `span`, or less where little time is given.
+    pub fn at_most(&self, span: Span) -> Span {
+        span.min(Span(self.end.0 / PART))
+    }
+
     /// Lets the drive come to rest.
     pub fn rest(&mut self) -> Result<(), ProbeError> {
-        self.wait(Span::from_secs(2))
+        self.wait(self.at_most(Span::from_secs(2)))
     }
 
     /// Lets time pass; nothing may be in flight.

@@ -64,8 +64,8 @@ fn between_modes(sorted: &[u64], normal: u64) -> u64 {
 }
 
 /// Whether there is time to measure more.
-fn goes_on(latencies: &[u64], elapsed: Span) -> bool {
-    latencies.len() < FEWEST || elapsed < LONGEST
+fn goes_on(latencies: &[u64], elapsed: Span, longest: Span) -> bool {
+    latencies.len() < FEWEST || elapsed < longest
 }
 
 /// Thresholds and the times of undisturbed requests.
@@ -74,6 +74,7 @@ pub(super) fn measure(
     undetermined: &mut Vec<String>,
 ) -> Result<(Thresholds, Latencies), ProbeError> {
     let pool = runner.pool_where(|_| true);
+    let longest = runner.at_most(LONGEST);
     // What was written before may still keep the drive busy: it is asked until it takes as
     // long as it did before.
     let (mut reads, mut before_ns) = (Vec::new(), 0);
@@ -81,7 +82,7 @@ pub(super) fn measure(
     for _ in 0..ROUNDS {
         reads.clear();
         let begun = runner.now();
-        while reads.len() < SAMPLES && goes_on(&reads, runner.now().since(begun)) {
+        while reads.len() < SAMPLES && goes_on(&reads, runner.now().since(begun), longest) {
             let lba = pool[runner.random.below(pool.len() as u64) as usize];
             reads.push(runner.serve(Operation::Read, lba)?.0);
         }
@@ -95,13 +96,13 @@ pub(super) fn measure(
     if reads.len() < SAMPLES / 4 {
         let count = reads.len();
         undetermined
-            .push(format!("thresholds_ns: the drive is busy all the time: {count} reads in {LONGEST}"));
+            .push(format!("thresholds_ns: the drive is busy all the time: {count} reads in {longest}"));
     } else if !is_settled {
         undetermined.push("thresholds_ns: reads take longer at one time than at another".into());
     }
     let mut writes = Vec::with_capacity(SAMPLES);
     let begun = runner.now();
-    while writes.len() < SAMPLES && goes_on(&writes, runner.now().since(begun)) {
+    while writes.len() < SAMPLES && goes_on(&writes, runner.now().since(begun), longest) {
         writes.push(runner.serve(Operation::Write, writes.len() as u64 * 8)?.0);
     }
     runner.rest()?;
@@ -109,7 +110,7 @@ pub(super) fn measure(
     let mut large = [Vec::new(), Vec::new()];
     for (operation, latencies) in [Operation::Read, Operation::Write].into_iter().zip(&mut large) {
         let begun = runner.now();
-        while latencies.len() < SAMPLES && goes_on(latencies, runner.now().since(begun)) {
+        while latencies.len() < SAMPLES && goes_on(latencies, runner.now().since(begun), longest) {
             let lba = runner.random.below(runner.pages() / LARGE) * LARGE * 8;
             latencies.push(runner.serve(operation, lba)?.0);
         }

@@ -257,12 +257,14 @@ def predict(
     model_json: str,
     model_name: str,
     seed: int,
+    false_calls: float | None = None,
     cache_dir: str | None = None,
     progress: Callable[[str, float], object] | None = None,
 ) -> str:
     """Run one plan, predict each request, and say what became of the predictions.
 
-    `model_name` is what errors call the model.
+    `model_name` is what errors call the model; `false_calls` the part of normal requests that
+    may be called slow.
     """
 
 def predict_log(
@@ -271,6 +273,7 @@ def predict_log(
     device: str | None = None,
     model_json: str | None = None,
     model_name: str = "",
+    false_calls: float | None = None,
     progress: Callable[[str, float], object] | None = None,
 ) -> str:
     """Score the predictions of a log's requests; say how good they were, and what is assumed.
@@ -282,11 +285,15 @@ def predict_log(
 class Predictor:
     """Predicts the requests of one drive; times are ns since any moment, and never decrease."""
 
-    def __new__(cls, model_json: str, model_name: str) -> Predictor:
+    def __new__(
+        cls, model_json: str, model_name: str, false_calls: float | None = None
+    ) -> Predictor:
         """Take a device model; `model_name` is what errors call it."""
 
-    def predict(self, now_ns: int, operation: str, lba: int, sectors: int) -> tuple[int, bool]:
-        """Return the expected latency in ns, and whether that is slow."""
+    def predict(
+        self, now_ns: int, operation: str, lba: int, sectors: int
+    ) -> tuple[int, float, bool]:
+        """Return the expected latency in ns, how likely it is slow, and whether it is called so."""
 
     def submitted(self, now_ns: int, id: int, operation: str, lba: int, sectors: int) -> None:
         """Tell of a request that the drive was given."""

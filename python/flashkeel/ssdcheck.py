@@ -106,11 +106,13 @@ class Drive:
         seed: int = 1,
         use_cache: bool = True,
         progress: Progress | None = None,
+        false_calls: float | None = None,
     ) -> dict[str, Any]:
         """Run `workload` with predictions from `model`; return what became of them.
 
         `workload` is a profile, each of whose requests comes its gap after its
-        predecessor's completion, or an experiment's TOML file. The dictionary
+        predecessor's completion, or an experiment's TOML file. No greater part of
+        the normal requests than `false_calls` is called slow, if given. The dictionary
         has ``requests``, ``slow_fraction``, ``slow_recall``, ``normal_recall``,
         ``precision``, ``score`` (in requests) and ``is_on``.
         """
@@ -126,6 +128,7 @@ class Drive:
                 json.dumps(model.model),
                 model.name,
                 seed,
+                false_calls,
                 _cache_dir(use_cache),
                 progress,
             )
@@ -214,10 +217,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is expected of a request."""
+    """What is expected of a request: its latency in the mean, and whether it is called slow."""
 
     latency_ns: int
     is_slow: bool
+    chance: float
+    """How likely it is to be slow, 0 to 1."""
 
 
 class Predictor:
@@ -228,16 +233,20 @@ class Predictor:
     False
     """
 
-    def __init__(self, diagnosis: Diagnosis) -> None:
-        """Begin with no more than the diagnosis says."""
-        self._core = _core.Predictor(json.dumps(diagnosis.model), diagnosis.name)
+    def __init__(self, diagnosis: Diagnosis, false_calls: float | None = None) -> None:
+        """Begin with no more than the diagnosis says.
+
+        No greater part of the normal requests than `false_calls`, 0 to 1, is called slow; without
+        it, as many as give the greatest harmonic mean of recall and precision, or 0.85 %.
+        """
+        self._core = _core.Predictor(json.dumps(diagnosis.model), diagnosis.name, false_calls)
 
     def predict(self, request: Request) -> Prediction:
         """Predict a request as if it were submitted at its time; nothing changes."""
-        latency_ns, is_slow = self._core.predict(
+        latency_ns, chance, is_slow = self._core.predict(
             request.time_ns, request.operation, request.lba, request.sectors
         )
-        return Prediction(latency_ns, is_slow)
+        return Prediction(latency_ns, is_slow, chance)
 
     def submitted(self, request: Request) -> None:
         """Tell of a request that the drive was given at its time."""
@@ -261,15 +270,18 @@ def predict_log(
     iolog: str | Path | None = None,
     device: str | None = None,
     progress: Progress | None = None,
+    false_calls: float | None = None,
 ) -> dict[str, Any]:
     """Say how good predictions would have been for a drive of which there is a log.
 
     `log` has submissions and latencies: fio's latency log, with `iolog` beside it or not,
     blkparse's or blktrace's events, or columns that its first line names. `device` says which
     counts where there are several. Without a `model` the first half of the log says what is
-    slow. The dictionary has ``requests``, ``judged``, ``slow``, ``methods`` (SSDcheck's engine
-    first, then the baselines, each with ``recall``, ``precision``, ``roc_auc``,
-    ``saved_fraction`` and what is ``undetermined``), ``model``, ``notes`` and more.
+    slow. No greater part of the normal requests than `false_calls` is called slow, if given.
+    The dictionary has ``requests``, ``judged``, ``slow``, ``reliability`` (what came of
+    probabilities, by tenths of them), ``methods`` (SSDcheck's engine first, then the
+    baselines, each with ``recall``, ``precision``, ``roc_auc``, ``saved_fraction`` and what
+    is ``undetermined``), ``model``, ``notes`` and more.
     """
     found: dict[str, Any] = json.loads(
         _core.predict_log(
@@ -278,6 +290,7 @@ def predict_log(
             device,
             None if model is None else json.dumps(model.model),
             "" if model is None else model.name,
+            false_calls,
             progress,
         )
     )

@@ -1,6 +1,5 @@
 """The predictor as a library."""
 
-import flashkeel
 import pytest
 from flashkeel import Diagnosis, InputError, Predictor, Request
 
@@ -32,8 +31,13 @@ def test_a_full_buffer_makes_reads_of_its_volume_slow(predictor):
         write(predictor, number, number * 20_000, number * 8)
     own, other = (Request(9, 160_000, "read", lba, 8) for lba in (0, 1 << 17))
     assert predictor.predict(own).is_slow
-    assert predictor.predict(own).latency_ns > 800_000
-    assert predictor.predict(other) == flashkeel.Prediction(80_000, False)
+    assert predictor.predict(own).chance > 0.5
+    # The mean of what it takes slow and normal, as likely as these are.
+    assert predictor.predict(own).latency_ns > 500_000
+    elsewhere = predictor.predict(other)
+    assert elsewhere.chance < 0.1
+    assert not elsewhere.is_slow
+    assert 80_000 <= elsewhere.latency_ns < 120_000
     later = Request(9, 5_000_000, "read", 0, 8)
     assert not predictor.predict(later).is_slow
 
@@ -55,3 +59,9 @@ def test_bad_input(predictor):
         predictor.predict(Request(0, 999, "read", 0, 8))
     with pytest.raises(InputError, match="threshold"):
         Predictor(Diagnosis("test", MODEL | {"thresholds_ns": {"read": 0, "write": 1}}))
+
+
+@pytest.mark.parametrize("part", [-0.1, 1.5, float("nan")])
+def test_a_part_of_false_calls_out_of_range_is_refused(part):
+    with pytest.raises(InputError, match="false_calls"):
+        Predictor(Diagnosis("test", MODEL), false_calls=part)

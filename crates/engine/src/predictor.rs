@@ -5,11 +5,15 @@ use dyn_clone::DynClone;
 use crate::{Completion, Request, Span, Time};
 
 /// What is expected of a request before it is submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// Expected latency, from the request's own submission to its completion.
+    /// Expected latency, from the request's own submission to its completion: the mean of
+    /// what it takes if it is slow and if it is not, as likely as these are.
     pub latency: Span,
-    /// Whether that is above the predictor's threshold for such a request.
+    /// How likely the request is to be slow: above the predictor's threshold for such
+    /// a request; 0 to 1.
+    pub chance: f32,
+    /// Whether that is likely enough to be called slow, for the false calls that are afforded.
     pub is_slow: bool,
 }
 

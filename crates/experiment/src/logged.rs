@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashkeel_ssdcheck::{DeviceModel, LEAST, Measured, Scored, assume, score_log};
+use flashkeel_ssdcheck::{DeviceModel, Engine, LEAST, Measured, Scored, assume, score_log};
 use flashkeel_workload::{LatencyLog, LatencyLogOptions, read_latencies};
 use serde::Serialize;
 
@@ -32,7 +32,8 @@ pub struct Logged {
 }
 
 /// Reads a log of submissions and latencies, and scores the predictions of its requests.
-/// Without a model, what is slow is taken from the log's first half.
+/// Without a model, what is slow is taken from the log's first half. Of the normal requests
+/// no greater part is called slow than `false_calls`, if that is given.
 ///
 /// # Errors
 /// [`Error::Input`] naming what is wrong in the log, or that the model is of a smaller
@@ -41,6 +42,7 @@ pub fn predict_log(
     path: &Path,
     options: &LatencyLogOptions,
     model: Option<DeviceModel>,
+    false_calls: Option<f64>,
     progress: &mut Progress<'_>,
 ) -> Result<Logged, Error> {
     let log = read_latencies(path, options, &mut |fraction| progress("read", fraction))?;
@@ -67,7 +69,8 @@ pub fn predict_log(
     let is_model_assumed = model.is_none();
     let model = model.unwrap_or_else(|| assume(&measured));
     model.validate().map_err(|why| Error::Input(format!("{file}: no drive is like that: {why}")))?;
-    let scored = score_log(&model, &measured, &mut |fraction| progress("replay", fraction))
-        .ok_or(Error::Interrupted)?;
+    let scored =
+        score_log(Engine::new(&model, false_calls), &measured, &mut |fraction| progress("replay", fraction))
+            .ok_or(Error::Interrupted)?;
     Ok(Logged { log: file, format, passed_over, notes, is_model_assumed, model, least: LEAST, scored })
 }

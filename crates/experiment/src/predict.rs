@@ -37,7 +37,8 @@ pub struct Predicted {
     pub basis: Basis,
 }
 
-/// Runs a plan and predicts each request right before it is submitted.
+/// Runs a plan and predicts each request right before it is submitted. Of the normal ones no
+/// greater part is called slow than `false_calls`, if that is given.
 ///
 /// # Errors
 /// [`Error::Input`] if the workload turns out to be wrong on the way,
@@ -45,6 +46,7 @@ pub struct Predicted {
 pub fn predict(
     plan: &RunPlan,
     model: &DeviceModel,
+    false_calls: Option<f64>,
     seed: u64,
     cache_dir: Option<&Path>,
     progress: &mut Progress<'_>,
@@ -65,8 +67,12 @@ pub fn predict(
     let workloads = stack::workloads(&config);
     let warm_up = workloads.iter().map(|workload| workload.warm_up).max().unwrap_or_default();
     let recorder = Recorder::new(&config.measure, warm_up, &gauges);
-    let mut judged =
-        Judged { device, engine: Engine::new(model), score: Score::default(), flights: Vec::new() };
+    let mut judged = Judged {
+        device,
+        engine: Engine::new(model, false_calls),
+        score: Score::default(),
+        flights: Vec::new(),
+    };
     let tenants = sources.iter_mut().zip(workloads).map(|(source, workload)| Tenant {
         source: source.as_mut(),
         workload,
@@ -245,7 +251,7 @@ mod tests {
             "undetermined": [],
         }))
         .expect("a model");
-        Judged { device, engine: Engine::new(&model), score: Score::default(), flights: Vec::new() }
+        Judged { device, engine: Engine::new(&model, None), score: Score::default(), flights: Vec::new() }
     }
 
     fn submit(judged: &mut Judged, count: u64) {

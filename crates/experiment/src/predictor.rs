@@ -26,13 +26,14 @@ pub struct DrivePredictor {
 }
 
 impl DrivePredictor {
-    /// A predictor that knows no more than `model` says.
-    pub fn new(model: &DeviceModel) -> DrivePredictor {
-        DrivePredictor { engine: Engine::new(model), sectors: model.sectors, latest: Time::ZERO }
+    /// A predictor that knows no more than `model` says. Of the normal requests it calls no
+    /// greater part slow than `false_calls`, if that is given.
+    pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> DrivePredictor {
+        DrivePredictor { engine: Engine::new(model, false_calls), sectors: model.sectors, latest: Time::ZERO }
     }
 
-    /// Latency in nanoseconds, and whether it is above the threshold, of a
-    /// request if it were submitted now.
+    /// Expected latency in nanoseconds, how likely it is to be above the threshold, and whether
+    /// that is called slow, of a request if it were submitted now.
     ///
     /// # Errors
     /// [`Error::Input`] for a request that the drive could not serve, or a time
@@ -43,11 +44,11 @@ impl DrivePredictor {
         operation: &str,
         lba: u64,
         sectors: u32,
-    ) -> Result<(u64, bool), Error> {
+    ) -> Result<(u64, f32, bool), Error> {
         let request = self.request(0, operation, lba, sectors)?;
         let now = self.advance(now_ns)?;
         let prediction = self.engine.predict(now, &[], &request);
-        Ok((prediction.latency.0, prediction.is_slow))
+        Ok((prediction.latency.0, prediction.chance, prediction.is_slow))
     }
 
     /// The drive has been given request number `id`.

@@ -51,21 +51,24 @@ pub fn probe(
 
 /// Run a plan with predictions from a model; say as JSON what became of them.
 #[pyfunction]
-#[pyo3(signature = (plan_json, model_json, model_name, seed, cache_dir=None, progress=None))]
+#[pyo3(signature = (plan_json, model_json, model_name, seed, false_calls=None, cache_dir=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn predict(
     py: Python<'_>,
     plan_json: &str,
     model_json: &str,
     model_name: &str,
     seed: u64,
+    false_calls: Option<f64>,
     cache_dir: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let plan: RunPlan = serde_json::from_str(plan_json)
         .map_err(|error| InputError::new_err(format!("not a run plan: {error}")))?;
+    let false_calls = checked(false_calls)?;
     let model = experiment::parse_model(model_json, model_name).map_err(exception)?;
     watched(py, progress, |reporter| {
-        experiment::predict(&plan, &model, seed, cache_dir.as_deref(), &mut |phase, fraction| {
+        experiment::predict(&plan, &model, false_calls, seed, cache_dir.as_deref(), &mut |phase, fraction| {
             reporter.report(phase, fraction)
         })
     })
@@ -74,7 +77,8 @@ pub fn predict(
 
 /// Score the predictions of a log's requests; say as JSON how good they were.
 #[pyfunction]
-#[pyo3(signature = (path, iolog=None, device=None, model_json=None, model_name="", progress=None))]
+#[pyo3(signature = (path, iolog=None, device=None, model_json=None, model_name="", false_calls=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub fn predict_log(
     py: Python<'_>,
     path: PathBuf,
@@ -82,17 +86,29 @@ pub fn predict_log(
     device: Option<String>,
     model_json: Option<&str>,
     model_name: &str,
+    false_calls: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let model = model_json.map(|text| experiment::parse_model(text, model_name)).transpose();
     let model = model.map_err(exception)?;
+    let false_calls = checked(false_calls)?;
     let options = LatencyLogOptions { iolog, device };
     watched(py, progress, |reporter| {
-        experiment::predict_log(&path, &options, model, &mut |phase, fraction| {
+        experiment::predict_log(&path, &options, model, false_calls, &mut |phase, fraction| {
             reporter.report(phase, fraction)
         })
     })
     .map(json)
+}
+
+/// A part of requests that may be called slow, within its range.
+fn checked(false_calls: Option<f64>) -> PyResult<Option<f64>> {
+    match false_calls {
+        Some(part) if !(0.0..=1.0).contains(&part) => {
+            Err(InputError::new_err(format!("false_calls = {part}: it is a part of requests, 0 to 1")))
+        }
+        within => Ok(within),
+    }
 }
 
 /// Predicts the requests of one drive.
@@ -102,13 +118,20 @@ pub struct Predictor(experiment::DrivePredictor);
 #[pymethods]
 impl Predictor {
     #[new]
-    fn new(model_json: &str, model_name: &str) -> PyResult<Predictor> {
+    #[pyo3(signature = (model_json, model_name, false_calls=None))]
+    fn new(model_json: &str, model_name: &str, false_calls: Option<f64>) -> PyResult<Predictor> {
         let model = experiment::parse_model(model_json, model_name).map_err(exception)?;
-        Ok(Predictor(experiment::DrivePredictor::new(&model)))
+        Ok(Predictor(experiment::DrivePredictor::new(&model, checked(false_calls)?)))
     }
 
-    /// Latency in nanoseconds, and whether it is slow.
-    fn predict(&mut self, now_ns: u64, operation: &str, lba: u64, sectors: u32) -> PyResult<(u64, bool)> {
+    /// Expected latency in nanoseconds, how likely it is to be slow, and whether that is called so.
+    fn predict(
+        &mut self,
+        now_ns: u64,
+        operation: &str,
+        lba: u64,
+        sectors: u32,
+    ) -> PyResult<(u64, f32, bool)> {
         self.0.predict(now_ns, operation, lba, sectors).map_err(exception)
     }
 

@@ -131,6 +131,13 @@ impl DeviceModel {
         self.volume_bits.first().map_or(u64::MAX, |&bit| (1 << bit) - (lba & ((1 << bit) - 1)))
     }
 
+    /// The internal volume that a request lies in, if it is one.
+    #[inline]
+    pub fn only_volume(&self, request: &Request) -> Option<usize> {
+        let lies_in_one = u64::from(request.sectors) <= self.stretch(request.lba.0);
+        lies_in_one.then(|| self.volume_of(request.lba.0))
+    }
+
     /// The internal volumes that a request touches, rising.
     #[inline]
     pub fn volumes_of(&self, request: &Request) -> impl Iterator<Item = usize> + use<> {

@@ -52,7 +52,7 @@ fn recalls(drive: &str) -> [f64; 3] {
     for specimen in SPECIMENS {
         let (mut ssd, mut now) = (ready(&preset(drive), specimen), Time::ZERO);
         for (_, writes) in WORKLOADS {
-            let mut engine = Engine::new(&model);
+            let mut engine = Engine::new(&model, None);
             let mut thinks = Thinks::new(writes, ssd.sectors(), 6 + specimen);
             let (end, score) = predicted(&mut ssd, now, &mut engine, &mut thinks, 100_000);
             now = end;
@@ -122,7 +122,7 @@ impl Leaf for Dice {
 fn a_drive_that_the_model_does_not_fit_is_left_alone() {
     let model = model("ssd-d");
     let mut dice = Dice { random: Stream::new(1, "dice"), flying: None };
-    let mut engine = Engine::new(&model);
+    let mut engine = Engine::new(&model, None);
     let mut thinks = Thinks::new(0.5, model.sectors, 1);
     let (now, start) = predicted(&mut dice, Time::ZERO, &mut engine, &mut thinks, 20_000);
     assert!(!engine.is_on(), "{start:?}");
@@ -136,7 +136,7 @@ fn asking_changes_nothing() {
     let model = model("ssd-e");
     let serve_with = |asks: usize| {
         let mut ssd = ready(&preset("ssd-e"), 1);
-        let mut engine = Engine::new(&model);
+        let mut engine = Engine::new(&model, None);
         let mut thinks = Thinks::new(0.5, ssd.sectors(), 3);
         let mut said = Vec::new();
         serve(&mut ssd, Time::ZERO, &mut thinks, 20_000, &mut |at, request, completion| match completion {

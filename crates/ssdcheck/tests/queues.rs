@@ -21,7 +21,7 @@ fn writes_beside_bursts_of_others_are_predicted() {
     let sectors = ssd.sectors();
     let model = probe(&mut ssd, None, 2, None, &mut |_| ControlFlow::Continue(())).expect("a drive").model;
     let mut ssd = ready(&preset("ssd-c"), 1);
-    let mut engine = Engine::new(&model);
+    let mut engine = Engine::new(&model, None);
     let mut random = Stream::new(1, "queues");
     let (mut done, mut score) = (Vec::new(), Score::default());
     // By number: when it was submitted, and what was said, of the writes that are asked about.
@@ -84,7 +84,7 @@ fn a_predictor_that_is_switched_off_calls_nothing_slow() {
         WriteBuffer { bytes: Some(131_072), kind: BufferType::Back, flush: vec![FlushTrigger::Full] };
     let known = DeviceModel { write_buffer: buffer, ..model.clone() };
     for (model, is_on) in [(model, false), (known, true)] {
-        let mut engine = Engine::new(&model);
+        let mut engine = Engine::new(&model, None);
         assert_eq!(engine.is_on(), is_on);
         let request = |id| Request::new(RequestId(id), Operation::Write, Lba(id * 256), 256);
         for id in 0..40 {

@@ -37,7 +37,7 @@ fn request(id: u64, operation: Operation, page: u64, pages: u32) -> Request {
 /// Page 16 is the first of the second volume.
 #[test]
 fn a_read_waits_for_each_volume_it_lies_in() {
-    let mut engine = Engine::new(&model());
+    let mut engine = Engine::new(&model(), None);
     engine.submitted(Time(0), &request(0, Write, 16, 8));
     let mut is_slow = |page, pages| engine.predict(Time(1), &[], &request(1, Read, page, pages)).is_slow;
     assert!(is_slow(16, 1), "its volume is being flushed");
@@ -47,7 +47,7 @@ fn a_read_waits_for_each_volume_it_lies_in() {
 
 #[test]
 fn a_write_fills_the_buffer_of_each_volume_it_lies_in() {
-    let mut engine = Engine::new(&model());
+    let mut engine = Engine::new(&model(), None);
     // Five pages each, then three more of the second.
     let crossing = request(0, Write, 11, 10);
     let rest = request(1, Write, 21, 3);
@@ -63,7 +63,7 @@ fn a_write_fills_the_buffer_of_each_volume_it_lies_in() {
 /// A back buffer takes as much again while the first is flushed, and no more.
 #[test]
 fn a_write_waits_where_it_is_larger_than_the_buffer_takes() {
-    let mut engine = Engine::new(&model());
+    let mut engine = Engine::new(&model(), None);
     let mut write = |id, at, page, pages| {
         let request = request(id, Write, page, pages);
         let is_slow = engine.predict(at, &[], &request).is_slow;

@@ -59,6 +59,13 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
     metavar="N",
     help="Requests of each profile.",
 )
+@click.option(
+    "--false-calls",
+    type=click.FloatRange(0, 1),
+    metavar="PART",
+    help="Of the normal requests no greater part is called slow; else as many as give the "
+    "greatest harmonic mean of recall and precision, or 0.0085.",
+)
 @SETS
 @SEED
 @DESTROY
@@ -74,6 +81,7 @@ def predict(
     model_file: Path | None,
     workloads: tuple[str, ...],
     requests: int,
+    false_calls: float | None,
     sets: tuple[str, ...],
     seed: int,
     destroy: bool,
@@ -90,7 +98,7 @@ def predict(
     model = None if model_file is None else Diagnosis.from_file(model_file)
     if log is not None:
         with Bars([log.name]) as bars:
-            found = predict_log(log, model, iolog, device, partial(bars.update, 0))
+            found = predict_log(log, model, iolog, device, partial(bars.update, 0), false_calls)
         if form == "json":
             echo(json.dumps(found, indent=2))
             return
@@ -106,7 +114,9 @@ def predict(
             _, other = consecutive(seed, 2)
             model = drive.probe(other, not no_cache, partial(bars.update, 0))
         results = [
-            drive.predict(model, name, requests, seed, not no_cache, partial(bars.update, index))
+            drive.predict(
+                model, name, requests, seed, not no_cache, partial(bars.update, index), false_calls
+            )
             for index, name in enumerate(chosen, 1)
         ]
     if form == "json":

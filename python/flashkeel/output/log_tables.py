@@ -17,6 +17,7 @@ def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
     """Yield what was slow, how good each way would have been, and what was assumed."""
     yield _log(found)
     yield _methods(found)
+    yield _reliability(found["reliability"])
     lines = [*_assumptions(found), *_undetermined(found)]
     if lines:
         yield Text("\n".join(lines))
@@ -70,6 +71,21 @@ def _methods(found: dict[str, Any]) -> Table:
             units.share(row["saved_fraction"]),
             units.count(row["reads_sent"]),
         )
+    return table
+
+
+def _reliability(tenths: list[dict[str, Any]]) -> Table:
+    table = Table(
+        title="SSDcheck's probabilities of being slow, by tenths, and what came",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    for words in ("said", "came", "of requests"):
+        table.add_column(words, justify="right")
+    for tenth in tenths:
+        if tenth["requests"]:
+            said, came = units.share(tenth["said"]), units.share(tenth["came"])
+            table.add_row(said, came, units.count(tenth["requests"]))
     return table
 
 

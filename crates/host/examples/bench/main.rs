@@ -455,7 +455,7 @@ fn prediction_ns() -> [(&'static str, f64); 2] {
         "sleep": { "after_ns": 20_000_000, "wake_ns": 1_000_000 }, "undetermined": [],
     });
     let model: DeviceModel = serde_json::from_value(model).expect("a device model");
-    let mut engine = Engine::new(&model);
+    let mut engine = Engine::new(&model, None);
     let mut random = Stream::new(1, "prediction");
     let requests: Vec<Request> = (0..REQUESTS)
         .map(|id| {

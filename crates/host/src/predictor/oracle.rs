@@ -94,7 +94,8 @@ impl Predictor for Shadow {
         let latency = time.since(begun);
         let is_read = request.operation == Operation::Read;
         let (threshold_ns, _) = self.model.expectation(is_read, request.sectors);
-        Prediction { latency, is_slow: latency.0 > threshold_ns }
+        let is_slow = latency.0 > threshold_ns;
+        Prediction { latency, chance: f32::from(u8::from(is_slow)), is_slow }
     }
 
     fn submitted(&mut self, now: Time, request: &Request) {

@@ -21,7 +21,7 @@ impl Predictor for Fickle {
     fn predict(&mut self, _now: Time, ahead: &[Request], request: &Request) -> Prediction {
         assert!(ahead.iter().all(|older| older.id < request.id), "ahead is what is older");
         self.0 = !self.0;
-        Prediction { latency: Span::ZERO, is_slow: self.0 }
+        Prediction { latency: Span::ZERO, chance: 0.0, is_slow: self.0 }
     }
 
     fn submitted(&mut self, _now: Time, _request: &Request) {}

@@ -65,7 +65,7 @@ struct Fast;
 
 impl Predictor for Fast {
     fn predict(&mut self, _now: Time, _ahead: &[Request], _request: &Request) -> Prediction {
-        Prediction { latency: Span::ZERO, is_slow: false }
+        Prediction { latency: Span::ZERO, chance: 0.0, is_slow: false }
     }
 
     fn submitted(&mut self, _now: Time, _request: &Request) {}

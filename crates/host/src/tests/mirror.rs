@@ -27,7 +27,7 @@ struct Guess {
 impl Predictor for Guess {
     fn predict(&mut self, now: Time, _ahead: &[Request], request: &Request) -> Prediction {
         let is_slow = (now.0 + request.lba.0).is_multiple_of(10);
-        Prediction { latency: Span(if is_slow { 4000 } else { 200 }), is_slow }
+        Prediction { latency: Span(if is_slow { 4000 } else { 200 }), chance: 0.0, is_slow }
     }
 
     fn filling(&self, _write: &Request) -> Option<Filling> {

@@ -107,7 +107,7 @@ struct Wary;
 
 impl Predictor for Wary {
     fn predict(&mut self, _now: Time, ahead: &[Request], request: &Request) -> Prediction {
-        Prediction { latency: Span::ZERO, is_slow: request.lba.0 >= 800 && !ahead.is_empty() }
+        Prediction { latency: Span::ZERO, chance: 0.0, is_slow: request.lba.0 >= 800 && !ahead.is_empty() }
     }
 
     fn submitted(&mut self, _now: Time, _request: &Request) {}

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 pub use assumed::assume;
 
-use crate::{DeviceModel, Engine, Score};
+use crate::{Engine, Score};
 use baselines::Baselines;
 use mirror::Mirror;
 
@@ -61,8 +61,21 @@ pub struct Scored {
     pub is_on: bool,
     /// The engine over the whole log, as it predicts online.
     pub whole_log: Score,
+    /// What came of the probabilities that the engine gave, by tenths of them.
+    pub reliability: [Tenth; 10],
     /// The engine first, then the baselines.
     pub methods: Vec<Method>,
+}
+
+/// Requests judged whose probability of being slow lay in one tenth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Tenth {
+    /// So many.
+    pub requests: u64,
+    /// The mean of their probabilities.
+    pub said: f64,
+    /// Part of them that was slow.
+    pub came: f64,
 }
 
 /// One way to predict.
@@ -89,15 +102,14 @@ pub struct Method {
     pub undetermined: Vec<String>,
 }
 
-/// Judges the predictions of `requests`, which are in order of submission. `progress` is
-/// told the fraction done, and may break off; then there is nothing.
+/// Judges what an engine that is new predicts of `requests`, which are in order of
+/// submission. `progress` is told the fraction done, and may break off; then there is nothing.
 pub fn score(
-    model: &DeviceModel,
+    mut engine: Engine,
     requests: &[Measured],
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Option<Scored> {
     let half = requests.len() / 2;
-    let mut engine = Engine::new(model);
     let mut baselines = Baselines::default();
     let mut whole_log = Score::default();
     let mut seen = Vec::with_capacity(requests.len());
@@ -117,12 +129,12 @@ pub fn score(
         }
         let request = Request::new(RequestId(index as u64), operation, lba, sectors);
         let is_slow = engine.is_slow(operation, sectors, latency);
-        let is_called = engine.predict(submitted, &[], &request).is_slow;
-        whole_log.count(is_called, is_slow);
+        let prediction = engine.predict(submitted, &[], &request);
+        whole_log.count(prediction.is_slow, is_slow);
         seen.push(Seen {
             is_slow,
-            is_called,
-            chance: f64::from(engine.chance(submitted, &request)),
+            is_called: prediction.is_slow,
+            chance: f64::from(prediction.chance),
             signals: baselines.signals(ends.len(), operation),
         });
         engine.submitted(submitted, &request);
@@ -150,8 +162,25 @@ pub fn score(
         slow_before: told.slow_before,
         is_on: engine.is_on(),
         whole_log,
+        reliability: reliability(after),
         methods,
     })
+}
+
+/// What came of probabilities, by tenths of them.
+fn reliability(judged: &[Seen]) -> [Tenth; 10] {
+    let mut tenths = [Tenth::default(); 10];
+    for seen in judged {
+        let tenth = &mut tenths[((10.0 * seen.chance) as usize).min(9)];
+        tenth.requests += 1;
+        tenth.said += seen.chance;
+        tenth.came += f64::from(u8::from(seen.is_slow));
+    }
+    for tenth in tenths.iter_mut().filter(|tenth| tenth.requests > 0) {
+        tenth.said /= tenth.requests as f64;
+        tenth.came /= tenth.requests as f64;
+    }
+    tenths
 }
 
 fn observe(engine: &mut Engine, time: Time, index: usize) {

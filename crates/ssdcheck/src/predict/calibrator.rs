@@ -1,39 +1,11 @@
-//! The calibrator: corrects the model of a volume by what its requests took, and
-//! the probability from which on they are called slow.
+//! The calibrator: corrects the model of a volume by what its requests took.
 
 use flashkeel_engine::Time;
 
 use super::volume::Seen;
 use super::{Engine, Flight, GAIN};
 
-/// Least and greatest probability from which on a request is called slow. Where
-/// much is slow a greater one would keep false calls within their share, but
-/// schedulers lose more by what is missed.
-const CALL: (f32, f32) = (0.08, 0.7);
-/// Part of the normal requests that may be called slow. The paper's drives have
-/// 1.0 to 0.3 % (§V-B).
-const FALSE_CALLS: f32 = 0.0085;
-/// Normal requests over which that part is taken.
-const FALSE_MEMORY: f32 = 4_096.0;
-/// Steps of the probability after a false call and after a true one. Their ratio
-/// is that of false calls to true ones.
-const CALL_STEP: f32 = 0.005;
-const CALL_BACK: f32 = 0.006;
-
 impl Engine {
-    /// Moves the probability from which on a request is called slow, so that
-    /// false calls stay few beside true ones, and among normal requests.
-    #[inline]
-    pub(super) fn adjust_call(&mut self, called: bool, is_slow: bool) {
-        if !is_slow {
-            self.false_share += (f32::from(u8::from(called)) - self.false_share) / FALSE_MEMORY;
-        }
-        if called {
-            let step = if !is_slow || self.false_share > FALSE_CALLS { CALL_STEP } else { -CALL_BACK };
-            self.call = (self.call + step).clamp(CALL.0, CALL.1);
-        }
-    }
-
     /// Corrects times and counters of the volume by what a request took.
     pub(super) fn calibrate(&mut self, flight: &Flight, now: Time, is_slow: bool) {
         let drive = &mut self.drive;

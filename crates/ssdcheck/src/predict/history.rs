@@ -1,6 +1,8 @@
 //! What became of requests in like circumstances: the probability of being
 //! slow, learnt as the drive is used.
 
+use super::mixer::stretch;
+
 /// Outcomes remembered by each entry before older ones begin to fade.
 const MEMORY: u16 = 1_024;
 /// Outcomes that an entry is taken to have seen before it has seen any.
@@ -37,6 +39,14 @@ impl History {
     pub fn probability(&self, index: usize, prior: f32) -> f32 {
         let Entry { slow, all } = self.entries[index];
         (f32::from(slow) + PRIOR * prior) / (f32::from(all) + PRIOR)
+    }
+
+    /// The logarithm of the odds of being slow, base 2, where `prior` is thought without history.
+    #[inline]
+    pub fn odds(&self, index: usize, prior: f32) -> f32 {
+        let Entry { slow, all } = self.entries[index];
+        let [slow, all] = [slow, all].map(f32::from);
+        stretch(slow + PRIOR * prior, all - slow + PRIOR * (1.0 - prior))
     }
 
     /// Notes an outcome.

@@ -8,6 +8,9 @@ const MEMORY: u32 = 1_024;
 /// What is thought of an interval that has not been seen: so many that ended
 /// there, of so many.
 const PRIOR: (f32, f32) = (0.1, 2.0);
+/// Levels are found anew after each of the first intervals, and after so many later on.
+const SOON: u32 = 16;
+const ROUND: u32 = 8;
 /// Probabilities that divide the levels of [`Intervals::level`].
 const BOUNDS: [f32; LEVELS - 1] = [0.06, 0.2, 0.5];
 /// Levels of the probability that an interval ends.
@@ -48,6 +51,9 @@ impl Intervals {
         }
         self.counts[(since as usize).min(LONGEST - 1)] += 1;
         self.total += 1;
+        if self.total > SOON && !self.total.is_multiple_of(ROUND) {
+            return;
+        }
         let mut left = self.total;
         for (&count, level) in self.counts.iter().zip(&mut self.levels) {
             let probability = (f32::from(count) + PRIOR.0) / (left as f32 + PRIOR.1);

@@ -9,12 +9,16 @@
 //! yet.
 
 mod calibrator;
+mod calls;
 mod history;
 mod intervals;
+mod mixer;
 mod phase;
 mod score;
+mod signals;
 mod silence;
 mod switch;
+mod thought;
 mod volume;
 
 use flashkeel_engine::{
@@ -24,11 +28,15 @@ use flashkeel_engine::{
 pub use score::Score;
 
 use crate::{BufferType, DeviceModel};
+use calls::Calls;
 use history::{History, quarter_octaves};
 use intervals::{Intervals, LEVELS};
+use mixer::{Calibration, Mixer};
 use phase::Phase;
+use signals::Signals;
 use silence::{DEBTS, PLACES, Silences};
 use switch::Switch;
+use thought::{Thought, WEIGHTS, asleep_prior};
 use volume::{Drive, Seen, Volume};
 
 /// Steps of the time since a flush began, and of the length of a silence.
@@ -46,6 +54,8 @@ const SIZES: usize = 7;
 const SHARE_MEMORY: f32 = 512.0;
 /// One part of so many is a new time's share in a running mean.
 const GAIN: u64 = 16;
+/// Probability from which on a volume is thought to be what makes a request slow.
+const CALL: f32 = 0.4;
 
 /// Predicts the requests of one drive from its model, and corrects itself.
 #[derive(Clone, Debug)]
@@ -68,12 +78,12 @@ pub struct Engine {
     silence: History,
     silences: Silences,
     switch: Switch,
-    /// Probability from which on a request is called slow.
-    call: f32,
+    signals: Signals,
+    mixer: Mixer,
+    calibration: Calibration,
+    calls: Calls,
     /// Shares of slow ones among writes and reads of late.
     slow_share: [f32; 2],
-    /// Share of normal requests called slow of late.
-    false_share: f32,
     /// Mean latency of slow reads and writes.
     slow_ns: [u64; 2],
     /// When a request was submitted or completed last.
@@ -84,6 +94,8 @@ pub struct Engine {
     /// way that all share.
     outstanding_pages: u64,
     page_ns: u64,
+    /// As long as nothing has been learnt since.
+    asked: Option<Asked>,
 }
 
 /// What was thought of a request when it was submitted.
@@ -104,9 +116,25 @@ struct Flight {
     told: u32,
     /// Expected wait for the requests outstanding before it, in nanoseconds.
     queue_ns: u64,
-    /// What is said of it, or would be.
-    said_slow: bool,
     view: View,
+    thought: Thought,
+}
+
+/// The last prediction, which whoever submits what it has asked for need not wait for again.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    now: Time,
+    request: Request,
+    volume: usize,
+    view: View,
+    thought: Thought,
+}
+
+impl Asked {
+    #[inline]
+    fn is_of(&self, now: Time, request: &Request) -> bool {
+        self.now == now && self.request == *request
+    }
 }
 
 /// How a request stands.
@@ -127,8 +155,10 @@ struct View {
 }
 
 impl Engine {
-    /// An engine that knows no more than `model` says.
-    pub fn new(model: &DeviceModel) -> Self {
+    /// An engine that knows no more than `model` says. Of the normal requests it calls no
+    /// greater part slow than `false_calls`; without that, as many as give the greatest
+    /// harmonic mean of recall and precision, or the paper's share.
+    pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> Self {
         let latencies = &model.latencies_ns;
         let flush_ns = if latencies.flush > 0 { latencies.flush } else { 1_000_000 };
         let buffer = &model.write_buffer;
@@ -154,14 +184,17 @@ impl Engine {
             silences: Silences::default(),
             // Without a buffer to follow, only what has come true is given out.
             switch: Switch::new(drive.buffer_pages > 0),
-            call: 0.4,
+            signals: Signals::new(),
+            mixer: Mixer::new(WEIGHTS),
+            calibration: Calibration::new(),
+            calls: Calls::new(false_calls.map(|part| part as f32)),
             slow_share: [0.0; 2],
-            false_share: 0.0,
             slow_ns: [2 * model.thresholds_ns.read, 2 * model.thresholds_ns.write],
             active: Time::ZERO,
             ids: Vec::new(),
             flights: Vec::new(),
             outstanding_pages: 0,
+            asked: None,
             page_ns: latencies.read_page.min(latencies.write_page),
             model: model.clone(),
         }
@@ -198,6 +231,10 @@ impl Engine {
     /// submitted, and how the request stands there.
     #[inline]
     fn decisive(&self, now: Time, ahead: &[Request], request: &Request) -> (usize, View) {
+        if let (Some(index), []) = (self.model.only_volume(request), ahead) {
+            // Nearly every request.
+            return (index, self.view(now, &self.volumes[index], request, request.sectors.div_ceil(8)));
+        }
         let mut decisive: Option<(usize, View)> = None;
         for index in self.model.volumes_of(request) {
             let mut volume = self.volumes[index];
@@ -262,10 +299,10 @@ impl Engine {
             .is_some_and(|sleep| quiet_ns >= sleep.after_ns && base_ns + sleep.wake_ns > threshold_ns);
         // A silence explains what comes more often after it than otherwise.
         let share = self.slow_share[usize::from(is_read)];
-        let call = share + (1.0 - share) * self.call;
+        let call = share + (1.0 - share) * CALL;
         let is_waking = self.silence.exceeds(silence, asleep_prior(is_asleep), call);
         let prior = self.busy.probability(busy, prior);
-        let is_slow = is_waking || self.busy_by_size.exceeds(busy_by_size, prior, self.call);
+        let is_slow = is_waking || self.busy_by_size.exceeds(busy_by_size, prior, CALL);
         View {
             busy: busy as u32,
             busy_by_size: busy_by_size as u32,
@@ -277,60 +314,17 @@ impl Engine {
             prior,
         }
     }
-
-    /// How likely a request is to be slow if it were submitted now, between 0 and 1: above
-    /// the probability from which on it is called slow exactly if it is.
-    pub fn chance(&self, now: Time, request: &Request) -> f32 {
-        if self.is_queued(request, self.outstanding_pages * self.page_ns) {
-            return 1.0;
-        }
-        let share = self.slow_share[usize::from(request.operation == Operation::Read)];
-        let chances = self.model.volumes_of(request).map(|index| {
-            let volume = &self.volumes[index];
-            let view = self.view(now, volume, request, self.model.pages_in(index, request));
-            let waking = self.silence.probability(view.silence as usize, asleep_prior(view.is_asleep));
-            let busy = self.busy_by_size.probability(view.busy_by_size as usize, view.prior);
-            // What a silence explains is what goes beyond the share of slow ones.
-            busy.max((waking - share) / (1.0 - share).max(f32::EPSILON))
-        });
-        chances.fold(0.0, f32::max)
-    }
-
-    /// Whether a request is slow for what it waits behind alone.
-    #[inline]
-    fn is_queued(&self, request: &Request, queue_ns: u64) -> bool {
-        let is_read = request.operation == Operation::Read;
-        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
-        base_ns + queue_ns > threshold_ns
-    }
-
-    /// What the view comes to, for those who ask.
-    #[inline]
-    fn prediction(&self, view: &View, request: &Request) -> Prediction {
-        let is_read = request.operation == Operation::Read;
-        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
-        let queue_ns = self.outstanding_pages * self.page_ns;
-        let expected_ns = base_ns + view.wait_ns + queue_ns;
-        if !self.switch.is_on || !(view.is_slow || self.is_queued(request, queue_ns)) {
-            return Prediction { latency: Span(expected_ns.min(threshold_ns)), is_slow: false };
-        }
-        let latency =
-            if expected_ns > threshold_ns { expected_ns } else { self.slow_ns[usize::from(!is_read)] };
-        Prediction { latency: Span(latency), is_slow: true }
-    }
-}
-
-/// Probability of being slow after a silence that nothing is known of.
-#[inline]
-fn asleep_prior(is_asleep: bool) -> f32 {
-    if is_asleep { 0.8 } else { 0.01 }
 }
 
 impl Predictor for Engine {
     #[inline]
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
-        let (_, view) = self.decisive(now, ahead, request);
-        self.prediction(&view, request)
+        let (index, view) = self.decisive(now, ahead, request);
+        let thought = self.think(now, request, &self.volumes[index], &view);
+        if ahead.is_empty() {
+            self.asked = Some(Asked { now, request: *request, volume: index, view, thought });
+        }
+        self.prediction(&view, &thought, request)
     }
 
     fn filling(&self, write: &Request) -> Option<Filling> {
@@ -345,7 +339,12 @@ impl Predictor for Engine {
         if !matches!(request.operation, Operation::Read | Operation::Write) {
             return;
         }
-        let (decisive, view) = self.decisive(now, &[], request);
+        let asked = self.asked.take().filter(|asked| asked.is_of(now, request));
+        let Asked { volume: decisive, view, thought, .. } = asked.unwrap_or_else(|| {
+            let (volume, view) = self.decisive(now, &[], request);
+            let thought = self.think(now, request, &self.volumes[volume], &view);
+            Asked { now, request: *request, volume, view, thought }
+        });
         let is_read = request.operation == Operation::Read;
         let pages = request.sectors.div_ceil(8);
         let before = &self.volumes[decisive];
@@ -367,6 +366,7 @@ impl Predictor for Engine {
         if !is_read {
             self.silences.write(pages);
         }
+        self.signals.submitted(request);
         self.active = now;
         let queue_ns = self.outstanding_pages * self.page_ns;
         self.outstanding_pages += u64::from(pages);
@@ -381,12 +381,13 @@ impl Predictor for Engine {
             count,
             told,
             queue_ns,
-            said_slow: view.is_slow || self.is_queued(request, queue_ns),
             view,
+            thought,
         });
     }
 
     fn observe(&mut self, now: Time, completion: &Completion) {
+        self.asked = None;
         let Some(index) = self.ids.iter().position(|&id| id == completion.id) else { return };
         self.ids.swap_remove(index);
         let flight = self.flights.swap_remove(index);
@@ -408,18 +409,21 @@ impl Predictor for Engine {
             let mean = &mut self.slow_ns[usize::from(!flight.is_read)];
             *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
         }
-        self.adjust_call(view.is_slow, is_slow);
         self.correct_phase(&flight, completion.time, is_slow);
         self.calibrate(&flight, completion.time, is_slow);
         let took = completion.time.since(flight.submitted);
-        if self.switch.judge(flight.said_slow, self.is_slow(operation, 8 * flight.pages, took)) {
+        self.learn(&flight, completion.time, took);
+        let was_slow = self.is_slow(operation, 8 * flight.pages, took);
+        if self.switch.judge(flight.thought.chance >= self.calls.least, was_slow) {
             self.collections.reset();
         }
     }
 
     fn cut_power(&mut self, _now: Time) {
+        self.asked = None;
         self.ids.clear();
         self.flights.clear();
+        self.signals.clear();
         self.outstanding_pages = 0;
     }
 }

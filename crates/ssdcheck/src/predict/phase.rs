@@ -50,7 +50,7 @@ impl Phase {
         for _ in 0..pages {
             index = if index + 1 == buffer { 0 } else { index + 1 };
             let standing = &mut self.standing[index];
-            *standing += if is_flushed { FOR } else { -AGAINST };
+            *standing = (*standing + if is_flushed { FOR } else { -AGAINST }).max(-MOST);
             if *standing > best_standing {
                 (best, best_standing) = (index, *standing);
             }
@@ -58,8 +58,10 @@ impl Phase {
         // Beyond the bound all others fall behind instead: of two counts there,
         // what speaks for one alone must still tell which it is.
         let excess = (best_standing - MOST).max(0);
-        for standing in &mut self.standing {
-            *standing = (*standing - excess).max(-MOST);
+        if excess > 0 {
+            for standing in &mut self.standing {
+                *standing = (*standing - excess).max(-MOST);
+            }
         }
         let moves = is_flushed && self.standing[best] >= self.standing[self.origin as usize] + MARGIN;
         if moves {

@@ -73,7 +73,7 @@ fn answers(config: &DeviceConfig, model: &DeviceModel) -> [Verdict; QUESTIONS.le
 }
 
 /// Data between two flushes of a volume, who waits for them, and what starts them.
-fn buffer_of(config: &DeviceConfig) -> (u64, BufferType, Vec<FlushTrigger>) {
+pub fn buffer_of(config: &DeviceConfig) -> (u64, BufferType, Vec<FlushTrigger>) {
     let volumes = 1 << config.partition_bits.len();
     let size = config.buffer.size.0 / volumes / 4_096 * 4_096;
     let geometry = &config.geometry;

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _SLOW = dict(zip(DRIVES, (80.0, 79.8, 72.3, 61.1, 48.4, 72.7, 73.7), strict=True))
 _NORMAL = dict(zip(DRIVES, (99.0, 99.0, 99.0, 99.7, 99.7, 99.5, 99.1), strict=True))
 
+_FALSE_CALLS = 0.0085
+"""Part of the normal requests that may be called slow: the paper's drives have 0.3 to 1.0 %."""
+
 Accuracy = Mapping[str, Mapping[str, tuple[float, float, float]]]
 """By drive and workload: slow found, normal found, precision, in percent."""
 
@@ -33,7 +36,9 @@ def _measure(session: Session) -> Outcome:
         for workload in WORKLOADS:
             if session.progress is not None:
                 session.progress(f"{workload} on SSD {letter(drive)}", done / len(DRIVES))
-            seen = Drive.find(f"sim:{drive}").predict(model, workload, requests, specimen)
+            seen = Drive.find(f"sim:{drive}").predict(
+                model, workload, requests, specimen, false_calls=_FALSE_CALLS
+            )
             parts = (seen["slow_recall"], seen["normal_recall"], seen["precision"])
             found[drive][workload] = tuple(100 * (part or 0.0) for part in parts)  # type: ignore[assignment]
     return judge(found, requests)
@@ -64,14 +69,14 @@ def judge(found: Accuracy, requests: int) -> Outcome:
     short = [name for name, part in normal.items() if part < _NORMAL[f"ssd-{name.lower()}"]]
     reason = "" if not low else f"below on {', '.join(low)}. "
     if short:
-        reason += f"The paper has more on {', '.join(short)}: the predictor calls 0.85 % of the "
-        reason += "normal requests slow before it asks for better evidence"
+        reason += f"The paper has more on {', '.join(short)}: the predictor is allowed to call "
+        reason += f"{100 * _FALSE_CALLS:g} % of the normal requests slow"
     findings["normal"] = Finding(normal, _told(not low, requests), reason)
     return Outcome(
         findings,
         "synthetic",
         f"{requests:,} requests of each of seven profiles, each its gap after its predecessor's "
-        "completion; the model is another specimen's",
+        f"completion; model of another specimen; at most {100 * _FALSE_CALLS:g} % false calls",
         partial(_draw, found),
     )
 

@@ -141,7 +141,7 @@ mod tests {
 
     impl Predictor for Counter {
         fn predict(&mut self, _now: Time, _ahead: &[Request], _request: &Request) -> Prediction {
-            Prediction { latency: Span::ZERO, is_slow: false }
+            Prediction { latency: Span::ZERO, chance: 0.0, is_slow: false }
         }
 
         fn filling(&self, _write: &Request) -> Option<Filling> {

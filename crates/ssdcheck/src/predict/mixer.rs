@@ -1,0 +1,183 @@
+//! From what each circumstance says to one probability: a logistic mixture whose weights are
+//! learnt on the drive at hand, as compressors mix the predictions of their contexts
+//! (Mahoney, Adaptive Weighing of Context Models for Lossless Data Compression, 2005), and a
+//! calibration after it.
+
+/// What is mixed.
+pub(super) const INPUTS: usize = 16;
+/// Sets of weights, one of which a request chooses.
+pub(super) const SETS: usize = 8;
+
+/// Inputs that are worked on at once.
+const LANES: usize = 4;
+/// Greatest logarithm of odds, base 2.
+const MOST: f32 = 12.0;
+/// Step of the weights, over the root of the squares of their gradients.
+const STEP: f32 = 0.06;
+/// Those squares that are presumed, and what remains of them after each outcome.
+const PRESUMED: f32 = 3.0;
+const FADE: f32 = 0.9999;
+/// Steps of the calibration, each of half a doubling of the odds.
+const STEPS: usize = 49;
+/// Outcomes that a step of it is taken to have seen, and after which older ones fade.
+const SEEN: f32 = 16.0;
+const MEMORY: f32 = 512.0;
+
+/// The logarithm of the odds of `slow` to `normal`, base 2 and by chords, which is a
+/// twelfth off at most.
+#[inline]
+pub(super) fn stretch(slow: f32, normal: f32) -> f32 {
+    (log2(slow) - log2(normal)).clamp(-MOST, MOST)
+}
+
+/// The logarithm of a positive number by chords between powers of two.
+#[inline]
+pub(super) fn log2(of: f32) -> f32 {
+    (of.to_bits() as i32 - 0x3f80_0000) as f32 / (1 << 23) as f32
+}
+
+/// The probability whose odds these are the logarithm of.
+#[inline]
+fn squash(odds: f32) -> f32 {
+    1.0 / (1.0 + libm::exp2f(-odds.clamp(-MOST, MOST)))
+}
+
+/// The mixture.
+#[derive(Clone, Debug)]
+pub(super) struct Mixer {
+    weights: [[f32; INPUTS]; SETS],
+    squares: [[f32; INPUTS]; SETS],
+}
+
+impl Mixer {
+    pub fn new(weights: [f32; INPUTS]) -> Mixer {
+        Mixer { weights: [weights; SETS], squares: [[PRESUMED; INPUTS]; SETS] }
+    }
+
+    /// The logarithm of the odds that the inputs come to.
+    #[inline]
+    pub fn mix(&self, set: usize, inputs: &[f32; INPUTS]) -> f32 {
+        // In so many sums as are added at once.
+        let mut sums = [0.0; LANES];
+        for (weights, inputs) in self.weights[set].chunks_exact(LANES).zip(inputs.chunks_exact(LANES)) {
+            for ((sum, weight), input) in sums.iter_mut().zip(weights).zip(inputs) {
+                *sum += weight * input;
+            }
+        }
+        sums.iter().sum::<f32>().clamp(-MOST, MOST)
+    }
+
+    /// Learns from an outcome that was thought to have these odds.
+    #[inline]
+    pub fn learn(&mut self, set: usize, inputs: &[f32; INPUTS], odds: f32, is_slow: bool) {
+        let error = f32::from(u8::from(is_slow)) - squash(odds);
+        let (weights, squares) = (&mut self.weights[set], &mut self.squares[set]);
+        for ((weight, square), input) in weights.iter_mut().zip(squares).zip(inputs) {
+            let gradient = error * input;
+            *square = *square * FADE + gradient * gradient;
+            *weight += STEP * gradient / square.sqrt();
+        }
+    }
+}
+
+/// What became of requests that the mixture gave like odds.
+#[derive(Clone, Debug)]
+pub(super) struct Calibration {
+    /// Slow ones, and all.
+    steps: [(f32, f32); STEPS],
+}
+
+impl Calibration {
+    pub fn new() -> Calibration {
+        let odds = |step: usize| (step as f32 - (STEPS / 2) as f32) / 2.0;
+        Calibration { steps: std::array::from_fn(|step| (SEEN * squash(odds(step)), SEEN)) }
+    }
+
+    /// The step below these odds, and how far they are from it.
+    #[inline]
+    fn place(odds: f32) -> (usize, f32) {
+        let place = (odds.clamp(-MOST, MOST - 0.01) + MOST) * 2.0;
+        (place as usize, place - place as usize as f32)
+    }
+
+    /// The probability of being slow.
+    #[inline]
+    pub fn probability(&self, odds: f32) -> f32 {
+        let (step, further) = Self::place(odds);
+        let at = |step: usize| self.steps[step].0 / self.steps[step].1;
+        at(step) * (1.0 - further) + at(step + 1) * further
+    }
+
+    /// Learns from an outcome.
+    #[inline]
+    pub fn learn(&mut self, odds: f32, is_slow: bool) {
+        let (step, further) = Self::place(odds);
+        for (step, share) in [(step, 1.0 - further), (step + 1, further)] {
+            let (slow, all) = &mut self.steps[step];
+            *slow += share * f32::from(u8::from(is_slow));
+            *all += share;
+            if *all > MEMORY {
+                (*slow, *all) = (*slow / 2.0, *all / 2.0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odds_and_probabilities_are_each_others_inverse() {
+        for probability in [0.001_f32, 0.1, 0.5, 0.9, 0.999] {
+            // The chords are a twelfth of a doubling off, each.
+            let back = squash(stretch(probability, 1.0 - probability));
+            assert!((stretch(back, 1.0 - back) - stretch(probability, 1.0 - probability)).abs() < 0.2);
+        }
+        assert_eq!((log2(1.0), log2(8.0), log2(0.25)), (0.0, 3.0, -2.0));
+        assert_eq!(stretch(1.0, 0.0), MOST);
+    }
+
+    #[test]
+    fn the_input_that_tells_is_found_among_those_that_do_not() {
+        let mut mixer = Mixer::new([0.0; INPUTS]);
+        let mut calibration = Calibration::new();
+        for number in 0..4_000_u32 {
+            // One input says how it will be nine times in ten, the others whatever.
+            let says = number.wrapping_mul(2_654_435_761) >> 31 == 1;
+            let is_slow = says != (number % 10 == 3);
+            let inputs: [f32; INPUTS] = std::array::from_fn(|input| match input {
+                0 => 1.0,
+                5 => {
+                    if says {
+                        1.0
+                    } else {
+                        -1.0
+                    }
+                }
+                _ => ((number >> (input % 7)) & 1) as f32 - 0.5,
+            });
+            let odds = mixer.mix(1, &inputs);
+            mixer.learn(1, &inputs, odds, is_slow);
+            calibration.learn(odds, is_slow);
+        }
+        let at = |sign: f32| {
+            let inputs = std::array::from_fn(|input| if input == 5 { sign } else { 0.0 });
+            calibration.probability(mixer.mix(1, &inputs))
+        };
+        assert!(
+            (0.85..0.95).contains(&at(1.0)) && (0.05..0.15).contains(&at(-1.0)),
+            "{} {}",
+            at(1.0),
+            at(-1.0)
+        );
+        assert_eq!(mixer.mix(0, &[1.0; INPUTS]), 0.0, "other weights learn nothing");
+    }
+
+    #[test]
+    fn what_is_thought_too_likely_is_put_right() {
+        let mut calibration = Calibration::new();
+        (0..2_000).for_each(|number| calibration.learn(4.0, number % 4 == 0));
+        assert!((0.2..0.3).contains(&calibration.probability(4.0)));
+    }
+}

@@ -301,6 +301,9 @@ class Predictor:
     def observe(self, now_ns: int, id: int) -> None:
         """Tell of a request that has completed."""
 
+    def model(self) -> str:
+        """Return the model with what was learnt, as JSON."""
+
     @property
     def is_on(self) -> bool:
         """Whether predictions are given out; otherwise none is of a slow request."""

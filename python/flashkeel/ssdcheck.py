@@ -114,7 +114,7 @@ class Drive:
         predecessor's completion, or an experiment's TOML file. No greater part of
         the normal requests than `false_calls` is called slow, if given. The dictionary
         has ``requests``, ``slow_fraction``, ``slow_recall``, ``normal_recall``,
-        ``precision``, ``score`` (in requests) and ``is_on``.
+        ``precision``, ``score`` (in requests), ``is_on`` and ``model``, with what was learnt.
         """
         if workload in json.loads(_core.list_names("profiles")):
             experiment = Experiment.with_profile(workload)
@@ -198,7 +198,13 @@ class Diagnosis:
 
     def to_json(self) -> str:
         """Return the text of a device model file."""
-        return json.dumps(self.model, indent=2)
+        known = {key: value for key, value in self.model.items() if key != "learned"}
+        text = json.dumps(known, indent=2)
+        if "learned" not in self.model:
+            return text
+        # Thousands of numbers, which nobody reads line by line.
+        learned = json.dumps(self.model["learned"], separators=(",", ":"))
+        return text.removesuffix("\n}") + f',\n  "learned": {learned}\n}}'
 
 
 @dataclass(frozen=True)
@@ -234,11 +240,12 @@ class Predictor:
     """
 
     def __init__(self, diagnosis: Diagnosis, false_calls: float | None = None) -> None:
-        """Begin with no more than the diagnosis says.
+        """Begin with no more than the diagnosis says, and with what was learnt if it says that.
 
         No greater part of the normal requests than `false_calls`, 0 to 1, is called slow; without
         it, as many as give the greatest harmonic mean of recall and precision, or 0.85 %.
         """
+        self._name = diagnosis.name
         self._core = _core.Predictor(json.dumps(diagnosis.model), diagnosis.name, false_calls)
 
     def predict(self, request: Request) -> Prediction:
@@ -257,6 +264,10 @@ class Predictor:
     def observe(self, request_id: int, time_ns: int) -> None:
         """Tell of a request that has completed."""
         self._core.observe(time_ns, request_id)
+
+    def diagnosis(self) -> Diagnosis:
+        """Return the diagnosis with what was learnt: a predictor of it begins with that."""
+        return Diagnosis(self._name, json.loads(self._core.model()))
 
     @property
     def is_on(self) -> bool:
@@ -281,7 +292,7 @@ def predict_log(
     The dictionary has ``requests``, ``judged``, ``slow``, ``reliability`` (what came of
     probabilities, by tenths of them), ``methods`` (SSDcheck's engine first, then the
     baselines, each with ``recall``, ``precision``, ``roc_auc``, ``saved_fraction`` and what
-    is ``undetermined``), ``model``, ``notes`` and more.
+    is ``undetermined``), ``model`` with what was learnt, ``notes`` and more.
     """
     found: dict[str, Any] = json.loads(
         _core.predict_log(

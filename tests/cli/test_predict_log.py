@@ -148,3 +148,28 @@ def test_bad_logs(cli, tmp_path, _served):
     outcome = cli("predict", "--log", log, "--model", _served[0] / "model.json")
     assert outcome.status == 2
     assert f"{log}:2: a request to LBA 9999999999" in outcome.err
+
+
+def test_what_was_learnt_is_saved_for_another_time(cli, _served):
+    folder, online = _served
+    known = folder / "known/model.json"
+    arguments = ("--log", folder / "log.csv", "--model", folder / "model.json")
+    told = cli("predict", *arguments, "--save-model", known, "--format", "json")
+    assert (told.status, "learned" in told.out) == (0, False)
+    # Of the same requests, from the drive or from its log, the same is learnt.
+    assert json.loads(known.read_text()) == online["model"]
+    assert known.read_text().count("\n") < 60, "what nobody reads stands in one line"
+    again = json.loads(cli("predict", *arguments[:2], "--model", known, "--format", "json").out)
+    first = json.loads(told.out)["whole_log"]
+    assert again["whole_log"]["slow_missed"] < first["slow_missed"]
+    broken = folder / "broken.json"
+    broken.write_text(known.read_text().replace('"layout":1', '"layout":9'))
+    refused = cli("predict", *arguments[:2], "--model", broken)
+    assert refused.status == 2
+    assert "learned.layout: 9" in refused.err
+
+
+def test_several_workloads_have_no_one_model_to_save(cli, tmp_path):
+    refused = cli("predict", "sim:ssd-d", "--save-model", tmp_path / "model.json")
+    assert refused.status == 2
+    assert "one --workload" in refused.err

@@ -22,7 +22,7 @@ pub struct Logged {
     pub notes: Vec<String>,
     /// Whether there was no model, and `model` is what the log's first half tells.
     pub is_model_assumed: bool,
-    /// What is known of the drive.
+    /// What is known of the drive, with what was learnt.
     pub model: DeviceModel,
     /// Fewest slow requests and predictions of which a part is told.
     pub least: u64,
@@ -69,8 +69,9 @@ pub fn predict_log(
     let is_model_assumed = model.is_none();
     let model = model.unwrap_or_else(|| assume(&measured));
     model.validate().map_err(|why| Error::Input(format!("{file}: no drive is like that: {why}")))?;
-    let scored =
-        score_log(Engine::new(&model, false_calls), &measured, &mut |fraction| progress("replay", fraction))
-            .ok_or(Error::Interrupted)?;
+    let mut engine = Engine::new(&model, false_calls);
+    let scored = score_log(&mut engine, &measured, &mut |fraction| progress("replay", fraction))
+        .ok_or(Error::Interrupted)?;
+    let model = engine.model();
     Ok(Logged { log: file, format, passed_over, notes, is_model_assumed, model, least: LEAST, scored })
 }

@@ -35,6 +35,8 @@ pub struct Predicted {
     pub is_on: bool,
     /// What the workload is made from.
     pub basis: Basis,
+    /// The model with what was learnt.
+    pub model: DeviceModel,
 }
 
 /// Runs a plan and predicts each request right before it is submitted. Of the normal ones no
@@ -98,6 +100,7 @@ pub fn predict(
         score,
         is_on: engine.is_on(),
         basis: if is_synthetic { Basis::Synthetic } else { Basis::Trace },
+        model: engine.model(),
     })
 }
 

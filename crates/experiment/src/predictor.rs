@@ -26,7 +26,7 @@ pub struct DrivePredictor {
 }
 
 impl DrivePredictor {
-    /// A predictor that knows no more than `model` says. Of the normal requests it calls no
+    /// A predictor that knows no more than `model` says, with what was learnt if that is in it. Of the normal requests it calls no
     /// greater part slow than `false_calls`, if that is given.
     pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> DrivePredictor {
         DrivePredictor { engine: Engine::new(model, false_calls), sectors: model.sectors, latest: Time::ZERO }
@@ -83,6 +83,11 @@ impl DrivePredictor {
     /// Whether predictions are given out; otherwise none is of a slow request.
     pub fn is_on(&self) -> bool {
         self.engine.is_on()
+    }
+
+    /// The model file with what was learnt.
+    pub fn model(&self) -> DeviceModel {
+        self.engine.model()
     }
 
     fn advance(&mut self, now_ns: u64) -> Result<Time, Error> {

@@ -145,6 +145,11 @@ impl Predictor {
         self.0.observe(now_ns, id).map_err(exception)
     }
 
+    /// The model with what was learnt, as JSON.
+    fn model(&self) -> String {
+        json(self.0.model())
+    }
+
     /// Whether predictions are given out.
     #[getter]
     fn is_on(&self) -> bool {

@@ -3,8 +3,10 @@
 use flashkeel_engine::Request;
 use serde::{Deserialize, Serialize};
 
+use crate::Learned;
+
 /// Longest time of a drive: sums of a few do not overflow.
-const LONGEST_NS: u64 = 1_000_000_000_000;
+pub(crate) const LONGEST_NS: u64 = 1_000_000_000_000;
 /// Most bits that may select a volume.
 pub(crate) const MOST_BITS: usize = 6;
 
@@ -95,7 +97,7 @@ pub struct Sleep {
 }
 
 /// What is known of a drive from outside.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceModel {
     /// Capacity in 512-byte sectors.
@@ -115,6 +117,9 @@ pub struct DeviceModel {
     pub sleep: Option<Sleep>,
     /// What could not be determined, and why.
     pub undetermined: Vec<String>,
+    /// What an engine has learnt on the drive, if one was saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Box<Learned>>,
 }
 
 impl DeviceModel {
@@ -222,7 +227,7 @@ impl DeviceModel {
         if self.write_buffer.bytes.is_some_and(|bytes| !(4_096..=1 << 34).contains(&bytes)) {
             return Err("write_buffer.bytes lies between 4 KiB and 16 GiB".into());
         }
-        Ok(())
+        self.learned.as_ref().map_or(Ok(()), |learned| learned.validate())
     }
 }
 
@@ -243,6 +248,7 @@ mod tests {
             latencies_ns: Latencies::default(),
             sleep: None,
             undetermined: vec![],
+            learned: None,
         };
         let told = |page: u64, pages: u32| {
             let request = Request::new(RequestId(0), Operation::Write, Lba(page * 8), pages * 8);
@@ -268,6 +274,7 @@ mod tests {
             latencies_ns: Latencies::default(),
             sleep: None,
             undetermined: vec![],
+            learned: None,
         };
         assert_eq!(model.validate(), Ok(()));
         for bits in [vec![6, 4], vec![4, 4], vec![20], vec![1, 2, 3, 4, 5, 6, 7]] {

@@ -82,7 +82,7 @@ fn runs(number: u64) -> Vec<Run> {
         let asked = log(&mut fresh.clone(), &mut engine, number, pace, REQUESTS);
         let measured: Vec<Measured> = asked.iter().map(|asked| asked.measured).collect();
         let score = |model: &DeviceModel| {
-            score_log(Engine::new(model, None), &measured, &mut |_| ControlFlow::Continue(()))
+            score_log(&mut Engine::new(model, None), &measured, &mut |_| ControlFlow::Continue(()))
         };
         let [scored, ceiling] =
             [&found, &told(&config, &found)].map(|model| score(model).expect("nobody breaks off"));

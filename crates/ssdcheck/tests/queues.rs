@@ -79,6 +79,7 @@ fn a_predictor_that_is_switched_off_calls_nothing_slow() {
         },
         sleep: None,
         undetermined: vec![],
+        learned: None,
     };
     let buffer =
         WriteBuffer { bytes: Some(131_072), kind: BufferType::Back, flush: vec![FlushTrigger::Full] };

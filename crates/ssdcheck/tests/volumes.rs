@@ -26,6 +26,7 @@ fn model() -> DeviceModel {
         },
         sleep: None,
         undetermined: Vec::new(),
+        learned: None,
     }
 }
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from flashkeel.cli.common import console, echo
 from flashkeel.cli.probe import DESTROY, FORMAT, NO_CACHE, SEED, SETS, assignments
-from flashkeel.output import log_tables, probe_tables
+from flashkeel.output import files, log_tables, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive
 from flashkeel.ssdcheck import WORKLOADS, Diagnosis, Drive, predict_log
@@ -66,6 +67,13 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
     help="Of the normal requests no greater part is called slow; else as many as give the "
     "greatest harmonic mean of recall and precision, or 0.0085.",
 )
+@click.option(
+    "--save-model",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the device model with what was learnt, for a later --model to begin with; of one "
+    "--workload or --log.",
+)
 @SETS
 @SEED
 @DESTROY
@@ -82,6 +90,7 @@ def predict(
     workloads: tuple[str, ...],
     requests: int,
     false_calls: float | None,
+    save_model: Path | None,
     sets: tuple[str, ...],
     seed: int,
     destroy: bool,
@@ -99,6 +108,10 @@ def predict(
     if log is not None:
         with Bars([log.name]) as bars:
             found = predict_log(log, model, iolog, device, partial(bars.update, 0), false_calls)
+        if save_model is not None:
+            _save(save_model, log.name, found["model"])
+        # Thousands of numbers, which are for another predictor.
+        del found["model"]["learned"]
         if form == "json":
             echo(json.dumps(found, indent=2))
             return
@@ -108,6 +121,8 @@ def predict(
     assert target is not None
     drive = Drive.find(target, assignments(sets), destroy)
     chosen = workloads or WORKLOADS
+    if save_model is not None and len(chosen) != 1:
+        raise click.UsageError("--save-model goes with one --workload, or with --log")
     with Bars(["model", *chosen]) as bars:
         if model is None:
             # The model must not know the very drive that it predicts.
@@ -119,10 +134,18 @@ def predict(
             )
             for index, name in enumerate(chosen, 1)
         ]
+    learned = [result.pop("model") for result in results]
+    if save_model is not None:
+        _save(save_model, target, learned[0])
     if form == "json":
         echo(json.dumps({"target": target, "seed": seed, "workloads": results}, indent=2))
     else:
         console().print(probe_tables.predictions(target, results))
+
+
+def _save(path: Path, name: str, model: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.write(path, Diagnosis(name, model).to_json() + "\n")
 
 
 def _check(context: click.Context, target: str | None, log: Path | None) -> None:

@@ -49,6 +49,7 @@ pub fn assume(requests: &[Measured]) -> DeviceModel {
         },
         sleep: None,
         undetermined,
+        learned: None,
     }
 }
 

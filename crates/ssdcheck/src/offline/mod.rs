@@ -102,10 +102,10 @@ pub struct Method {
     pub undetermined: Vec<String>,
 }
 
-/// Judges what an engine that is new predicts of `requests`, which are in order of
+/// Judges what an engine predicts of `requests`, which are in order of
 /// submission. `progress` is told the fraction done, and may break off; then there is nothing.
 pub fn score(
-    mut engine: Engine,
+    engine: &mut Engine,
     requests: &[Measured],
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Option<Scored> {
@@ -124,7 +124,7 @@ pub fn score(
             && time <= submitted
         {
             ends.pop();
-            observe(&mut engine, time, ended);
+            observe(engine, time, ended);
             baselines.ended(&requests[ended]);
         }
         let request = Request::new(RequestId(index as u64), operation, lba, sectors);
@@ -139,6 +139,9 @@ pub fn score(
         });
         engine.submitted(submitted, &request);
         ends.push(Reverse((submitted + latency, index)));
+    }
+    while let Some(Reverse((time, ended))) = ends.pop() {
+        observe(engine, time, ended);
     }
     let (before, after) = seen.split_at(half);
     let mirror = Mirror::new(&requests[half..]);

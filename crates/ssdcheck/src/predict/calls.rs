@@ -1,5 +1,7 @@
 //! From which probability on a request is called slow.
 
+use serde::{Deserialize, Serialize};
+
 /// Steps of the root of a probability: finer where slow requests are rare.
 const STEPS: usize = 128;
 /// Outcomes after which the least probability is looked for again, and what remains then of
@@ -12,6 +14,17 @@ const FIRST: f32 = 0.4;
 /// 1.0 to 0.3 % (§V-B). Below the second a call is no help even so.
 const FALSE_CALLS: f32 = 0.0085;
 const LEAST: f32 = 0.08;
+
+/// Bound of what is taken from a file.
+const MOST: f32 = 1e9;
+
+/// What became of requests, by steps of the probability that they were given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Called {
+    slow: Vec<f32>,
+    normal: Vec<f32>,
+}
 
 /// What became of requests, by the probability that they were given.
 #[derive(Clone, Debug)]
@@ -29,6 +42,25 @@ impl Calls {
     /// many as give the greatest harmonic mean of recall and precision, or [`FALSE_CALLS`].
     pub fn new(most_false: Option<f32>) -> Calls {
         Calls { slow: [0.0; STEPS], normal: [0.0; STEPS], left: ROUND, most_false, least: FIRST }
+    }
+
+    /// What became of requests.
+    pub fn noted(&self) -> Called {
+        Called { slow: self.slow.to_vec(), normal: self.normal.to_vec() }
+    }
+
+    /// Whether that can have become of them.
+    pub fn holds(called: &Called) -> bool {
+        let is_right =
+            |counts: &[f32]| counts.len() == STEPS && counts.iter().all(|count| (0.0..MOST).contains(count));
+        is_right(&called.slow) && is_right(&called.normal)
+    }
+
+    /// Takes over what became of others.
+    pub fn recall(&mut self, called: &Called) {
+        self.slow.copy_from_slice(&called.slow);
+        self.normal.copy_from_slice(&called.normal);
+        self.look();
     }
 
     /// Notes what became of a request that was given this probability.

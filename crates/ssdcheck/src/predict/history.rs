@@ -1,10 +1,14 @@
 //! What became of requests in like circumstances: the probability of being
 //! slow, learnt as the drive is used.
 
+use serde::{Deserialize, Serialize};
+
 use super::mixer::stretch;
 
 /// Outcomes remembered by each entry before older ones begin to fade.
 const MEMORY: u16 = 1_024;
+/// Most outcomes that are kept of an entry: it will be used in another way, and has to learn that.
+const KEPT: u16 = 32;
 /// Outcomes that an entry is taken to have seen before it has seen any.
 const PRIOR: f32 = 3.0;
 
@@ -14,6 +18,10 @@ struct Entry {
     slow: u16,
     all: u16,
 }
+
+/// An entry, how many slow requests it has seen, and how many in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Noted(u32, u16, u16);
 
 /// A table of entries, by circumstances.
 #[derive(Clone, Debug)]
@@ -47,6 +55,30 @@ impl History {
         let Entry { slow, all } = self.entries[index];
         let [slow, all] = [slow, all].map(f32::from);
         stretch(slow + PRIOR * prior, all - slow + PRIOR * (1.0 - prior))
+    }
+
+    /// What the entries have seen that have seen anything.
+    pub fn noted(&self) -> Vec<Noted> {
+        let seen = self.entries.iter().enumerate().filter(|(_, entry)| entry.all > 0);
+        let noted = |(index, &Entry { slow, all }): (usize, &Entry)| {
+            let times = all.div_ceil(KEPT);
+            Noted(index as u32, slow / times, all / times)
+        };
+        seen.map(noted).collect()
+    }
+
+    /// Whether a table of so many entries can have seen that.
+    pub fn holds(noted: &[Noted], entries: usize) -> bool {
+        noted.iter().all(|&Noted(index, slow, all)| {
+            (index as usize) < entries && slow <= all && (1..=KEPT).contains(&all)
+        })
+    }
+
+    /// Takes over what another table has seen.
+    pub fn recall(&mut self, noted: &[Noted]) {
+        for &Noted(index, slow, all) in noted {
+            self.entries[index as usize] = Entry { slow, all };
+        }
     }
 
     /// Notes an outcome.

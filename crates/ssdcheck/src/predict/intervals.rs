@@ -51,15 +51,36 @@ impl Intervals {
         }
         self.counts[(since as usize).min(LONGEST - 1)] += 1;
         self.total += 1;
-        if self.total > SOON && !self.total.is_multiple_of(ROUND) {
-            return;
+        if self.total <= SOON || self.total.is_multiple_of(ROUND) {
+            self.find_levels();
         }
+    }
+
+    fn find_levels(&mut self) {
         let mut left = self.total;
         for (&count, level) in self.counts.iter().zip(&mut self.levels) {
             let probability = (f32::from(count) + PRIOR.0) / (left as f32 + PRIOR.1);
             *level = BOUNDS.iter().map(|&bound| u8::from(probability > bound)).sum();
             left -= u32::from(count);
         }
+    }
+
+    /// How often each interval came, up to the longest that did.
+    pub fn noted(&self) -> Vec<u16> {
+        let longest = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        self.counts[..longest].to_vec()
+    }
+
+    /// Whether intervals can have come so often.
+    pub fn holds(counts: &[u16]) -> bool {
+        counts.len() <= LONGEST && counts.iter().map(|&count| u32::from(count)).sum::<u32>() <= MEMORY
+    }
+
+    /// Takes over how often others came.
+    pub fn recall(&mut self, counts: &[u16]) {
+        self.counts[..counts.len()].copy_from_slice(counts);
+        self.total = counts.iter().map(|&count| u32::from(count)).sum();
+        self.find_levels();
     }
 
     /// Forgets all of it: the drive is used in another way now.

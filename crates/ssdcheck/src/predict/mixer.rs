@@ -3,6 +3,8 @@
 //! (Mahoney, Adaptive Weighing of Context Models for Lossless Data Compression, 2005), and a
 //! calibration after it.
 
+use serde::{Deserialize, Serialize};
+
 /// What is mixed.
 pub(super) const INPUTS: usize = 16;
 /// Sets of weights, one of which a request chooses.
@@ -17,6 +19,11 @@ const STEP: f32 = 0.06;
 /// Those squares that are presumed, and what remains of them after each outcome.
 const PRESUMED: f32 = 3.0;
 const FADE: f32 = 0.9999;
+/// What never moves a weight leaves this much, above all that is slow to reckon with.
+const LEAST_SQUARE: f32 = 1e-6;
+/// Bounds of what is taken from a file.
+const MOST_WEIGHT: f32 = 1e4;
+const MOST_SQUARE: f32 = 1e9;
 /// Steps of the calibration, each of half a doubling of the odds.
 const STEPS: usize = 49;
 /// Outcomes that a step of it is taken to have seen, and after which older ones fade.
@@ -41,6 +48,18 @@ pub(super) fn log2(of: f32) -> f32 {
 fn squash(odds: f32) -> f32 {
     1.0 / (1.0 + libm::exp2f(-odds.clamp(-MOST, MOST)))
 }
+
+/// Weights that a set has learnt, and the squares of their gradients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mixed {
+    weights: [f32; INPUTS],
+    squares: [f32; INPUTS],
+}
+
+/// Slow requests and all of them at a step of the calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Step(f32, f32);
 
 /// The mixture.
 #[derive(Clone, Debug)]
@@ -67,6 +86,28 @@ impl Mixer {
         sums.iter().sum::<f32>().clamp(-MOST, MOST)
     }
 
+    /// What it has learnt.
+    pub fn mixed(&self) -> Vec<Mixed> {
+        let sets = self.weights.iter().zip(&self.squares);
+        sets.map(|(&weights, &squares)| Mixed { weights, squares }).collect()
+    }
+
+    /// Whether a mixture can have learnt that.
+    pub fn holds(mixed: &[Mixed]) -> bool {
+        let is_right = |set: &Mixed| {
+            set.weights.iter().all(|weight| weight.abs() < MOST_WEIGHT)
+                && set.squares.iter().all(|square| (LEAST_SQUARE..MOST_SQUARE).contains(square))
+        };
+        mixed.len() == SETS && mixed.iter().all(is_right)
+    }
+
+    /// Takes over what another has learnt.
+    pub fn recall(&mut self, mixed: &[Mixed]) {
+        for (set, Mixed { weights, squares }) in mixed.iter().enumerate() {
+            (self.weights[set], self.squares[set]) = (*weights, *squares);
+        }
+    }
+
     /// Learns from an outcome that was thought to have these odds.
     #[inline]
     pub fn learn(&mut self, set: usize, inputs: &[f32; INPUTS], odds: f32, is_slow: bool) {
@@ -74,7 +115,7 @@ impl Mixer {
         let (weights, squares) = (&mut self.weights[set], &mut self.squares[set]);
         for ((weight, square), input) in weights.iter_mut().zip(squares).zip(inputs) {
             let gradient = error * input;
-            *square = *square * FADE + gradient * gradient;
+            *square = (*square * FADE + gradient * gradient).max(LEAST_SQUARE);
             *weight += STEP * gradient / square.sqrt();
         }
     }
@@ -106,6 +147,25 @@ impl Calibration {
         let (step, further) = Self::place(odds);
         let at = |step: usize| self.steps[step].0 / self.steps[step].1;
         at(step) * (1.0 - further) + at(step + 1) * further
+    }
+
+    /// What became of requests at each step.
+    pub fn noted(&self) -> Vec<Step> {
+        self.steps.iter().map(|&(slow, all)| Step(slow, all)).collect()
+    }
+
+    /// Whether that can have become of requests.
+    pub fn holds(noted: &[Step]) -> bool {
+        let is_right =
+            |&Step(slow, all): &Step| (0.0..=all).contains(&slow) && (1.0..=MEMORY + 1.0).contains(&all);
+        noted.len() == STEPS && noted.iter().all(is_right)
+    }
+
+    /// Takes over what became of others.
+    pub fn recall(&mut self, noted: &[Step]) {
+        for (step, &Step(slow, all)) in self.steps.iter_mut().zip(noted) {
+            *step = (slow, all);
+        }
     }
 
     /// Learns from an outcome.

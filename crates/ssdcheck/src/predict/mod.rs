@@ -12,6 +12,7 @@ mod calibrator;
 mod calls;
 mod history;
 mod intervals;
+mod learned;
 mod mixer;
 mod phase;
 mod score;
@@ -25,6 +26,7 @@ use flashkeel_engine::{
     Completion, Filling, Operation, Prediction, Predictor, Request, RequestId, Span, Time,
 };
 
+pub use learned::Learned;
 pub use score::Score;
 
 use crate::{BufferType, DeviceModel};
@@ -155,7 +157,8 @@ struct View {
 }
 
 impl Engine {
-    /// An engine that knows no more than `model` says. Of the normal requests it calls no
+    /// An engine that knows no more than `model` says, and begins with what was learnt before if
+    /// that is in it. Of the normal requests it calls no
     /// greater part slow than `false_calls`; without that, as many as give the greatest
     /// harmonic mean of recall and precision, or the paper's share.
     pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> Self {
@@ -172,7 +175,7 @@ impl Engine {
         };
         let votes = if drive.buffer_pages > 0 && !drive.is_flushed_by_reads { model.volumes() } else { 0 };
         let phases = vec![Phase::new(drive.buffer_pages); votes];
-        Engine {
+        let mut engine = Engine {
             drive,
             volumes: vec![Volume::NEW; model.volumes()],
             phases,
@@ -196,8 +199,12 @@ impl Engine {
             outstanding_pages: 0,
             asked: None,
             page_ns: latencies.read_page.min(latencies.write_page),
-            model: model.clone(),
+            model: DeviceModel { learned: None, ..model.clone() },
+        };
+        if let Some(learned) = &model.learned {
+            engine.recall(learned);
         }
+        engine
     }
 
     /// Whether predictions are given out; otherwise every request is predicted

@@ -3,13 +3,14 @@
 
 use flashkeel_engine::{Operation, Request, Time};
 
-use super::history::History;
+use super::history::{History, Noted};
 use super::mixer::log2;
 
 /// Circumstances that each have a table of their own.
 pub(super) const SIGNALS: usize = 8;
-/// Entries of each table.
+/// Entries of each table, and of all.
 const ENTRIES: usize = 2_048;
+pub(super) const ALL: usize = SIGNALS * ENTRIES;
 /// Sectors of which a page of a map tells where they are, if it has 4 KiB and entries of
 /// four bytes for 4 KiB each.
 const REGION_SECTORS: u64 = 8_192;
@@ -63,7 +64,7 @@ fn steps(value: u64, from: u64, steps: u32) -> u32 {
 impl Signals {
     pub fn new() -> Signals {
         Signals {
-            tables: History::new(SIGNALS * ENTRIES),
+            tables: History::new(ALL),
             of: [Lately::default(); 2],
             regions: vec![0; REGIONS],
             requests: 0,
@@ -168,6 +169,19 @@ impl Signals {
             if ns > threshold_ns.saturating_mul(LONG) {
                 self.long = (self.written, now);
             }
+        }
+    }
+
+    /// What the tables have seen.
+    pub fn noted(&self) -> Vec<Noted> {
+        self.tables.noted()
+    }
+
+    /// Takes over what others have seen, and the parts of writes and reads that are slow.
+    pub fn recall(&mut self, noted: &[Noted], shares: [f32; 2]) {
+        self.tables.recall(noted);
+        for (of, share) in self.of.iter_mut().zip(shares) {
+            of.share = share;
         }
     }
 

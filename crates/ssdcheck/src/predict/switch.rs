@@ -17,7 +17,7 @@ const PRESUMED: f32 = 0.5;
 pub(super) struct Switch {
     pub is_on: bool,
     /// Part of the predictions of a slow request that came true of late.
-    precision: f32,
+    pub precision: f32,
 }
 
 impl Switch {

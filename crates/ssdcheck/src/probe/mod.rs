@@ -90,6 +90,7 @@ pub fn probe(
         latencies_ns,
         sleep: None,
         undetermined,
+        learned: None,
     };
     let evidence = Evidence {
         allocation: Vec::new(),

@@ -1,0 +1,133 @@
+//! What an engine has learnt of a drive, so that the next one begins with it.
+//!
+//! Kept is what stays true when nobody has watched for a while: how long things take, how often
+//! they come, what became of requests in which circumstances, and what each opinion is worth.
+//! Where the buffers' counters stand is not.
+
+use serde::{Deserialize, Serialize};
+
+use super::calls::Called;
+use super::history::{History, Noted};
+use super::mixer::{Mixed, Step};
+use super::{CIRCUMSTANCES, DEBTS, Engine, PLACES, SIZES, STEPS, signals};
+use crate::DeviceModel;
+use crate::model::LONGEST_NS;
+
+/// Another arrangement of what follows has another number.
+const LAYOUT: u32 = 1;
+
+/// What an engine has learnt of a drive: part of a [`DeviceModel`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Learned {
+    layout: u32,
+    /// Mean times of a flush, of one that a read starts, and of one with collection.
+    flush_ns: u64,
+    read_flush_ns: u64,
+    collection_ns: u64,
+    /// Of reads and writes.
+    slow_ns: [u64; 2],
+    /// Of writes and reads.
+    slow_share: [f32; 2],
+    /// Flushes between two collections, and between two others that last long: how often each
+    /// number came.
+    collections: Vec<u16>,
+    wakes: Vec<u16>,
+    busy: Vec<Noted>,
+    busy_by_size: Vec<Noted>,
+    silence: Vec<Noted>,
+    signals: Vec<Noted>,
+    mixed: Vec<Mixed>,
+    calibration: Vec<Step>,
+    calls: Called,
+    /// Part of the calls that came true of late, and whether they are given out.
+    precision: f32,
+    is_on: bool,
+}
+
+impl Learned {
+    /// Checks what was read from a file.
+    ///
+    /// # Errors
+    /// A sentence naming the key.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        if self.layout != LAYOUT {
+            return Err(format!(
+                "learned.layout: {}, of another version; this one has {LAYOUT}: leave `learned` out, and it is learnt anew",
+                self.layout
+            ));
+        }
+        let tables = [
+            ("busy", &self.busy, CIRCUMSTANCES),
+            ("busy_by_size", &self.busy_by_size, SIZES * CIRCUMSTANCES),
+            ("silence", &self.silence, SIZES * 2 * DEBTS * PLACES * STEPS),
+            ("signals", &self.signals, signals::ALL),
+        ];
+        for (key, noted, entries) in tables {
+            if !History::holds(noted, entries) {
+                return Err(format!("learned.{key}: entries of a table of {entries} and what they saw"));
+            }
+        }
+        let times = [self.flush_ns, self.read_flush_ns, self.collection_ns, self.slow_ns[0], self.slow_ns[1]];
+        let is_part = |part: f32| (0.0..=1.0).contains(&part);
+        let tests = [
+            ("flush_ns", times.iter().all(|&ns| ns <= LONGEST_NS)),
+            ("slow_share", self.slow_share.into_iter().all(is_part)),
+            ("collections", super::Intervals::holds(&self.collections)),
+            ("wakes", super::Intervals::holds(&self.wakes)),
+            ("mixed", super::Mixer::holds(&self.mixed)),
+            ("calibration", super::Calibration::holds(&self.calibration)),
+            ("calls", super::Calls::holds(&self.calls)),
+            ("precision", is_part(self.precision)),
+        ];
+        match tests.into_iter().find(|(_, is_right)| !is_right) {
+            Some((key, _)) => Err(format!("learned.{key}: no engine can have learnt that")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Engine {
+    /// The model with what has been learnt: who begins with it need not learn it again.
+    pub fn model(&self) -> DeviceModel {
+        let learned = Learned {
+            layout: LAYOUT,
+            flush_ns: self.drive.flush_ns,
+            read_flush_ns: self.drive.read_flush_ns,
+            collection_ns: self.drive.collection_ns,
+            slow_ns: self.slow_ns,
+            slow_share: self.slow_share,
+            collections: self.collections.noted(),
+            wakes: self.wakes.noted(),
+            busy: self.busy.noted(),
+            busy_by_size: self.busy_by_size.noted(),
+            silence: self.silence.noted(),
+            signals: self.signals.noted(),
+            mixed: self.mixer.mixed(),
+            calibration: self.calibration.noted(),
+            calls: self.calls.noted(),
+            precision: self.switch.precision,
+            is_on: self.switch.is_on,
+        };
+        DeviceModel { learned: Some(Box::new(learned)), ..self.model.clone() }
+    }
+
+    /// Begins with what another engine has learnt, which was checked.
+    pub(super) fn recall(&mut self, learned: &Learned) {
+        self.drive.flush_ns = learned.flush_ns;
+        self.drive.read_flush_ns = learned.read_flush_ns;
+        self.drive.collection_ns = learned.collection_ns;
+        self.slow_ns = learned.slow_ns;
+        self.slow_share = learned.slow_share;
+        self.collections.recall(&learned.collections);
+        self.wakes.recall(&learned.wakes);
+        self.busy.recall(&learned.busy);
+        self.busy_by_size.recall(&learned.busy_by_size);
+        self.silence.recall(&learned.silence);
+        self.signals.recall(&learned.signals, learned.slow_share);
+        self.mixer.recall(&learned.mixed);
+        self.calibration.recall(&learned.calibration);
+        self.calls.recall(&learned.calls);
+        (self.switch.precision, self.switch.is_on) = (learned.precision, learned.is_on);
+    }
+}

@@ -1,0 +1,93 @@
+//! What was learnt is saved with the model, and another predictor begins with it.
+
+mod support;
+
+use flashkeel_device::stranger;
+use flashkeel_ssdcheck::{DeviceModel, Engine, Measured, probe, score_log};
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use support::loads::{Pacing, log};
+use support::{preset, ready};
+
+const REQUESTS: u64 = 30_000;
+/// The first ones after another predictor has begun.
+const FIRST: usize = 3_000;
+
+/// A drive's model, what was asked of another specimen, and what was asked of a third.
+fn logs(config: &flashkeel_device::DeviceConfig, seed: u64) -> Option<(DeviceModel, [Vec<Measured>; 2])> {
+    let go_on = &mut |_: f64| ControlFlow::Continue(());
+    let model = probe(&mut ready(config, 9), None, 9, None, go_on).ok()?.model;
+    let asked = [seed, seed + 1].map(|seed| {
+        let mut engine = Engine::new(&model, None);
+        let asked = log(&mut ready(config, seed), &mut engine, seed, Pacing::Think, REQUESTS);
+        asked.into_iter().map(|asked| asked.measured).collect()
+    });
+    Some((model, asked))
+}
+
+/// The harmonic mean of recall and precision over all of a log.
+fn f1(model: &DeviceModel, log: &[Measured]) -> (f64, Engine) {
+    let mut engine = Engine::new(model, None);
+    let scored = score_log(&mut engine, log, &mut |_| ControlFlow::Continue(())).expect("to its end");
+    let score = scored.whole_log;
+    let found = 2 * score.slow_found;
+    (found as f64 / (found + score.slow_missed + score.normal_missed).max(1) as f64, engine)
+}
+
+#[test]
+fn a_known_drive_starts_warm() {
+    let drives = ["ssd-a", "ssd-d", "ssd-f"].map(preset).into_iter().chain((206..214).map(stranger));
+    let (mut cold_sum, mut warm_sum, mut count) = (0.0, 0.0, 0.0);
+    for (number, config) in drives.enumerate() {
+        let Some((model, [before, after])) = logs(&config, 40 + number as u64) else { continue };
+        let learned = f1(&model, &before).1.model();
+        let [cold, warm] = [&model, &learned].map(|model| f1(model, &after[..FIRST]).0);
+        println!("{number}: {cold:.3} cold, {warm:.3} warm");
+        (cold_sum, warm_sum, count) = (cold_sum + cold, warm_sum + warm, count + 1.0);
+    }
+    assert!(warm_sum >= cold_sum + 0.02 * count, "{cold_sum} {warm_sum} {count}");
+}
+
+fn model() -> DeviceModel {
+    let (model, [log, _]) = logs(&preset("ssd-d"), 3).expect("a model");
+    f1(&model, &log[..FIRST]).1.model()
+}
+
+#[test]
+fn a_file_holds_all_that_was_learnt() {
+    let model = model();
+    let text = serde_json::to_string(&model).expect("JSON");
+    let read: DeviceModel = serde_json::from_str(&text).expect("a model");
+    assert_eq!(read, model);
+    assert_eq!(read.validate(), Ok(()));
+    // Who begins with it and sees nothing has learnt just that.
+    assert_eq!(Engine::new(&read, None).model(), model);
+}
+
+#[test]
+fn what_no_engine_can_have_learnt_is_refused() {
+    let right = serde_json::to_value(model()).expect("JSON");
+    let wrong: [(&str, Value, &str); 10] = [
+        ("layout", json!(7), "learned.layout"),
+        ("flush_ns", json!(u64::MAX), "learned.flush_ns"),
+        ("slow_share", json!([0.5, 1.5]), "learned.slow_share"),
+        ("collections", json!(vec![1; 1_025]), "learned.collections"),
+        ("wakes", json!([60_000]), "learned.wakes"),
+        ("busy", json!([[1_000_000_000, 1, 1]]), "learned.busy"),
+        ("busy_by_size", json!([[0, 2, 1]]), "learned.busy_by_size"),
+        ("signals", json!([[0, 0, 33]]), "learned.signals"),
+        ("mixed", json!([]), "learned.mixed"),
+        ("calibration", json!(vec![[2.0, 1.0]; 49]), "learned.calibration"),
+    ];
+    for (key, value, named) in wrong {
+        let mut document = right.clone();
+        document["learned"][key] = value;
+        let model: DeviceModel = serde_json::from_value(document).expect("JSON of its shape");
+        let why = model.validate().expect_err(key);
+        assert!(why.starts_with(named), "{why}");
+    }
+    let mut document = right;
+    document["learned"].as_object_mut().expect("a table").remove("mixed");
+    let error = serde_json::from_value::<DeviceModel>(document).expect_err("incomplete");
+    assert!(error.to_string().contains("mixed"), "{error}");
+}

@@ -195,12 +195,18 @@ impl Array {
         until.since(chip.started)
     }
 
-    /// Since when a chip has done nothing but its operation's own work, if that is
-    /// what it does.
+    /// Who has owned all the time of a busy chip's operation since an instant, if it is
+    /// one cause.
     #[inline]
-    pub fn works_since(&self, chip: ChipId) -> Option<Time> {
+    pub fn owner_since(&self, instant: Time, chip: ChipId) -> Option<Cause> {
         let chip = &self.chips[chip.0 as usize];
-        matches!(chip.phase, Phase::Cell | Phase::Transfer).then_some(chip.since)
+        match chip.phase {
+            Phase::Cell | Phase::Transfer => (chip.since <= instant).then_some(Cause::OwnFlash),
+            Phase::ChannelWait if chip.waiting_since <= instant => {
+                self.channels[chip.channel as usize].meter.owner_since(instant)
+            }
+            _ => None,
+        }
     }
 
     /// Starts `job` on an idle chip. Events of the chip carry its number.

@@ -30,6 +30,12 @@ impl Meter {
         self.since = now;
     }
 
+    /// Who has owned all the time since an instant, if it is one cause.
+    #[inline]
+    pub fn owner_since(&self, instant: Time) -> Option<Cause> {
+        self.owner.filter(|_| self.since <= instant)
+    }
+
     /// Whoever has `waits` begins to wait.
     #[inline(always)]
     pub fn begin_wait(&self, now: Time, waits: &mut Waits) {

@@ -64,6 +64,7 @@ impl Dispatcher {
         let operation = &mut self.operations[id];
         operation.arrival = self.arrivals;
         operation.state = OpState::Arriving;
+        operation.mark = now;
         self.arrivals += 1;
         let (chip, task) = (operation.chip, operation.task);
         if let Some(log) = &mut self.log {
@@ -313,13 +314,20 @@ impl Dispatcher {
         }
     }
 
-    /// Whether an operation has been charged with nothing but its own work since an
-    /// instant, at which it was running.
+    /// Who has owned all the time of a tracked operation since an instant, if it is one
+    /// cause.
     #[inline]
-    pub fn works_since(&self, id: FlashOpId, since: Time) -> bool {
-        let operation = &self.operations[id];
-        operation.state == OpState::Running
-            && self.array.works_since(operation.chip).is_some_and(|began| began <= since)
+    pub fn owner_since(&self, id: FlashOpId, instant: Time) -> Option<Cause> {
+        let &FlashOp { chip, state, mark, .. } = &self.operations[id];
+        let queue = || &self.queues[chip.0 as usize];
+        match state {
+            _ if mark > instant => None,
+            OpState::Outside(cause) => Some(cause),
+            OpState::Pending => queue().pending_meter.owner_since(instant),
+            OpState::Slotted => queue().slot_meter.owner_since(instant),
+            OpState::Running => self.array.owner_since(instant, chip),
+            OpState::Suspended | OpState::Arriving | OpState::Done => None,
+        }
     }
 
     /// Fills the chip's free slots as far as the policy allows.
@@ -417,7 +425,8 @@ impl At<'_> {
         if self.queue.slots_used == 1 && !self.queue.on_express {
             return self.start(now, id, events);
         }
-        self.operations[id].state = OpState::Slotted;
+        let operation = &mut self.operations[id];
+        (operation.state, operation.mark) = (OpState::Slotted, now);
         if tracked {
             self.queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
         }
@@ -427,7 +436,7 @@ impl At<'_> {
     #[inline]
     fn start(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let operation = &mut self.operations[id];
-        operation.state = OpState::Running;
+        (operation.state, operation.mark) = (OpState::Running, now);
         let job = Job {
             command: operation.purpose.command(),
             page: u32::from(operation.page_in_block),

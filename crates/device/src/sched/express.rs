@@ -54,7 +54,8 @@ impl Dispatcher {
         let queue = &mut self.queues[chip.0 as usize];
         queue.pop(&self.operations, task);
         queue.push_express(&mut self.operations, id);
-        self.operations[id].state = OpState::Slotted;
+        let operation = &mut self.operations[id];
+        (operation.state, operation.mark) = (OpState::Slotted, now);
         if tracked {
             queue.slot_meter.begin_wait(now, self.operations.ledger_mut(id).waits());
         }
@@ -89,7 +90,8 @@ impl Dispatcher {
         } else {
             queue.paused = false;
             let first = queue.first_slot().expect("something was suspended");
-            self.operations[first].state = OpState::Running;
+            let operation = &mut self.operations[first];
+            (operation.state, operation.mark) = (OpState::Running, now);
             if let Some(log) = &mut self.log {
                 log.goes_on(now, chip, first, self.operations[first].purpose);
             }

@@ -14,7 +14,7 @@ pub struct FlashOpId(pub u32);
 /// Where an operation is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpState {
-    /// Not yet in a request queue; the time since `mark` belongs to a cause.
+    /// Not yet in a request queue; the time since belongs to a cause.
     Outside(Cause),
     /// Just put into its task's request queue: its wait has not begun.
     Arriving,
@@ -63,6 +63,7 @@ pub struct FlashOp {
     pub span: Span,
     pub(super) state: OpState,
     pub(super) next: u32,
+    /// When it came to its state.
     pub(super) mark: Time,
     pub(super) arrival: u64,
 }

@@ -306,14 +306,16 @@ impl Buffer {
             return;
         }
         let before = self.meter.total();
-        match self.flights.front() {
-            Some(lead) if dispatcher.works_since(lead.operation, self.since) => {
+        let lead = self.flights.front();
+        match lead.map(|lead| dispatcher.owner_since(lead.operation, self.since)) {
+            Some(Some(cause)) => {
                 // What most wait for. The rest of its blame is as it was.
+                let cause = if cause == Cause::OwnFlash { Cause::BehindHostWrite } else { cause };
                 for ledger in [&mut self.meter, &mut self.lead_reading] {
-                    ledger.charge_between(Cause::BehindHostWrite, self.since, now);
+                    ledger.charge_between(cause, self.since, now);
                 }
             }
-            Some(_) => {
+            Some(None) => {
                 self.meter.subtract(&self.lead_reading);
                 self.read_lead(now, dispatcher);
                 self.meter.add(&self.lead_reading);

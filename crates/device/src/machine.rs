@@ -209,7 +209,7 @@ impl Machine {
     }
 
     /// Puts an operation with its target set into its request queue.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Time, operation: FlashOpId) {
         let op = &self.dispatcher.operations[operation];
         self.counters.count(op.purpose);

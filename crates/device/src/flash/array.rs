@@ -234,7 +234,7 @@ impl Array {
     }
 
     /// Runs the chip's event, if it is due.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Step {
         let Array { chips, channels, timing, .. } = self;
         let state = &mut chips[chip.0 as usize];
@@ -348,7 +348,7 @@ impl Array {
     }
 
     /// Gives the channel to the chip that has waited longest, if any.
-    #[inline]
+    #[inline(always)]
     fn leave_channel(&mut self, now: Time, channel: u32, events: &mut EventQueue) {
         let channel = &mut self.channels[channel as usize];
         let Some(next) = channel.waiting.pop_front() else {
@@ -374,7 +374,7 @@ impl Chip {
     }
 
     /// Takes its channel, or waits for it.
-    #[inline]
+    #[inline(always)]
     fn want_channel(
         &mut self,
         now: Time,
@@ -396,7 +396,7 @@ impl Chip {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_channel(
         &mut self,
         now: Time,

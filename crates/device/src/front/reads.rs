@@ -10,6 +10,7 @@ use crate::ssd::Ssd;
 impl Ssd {
     /// Goes on with a read whose delay is over: generates its next flash
     /// operation, and schedules the one after it.
+    #[inline(always)]
     pub(crate) fn continue_read(&mut self, now: Time, index: u32) {
         loop {
             let request = &mut self.requests[index];
@@ -93,7 +94,7 @@ impl Ssd {
     }
 
     /// Queues one flash read for a request.
-    #[inline]
+    #[inline(always)]
     pub(super) fn issue_read(
         &mut self,
         now: Time,

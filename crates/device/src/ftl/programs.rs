@@ -22,6 +22,7 @@ pub(crate) struct Finished {
 impl Ftl {
     /// Makes a program of the first `count` entries of `lane`. It has no
     /// place yet: see [`place`](Self::place).
+    #[inline(always)]
     pub fn form(
         &mut self,
         now: Time,
@@ -226,7 +227,7 @@ impl Ftl {
     }
 
     /// A flash read is done; an erase may have waited for it.
-    #[inline]
+    #[inline(always)]
     pub fn read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = self.shape.block_of_page(operation.target);
         let part = self.shape.stripes.member_of(operation.target - block.0 * self.shape.pages_per_block);

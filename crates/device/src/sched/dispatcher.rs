@@ -58,7 +58,7 @@ impl Dispatcher {
     }
 
     /// Puts an operation whose chip and target are set into its request queue.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         self.operations.leave_outside(now, id);
         let operation = &mut self.operations[id];
@@ -339,6 +339,7 @@ impl Dispatcher {
         }
     }
 
+    #[inline(always)]
     fn dispatch_pending(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) {
         let Dispatcher { queues, operations, array, log, arbiter, held, depth, .. } = self;
         let mut at = At { chip, queue: &mut queues[chip.0 as usize], operations, array, log };
@@ -414,7 +415,7 @@ impl At<'_> {
     }
 
     /// Moves an operation from its request queue into a slot.
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let operation = &self.operations[id];
         let (tracked, state) = (operation.tracked, operation.state);
@@ -433,7 +434,7 @@ impl At<'_> {
     }
 
     /// Lets the chip begin with the operation in its first slot.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, now: Time, id: FlashOpId, events: &mut EventQueue) {
         let operation = &mut self.operations[id];
         (operation.state, operation.mark) = (OpState::Running, now);

@@ -194,7 +194,7 @@ impl Ssd {
     }
 
     /// Ends a request whose time is charged up to `now`, but for the link.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn complete(&mut self, now: Time, index: u32) {
         let request = &mut self.requests[index];
         if request.operation == Operation::Read
@@ -208,7 +208,7 @@ impl Ssd {
         self.report_completion(now, index);
     }
 
-    #[inline]
+    #[inline(always)]
     fn report_completion(&mut self, now: Time, index: u32) {
         let status = if self.may_fail { self.end_status(index) } else { Status::Ok };
         let request = &self.requests[index];

@@ -238,41 +238,42 @@ impl Array {
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Step {
         let Array { chips, channels, timing, .. } = self;
         let state = &mut chips[chip.0 as usize];
-        if state.until != now || matches!(state.phase, Phase::Idle | Phase::ChannelWait) {
+        if state.until != now {
             // The end of a phase that was broken off.
             return Step::Working;
         }
-        match (state.phase, state.job.command) {
-            (Phase::Cell, FlashCommand::Read) => {
+        match state.phase {
+            Phase::Cell if state.job.command == FlashCommand::Read => {
                 state.want_channel(now, chip.0, &mut channels[state.channel as usize], timing, events);
                 Step::Working
             }
-            (Phase::Transfer, FlashCommand::Program) => {
+            Phase::Cell => {
+                state.phase = Phase::Idle;
+                Step::Done
+            }
+            Phase::Transfer if state.job.command == FlashCommand::Program => {
                 state.enter(now, Phase::Cell, timing.program(state.job.page, state.job.slc));
                 events.push(state.until, u64::from(chip.0));
                 let channel = state.channel;
                 self.leave_channel(now, channel, events);
                 Step::Working
             }
-            (Phase::Transfer, FlashCommand::Read | FlashCommand::Move) => {
+            Phase::Transfer => {
                 state.phase = Phase::Idle;
                 let channel = state.channel;
                 self.leave_channel(now, channel, events);
                 Step::Done
             }
-            (Phase::Cell, FlashCommand::Program | FlashCommand::Erase | FlashCommand::Copyback) => {
-                state.phase = Phase::Idle;
-                Step::Done
-            }
-            (Phase::Suspending, _) => {
+            Phase::Suspending => {
                 state.phase = Phase::Idle;
                 Step::Suspended
             }
-            (Phase::Resuming, _) => {
+            Phase::Resuming => {
                 self.go_on(now, chip, events);
                 Step::Resumed
             }
-            (phase, command) => unreachable!("no event is due in {phase:?} of {command:?}"),
+            // Another phase that was broken off would have ended now.
+            Phase::Idle | Phase::ChannelWait => Step::Working,
         }
     }
 

@@ -124,13 +124,33 @@ class TableFiles:
         if not path.exists():
             hint = _HINTS.get(kind, "")
             raise InputError(f"run {run!r} has no table of {kind} for seed {seed}{hint}")
-        return Table(read_parquet(path).read_all())
+        try:
+            _refuse_torn(path)
+            return Table(read_parquet(path).read_all())
+        except BaseException as error:
+            # The library says most of what is wrong with a file by a panic, which is no Exception.
+            if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+                words = f"{path}: it is damaged, or no table of flashkeel: {error}"
+                raise InputError(words) from error
+            raise
 
     def copy_to(self, directory: Path) -> None:
         """Copy all files to another directory."""
         for kind in KINDS:
             if (self.directory / kind).is_dir():
                 shutil.copytree(self.directory / kind, directory / kind)
+
+
+def _refuse_torn(path: Path) -> None:
+    """Raise ValueError for what is not all of a Parquet file, as most damaged ones are."""
+    mark, size = b"PAR1", path.stat().st_size
+    with path.open("rb") as file:
+        first = file.read(4)
+        file.seek(max(0, size - 8))
+        last = file.read(8)
+    footer = int.from_bytes(last[:4], "little")
+    if first != mark or last[4:] != mark or footer + 12 > size:
+        raise ValueError("its beginning and end are not those of a Parquet file")
 
 
 def _remove(directory: Path) -> None:

@@ -56,6 +56,10 @@ class Result:
         known = ", ".join(run.name for run in self.runs)
         raise InputError(f"no run {name!r} in the result; it has {known}")
 
+    def only(self, name: str) -> Result:
+        """Return a result of the run called `name` alone; InputError where there is none."""
+        return Result(self.document | {"runs": [self[name].data]}, self.files)
+
     def to_json(self, detail: bool = False) -> str:
         """Return the result as JSON, with blame tables and histograms if `detail`."""
         if detail:

@@ -204,6 +204,10 @@ class Run:
         known = (*self.classes(), *LATENCY_CLASSES)
         return next((c for c in known if self.samples(c)), LATENCY_CLASSES[0])
 
+    def has(self, kind: str) -> bool:
+        """Return whether there is a table: of the ``series``, the ``requests`` or the ``chips``."""
+        return self._files.path(kind, self._own_name, self._seed(None)).exists()
+
     def series(self, seed: int | None = None) -> Table:
         """Return the time series, one row a window.
 

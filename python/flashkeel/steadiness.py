@@ -152,6 +152,14 @@ class Steadiness:
     last: Window | None
     """The last window; None where there are too few rounds for one."""
 
+    @property
+    def is_left(self) -> bool:
+        """Whether the last rounds are further from the first steady ones than one state allows."""
+        if self.reached is None or self.last is None:
+            return False
+        most = MOST_RANGE * self.reached.average
+        return abs(self.last.average - self.reached.average) > most
+
 
 def assess(
     run: Run, variable: str, criterion: Criterion | None = None, length_s: float | None = None

@@ -47,6 +47,19 @@ def test_the_first_steady_window_counts(monkeypatch):
     assert steadiness.assess(None, "lat").last is None
 
 
+def test_a_state_that_is_left_is_told_from_one_that_lasts(monkeypatch):
+    def assessed(*values):
+        monkeypatch.setattr(steadiness, "rounds", lambda *_: points(*values))
+        return steadiness.assess(None, "lat")
+
+    # Both ends are steady, each at a level of its own.
+    two = assessed(*[200] * 6, *[20] * 6)
+    assert two.last.is_steady and two.is_left
+    assert not assessed(*[200] * 6, *[170] * 6).is_left
+    assert not assessed(*[200] * 5).is_left
+    assert not assessed(100, 200, 300, 400, 500, 600).is_left
+
+
 @pytest.mark.parametrize(
     ("text", "values", "is_met"),
     [

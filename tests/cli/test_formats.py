@@ -94,7 +94,15 @@ def test_csv_has_a_row_a_percentile(cli, saved, small_result):
     assert {row["class"] for row in rows} == {"read", "small_read", "write"}
 
 
-def test_a_result_is_not_overwritten(cli, saved):
-    outcome = cli("export", saved, "--format", "csv", "-o", saved / "result.json")
-    assert outcome.status == 2
-    assert "choose another name" in outcome.err
+@pytest.mark.parametrize("name", ["{}", "{}:fifo", "{}/result.json"])
+def test_a_result_is_not_overwritten(cli, saved, name):
+    for command in (("export", "--format", "csv"), ("report",)):
+        outcome = cli(*command, name.format(saved), "-o", saved / "result.json")
+        assert outcome.status == 2
+        assert "choose another name" in outcome.err
+
+
+def test_one_run_is_exported_alone(cli, saved):
+    outcome = cli("export", f"{saved}:debit", "--format", "csv")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert {row.partition(",")[0] for row in outcome.out.splitlines()[1:]} == {"debit"}

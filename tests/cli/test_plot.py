@@ -20,6 +20,23 @@ def test_a_class_is_chosen(cli, saved, tmp_path):
     assert first.read_bytes() != second.read_bytes()
 
 
+def test_one_run_is_drawn_alone(cli, saved, tmp_path):
+    outcome = cli("plot", f"{saved}:debit", "--kind", "cdf", "-o", tmp_path / "debit.svg")
+    assert (outcome.status, outcome.err) == (0, "")
+    drawn = {run.name for run in flashkeel.load(saved).only("debit").runs}
+    assert drawn == {"debit"}
+    outcome = cli("plot", f"{saved}:nope", "-o", tmp_path / "none.svg")
+    assert outcome.status == 2 and "fifo, debit" in outcome.err
+
+
+def test_no_legend_covers_a_line(small_result):
+    figure = small_result.plot("series")
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

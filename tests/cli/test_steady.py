@@ -4,6 +4,7 @@ import json
 
 import flashkeel
 import pytest
+from flashkeel import steadiness
 from flashkeel.output import steady_plots
 from flashkeel.steadiness import assess
 from small import SMALL
@@ -40,6 +41,21 @@ def test_a_window_is_as_long_as_asked_for(cli, longer):
     options = ("--ss", "iops:90%", "--ss-dur", "0.25", "--format", "json")
     (found,) = json.loads(cli("steady", longer, *options).out)
     assert found["steadystate"]["duration"] == pytest.approx(0.25)
+
+
+def test_a_run_of_two_steady_states_is_marked(cli, longer, monkeypatch):
+    values = [2e6] * 12 + [2e5] * 13
+    points = [steadiness.Point(n, n + 1, value) for n, value in enumerate(values)]
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: points)
+    said = cli("steady", longer).out
+    assert "200 µs *" in said and "\nmixes two states" in said
+    assert max(map(len, said.splitlines())) <= 80
+    (found,) = json.loads(cli("steady", longer, "--format", "json").out)
+    assert (found["steadystate"]["data"]["mean"], found["steadystate"]["last_mean"]) == (2e6, 2e5)
+    runs = flashkeel.load(longer).runs
+    (axes,) = steady_plots.convergence(runs, [assess(run, "lat") for run in runs]).axes
+    assert "steady from 0 s on, and left that state later" in axes.get_title(loc="left")
+    assert axes.get_ylim()[1] > 2e6
 
 
 def test_a_picture_shows_rounds_and_window(cli, longer, tmp_path):

@@ -129,6 +129,17 @@ def test_a_run_that_was_steady_and_is_no_more_is_told_as_steady_tells_it(small_r
     assert "the first steady rounds" not in told
 
 
+def test_a_run_of_two_steady_states_is_warned_of(small_result, monkeypatch):
+    values = [2e6] * 12 + [2e5] * 13
+    points = [steadiness.Point(n, n + 1, value) for n, value in enumerate(values)]
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: points)
+    run = small_result.runs[0]
+    assert steadiness.assess(run, "lat").last.is_steady
+    (told,) = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
+    assert "steady at 2.00 ms from 0 to 5 s, and is 200 µs in the last 5 of 25 rounds" in told
+    assert "mixes two states" in told
+
+
 def test_a_queue_that_grows_is_warned_of(small_result):
     arrivals = {"policy": "poisson", "iops": 200_000}
     flooded = small(workload__source__arrivals=arrivals, measure__series_window="5ms")

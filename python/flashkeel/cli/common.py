@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import tomllib
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from rich.console import Console
 from flashkeel import seeds
 from flashkeel.arrow import TableFiles
 from flashkeel.output import storage
+from flashkeel.result import Result
 from flashkeel.run import Run
 from flashkeel.serving import control
 
@@ -77,6 +79,24 @@ def _value(text: str) -> Any:  # noqa: ANN401
         return text
 
 
+class Number(click.FloatRange):
+    """A number within bounds, and one: click takes ``nan`` and ``inf`` for numbers, too."""
+
+    name = "number"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the number; click's refusal where it is none."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
 class Seed(click.types.IntParamType):
     """A seed; what is none is refused in the words in which a document's ``seed`` is."""
 
@@ -104,11 +124,24 @@ def served(target: str) -> Run:
     return Run(whole, TableFiles(control.address(target).parent))
 
 
-def load_runs(target: str) -> list[Run]:
-    """Load ``RESULT`` or one of its runs, ``RESULT:RUN``."""
-    if target.startswith("unix:"):
-        return [served(target)]
+def load_result(target: str) -> Result:
+    """Load ``RESULT``, or of it one run alone, ``RESULT:RUN``."""
+    path, name = _place(target)
+    found = storage.load(path)
+    return found if name is None else found.only(name)
+
+
+def result_file(target: str) -> Path:
+    """Return the file that ``RESULT`` or ``RESULT:RUN`` is read from."""
+    return storage.file(_place(target)[0])
+
+
+def _place(target: str) -> tuple[str, str | None]:
+    """Return the result and the run that ``RESULT`` or ``RESULT:RUN`` names."""
     path, colon, name = target.rpartition(":")
-    if colon and not Path(target).exists():
-        return [storage.load(path)[name]]
-    return storage.load(target).runs
+    return (path, name) if colon and not Path(target).exists() else (target, None)
+
+
+def load_runs(target: str) -> list[Run]:
+    """Load the runs of ``RESULT`` or ``RESULT:RUN``, or what a served drive has of late."""
+    return [served(target)] if target.startswith("unix:") else load_result(target).runs

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo, out_file
-from flashkeel.output import exports, files, fio_json, storage
+from flashkeel.cli.common import echo, load_result, out_file, result_file
+from flashkeel.output import exports, files, fio_json
 
 _FORMATS = {
     "fio-json": fio_json.render,
@@ -29,13 +29,13 @@ _FORMATS = {
 def export(result: str, form: str, path: Path | None) -> None:
     """Print a result in the shape of another tool.
 
-    RESULT is a directory or file of `run --out`. Time series and request
-    logs are Parquet files in it.
+    RESULT is a directory or file of `run --out`, or one of its runs as
+    DIR:RUN. Time series and request logs are Parquet files in it.
     """
-    text = _FORMATS[form](storage.load(result))
+    text = _FORMATS[form](load_result(result))
     if path is None:
         echo(text.rstrip("\n"))
         return
-    files.refuse_overwriting(path, [result, Path(result) / storage.RESULT])
+    files.refuse_overwriting(path, [result_file(result)])
     files.write(path, text.rstrip("\n") + "\n")
     echo(f"Wrote {path}")

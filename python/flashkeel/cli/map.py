@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo, load_runs, out_file, refuse_no_picture
+from flashkeel.cli.common import Number, echo, load_runs, out_file, refuse_no_picture
 from flashkeel.output import chip_map, perfetto
 
 
@@ -16,14 +16,14 @@ from flashkeel.output import chip_map, perfetto
 @click.option(
     "--from",
     "from_s",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     metavar="SECONDS",
     help="Draw from there on, of what was watched.",
 )
 @click.option(
     "--length",
     "length_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     metavar="SECONDS",
     help="Draw so much of it.",
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo, out_file, refuse_no_picture
-from flashkeel.output import files, pictures, storage
+from flashkeel.cli.common import echo, load_result, out_file, refuse_no_picture
+from flashkeel.output import files, pictures
 from flashkeel.run import LATENCY_CLASSES
 
 
@@ -30,14 +30,15 @@ from flashkeel.run import LATENCY_CLASSES
 def plot(result: str, kind: str, latency_class: str | None, path: Path) -> None:
     """Draw tails, distributions, causes or time series of a result.
 
-    RESULT is a directory or file of `run --out`. `heat` and `windows` take
-    the first run's log of requests, measure.log_requests = true.
+    RESULT is a directory or file of `run --out`, or one of its runs as
+    DIR:RUN. `heat` and `windows` take the first run's log of requests,
+    measure.log_requests = true.
     """
     refuse_no_picture(path)
     if latency_class is not None and kind in ("tails", "windows"):
         raise click.UsageError(f"--class: the picture `{kind}` has the requests it has")
     chosen = {} if latency_class is None else {"latency_class": latency_class}
-    figure = storage.load(result).plot(kind, **chosen)
+    figure = load_result(result).plot(kind, **chosen)
     with files.whole(path) as place:
         figure.savefig(place, dpi=150)
     echo(f"Wrote {path}")

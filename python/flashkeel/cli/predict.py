@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from flashkeel.cli.common import console, echo
+from flashkeel.cli.common import Number, console, echo
 from flashkeel.cli.probe import DESTROY, FORMAT, NO_CACHE, SEED, SETS, assignments
 from flashkeel.output import files, log_tables, probe_tables
 from flashkeel.output.progress import Bars
@@ -62,7 +62,7 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
 )
 @click.option(
     "--false-calls",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     metavar="PART",
     help="Of the normal requests no greater part is called slow; else as many as give the "
     "greatest harmonic mean of recall and precision, or 0.0085.",

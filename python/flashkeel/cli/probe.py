@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import Seed, console, echo, split_assignment
+from flashkeel.cli.common import Number, Seed, console, echo, split_assignment
 from flashkeel.output import files, probe_plots, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.ssdcheck import Drive
@@ -42,7 +42,7 @@ NO_CACHE = click.option(
 @DESTROY
 @click.option(
     "--limit",
-    type=click.FloatRange(min=1),
+    type=Number(min=1),
     metavar="SECONDS",
     help="Time of the drive; what is not found by then is not determined.",
 )

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from flashkeel._core import InputError
-from flashkeel.cli.common import echo, load_runs, out_file
-from flashkeel.output import storage
+from flashkeel.cli.common import echo, load_runs, out_file, result_file
 from flashkeel.output.files import refuse_overwriting
 from flashkeel.output.report import page
 from flashkeel.run import Run
@@ -27,7 +26,7 @@ def report(results: tuple[str, ...], path: Path, title: str | None, base: str | 
     DIR:RUN. The page needs nothing but a browser: tails, what owns them, time series,
     comparison with the first run, differences in configuration, warnings.
     """
-    refuse_overwriting(path, [Path(it) / storage.RESULT for it in results] + [*map(Path, results)])
+    refuse_overwriting(path, map(result_file, results))
     for result in results:
         if result.startswith("unix:"):
             raise click.BadParameter(f"{result}: a report is of results that `run --out` saved")

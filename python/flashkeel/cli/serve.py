@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flashkeel.cli.common import Seed, echo, split_assignment
+from flashkeel.cli.common import Number, Seed, echo, split_assignment
 from flashkeel.output import units
 from flashkeel.output.progress import Bars
 from flashkeel.serving import control as _control
@@ -51,7 +51,7 @@ def serve() -> None:
 )
 @click.option(
     "--time-scale",
-    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    type=Number(min=0, min_open=True, max=1e6),
     default=1.0,
     show_default=True,
     metavar="X",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from flashkeel import steadiness
-from flashkeel.cli.common import console, echo, load_runs, out_file, refuse_no_picture
+from flashkeel.cli.common import Number, console, echo, load_runs, out_file, refuse_no_picture
 from flashkeel.output import files, steady_plots, tables
 from flashkeel.run import Run
 from flashkeel.steadiness import Criterion
@@ -26,7 +26,7 @@ from flashkeel.steadiness import Criterion
 @click.option(
     "--ss-dur",
     "window_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     metavar="SECONDS",
     help="Length of the window, instead of a fifth of the run.",
 )
@@ -78,6 +78,8 @@ def _as_json(run: Run, found: steadiness.Steadiness, criterion: Criterion | None
     """Return fio's ``steadystate`` object, with SNIA's two shares beside."""
     window = found.reached or found.last
     data = {} if window is None else _window(window, criterion)
+    if found.last is not None:
+        data["last_mean"] = found.last.average
     return {
         "run": run.name,
         "basis": run.data["basis"],

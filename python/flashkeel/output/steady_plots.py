@@ -35,10 +35,11 @@ def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
         window = one.reached or one.last
         if window is not None:
             _window(axes, window)
-        said = "steady" if one.reached else "not steady"
-        axes.set_title(f"{run.name}: {said} ({workload_kind([run])})", loc="left", size="medium")
+        title = f"{run.name}: {_said(one)} ({workload_kind([run])})"
+        axes.set_title(title, loc="left", size="medium")
         axes.set_ylabel(_NAMES[one.variable])
-        axes.set_ylim(bottom=0)
+        # From nought on, and as far up as Matplotlib would go without that.
+        axes.set_ylim(0, axes.get_ylim()[1])
         if one.variable == "lat":
             axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
         else:
@@ -46,6 +47,13 @@ def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
         axes.grid(alpha=0.3)
     rows[-1].set_xlabel("time (s); shaded: 20 % around the average of the window, dashed: its line")
     return figure
+
+
+def _said(one: Steadiness) -> str:
+    if one.reached is None:
+        return "not steady"
+    start = f"steady from {one.reached.points[0].start_s:.4g} s on"
+    return f"{start}, and left that state later" if one.is_left else start
 
 
 def _window(axes: Axes, window: Window) -> None:

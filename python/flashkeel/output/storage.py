@@ -20,6 +20,27 @@ _RUN_BYTES = 1 << 20
 """What a run takes at least: pictures and result.json apart, its time series."""
 _REQUEST_BYTES = 8
 """What a logged request takes at least."""
+_NUMBER = (int, float)
+_DISTRIBUTION = {"count": int, "bytes": int, "iops": _NUMBER, "percentile": dict, "beyond": dict}
+_OF_A_RUN = {
+    "name": str,
+    "seed": int,
+    "digest": str,
+    "basis": str,
+    "requests": int,
+    "simulated_s": _NUMBER,
+    "read": _DISTRIBUTION,
+    "write": _DISTRIBUTION,
+    "small_read": _DISTRIBUTION,
+    "blame_ns": dict,
+    "limits": {"capacity_bytes": int},
+    "notes": list,
+    "workload": dict,
+    "device": dict,
+    "config": {"workload": {"source": {"policy": str}, "pacing": {"policy": str}}},
+}
+"""What the object of a run has at least, and of which kind; the rest is looked for where used."""
+_DETAIL = {"measured_ns": int, "histograms": list, "blame": list}
 _OURS = {RESULT, *plots.FILES, *KINDS}
 
 
@@ -95,9 +116,14 @@ def load(path: str | Path) -> Result:
 
     `path` is the directory or its result.json. InputError where it is neither.
     """
+    found = file(path)
+    return Result(_read(found), TableFiles(found.parent))
+
+
+def file(path: str | Path) -> Path:
+    """Return the file that :func:`load` reads."""
     path = Path(path)
-    file = path / RESULT if path.is_dir() else path
-    return Result(_read(file), TableFiles(file.parent))
+    return path / RESULT if path.is_dir() else path
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -113,4 +139,24 @@ def _read(file: Path) -> dict[str, Any]:
         raise InputError(
             f"{file}: schema {document.get('schema')!r}, but this version reads {SCHEMA}"
         )
+    if not document["runs"]:
+        raise InputError(f"{file}: not a result of flashkeel: it has no runs")
+    for number, run in enumerate(document["runs"], 1):
+        detail = {"detail": _DETAIL} if isinstance(run, dict) and "detail" in run else {}
+        if lost := _lost(run, _OF_A_RUN | detail):
+            raise InputError(f"{file}: not a result of flashkeel: run {number} has no {lost}")
     return document
+
+
+def _lost(found: Any, needed: Mapping[str, Any], path: str = "") -> str | None:  # noqa: ANN401
+    """Return the first key that is not there, or holds another kind of value than it must."""
+    for key, kind in needed.items():
+        value = found.get(key) if isinstance(found, dict) else None
+        if isinstance(kind, dict):
+            lost = _lost(value, kind, f"{path}{key}.")
+        else:
+            is_one = isinstance(value, kind) and not isinstance(value, bool)
+            lost = None if is_one else f"{path}{key}"
+        if lost:
+            return lost
+    return None

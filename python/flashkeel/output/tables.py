@@ -339,17 +339,29 @@ def steady(
     all_runs: Sequence[Run], found: Sequence[Steadiness], criterion: Criterion | None
 ) -> Group:
     """Return one row a run: from when on it is steady, and how much its window varies."""
-    table = _table("run", "rounds", "steady from", "average", "range", "line", "deviation")
+    table = _table(
+        "run", "rounds", "steady from", "average", "range", "line", "deviation", "at the end"
+    )
     for run, one in zip(all_runs, found, strict=True):
         window = one.reached or one.last
         if window is None:
-            table.add_row(escape(run.name), str(len(one.points)), *["too few"] * 5)
+            table.add_row(escape(run.name), str(len(one.points)), *["too few"] * 6)
             continue
         average = units.duration if one.variable == "lat" else units.count
+        end = average(one.last.average) if one.last else units.MISSING
         start = f"{window.points[0].start_s:.4g} s" if one.reached else "not steady"
         shares = (window.range_share, window.excursion_share, window.deviation_share)
         cells = (start, average(window.average), *map(units.share, shares))
-        table.add_row(escape(run.name), str(len(one.points)), *cells)
+        mark = " *" if one.is_left else ""
+        table.add_row(escape(run.name), str(len(one.points)), *cells, f"{end}{mark}")
     by = f"ss={criterion}" if criterion else "SNIA's criterion: range 20 %, line 10 %"
-    below = "of the first steady window of five rounds, or of the last one where none is steady"
+    below = (
+        "of the first steady window of five rounds, or of the last where none is;\n"
+        "at the end: the average of the last five rounds"
+    )
+    if any(one.is_left for one in found):
+        below += (
+            "\n* over 20 % from the first steady ones: what is measured over the whole run\n"
+            "mixes two states"
+        )
     return _titled(f"Steady state by {by} ({workload_kind(all_runs)})", table, below)

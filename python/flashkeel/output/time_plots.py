@@ -53,7 +53,7 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         for name in filter(_FREE_BLOCKS.fullmatch, table):
             blocks.plot(start_s, table[name], **line)
     rates.set_ylabel("IOPS (dotted: writes)")
-    rates.legend(loc="upper right", frameon=False, ncols=4, fontsize="small")
+    figure.legend(*rates.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     latencies.set_yscale("log")
     latencies.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
     latencies.set_ylabel(f"{chosen.replace('_', ' ')}s: mean (dotted: slowest)")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flashkeel._core import InputError
 from flashkeel.output import units
 from flashkeel.output.report.draw import Drawing, Scale, colour, latencies, stroke
 from flashkeel.run import Run
@@ -83,11 +82,7 @@ class _Grid:
         """Return the columns of these runs' time series, of which one has to be there."""
         tables: list[dict[str, Any] | None] = []
         for run in runs:
-            try:
-                table = run.series()
-            except InputError:
-                tables.append(None)
-                continue
+            table = run.series() if run.has("series") else ()
             tables.append(dict(table) if len(table) else None)
         starts = [table["start_ns"] for table in tables if table is not None]
         if not starts:

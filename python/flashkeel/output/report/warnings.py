@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashkeel import _core, percentiles, steadiness
-from flashkeel._core import InputError
 from flashkeel.comparison import FEW
 from flashkeel.output import tables, units
 from flashkeel.output.plots import workload_kind
@@ -61,11 +60,9 @@ def _is_guess(run: Run, latency_class: str, at: float) -> bool:
 
 def _unsteady(run: Run) -> Iterator[Warning]:
     """Give what is not steady over the last rounds, by SNIA's criterion."""
-    try:
-        found = steadiness.assess(run, "lat")
-        queue = run.series()
-    except InputError:
+    if not run.has("series"):
         return
+    found, queue = steadiness.assess(run, "lat"), run.series()
     if (last := found.last) and not last.is_steady:
         # `flashkeel steady` looks for the first window, at which measuring may end as SNIA has
         # it. What is reported here was measured to the end.
@@ -82,6 +79,16 @@ def _unsteady(run: Run) -> Iterator[Warning]:
             f"in the last {steadiness.WINDOW} of {len(found.points)} rounds the mean latency "
             f"ranges over {units.share(last.range_share)} of its average and its trend over "
             f"{units.share(last.excursion_share)}; SNIA's criterion allows 20 % and 10 %{once}",
+        )
+    elif found.is_left and found.reached and last:
+        start, end = found.reached.points[0].start_s, found.reached.points[-1].end_s
+        yield Warning(
+            "not steady",
+            run.name,
+            f"the mean latency was steady at {units.duration(found.reached.average)} from "
+            f"{start:.3g} to {end:.3g} s, and is {units.duration(last.average)} in the last "
+            f"{steadiness.WINDOW} of {len(found.points)} rounds: what is measured over the whole "
+            "run mixes two states",
         )
     drives = [values for key, values in queue.items() if key.endswith("requests_in_device")]
     if drives and run.data["config"]["workload"]["pacing"]["policy"] == "open":

@@ -4,13 +4,14 @@ The pages are those of the repository, with the root's beside those of ``docs``,
 of the policies, the commands and the Python package made from the code.
 """
 
+import html
 import inspect
 import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -57,6 +58,8 @@ PAGES = {
     },
 }
 """Every page, below the heading under which it is found."""
+_LINE = 80
+"""Characters of a signature that fit a line."""
 
 
 def sources() -> dict[str, str]:
@@ -112,12 +115,48 @@ def _example(found: re.Match[str]) -> str:
 
 def _object(name: str, found: object, is_property: bool = False) -> Iterator[str]:
     if callable(found) and not is_property:
-        try:
-            signature = str(inspect.signature(found)).replace("self, ", "").replace("(self)", "()")
-        except ValueError:
-            signature = ""
-        yield f"<pre><code>{name}{signature.replace('<', '&lt;')}</code></pre>\n"
+        yield f"<pre><code>{html.escape(name + _signature(found), quote=False)}</code></pre>\n"
     yield f"{inspect.getdoc(found) or ''}\n"
+
+
+class _Plain(str):
+    """An annotation that is shown as it is written, without quotation marks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _signature(found: Callable[..., object]) -> str:
+    """Return the parameters and the result of a function, a line each where one is too short."""
+    try:
+        known = inspect.signature(found)
+    except ValueError:
+        return ""
+    words, is_named = [], False
+    for part in known.parameters.values():
+        if part.name == "self":
+            continue
+        if part.kind is part.KEYWORD_ONLY and not is_named:
+            words.append("*")
+        is_named = part.kind in (part.KEYWORD_ONLY, part.VAR_POSITIONAL)
+        words.append(str(part.replace(annotation=_plain(part.annotation))))
+    result = _plain(known.return_annotation)
+    end = "" if result in (known.empty, "None") else f" -> {result}"
+    line = f"({', '.join(words)}){end}"
+    if len(line) <= _LINE:
+        return line
+    return "(\n" + "".join(f"    {word},\n" for word in words) + f"){end}"
+
+
+def _plain(annotation: object) -> object:
+    """Return an annotation to be shown as it is written; none stays none."""
+    if annotation is inspect.Parameter.empty:
+        return annotation
+    return _Plain(
+        annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    )
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ PERCENTILES = (50.0, 99.0, 99.9, 99.99, 99.9999)
 class Comparison:
     """One percentile of one class in run A and in run B, in ns.
 
-    `interval` is the 95 % interval of B - A, by the method of variance
+    `interval_ns` is the 95 % interval of B - A, by the method of variance
     estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008) from
     the two order-statistic intervals; `None` where either is open.
     """

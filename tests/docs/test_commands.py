@@ -144,6 +144,9 @@ def reader(tmp_path_factory):
 def serve(command, folder, environment):
     """Begin to serve, and end it as its user would; return its status and what it said."""
     command = command.replace("/tmp/drive.sock", str(folder / "drive.sock"))
+    if "--listen" not in command:
+        # The usual port may be in use here.
+        command += " --listen 127.0.0.1:0"
     process = subprocess.Popen(
         shlex.split(command), cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

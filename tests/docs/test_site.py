@@ -122,6 +122,9 @@ def named(properties):
 def test_references_leave_nothing_out(pages):
     places = pages[SITE / "python/index.html"].places
     assert {name.lower() for name in flashkeel.__all__ if not name.startswith("__")} <= places
+    text = (SITE / "python/index.html").read_text()
+    # Types as they are written, and long signatures with a line each.
+    assert "run(\n    seed: int | None = None,\n" in text and "'str'" not in text
     commands = (SITE / "commands/index.html").read_text()
     for name in app.commands:
         assert re.search(rf"Usage: flashkeel {name} ", commands), name

@@ -9,6 +9,8 @@ import time
 
 import pytest
 from arro3.io import read_parquet
+from flashkeel.sweep import design, running
+from flashkeel.sweep.outcome import picture
 from small import SMALL
 
 BASE = SMALL.split("[[runs]]")[0].partition("[device]")[2].replace("[", "[experiment.")
@@ -68,6 +70,41 @@ def test_the_table_has_keys_and_measurements(cli, mine, tmp_path):
         # 512 MiB of flash behind 380 MiB.
         assert row["drive_writes_per_cycle"] * row["waf"] == pytest.approx(512 / 380)
     assert (tmp_path / "a/sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+def drawn(mine, tmp_path, text):
+    """Return the axes of a sweep's picture, of points that were run as they are here."""
+    mine.write_text(text)
+    found = design.read(str(mine))
+    store = running.Store(tmp_path / "drawn")
+    points = running.points(found, 1)
+    running.run(running.missing(points, store), store, "local", 1, None, None)
+    return picture(found, running.finished(points, store)).axes
+
+
+def test_lines_join_what_differs_in_one_key(mine, tmp_path):
+    axes, *_ = drawn(mine, tmp_path, SWEEP + '"device.gc.start_below" = [40, 42]\n')
+    assert axes.get_xlabel() == "device.scheduler"
+    shown = [line for line in axes.get_lines() if line.get_alpha() == 0.4]
+    # A line through fifo and debit for each of two fractions and two thresholds.
+    assert [list(line.get_xdata()) for line in shown] == [["fifo", "debit"]] * 4
+
+
+def test_points_by_chance_are_not_joined_and_many_numbers_have_a_scale(mine, tmp_path):
+    keys = """\
+[random]
+points = 9
+[random.keys]
+"workload.source.read_fraction" = { from = 0.1, to = 0.9 }
+"device.gc.start_below" = { from = 30, to = 50 }
+"""
+    axes, scale = drawn(mine, tmp_path, SWEEP.partition("[grid]")[0] + keys)
+    assert not [line for line in axes.get_lines() if line.get_alpha() == 0.4]
+    assert (axes.get_xlabel(), scale.get_ylabel()) == (
+        "workload.source.read_fraction",
+        "device.gc.start_below",
+    )
+    assert axes.figure.legends == []
 
 
 def test_what_was_run_is_not_run_again(cli, mine, tmp_path):

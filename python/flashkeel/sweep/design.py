@@ -45,6 +45,8 @@ class Design:
     points: Sequence[Mapping[str, Any]]
     """For each point its keys and values."""
     picture: Picture = field(default_factory=Picture)
+    has_order: bool = True
+    """Whether points follow one another, as in a grid, and not by chance."""
 
     @property
     def keys(self) -> list[str]:
@@ -118,6 +120,7 @@ def parse(text: str, name: str, folder: Path) -> Design:
         place.table(document, "set"),
         points,
         Picture(**{key: str(value) for key, value in shown.items()}),
+        has_order=not drawn,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from flashkeel.sweep.design import Design
 from flashkeel.sweep.running import Done
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TABLE, PICTURE = "sweep.parquet", "sweep.png"
@@ -127,10 +128,13 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     label = next((key for key in design.keys if key not in (x, y, by)), None)
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.subplots()
-    for index, value in enumerate(dict.fromkeys(row[by] for row in found)):
-        colour = plots.RUN_COLOURS[index % len(plots.RUN_COLOURS)]
+    values = list(dict.fromkeys(row[by] for row in found))
+    colours = _colours(figure, axes, by if by in design.keys else _words(by), values)
+    for value in values:
+        colour = colours[value]
         here = [row for row in found if row[by] == value and None not in (row[x], row[y])]
-        axes.plot([row[x] for row in here], [row[y] for row in here], color=colour, alpha=0.4)
+        for line in _lines(design, here, x) if design.has_order else []:
+            axes.plot([row[x] for row in line], [row[y] for row in line], color=colour, alpha=0.4)
         for row in here:
             name = y.removesuffix("_ns")
             low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
@@ -138,21 +142,60 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
                 axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
             few = row.get(f"{name}_beyond", FEW) < FEW
             axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
-            if label is not None:
+            if label is not None and design.has_order:
                 axes.annotate(str(row[label]), (row[x], row[y]), (5, 5),
                               textcoords="offset points", fontsize="x-small")  # fmt: skip
-        axes.plot([], [], "o-", color=colour, label=str(value))
     if y.endswith("_ns"):
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
         axes.yaxis.set_minor_formatter(lambda ns, _: units.duration(ns))
-    axes.set_xlabel(_words(x))
-    axes.set_ylabel(_words(y))
+    axes.set_xlabel(x if x in design.keys else _words(x))
+    axes.set_ylabel(y if y in design.keys else _words(y))
     axes.grid(alpha=0.3)
-    axes.legend(title=_words(by), frameon=False, fontsize="small")
+    if any(f"{y.removesuffix('_ns')}_beyond" in row for row in found):
+        words = f"open: fewer than {FEW} samples beyond; bars: 95 % intervals"
+        figure.supxlabel(words, fontsize="small")
     kind = plots.workload_kind([it.run for it in done])
     figure.suptitle(f"{design.title} ({kind})")
     return figure
+
+
+def _lines(
+    design: Design, found: Sequence[dict[str, Any]], x: str
+) -> Iterable[Sequence[dict[str, Any]]]:
+    """Return the rows that a line goes through: those in which no other key differs.
+
+    Where no key is across, but what was measured, that is all of them.
+    """
+    others = [key for key in (*design.keys, "run") if key != x] if x in design.keys else []
+    lines: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in found:
+        lines.setdefault(tuple(row[key] for key in others), []).append(row)
+    return lines.values()
+
+
+def _colours(
+    figure: Figure, axes: Axes, name: str, values: Sequence[Any]
+) -> dict[Any, str | tuple[float, ...]]:
+    """Return the colour of each value, and show them: a legend, or a scale of many numbers."""
+    count = len(plots.RUN_COLOURS)
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    if len(values) > count and len(numbers) == len(values):
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        scale = ScalarMappable(Normalize(min(numbers), max(numbers)), "viridis")
+        figure.colorbar(scale, ax=axes, label=name)
+        return {value: tuple(map(float, scale.to_rgba(value))) for value in values}
+    found: dict[Any, str | tuple[float, ...]] = {}
+    for index, value in enumerate(values):
+        found[value] = plots.RUN_COLOURS[index % count]
+        if index < count:
+            axes.plot([], [], "o", color=found[value], label=str(value))
+    if len(values) > count:
+        axes.plot([], [], " ", label=f"and {len(values) - count} more")
+    figure.legend(title=name, loc="outside right upper", frameon=False, fontsize="small")
+    return found
 
 
 def _words(column: str) -> str:

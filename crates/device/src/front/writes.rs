@@ -43,7 +43,7 @@ impl Ssd {
 
     /// Acknowledges a write whose pages are all in the buffer, unless it has
     /// to wait for flash.
-    #[inline]
+    #[inline(always)]
     fn finish_write(&mut self, now: Time, index: u32) {
         let request = &mut self.requests[index];
         request.issued = true;
@@ -156,6 +156,7 @@ impl Ssd {
 
     /// Lets a request wait for room or for a flush: at the end of the queue,
     /// or at its front if it had been there already.
+    #[inline(always)]
     fn wait_for_buffer(&mut self, now: Time, part: usize, index: u32, at_front: bool) {
         let buffer = &mut self.partitions[part].buffer;
         let request = &mut self.requests[index];

@@ -37,6 +37,7 @@ impl Ftl {
 
     /// Marks the map entry of `lpn` as changed; false if its page has to be
     /// loaded for that, for which `waiter` then waits.
+    #[inline(always)]
     pub(super) fn change_map(
         &mut self,
         now: Time,
@@ -46,6 +47,18 @@ impl Ftl {
         machine: &mut Machine,
     ) -> bool {
         self.note_map_changed(now, lpn.0 / LPNS_PER_MAP_PAGE, machine);
+        self.tables.cache.is_none() || self.change_cached(now, lpn, waiter, task, machine)
+    }
+
+    /// The same, where part of the map is in memory.
+    fn change_cached(
+        &mut self,
+        now: Time,
+        lpn: Lpn,
+        waiter: Option<Waiter>,
+        task: Task,
+        machine: &mut Machine,
+    ) -> bool {
         let Some(cache) = &mut self.tables.cache else { return true };
         if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, true) {
             return true;

@@ -158,6 +158,7 @@ impl Ftl {
         self.page_programmed(now, Task::ALL[operation.owner as usize], block, machine);
     }
 
+    #[inline(always)]
     pub(super) fn page_programmed(&mut self, now: Time, writer: Task, block: BlockId, machine: &mut Machine) {
         let chip = self.tables.blocks.chip(block);
         if self.tables.blocks.end_program(block, self.tables.points.is_exhausted(writer, chip, block)) {

@@ -96,7 +96,7 @@ impl FlashOp {
     }
 
     /// How long its chip will work on it if the channel is free.
-    #[inline]
+    #[inline(always)]
     pub fn service(&self, timing: &Timing) -> Span {
         let page = u32::from(self.page_in_block);
         let transfer = || timing.transfer(u32::from(self.units));

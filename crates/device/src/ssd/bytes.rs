@@ -98,7 +98,7 @@ impl Ssd {
     }
 
     /// Gives the buffered copy of a page the bytes that its write brought.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hold(&mut self, index: u32, part: usize, entry: u32) {
         if self.bytes.is_some() {
             self.hold_bytes(index, part, entry);

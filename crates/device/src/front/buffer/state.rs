@@ -272,6 +272,7 @@ impl Buffer {
     }
 
     /// Whoever has `ledger` begins to wait.
+    #[inline(always)]
     pub fn begin_wait(&mut self, now: Time, ledger: &mut Ledger, dispatcher: &Dispatcher) {
         if self.watchers == 0 {
             self.since = now;
@@ -283,6 +284,7 @@ impl Buffer {
     }
 
     /// Whoever has `ledger` stops waiting: its wait is charged.
+    #[inline(always)]
     pub fn end_wait(&mut self, now: Time, ledger: &mut Ledger, dispatcher: &Dispatcher) {
         self.catch_up(now, dispatcher);
         ledger.add(&self.meter);

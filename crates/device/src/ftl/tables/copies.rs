@@ -95,7 +95,7 @@ impl Tables {
 
     /// Makes `ppn` the copy of `lpn` in flash; the former one becomes garbage.
     /// It becomes the home unless a newer page is buffered before `from`.
-    #[inline]
+    #[inline(always)]
     pub(in crate::ftl) fn install(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
         if !self.shape.keeps_behind {
             self.move_home(lpn, Home(ppn.0));

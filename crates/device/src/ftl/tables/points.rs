@@ -56,9 +56,13 @@ const CLOSED: Point = Point { block: NONE, next_page: 0 };
 /// The write points of one partition.
 #[derive(Clone, Debug)]
 pub struct Points {
+    /// By writer, in the order of `order`.
     points: [Vec<Point>; Task::COUNT],
-    /// Each domain's chips, neighbours on different channels.
-    order: Vec<Vec<u32>>,
+    /// Each domain's chips, one domain after another, neighbours on different channels.
+    order: Vec<u32>,
+    /// The place of each chip in that order.
+    places: Vec<u32>,
+    chips_per_domain: usize,
     cursors: [Vec<usize>; Task::COUNT],
     pages_per_block: u32,
     reserves: Reserves,
@@ -79,16 +83,15 @@ impl Points {
         kept_on_chip: usize,
     ) -> Self {
         let per_domain = chips / domains;
-        let order = (0..domains)
-            .map(|domain| {
-                let mut order: Vec<u32> = (domain * per_domain..(domain + 1) * per_domain).collect();
-                order.sort_by_key(|chip| (chip % per_channel, chip / per_channel));
-                order
-            })
-            .collect();
+        let mut order: Vec<u32> = (0..chips).collect();
+        order.sort_by_key(|chip| (chip / per_domain, chip % per_channel, chip / per_channel));
+        let mut places = vec![0; chips as usize];
+        order.iter().zip(0..).for_each(|(&chip, place)| places[chip as usize] = place);
         Points {
             points: std::array::from_fn(|_| vec![CLOSED; chips as usize]),
             order,
+            places,
+            chips_per_domain: per_domain as usize,
             cursors: std::array::from_fn(|_| vec![0; domains as usize]),
             pages_per_block,
             reserves,
@@ -133,14 +136,16 @@ impl Points {
         load: impl Fn(u32) -> u32,
     ) -> Option<Allocated> {
         let may_open = blocks.free_in(domain) > keep;
-        let order = &self.order[domain as usize];
-        let points = &mut self.points[writer as usize];
+        let domain_places = self.places_of(domain);
+        let order = &self.order[domain_places.clone()];
+        let points = &mut self.points[writer as usize][domain_places];
         let cursor = &mut self.cursors[writer as usize][domain as usize];
         let mut best = (u32::MAX, 0);
-        let (before, from) = order.split_at(*cursor);
-        'search: for (chips, first) in [(from, *cursor), (before, 0)] {
-            for (at, &chip) in (first..).zip(chips) {
-                if points[chip as usize].block == NONE && !(may_open && blocks.free_on(chip) > kept_on_chip) {
+        'search: for (from, to) in [(*cursor, order.len()), (0, *cursor)] {
+            let places = from..to.min(order.len()).min(points.len());
+            for at in places {
+                let chip = order[at];
+                if points[at].block == NONE && !(may_open && blocks.free_on(chip) > kept_on_chip) {
                     continue;
                 }
                 let load = load(chip);
@@ -157,7 +162,7 @@ impl Points {
         }
         let (chip, next) = (order[best.1], best.1 + 1);
         *cursor = if next == order.len() { 0 } else { next };
-        let point = &mut points[chip as usize];
+        let point = &mut points[best.1];
         let opened = point.block == NONE;
         if opened {
             *point = Point { block: blocks.open(chip).0, next_page: 0 };
@@ -173,42 +178,40 @@ impl Points {
 
     /// Allocates the next page of an open block to something else than data.
     pub fn skip(&mut self, writer: Task, blocks: &mut Blocks, block: BlockId) {
-        let point = &mut self.points[writer as usize][blocks.chip(block) as usize];
+        let pages_per_block = self.pages_per_block;
+        let point = self.point_mut(writer, blocks.chip(block));
         debug_assert_eq!(point.block, block.0);
-        blocks.begin_program(block);
         point.next_page += 1;
-        if point.next_page == self.pages_per_block {
+        if point.next_page == pages_per_block {
             *point = CLOSED;
         }
+        blocks.begin_program(block);
     }
 
     /// Whether the last page of `block` has been allocated.
     #[inline]
     pub fn is_exhausted(&self, writer: Task, chip: u32, block: BlockId) -> bool {
-        self.points[writer as usize][chip as usize].block != block.0
+        self.point(writer, chip).block != block.0
     }
 
     /// Pages left in the open blocks of `writer` in `domain`.
     pub fn room(&self, writer: Task, domain: u32) -> u32 {
-        let points = &self.points[writer as usize];
-        let open = self.order[domain as usize].iter().map(|&chip| points[chip as usize]);
+        let open = self.points[writer as usize][self.places_of(domain)].iter();
         open.filter(|point| point.block != NONE).map(|point| self.pages_per_block - point.next_page).sum()
     }
 
     /// Pages left in the open block of `writer` on a chip.
     #[inline]
     pub fn room_on(&self, writer: Task, chip: u32) -> u32 {
-        let point = self.points[writer as usize][chip as usize];
+        let point = self.point(writer, chip);
         if point.block == NONE { 0 } else { self.pages_per_block - point.next_page }
     }
 
     /// Pages left in every open block of the partition.
     pub fn room_total(&self) -> u32 {
-        Task::ALL
-            .iter()
-            .flat_map(|&writer| (0..self.order.len() as u32).map(move |domain| (writer, domain)))
-            .map(|(writer, domain)| self.room(writer, domain))
-            .sum()
+        let domains = (self.order.len() / self.chips_per_domain) as u32;
+        let rooms = |&writer: &Task| (0..domains).map(move |domain| self.room(writer, domain));
+        Task::ALL.iter().flat_map(rooms).sum()
     }
 
     /// Starts every rotation anew.
@@ -218,22 +221,37 @@ impl Points {
 
     /// Opens a block that is taken already, at its next page.
     pub fn reopen(&mut self, writer: Task, chip: u32, block: BlockId, next_page: u32) {
-        self.points[writer as usize][chip as usize] = Point { block: block.0, next_page };
+        *self.point_mut(writer, chip) = Point { block: block.0, next_page };
     }
 
     /// Takes a writer's open block on a chip, if there is one, out of use.
     pub fn close(&mut self, writer: Task, chip: u32) {
-        self.points[writer as usize][chip as usize] = CLOSED;
+        *self.point_mut(writer, chip) = CLOSED;
     }
 
     /// Open blocks with their next page, as (writer, chip, block, page).
     pub fn open_blocks(&self) -> impl Iterator<Item = (Task, u32, BlockId, u32)> + '_ {
         Task::ALL.iter().copied().flat_map(move |writer| {
-            self.points[writer as usize]
-                .iter()
-                .enumerate()
+            (0..self.order.len() as u32)
+                .map(move |chip| (chip, self.point(writer, chip)))
                 .filter(|(_, point)| point.block != NONE)
-                .map(move |(chip, point)| (writer, chip as u32, BlockId(point.block), point.next_page))
+                .map(move |(chip, point)| (writer, chip, BlockId(point.block), point.next_page))
         })
+    }
+
+    /// The places of a domain's chips in the order.
+    #[inline]
+    fn places_of(&self, domain: u32) -> std::ops::Range<usize> {
+        domain as usize * self.chips_per_domain..(domain as usize + 1) * self.chips_per_domain
+    }
+
+    #[inline]
+    fn point(&self, writer: Task, chip: u32) -> Point {
+        self.points[writer as usize][self.places[chip as usize] as usize]
+    }
+
+    #[inline]
+    fn point_mut(&mut self, writer: Task, chip: u32) -> &mut Point {
+        &mut self.points[writer as usize][self.places[chip as usize] as usize]
     }
 }

@@ -50,7 +50,7 @@ impl EventQueue {
     }
 
     /// Adds an event at `time`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: Time, event: u64) {
         if self.near_len == NEAR || !self.far.0.is_empty() {
             return self.push_far(time, event);
@@ -100,7 +100,7 @@ impl EventQueue {
 
     /// Puts an event into its place in the ring, which has room: from whichever
     /// end is nearer.
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, time: Time, event: u64) {
         let (first, len) = (self.first, self.near_len);
         self.near_len = len + 1;

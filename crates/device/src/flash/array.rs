@@ -210,7 +210,7 @@ impl Array {
     }
 
     /// Starts `job` on an idle chip. Events of the chip carry its number.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, now: Time, chip: ChipId, job: Job, events: &mut EventQueue) {
         let Array { chips, channels, timing, .. } = self;
         let state = &mut chips[chip.0 as usize];

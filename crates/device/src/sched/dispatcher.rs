@@ -136,7 +136,7 @@ impl Dispatcher {
 
     /// Runs a chip's due event; the operation that is done by it, if any. Its
     /// ledger is complete; the caller releases it.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self, now: Time, chip: ChipId, events: &mut EventQueue) -> Option<FlashOpId> {
         match self.array.step(now, chip, events) {
             Step::Working => {

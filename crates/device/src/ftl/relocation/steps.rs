@@ -15,13 +15,18 @@ use crate::sched::{FlashOp, Task};
 
 impl Ftl {
     /// Makes sure that the mover's next operation is generated, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn wake(&mut self, now: Time, mover: Task, machine: &mut Machine) {
         if !self.tasks.relocation[mover].ticking && self.has_work(mover) && self.may_run(mover) {
-            self.tasks.relocation[mover].ticking = true;
-            machine.wake_control(now);
-            machine.generate_later(now, self.shape.index, mover.activity());
+            self.tick(now, mover, machine);
         }
+    }
+
+    /// Schedules the generation of the mover's next operation.
+    fn tick(&mut self, now: Time, mover: Task, machine: &mut Machine) {
+        self.tasks.relocation[mover].ticking = true;
+        machine.wake_control(now);
+        machine.generate_later(now, self.shape.index, mover.activity());
     }
 
     /// Whether the present window lets the mover run, or the host needs it to
@@ -136,11 +141,14 @@ impl Ftl {
 
     /// Programs a page of moved data; part of a page only if nothing that is
     /// on its way can fill it.
+    #[inline(always)]
     fn program_next(&mut self, now: Time, mover: Task, machine: &mut Machine, partial: bool) -> bool {
         let moves = &self.tasks.relocation[mover];
-        if moves.full_domains == 0 && !(partial && moves.staged > 0) {
-            return false;
-        }
+        let is_enough = moves.full_domains > 0 || partial && moves.staged > 0;
+        is_enough && self.program_staged(now, mover, machine, partial)
+    }
+
+    fn program_staged(&mut self, now: Time, mover: Task, machine: &mut Machine, partial: bool) -> bool {
         for domain in 0..self.shape.domains {
             let staged = self.tasks.relocation[mover].domains[domain as usize].staged.len;
             let count = staged.min(self.shape.units_per_page);

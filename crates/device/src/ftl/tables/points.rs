@@ -108,7 +108,7 @@ impl Points {
     /// least `load` among those with room, in rotation. `None` when the
     /// writer has no block open and may not open one, because only `keep` are
     /// free.
-    #[inline]
+    #[inline(always)]
     pub fn allocate(
         &mut self,
         writer: Task,
@@ -125,7 +125,7 @@ impl Points {
     }
 
     /// The same, opening no block of a chip with only `kept_on_chip` free ones.
-    #[inline]
+    #[inline(always)]
     fn allocate_above(
         &mut self,
         kept_on_chip: usize,

@@ -161,6 +161,21 @@ def test_reads_faster_than_the_channels_are_warned_of(small_result):
     assert "was never written" in told
 
 
+def test_writes_that_end_in_the_buffer_are_warned_of():
+    writes = {
+        "workload__source__read_fraction": 0.0,
+        "workload__source__arrivals": {"policy": "poisson", "iops": 4_000_000},
+    }
+    short = small(
+        **writes,
+        workload__requests=500,
+        device__buffer={"size": "64MiB", "flush": ["full"]},
+    )
+    (told,) = [it.text for it in warnings.found(short.runs) if it.kind == "impossible rate"]
+    assert told.startswith("it writes ") and "100 % of it is still in the write buffer" in told
+    assert "impossible rate" not in kinds(small(**writes).runs)
+
+
 def test_runs_of_one_colour_are_told_apart(small_result):
     runs = [small_result.runs[0].called(f"run {index}") for index in range(9)]
     text = page.render(runs, "Nine")

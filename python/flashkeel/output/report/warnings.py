@@ -119,18 +119,33 @@ def _impossible(run: Run) -> Iterator[Warning]:
     config: dict[str, Any] = run.data["config"]
     if config.get("stack"):
         return
-    seconds = run.data["simulated_s"]
-    read = run.data["device"]["host_bytes_read"] / seconds if seconds else 0.0
+    seconds, device = run.data["simulated_s"], run.data["device"]
     geometry = config["device"]["geometry"]
     limit = geometry["channels"] * bytes_per_second(config["device"]["timing"]["channel_rate"])
-    if limit and read > limit:
-        unmapped = run.data["device"]["unmapped_pages_read"] * _core.LOGICAL_PAGE_BYTES
-        buffered = run.data["device"]["buffered_pages_read"] * _core.LOGICAL_PAGE_BYTES
-        total = run.data["device"]["host_bytes_read"]
-        yield Warning(
-            "impossible rate",
-            run.name,
-            f"it reads {units.size(read)}/s, and the channels carry {units.size(limit)}/s: "
-            f"{units.share(unmapped / total)} of it was never written, "
-            f"{units.share(buffered / total)} came from the buffer",
-        )
+    if not limit or not seconds:
+        return
+    for does, total, why in (
+        ("reads", device["host_bytes_read"], _unread),
+        ("writes", device["host_bytes_written"], _unprogrammed),
+    ):
+        if total / seconds > limit:
+            yield Warning(
+                "impossible rate",
+                run.name,
+                f"it {does} {units.size(total / seconds)}/s, and the channels carry "
+                f"{units.size(limit)}/s: {why(device, total)}",
+            )
+
+
+def _unread(device: dict[str, Any], total: int) -> str:
+    unmapped = device["unmapped_pages_read"] * _core.LOGICAL_PAGE_BYTES
+    buffered = device["buffered_pages_read"] * _core.LOGICAL_PAGE_BYTES
+    return (
+        f"{units.share(unmapped / total)} of it was never written, "
+        f"{units.share(buffered / total)} came from the buffer"
+    )
+
+
+def _unprogrammed(device: dict[str, Any], total: int) -> str:
+    left = max(0.0, 1 - device["programmed_bytes"] / total)
+    return f"{units.share(left)} of it is still in the write buffer, or was written over there"

@@ -59,6 +59,14 @@ def test_it_fits_a_laptop_and_can_be_read(browser, written, width, scheme):
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
 
+def test_long_names_fit_too(browser, small_result, tmp_path):
+    runs = [run.called(f"{'x' * 150} {index}") for index, run in enumerate(small_result.runs)]
+    report.write(runs, "T" * 300, tmp_path / "long.html")
+    for width in (1024, 420):
+        browser.look((tmp_path / "long.html").as_uri(), width, "light")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_it_asks_for_nothing_else_and_complains_of_nothing(browser, written):
     browser.look(written.as_uri(), 1280, "light")
     assert browser.requested == [written.as_uri()]

@@ -38,12 +38,11 @@ impl Ssd {
         let first_entry = ftl.tables.map.ppns();
         let epoch = buffer.enter();
         let domain = ftl.shape.domain_of(lpn);
-        let lane = &mut buffer.lanes_mut()[domain as usize];
         let entry = Entry::new(lpn, Home::UNMAPPED, owner, epoch, now);
-        let id = ftl.tables.entries.push(lane, entry, Some(first_entry));
+        let entries = &mut ftl.tables.entries;
+        let (id, len) = buffer.change_lane(domain, |lane| entries.push(lane, entry, Some(first_entry)));
         ftl.tables.supersede(lpn, id);
         ftl.tables.set_gone(lpn, false);
-        let len = lane.len;
         let Triggers { page, full, watermark, .. } = buffer.triggers;
         let may_flush = full || watermark.is_some() || page.is_some_and(|group| len >= group);
         self.hold(index, part, id);
@@ -100,10 +99,8 @@ impl Ssd {
             if occupancy.pending <= mark || occupancy.flushing + units_per_page > occupancy.size {
                 return flushed;
             }
-            let lanes = buffer.lanes().iter().enumerate();
-            let (domain, len) =
-                lanes.map(|(domain, lane)| (domain, lane.len)).max_by_key(|&(_, len)| len).expect("a lane");
-            self.flush_page(now, part, domain as u32, len.min(units_per_page));
+            let (domain, len) = buffer.longest_lane();
+            self.flush_page(now, part, domain, len.min(units_per_page));
             flushed = true;
         }
     }
@@ -124,10 +121,12 @@ impl Ssd {
 
     /// Programs the first `count` pages of a lane as one flash page.
     fn flush_page(&mut self, now: Time, part: usize, domain: u32, count: u32) {
-        let partition = &mut self.partitions[part];
-        let lane = &mut partition.buffer.lanes_mut()[domain as usize];
-        let id = partition.ftl.form(now, lane, count, Activity::Host.program(), domain, &mut self.machine);
-        let ticket = partition.buffer.take_off(now, id, count, &self.machine.dispatcher);
+        let Partition { ftl, buffer } = &mut self.partitions[part];
+        let machine = &mut self.machine;
+        let purpose = Activity::Host.program();
+        let (id, _) =
+            buffer.change_lane(domain, |lane| ftl.form(now, lane, count, purpose, domain, machine));
+        let ticket = buffer.take_off(now, id, count, &machine.dispatcher);
         let operations = &mut self.machine.dispatcher.operations;
         operations.track(id, &Ledger::ZERO);
         operations[id].owner = ticket;

@@ -3,6 +3,7 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
+mod fullest;
 mod state;
 mod stripe_queue;
 

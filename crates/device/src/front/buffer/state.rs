@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{Cause, Ledger, Span, Time};
 
+use super::fullest::Fullest;
 use super::{BufferKind, BufferPolicy, Occupancy, StripeQueue};
 use crate::address::NONE;
 use crate::ftl::Lane;
@@ -61,6 +62,8 @@ pub(crate) struct Buffer {
     looks_up: bool,
     pub triggers: Triggers,
     pub pending: Pending,
+    /// Which lane is the longest, where lanes are flushed by that.
+    fullest: Option<Fullest>,
     pub occupancy: Occupancy,
     /// Whether what is written stays here, because the flash is in a deterministic window.
     pub is_held: bool,
@@ -105,6 +108,7 @@ impl Buffer {
                 Some(stripes) => Pending::Stripes(StripeQueue::new(stripes)),
                 None => Pending::Lanes(vec![Lane::EMPTY; domains as usize]),
             },
+            fullest: triggers.watermark.map(|_| Fullest::new(domains)),
             occupancy: Occupancy { pending: 0, flushing: 0, size },
             is_held: false,
             timing: false,
@@ -129,13 +133,24 @@ impl Buffer {
         }
     }
 
-    /// The same, to change.
-    #[inline]
-    pub fn lanes_mut(&mut self) -> &mut [Lane] {
-        match &mut self.pending {
-            Pending::Lanes(lanes) => lanes,
-            Pending::Stripes(_) => unreachable!("the pages of stripes are in no lane"),
+    /// Changes the lane of a domain; returns what `change` does, and how long the lane is then.
+    #[inline(always)]
+    pub fn change_lane<R>(&mut self, domain: u32, change: impl FnOnce(&mut Lane) -> R) -> (R, u32) {
+        let Pending::Lanes(lanes) = &mut self.pending else {
+            unreachable!("the pages of stripes are in no lane")
+        };
+        let lane = &mut lanes[domain as usize];
+        let changed = change(lane);
+        if let Some(fullest) = &mut self.fullest {
+            fullest.note(domain, lane.len);
         }
+        (changed, lane.len)
+    }
+
+    /// The longest lane, where lanes are flushed by that, and its length.
+    #[inline]
+    pub fn longest_lane(&self) -> (u32, u32) {
+        self.fullest.as_ref().expect("there is a watermark").longest()
     }
 
     /// The logical stripes with pending pages.

@@ -19,6 +19,7 @@ pub use rotation::RotationConfig;
 pub use victim::VictimConfig;
 
 use crate::address::BlockId;
+use crate::ftl::Bits;
 use movement::Manner;
 use rotation::Order;
 use victim::Victim;
@@ -167,6 +168,8 @@ pub(crate) struct Gc {
     /// round of blocks has been emptied in vain, so that space is always gained.
     pub last_resort: Option<Box<dyn Victim>>,
     pub domains: Vec<Domain>,
+    /// The domains that would begin to empty another block.
+    pub searching: Bits,
     /// Most blocks of one domain emptied at the same time.
     max_jobs: u32,
 }

@@ -11,7 +11,7 @@ use super::victim::Candidates;
 use super::{Domain, Gc, GcLayout, VictimConfig};
 use crate::address::BlockId;
 use crate::ftl::background::Background;
-use crate::ftl::{BlockState, Ftl, PartitionLayout};
+use crate::ftl::{Bits, BlockState, Ftl, PartitionLayout};
 use crate::machine::Machine;
 use crate::sched::{Activity, Task};
 
@@ -28,6 +28,8 @@ impl Background for Gc {
         let (start_below, stop_above) =
             stock.map_or((start_below, stop_above), |stock| (stock.at_least, stock.at_least));
         let greedy = VictimConfig::Greedy(Default::default());
+        let mut searching = Bits::default();
+        searching.grow(layout.domains);
         Gc {
             start_below,
             stop_above,
@@ -42,6 +44,7 @@ impl Background for Gc {
             victim: layout.policies.victim.policy().build(random.clone()),
             last_resort: (layout.policies.victim != greedy).then(|| greedy.policy().build(random)),
             domains: vec![Domain::default(); layout.domains as usize],
+            searching,
             max_jobs: jobs,
         }
     }
@@ -65,7 +68,7 @@ impl Background for Gc {
 
     #[inline]
     fn wants_victim(ftl: &Ftl) -> bool {
-        (0..ftl.shape.domains).any(|domain| Gc::wants_victim_in(ftl, domain))
+        !ftl.tasks.gc.searching.is_empty()
     }
 
     /// Chooses victims while collection is active and there is room to move
@@ -76,8 +79,10 @@ impl Background for Gc {
             Order::Any => Gc::start_job,
             Order::FewestFree => Gc::start_on_fewest_free,
         };
-        for domain in 0..ftl.shape.domains {
+        let mut next = ftl.tasks.gc.searching.next(0);
+        while let Some(domain) = next {
             while start(ftl, now, domain, machine) {}
+            next = ftl.tasks.gc.searching.next(domain + 1);
         }
     }
 
@@ -127,6 +132,7 @@ impl Gc {
         let state = &mut ftl.tasks.gc.domains[domain as usize];
         if !state.active {
             state.active = true;
+            Gc::note_search(ftl, domain);
             machine.wake_control(now);
         }
         ftl.wake(now, Task::Gc, machine);
@@ -137,6 +143,8 @@ impl Gc {
     pub(in crate::ftl) fn found(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) {
         let state = &mut ftl.tasks.gc.domains[domain as usize];
         state.starved = false;
+        Gc::note_search(ftl, domain);
+        let state = &ftl.tasks.gc.domains[domain as usize];
         if state.active && ftl.tasks.relocation.jobs_of(Task::Gc, domain) == 0 {
             ftl.wake(now, Task::Gc, machine);
         }
@@ -155,6 +163,16 @@ impl Gc {
         if free > ftl.tasks.gc.stop_above && !Gc::lacks_on_a_chip(ftl, domain) {
             ftl.tasks.gc.domains[domain as usize].active = false;
         }
+        Gc::note_search(ftl, domain);
+    }
+
+    /// Notes whether `domain` would begin to empty another block, after a change of that.
+    #[inline]
+    pub(in crate::ftl) fn note_search(ftl: &mut Ftl, domain: u32) {
+        let gc = &ftl.tasks.gc;
+        let Domain { active, starved, .. } = gc.domains[domain as usize];
+        let searches = active && !starved && ftl.tasks.relocation.jobs_of(Task::Gc, domain) < gc.max_jobs;
+        ftl.tasks.gc.searching.set(domain, searches);
     }
 
     /// The host has written to `domain`: no victim so far was emptied in vain.
@@ -186,21 +204,15 @@ impl Gc {
             .any(|domain| !ftl.tables.has_spare_block(domain) || ftl.tasks.stalled.holds_host(domain))
     }
 
-    #[inline]
-    fn wants_victim_in(ftl: &Ftl, domain: u32) -> bool {
-        let gc = &ftl.tasks.gc;
-        let state = &gc.domains[domain as usize];
-        if !state.active || state.starved {
-            return false;
-        }
-        ftl.tasks.relocation.jobs_of(Task::Gc, domain) < gc.max_jobs
-    }
-
     /// Chooses victims so that one chip of each plane group collects at a
     /// time, those first whose turn it is; more where they are forced to.
     fn start_in_turn(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         let stripes = ftl.shape.static_stripes.expect("chips of plane groups collect in turn");
         for group in 0..stripes.groups() {
+            let mut members = (0..stripes.width()).map(|member| stripes.chip_at(group, member));
+            if !members.any(|chip| ftl.tasks.gc.searching.get(chip)) {
+                continue;
+            }
             let mut members = (0..stripes.width()).map(|member| stripes.chip_at(group, member));
             let mut is_idle = members.all(|chip| ftl.tasks.relocation.jobs_of(Task::Gc, chip) == 0);
             let turn = ftl.tasks.gc.turns[group as usize];
@@ -220,7 +232,7 @@ impl Gc {
     fn start_job(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) -> bool {
         let chips = ftl.shape.stripes.groups() / ftl.shape.domains;
         let chips = domain * chips..(domain + 1) * chips;
-        let may = Gc::wants_victim_in(ftl, domain)
+        let may = ftl.tasks.gc.searching.get(domain)
             && !(ftl.tasks.gc.invocation.policy().defers() && Gc::gives_way(ftl, domain, chips, machine));
         if !may {
             return false;
@@ -235,6 +247,7 @@ impl Gc {
         let Some(block) = victim.filter(|&block| Gc::has_room(ftl, domain, block)) else {
             let state = &mut ftl.tasks.gc.domains[domain as usize];
             (state.starved, state.refused) = (true, victim);
+            Gc::note_search(ftl, domain);
             return false;
         };
         ftl.start_job(now, Task::Gc, domain, block, machine);
@@ -244,7 +257,7 @@ impl Gc {
     /// Chooses a victim on the chip of `domain` that has the fewest free blocks, of
     /// those that empty none and have one with garbage.
     fn start_on_fewest_free(ftl: &mut Ftl, now: Time, domain: u32, machine: &mut Machine) -> bool {
-        if !Gc::wants_victim_in(ftl, domain) {
+        if !ftl.tasks.gc.searching.get(domain) {
             return false;
         }
         let defers = ftl.tasks.gc.invocation.policy().defers();
@@ -260,6 +273,7 @@ impl Gc {
         };
         let Some(range) = Gc::blocks_of_fewest_free(ftl, domain, may_collect) else {
             ftl.tasks.gc.domains[domain as usize].starved = true;
+            Gc::note_search(ftl, domain);
             return false;
         };
         let victim = Gc::choose_victim(ftl, domain, range, machine);

@@ -14,7 +14,7 @@ use std::ops::{Index, IndexMut};
 pub(crate) use job::{Job, Progress};
 
 use super::tables::Blocks;
-use super::{Entries, Entry, Lane, PartitionLayout};
+use super::{Bits, Entries, Entry, Lane, PartitionLayout};
 use crate::sched::Task;
 
 /// What a mover is doing in one allocation domain.
@@ -33,7 +33,7 @@ pub(crate) struct Moves {
     /// Valid pages read and not yet programmed, in all domains.
     staged: u32,
     /// Domains that have staged what fills a flash page.
-    full_domains: u32,
+    full: Bits,
     units_per_page: u32,
     /// Most 4 KiB pages being moved.
     max_moving: u32,
@@ -54,10 +54,12 @@ pub(crate) struct Moves {
 impl Moves {
     /// At rest, with room for so many flash pages in the controller.
     fn new(domains: u32, units_per_page: u32, pages: u32) -> Self {
+        let mut full = Bits::default();
+        full.grow(domains);
         Moves {
             domains: vec![DomainMoves { jobs: 0, staged: Lane::EMPTY }; domains as usize],
             staged: 0,
-            full_domains: 0,
+            full,
             units_per_page,
             max_moving: pages * units_per_page,
             moving: 0,
@@ -81,7 +83,9 @@ impl Moves {
         let staged = &mut self.domains[domain as usize].staged;
         entries.push(staged, entry, None);
         self.staged += 1;
-        self.full_domains += u32::from(staged.len == self.units_per_page);
+        if staged.len == self.units_per_page {
+            self.full.set(domain, true);
+        }
     }
 
     /// Puts back the lane of a domain from which `count` pages have been taken.
@@ -89,8 +93,7 @@ impl Moves {
     fn unstage(&mut self, domain: u32, left: Lane, count: u32) {
         self.domains[domain as usize].staged = left;
         self.staged -= count;
-        let was_full = left.len + count >= self.units_per_page;
-        self.full_domains -= u32::from(was_full && left.len < self.units_per_page);
+        self.full.set(domain, left.len >= self.units_per_page);
     }
 
     /// Blocks being emptied.

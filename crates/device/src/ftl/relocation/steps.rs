@@ -45,7 +45,7 @@ impl Ftl {
         }
         let may_read = moves.moving + self.shape.units_per_page <= moves.max_moving && moves.unread_jobs > 0;
         // With nothing else on its way, a part of a page goes out alone.
-        let may_program = moves.full_domains > 0 || (moves.staged > 0 && moves.staged == moves.moving);
+        let may_program = !moves.full.is_empty() || (moves.staged > 0 && moves.staged == moves.moving);
         may_read || may_program || self.wants_victim(mover)
     }
 
@@ -97,6 +97,9 @@ impl Ftl {
         let moves = &mut self.tasks.relocation[mover];
         moves.domains[domain as usize].jobs += 1;
         moves.unread_jobs += 1;
+        if mover == Task::Gc {
+            Gc::note_search(self, domain);
+        }
         if self.tables.blocks.valid(block) == 0 {
             self.tasks.relocation.jobs[index].next_page = self.shape.pages_per_block;
             self.tasks.relocation[mover].unread_jobs -= 1;
@@ -144,12 +147,16 @@ impl Ftl {
     #[inline(always)]
     fn program_next(&mut self, now: Time, mover: Task, machine: &mut Machine, partial: bool) -> bool {
         let moves = &self.tasks.relocation[mover];
-        let is_enough = moves.full_domains > 0 || partial && moves.staged > 0;
+        let is_enough = !moves.full.is_empty() || partial && moves.staged > 0;
         is_enough && self.program_staged(now, mover, machine, partial)
     }
 
     fn program_staged(&mut self, now: Time, mover: Task, machine: &mut Machine, partial: bool) -> bool {
-        for domain in 0..self.shape.domains {
+        let mut next = 0;
+        while next < self.shape.domains {
+            let full = self.tasks.relocation[mover].full.next(next);
+            let Some(domain) = (if partial { Some(next) } else { full }) else { break };
+            next = domain + 1;
             let staged = self.tasks.relocation[mover].domains[domain as usize].staged.len;
             let count = staged.min(self.shape.units_per_page);
             let enough = count == self.shape.units_per_page

@@ -40,6 +40,27 @@ impl Bits {
         self.ones = self.ones + usize::from(value) - usize::from(former);
     }
 
+    /// Whether nothing is in the set.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ones == 0
+    }
+
+    /// The least number of the set that is not below `first`.
+    #[inline]
+    pub fn next(&self, first: u32) -> Option<u32> {
+        if self.ones == 0 {
+            return None;
+        }
+        let at = first as usize / 64;
+        let rest = self.words.get(at)? >> (first % 64);
+        if rest != 0 {
+            return Some(first + rest.trailing_zeros());
+        }
+        let later = self.words[at + 1..].iter().position(|&word| word != 0)? + at + 1;
+        Some(later as u32 * 64 + self.words[later].trailing_zeros())
+    }
+
     /// The numbers in the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let words = (0..).zip(&self.words).filter(|(_, word)| **word != 0);

@@ -3,7 +3,7 @@
 use crate::Time;
 
 /// Events kept sorted.
-const NEAR: usize = 64;
+const NEAR: usize = 128;
 const ARITY: usize = 4;
 
 /// A queue of events ordered by time; events at the same time leave it by what

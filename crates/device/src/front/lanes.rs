@@ -124,8 +124,7 @@ impl Ssd {
         let Partition { ftl, buffer } = &mut self.partitions[part];
         let machine = &mut self.machine;
         let purpose = Activity::Host.program();
-        let (id, _) =
-            buffer.change_lane(domain, |lane| ftl.form(now, lane, count, purpose, domain, machine));
+        let (id, _) = buffer.change_lane(domain, |lane| ftl.form(now, lane, count, purpose, domain, machine));
         let ticket = buffer.take_off(now, id, count, &machine.dispatcher);
         let operations = &mut self.machine.dispatcher.operations;
         operations.track(id, &Ledger::ZERO);

@@ -17,6 +17,7 @@ impl Fullest {
         let leaves = lanes.next_power_of_two();
         let mut winners = vec![0; 2 * leaves as usize];
         (0..leaves).for_each(|lane| winners[(leaves + lane) as usize] = lane);
+        (1..leaves as usize).rev().for_each(|node| winners[node] = winners[2 * node + 1]);
         Fullest { lens: vec![0; leaves as usize], winners }
     }
 

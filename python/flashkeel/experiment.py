@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -200,6 +199,8 @@ def is_pipe(path: str) -> bool:
 
 def identity(plans: Sequence[dict[str, Any]], seeds: int) -> str:
     """Return a hash that is equal where the runs, their settings and their seeds are."""
+    import hashlib
+
     text = json.dumps([SCHEMA, seeds, plans], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -12,7 +12,7 @@ def screen(monkeypatch):
     def make(terminal):
         stream = io.StringIO()
         console = Console(file=stream, force_terminal=terminal, width=80)
-        monkeypatch.setattr(progress, "Console", lambda **_: console)
+        monkeypatch.setattr("rich.console.Console", lambda **_: console)
         return stream
 
     return make

@@ -5,30 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
+from collections import UserDict
+from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
 import flashkeel
 from flashkeel._core import InputError
-from flashkeel.cli.catalogue import list_, show
 from flashkeel.cli.common import echo
-from flashkeel.cli.compare import compare
-from flashkeel.cli.explain import explain
-from flashkeel.cli.export import export
-from flashkeel.cli.imports import import_
-from flashkeel.cli.map import map_
-from flashkeel.cli.plan import plan
-from flashkeel.cli.plot import plot
-from flashkeel.cli.predict import predict
-from flashkeel.cli.probe import probe
-from flashkeel.cli.report import report
-from flashkeel.cli.reproduce import reproduce
-from flashkeel.cli.run import run
-from flashkeel.cli.serve import serve
-from flashkeel.cli.steady import steady
-from flashkeel.cli.sweep import sweep
-from flashkeel.cli.trace import trace
 from flashkeel.output import terminal
 
 FAILURE = 1
@@ -37,34 +22,48 @@ INTERRUPTED = 130
 TERMINATED = 128 + signal.SIGTERM
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_PLACES = {
+    "compare": "compare.compare",
+    "explain": "explain.explain",
+    "export": "export.export",
+    "import": "imports.import_",
+    "list": "catalogue.list_",
+    "map": "map.map_",
+    "plan": "plan.plan",
+    "plot": "plot.plot",
+    "predict": "predict.predict",
+    "probe": "probe.probe",
+    "report": "report.report",
+    "reproduce": "reproduce.reproduce",
+    "run": "run.run",
+    "serve": "serve.serve",
+    "show": "catalogue.show",
+    "steady": "steady.steady",
+    "sweep": "sweep.sweep",
+    "trace": "trace.trace",
+}
+"""Module and function of each command."""
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name. One is imported when it is asked for: all of them take longer than most."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        found = super().__getitem__(name)
+        if isinstance(found, str):
+            module, function = found.split(".")
+            found = self[name] = getattr(import_module(f"{__name__}.{module}"), function)
+        command: click.Command = found
+        return command
+
+
+@click.group(
+    commands=_Commands(_PLACES),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(flashkeel.__version__, prog_name="flashkeel", message="%(prog)s %(version)s")
 def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first."""
-
-
-_COMMANDS = (
-    run,
-    sweep,
-    compare,
-    explain,
-    plot,
-    steady,
-    report,
-    export,
-    map_,
-    trace,
-    import_,
-    plan,
-    probe,
-    predict,
-    reproduce,
-    serve,
-    list_,
-    show,
-)
-for _command in _COMMANDS:
-    app.add_command(_command)
 
 
 def _prepare() -> None:

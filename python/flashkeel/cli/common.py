@@ -1,4 +1,4 @@
-"""What several commands share: tables on standard output, runs named on the command line."""
+"""What several commands share: what they print, and the options that they have in common."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
 
 from flashkeel import seeds
-from flashkeel.arrow import TableFiles
-from flashkeel.output import storage
-from flashkeel.result import Result
-from flashkeel.run import Run
-from flashkeel.serving import control
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _PIPE_WIDTH = 160
 
@@ -29,6 +26,10 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """
     click.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
 
+
+DESTROY = click.option(
+    "--destroy", is_flag=True, help="The data of real drives may be destroyed; else it is kept."
+)
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -56,6 +57,8 @@ def refuse_no_picture(path: Path, or_else: str = "") -> None:
 
 def console() -> Console:
     """Return a console on standard output; without colour and folding in a pipe."""
+    from rich.console import Console
+
     return Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
@@ -115,33 +118,3 @@ class Seed(click.types.IntParamType):
         except click.BadParameter:
             raise seeds.refused(place, f'"{value}"') from None
         return seeds.check(number, place)
-
-
-def served(target: str) -> Run:
-    """Return the last minute of the drive that is served with ``--control unix:PATH``."""
-    found = control.ask(control.address(target), "recent")
-    whole = {"name": "last minute", "seed": 0, "basis": "clients"} | found
-    return Run(whole, TableFiles(control.address(target).parent))
-
-
-def load_result(target: str) -> Result:
-    """Load ``RESULT``, or of it one run alone, ``RESULT:RUN``."""
-    path, name = _place(target)
-    found = storage.load(path)
-    return found if name is None else found.only(name)
-
-
-def result_file(target: str) -> Path:
-    """Return the file that ``RESULT`` or ``RESULT:RUN`` is read from."""
-    return storage.file(_place(target)[0])
-
-
-def _place(target: str) -> tuple[str, str | None]:
-    """Return the result and the run that ``RESULT`` or ``RESULT:RUN`` names."""
-    path, colon, name = target.rpartition(":")
-    return (path, name) if colon and not Path(target).exists() else (target, None)
-
-
-def load_runs(target: str) -> list[Run]:
-    """Load the runs of ``RESULT`` or ``RESULT:RUN``, or what a served drive has of late."""
-    return [served(target)] if target.startswith("unix:") else load_result(target).runs

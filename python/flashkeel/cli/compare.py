@@ -9,7 +9,8 @@ import click
 
 from flashkeel import comparison
 from flashkeel._core import InputError
-from flashkeel.cli.common import console, echo, load_runs
+from flashkeel.cli.common import console, echo
+from flashkeel.cli.results import load_runs
 from flashkeel.output import tables
 from flashkeel.run import Run
 

@@ -9,7 +9,8 @@ import click
 
 from flashkeel import _core
 from flashkeel.budget import spent
-from flashkeel.cli.common import console, echo, load_runs, split_assignment
+from flashkeel.cli.common import console, echo, split_assignment
+from flashkeel.cli.results import load_runs
 from flashkeel.output import plots, tables
 from flashkeel.run import LATENCY_CLASSES
 

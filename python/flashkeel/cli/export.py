@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo, load_result, out_file, result_file
+from flashkeel.cli.common import echo, out_file
+from flashkeel.cli.results import load_result, result_file
 from flashkeel.output import exports, files, fio_json
 
 _FORMATS = {

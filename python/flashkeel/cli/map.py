@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import Number, echo, load_runs, out_file, refuse_no_picture
+from flashkeel.cli.common import Number, echo, out_file, refuse_no_picture
+from flashkeel.cli.results import load_runs
 from flashkeel.output import chip_map, perfetto
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import echo, load_result, out_file, refuse_no_picture
+from flashkeel.cli.common import echo, out_file, refuse_no_picture
+from flashkeel.cli.results import load_result
 from flashkeel.output import files, pictures
 from flashkeel.run import LATENCY_CLASSES
 

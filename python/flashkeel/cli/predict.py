@@ -10,8 +10,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from flashkeel.cli.common import Number, console, echo
-from flashkeel.cli.probe import DESTROY, FORMAT, NO_CACHE, SEED, SETS, assignments
+from flashkeel.cli.common import DESTROY, Number, console, echo
+from flashkeel.cli.probe import FORMAT, NO_CACHE, SEED, SETS, assignments
 from flashkeel.output import files, log_tables, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.seeds import consecutive

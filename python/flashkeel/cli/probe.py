@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from flashkeel.cli.common import Number, Seed, console, echo, split_assignment
+from flashkeel.cli.common import DESTROY, Number, Seed, console, echo, split_assignment
 from flashkeel.output import files, probe_plots, probe_tables
 from flashkeel.output.progress import Bars
 from flashkeel.ssdcheck import Drive
@@ -19,9 +19,6 @@ FORMAT = click.option(
 )
 SETS = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the device or stack."
-)
-DESTROY = click.option(
-    "--destroy", is_flag=True, help="The data of real drives may be destroyed; else it is kept."
 )
 SEED = click.option("--seed", type=Seed(), default=1, show_default=True, metavar="N", help="Seed.")
 NO_CACHE = click.option(

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from flashkeel._core import InputError
-from flashkeel.cli.common import echo, load_runs, out_file, result_file
+from flashkeel.cli.common import echo, out_file
+from flashkeel.cli.results import load_runs, result_file
 from flashkeel.output.files import refuse_overwriting
 from flashkeel.output.report import page
 from flashkeel.run import Run

@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from flashkeel.cli.common import Seed, console, echo, split_assignment
-from flashkeel.cli.imports import find
-from flashkeel.cli.probe import DESTROY
+from flashkeel.cli.common import DESTROY, Seed, console, echo, split_assignment
+from flashkeel.cli.finding import find
 from flashkeel.experiment import identity
-from flashkeel.output import fio_json, plots, storage, tables, textplot
 from flashkeel.output.progress import Bars
-from flashkeel.result import Result
+
+if TYPE_CHECKING:
+    from flashkeel.result import Result
 
 
 @click.command()
@@ -75,6 +76,8 @@ def run(
     with Bars([chosen.name]) as bars:
         plans = chosen.plans(seed, partial(bars.update, 0))
     if out is not None:
+        from flashkeel.output import storage
+
         storage.check(out, identity(plans, seeds), overwrite)
         storage.check_room(out, plans, seeds)
     names = [
@@ -100,6 +103,8 @@ def run(
         if out is not None:
             result.save(out, overwrite)
     if out is not None and form == "table":
+        from flashkeel.output import plots
+
         echo(f"Results: {out / storage.RESULT}\nPicture: {out / plots.FILES[0]}")
 
 
@@ -107,12 +112,17 @@ def _print(result: Result, form: str) -> None:
     if form == "json":
         echo(result.to_json())
     elif form == "fio-json":
+        from flashkeel.output import fio_json
+
         echo(fio_json.render(result))
     else:
         _print_tables(result)
 
 
 def _print_tables(result: Result) -> None:
+    # Imported while nobody waits for the simulation to begin.
+    from flashkeel.output import plots, tables, textplot
+
     classes = plots.shown_classes(result.runs)
     screen = console()
     screen.print(tables.runs(result.runs))

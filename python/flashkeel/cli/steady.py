@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from flashkeel import steadiness
-from flashkeel.cli.common import Number, console, echo, load_runs, out_file, refuse_no_picture
+from flashkeel.cli.common import Number, console, echo, out_file, refuse_no_picture
+from flashkeel.cli.results import load_runs
 from flashkeel.output import files, steady_plots, tables
 from flashkeel.run import Run
 from flashkeel.steadiness import Criterion

@@ -14,7 +14,7 @@ import click
 from flashkeel import _core
 from flashkeel._core import InputError
 from flashkeel.cli.common import Seed, console, echo, settings, split_assignment
-from flashkeel.cli.imports import find
+from flashkeel.cli.finding import find
 from flashkeel.experiment import Experiment
 from flashkeel.output import files, listing, tables
 from flashkeel.output.progress import Bars

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 DELAY_S = 0.2
 
@@ -21,18 +21,8 @@ class Bars:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        console = Console(stderr=True)
-        self._shows = console.is_terminal
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[phase]}"),
-            console=console,
-            transient=True,
-        )
         self._names = names
+        self._progress: Progress | None = None
         self._bars: list[TaskID] = []
         self._started = time.monotonic()
 
@@ -45,18 +35,35 @@ class Bars:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._bars:
+        if self._bars and self._progress is not None:
             self._progress.stop()
 
     def update(self, index: int, phase: str, fraction: float) -> None:
         """Show the task at `index` in `phase`, with `fraction` of it done."""
-        if not self._shows:
-            return
-        if not self._bars:
+        if self._progress is None:
             if time.monotonic() - self._started < DELAY_S:
                 return
+            self._begin()
+        if self._bars and self._progress is not None:
+            self._progress.update(self._bars[index], completed=fraction, phase=phase)
+
+    def _begin(self) -> None:
+        # Imported where something lasts: what takes no time need not wait for it.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[phase]}"),
+            console=console,
+            transient=True,
+        )
+        if console.is_terminal:
             self._bars = [
                 self._progress.add_task(name, total=1.0, phase="") for name in self._names
             ]
             self._progress.start()
-        self._progress.update(self._bars[index], completed=fraction, phase=phase)

@@ -1,0 +1,41 @@
+"""Results that are named on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flashkeel.arrow import TableFiles
+from flashkeel.output import storage
+from flashkeel.result import Result
+from flashkeel.run import Run
+from flashkeel.serving import control
+
+
+def served(target: str) -> Run:
+    """Return the last minute of the drive that is served with ``--control unix:PATH``."""
+    found = control.ask(control.address(target), "recent")
+    whole = {"name": "last minute", "seed": 0, "basis": "clients"} | found
+    return Run(whole, TableFiles(control.address(target).parent))
+
+
+def load_result(target: str) -> Result:
+    """Load ``RESULT``, or of it one run alone, ``RESULT:RUN``."""
+    path, name = _place(target)
+    found = storage.load(path)
+    return found if name is None else found.only(name)
+
+
+def result_file(target: str) -> Path:
+    """Return the file that ``RESULT`` or ``RESULT:RUN`` is read from."""
+    return storage.file(_place(target)[0])
+
+
+def _place(target: str) -> tuple[str, str | None]:
+    """Return the result and the run that ``RESULT`` or ``RESULT:RUN`` names."""
+    path, colon, name = target.rpartition(":")
+    return (path, name) if colon and not Path(target).exists() else (target, None)
+
+
+def load_runs(target: str) -> list[Run]:
+    """Load the runs of ``RESULT`` or ``RESULT:RUN``, or what a served drive has of late."""
+    return [served(target)] if target.startswith("unix:") else load_result(target).runs

@@ -8,6 +8,7 @@ from structure.source import ROOT, code, name, python, rust, suites
 MOST_LINES = 500
 
 HELPERS = {
+    "crates/device/src/front/buffer/fullest.rs": "which lane has the most buffered pages",
     "crates/device/src/front/buffer/state.rs": "what every buffer policy works on",
     "crates/device/src/front/buffer/stripe_queue.rs": "which stripes have buffered pages",
     "crates/device/src/ftl/redundancy/stripes.rs": "how physical stripes lie on chips",

@@ -63,6 +63,7 @@ STANDS_FOR = {
     'from = "20s" }': 'from = "1s" }',
     "workload.requests=100000": "workload.requests=10000",
     "workload.duration=21s": "workload.duration=2s",
+    "workload.warm_up=100s": "workload.warm_up=0s",
     "zstdcat disk.zst": "cat disk.csv",
     "run mine.toml --destroy": "run own.toml --destroy",
 }

@@ -17,6 +17,7 @@ PACKAGES = {
     "qemu-img": "qemu-utils",
     "qemu-io": "qemu-utils",
     "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-x86_64": "qemu-user",
 }
 """Debian packages that are not called as the program in them."""
 

@@ -71,10 +71,18 @@ impl JsonSchema for BlockSize {
     }
 }
 
+/// A size that is drawn.
+#[derive(Clone, Copy)]
+pub(super) struct Drawn {
+    pub sectors: u32,
+    /// Places it takes, of the generator's alignment each.
+    pub places: u64,
+}
+
 /// Block sizes to draw from.
 pub(super) struct Sizes {
-    /// (sum of the weights up to and with this one, sectors).
-    cumulative: Vec<(u64, u32)>,
+    /// Sum of the weights up to and with this one, and what it is.
+    cumulative: Vec<(u64, Drawn)>,
     total: u64,
 }
 
@@ -98,13 +106,13 @@ impl Sizes {
                 return refuse(format!("the weight of {size} is 0; leave it out instead"));
             }
             total += u64::from(weight);
-            cumulative.push((total, sectors));
+            cumulative.push((total, Drawn { sectors, places: 1 }));
         }
         Ok(Sizes { cumulative, total })
     }
 
     fn bytes(&self) -> impl Iterator<Item = Bytes> {
-        self.cumulative.iter().map(|&(_, sectors)| Bytes(u64::from(sectors) * SECTOR_BYTES))
+        self.cumulative.iter().map(|(_, drawn)| Bytes(u64::from(drawn.sectors) * SECTOR_BYTES))
     }
 
     pub(super) fn smallest(&self) -> Bytes {
@@ -115,11 +123,18 @@ impl Sizes {
         self.bytes().max().expect("there is a size")
     }
 
-    /// Sectors of the next request.
+    /// Counts the places that each takes, of so many sectors each.
+    pub(super) fn count_places(&mut self, sectors: u64) {
+        for (_, drawn) in &mut self.cumulative {
+            drawn.places = u64::from(drawn.sectors).div_ceil(sectors);
+        }
+    }
+
+    /// The next request's.
     #[inline]
-    pub(super) fn draw(&self, stream: &mut Stream) -> u32 {
-        if let [(_, sectors)] = self.cumulative[..] {
-            return sectors;
+    pub(super) fn draw(&self, stream: &mut Stream) -> Drawn {
+        if let [(_, drawn)] = self.cumulative[..] {
+            return drawn;
         }
         let at = stream.below(self.total);
         let index = self.cumulative.partition_point(|&(upto, _)| upto <= at);

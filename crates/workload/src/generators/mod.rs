@@ -95,12 +95,13 @@ impl Open for Synthetic {
             )
             .into());
         }
-        let sizes = block_size::Sizes::new(&self.block_sizes, context.block)?;
+        let mut sizes = block_size::Sizes::new(&self.block_sizes, context.block)?;
         let align = self.align.unwrap_or(sizes.smallest());
         if align.0 == 0 || !align.0.is_multiple_of(context.block.0) {
             return Err(refuse("align", format!("{align} is not a multiple of {}", context.block)).into());
         }
         let align_sectors = align.0 / SECTOR_BYTES;
+        sizes.count_places(align_sectors);
         let (first, region_sectors) = self.region(context.device_sectors, align_sectors)?;
         let places = region_sectors / align_sectors;
         let longest = sizes.largest().0.div_ceil(align.0);
@@ -236,22 +237,21 @@ impl Source for Generator {
     fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
         batch.clear();
         let count = self.requests_left.min(limit as u64);
+        self.requests_left -= count;
         for _ in 0..count {
             let time_ns = self.clock.as_mut().map_or(0, |clock| clock.next(&mut self.clock_stream));
             if time_ns >= self.end_ns {
                 self.requests_left = 0;
-                return Ok(());
+                break;
             }
             let operation = self.mix.draw(&mut self.mix_stream);
-            let sectors = self.sizes.draw(&mut self.size_stream);
-            let length = u64::from(sectors).div_ceil(self.align_sectors);
-            let place = self.draw.next(&mut self.place_stream, length);
+            let block_size::Drawn { sectors, places } = self.sizes.draw(&mut self.size_stream);
+            let place = self.draw.next(&mut self.place_stream, places);
             let lba = Lba(self.first + place * self.align_sectors);
-            self.counts.read += 1;
             self.counts.deliver(operation);
-            self.requests_left -= 1;
             batch.push(Arrival { time: Time(time_ns), operation, lba, sectors, asked_sectors: sectors });
         }
+        self.counts.read += batch.len() as u64;
         Ok(())
     }
 

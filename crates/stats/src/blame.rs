@@ -3,25 +3,14 @@
 use flashkeel_engine::{Cause, Ledger, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{CauseTotals, Class, class::Group};
+use crate::{
+    CauseTotals, Class,
+    buckets::{bucket_of, ends_of},
+    class::Group,
+};
 
-const SUB_BUCKET_BITS: u32 = 6;
-const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
-
-/// The row of a latency: 64 rows to each doubling, so a row is at most 1.6 %
-/// wide; below 128 ns a row to each nanosecond.
-#[inline]
-fn row_of(ns: u64) -> usize {
-    let shift = (63 - (ns | SUB_BUCKETS).leading_zeros()) - SUB_BUCKET_BITS;
-    (u64::from(shift) * SUB_BUCKETS + (ns >> shift)) as usize
-}
-
-/// The smallest latency of a row.
-fn row_start_ns(row: usize) -> u64 {
-    let row = row as u64;
-    let shift = (row / SUB_BUCKETS).saturating_sub(1);
-    (row - shift * SUB_BUCKETS) << shift
-}
+/// 64 rows to each doubling, so a row is at most 1.6 % wide.
+const BITS: u32 = 6;
 
 /// Requests of one latency bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +94,7 @@ impl BlameTable {
     #[inline]
     pub(crate) fn record(&mut self, group: Group, latency: Span, ledger: &Ledger) {
         debug_assert_eq!(ledger.total(), latency, "a ledger must sum to the latency: {ledger:?}");
-        let row = row_of(latency.as_ns());
+        let row = bucket_of::<BITS>(latency.as_ns());
         let rows = &mut self.groups[group as usize];
         if row >= rows.len() {
             grow(rows, row);
@@ -145,7 +134,7 @@ impl BlameTable {
                     row.add(&part.row());
                 }
             }
-            (row.count > 0).then(|| (row_start_ns(index), row))
+            (row.count > 0).then(|| (ends_of::<BITS>(index).0, row))
         })
     }
 }
@@ -173,7 +162,7 @@ impl Serialize for BlameTable {
             let rows = self.groups[group as usize].iter().enumerate();
             rows.filter(|(_, sums)| sums.count > 0).map(move |(index, sums)| {
                 let Row { count, ns, requests } = sums.row();
-                SavedRow { group, from_ns: row_start_ns(index), count, ns, requests }
+                SavedRow { group, from_ns: ends_of::<BITS>(index).0, count, ns, requests }
             })
         }))
     }
@@ -184,34 +173,12 @@ impl<'de> Deserialize<'de> for BlameTable {
         let mut table = BlameTable::default();
         for saved in Vec::<SavedRow>::deserialize(deserializer)? {
             let rows = &mut table.groups[saved.group as usize];
-            let index = row_of(saved.from_ns);
+            let index = bucket_of::<BITS>(saved.from_ns);
             if index >= rows.len() {
                 grow(rows, index);
             }
             rows[index].add(&Row { count: saved.count, ns: saved.ns, requests: saved.requests });
         }
         Ok(table)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_follow_one_another_and_are_narrow() {
-        let mut previous = row_of(0);
-        assert_eq!(previous, 0);
-        for ns in 1..200_000u64 {
-            let row = row_of(ns);
-            assert!(row == previous || row == previous + 1);
-            assert!(row_start_ns(row) <= ns && ns < row_start_ns(row + 1));
-            previous = row;
-        }
-        for ns in [1_000_000u64, 1 << 40, u64::MAX] {
-            let start = row_start_ns(row_of(ns));
-            assert!(start <= ns && (ns - start) as f64 <= ns as f64 * 0.016);
-            assert_eq!(row_of(start), row_of(ns));
-        }
     }
 }

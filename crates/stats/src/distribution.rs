@@ -45,7 +45,7 @@ pub struct Distribution {
 
 impl Distribution {
     pub(crate) fn new(cell: &Cell, measured: Span) -> Distribution {
-        let count = cell.histogram.len();
+        let count = cell.histogram.total();
         let seconds = measured.as_secs_f64();
         let intervals = PerPercentile::from_fn(|p| interval(count, p.parts_per_million()));
 
@@ -85,7 +85,7 @@ struct Sample {
 /// The samples of the given one-based ranks, in the order of `ranks`; empty if
 /// there are no samples.
 fn samples_at(cell: &Cell, ranks: &[u64]) -> Vec<Sample> {
-    let count = cell.histogram.len();
+    let count = cell.histogram.total();
     if count == 0 {
         return Vec::new();
     }
@@ -95,10 +95,10 @@ fn samples_at(cell: &Cell, ranks: &[u64]) -> Vec<Sample> {
 
     let mut samples = vec![Sample { ns: 0, beyond: 0 }; ranks.len()];
     let mut seen = 0u64;
-    for bucket in cell.histogram.iter_recorded() {
-        seen = seen.saturating_add(bucket.count_at_value());
+    for (largest_ns, count_here) in cell.histogram.iter() {
+        seen = seen.saturating_add(count_here);
         while let Some(index) = wanted.next_if(|&index| ranks[index] <= seen) {
-            let ns = bucket.value_iterated_to().min(cell.max_ns);
+            let ns = largest_ns.min(cell.max_ns);
             samples[index] = Sample { ns, beyond: count - seen };
         }
     }

@@ -1,46 +1,35 @@
 //! Latency histograms by operation and size.
 
 use flashkeel_engine::{Operation, Span};
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
     Class, SizeClass,
     class::{OPERATION_NAMES, OPERATIONS},
+    histogram::Histogram,
 };
 
-const SIGNIFICANT_DIGITS: u8 = 3;
-
-/// Largest relative error of a latency read from a histogram. Counts, means
-/// and maxima are exact.
-pub const HISTOGRAM_PRECISION: f64 = 0.001;
-
 /// Latencies and bytes of one set of requests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
-    pub histogram: Histogram<u64>,
+    pub histogram: Histogram,
     pub bytes: u64,
     pub sum_ns: u64,
     pub max_ns: u64,
 }
 
 impl Cell {
-    pub fn new() -> Self {
-        let histogram = Histogram::new(SIGNIFICANT_DIGITS).expect("three significant digits are possible");
-        Cell { histogram, bytes: 0, sum_ns: 0, max_ns: 0 }
-    }
-
     #[inline]
     fn record(&mut self, latency: Span, bytes: u64) {
         let ns = latency.as_ns();
-        self.histogram.record(ns).expect("the histogram grows as needed");
+        self.histogram.record(ns);
         self.bytes += bytes;
         self.sum_ns = self.sum_ns.saturating_add(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
     pub fn merge(&mut self, other: &Cell) {
-        self.histogram.add(&other.histogram).expect("the histogram grows as needed");
+        self.histogram.merge(&other.histogram);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -60,7 +49,7 @@ fn index_of(operation: usize, size: SizeClass) -> usize {
 
 impl Default for Latencies {
     fn default() -> Self {
-        Latencies { cells: vec![Cell::new(); OPERATIONS * SizeClass::COUNT] }
+        Latencies { cells: vec![Cell::default(); OPERATIONS * SizeClass::COUNT] }
     }
 }
 
@@ -78,7 +67,7 @@ impl Latencies {
 
     /// Every request of a class in one cell.
     pub(crate) fn of_class(&self, class: Class) -> Cell {
-        let mut merged = Cell::new();
+        let mut merged = Cell::default();
         for (operation, size, cell) in self.filled() {
             if class.contains(operation, size) {
                 merged.merge(cell);
@@ -91,7 +80,7 @@ impl Latencies {
     pub(crate) fn filled(&self) -> impl Iterator<Item = (usize, SizeClass, &Cell)> {
         let keys = (0..OPERATIONS).flat_map(|op| SizeClass::all().map(move |size| (op, size)));
         keys.zip(&self.cells)
-            .filter(|(_, cell)| !cell.histogram.is_empty())
+            .filter(|(_, cell)| cell.histogram.total() > 0)
             .map(|((op, size), cell)| (op, size, cell))
     }
 }
@@ -110,19 +99,13 @@ struct SavedCell {
 
 impl Serialize for Latencies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.filled().map(|(operation, size, cell)| {
-            SavedCell {
-                operation: OPERATION_NAMES[operation].to_owned(),
-                max_bytes: size.max_bytes(),
-                bytes: cell.bytes,
-                sum_ns: cell.sum_ns,
-                max_ns: cell.max_ns,
-                counts: cell
-                    .histogram
-                    .iter_recorded()
-                    .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
-                    .collect(),
-            }
+        serializer.collect_seq(self.filled().map(|(operation, size, cell)| SavedCell {
+            operation: OPERATION_NAMES[operation].to_owned(),
+            max_bytes: size.max_bytes(),
+            bytes: cell.bytes,
+            sum_ns: cell.sum_ns,
+            max_ns: cell.max_ns,
+            counts: cell.histogram.iter().collect(),
         }))
     }
 }
@@ -138,10 +121,10 @@ impl<'de> Deserialize<'de> for Latencies {
                     saved.operation, saved.max_bytes
                 )));
             };
-            let mut cell =
-                Cell { bytes: saved.bytes, sum_ns: saved.sum_ns, max_ns: saved.max_ns, ..Cell::new() };
-            for (ns, count) in saved.counts {
-                cell.histogram.record_n(ns, count).map_err(D::Error::custom)?;
+            let SavedCell { bytes, sum_ns, max_ns, counts, .. } = saved;
+            let mut cell = Cell { histogram: Histogram::default(), bytes, sum_ns, max_ns };
+            for (ns, count) in counts {
+                cell.histogram.record_many(ns, count);
             }
             latencies.cells[index_of(operation, size)].merge(&cell);
         }

@@ -8,6 +8,7 @@
 //! ([`Summary::explain`]) is answered from it alone.
 
 mod blame;
+mod buckets;
 mod cause_totals;
 mod class;
 mod column;
@@ -15,6 +16,7 @@ mod config;
 mod digest;
 mod distribution;
 mod explain;
+mod histogram;
 mod latency;
 mod order;
 mod percentile;
@@ -31,7 +33,8 @@ pub use config::{ChipLogConfig, MeasureConfig};
 pub use digest::Digest;
 pub use distribution::Distribution;
 pub use explain::{CauseShare, Explanation, parse_percentile};
-pub use latency::{HISTOGRAM_PRECISION, Latencies};
+pub use histogram::HISTOGRAM_PRECISION;
+pub use latency::Latencies;
 pub use percentile::{PerPercentile, Percentile};
 pub use recorder::{Measurement, Recorder};
 pub use request_log::RequestLog;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use flashkeel_engine::{
     Arena, Cause, Completion, Ledger, Outside, Request, RequestId, Span, Status, Submit, TenantId, Time,
 };
-use flashkeel_stats::{Measurement, Recorder};
+use flashkeel_stats::{Asked, Measurement, Recorder};
 use flashkeel_workload::WorkloadError;
 
 use crate::Measured;
@@ -64,7 +64,7 @@ pub fn drive<L: Measured + ?Sized>(
     recorder: Recorder,
     progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<(Measurement, Vec<Measurement>), DriveError> {
-    let feeds = tenants.into_iter().map(Feed::new).collect();
+    let feeds = (0..).map(TenantId).zip(tenants).map(|(id, tenant)| Feed::new(id, tenant)).collect();
     let mut driver = Driver::new(leaf, outside, feeds, recorder);
     driver.run(progress)?;
     Ok(driver.finish())
@@ -73,12 +73,9 @@ pub fn drive<L: Measured + ?Sized>(
 /// A request with the leaf.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
-    request: Request,
-    /// Its length in sectors before it was aligned.
-    asked_sectors: u32,
-    /// When the request arrived, which may be before the leaf took it.
-    arrived: Time,
-    /// When the leaf took it.
+    asked: Asked,
+    tenant: TenantId,
+    /// When the leaf took it, which may be after it arrived.
     accepted: Time,
 }
 
@@ -92,10 +89,13 @@ struct Driver<'a, 'l, 'o, L: ?Sized> {
     completions: Vec<Completion>,
     gauges: Vec<u64>,
     now: Time,
+    /// Whether the leaf has been run up to now, and been given nothing since.
+    is_settled: bool,
     /// The end of the warm-up, while it lasts.
     warm: Option<Time>,
-    /// The latest completion.
-    latest: Time,
+    /// The next time at which something is read off the leaf: what happens at that
+    /// very time comes after it.
+    stop: Time,
     /// When whoever watches was last told while something outside was waited for.
     told: Time,
 }
@@ -108,7 +108,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
         recorder: Recorder,
     ) -> Self {
         let warm_up = feeds.iter().map(|feed| feed.workload.warm_up).max().unwrap_or_default();
-        Driver {
+        let mut driver = Driver {
             warm: (warm_up.as_ns() > 0).then_some(Time::ZERO + warm_up),
             leaf,
             outside,
@@ -119,68 +119,74 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             completions: Vec::new(),
             gauges: Vec::new(),
             now: Time::ZERO,
-            latest: Time::ZERO,
+            is_settled: false,
+            stop: Time::ZERO,
             told: Time::ZERO,
-        }
+        };
+        driver.look_ahead();
+        driver
     }
 
     fn run(&mut self, progress: &mut dyn FnMut(f64) -> ControlFlow<()>) -> Result<(), DriveError> {
-        // The next arrival was refused by a busy leaf.
-        let mut blocked = false;
         loop {
-            let next = self.next_due()?;
-            if next.is_none() && self.flights.len() == 0 {
+            let (due, tenant) = self.next_due()?;
+            if due < Time::MAX {
+                // A completion on the way may let another tenant submit first. (What the
+                // outside has a say in does not run ahead of it.)
+                if self.feeds.len() > 1
+                    && !self.leaf.next_event().hears_outside()
+                    && let Some(now) = self.advance_to_completion(due.max(self.now))
+                {
+                    self.now = now;
+                    continue;
+                }
+                if !self.reach(due)? {
+                    self.tell(progress)?;
+                    continue;
+                }
+                if self.submit(due, tenant) != Submit::Busy {
+                    self.go_on(tenant, progress)?;
+                    continue;
+                }
+            } else if self.flights.len() == 0 {
                 return Ok(());
             }
-            let Some((due, tenant)) = next.filter(|_| !blocked) else {
-                self.now = self.await_completion(progress)?;
-                blocked = false;
-                continue;
-            };
-            // A completion on the way may let another tenant submit first. (What the
-            // outside has a say in does not run ahead of it.)
-            if self.feeds.len() > 1
-                && !self.leaf.next_event().hears_outside()
-                && let Some(now) = self.advance_to_completion(due.max(self.now))
-            {
-                self.now = now;
-                continue;
-            }
-            if !self.reach(due)? {
-                self.tell(progress)?;
-                continue;
-            }
-            if self.submit(due, tenant) == Submit::Busy {
-                blocked = true;
-                continue;
-            }
-            let feed = &mut self.feeds[tenant];
-            feed.pass();
-            feed.announce(TenantId(tenant as u16), self.leaf);
-            if feed.is_drained() {
-                if feed.stands_still(self.now) {
-                    return Err(DriveError::Standstill(self.now));
-                }
-                if progress(self.fraction()).is_break() {
-                    return Err(DriveError::Interrupted);
-                }
-            }
+            self.now = self.await_completion(progress)?;
         }
     }
 
-    /// When the next request is due and whose it is; at equal times the first
-    /// tenant's.
+    /// A tenant's request has been submitted: sees what comes after it.
     #[inline]
-    fn next_due(&mut self) -> Result<Option<(Time, usize)>, WorkloadError> {
-        if let [feed] = &mut self.feeds[..] {
-            return Ok(feed.due(self.now)?.map(|due| (due, 0)));
+    fn go_on(
+        &mut self,
+        tenant: usize,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<(), DriveError> {
+        let feed = &mut self.feeds[tenant];
+        feed.announce(self.leaf);
+        if feed.is_drained() {
+            if feed.stands_still(self.now) {
+                return Err(DriveError::Standstill(self.now));
+            }
+            if progress(self.fraction()).is_break() {
+                return Err(DriveError::Interrupted);
+            }
         }
-        let mut next: Option<(Time, usize)> = None;
+        Ok(())
+    }
+
+    /// When the next request is due and whose it is; at equal times the first
+    /// tenant's. [`Time::MAX`] if none is before something completes.
+    #[inline]
+    fn next_due(&mut self) -> Result<(Time, usize), WorkloadError> {
+        if let [feed] = &mut self.feeds[..] {
+            return Ok((feed.due(self.now)?, 0));
+        }
+        let mut next = (Time::MAX, 0);
         for (tenant, feed) in self.feeds.iter_mut().enumerate() {
-            if let Some(due) = feed.due(self.now)?
-                && next.is_none_or(|(first, _)| due < first)
-            {
-                next = Some((due, tenant));
+            let due = feed.due(self.now)?;
+            if due < next.0 {
+                next = (due, tenant);
             }
         }
         Ok(next)
@@ -206,15 +212,19 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             feed.mark(&mut request);
         }
         let answer = self.leaf.submit(self.now, &request, &mut self.data);
-        if answer != Submit::Busy {
-            feed.progress.in_flight += 1;
-            self.flights.take_off(Flight {
-                request,
-                asked_sectors: arrival.asked_sectors,
-                arrived: due.min(self.now),
-                accepted: self.now,
-            });
+        if answer == Submit::Busy {
+            return answer;
         }
+        feed.pass(&arrival);
+        self.is_settled = false;
+        let asked = Asked {
+            operation: arrival.operation,
+            lba: arrival.lba,
+            sectors: arrival.sectors,
+            asked_sectors: arrival.asked_sectors,
+            arrived: due.min(self.now),
+        };
+        self.flights.take_off(Flight { asked, tenant: request.tenant, accepted: self.now });
         if let Submit::Refused(status) = answer {
             self.end_at_once(id, status);
         }
@@ -229,16 +239,11 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     }
 
     /// Runs the leaf up to `target`.
-    #[inline]
     fn advance(&mut self, target: Time) {
-        loop {
-            let stop = self.next_stop();
-            if stop > target {
-                break;
-            }
-            self.leaf.advance(Time(stop.0 - 1), &mut self.data, &mut self.completions);
+        while self.stop <= target {
+            self.leaf.advance(Time(self.stop.0 - 1), &mut self.data, &mut self.completions);
             self.record();
-            self.stop(stop);
+            self.read_off();
         }
         let wake = self.leaf.next_event();
         if wake.is_due(target) || wake.hears_outside() {
@@ -251,11 +256,13 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     /// `due` now, and who was to submit then still is.
     #[inline]
     fn reach(&mut self, due: Time) -> Result<bool, Unheard> {
+        // In a closed loop most requests come at the instant of a completion.
+        if self.is_settled && due <= self.now {
+            return Ok(true);
+        }
         let due = due.max(self.now);
         let wake = self.leaf.next_event();
-        // In a closed loop most requests come at the instant of a completion, up
-        // to which the leaf has run already.
-        if !wake.hears_outside() && !wake.is_due(due) && self.next_stop() > due {
+        if !wake.hears_outside() && !wake.is_due(due) && self.stop > due {
             self.now = due;
             return Ok(true);
         }
@@ -284,30 +291,44 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     }
 
     /// Runs the leaf until something has completed; returns when.
+    #[inline]
     fn await_completion(
         &mut self,
         progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Time, DriveError> {
-        if self.outside.is_none() {
-            return match self.advance_to_completion(Time::MAX) {
-                Some(now) => Ok(now),
-                None if self.leaf.next_event().hears_outside() => Err(DriveError::Unheard),
-                None => panic!("what is in flight completes"),
-            };
+        if self.outside.is_some()
+            && let Some(now) = self.listen(progress)?
+        {
+            return Ok(now);
         }
-        loop {
-            let wake = self.leaf.next_event();
-            if !wake.hears_outside() {
-                return Ok(self.advance_to_completion(Time::MAX).expect("what is in flight completes"));
+        match self.advance_to_completion(Time::MAX) {
+            Some(now) => {
+                self.is_settled = self.outside.is_none();
+                Ok(now)
             }
-            let in_flight = self.flights.len();
-            let outside = self.outside.as_mut().expect("there is one");
+            None if self.leaf.next_event().hears_outside() => Err(DriveError::Unheard),
+            None => panic!("what is in flight completes"),
+        }
+    }
+
+    /// Follows what happens outside for as long as it has a say, until something has
+    /// completed; returns when, if it has.
+    #[cold]
+    fn listen(
+        &mut self,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<Time>, DriveError> {
+        loop {
+            let (wake, in_flight) = (self.leaf.next_event(), self.flights.len());
+            let Some(outside) = self.outside.as_mut().filter(|_| wake.hears_outside()) else {
+                return Ok(None);
+            };
             let until = wake.time().unwrap_or(Time::MAX).min(self.now + PATIENCE);
             self.now = outside.wait(Some(until)).max(self.now);
             self.advance(self.now);
             self.tell(progress)?;
             if self.flights.len() < in_flight {
-                return Ok(self.now);
+                return Ok(Some(self.now));
             }
         }
     }
@@ -317,37 +338,36 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     #[inline]
     fn advance_to_completion(&mut self, limit: Time) -> Option<Time> {
         loop {
-            let stop = self.next_stop();
-            let bound = limit.min(Time(stop.0 - 1));
+            let bound = limit.min(Time(self.stop.0 - 1));
             if let Some(now) = self.leaf.advance_to_completion(bound, &mut self.data, &mut self.completions) {
                 self.record();
                 return Some(now);
             }
-            if stop > limit || self.leaf.next_event().time().is_none() {
+            if self.stop > limit || self.leaf.next_event().time().is_none() {
                 return None;
             }
-            self.stop(stop);
+            self.read_off();
         }
     }
 
-    /// The next time at which something is read off the leaf: what happens at
-    /// that very time comes after it.
-    #[inline]
-    fn next_stop(&self) -> Time {
-        let window = self.recorder.next_window_end();
-        self.warm.map_or(window, |warm| warm.min(window))
-    }
-
+    /// Reads off the leaf what is due at the stop, and goes on to the next one.
     #[cold]
-    fn stop(&mut self, stop: Time) {
-        if self.warm == Some(stop) {
+    fn read_off(&mut self) {
+        if self.warm == Some(self.stop) {
             self.warm = None;
             self.leaf.start_measuring();
         }
-        if stop == self.recorder.next_window_end() {
+        if self.stop == self.recorder.next_window_end() {
             self.leaf.gauges(&mut self.gauges);
-            self.recorder.close_windows(stop, &self.gauges);
+            self.recorder.close_windows(self.stop, &self.gauges);
         }
+        self.look_ahead();
+    }
+
+    /// Sees when something is next read off the leaf.
+    fn look_ahead(&mut self) {
+        let window = self.recorder.next_window_end();
+        self.stop = self.warm.map_or(window, |warm| warm.min(window));
     }
 
     /// Hands what has completed to the statistics. Nobody here listens to events.
@@ -358,14 +378,12 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             return;
         }
         for completion in &mut self.completions {
-            let flight = self.flights.land(completion.id);
-            if flight.arrived != flight.accepted {
-                completion.ledger.charge_between(Cause::HostQueue, flight.arrived, flight.accepted);
+            let Flight { asked, tenant, accepted } = self.flights.land(completion.id);
+            if asked.arrived != accepted {
+                completion.ledger.charge_between(Cause::HostQueue, asked.arrived, accepted);
             }
-            self.latest = self.latest.max(completion.time);
-            let Flight { ref request, asked_sectors, arrived, .. } = flight;
-            self.recorder.record(request, asked_sectors, arrived, completion);
-            self.feeds[usize::from(request.tenant.0)].record(request, asked_sectors, arrived, completion);
+            self.recorder.record(&asked, completion);
+            self.feeds[usize::from(tenant.0)].record(&asked, completion);
         }
         self.completions.clear();
     }
@@ -375,7 +393,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             self.recorder.absorb(value);
         }
         self.leaf.gauges(&mut self.gauges);
-        let end = self.now.max(self.latest);
+        let end = self.feeds.iter().map(Feed::completed).fold(self.now, Time::max);
         let tenants = self.feeds.into_iter().filter_map(|feed| feed.finish(end)).collect();
         (self.recorder.finish(end, &self.gauges), tenants)
     }

@@ -1,7 +1,7 @@
 //! One tenant's arrivals, as the driver takes them.
 
-use flashkeel_engine::{Coming, Completion, Hint, Lba, Leaf, Operation, Request, TenantId, Time};
-use flashkeel_stats::{Measurement, Recorder};
+use flashkeel_engine::{Coming, Completion, Hint, Leaf, Operation, Request, TenantId, Time};
+use flashkeel_stats::{Asked, Measurement, Recorder};
 use flashkeel_workload::pacing::{Pacer, Progress};
 use flashkeel_workload::{Arrival, Source, WorkloadConfig, WorkloadError};
 
@@ -29,14 +29,17 @@ pub struct Tenant<'a> {
 
 /// A source and where the driver is in it.
 pub(crate) struct Feed<'a> {
+    id: TenantId,
     source: &'a mut dyn Source,
     pub workload: &'a WorkloadConfig,
     batch: Vec<Arrival>,
+    /// The same as a leaf is told of them before they come.
+    coming: Vec<Coming>,
     at: usize,
     /// When a batch was last used up, and how many before it at that very instant.
     drained: (Time, u32),
-    /// The time from which nothing more is submitted.
-    end: Option<Time>,
+    /// The time from which nothing more is submitted; [`Time::MAX`] if there is none.
+    end: Time,
     pacer: Box<dyn Pacer>,
     pub progress: Progress,
     /// Whether its requests carry a hint or a flag.
@@ -45,17 +48,21 @@ pub(crate) struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    pub fn new(tenant: Tenant<'a>) -> Feed<'a> {
+    /// That of a tenant, as `id`.
+    pub fn new(id: TenantId, tenant: Tenant<'a>) -> Feed<'a> {
         let Tenant { source, workload, recorder } = tenant;
         // An open source ends by itself.
         let is_open = workload.pacing.policy().is_open();
+        let duration = workload.duration.filter(|_| !is_open);
         Feed {
+            id,
             source,
             workload,
             batch: Vec::new(),
+            coming: Vec::new(),
             at: 0,
             drained: (Time::ZERO, 0),
-            end: workload.duration.filter(|_| !is_open).map(|duration| Time::ZERO + duration),
+            end: duration.map_or(Time::MAX, |duration| Time::ZERO + duration),
             pacer: workload.pacing.policy().pacer(),
             is_marked: workload.hint != 0 || workload.fua,
             progress: Progress { now: Time::ZERO, in_flight: 0, completed: Time::ZERO, arrived: Time::ZERO },
@@ -63,17 +70,30 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// When the next arrival is due, if one is before something completes.
+    /// When the next arrival is due; [`Time::MAX`] if none is before something completes.
     #[inline]
-    pub fn due(&mut self, now: Time) -> Result<Option<Time>, WorkloadError> {
-        if self.at == self.batch.len() {
-            self.source.fill(&mut self.batch, BATCH)?;
-            self.at = 0;
-        }
-        let Some(arrival) = self.batch.get(self.at) else { return Ok(None) };
+    pub fn due(&mut self, now: Time) -> Result<Time, WorkloadError> {
+        let arrives = match self.batch.get(self.at) {
+            Some(arrival) => arrival.time,
+            None => match self.refill()? {
+                Some(arrival) => arrival.time,
+                None => return Ok(Time::MAX),
+            },
+        };
         self.progress.now = now;
-        let due = self.pacer.due(arrival.time, &self.progress);
-        Ok(due.filter(|&due| self.end.is_none_or(|end| due < end)))
+        let due = self.pacer.due(arrives, &self.progress).unwrap_or(Time::MAX);
+        Ok(if due < self.end { due } else { Time::MAX })
+    }
+
+    /// Takes the next batch from the source, and looks at its first arrival.
+    #[cold]
+    fn refill(&mut self) -> Result<Option<&Arrival>, WorkloadError> {
+        self.source.fill(&mut self.batch, BATCH)?;
+        self.at = 0;
+        let coming = |&Arrival { operation, lba, .. }: &Arrival| Coming { operation, tenant: self.id, lba };
+        self.coming.clear();
+        self.coming.extend(self.batch.iter().map(coming));
+        Ok(self.batch.first())
     }
 
     /// The arrival that [`due`](Self::due) has spoken of.
@@ -90,28 +110,24 @@ impl<'a> Feed<'a> {
             self.workload.fua && matches!(request.operation, Operation::Write | Operation::WriteZeroes);
     }
 
-    /// Goes on to the arrival after it.
+    /// It has been submitted: goes on to the arrival after it.
     #[inline]
-    pub fn pass(&mut self) {
-        self.progress.arrived = self.batch[self.at].time;
+    pub fn pass(&mut self, arrival: &Arrival) {
+        self.progress.in_flight += 1;
+        self.progress.arrived = arrival.time;
         self.at += 1;
     }
 
     /// Tells a leaf what is coming, a burst at a time.
     #[inline]
-    pub fn announce(&self, tenant: TenantId, leaf: &(impl Leaf + ?Sized)) {
+    pub fn announce(&self, leaf: &(impl Leaf + ?Sized)) {
         if !self.at.is_multiple_of(BURST) {
             return;
         }
-        let mut told = [Coming { operation: Operation::Read, tenant, lba: Lba(0) }; 2 * BURST];
-        let coming = self.batch.get(self.at + SOON..).unwrap_or_default();
-        let len = coming.len().min(told.len());
-        for (told, arrival) in told.iter_mut().zip(coming) {
-            (told.operation, told.lba) = (arrival.operation, arrival.lba);
-        }
-        let (soon, later) = told[..len].split_at(len.min(BURST));
+        let coming = self.coming.get(self.at + SOON..).unwrap_or_default();
+        let (soon, later) = coming.split_at(coming.len().min(BURST));
         leaf.expect_soon(soon);
-        leaf.expect(later);
+        leaf.expect(&later[..later.len().min(BURST)]);
     }
 
     /// Whether a batch has just been used up.
@@ -141,12 +157,17 @@ impl<'a> Feed<'a> {
 
     /// One of its requests has completed.
     #[inline]
-    pub fn record(&mut self, request: &Request, asked_sectors: u32, arrived: Time, completion: &Completion) {
+    pub fn record(&mut self, asked: &Asked, completion: &Completion) {
         self.progress.in_flight -= 1;
         self.progress.completed = self.progress.completed.max(completion.time);
         if let Some(recorder) = &mut self.recorder {
-            recorder.record(request, asked_sectors, arrived, completion);
+            recorder.record(asked, completion);
         }
+    }
+
+    /// When the latest of its requests completed.
+    pub fn completed(&self) -> Time {
+        self.progress.completed
     }
 
     /// What has been measured of this tenant alone, if anything was to be.

@@ -120,10 +120,19 @@ impl<T> Flights<T> {
         let place = self.place(id.0);
         let flight = self.ring[place].take();
         self.count -= 1;
+        if id.0 == self.first {
+            self.pass_landed();
+        }
+        flight
+    }
+
+    /// The oldest has landed: goes on to the next that has not.
+    #[inline]
+    fn pass_landed(&mut self) {
+        self.first += 1;
         while self.first < self.end && self.ring[self.place(self.first)].is_none() {
             self.first += 1;
         }
-        flight
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{Cause, Completion, Ledger, Operation, Request, Span, Status, Time};
-use flashkeel_stats::{MeasureConfig, Recorder, Summary};
+use flashkeel_stats::{Asked, MeasureConfig, Recorder, Summary};
 
 /// The last minute is so many spans of its own,
 const SPANS: usize = 12;
@@ -123,7 +123,9 @@ impl Seen {
         // Each span counts its own time; what was asked for before ends in it.
         let base = begun.0.min(asked.0);
         let shifted = Completion { time: Time(completion.time.0 - base), ..*completion };
-        recorder.record(request, request.sectors, Time(asked.0 - base), &shifted);
+        let Request { operation, lba, sectors, .. } = *request;
+        let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived: Time(asked.0 - base) };
+        recorder.record(&asked, &shifted);
     }
 
     /// Begins another span where the last one is over.

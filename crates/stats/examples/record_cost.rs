@@ -2,16 +2,14 @@
 
 use std::{hint::black_box, time::Instant};
 
-use flashkeel_engine::{
-    Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Stream, Time,
-};
-use flashkeel_stats::{MeasureConfig, Recorder};
+use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Stream, Time};
+use flashkeel_stats::{Asked, MeasureConfig, Recorder};
 
 fn main() {
     const DISTINCT: u64 = 1 << 10;
     const ROUNDS: u64 = 9600;
     let mut stream = Stream::new(1, "record_cost");
-    let completions: Vec<(Request, Span, Completion)> = (0..DISTINCT)
+    let completions: Vec<(Asked, Span, Completion)> = (0..DISTINCT)
         .map(|id| {
             let operation = if stream.chance(0.5) { Operation::Read } else { Operation::Write };
             let sectors = 8 << stream.below(5);
@@ -24,27 +22,29 @@ fn main() {
             if stream.chance(0.05) {
                 ledger.charge(Cause::BehindErase, Span(stream.exponential(3_000_000.0) as u64));
             }
-            let request = Request::new(RequestId(id), operation, Lba(stream.below(1 << 30)), sectors);
-            let completion = Completion { id: request.id, time: Time::ZERO, status: Status::Ok, ledger };
-            (request, ledger.total(), completion)
+            let lba = Lba(stream.below(1 << 30));
+            let asked = Asked { operation, lba, sectors, asked_sectors: sectors, arrived: Time::ZERO };
+            let completion = Completion { id: RequestId(id), time: Time::ZERO, status: Status::Ok, ledger };
+            (asked, ledger.total(), completion)
         })
         .collect();
 
     let mut recorder = Recorder::new(&MeasureConfig::default(), Span::ZERO, &["free_blocks"]);
     let started = Instant::now();
-    let mut submitted = Time::ZERO;
+    let mut arrived = Time::ZERO;
     for _ in 0..ROUNDS {
-        for (request, latency, completion) in &completions {
-            submitted += Span(1_000);
-            let completion = Completion { time: submitted + *latency, ..*completion };
+        for (asked, latency, completion) in &completions {
+            arrived += Span(1_000);
+            let asked = Asked { arrived, ..*asked };
+            let completion = Completion { time: arrived + *latency, ..*completion };
             if completion.time >= recorder.next_window_end() {
                 recorder.close_windows(completion.time, &[1]);
             }
-            recorder.record(black_box(request), request.sectors, submitted, black_box(&completion));
+            recorder.record(black_box(&asked), black_box(&completion));
         }
     }
     let elapsed_ns = started.elapsed().as_nanos() as f64;
-    let measurement = recorder.finish(submitted, &[1]);
+    let measurement = recorder.finish(arrived, &[1]);
     println!(
         "{:.1} ns per completion over {} completions, digest {}",
         elapsed_ns / measurement.summary.requests as f64,

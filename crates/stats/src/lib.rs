@@ -36,7 +36,7 @@ pub use explain::{CauseShare, Explanation, parse_percentile};
 pub use histogram::HISTOGRAM_PRECISION;
 pub use latency::Latencies;
 pub use percentile::{PerPercentile, Percentile};
-pub use recorder::{Measurement, Recorder};
+pub use recorder::{Asked, Measurement, Recorder};
 pub use request_log::RequestLog;
 pub use series::Series;
 pub use summary::{Detail, SizedDistribution, Summary};

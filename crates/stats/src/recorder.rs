@@ -1,6 +1,6 @@
 //! The recorder: takes every completion of a run.
 
-use flashkeel_engine::{Completion, Request, SECTOR_BYTES, Span, Status, Time};
+use flashkeel_engine::{Completion, Lba, Operation, SECTOR_BYTES, Span, Status, Time};
 
 use crate::{
     BlameTable, Latencies, MeasureConfig, RequestLog, Series, SizeClass, Summary,
@@ -23,6 +23,22 @@ pub struct Recorder {
     blame: BlameTable,
     series: Series,
     log: Option<RequestLog>,
+}
+
+/// What a request asked, as it is recorded once it has completed.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// What for.
+    pub operation: Operation,
+    /// First sector; 0 for a flush.
+    pub lba: Lba,
+    /// Length in sectors.
+    pub sectors: u32,
+    /// Length in sectors before it was aligned to the device, by which the request is
+    /// classed.
+    pub asked_sectors: u32,
+    /// When: its latency counts from here.
+    pub arrived: Time,
 }
 
 /// What a recorder ends as.
@@ -56,23 +72,14 @@ impl Recorder {
         }
     }
 
-    /// Takes one completion. The latency is the time from `submitted` to the
-    /// completion, and the completion's ledger must sum to it. `asked_sectors`
-    /// is the length by which the request is classed: what was asked for before
-    /// it was aligned to the device.
+    /// Takes one completion. The latency is the time from the request's arrival to the
+    /// completion, and the completion's ledger must sum to it.
     #[inline]
-    pub fn record(
-        &mut self,
-        request: &Request,
-        asked_sectors: u32,
-        submitted: Time,
-        completion: &Completion,
-    ) {
-        debug_assert_eq!(request.id, completion.id);
+    pub fn record(&mut self, asked: &Asked, completion: &Completion) {
         self.hasher.absorb(completion.id.0);
         self.hasher.absorb(completion.time.0);
         self.hasher.absorb(completion.status as u64);
-        if submitted < self.measure_from {
+        if asked.arrived < self.measure_from {
             return;
         }
         self.totals.requests += 1;
@@ -80,16 +87,16 @@ impl Recorder {
             self.totals.ends[completion.status as usize] += 1;
             return;
         }
-        let latency = completion.time.since(submitted);
-        let bytes = request.bytes();
-        let size = SizeClass::of(u64::from(asked_sectors) * SECTOR_BYTES);
-        let group = Group::of(request.operation, size);
-        self.latencies.record(request.operation, size, latency, bytes);
+        let latency = completion.time.since(asked.arrived);
+        let bytes = u64::from(asked.sectors) * SECTOR_BYTES;
+        let size = SizeClass::of(u64::from(asked.asked_sectors) * SECTOR_BYTES);
+        let group = Group::of(asked.operation, size);
+        self.latencies.record(asked.operation, size, latency, bytes);
         self.series.record(group, completion.time, latency, bytes);
         self.totals.gc_blocked += u64::from(completion.ledger.has_gc());
         self.blame.record(group, latency, &completion.ledger);
         if let Some(log) = &mut self.log {
-            log.record(request, submitted, completion);
+            log.record(asked, completion);
         }
     }
 

@@ -1,8 +1,8 @@
 //! One row per measured request, for those who want to look at each.
 
-use flashkeel_engine::{Cause, Completion, Request, Time};
+use flashkeel_engine::{Cause, Completion};
 
-use crate::{Column, class::OPERATION_NAMES};
+use crate::{Asked, Column, class::OPERATION_NAMES};
 
 /// The log of measured requests, in order of completion.
 #[derive(Clone, Debug)]
@@ -33,16 +33,16 @@ impl RequestLog {
         }
     }
 
-    pub(crate) fn record(&mut self, request: &Request, submitted: Time, completion: &Completion) {
+    pub(crate) fn record(&mut self, asked: &Asked, completion: &Completion) {
         if self.len() as u64 >= self.max_rows {
             self.not_logged += 1;
             return;
         }
-        self.id.push(request.id.0);
-        self.operation.push(request.operation as u8);
-        self.lba.push(request.lba.0);
-        self.sectors.push(u64::from(request.sectors));
-        self.submitted_ns.push(submitted.0);
+        self.id.push(completion.id.0);
+        self.operation.push(asked.operation as u8);
+        self.lba.push(asked.lba.0);
+        self.sectors.push(u64::from(asked.sectors));
+        self.submitted_ns.push(asked.arrived.0);
         self.completed_ns.push(completion.time.0);
         for (column, (_, ns)) in self.cause_ns.iter_mut().zip(completion.ledger.iter()) {
             column.push(ns);

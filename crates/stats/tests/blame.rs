@@ -105,9 +105,10 @@ fn bad_questions_are_refused() {
 #[cfg(debug_assertions)]
 #[should_panic(expected = "a ledger must sum to the latency")]
 fn a_ledger_that_does_not_add_up_is_caught() {
-    use flashkeel_engine::{Completion, Lba, Ledger, Request, RequestId, Status};
-    let id = RequestId(0);
-    let request = Request::new(id, Operation::Read, Lba(0), 8);
-    let completion = Completion { id, time: Time(10), status: Status::Ok, ledger: Ledger::ZERO };
-    support::recorder().record(&request, 8, Time::ZERO, &completion);
+    use flashkeel_engine::{Completion, Lba, Ledger, RequestId, Status};
+    use flashkeel_stats::Asked;
+    let operation = Operation::Read;
+    let asked = Asked { operation, lba: Lba(0), sectors: 8, asked_sectors: 8, arrived: Time::ZERO };
+    let (status, ledger) = (Status::Ok, Ledger::ZERO);
+    support::recorder().record(&asked, &Completion { id: RequestId(0), time: Time(10), status, ledger });
 }

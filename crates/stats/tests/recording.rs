@@ -2,8 +2,8 @@
 
 mod support;
 
-use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Time};
-use flashkeel_stats::{Column, MeasureConfig, Recorder, RequestLog, Series, Summary};
+use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Time};
+use flashkeel_stats::{Asked, Column, MeasureConfig, Recorder, RequestLog, Series, Summary};
 use support::{Sample, feed, feed_one, read};
 
 fn column(columns: &[(String, Column)], name: &str) -> Column {
@@ -56,13 +56,18 @@ fn requests_that_end_in_an_error_are_counted_apart() {
 #[test]
 fn a_read_is_small_by_what_was_asked_for() {
     // 64 KiB off the device's pages: aligned, it is 68 KiB long.
-    let id = RequestId(0);
-    let request = Request::new(id, Operation::Read, Lba(0), 136);
+    let asked = Asked {
+        operation: Operation::Read,
+        lba: Lba(0),
+        sectors: 136,
+        asked_sectors: 128,
+        arrived: Time::ZERO,
+    };
     let mut ledger = Ledger::ZERO;
     ledger.charge(Cause::OwnFlash, Span(1_000));
-    let completion = Completion { id, time: Time(1_000), status: Status::Ok, ledger };
+    let completion = Completion { id: RequestId(0), time: Time(1_000), status: Status::Ok, ledger };
     let mut recorder = support::recorder();
-    recorder.record(&request, 128, Time::ZERO, &completion);
+    recorder.record(&asked, &completion);
     let summary = recorder.finish(Time(1_000), &[]).summary;
     assert_eq!((summary.small_read.count, summary.read.count), (1, 1));
     assert_eq!(summary.read.bytes, 136 * 512, "bytes are what was read");

@@ -1,8 +1,8 @@
 //! Completions made up for tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, Request, RequestId, Span, Status, Time};
-use flashkeel_stats::{MeasureConfig, Recorder, Summary};
+use flashkeel_engine::{Cause, Completion, Lba, Ledger, Operation, RequestId, Span, Status, Time};
+use flashkeel_stats::{Asked, MeasureConfig, Recorder, Summary};
 
 /// One request with its latency split among causes.
 #[derive(Clone, Debug)]
@@ -48,9 +48,10 @@ pub fn feed_one(recorder: &mut Recorder, id: RequestId, sample: &Sample, status:
     for &(cause, ns) in &sample.owners {
         ledger.charge(cause, Span(ns));
     }
-    let request = Request::new(id, sample.operation, Lba(id.0 * 8), sample.sectors);
+    let Sample { operation, sectors, submitted, .. } = *sample;
+    let asked = Asked { operation, lba: Lba(id.0 * 8), sectors, asked_sectors: sectors, arrived: submitted };
     let completion = Completion { id, time: sample.completed(), status, ledger };
-    recorder.record(&request, sample.sectors, sample.submitted, &completion);
+    recorder.record(&asked, &completion);
 }
 
 pub fn summarise(samples: &[Sample], simulated: Span) -> Summary {

@@ -208,6 +208,19 @@ impl Nvm {
         self.completed.push(Completion { id: request.id, time: now, status, ledger });
     }
 
+    /// Runs every event due at or before `now`.
+    #[inline]
+    fn run(&mut self, now: Time, data: &mut Arena) {
+        while let Some((time, event)) = self.events.pop_due(now) {
+            let index = event as u32;
+            if self.inside[index as usize].is_moving {
+                self.complete(time, index, data);
+            } else {
+                self.move_data(time, index);
+            }
+        }
+    }
+
     /// Ends every request inside, and all that is on its way.
     fn end_all(&mut self, now: Time, status: Status) {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
@@ -349,18 +362,29 @@ impl Leaf for Nvm {
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
-        while let Some((time, event)) = self.events.pop_due(now) {
-            let index = event as u32;
-            if self.inside[index as usize].is_moving {
-                self.complete(time, index, data);
-            } else {
-                self.move_data(time, index);
-            }
-        }
+        self.run(now, data);
         if completions.is_empty() {
             std::mem::swap(completions, &mut self.completed);
         } else {
             completions.append(&mut self.completed);
+        }
+    }
+
+    fn advance_to_completion(
+        &mut self,
+        limit: Time,
+        data: &mut Arena,
+        completions: &mut Vec<Completion>,
+    ) -> Option<Time> {
+        let mut next = self.next_event().time();
+        loop {
+            let now = next.filter(|&next| next <= limit)?;
+            self.run(now, data);
+            if !self.completed.is_empty() {
+                std::mem::swap(completions, &mut self.completed);
+                return Some(now);
+            }
+            next = self.events.next_time();
         }
     }
 }

@@ -122,14 +122,13 @@ impl Oldest {
         let top = self.levels.len() - 1;
         let least = self.levels[top][0].max(self.until + 1);
         self.until = least.saturating_add(self.stride).min(newest.0);
-        let (until, wanted) = (self.until, self.most / 4);
         self.visit(top, 0, stamps);
         self.batch.sort_unstable_by_key(|&frame| std::cmp::Reverse(stamps[frame as usize]));
-        if self.until < until {
-            self.stride = (self.stride / 2).max(1);
-        } else if self.batch.len() < wanted {
-            self.stride = self.stride.saturating_mul(2);
-        }
+        // A look at all groups costs the same however many it finds: the next one goes so
+        // far that, at this density, it fills the batch but for an eighth.
+        let (wanted, found) = (self.most as i64 * 7 / 8, self.batch.len().max(1) as i64);
+        let span = i64::from((self.until - least + 1).max(1));
+        self.stride = (span * wanted / found).clamp(1, span * 4).min(i64::from(NEVER)) as i32;
     }
 
     /// Takes the members below a bound that come into the batch; makes the bound exact, and

@@ -21,6 +21,9 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 }
 """Names of §5.2 and what sets each apart."""
 
+CAPS = "rain may empty 256 blocks at once, the others 16"
+"""How many blocks they may empty at once, in words."""
+
 _QUICK_PARTS = 8
 
 

@@ -15,7 +15,7 @@ from statistics import correlation
 from typing import TYPE_CHECKING
 
 from flashkeel.reproduce import intervals, pictures, series
-from flashkeel.reproduce.autossd.device import described
+from flashkeel.reproduce.autossd.device import CAPS, described
 from flashkeel.reproduce.autossd.systems import CLASS, case
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, owners
 from flashkeel.reproduce.session import Case, Session, basis
@@ -109,8 +109,8 @@ def measure(
     return Outcome(
         findings,
         basis(runs),
-        f"{described(session)}; scrubbing on, in rain a stripe of 16 blocks at a time, in the "
-        f"others 4 blocks; the first {hours:.1f} h of {profile}, "
+        f"{described(session)}; {CAPS}; scrubbing on, in rain a stripe of 16 blocks at a time, in "
+        f"the others 4 blocks; the first {hours:.1f} h of {profile}, "
         f"{intensity:g} times as fast{times}; windows: {windows}",
         partial(_draw, runs, {s: tables[0] for s, tables in columns.items()}, task, window_s),
     )

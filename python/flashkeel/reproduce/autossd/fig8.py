@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flashkeel.output import units
-from flashkeel.reproduce.autossd.device import SYSTEMS, described
+from flashkeel.reproduce.autossd.device import CAPS, SYSTEMS, described
 from flashkeel.reproduce.autossd.systems import CLASS, case, length
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, beginnings, owners
 from flashkeel.reproduce.session import Session, basis
@@ -70,7 +70,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         beginnings(findings, session.quick),
         basis(runs),
-        f"{described(session)}; {length(session, [_PROFILE])}; mean wait of small reads",
+        f"{described(session)}; {length(session, [_PROFILE])}; {CAPS}; mean wait of small reads",
         partial(_draw, waits),
     )
 

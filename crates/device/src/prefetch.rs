@@ -17,16 +17,17 @@ pub fn read<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
-/// A table of `len` copies of `value` that the kernel is asked to back with
-/// huge pages. Tables of hundreds of megabytes are accessed at random, and
-/// with 4 KiB pages every access would miss the TLB as well.
-pub fn table<T: Clone>(value: T, len: usize) -> Vec<T> {
-    let mut table = Vec::with_capacity(len);
+/// A table of `len` zeros that the kernel is asked to back with huge pages.
+/// Tables of hundreds of megabytes are accessed at random, and with 4 KiB pages
+/// every access would miss the TLB as well. No memory is taken before it is used:
+/// the kernel gives pages of zeros.
+pub fn table<T: Clone + Default>(len: usize) -> Vec<T> {
+    let table = vec![T::default(); len];
     #[cfg(target_os = "linux")]
     {
         const HUGE: usize = 2 << 20;
         let start = (table.as_ptr() as usize).next_multiple_of(HUGE);
-        let end = table.as_ptr() as usize + len * size_of::<T>();
+        let end = table.as_ptr() as usize + size_of_val(&*table);
         if start + HUGE <= end {
             // SAFETY: the range lies inside the vector's own allocation, and
             // the advice changes nothing but the size of its pages.
@@ -35,6 +36,5 @@ pub fn table<T: Clone>(value: T, len: usize) -> Vec<T> {
             }
         }
     }
-    table.resize(len, value);
     table
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    io::{self, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -10,11 +10,11 @@ use std::{
 use flashkeel_device::{DeviceConfig, Layout, Ssd};
 
 /// Identifies the file format.
-const MAGIC: &[u8; 8] = b"FKSTATE1";
-/// Bytes of a hash.
-const HASH: usize = 32;
-/// Bytes before the state: the magic and the key.
-const HEAD: u64 = 8 + HASH as u64;
+const MAGIC: &[u8; 8] = b"FKSTATE2";
+/// Bytes of a key.
+const KEY: usize = 32;
+/// Bytes of files that are read and written at once, where less is asked for.
+const BUFFER: usize = 64 << 10;
 /// Keys of the device that only matter once time passes: preconditioning is
 /// untimed, so devices that differ in these start alike.
 const TIMED_ONLY: &[&str] = &["controller", "host_link", "scheduler", "timing"];
@@ -30,9 +30,10 @@ const STALE: Duration = Duration::from_secs(3_600);
 
 /// A folder of preconditioned devices.
 ///
-/// A file holds the magic, its key, the state, and a hash over all of that. It
-/// appears under its name only when it is complete. A file that is damaged is
-/// built anew, with a note on standard error; no result depends on the cache.
+/// A file holds the magic, its key, the state, and a checksum (CRC-32) over all of
+/// that, which is computed on the way into the tables. It appears under its name only
+/// when it is complete. A file that is damaged is built anew, with a note on standard
+/// error; no result depends on the cache.
 pub struct Cache {
     folder: PathBuf,
 }
@@ -130,11 +131,12 @@ fn note(path: &Path, message: &str) {
     eprintln!("flashkeel: steady-state cache: {}: {message}", path.display());
 }
 
-/// Hash of everything the steady state depends on, the simulator's own source
-/// included.
-fn key(config: &DeviceConfig, seed: u64) -> [u8; HASH] {
+/// Hash of everything the steady state depends on, the simulator's own source and
+/// the order of bytes in a word included.
+fn key(config: &DeviceConfig, seed: u64) -> [u8; KEY] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("FLASHKEEL_SOURCE_HASH").as_bytes());
+    hasher.update(&1u32.to_ne_bytes());
     hasher.update(&config.precondition.seed_in(seed).to_le_bytes());
     let mut value = serde_json::to_value(config).expect("a configuration is plain data");
     if let Some(keys) = value.as_object_mut() {
@@ -144,53 +146,68 @@ fn key(config: &DeviceConfig, seed: u64) -> [u8; HASH] {
     *hasher.finalize().as_bytes()
 }
 
-fn write(path: &Path, key: &[u8; HASH], ssd: &Ssd) -> io::Result<()> {
-    let mut out = Hashing { inner: BufWriter::new(File::create(path)?), hasher: blake3::Hasher::new() };
+fn write(path: &Path, key: &[u8; KEY], ssd: &Ssd) -> io::Result<()> {
+    let mut out = Summed::new(BufWriter::with_capacity(BUFFER, File::create(path)?));
     out.write_all(MAGIC)?;
     out.write_all(key)?;
     ssd.save(&mut out)?;
-    let hash = out.hasher.finalize();
-    out.inner.write_all(hash.as_bytes())?;
-    out.inner.into_inner().map_err(|error| error.into_error())?.sync_all()
+    let sum = out.sum.finalize();
+    out.inner.write_all(&sum.to_le_bytes())?;
+    // What a loss of power leaves incomplete has a wrong checksum; nothing waits for the disk.
+    out.inner.flush()
 }
 
-fn read(mut file: File, key: &[u8; HASH], mut fresh: Ssd) -> io::Result<Ssd> {
+fn read(file: File, key: &[u8; KEY], mut fresh: Ssd) -> io::Result<Ssd> {
     let damaged = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("damaged: {why}"));
-    let length = file.metadata()?.len();
-    let Some(state) = length.checked_sub(HEAD + HASH as u64) else { return Err(damaged("too short")) };
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader((&mut file).take(HEAD + state))?;
-    let mut hash = [0; HASH];
-    file.read_exact(&mut hash)?;
-    if hasher.finalize() != hash {
-        return Err(damaged("its checksum is wrong"));
-    }
-    file.rewind()?;
-    let mut head = [0; HEAD as usize];
-    file.read_exact(&mut head)?;
-    if head[..8] != *MAGIC || head[8..] != *key {
+    let whole = |error: io::Error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => damaged("it ends early"),
+        _ => error,
+    };
+    let mut input = Summed::new(BufReader::with_capacity(BUFFER, file));
+    let mut head = [0; MAGIC.len() + KEY];
+    input.read_exact(&mut head).map_err(whole)?;
+    if head[..MAGIC.len()] != *MAGIC || head[MAGIC.len()..] != *key {
         return Err(damaged("it belongs to another device"));
     }
-    file.seek(SeekFrom::Start(HEAD))?;
-    fresh.restore(&mut BufReader::new(file.take(state)))?;
+    fresh.restore(&mut input).map_err(whole)?;
+    let sum = input.sum.finalize();
+    let mut rest = Vec::new();
+    input.inner.take(size_of_val(&sum) as u64 + 1).read_to_end(&mut rest)?;
+    if rest != sum.to_le_bytes() {
+        return Err(damaged("its checksum is wrong"));
+    }
     Ok(fresh)
 }
 
-/// Hashes what passes through.
-struct Hashing<W> {
-    inner: W,
-    hasher: blake3::Hasher,
+/// Adds up what passes through.
+struct Summed<T> {
+    inner: T,
+    sum: crc32fast::Hasher,
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<T> Summed<T> {
+    fn new(inner: T) -> Self {
+        Summed { inner, sum: crc32fast::Hasher::new() }
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
+        self.sum.update(&bytes[..written]);
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
+    }
+}
+
+impl<R: Read> Read for Summed<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        self.sum.update(&bytes[..read]);
+        Ok(read)
     }
 }
 

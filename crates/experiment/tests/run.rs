@@ -79,9 +79,10 @@ fn the_cache_decides_nothing() {
     assert_eq!(digest(plan, 1, Some(&cache)), without, "warm");
 
     let whole = fs::read(file).unwrap();
-    let damages: [fn(&mut Vec<u8>); 5] = [
+    let damages: [fn(&mut Vec<u8>); 6] = [
         |bytes| *bytes.last_mut().unwrap() ^= 1,
         |bytes| bytes[60] ^= 1,
+        |bytes| bytes.push(0),
         |bytes| bytes.truncate(bytes.len() / 2),
         |bytes| bytes.truncate(10),
         |bytes| bytes.clear(),

@@ -104,7 +104,7 @@ impl Ssd {
     }
 
     /// Restores into a fresh device what [`save`](Self::save) wrote for the
-    /// same configuration.
+    /// same configuration. Whether it is whole is for whoever kept it to see.
     ///
     /// # Errors
     /// If the input ends early or contradicts itself; the device is unusable then.

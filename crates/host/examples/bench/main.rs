@@ -298,7 +298,7 @@ fn run(device: &mut dyn Device, workload: &WorkloadConfig) -> f64 {
 
 /// Independent random read-modify-writes over a table of `len` words.
 fn random_accesses_per_s(len: usize) -> f64 {
-    let mut table = flashkeel_device::table(0u32, len);
+    let mut table = flashkeel_device::table::<u32>(len);
     let mut random = Stream::new(1, "memory limit");
     let count = 50_000_000u64;
     let start = Instant::now();

@@ -1,7 +1,10 @@
 //! The page map: where each logical page lives, and what each physical page
 //! holds.
 
-use crate::address::{Home, Lpn, NONE, Ppn};
+use std::io::{self, Read, Write};
+
+use super::image::{read_words, write_words};
+use crate::address::{Home, Lpn, Ppn};
 use crate::prefetch::table;
 
 /// Logical-to-physical and physical-to-logical tables of one partition, with
@@ -11,6 +14,8 @@ use crate::prefetch::table;
 /// holds. Memory: 4 B per logical, 4 1/8 B per physical page.
 #[derive(Clone, Debug)]
 pub struct Map {
+    /// Of each home its complement, so that what has none is a zero and fresh memory
+    /// needs no filling.
     home: Vec<u32>,
     holds: Vec<u32>,
     valid: Vec<u64>,
@@ -21,9 +26,9 @@ impl Map {
     /// A map of `lpns` unmapped logical pages over `ppns` empty physical ones.
     pub fn new(lpns: u32, ppns: u32) -> Self {
         Map {
-            home: table(NONE, lpns as usize),
-            holds: table(NONE, ppns as usize),
-            valid: table(0, (ppns as usize).div_ceil(64)),
+            home: table(lpns as usize),
+            holds: table(ppns as usize),
+            valid: table((ppns as usize).div_ceil(64)),
             ppns,
         }
     }
@@ -42,13 +47,13 @@ impl Map {
     /// Where `lpn` lives.
     #[inline]
     pub fn home(&self, lpn: Lpn) -> Home {
-        Home(self.home[lpn.0 as usize])
+        Home(!self.home[lpn.0 as usize])
     }
 
     /// Where `lpn` lives in flash, if it lives there.
     #[inline]
     pub fn flash_home(&self, lpn: Lpn) -> Option<Ppn> {
-        let home = self.home[lpn.0 as usize];
+        let home = !self.home[lpn.0 as usize];
         (home < self.ppns).then_some(Ppn(home))
     }
 
@@ -56,10 +61,10 @@ impl Map {
     /// the caller clears.
     #[inline]
     pub fn set_home(&mut self, lpn: Lpn, home: Home) -> Home {
-        Home(std::mem::replace(&mut self.home[lpn.0 as usize], home.0))
+        Home(!std::mem::replace(&mut self.home[lpn.0 as usize], !home.0))
     }
 
-    /// What `ppn` was programmed with last.
+    /// What `ppn` was programmed with last, if it ever was.
     #[inline]
     pub fn holds(&self, ppn: Ppn) -> Lpn {
         Lpn(self.holds[ppn.0 as usize])
@@ -77,7 +82,7 @@ impl Map {
     /// bits are the caller's, by the run.
     #[inline]
     pub fn settle(&mut self, lpn: Lpn, ppn: Ppn) {
-        self.home[lpn.0 as usize] = ppn.0;
+        self.home[lpn.0 as usize] = !ppn.0;
         self.holds[ppn.0 as usize] = lpn.0;
     }
 
@@ -140,7 +145,7 @@ impl Map {
     /// Asks the processor to fetch the validity bit of `lpn`'s home.
     #[inline]
     pub fn prefetch_validity(&self, lpn: Lpn) {
-        crate::prefetch::read(&self.valid, self.home[lpn.0 as usize] as usize / 64);
+        crate::prefetch::read(&self.valid, !self.home[lpn.0 as usize] as usize / 64);
     }
 
     /// Asks the processor to fetch the map entries of what the valid ones of
@@ -160,8 +165,35 @@ impl Map {
         (self.home.len() + self.holds.len()) * 4 + self.valid.len() * 8
     }
 
-    /// The home table, to save it.
-    pub fn homes(&self) -> &[u32] {
-        &self.home
+    /// Valid pages of each `count` pages in turn, the block's.
+    pub fn valid_of_each(&self, count: u32) -> Vec<u32> {
+        let ones = |from: u32, to: u32| {
+            let word = self.valid[from as usize / 64] >> (from % 64);
+            (word & (u64::MAX >> (64 - (to - from)))).count_ones()
+        };
+        let next = |from: u32, end: u32| end.min((from / 64 + 1) * 64);
+        let of_run = |first: u32| {
+            let (mut from, end, mut sum) = (first, first + count, 0);
+            while from < end {
+                let to = next(from, end);
+                (sum, from) = (sum + ones(from, to), to);
+            }
+            sum
+        };
+        (0..self.ppns / count).map(|run| of_run(run * count)).collect()
+    }
+
+    /// Writes the tables.
+    pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_words(out, &self.home)?;
+        write_words(out, &self.holds)?;
+        write_words(out, &self.valid)
+    }
+
+    /// Reads what [`save`](Self::save) wrote, straight into the tables.
+    pub fn restore(&mut self, input: &mut dyn Read) -> io::Result<()> {
+        read_words(input, &mut self.home)?;
+        read_words(input, &mut self.holds)?;
+        read_words(input, &mut self.valid)
     }
 }

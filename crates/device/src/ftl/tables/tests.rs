@@ -2,8 +2,8 @@
 
 use flashkeel_engine::{Stream, Time};
 
-use super::{Entry, Lane, Reserves, Tables};
-use crate::address::{Home, Lpn, NONE};
+use super::{Entry, Lane, Map, Reserves, Tables};
+use crate::address::{Home, Lpn, NONE, Ppn};
 use crate::flash::{Geometry, WearConfig};
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::gc::rotation::Order;
@@ -131,10 +131,17 @@ fn what_is_saved_and_restored_is_the_same() {
     let mut restored = Tables::new(&layout, &shape);
     restored.restore(&mut saved.as_slice()).expect("what was saved");
     restored.check();
-    assert_eq!(restored.map.homes(), tables.map.homes());
+    assert!((0..64).all(|lpn| restored.map.home(Lpn(lpn)) == tables.map.home(Lpn(lpn))));
     assert!(restored.points.open_blocks().eq(tables.points.open_blocks()));
     assert_eq!(restored.free_blocks(), tables.free_blocks());
     // Cut short it is refused.
     let mut other = Tables::new(&layout, &shape);
     assert!(other.restore(&mut &saved[..saved.len() - 1]).is_err());
+}
+
+#[test]
+fn valid_pages_are_counted_across_words() {
+    let mut map = Map::new(300, 300);
+    (0..300).step_by(3).for_each(|page| map.set_valid(Ppn(page), Lpn(page)));
+    assert_eq!(map.valid_of_each(100), [34, 33, 33]);
 }

@@ -15,6 +15,7 @@ pub struct RequestLog {
     sectors: Vec<u64>,
     submitted_ns: Vec<u64>,
     completed_ns: Vec<u64>,
+    /// Of each cause; empty as long as no request has met it, as most are for good.
     cause_ns: [Vec<u64>; Cause::COUNT],
 }
 
@@ -38,6 +39,7 @@ impl RequestLog {
             self.not_logged += 1;
             return;
         }
+        let rows = self.len();
         self.id.push(completion.id.0);
         self.operation.push(asked.operation as u8);
         self.lba.push(asked.lba.0);
@@ -45,6 +47,12 @@ impl RequestLog {
         self.submitted_ns.push(asked.arrived.0);
         self.completed_ns.push(completion.time.0);
         for (column, (_, ns)) in self.cause_ns.iter_mut().zip(completion.ledger.iter()) {
+            if column.is_empty() {
+                if ns == 0 {
+                    continue;
+                }
+                column.resize(rows, 0);
+            }
             column.push(ns);
         }
     }
@@ -65,8 +73,8 @@ impl RequestLog {
     }
 
     /// The columns: `id`, `operation`, `lba` (512-byte sectors), `sectors`,
-    /// `submitted_ns`, `completed_ns`, `latency_ns`, and for each cause its
-    /// label with `_ns` after it.
+    /// `submitted_ns`, `completed_ns`, `latency_ns`, and for each cause that any of
+    /// the requests has met its label with `_ns` after it.
     pub fn into_columns(self) -> Vec<(String, Column)> {
         let times = self.submitted_ns.iter().zip(&self.completed_ns);
         let latency = times.map(|(submitted, completed)| completed - submitted).collect();
@@ -80,7 +88,7 @@ impl RequestLog {
             ("completed_ns".to_owned(), Column::U64(self.completed_ns)),
             ("latency_ns".to_owned(), Column::U64(latency)),
         ];
-        for (cause, ns) in Cause::ALL.iter().zip(self.cause_ns) {
+        for (cause, ns) in Cause::ALL.iter().zip(self.cause_ns).filter(|(_, ns)| !ns.is_empty()) {
             columns.push((format!("{}_ns", cause.label()), Column::U64(ns)));
         }
         columns

@@ -57,6 +57,7 @@ readme: demo
 
 bench: .venv/core.stamp
 	cargo run --release -p flashkeel-host --example bench
+	$(BIN)/python scripts/bench_commands.py
 	$(BIN)/python scripts/bench_serve.py
 
 bench-record:

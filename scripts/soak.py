@@ -32,9 +32,10 @@ LONG = (
     ),
     (*CARGO_TEST, "--", "--ignored"),
     (sys.executable, "scripts/torture.py", "--rounds", "2000"),
+    (sys.executable, "scripts/probe_served.py"),
 )
 """Devices under faults, power cuts and laws, and mutated traces; then all too long for a test;
-then servers that are killed."""
+then servers that are killed, and one that is probed."""
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 

@@ -19,6 +19,7 @@ __all__ = [
     "explain",
     "lifetimes",
     "list_names",
+    "listen_unix",
     "merge",
     "predict",
     "predict_log",
@@ -227,6 +228,12 @@ def put_target(plan_json: str, target_json: str) -> str:
     """Return the plan with the target in the place of what it drives.
 
     The plan's tenants, if it has any, share it.
+    """
+
+def listen_unix(path: str) -> int:
+    """Listen at a socket in the file system, in the place of a server that was killed.
+
+    Return the number of the file, which is the caller's to close.
     """
 
 def serve_nbd(

@@ -40,8 +40,9 @@ def serving(tmp_path, *options):
     )
     try:
         said = server.stderr.readline()
-        assert said.startswith("Serving 0.0625 GiB at nbd+unix:///flashkeel?socket="), said
-        yield server, f"nbd+unix:///flashkeel?socket={path}", path
+        words, _, uri = said.strip().rpartition(" ")
+        assert words == "Serving 0.0625 GiB at", said
+        yield server, uri, path
     finally:
         server.kill()
         server.wait()
@@ -213,7 +214,10 @@ def test_a_slower_clock_makes_a_slower_drive(tmp_path):
     [
         (("--listen", "somewhere"), "write unix:PATH or ADDRESS:PORT"),
         (("--listen", "unix:/nowhere/at/all"), r"/nowhere/at/all: No such file or directory"),
+        (("--listen", "unix:"), "write unix:PATH or ADDRESS:PORT"),
         (("--time-scale", "0"), "time-scale"),
+        (("--time-scale", "nan"), "'nan' is not a number"),
+        (("--name", "x" * 4097), "--name: 4097 bytes, of at most 4096"),
     ],
 )
 def test_what_cannot_be_served_is_refused(cli, tmp_path, options, words):
@@ -222,6 +226,15 @@ def test_what_cannot_be_served_is_refused(cli, tmp_path, options, words):
     outcome = cli("serve", "nbd", document, *options)
     assert outcome.status == 2
     assert re.search(words, outcome.err)
+
+
+def test_clients_find_an_export_by_any_name(tmp_path):
+    folder = tmp_path / "a b&c"
+    folder.mkdir()
+    with serving(folder, "--name", "räume #1?") as (server, uri, _):
+        info = json.loads(subprocess.check_output([require("nbdinfo"), "--json", uri], text=True))
+        assert info["exports"][0]["export-name"] == "räume #1?"
+        ended(server)
 
 
 def test_a_socket_in_use_is_left_alone_and_one_that_was_left_is_not(cli, tmp_path):
@@ -240,4 +253,5 @@ def test_a_socket_in_use_is_left_alone_and_one_that_was_left_is_not(cli, tmp_pat
     path.write_text("no socket")
     outcome = cli("serve", "nbd", tmp_path / "drive.toml", "--listen", f"unix:{path}")
     assert outcome.status == 2
+    assert f"{path}: something that is no socket is there" in outcome.err
     assert path.read_text() == "no socket"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -18,6 +19,13 @@ MIRROR = """\
 file.path = "one"
 [[stack.devices.mirror.devices]]
 file.path = "two"
+"""
+
+TIER = """\
+[[stack.devices]]
+tier.placement = "write-back"
+tier.lower.file.path = "one"
+tier.upper.nvm.capacity = "8MiB"
 """
 
 
@@ -72,14 +80,66 @@ def test_a_drive_that_may_not_be_destroyed_is_served_read_only(tmp_path, disks):
 
 def test_a_drive_that_is_cut_short_in_mid_run_ends_serving_with_what_was_written(tmp_path, disks):
     with serving(tmp_path, disks[0], "--destroy") as (server, uri):
-        script = ["-c", "write -P 1 64k 64k", "-c", "flush"]
-        subprocess.run([require("qemu-io"), "-f", "raw", *script, uri], check=True, timeout=60)
+        write(uri, 1, "64k")
         os.truncate(disks[0], SIZE // 2)
         _, err = server.communicate(timeout=20)
     assert server.returncode == 1
     assert f"{disks[0]}: it holds {SIZE // 2} bytes now, and held {SIZE}" in err
     assert "65536 bytes were written" in err
     assert "Traceback" not in err
+
+
+def test_a_tier_over_a_file_says_what_it_will_forget(tmp_path, disks):
+    document = tmp_path / "tier.toml"
+    document.write_text(TIER)
+    with serving(tmp_path, document, "--destroy") as (server, uri):
+        said = server.stderr.readline()
+        fio(uri, "--rw=randrw", "--bs=4k", "--iodepth=8", "--size=8m", "--verify=crc32c")
+        ended(server)
+    forgotten = "What simulated devices hold alone, or the upper device of a tier, is lost"
+    assert said == f"{forgotten} when serving ends\n"
+
+
+def write(uri, pattern, offset):
+    script = ["-c", f"write -P {pattern} {offset} 64k", "-c", "flush"]
+    subprocess.run([require("qemu-io"), "-f", "raw", *script, uri], check=True, timeout=60)
+
+
+def test_a_mirror_goes_on_when_one_of_its_drives_is_cut_short(tmp_path, disks):
+    document = tmp_path / "mirror.toml"
+    document.write_text(MIRROR)
+    with serving(tmp_path, document, "--destroy") as (server, uri):
+        write(uri, 1, "64k")
+        os.truncate(disks[0], SIZE // 2)
+        said = server.stderr.readline()
+        cut = f"{disks[0]}: it holds {SIZE // 2} bytes now, and held {SIZE}"
+        assert said == f"{cut}; what has copies is served from others\n"
+        write(uri, 2, "128k")
+        back = tmp_path / "back"
+        subprocess.run([require("nbdcopy"), uri, back], check=True, timeout=60)
+        server.send_signal(signal.SIGINT)
+        _, err = server.communicate(timeout=20)
+    expected = bytes(65536) + b"\x01" * 65536 + b"\x02" * 65536
+    assert back.read_bytes() == disks[1].read_bytes() == expected.ljust(SIZE, b"\0")
+    # Nothing was written to what is not the same drive any more.
+    assert disks[0].read_bytes() == expected[:131072].ljust(SIZE // 2, b"\0")
+    assert server.returncode == 1
+    assert f"{cut}; what was written since may be on other copies alone" in err
+    assert f"131072 bytes were written to {disks[1]}" in err
+
+
+def test_a_mirror_without_drives_ends_serving(tmp_path, disks):
+    document = tmp_path / "mirror.toml"
+    document.write_text(MIRROR)
+    with serving(tmp_path, document, "--destroy") as (server, uri):
+        for disk in disks:
+            os.truncate(disk, SIZE // 2)
+            assert server.stderr.readline().startswith(f"{disk}: it holds")
+        script = [require("qemu-io"), "-f", "raw", "-c", "write 0 64k", uri]
+        subprocess.run(script, check=False, capture_output=True, timeout=60)
+        _, err = server.communicate(timeout=20)
+    assert server.returncode == 1
+    assert all(f"{disk}: it holds" in err for disk in disks)
 
 
 def test_an_export_is_not_served_again(tmp_path, disks):

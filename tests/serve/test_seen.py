@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -49,6 +50,13 @@ class Served:
         out, err = self.process.communicate(timeout=20)
         assert self.process.returncode == 0, err
         return json.loads(out)
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -137,6 +145,8 @@ def test_a_browser_shows_the_drive_while_it_is_used(served, tmp_path):
     job = [require("fio"), "--name=job", "--ioengine=nbd", "--rw=randrw", "--bs=4k", "--iodepth=4"]
     job += [f"--uri=nbd+unix:///?socket={served.path}", "--time_based", "--runtime=30"]
     fio = subprocess.Popen(job, stdout=subprocess.DEVNULL, cwd=tmp_path)
+    # The time of the browser is virtual: it waits for nobody.
+    wait_until(lambda: served.scrape()["flashkeel_clients",] == 2)
     shown = {}
     for scheme in ("light", "dark"):
         browser = [require("chromium"), "--headless=new", "--no-sandbox", "--disable-gpu"]
@@ -229,3 +239,21 @@ def test_where_nobody_can_be_answered_is_refused(cli, tmp_path, options, words):
     assert outcome.status == 2
     assert words in outcome.err
     assert not (tmp_path / "nbd").exists()
+
+
+def test_nothing_is_made_where_nobody_can_be_answered(cli, tmp_path):
+    document, data, control = tmp_path / "drive.toml", tmp_path / "data", tmp_path / "control"
+    document.write_text(torture.DRIVE)
+    control.write_text("mine")
+    places = (
+        "--listen",
+        f"unix:{tmp_path / 'nbd'}",
+        "--data",
+        data,
+        "--control",
+        f"unix:{control}",
+    )
+    outcome = cli("serve", "nbd", document, *places)
+    assert outcome.status == 2
+    assert f"{control}: something that is no socket is there" in outcome.err
+    assert (data.exists(), control.read_text()) == (False, "mine")

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use flashkeel_engine::{
     Arena, Cause, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request,
@@ -19,6 +20,9 @@ use crate::world::{Fault, World};
 /// Most bytes that the kernel is asked for at a time: what is longer goes piece by piece,
 /// so that no request takes more memory than that.
 const PIECE_BYTES: u64 = 4 << 20;
+
+/// How long what is on its way is waited for when a drive is closed.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A real drive. A copy is the same drive: there is only one.
 #[derive(Clone)]
@@ -142,8 +146,8 @@ impl Leaf for Drive {
 
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
         let inside = &mut *self.inside();
-        let (access, world) = (inside.access, &inside.world);
-        if let Some(status) = requests::refusal(&self.limits, access, world, &inside.path, request) {
+        let (access, world, name) = (inside.access, &inside.world, (inside.number, &*inside.path));
+        if let Some(status) = requests::refusal(&self.limits, access, world, name, request) {
             return Submit::Refused(status);
         }
         if request.operation == Operation::Demote {
@@ -261,7 +265,7 @@ impl Inside {
         let path = &self.path;
         let fail = |why: &str| Fault::Failed(format!("{path}: the kernel takes no more requests{why}"));
         if pushed.is_err() {
-            self.world.fail(|| fail(""));
+            self.world.fail(self.number, || fail(""));
             return Submit::Refused(Status::Gone);
         }
         // Whatever comes of it, it is in the queue, and goes with the next: its slot is not
@@ -269,7 +273,7 @@ impl Inside {
         if let Err(error) = self.ring.submit()
             && !matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY | libc::EINTR))
         {
-            self.world.fail(|| fail(&format!(": {}", reason(&error))));
+            self.world.fail(self.number, || fail(&format!(": {}", reason(&error))));
         }
         Submit::Accepted
     }
@@ -284,7 +288,7 @@ impl Inside {
             number => requests::failed(request.operation, number),
         };
         if status != Status::Ok {
-            self.world.fail(|| {
+            self.world.fail(self.number, || {
                 let why = if result >= 0 {
                     format!("{result} bytes were done")
                 } else {
@@ -296,15 +300,15 @@ impl Inside {
         }
         status
     }
-}
 
-impl Drop for Inside {
-    fn drop(&mut self) {
-        self.world.leave(self.number);
-        // What is on its way still writes to the buffers.
+    /// Waits for what is on its way, which still writes to the buffers, unless it takes
+    /// longer than `patience`: then the kernel keeps what it may still write to.
+    fn close(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
         while self.free.len() < self.slots.len() {
-            if self.ring.submit_and_wait(1).is_err() {
-                // The kernel keeps what it may still write to.
+            let left = types::Timespec::from(deadline.saturating_duration_since(Instant::now()));
+            let wait = types::SubmitArgs::new().timespec(&left);
+            if self.ring.submitter().submit_with_args(1, &wait).is_err() {
                 std::mem::forget(std::mem::take(&mut self.slots));
                 return;
             }
@@ -312,5 +316,34 @@ impl Drop for Inside {
                 self.free.push(end.user_data() as u16);
             }
         }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.world.leave(self.number);
+        self.close(PATIENCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_never_ends_does_not_keep_a_drive_open() {
+        let path = std::env::temp_dir().join(format!("flashkeel-stuck-{}", std::process::id()));
+        std::fs::write(&path, [0; 8192]).expect("it is written");
+        let world = World::new().expect("a world");
+        let drive = Drive::open(&world, &path, Access::ReadOnly, 4).expect("it is a drive");
+        std::fs::remove_file(&path).expect("it is removed");
+        let mut inside = drive.inside();
+        // As if the kernel had it, and would never say anything of it.
+        inside.free.pop();
+        let begun = Instant::now();
+        inside.close(Duration::from_millis(20));
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_millis(20) && took < PATIENCE, "{took:?}");
+        assert!(inside.slots.is_empty(), "its buffers are left to the kernel");
     }
 }

@@ -5,14 +5,17 @@ use flashkeel_engine::{Arena, Limits, Operation, Request, Status, Stream};
 use crate::opening::Access;
 use crate::world::{Fault, World};
 
-/// Why a drive called `name` does not take a request, if so.
+/// Why a drive of that number and name does not take a request, if so.
 pub(crate) fn refusal(
     limits: &Limits,
     access: Access,
     world: &World,
-    name: &str,
+    (number, name): (usize, &str),
     request: &Request,
 ) -> Option<Status> {
+    if world.is_gone(number) {
+        return Some(Status::Gone);
+    }
     if request.operation == Operation::Flush {
         return None;
     }
@@ -20,7 +23,7 @@ pub(crate) fn refusal(
         return Some(Status::Invalid);
     }
     if request.operation.is_change() && access == Access::ReadOnly {
-        world.fail(|| {
+        world.fail(number, || {
             Fault::Refused(format!("{name}: it is read only; --destroy lets its data be destroyed"))
         });
         return Some(Status::ReadOnly);

@@ -31,7 +31,8 @@ pub struct World {
 struct Log {
     touched: Vec<Touched>,
     drives: Vec<Watched>,
-    fault: Option<Fault>,
+    /// The first of each drive, by its number.
+    faults: Vec<(usize, Fault)>,
     has_lines: bool,
 }
 
@@ -41,6 +42,8 @@ struct Watched {
     path: String,
     file: File,
     bytes: u64,
+    /// It is no longer as it was, and takes no requests.
+    is_gone: bool,
 }
 
 impl Watched {
@@ -101,7 +104,12 @@ impl World {
 
     /// The first thing that went wrong on a drive, such as that it is full or gone.
     pub fn fault(&self) -> Option<Fault> {
-        self.log().fault.clone()
+        self.log().faults.first().map(|(_, fault)| fault.clone())
+    }
+
+    /// The first thing that went wrong on each drive, in the order in which it did.
+    pub fn faults(&self) -> Vec<Fault> {
+        self.log().faults.iter().map(|(_, fault)| fault.clone()).collect()
     }
 
     /// What has been written, drive by drive.
@@ -121,17 +129,25 @@ impl World {
         self.ended.try_clone()
     }
 
-    /// Looks whether the drives still are what they were; what is not is a fault.
+    /// Looks whether the drives still are what they were; what is not is a fault, and gone.
     pub fn look(&self) {
-        let mut log = self.log();
-        if let Some(change) = log.drives.iter().find_map(Watched::change) {
-            log.fault.get_or_insert(Fault::Failed(change));
+        let log = &mut *self.log();
+        for drive in log.drives.iter_mut().filter(|drive| !drive.is_gone) {
+            if let Some(change) = drive.change() {
+                drive.is_gone = true;
+                note(&mut log.faults, drive.number, || Fault::Failed(change));
+            }
         }
+    }
+
+    /// Whether a drive was found to be no longer what it was.
+    pub(crate) fn is_gone(&self, number: usize) -> bool {
+        self.log().drives.iter().any(|drive| drive.number == number && drive.is_gone)
     }
 
     /// Looks after a drive that holds so many bytes, until it is closed.
     pub(crate) fn look_after(&self, number: usize, path: &str, file: File, bytes: u64) {
-        self.log().drives.push(Watched { number, path: path.to_owned(), file, bytes });
+        self.log().drives.push(Watched { number, path: path.to_owned(), file, bytes, is_gone: false });
     }
 
     /// A drive is closed.
@@ -177,9 +193,9 @@ impl World {
             Some(touched.range.map_or((offset, last), |(low, high)| (low.min(offset), high.max(last))));
     }
 
-    /// Something went wrong.
-    pub(crate) fn fail(&self, what: impl FnOnce() -> Fault) {
-        self.log().fault.get_or_insert_with(what);
+    /// Something went wrong on a drive.
+    pub(crate) fn fail(&self, number: usize, what: impl FnOnce() -> Fault) {
+        note(&mut self.log().faults, number, what);
     }
 
     fn log(&self) -> std::sync::MutexGuard<'_, Log> {
@@ -197,6 +213,13 @@ impl World {
             let _ = rustix::io::read(&*self.ended, &mut [0; 8]);
         }
         is_heard
+    }
+}
+
+/// Notes what went wrong on a drive, if it is the first of it.
+fn note(faults: &mut Vec<(usize, Fault)>, number: usize, what: impl FnOnce() -> Fault) {
+    if faults.iter().all(|&(drive, _)| drive != number) {
+        faults.push((number, what()));
     }
 }
 
@@ -240,8 +263,12 @@ mod tests {
         world.touch(drive, 0, 4096);
         let expected = Touched { path: "disk".into(), bytes: 8192, range: Some((0, 12_287)) };
         assert_eq!(world.touched(), [expected]);
-        world.fail(|| Fault::Failed("first".into()));
-        world.fail(|| Fault::Refused("second".into()));
-        assert_eq!(world.fault(), Some(Fault::Failed("first".into())));
+        let (failed, refused) =
+            (|text: &str| Fault::Failed(text.into()), |text: &str| Fault::Refused(text.into()));
+        world.fail(drive, || failed("first"));
+        world.fail(drive, || refused("second"));
+        world.fail(drive + 1, || refused("of another"));
+        assert_eq!(world.fault(), Some(failed("first")));
+        assert_eq!(world.faults(), [failed("first"), refused("of another")]);
     }
 }

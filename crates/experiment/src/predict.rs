@@ -55,7 +55,7 @@ pub fn predict(
 ) -> Result<Predicted, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
     let target = Target { destroys: plan.destroys, ..Target::of(&config) };
-    let Opened { mut device, mut world } = target.open(seed, cache_dir, progress)?;
+    let Opened { mut device, mut world, .. } = target.open(seed, cache_dir, progress)?;
     let sectors = device.limits().sectors;
     if sectors != model.sectors {
         return Err(Error::Input(format!(

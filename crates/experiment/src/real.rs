@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use flashkeel_blockdev::{Fault, World};
 use flashkeel_engine::Outside;
+use flashkeel_host::device::Size;
 
 use crate::Error;
 
@@ -13,12 +14,18 @@ pub(crate) const NOTE: &str = "a real drive is in it: times are those of the wal
                                this run alone, and no other run gives the same";
 
 /// The real drives among what was opened, for those who have it served.
-#[derive(Clone)]
-pub struct RealDrives(World);
+pub struct RealDrives {
+    world: World,
+    size: Size,
+    /// Faults of which somebody has been told.
+    told: usize,
+    /// Requests of clients that had failed before anything went wrong on a drive.
+    failed: u64,
+}
 
 impl RealDrives {
-    pub(crate) fn of(world: World) -> RealDrives {
-        RealDrives(world)
+    pub(crate) fn of(world: World, size: Size) -> RealDrives {
+        RealDrives { world, size, told: 0, failed: 0 }
     }
 
     /// What can be read once a request to one of them has ended.
@@ -26,13 +33,33 @@ impl RealDrives {
     /// # Errors
     /// If an export is among them, or there are too many open files.
     pub fn heard(&self) -> Result<OwnedFd, Error> {
-        self.0.heard().map_err(|error| Error::Input(format!("it cannot be served: {error}")))
+        self.world.heard().map_err(|error| Error::Input(format!("it cannot be served: {error}")))
     }
 
-    /// Whether one of them has failed.
-    pub fn have_failed(&self) -> bool {
-        self.0.look();
-        self.0.fault().is_some()
+    /// Whether so many of them have failed that it is the end, where so many requests of
+    /// clients have failed: one does it, but for copies, of which another serves.
+    pub fn have_failed(&mut self, failed: u64) -> bool {
+        self.world.look();
+        if self.world.fault().is_none() {
+            self.failed = failed;
+            return false;
+        }
+        self.size.needs_drives || failed > self.failed
+    }
+
+    /// Whether what is written may be on none of them when serving ends.
+    pub fn forget(&self) -> bool {
+        self.size.in_memory
+    }
+
+    /// What has gone wrong since this was last asked, while serving goes on: a sentence each.
+    pub fn news(&mut self) -> Vec<String> {
+        let faults = self.world.faults();
+        let told = std::mem::replace(&mut self.told, faults.len());
+        faults[told..]
+            .iter()
+            .map(|fault| format!("{}; what has copies is served from others", why(fault)))
+            .collect()
     }
 
     /// What serving them ended with.
@@ -40,7 +67,19 @@ impl RealDrives {
     /// # Errors
     /// If one of them has failed: what happened, and what was written where.
     pub fn end(&self) -> Result<(), Error> {
-        end(Some(&self.0), Ok(()))
+        let faults = self.world.faults();
+        if self.size.needs_drives || faults.is_empty() {
+            return end(Some(&self.world), Ok(()));
+        }
+        let all: Vec<&str> = faults.iter().map(why).collect();
+        let lack = "what was written since may be on other copies alone";
+        Err(Error::Failure(format!("{}; {lack}{}", all.join("; "), written(&self.world))))
+    }
+}
+
+fn why(fault: &Fault) -> &str {
+    match fault {
+        Fault::Refused(why) | Fault::Failed(why) => why,
     }
 }
 

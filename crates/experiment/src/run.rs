@@ -47,7 +47,7 @@ pub fn run(
 ) -> Result<Finished, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
     let target = Target { destroys: plan.destroys, ..Target::of(&config) };
-    let Opened { mut device, mut world } = target.open(seed, cache_dir, progress)?;
+    let Opened { mut device, mut world, .. } = target.open(seed, cache_dir, progress)?;
     let mut sources = open(&config, &mut *device, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();

@@ -32,12 +32,14 @@ pub struct Opened {
     pub device: Box<dyn Device>,
     /// The world of the real drives in it, if there are any.
     pub world: Option<World>,
+    /// What was to be known before it was made.
+    size: Option<Size>,
 }
 
 impl Opened {
     /// The real drives in it, if there are any.
     pub fn real(&self) -> Option<RealDrives> {
-        self.world.clone().map(RealDrives::of)
+        Some(RealDrives::of(self.world.clone()?, self.size?))
     }
 }
 
@@ -92,11 +94,11 @@ impl Target {
         cache_dir: Option<&Path>,
         progress: &mut Progress<'_>,
     ) -> Result<Opened, Error> {
-        let is_real = self.check().is_ok_and(|size| size.is_real);
-        let world = is_real.then(World::new).transpose();
+        let size = self.check().ok();
+        let world = size.filter(|size| size.is_real).map(|_| World::new()).transpose();
         let world = world.map_err(|error| Error::Failure(format!("nothing to listen to: {error}")))?;
         let device = self.build_in(world.as_ref(), seed, cache_dir, progress)?;
-        Ok(Opened { device, world })
+        Ok(Opened { device, world, size })
     }
 
     fn build_in(

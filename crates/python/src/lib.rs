@@ -24,7 +24,7 @@ mod _core {
             write_profiles,
         },
         run::{RunResult, run},
-        serve::{Serving, serve_nbd},
+        serve::{Serving, listen_unix, serve_nbd},
         ssdcheck::{Predictor, predict, predict_log, probe, put_target, resolve_target},
         table::Table,
     };

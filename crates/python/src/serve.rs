@@ -1,12 +1,16 @@
 //! Drives in real time.
 
+use std::os::fd::IntoRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use flashkeel_experiment::{Cause, Device, Error, RealDrives, Stored, Target, read_off};
-use flashkeel_serve::nbd::Export;
+use flashkeel_serve::nbd::{Export, LONGEST_NAME};
 use flashkeel_serve::{
     Address, BOUNDS_NS, Counted, Kept, Late, Server, Settings, Snapshot, Tally, Time, Watch, Window,
+    listen_at,
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -49,6 +53,10 @@ pub fn serve_nbd(
     let service: Service = serde_json::from_str(service_json).map_err(not_resolved)?;
     let Service { seed, listen, name, read_only, time_scale, data } = service;
     let refused = |error: std::io::Error| InputError::new_err(format!("{listen}: {error}"));
+    if name.len() > LONGEST_NAME {
+        let length = name.len();
+        return Err(InputError::new_err(format!("--name: {length} bytes, of at most {LONGEST_NAME}")));
+    }
     let server = Server::bind(&address(&listen)?).map_err(refused)?;
     let cache_dir = cache_dir.as_deref();
     let wake = server.waker();
@@ -79,6 +87,11 @@ pub fn serve_nbd(
     let place = server.address().map_err(refused)?;
     let serving = Serving { window: server.window() };
     ready.call1(py, (uri(&place, &export.name), export.bytes, serving))?;
+    if !export.is_read_only && real.as_ref().is_some_and(RealDrives::forget) {
+        let lost =
+            "What simulated devices hold alone, or the upper device of a tier, is lost when serving ends";
+        say.call1(py, (lost,))?;
+    }
     let settings = Settings { export, time_scale };
     let begin = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
     let mut caller = Caller { say, interrupted: None, read_off: begin, real };
@@ -97,6 +110,14 @@ pub fn serve_nbd(
         "late": late(served.late),
         "synced": late(served.synced),
     })))
+}
+
+/// Listen at a socket in the file system, in the place of a server that was killed; return
+/// the number of the file, which is the caller's to close.
+#[pyfunction]
+pub fn listen_unix(path: PathBuf) -> PyResult<i32> {
+    let refused = |error| InputError::new_err(format!("{}: {error}", path.display()));
+    listen_at(&path).map(IntoRawFd::into_raw_fd).map_err(refused)
 }
 
 /// A window on a drive that is being served, for other threads.
@@ -166,24 +187,34 @@ struct Caller {
     real: Option<RealDrives>,
 }
 
+impl Caller {
+    fn is_interrupted(&mut self) -> bool {
+        self.interrupted = self.interrupted.take().or_else(|| Python::attach(|py| py.check_signals().err()));
+        self.interrupted.is_some()
+    }
+}
+
 impl Watch<Box<dyn Device>> for Caller {
     fn reads_off(&mut self, device: &mut Box<dyn Device>, now: Time) -> String {
         json(read_off(&mut **device, std::mem::replace(&mut self.read_off, now), now))
     }
 
     /// Being interrupted is how serving ends, and the failure of a real drive.
-    fn stops(&mut self) -> bool {
-        if self.real.as_ref().is_some_and(RealDrives::have_failed) {
-            return true;
+    fn stops(&mut self, failed: u64) -> bool {
+        if let Some(real) = &mut self.real {
+            if real.have_failed(failed) {
+                return true;
+            }
+            let news = real.news();
+            news.iter().for_each(|sentence| self.says(sentence));
         }
-        self.interrupted = self.interrupted.take().or_else(|| Python::attach(|py| py.check_signals().err()));
-        self.interrupted.is_some()
+        self.is_interrupted()
     }
 
     fn says(&mut self, sentence: &str) {
         // An interrupt that has come would keep it from being said; one that comes meanwhile
         // counts too.
-        self.stops();
+        self.is_interrupted();
         let said = Python::attach(|py| self.say.call1(py, (sentence,)).map(drop));
         self.interrupted = self.interrupted.take().or(said.err());
     }
@@ -202,7 +233,7 @@ fn late(late: Late) -> Value {
 
 /// The address that `unix:PATH` or `HOST:PORT` names.
 fn address(listen: &str) -> PyResult<Address> {
-    if let Some(path) = listen.strip_prefix("unix:") {
+    if let Some(path) = listen.strip_prefix("unix:").filter(|path| !path.is_empty()) {
         return Ok(Address::Unix(path.into()));
     }
     listen.parse().map(Address::Tcp).map_err(|_| {
@@ -212,10 +243,15 @@ fn address(listen: &str) -> PyResult<Address> {
     })
 }
 
+/// What would not stand for itself in a URI (RFC 3986, 2.3, and the slash).
+const APART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
 /// How clients name it.
 fn uri(address: &Address, name: &str) -> String {
+    let encoded = |bytes| percent_encode(bytes, APART);
+    let name = encoded(name.as_bytes());
     match address {
-        Address::Unix(path) => format!("nbd+unix:///{name}?socket={}", path.display()),
+        Address::Unix(path) => format!("nbd+unix:///{name}?socket={}", encoded(path.as_os_str().as_bytes())),
         Address::Tcp(address) => format!("nbd://{address}/{name}"),
     }
 }

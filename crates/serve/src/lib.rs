@@ -18,5 +18,5 @@ pub use flashkeel_engine::Time;
 pub use lateness::Late;
 pub use seen::{BOUNDS_NS, Counted, Recent, Tally};
 pub use server::{Kept, Served, Server, Settings, Watch};
-pub use sockets::Address;
+pub use sockets::{Address, listen_at};
 pub use window::{Snapshot, Window};

@@ -148,6 +148,11 @@ impl Seen {
         self.tallies.clone()
     }
 
+    /// Requests that ended with an error.
+    pub fn failed(&self) -> u64 {
+        self.tallies.iter().map(|tally| tally.failed).sum()
+    }
+
     /// The last minute, up to `now`.
     pub fn recent(&mut self, now: Time) -> Recent {
         self.turn(now);

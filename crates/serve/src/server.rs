@@ -94,8 +94,8 @@ pub trait Watch<L> {
     /// What the device says of itself at `now`, in whatever words they like.
     fn reads_off(&mut self, device: &mut L, now: Time) -> String;
 
-    /// Whether to stop.
-    fn stops(&mut self) -> bool;
+    /// Whether to stop, after so many requests of clients have failed.
+    fn stops(&mut self, failed: u64) -> bool;
 
     /// Something that has to be said, a sentence.
     fn says(&mut self, sentence: &str);
@@ -217,7 +217,7 @@ fn run<L: Leaf>(
     loop {
         if asked.elapsed() >= ASK {
             drive.damage().iter().for_each(|sentence| watch.says(sentence));
-            if watch.stops() {
+            if watch.stops(drive.seen().failed()) {
                 break;
             }
             asked = Instant::now();

@@ -5,7 +5,10 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::net::sockopt;
 
 /// Where clients connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,18 +31,30 @@ pub(crate) enum Stream {
     Tcp(TcpStream),
 }
 
+/// Listens at a socket in the file system.
+///
+/// # Errors
+/// If something is there that is no socket, or one at which somebody listens, or it may
+/// not be there.
+pub fn listen_at(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(io::Error::new(ErrorKind::AlreadyExists, "something that is no socket is there"));
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            // That of a server that was killed is in nobody's way.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+            _ => return Err(io::Error::new(ErrorKind::AddrInUse, "it is in use: somebody listens there")),
+        },
+        Err(_) => {}
+    }
+    UnixListener::bind(path)
+}
+
 impl Listener {
     pub(crate) fn bind(address: &Address) -> io::Result<Listener> {
         let listener = match address {
-            Address::Unix(path) => {
-                // That of a server that was killed is in nobody's way.
-                let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-                let refuses = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
-                if is_socket && UnixStream::connect(path).is_err_and(refuses) {
-                    std::fs::remove_file(path)?;
-                }
-                Listener::Unix(UnixListener::bind(path)?, path.clone())
-            }
+            Address::Unix(path) => Listener::Unix(listen_at(path)?, path.clone()),
             Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address)?),
         };
         match &listener {
@@ -60,6 +75,7 @@ impl Listener {
                 let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(true)?;
                 stream.set_nodelay(true)?;
+                keep_alive(&stream)?;
                 Ok(Stream::Tcp(stream))
             }
         }
@@ -103,6 +119,15 @@ impl Stream {
             Stream::Tcp(stream) => stream.write(bytes),
         }
     }
+}
+
+/// Asks a peer that says nothing whether it is still there: one that is not is gone after a
+/// minute, and its place is free.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(30))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(10))?;
+    Ok(sockopt::set_tcp_keepcnt(stream, 3)?)
 }
 
 /// Whether nothing is wrong: there is nothing now.

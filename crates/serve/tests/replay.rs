@@ -60,7 +60,7 @@ impl Leaf for Logged {
 struct UntilDone(Arc<Mutex<bool>>);
 
 impl Watch<Logged> for UntilDone {
-    fn stops(&mut self) -> bool {
+    fn stops(&mut self, _failed: u64) -> bool {
         *self.0.lock().unwrap()
     }
 

@@ -88,12 +88,18 @@ def nbd(
     """
     drive = Drive.find(stack, [split_assignment(each, "--set") for each in sets], destroy)
     with Bars([stack]) as bars, ExitStack() as listening:
+        # Before anything is written: where somebody else is, nothing is begun.
+        commands = pages = None
+        if control is not None:
+            commands = listening.enter_context(_control.listening(_control.address(control)))
+        if metrics is not None:
+            pages = listening.enter_context(web.listening(metrics, name))
 
         def ready(uri: str, size: int, serving: Serving) -> None:
-            if control is not None:
-                listening.enter_context(_control.listening(_control.address(control), serving))
-            if metrics is not None:
-                place = listening.enter_context(web.listening(metrics, name, serving))
+            if commands is not None:
+                commands(serving)
+            if pages is not None:
+                place = pages(serving)
                 echo(f"To be watched at {place}, for Prometheus at {place}metrics", err=True)
             echo(f"Serving {size / 2**30:.3g} GiB at {uri}", err=True)
 

@@ -7,19 +7,17 @@ minute as the run of a result). Answers are JSON; ``{"error": ...}`` to anything
 from __future__ import annotations
 
 import json
-import os
 import socket
 import socketserver
-import stat
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flashkeel._core import InputError
+from flashkeel._core import InputError, listen_unix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from flashkeel._core import Serving
 
@@ -47,11 +45,12 @@ class _Handler(socketserver.StreamRequestHandler):
 
 class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
-    request_queue_size = 16
+    serving: Serving
 
-    def __init__(self, path: Path, serving: Serving) -> None:
-        self.serving = serving
-        super().__init__(str(path), _Handler)
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = socket.socket(fileno=listen_unix(str(path)))
 
     def answer(self, command: str) -> bytes:
         """Return the answer to a command, as a line without its end."""
@@ -72,37 +71,22 @@ def address(text: str) -> Path:
 
 
 @contextmanager
-def listening(path: Path, serving: Serving) -> Iterator[None]:
-    """Answer commands at `path`, in threads, as long as the context lasts."""
-    _clear(path)
-    try:
-        server = _Server(path, serving)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        path.unlink(missing_ok=True)
+def listening(path: Path) -> Iterator[Callable[[Serving], None]]:
+    """Take `path` for a socket, as long as the context lasts.
 
+    Yields what begins to answer commands there, in threads.
+    """
+    server = _Server(path)
 
-def _clear(path: Path) -> None:
-    """Remove the socket of a server that was killed; what is in use stays."""
-    try:
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            return
-    except OSError:
-        return
-    try:
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(path))
-    except ConnectionRefusedError:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return
+    def answer(serving: Serving) -> None:
+        server.serving = serving
+        ending.callback(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    with ExitStack() as ending:
+        ending.callback(path.unlink, missing_ok=True)
+        ending.callback(server.server_close)
+        yield answer
 
 
 def ask(path: Path, command: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -26,25 +26,20 @@ _SAFE = (
 
 
 @contextmanager
-def listening(place: str, name: str, serving: Serving) -> Iterator[str]:
-    """Answer at ``ADDRESS:PORT``, in threads; yields where the page is."""
+def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
+    """Take ``ADDRESS:PORT``, as long as the context lasts.
+
+    Yields what begins to answer there, in threads, and returns where the page is.
+    """
     # Prometheus is for those who ask for it: it takes time to be imported.
     from flashkeel.serving import metrics
 
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit() or int(port) > 0xFFFF:
         raise InputError(f"--metrics {place}: write ADDRESS:PORT, such as 127.0.0.1:9100")
-    scrape = metrics.page(name, serving)
     page = resources.files("flashkeel.serving").joinpath("page.html").read_bytes()
 
-    def state() -> bytes:
-        return (serving.state() or "null").encode()
-
-    pages: dict[str, tuple[str, Callable[[], bytes]]] = {
-        "/": ("text/html; charset=utf-8", lambda: page),
-        "/state.json": ("application/json", state),
-        "/metrics": (metrics.CONTENT_TYPE, scrape),
-    }
+    pages: dict[str, tuple[str, Callable[[], bytes]]] = {}
 
     class Handler(BaseHTTPRequestHandler):
         timeout = PATIENCE_S
@@ -73,9 +68,18 @@ def listening(place: str, name: str, serving: Serving) -> Iterator[str]:
     except OSError as error:
         raise InputError(f"--metrics {place}: {error.strerror or error}") from error
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://{host}:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
+
+    def answer(serving: Serving) -> str:
+        def state() -> bytes:
+            return (serving.state() or "null").encode()
+
+        pages["/"] = ("text/html; charset=utf-8", lambda: page)
+        pages["/state.json"] = ("application/json", state)
+        pages["/metrics"] = (metrics.CONTENT_TYPE, metrics.page(name, serving))
+        ending.callback(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://{host}:{server.server_address[1]}/"
+
+    with ExitStack() as ending:
+        ending.callback(server.server_close)
+        yield answer

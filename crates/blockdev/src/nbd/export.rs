@@ -153,15 +153,15 @@ impl Leaf for Export {
 
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
         let inside = &mut *self.inside();
-        let (access, world) = (inside.access, &inside.world);
-        if let Some(status) = requests::refusal(&self.limits, access, world, &inside.uri, request) {
+        let (access, world, name) = (inside.access, &inside.world, (inside.number, &*inside.uri));
+        if let Some(status) = requests::refusal(&self.limits, access, world, name, request) {
             return Submit::Refused(status);
         }
         if inside.is_lost {
             return Submit::Refused(Status::Gone);
         }
         if let Some(why) = inside.cannot(request) {
-            inside.world.fail(|| Fault::Refused(format!("{}: {why}", inside.uri)));
+            inside.world.fail(inside.number, || Fault::Refused(format!("{}: {why}", inside.uri)));
             return Submit::Refused(Status::Invalid);
         }
         if inside.is_nothing(request.operation) {
@@ -355,7 +355,9 @@ impl Inside {
         if status != Status::Ok {
             let why = reason(&io::Error::from_raw_os_error(error as i32));
             let place = (request.lba.0 * SECTOR_BYTES, request.bytes());
-            self.world.fail(|| Fault::Failed(requests::describe(&self.uri, request.operation, place, &why)));
+            self.world.fail(self.number, || {
+                Fault::Failed(requests::describe(&self.uri, request.operation, place, &why))
+            });
             self.end(now, index, status);
         } else if request.operation == Operation::Read {
             self.body = Some((index, 0));
@@ -381,7 +383,9 @@ impl Inside {
     /// The server is gone, and what was on its way with it.
     fn lose(&mut self, now: Time, why: &str) {
         let asked = self.slots.len() - self.free.len();
-        self.world.fail(|| Fault::Failed(format!("{}: {why}, with {asked} requests on their way", self.uri)));
+        self.world.fail(self.number, || {
+            Fault::Failed(format!("{}: {why}, with {asked} requests on their way", self.uri))
+        });
         self.is_lost = true;
         self.world.forget(self.line.as_fd());
         for index in 0..self.slots.len() {

@@ -33,7 +33,7 @@ impl Build for FileConfig {
             return Err(format!("queue_depth is {}; 1 to 4096", self.queue_depth));
         }
         let found = find(&self.path).map_err(|why| format!("path: {}: {why}", self.path.display()))?;
-        Ok(Size { is_real: true, ..Size::plain(found.bytes / 512, u32::from(self.queue_depth)) })
+        Ok(Size::real(found.bytes / 512, u32::from(self.queue_depth)))
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

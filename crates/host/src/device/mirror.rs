@@ -125,14 +125,17 @@ impl Build for MirrorConfig {
         if read.needs_predictor() && sizes.iter().any(|size| size.sets > 1) {
             return Err(format!("read is {:?}, which knows devices, and no sets of one", self.read.name()));
         }
+        // What has one place only is lost with that.
+        let lost = |is_lost: fn(&Size) -> bool| match self.ranges[..] {
+            [] => sizes.iter().all(is_lost),
+            _ => sizes.iter().any(is_lost),
+        };
         Ok(Size {
             sectors: Mirror::sectors(&self.ranges, sizes[0].sectors / u64::from(sizes[0].sets), copies)?,
-            // What has one place only is lost with that.
-            is_volatile: match self.ranges[..] {
-                [] => sizes.iter().all(|size| size.is_volatile),
-                _ => sizes.iter().any(|size| size.is_volatile),
-            },
+            is_volatile: lost(|size| size.is_volatile),
+            in_memory: lost(|size| size.in_memory),
             windows: if read.needs_windows() { HasWindows::InTurn } else { HasWindows::None },
+            needs_drives: !self.ranges.is_empty() && sizes.iter().any(|size| size.needs_drives),
             ..Size::over(&sizes)
         })
     }

@@ -74,6 +74,12 @@ pub struct Size {
     pub foresees: bool,
     /// Whether there is a real drive in it, whose time is that of the wall clock.
     pub is_real: bool,
+    /// Whether it fails as soon as one of the real drives in it does, and not only when all
+    /// copies do.
+    pub needs_drives: bool,
+    /// Whether what is written to it may be on no real drive, or in the upper device of a
+    /// tier, which alone knows what that holds.
+    pub in_memory: bool,
 }
 
 /// Deterministic windows, as whoever is above sees them.
@@ -90,7 +96,13 @@ pub enum HasWindows {
 impl Size {
     /// Of a device made of no others, without windows, flash or sets.
     pub fn plain(sectors: u64, queue_depth: u32) -> Size {
-        Size { sectors, queue_depth: Some(queue_depth), ..Size::over([]) }
+        Size { sectors, queue_depth: Some(queue_depth), in_memory: true, ..Size::over([]) }
+    }
+
+    /// Of a real drive.
+    pub fn real(sectors: u64, queue_depth: u32) -> Size {
+        let plain = Size::plain(sectors, queue_depth);
+        Size { is_real: true, needs_drives: true, in_memory: false, ..plain }
     }
 
     /// Refuses a time for background work, given at `key`, in which no block is erased.
@@ -121,6 +133,8 @@ impl Size {
             classes: 0,
             foresees: false,
             is_real: false,
+            needs_drives: false,
+            in_memory: false,
         };
         others.into_iter().fold(none, |all, each| Size {
             memory_bytes: all.memory_bytes + each.memory_bytes,
@@ -128,6 +142,8 @@ impl Size {
             classes: all.classes | each.classes,
             foresees: all.foresees || each.foresees,
             is_real: all.is_real || each.is_real,
+            needs_drives: all.needs_drives || each.needs_drives,
+            in_memory: all.in_memory || each.in_memory,
             ..all
         })
     }

@@ -30,7 +30,7 @@ impl Build for NbdConfig {
             return Err(format!("queue_depth is {}; 1 to 4096", self.queue_depth));
         }
         let bytes = Export::find(&self.uri).map_err(|why| format!("uri: {}: {why}", self.uri))?;
-        Ok(Size { is_real: true, ..Size::plain(bytes / 512, u32::from(self.queue_depth)) })
+        Ok(Size::real(bytes / 512, u32::from(self.queue_depth)))
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {

@@ -148,11 +148,13 @@ impl Build for TieredConfig {
         self.ratings_of(upper.sectors, lower.sectors)?;
         self.check_policies(upper, lower)?;
         // What the upper only has a copy of is not lost with it.
-        let is_lost = upper.is_volatile && self.placement.policy().takes_any();
+        let takes_any = self.placement.policy().takes_any();
+        let is_lost = upper.is_volatile && takes_any;
         Ok(Size {
             sectors: lower.sectors,
             queue_depth: lower.queue_depth,
             is_volatile: lower.is_volatile || is_lost,
+            in_memory: lower.in_memory || takes_any,
             ..Size::over([&upper, &lower])
         })
     }

@@ -190,8 +190,11 @@ impl Handshake {
         if !is_list {
             self.agreed.has_contexts = false;
         }
-        let Some((name, queries)) = queried(data).filter(|_| self.agreed.is_structured) else {
+        if !self.agreed.is_structured {
             return answer(output, option, wire::reply::INVALID, b"structured replies come first");
+        }
+        let Some((name, queries)) = queried(data) else {
+            return answer(output, option, wire::reply::INVALID, b"not as long as it says");
         };
         if !export.is_named(name) {
             return answer(output, option, wire::reply::UNKNOWN, b"no such export");

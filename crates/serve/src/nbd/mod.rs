@@ -12,3 +12,4 @@ use flashkeel_nbd as wire;
 
 pub use handshake::Export;
 pub use session::{Ask, Closed, Extent, Failure, Kind, Session};
+pub use wire::LONGEST_STRING as LONGEST_NAME;

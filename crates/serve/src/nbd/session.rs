@@ -98,7 +98,9 @@ pub struct Session {
     /// What has come and was not taken yet, behind what was.
     input: Vec<u8>,
     taken: usize,
+    /// What is to go, behind what has gone.
     output: Vec<u8>,
+    gone: usize,
     inside: usize,
     /// Why nothing more is taken.
     closed: Option<Closed>,
@@ -124,7 +126,7 @@ impl Session {
     pub fn new(export: Export) -> Session {
         let mut output = Vec::new();
         let phase = Phase::Handshake(Handshake::new(&mut output));
-        Session { export, phase, input: Vec::new(), taken: 0, output, inside: 0, closed: None }
+        Session { export, phase, input: Vec::new(), taken: 0, output, gone: 0, inside: 0, closed: None }
     }
 
     /// Bytes have come.
@@ -140,17 +142,28 @@ impl Session {
 
     /// Bytes that are to go.
     pub fn output(&self) -> &[u8] {
-        &self.output
+        &self.output[self.gone..]
     }
 
     /// So many of them have gone.
     pub fn sent(&mut self, bytes: usize) {
-        self.output.drain(..bytes);
+        self.gone += bytes;
+        if self.gone == self.output.len() {
+            self.output.clear();
+            self.gone = 0;
+        } else if self.gone > self.output.len() / 2 {
+            self.output.drain(..std::mem::take(&mut self.gone));
+        }
     }
 
     /// Whether an export has been chosen, so that a client that is slow now is at rest.
     pub fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Transmission(_))
+    }
+
+    /// Whether a part of a request has come, and the rest of it has not.
+    pub fn is_amid(&self) -> bool {
+        self.is_open() && self.inside < MOST_INSIDE && self.taken < self.input.len()
     }
 
     /// Requests that have not been answered.

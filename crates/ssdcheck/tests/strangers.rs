@@ -42,27 +42,31 @@ fn answered(all: &[Judged], question: &str) -> f64 {
 
 #[test]
 fn strangers_are_never_mistaken_without_a_doubt() {
-    let (all, wrong) = diagnose(0..24);
+    let (all, wrong) = diagnose(0..40);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    for (question, least) in [("buffer size", BUFFERS), ("volume bits", VOLUMES)] {
-        let part = answered(&all, question);
+    are_answered(&all, 0.9);
+}
+
+/// Whether of the drives whose buffer fills so great a part of the buffers and of the volume
+/// bits is found.
+fn are_answered(all: &[Judged], least: f64) {
+    for question in ["buffer size", "volume bits"] {
+        let part = answered(all, question);
         assert!(part >= least, "{question}: {:.0} % answered", 100.0 * part);
     }
 }
-
-/// Of the buffers and the volume bits of drives whose buffer fills, so much is found.
-const BUFFERS: f64 = 0.85;
-const VOLUMES: f64 = 0.8;
 
 /// Others in each round of `make soak`; `FLASHKEEL_SOAK_ROUND` repeats one.
 #[test]
 #[ignore = "takes minutes"]
 fn of_many_strangers_hardly_any_is_mistaken_without_a_doubt() {
     const DRIVES: u64 = 500;
-    /// Of the first 150 that nothing was tuned on, six answers were wrong.
-    const MOST: usize = 25;
+    const MOST: usize = 2;
     let round: u64 =
         std::env::var("FLASHKEEL_SOAK_ROUND").map_or(0, |round| round.parse().expect("a number"));
-    let (_, wrong) = diagnose(round * DRIVES..(round + 1) * DRIVES);
+    let (all, wrong) = diagnose(round * DRIVES..(round + 1) * DRIVES);
+    // Drives that flush after a time, too, are half of those that miss nine tenths
+    // (docs/ssdcheck.md).
+    are_answered(&all, 0.83);
     assert!(wrong.len() <= MOST, "{} answers are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -4,28 +4,17 @@
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, Operation, Span};
 use serde::Serialize;
 
-use super::flushes::{Sight, Watch, Where, is_one_buffer, watch};
+use super::flushes::{Sight, Watch, Where, highest, is_one_buffer, watch};
 use super::runner::{ProbeError, Runner};
+use super::size::Size;
 use super::statistics::{median, quantile};
 use crate::{BufferType, FlushTrigger, Latencies, Thresholds, WriteBuffer};
 
-/// Think times of the writer (§III-B3), and others for drives that flush all the time at
-/// a shorter one or that are done with a flush sooner.
-const THINK: [Span; 5] = [
-    Span::from_us(1_000),
-    Span::from_us(200),
-    Span::from_us(5_000),
-    Span::from_us(50),
-    Span::from_us(20_000),
-];
-/// Runs of each kind that must agree, of so many.
-const AGREEING: usize = 2;
-const RUNS: usize = 3;
+/// Runs of each kind that must agree.
+pub(super) const AGREEING: usize = 2;
 /// Writes of a run that looks for the size, and flushes enough for one whose size is known.
-const WRITES: u64 = 9_000;
-const FLUSHES: u64 = 24;
-/// Fewer pages than this are no buffer: they leave for flash as they come.
-const LEAST_PAGES: u64 = 8;
+pub(super) const WRITES: u64 = 9_000;
+pub(super) const FLUSHES: u64 = 24;
 /// Fewest spikes that tell anything.
 const FEWEST: usize = 6;
 /// Part of the flushes that writes wait for if they do, and if they do not.
@@ -34,8 +23,8 @@ const NOT_WAITED: f64 = 0.3;
 /// Pages that the reader beside a writer reads: few and close together, so that their part
 /// of the map stays in memory.
 const READ: usize = 128;
-/// Points kept for the picture.
-const POINTS: usize = 4_000;
+/// A write that takes no longer than this and one and a half of the usual has not waited.
+const SHORTEST_NS: u64 = 1_000;
 
 /// What the buffer's tests saw.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -91,6 +80,7 @@ pub(super) fn measure(
         watched,
         mask,
         read_ns: latencies.read,
+        shortest_wait_ns: 3 * latencies.write / 2 + SHORTEST_NS,
         evidence: BufferEvidence::default(),
         flush_ns: Vec::new(),
         why: None,
@@ -98,8 +88,15 @@ pub(super) fn measure(
     let mut buffer = WriteBuffer::UNKNOWN;
     let (mut bits, mut unclear) = (None, Vec::new());
     let trigger = test.read_trigger(runner, latencies)?;
-    if let Some(size) = test.size(runner, trigger)? {
-        (bits, unclear) = test.bits(runner, fallen, &size)?;
+    let size = if latencies.write < latencies.read {
+        test.size(runner, trigger)?
+    } else {
+        test.why = Some("writes take as long as reads, as if none kept them");
+        None
+    };
+    if let Some(size) = size {
+        let told = test.bits(runner, fallen, &size)?;
+        (bits, unclear) = (Some(told.0), told.1);
         buffer.bytes = Some(size.pages * LOGICAL_PAGE_BYTES);
         match test.waits(runner, &size)? {
             Some(true) => buffer.kind = BufferType::Fore,
@@ -131,28 +128,23 @@ pub(super) fn measure(
     })
 }
 
-struct Test<'a> {
-    watched: Watch<'a>,
+pub(super) struct Test<'a> {
+    pub watched: Watch<'a>,
     /// Bits that are 0 in all pages that are read.
-    mask: u64,
-    read_ns: u64,
-    evidence: BufferEvidence,
-    flush_ns: Vec<u64>,
+    pub mask: u64,
+    pub read_ns: u64,
+    /// The shortest wait that may be one.
+    pub shortest_wait_ns: u64,
+    pub evidence: BufferEvidence,
+    pub flush_ns: Vec<u64>,
     /// Why nothing was found.
-    why: Option<&'static str>,
-}
-
-/// A buffer that was found.
-struct Size {
-    pages: u64,
-    place: Where,
-    sight: Sight,
-    /// From one flush to the next where the writer does not think.
-    cycle_ns: u64,
+    pub why: Option<&'static str>,
 }
 
 impl Test<'_> {
-    /// Whether a read right after a few writes is slow and the next one is not.
+    /// Whether the first read of a page after a few writes to it takes longer than the second.
+    /// It is of their volume, whatever selects that, and where a read starts no flush it
+    /// finds the page in the buffer.
     fn read_trigger(
         &mut self,
         runner: &mut Runner<'_>,
@@ -160,135 +152,37 @@ impl Test<'_> {
     ) -> Result<Option<bool>, ProbeError> {
         const TRIALS: u32 = 200;
         let bits: Vec<u32> = (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect();
-        let mut slow = [[0u32; 2]; 2];
-        for half in &mut slow {
+        let (mut slow, mut told) = ([0u32; 2], [None; 2]);
+        for told in &mut told {
+            let mut longer = 0;
             for _ in 0..TRIALS / 2 {
+                let lba = runner.page_within(&bits);
                 for _ in 0..runner.random.between(1, 6) {
-                    let lba = runner.page_within(&bits);
                     runner.serve(Operation::Write, lba)?;
                 }
                 let think = runner.random.between(0, 1_000_000);
                 runner.wait(Span(think))?;
-                for slow in half.iter_mut() {
-                    let reads = self.watched.reads;
-                    let lba = reads[runner.random.below(reads.len() as u64) as usize];
-                    let latency = runner.serve(Operation::Read, lba)?.0;
+                let first = runner.serve(Operation::Read, lba)?.0;
+                let second = runner.serve(Operation::Read, lba)?.0;
+                longer += u32::from(first > second + second / 4);
+                for (slow, latency) in slow.iter_mut().zip([first, second]) {
                     *slow += u32::from(latency > latencies.read + latencies.read / 2);
                 }
             }
+            *told = match f64::from(longer) / f64::from(TRIALS / 2) {
+                part if part >= 0.85 => Some(true),
+                part if part <= 0.35 => Some(false),
+                _ => None,
+            };
         }
-        let part = |count| f64::from(count) / f64::from(TRIALS / 2);
-        let told = slow.map(|[first, second]| match (part(first), part(second)) {
-            (first, second) if first >= 0.9 && second <= 0.4 => Some(true),
-            (first, second) if first <= 0.35 + second => Some(false),
-            _ => None,
-        });
-        let both = |at: usize| (part(slow[0][at]) + part(slow[1][at])) / 2.0;
-        self.evidence.slow_after_write = Some((both(0), both(1)));
+        let [first, second] = slow.map(|slow| f64::from(slow) / f64::from(TRIALS));
+        self.evidence.slow_after_write = Some((first, second));
         Ok(told[0].filter(|_| told[0] == told[1]))
-    }
-
-    /// Looks for the buffer's size: by writes to one page, or, where a buffer keeps only
-    /// the newest of what is written again, by writes to many.
-    fn size(&mut self, runner: &mut Runner<'_>, trigger: Option<bool>) -> Result<Option<Size>, ProbeError> {
-        // Low enough for every bit to be flipped.
-        let page = (runner.random.below(runner.pages() / 16) * 8) & !self.mask;
-        for place in [Where::One(page), Where::Without(self.mask)] {
-            let mut waited = Vec::new();
-            let mut cycles = Vec::new();
-            while waited.len() < RUNS && agreed(&waited).is_none() {
-                let seen = watch(runner, self.watched, Sight::Waits(Span::ZERO), place, WRITES)?;
-                waited.extend(seen.period());
-                cycles.push(seen.took_ns / seen.writes.max(1));
-                self.flush_ns.extend(&seen.waits_ns);
-                let is_any = seen.period().is_some();
-                self.evidence.slow_writes = seen.at;
-                if !is_any && cycles.len() >= AGREEING {
-                    break;
-                }
-            }
-            let per_write_ns = median(&mut cycles);
-            let by_waits = agreed(&waited);
-            let found = |pages, sight| Size { pages, place, sight, cycle_ns: pages * per_write_ns };
-            let waits = Sight::Waits(Span::ZERO);
-            if trigger == Some(true) {
-                // Who reads beside the writes starts flushes.
-                if let Some(pages) = by_waits {
-                    return Ok(self.plausible(found(pages, waits)));
-                }
-                continue;
-            }
-            let thinks: Vec<Span> = match by_waits {
-                Some(_) => {
-                    [2, 1, 4, 16].map(|times| Span((times * per_write_ns).max(times * self.read_ns))).to_vec()
-                }
-                None => THINK.to_vec(),
-            };
-            let (mut beside, mut last) = (Vec::new(), None);
-            for think in thinks {
-                let writes = by_waits.map_or(WRITES / 2, |pages| (pages * FLUSHES).min(WRITES));
-                let seen = watch(runner, self.watched, Sight::Beside(think), place, writes)?;
-                if self.evidence.reads.is_empty() {
-                    self.evidence.reads = seen.reads.iter().copied().take(POINTS).collect();
-                }
-                let pages = by_waits.filter(|&pages| seen.fits(pages)).or(seen.period());
-                self.evidence.flushes.push((think.0, seen.at.clone()));
-                let Some(pages) = pages else { continue };
-                if by_waits.is_none() {
-                    self.flush_ns.extend(&seen.waits_ns);
-                }
-                last = Some(think);
-                beside.push(pages);
-                let agreeing = beside.iter().filter(|&&other| other == pages).count();
-                if by_waits == Some(pages) || agreeing == AGREEING {
-                    break;
-                }
-            }
-            let by_reads = agreed(&beside);
-            let pages = match (by_waits, by_reads) {
-                (Some(waited), _) if beside.contains(&waited) => waited,
-                // Writes wait for something rarer than flushes.
-                (Some(waited), Some(seen)) if waited.is_multiple_of(seen) => seen,
-                (None, Some(seen)) => seen,
-                (Some(waited), None) if waited >= LEAST_PAGES => {
-                    let size = found(waited, waits);
-                    // Collection comes at other times where it has data to move.
-                    let other = watch(runner, self.watched, waits, Where::Without(self.mask), WRITES)?;
-                    let is_sure = place != Where::Without(self.mask)
-                        && (other.period() == Some(waited) || other.fits(waited));
-                    if is_sure || self.waits(runner, &size)? == Some(true) {
-                        return Ok(Some(size));
-                    }
-                    self.why = Some("writes are slow at regular intervals, but reads beside them are not");
-                    continue;
-                }
-                (None, None) if beside.is_empty() => continue,
-                _ => {
-                    self.why = Some("runs with other think times find other sizes");
-                    continue;
-                }
-            };
-            let sight = match last {
-                _ if by_waits == Some(pages) => waits,
-                Some(think) => Sight::Beside(think),
-                None => waits,
-            };
-            return Ok(self.plausible(found(pages, sight)));
-        }
-        Ok(None)
-    }
-
-    fn plausible(&mut self, size: Size) -> Option<Size> {
-        if size.pages < LEAST_PAGES {
-            self.why = Some("pages leave for flash a few at a time, as they come");
-            return None;
-        }
-        Some(size)
     }
 
     /// Whether a write waits for the flush that it causes, however long after the last one
     /// it comes.
-    fn waits(&mut self, runner: &mut Runner<'_>, size: &Size) -> Result<Option<bool>, ProbeError> {
+    pub fn waits(&mut self, runner: &mut Runner<'_>, size: &Size) -> Result<Option<bool>, ProbeError> {
         let flush_ns = median(&mut self.flush_ns);
         let busy_ns = size.cycle_ns.max(flush_ns).max(200_000);
         let (mut waiting, mut passing) = (0, 0);
@@ -299,7 +193,7 @@ impl Test<'_> {
             if seen.writes < 4 * size.pages {
                 break;
             }
-            waiting += usize::from(WAITED.contains(&part) && seen.period() == Some(size.pages));
+            waiting += usize::from(WAITED.contains(&part) && seen.period(0) == Some(size.pages));
             passing += usize::from(part <= NOT_WAITED);
             if waiting == AGREEING || passing == AGREEING {
                 break;
@@ -336,25 +230,30 @@ impl Test<'_> {
     }
 
     /// The bits that select a buffer, and those of which that cannot be told.
-    fn bits(
-        &mut self,
+    pub fn bits(
+        &self,
         runner: &mut Runner<'_>,
         fallen: &[u32],
         size: &Size,
-    ) -> Result<(Option<Vec<u32>>, Vec<u32>), ProbeError> {
+    ) -> Result<(Vec<u32>, Vec<u32>), ProbeError> {
         let (mut selecting, mut unclear) = (Vec::new(), Vec::new());
-        let others: Vec<u32> = match size.place {
-            Where::One(page) => {
-                runner.bits().filter(|bit| !fallen.contains(bit) && runner.holds(page ^ 1 << bit)).collect()
+        // Pages that differ in lower bits than the first have filled one buffer.
+        let (highest, first) = match size.place {
+            Where::One(page) => (page, 0),
+            Where::Without(mask) | Where::Round(mask, _) => {
+                let highest = highest(mask, runner.pages());
+                (highest, u64::BITS - highest.leading_zeros())
             }
-            // Pages that differ in them have filled one buffer.
-            Where::Without(_) => Vec::new(),
         };
+        let others: Vec<u32> = runner
+            .bits()
+            .filter(|bit| *bit >= first && !fallen.contains(bit) && runner.holds(highest ^ 1 << bit))
+            .collect();
         let mut singly = fallen.to_vec();
         let mut together = 0;
         for &bit in &others {
             let more = together | 1u64 << bit;
-            if matches!(size.place, Where::One(page) if runner.holds(page ^ more)) {
+            if runner.holds(highest ^ more) {
                 together = more;
             } else {
                 singly.push(bit);
@@ -372,7 +271,7 @@ impl Test<'_> {
         }
         selecting.sort_unstable();
         unclear.sort_unstable();
-        Ok((Some(selecting), unclear))
+        Ok((selecting, unclear))
     }
 
     /// Asks again where the first answer is none.
@@ -412,9 +311,4 @@ impl Test<'_> {
         let threshold = (spike / 2).clamp(slow_write_ns, thresholds.read.max(slow_write_ns));
         Ok((spikes.len() >= FEWEST).then_some(threshold))
     }
-}
-
-/// What two of the runs have found.
-fn agreed(found: &[u64]) -> Option<u64> {
-    found.iter().copied().find(|&one| found.iter().filter(|&&other| other == one).count() >= AGREEING)
 }

@@ -37,7 +37,7 @@ const FEWEST: usize = 12;
 /// Most writes of a run, and the longest that one may take on the drive.
 const MOST_WRITES: u64 = 160_000;
 const LONGEST: Span = Span::from_secs(20);
-/// How often a bit is asked about that was not clear before.
+/// How often a bit is asked about that was not clear before, or is told by intervals alone.
 const ASKED: usize = 2;
 /// Below this probability of one volume, intervals may show two. A chance find
 /// among twenty bits is then rarer than one in a thousand.
@@ -188,8 +188,10 @@ pub(super) fn measure(
         flips.push((together, others));
     }
     let count = flips.len() as f64;
+    // Intervals alone may change with time.
+    let needed = if buffer_pages.is_some() { 1 } else { ASKED };
     for (index, (bits, flip)) in flips.into_iter().enumerate() {
-        let mut selects = None;
+        let mut told = Vec::new();
         for _ in 0..ASKED {
             let seen = run(runner, page, page ^ flip, &stall)?;
             let evidence = |bit: u32| FlipEvidence {
@@ -200,14 +202,15 @@ pub(super) fn measure(
                 with_flushes: seen.with_flushes,
                 with_own_flushes: seen.with_own_flushes,
             };
-            selects = evidence(bits[0]).selects();
+            told.extend(evidence(bits[0]).selects());
             found.evidence.flip.retain(|of| !bits.contains(&of.bit));
             found.evidence.flip.extend(bits.iter().map(|&bit| evidence(bit)));
-            if selects.is_some() {
+            if told.len() >= needed {
                 break;
             }
         }
-        match selects {
+        let selects = told.first().copied();
+        match selects.filter(|&one| told.len() >= needed && told.iter().all(|&other| other == one)) {
             Some(true) if bits.len() == 1 => selecting.push(bits[0]),
             Some(false) => {}
             _ => unclear.extend(bits.iter().map(u32::to_string)),

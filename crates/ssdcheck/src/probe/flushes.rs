@@ -16,6 +16,10 @@ const LONGEST: Span = Span::from_secs(6);
 /// Writes to the pages come in bursts of one flush up to so many at random, to the flipped
 /// one up to one less: volumes that flush in turn would look like one.
 const BURST: u64 = 3;
+/// So many equal distances one after another are enough.
+const REGULAR: u32 = 24;
+/// Of the distances that are about a buffer, so many are one.
+const EXACT: f64 = 0.8;
 /// Distances between flushes of different bursts: fewest that tell anything, and enough.
 const FEWEST: u32 = 8;
 const ENOUGH: u32 = 20;
@@ -41,6 +45,8 @@ pub(super) enum Where {
     One(u64),
     /// Random ones in which these bits are 0.
     Without(u64),
+    /// Of those so many, in turn.
+    Round(u64, u64),
 }
 
 /// Pages of [`Where::Without`], and the part of them that comes before one comes again: more
@@ -61,8 +67,7 @@ impl Pages {
     fn new(place: Where, pages: u64) -> Self {
         let many = match place {
             Where::One(_) => 0,
-            // One more bit may be flipped.
-            Where::Without(mask) => MANY.min(pages >> (mask.count_ones() + 1)),
+            Where::Without(mask) | Where::Round(mask, _) => many(mask, pages),
         };
         Pages { place, last: vec![0; many as usize], written: many }
     }
@@ -81,15 +86,35 @@ impl Pages {
                     }
                 };
                 self.last[index as usize] = self.written;
-                let bits = (0..u64::BITS).filter(|bit| (mask | flip) >> bit & 1 == 1);
-                let page = bits.fold(index * 8, |page, bit| {
-                    let below = page & ((1 << bit) - 1);
-                    (page - below) << 1 | below
-                });
-                page | flip
+                spread(index, mask, flip)
+            }
+            Where::Round(mask, of) => {
+                self.written += 1;
+                spread(self.written % of, mask, flip)
             }
         }
     }
+}
+
+/// The highest of [`Where::Without`] such bits on a drive of so many pages.
+pub(super) fn highest(mask: u64, pages: u64) -> u64 {
+    spread(many(mask, pages) - 1, mask, 0)
+}
+
+/// How many there are.
+fn many(mask: u64, pages: u64) -> u64 {
+    // One more bit may be flipped.
+    MANY.min(pages >> (mask.count_ones() + 1))
+}
+
+/// The page of this number among those in which the bits of `mask` are 0 and those of `flip` 1.
+fn spread(index: u64, mask: u64, flip: u64) -> u64 {
+    let bits = (0..u64::BITS).filter(|bit| (mask | flip) >> bit & 1 == 1);
+    let page = bits.fold(index * 8, |page, bit| {
+        let below = page & ((1 << bit) - 1);
+        (page - below) << 1 | below
+    });
+    page | flip
 }
 
 /// What decides that a request has met a flush, and where reads go.
@@ -110,6 +135,8 @@ pub(super) struct Flushes {
     pub took_ns: u64,
     /// How long requests waited.
     pub waits_ns: Vec<u64>,
+    /// Where writes alone are watched, what each took.
+    pub writes_ns: Vec<u64>,
     /// Writes submitted before each read, and its latency.
     pub reads: Vec<(u64, u64)>,
     /// Whether flushes followed each other without a pause.
@@ -134,9 +161,23 @@ impl Flushes {
             && self.at.len() * 2 >= filled
     }
 
-    /// The distance at which they recur.
-    pub fn period(&self) -> Option<u64> {
-        if self.is_overwhelmed { None } else { period(&self.at, self.writes) }
+    /// The distance at which they recur, `slack` writes more or less. Who counts pages is
+    /// exact; what is due after a time is not.
+    pub fn period(&self, slack: u64) -> Option<u64> {
+        let pages = if self.is_overwhelmed { None } else { period(&self.at, self.writes) }?;
+        let distances = || self.at.windows(2).map(|pair| pair[1] - pair[0]);
+        let beside = |far: u64| distances().filter(|distance| distance.abs_diff(pages) <= far).count();
+        let (exact, near) = (beside(slack), beside((pages / 8).max(slack + 1)));
+        // Nor is it only the sum of several others.
+        let whole = distances().filter(|distance| distance + slack >= pages).count();
+        (exact as f64 >= EXACT * near as f64 && 4 * whole >= self.at.len()).then_some(pages)
+    }
+
+    /// The same, of writes that waited longer than so many nanoseconds.
+    pub fn above(mut self, slow_write_ns: u64) -> Flushes {
+        let slow = self.writes_ns.iter().zip(1..).filter(|&(&ns, _)| ns > slow_write_ns);
+        (self.waits_ns, self.at) = slow.unzip();
+        self
     }
 }
 
@@ -200,7 +241,12 @@ pub(super) fn watch(
     writes: u64,
 ) -> Result<Flushes, ProbeError> {
     let mut bursts = Bursts { unit: 0, flip: 0, end: 0, burst: 0, written: [0; 2], of: Vec::new() };
-    run(runner, watch, sight, place, writes, &mut bursts, &mut |_| false)
+    let (mut last, mut same, mut distance) = (0, 0, 0);
+    run(runner, watch, sight, place, writes, &mut bursts, &mut |(at, ..)| {
+        same = if at - last == distance { same + 1 } else { 0 };
+        (last, distance) = (at, at - last);
+        same >= REGULAR
+    })
 }
 
 /// Whether writes to pages that differ in the bits `flip` fill one buffer of `pages` pages,
@@ -260,6 +306,7 @@ fn run(
                 let lba = pages.next(&mut runner.random, flip);
                 let latency = runner.serve(Operation::Write, lba)?.0;
                 seen.writes = index;
+                seen.writes_ns.push(latency);
                 if latency > watch.slow_write_ns {
                     seen.at.push(index);
                     seen.waits_ns.push(latency);

@@ -5,6 +5,7 @@ mod buffer;
 mod collection;
 mod flushes;
 mod runner;
+mod size;
 mod sleep;
 mod statistics;
 mod thresholds;
@@ -105,8 +106,8 @@ pub fn probe(
     match features(&mut runner, &mut report, &mut unknown, &told) {
         Err(ProbeError::OutOfTime) => {
             let limit = limit.expect("only then there is an end");
-            let missing = unknown.join(", ");
-            report.model.undetermined.push(format!("{missing}: the time given, {limit}, ran out before"));
+            let missing = unknown.iter().map(|key| format!("{key}: the time given, {limit}, ran out before"));
+            report.model.undetermined.extend(missing);
         }
         done => done?,
     }
@@ -116,7 +117,7 @@ pub fn probe(
 }
 
 /// What is looked for, in this order.
-const FEATURES: &[&str] = &["volume_bits", "write_buffer", "gc_volume_bits", "sleep"];
+const FEATURES: &[&str] = &["volume_bits", "write_buffer", "sleep", "gc_volume_bits"];
 
 /// Finds the features one after the other, and puts them into `report`; `unknown` are those
 /// that are still to be found.
@@ -157,6 +158,15 @@ fn features(
     model.put_buffer(found, unfound, evidence);
     *unknown = &FEATURES[2..];
     told.reach(0.4)?;
+    match sleep::measure(runner, &thresholds, &latencies)? {
+        (Ok(sleep), seen) => (model.sleep, evidence.sleep) = (sleep, seen),
+        (Err(why), seen) => {
+            evidence.sleep = seen;
+            model.undetermined.push(format!("sleep: {why}"));
+        }
+    }
+    *unknown = &FEATURES[3..];
+    told.reach(0.5)?;
     let slow_write_ns = 4 * latencies.write + latencies.read;
     let buffer_pages = model.write_buffer.bytes.map(|bytes| bytes / LOGICAL_PAGE_BYTES);
     let volume_bits = model.volume_bits.clone();
@@ -166,20 +176,11 @@ fn features(
         buffer_pages,
         &volume_bits,
         &mut model.undetermined,
-        &mut |part| told.reach(0.4 + 0.5 * part),
+        &mut |part| told.reach(0.5 + 0.5 * part),
     )?;
-    *unknown = &FEATURES[3..];
     model.gc_volume_bits = collection.bits;
     evidence.collection = collection.evidence;
     model.latencies_ns.collection = collection.stall_ns;
-    let (thresholds, latencies) = (model.thresholds_ns, model.latencies_ns);
-    match sleep::measure(runner, &thresholds, &latencies)? {
-        (Ok(sleep), seen) => (model.sleep, evidence.sleep) = (sleep, seen),
-        (Err(why), seen) => {
-            evidence.sleep = seen;
-            model.undetermined.push(format!("sleep: {why}"));
-        }
-    }
     Ok(())
 }
 

@@ -22,6 +22,8 @@ pub(super) fn period(positions: &[u64], length: u64) -> Option<u64> {
     /// Fewest pairs, and standard deviations above chance.
     const FEWEST: usize = 5;
     const DEVIATIONS: f64 = 4.0;
+    /// So many distances are multiples of it.
+    const MULTIPLES: f64 = 0.9;
     let mut distances: Vec<u64> = Vec::new();
     for (index, &position) in positions.iter().enumerate() {
         let later = positions[index + 1..].iter().take(REACH);
@@ -30,12 +32,22 @@ pub(super) fn period(positions: &[u64], length: u64) -> Option<u64> {
     distances.sort_unstable();
     let runs = || distances.chunk_by(|a, b| a == b).map(|run| (run[0], run.len()));
     let most = runs().map(|(_, pairs)| pairs).max().filter(|&most| most >= FEWEST)?;
-    // Twice the period comes nearly as often as the period.
-    let (distance, pairs) = runs().find(|&(_, pairs)| pairs * 5 >= most * 4)?;
+    // Twice the period comes nearly as often as the period, or more often where many of them
+    // are left out: then all are multiples of the period.
+    let is_multiple = |of: u64| {
+        let neighbours = positions.windows(2).map(|pair| pair[1] - pair[0]);
+        let multiples = neighbours.filter(|distance| distance.is_multiple_of(of)).count();
+        multiples as f64 >= MULTIPLES * (positions.len() - 1) as f64
+    };
+    let is_period = |&(distance, pairs): &(u64, usize)| {
+        pairs * 5 >= most * 4 || (pairs >= FEWEST && is_multiple(distance))
+    };
+    let (distance, pairs) = runs().find(is_period)?;
     let (count, length) = (positions.len() as f64, length as f64);
     let by_chance = count * count / length;
     let is_clear = pairs as f64 >= by_chance + DEVIATIONS * libm::sqrt(by_chance.max(1.0));
-    let is_common = pairs as f64 >= 0.5 * (length / distance as f64 - 1.0);
+    let times = length / distance as f64 - 1.0;
+    let is_common = pairs as f64 >= 0.5 * times || (is_multiple(distance) && count >= 0.4 * times);
     (is_clear && is_common).then_some(distance)
 }
 

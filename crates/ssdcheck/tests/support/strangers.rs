@@ -32,11 +32,14 @@ pub struct Judged {
     pub answers: [Verdict; QUESTIONS.len()],
 }
 
+/// Time on the drive that a diagnosis may take.
+const LIMIT: Span = Span::from_secs(120);
+
 /// Diagnoses a stranger with its own number as the seed.
 pub fn judge(number: u64) -> Option<Judged> {
     let config = stranger(number);
     let mut ssd = ready(&config, number);
-    let report = probe(&mut ssd, None, number, None, &mut |_| ControlFlow::Continue(()))
+    let report = probe(&mut ssd, None, number, Some(LIMIT), &mut |_| ControlFlow::Continue(()))
         .inspect_err(|error| println!("stranger {number}: {error}\n{config:?}"))
         .ok()?;
     let answers = answers(&config, &report.model);

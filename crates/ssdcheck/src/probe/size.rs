@@ -1,0 +1,232 @@
+//! How much the write buffer holds: the distance at which writes wait for its flushes, or
+//! reads beside writes do.
+
+use flashkeel_engine::Span;
+
+use super::buffer::{AGREEING, FLUSHES, Test, WRITES};
+use super::flushes::{Flushes, Sight, Where, watch};
+use super::runner::{ProbeError, Runner};
+use super::statistics::median;
+
+/// Think times of the writer (§III-B3), and others for drives that flush all the time at
+/// a shorter one or that are done with a flush sooner.
+const THINK: [Span; 5] = [
+    Span::from_us(1_000),
+    Span::from_us(200),
+    Span::from_us(5_000),
+    Span::from_us(50),
+    Span::from_us(20_000),
+];
+/// Runs of writes alone, at most.
+const RUNS: usize = 3;
+/// Fewer pages than this are no buffer: they leave for flash as they come.
+const LEAST_PAGES: u64 = 8;
+/// A read beside writes may be submitted so many writes from the flush that it shows.
+const NEAR: u64 = 2;
+/// Points kept for the picture.
+const POINTS: usize = 4_000;
+
+/// A buffer that was found.
+pub(super) struct Size {
+    pub pages: u64,
+    pub place: Where,
+    pub sight: Sight,
+    /// From one flush to the next where the writer does not think.
+    pub cycle_ns: u64,
+}
+
+/// What writes without a pause show.
+#[derive(Clone, Copy)]
+struct Rhythm {
+    place: Where,
+    /// The distance at which they wait.
+    pages: Option<u64>,
+    per_write_ns: u64,
+}
+
+impl Rhythm {
+    fn size(&self, pages: u64, sight: Sight) -> Size {
+        Size { pages, place: self.place, sight, cycle_ns: pages * self.per_write_ns }
+    }
+}
+
+impl Test<'_> {
+    /// Looks for the buffer's size: by writes to one page, or, where a buffer keeps only
+    /// the newest of what is written again, by writes to many. `trigger` says whether reads
+    /// start flushes.
+    pub fn size(
+        &mut self,
+        runner: &mut Runner<'_>,
+        trigger: Option<bool>,
+    ) -> Result<Option<Size>, ProbeError> {
+        // Low enough for every bit to be flipped.
+        let page = (runner.random.below(runner.pages() / 16) * 8) & !self.mask;
+        let mut rhythms: Vec<Rhythm> = Vec::new();
+        for place in [Where::One(page), Where::Without(self.mask)] {
+            let rhythm = self.rhythm(runner, place)?;
+            if let Some(pages) = rhythm.pages {
+                let size = rhythm.size(pages, Sight::Waits(Span::ZERO));
+                // Who reads beside the writes may start flushes.
+                if trigger == Some(true) {
+                    return Ok(self.plausible(size));
+                }
+                let is_again = rhythms.iter().any(|other| other.pages == Some(pages));
+                if pages >= LEAST_PAGES && self.is_sure(runner, &rhythm, &size, is_again)? {
+                    return Ok(Some(size));
+                }
+            }
+            rhythms.push(rhythm);
+        }
+        if trigger != Some(true) {
+            for rhythm in rhythms {
+                if let Some(size) = self.by_reads(runner, &rhythm)? {
+                    return Ok(self.plausible(size));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes without a pause, until two runs agree.
+    fn rhythm(&mut self, runner: &mut Runner<'_>, place: Where) -> Result<Rhythm, ProbeError> {
+        let (mut waited, mut cycles) = (Vec::new(), Vec::new());
+        while cycles.len() < RUNS && agreed(&waited).is_none() {
+            let mut seen = watch(runner, self.watched, Sight::Waits(Span::ZERO), place, WRITES)?;
+            let mut pages = seen.period(0);
+            if pages.is_none() && self.shortest_wait_ns < self.watched.slow_write_ns {
+                seen = seen.above(self.shortest_wait_ns);
+                pages = seen.period(0);
+                if pages.is_some() {
+                    self.watched.slow_write_ns = self.shortest_wait_ns;
+                }
+            }
+            waited.extend(pages);
+            cycles.push(seen.took_ns / seen.writes.max(1));
+            self.flush_ns.extend(&seen.waits_ns);
+            self.evidence.slow_writes = seen.at;
+            if waited.is_empty() && cycles.len() >= AGREEING {
+                break;
+            }
+        }
+        Ok(Rhythm { place, pages: agreed(&waited), per_write_ns: median(&mut cycles) })
+    }
+
+    /// Whether writes wait for a buffer that is full, not for something that recurs as
+    /// regularly. `is_again` says that writes elsewhere wait as often.
+    fn is_sure(
+        &mut self,
+        runner: &mut Runner<'_>,
+        rhythm: &Rhythm,
+        size: &Size,
+        is_again: bool,
+    ) -> Result<bool, ProbeError> {
+        let beside = self.beside(runner, rhythm, Span(2 * rhythm.per_write_ns.max(self.read_ns)))?;
+        if let Some(seen) = beside {
+            // Writes wait for something rarer than flushes, or reads do.
+            return Ok(seen == size.pages || (seen > size.pages && seen.is_multiple_of(size.pages)));
+        }
+        if is_again {
+            return Ok(true);
+        }
+        let is_sure = match size.place {
+            Where::One(_) => self.is_elsewhere(runner, size)?,
+            _ => self.keeps_newest(runner, size)?,
+        };
+        if is_sure || self.waits(runner, size)? == Some(true) {
+            return Ok(true);
+        }
+        self.why = Some("writes are slow at regular intervals, but reads beside them are not");
+        Ok(false)
+    }
+
+    /// The distance at which reads wait beside a writer that thinks so long.
+    fn beside(
+        &mut self,
+        runner: &mut Runner<'_>,
+        rhythm: &Rhythm,
+        think: Span,
+    ) -> Result<Option<u64>, ProbeError> {
+        let writes = rhythm.pages.map_or(WRITES / 2, |pages| (pages * FLUSHES).min(WRITES));
+        let seen = watch(runner, self.watched, Sight::Beside(think), rhythm.place, writes)?;
+        if self.evidence.reads.is_empty() {
+            self.evidence.reads = seen.reads.iter().copied().take(POINTS).collect();
+        }
+        let pages = rhythm.pages.filter(|&pages| seen.fits(pages)).or(seen.period(NEAR));
+        // Fewer leave by themselves where they come slowly.
+        let pages = pages.filter(|&pages| pages >= LEAST_PAGES || rhythm.pages.is_none());
+        if rhythm.pages.is_none() && pages.is_some() {
+            self.flush_ns.extend(&seen.waits_ns);
+        }
+        self.evidence.flushes.push((think.0, seen.at));
+        Ok(pages)
+    }
+
+    /// By reads beside writes, of which two runs have to agree.
+    fn by_reads(&mut self, runner: &mut Runner<'_>, rhythm: &Rhythm) -> Result<Option<Size>, ProbeError> {
+        let thinks: Vec<Span> = match rhythm.pages {
+            Some(_) => [1, 4, 16].map(|times| Span(times * rhythm.per_write_ns.max(self.read_ns))).to_vec(),
+            None => THINK.to_vec(),
+        };
+        let mut found = Vec::new();
+        for think in thinks {
+            let Some(pages) = self.beside(runner, rhythm, think)? else { continue };
+            found.push(pages);
+            if rhythm.pages == Some(pages) {
+                return Ok(Some(rhythm.size(pages, Sight::Waits(Span::ZERO))));
+            }
+            if agreed(&found).is_some() {
+                let is_finer = rhythm.pages.is_none_or(|waited| waited.is_multiple_of(pages));
+                return Ok(is_finer.then(|| rhythm.size(pages, Sight::Beside(think))));
+            }
+        }
+        if !found.is_empty() {
+            self.why = Some("runs with other think times find other sizes");
+        }
+        Ok(None)
+    }
+
+    /// Whether writes to many pages of the volume wait as often as those to one: collection comes
+    /// at other times where it has data to move.
+    fn is_elsewhere(&self, runner: &mut Runner<'_>, size: &Size) -> Result<bool, ProbeError> {
+        let is_same = |seen: &Flushes| seen.period(0) == Some(size.pages) || seen.fits(size.pages);
+        let is_so = |runner: &mut Runner<'_>, mask| {
+            let other = watch(runner, self.watched, size.sight, Where::Without(mask), WRITES)?;
+            Ok::<bool, ProbeError>(is_same(&other) || is_same(&other.above(self.shortest_wait_ns)))
+        };
+        if is_so(runner, self.mask)? {
+            return Ok(true);
+        }
+        // They may be of several volumes.
+        let (bits, _) = self.bits(runner, &[], size)?;
+        let mask = bits.iter().fold(self.mask, |mask, bit| mask | 1u64 << bit);
+        if mask == self.mask { Ok(false) } else { is_so(runner, mask) }
+    }
+
+    /// Whether a buffer keeps only the newest of each page, so that a few pages less than it
+    /// holds never fill it, written in turn, and a few more do.
+    fn keeps_newest(&self, runner: &mut Runner<'_>, size: &Size) -> Result<bool, ProbeError> {
+        let beside = (size.pages / 16).max(2);
+        let writes = size.pages * FLUSHES;
+        let fewer = Where::Round(self.mask, size.pages - beside);
+        // What was written before may fill it once.
+        let seen = watch(runner, self.watched, size.sight, fewer, writes)?;
+        if seen.at.iter().any(|&at| at > 2 * size.pages) {
+            return Ok(false);
+        }
+        let more = Where::Round(self.mask, size.pages + beside);
+        Ok(watch(runner, self.watched, size.sight, more, writes)?.period(0) == Some(size.pages))
+    }
+
+    fn plausible(&mut self, size: Size) -> Option<Size> {
+        if size.pages < LEAST_PAGES {
+            self.why = Some("pages leave for flash a few at a time, as they come");
+            return None;
+        }
+        Some(size)
+    }
+}
+
+/// What two of the runs have found.
+fn agreed(found: &[u64]) -> Option<u64> {
+    found.iter().copied().find(|&one| found.iter().filter(|&&other| other == one).count() >= AGREEING)
+}

@@ -39,7 +39,7 @@ def test_a_probe_says_what_it_could_not_determine(cli, disk, tmp_path):
     assert model["sectors"] == 65536
     assert model["latencies_ns"]["read"] > 0
     assert model["write_buffer"] == {"bytes": None, "type": "unknown", "flush": []}
-    reasons = ["volume_bits, sleep: the time given, 9s, ran out before"]
+    reasons = [f"{key}: the time given, 9s, ran out before" for key in ("volume_bits", "sleep")]
     table = next(probe_tables.diagnosis(Diagnosis("disk", model | {"undetermined": reasons})))
     cells = dict(zip(*(column.cells for column in table.columns), strict=True))
     assert cells["internal volumes"] == cells["sleeps after"] == "undetermined"

@@ -105,7 +105,7 @@ fn runs(number: u64) -> Vec<Run> {
 
 fn causes(engine: &Engine, asked: &[Asked]) -> BTreeMap<&'static str, (u64, u64)> {
     let mut causes = BTreeMap::new();
-    for Asked { measured, is_called, cause } in asked {
+    for Asked { measured, is_called, cause, .. } in asked {
         if engine.is_slow(measured.operation, measured.sectors, measured.latency) {
             let (slow, found): &mut (u64, u64) = causes.entry(name(*cause)).or_default();
             *slow += 1;

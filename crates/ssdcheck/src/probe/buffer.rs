@@ -83,6 +83,7 @@ pub(super) fn measure(
         shortest_wait_ns: 3 * latencies.write / 2 + SHORTEST_NS,
         evidence: BufferEvidence::default(),
         flush_ns: Vec::new(),
+        leave_early: false,
         why: None,
     };
     let mut buffer = WriteBuffer::UNKNOWN;
@@ -96,20 +97,30 @@ pub(super) fn measure(
     };
     if let Some(size) = size {
         let told = test.bits(runner, fallen, &size)?;
-        (bits, unclear) = (Some(told.0), told.1);
-        buffer.bytes = Some(size.pages * LOGICAL_PAGE_BYTES);
-        match test.waits(runner, &size)? {
-            Some(true) => buffer.kind = BufferType::Fore,
-            Some(false) => buffer.kind = BufferType::Back,
-            None => undetermined.push(
-                "write_buffer.type: some writes wait for the flush that they cause, and some do not".into(),
-            ),
-        }
-        match trigger {
-            Some(true) => buffer.flush = vec![FlushTrigger::Full, FlushTrigger::ReadTrigger],
-            Some(false) => buffer.flush = vec![FlushTrigger::Full],
-            None => undetermined
-                .push("write_buffer.flush: some reads right after writes are slow, and some are not".into()),
+        let kind = test.waits(runner, &size)?;
+        if kind.is_none() && !told.1.is_empty() {
+            undetermined.push(
+                "write_buffer: writes are slow at regular intervals, but neither tell volumes apart nor who waits"
+                    .into(),
+            );
+        } else {
+            (bits, unclear) = (Some(told.0), told.1);
+            buffer.bytes = Some(size.pages * LOGICAL_PAGE_BYTES);
+            match kind {
+                Some(true) => buffer.kind = BufferType::Fore,
+                Some(false) => buffer.kind = BufferType::Back,
+                None => undetermined.push(
+                    "write_buffer.type: some writes wait for the flush that they cause, and some do not"
+                        .into(),
+                ),
+            }
+            match trigger {
+                Some(true) => buffer.flush = vec![FlushTrigger::Full, FlushTrigger::ReadTrigger],
+                Some(false) => buffer.flush = vec![FlushTrigger::Full],
+                None => undetermined.push(
+                    "write_buffer.flush: some reads right after writes are slow, and some are not".into(),
+                ),
+            }
         }
     } else {
         let why = test.why.take().unwrap_or(
@@ -137,6 +148,8 @@ pub(super) struct Test<'a> {
     pub shortest_wait_ns: u64,
     pub evidence: BufferEvidence,
     pub flush_ns: Vec<u64>,
+    /// Whether pages leave by themselves where they come slowly.
+    pub leave_early: bool,
     /// Why nothing was found.
     pub why: Option<&'static str>,
 }

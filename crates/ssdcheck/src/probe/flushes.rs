@@ -16,6 +16,10 @@ const LONGEST: Span = Span::from_secs(6);
 /// Writes to the pages come in bursts of one flush up to so many at random, to the flipped
 /// one up to one less: volumes that flush in turn would look like one.
 const BURST: u64 = 3;
+/// Flushes this close together are of single flash pages.
+const CLOSE: u64 = 8;
+/// Of all distances so many are whole buffers.
+const OWN: f64 = 0.4;
 /// So many equal distances one after another are enough.
 const REGULAR: u32 = 24;
 /// Of the distances that are about a buffer, so many are one.
@@ -169,8 +173,21 @@ impl Flushes {
         let beside = |far: u64| distances().filter(|distance| distance.abs_diff(pages) <= far).count();
         let (exact, near) = (beside(slack), beside((pages / 8).max(slack + 1)));
         // Nor is it only the sum of several others.
-        let whole = distances().filter(|distance| distance + slack >= pages).count();
-        (exact as f64 >= EXACT * near as f64 && 4 * whole >= self.at.len()).then_some(pages)
+        let is_own = self.whole(pages, slack) >= OWN;
+        (exact as f64 >= EXACT * near as f64 && is_own).then_some(pages)
+    }
+
+    /// The part of all distances that are whole buffers, `slack` writes more or less.
+    pub fn whole(&self, pages: u64, slack: u64) -> f64 {
+        let distances = self.at.windows(2).map(|pair| pair[1] - pair[0]);
+        let whole = distances.filter(|distance| (distance + slack) % pages <= 2 * slack).count();
+        whole as f64 / self.at.len().max(1) as f64
+    }
+
+    /// Whether most lie so close together that pages must have left by themselves.
+    pub fn are_close(&self) -> bool {
+        let close = self.at.windows(2).filter(|pair| pair[1] - pair[0] < CLOSE).count();
+        2 * close > self.at.len()
     }
 
     /// The same, of writes that waited longer than so many nanoseconds.

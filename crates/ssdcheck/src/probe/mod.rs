@@ -112,8 +112,33 @@ pub fn probe(
         done => done?,
     }
     told.reach(1.0)?;
+    report.doubt_thresholds();
     (report.evidence.requests, report.evidence.duration_ns) = (runner.requests(), runner.now().0);
     Ok(report)
+}
+
+/// Normal reads may be so many times as quick later on as when thresholds were measured: where
+/// pages of the map are loaded, they take twice as long.
+const QUICKER: u64 = 3;
+
+impl Report {
+    /// Says so if reads were much quicker later on than when thresholds were measured: the drive
+    /// was busy then, or has changed.
+    fn doubt_thresholds(&mut self) {
+        let Report { model, evidence } = self;
+        let mut beside: Vec<u64> = evidence.buffer.reads.iter().map(|&(_, ns)| ns).collect();
+        let beside = Some(quantile(&mut beside, 0.1)).filter(|&ns| ns > 0);
+        let quickest = evidence.sleep.iter().map(|seen| seen.read_ns).chain(beside).min();
+        let before_ns = model.latencies_ns.read;
+        if let Some(quickest) = quickest.filter(|&ns| ns * QUICKER < before_ns)
+            && !model.undetermined.iter().any(|reason| reason.starts_with("thresholds_ns"))
+        {
+            let (before, after) = (Span(before_ns), Span(quickest));
+            model.undetermined.push(format!(
+                "thresholds_ns: reads took {before} when these were measured, and {after} later: the drive was busy, or has changed"
+            ));
+        }
+    }
 }
 
 /// What is looked for, in this order.

@@ -21,6 +21,11 @@ const THINK: [Span; 5] = [
 const RUNS: usize = 3;
 /// Fewer pages than this are no buffer: they leave for flash as they come.
 const LEAST_PAGES: u64 = 8;
+/// Buffers of fewer have to be seen by reads.
+const SMALL_PAGES: u64 = 24;
+/// Of the waits of a drive from which pages leave by themselves, too, so many have to be at
+/// the distance.
+const STRICT: f64 = 0.8;
 /// A read beside writes may be submitted so many writes from the flush that it shows.
 const NEAR: u64 = 2;
 /// Points kept for the picture.
@@ -41,6 +46,8 @@ struct Rhythm {
     place: Where,
     /// The distance at which they wait.
     pages: Option<u64>,
+    /// Whether nearly every wait is at that distance.
+    is_strict: bool,
     per_write_ns: u64,
 }
 
@@ -90,6 +97,7 @@ impl Test<'_> {
     /// Writes without a pause, until two runs agree.
     fn rhythm(&mut self, runner: &mut Runner<'_>, place: Where) -> Result<Rhythm, ProbeError> {
         let (mut waited, mut cycles) = (Vec::new(), Vec::new());
+        let mut is_strict = false;
         while cycles.len() < RUNS && agreed(&waited).is_none() {
             let mut seen = watch(runner, self.watched, Sight::Waits(Span::ZERO), place, WRITES)?;
             let mut pages = seen.period(0);
@@ -101,6 +109,7 @@ impl Test<'_> {
                 }
             }
             waited.extend(pages);
+            is_strict = pages.is_some_and(|pages| seen.whole(pages, 0) >= STRICT);
             cycles.push(seen.took_ns / seen.writes.max(1));
             self.flush_ns.extend(&seen.waits_ns);
             self.evidence.slow_writes = seen.at;
@@ -108,7 +117,7 @@ impl Test<'_> {
                 break;
             }
         }
-        Ok(Rhythm { place, pages: agreed(&waited), per_write_ns: median(&mut cycles) })
+        Ok(Rhythm { place, pages: agreed(&waited), is_strict, per_write_ns: median(&mut cycles) })
     }
 
     /// Whether writes wait for a buffer that is full, not for something that recurs as
@@ -124,6 +133,10 @@ impl Test<'_> {
         if let Some(seen) = beside {
             // Writes wait for something rarer than flushes, or reads do.
             return Ok(seen == size.pages || (seen > size.pages && seen.is_multiple_of(size.pages)));
+        }
+        // Slots before chips fill as regularly as a small buffer, but reads do not wait for that.
+        if size.pages < SMALL_PAGES || (self.leave_early && !rhythm.is_strict) {
+            return Ok(false);
         }
         if is_again {
             return Ok(true);
@@ -157,6 +170,7 @@ impl Test<'_> {
         if rhythm.pages.is_none() && pages.is_some() {
             self.flush_ns.extend(&seen.waits_ns);
         }
+        self.leave_early |= seen.are_close();
         self.evidence.flushes.push((think.0, seen.at));
         Ok(pages)
     }

@@ -76,9 +76,11 @@ impl Mixture {
     }
 }
 
-/// A request that was served, whether it was called slow, and what it waited for longest.
+/// A request that was served, how likely it was thought to be slow and whether it was called
+/// so, and what it waited for longest.
 pub struct Asked {
     pub measured: Measured,
+    pub chance: f32,
     pub is_called: bool,
     pub cause: Cause,
 }
@@ -97,12 +99,13 @@ pub fn log(ssd: &mut Ssd, engine: &mut Engine, seed: u64, pacing: Pacing, count:
                 ssd.advance(now, &mut Arena::new(), &mut done);
             }
             let request = mixture.next(log.len() as u64);
-            let is_called = engine.predict(now, &[], &request).is_slow;
+            let predicted = engine.predict(now, &[], &request);
             assert_eq!(ssd.submit(now, &request, &mut Arena::new()), Submit::Accepted);
             engine.submitted(now, &request);
             let Request { operation, lba, sectors, .. } = request;
             let measured = Measured { submitted: now, latency: Span::ZERO, operation, lba, sectors };
-            log.push(Asked { measured, is_called, cause: Cause::OwnFlash });
+            let (chance, is_called) = (predicted.chance, predicted.is_slow);
+            log.push(Asked { measured, chance, is_called, cause: Cause::OwnFlash });
             outstanding += 1;
         }
         now = ssd

@@ -86,6 +86,15 @@ def test_bad_input(cli, arguments, words):
     assert words in outcome.err
 
 
+def test_a_drive_that_wears_out_while_it_is_probed_is_said(cli, tmp_path):
+    path = tmp_path / "worn.toml"
+    worn = 'retirement = { policy = "read-only" }\nwear = { policy = "rated", rated_cycles = 1 }\n'
+    path.write_text(f'[device]\npreset = "ssd-a"\n{worn}')
+    outcome = cli("probe", path, "--format", "json")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "it is worn out, has become smaller, or is gone" in outcome.err
+
+
 def test_a_damaged_or_foreign_model_is_refused(cli, device, tmp_path):
     model = tmp_path / "model.json"
     model.write_text("{}")

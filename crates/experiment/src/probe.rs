@@ -38,8 +38,10 @@ pub fn probe(
         });
     let found = found.map_err(|error| match error {
         ProbeError::Interrupted => Error::Interrupted,
-        ProbeError::TooSmall | ProbeError::OutOfTime => Error::Input(error.to_string()),
-        ProbeError::Refused(_) | ProbeError::Stuck | ProbeError::Unheard => Error::Failure(error.to_string()),
+        ProbeError::TooSmall | ProbeError::OutOfTime | ProbeError::Refused(_) => {
+            Error::Input(error.to_string())
+        }
+        ProbeError::Stuck | ProbeError::Unheard => Error::Failure(error.to_string()),
     });
     real::end(world.as_ref(), found)
 }

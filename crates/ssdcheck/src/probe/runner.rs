@@ -23,7 +23,7 @@ const PART: u64 = 16;
 pub enum ProbeError {
     /// It holds too little.
     TooSmall,
-    /// It refused a 4 KiB request within its capacity.
+    /// It did not serve 4 KiB within its capacity: it has changed.
     Refused(Lba),
     /// It took a request and never completed it.
     Stuck,
@@ -39,7 +39,14 @@ impl fmt::Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ProbeError::TooSmall => write!(f, "the device is too small to probe; at least 16 MiB"),
-            ProbeError::Refused(lba) => write!(f, "the device refused 4 KiB at LBA {}", lba.0),
+            ProbeError::Refused(lba) => {
+                let lba = lba.0;
+                write!(
+                    f,
+                    "the drive does not serve 4 KiB at LBA {lba} (any longer): it is worn out, has become \
+                     smaller, or is gone"
+                )
+            }
             ProbeError::Interrupted => write!(f, "interrupted"),
             ProbeError::OutOfTime => write!(f, "the time given ran out before anything was known"),
             ProbeError::Stuck => write!(f, "the device took a request and never completed it"),

@@ -74,7 +74,7 @@ impl EventQueue {
         }
         self.near_len = last;
         self.first = (self.first + 1) % NEAR;
-        if last == 0 {
+        if last == 0 && !self.far.0.is_empty() {
             self.refill();
         }
         Some((time, event))
@@ -151,6 +151,7 @@ impl EventQueue {
     }
 
     /// Moves the earliest events of the heap forward.
+    #[cold]
     fn refill(&mut self) {
         let count = self.far.0.len().min(NEAR / 2);
         for at in 0..count {

@@ -30,17 +30,17 @@ struct Child<L> {
     /// When it next does something by itself, as it said when it was last
     /// touched; [`Time::MAX`] where nobody knows a time.
     due: Time,
+    /// From when on it has to be tended: when it is due, or at once where there may be
+    /// something to do for it that `due` does not tell of.
+    stirs: Time,
     /// Whether something outside may have a say in that.
     hears_outside: bool,
-    /// Whether it has been touched since it was last tended, and there may be
-    /// something to do for it that `due` does not tell of.
-    is_restless: bool,
 }
 
 impl<L: Leaf> Child<L> {
     fn new(leaf: L) -> Self {
-        let (waiting, due) = (VecDeque::new(), Time::MAX);
-        let mut child = Child { leaf, waiting, due, hears_outside: false, is_restless: false };
+        let waiting = VecDeque::new();
+        let mut child = Child { leaf, waiting, due: Time::MAX, stirs: Time::MAX, hears_outside: false };
         child.look();
         child
     }
@@ -51,13 +51,19 @@ impl<L: Leaf> Child<L> {
         let wake = self.leaf.next_event();
         self.due = wake.time().unwrap_or(Time::MAX);
         self.hears_outside = wake.hears_outside();
-        self.is_restless = self.hears_outside || !self.waiting.is_empty() || self.leaf.has_notice();
+        self.tend_again(self.hears_outside || !self.waiting.is_empty() || self.leaf.has_notice());
+    }
+
+    /// Whether it has to be tended at once, or when it is due.
+    #[inline]
+    fn tend_again(&mut self, is_restless: bool) {
+        self.stirs = if is_restless { Time::ZERO } else { self.due };
     }
 
     /// Whether it has to be tended at `now`.
     #[inline]
     fn stirs(&self, now: Time) -> bool {
-        self.due <= now && self.due < Time::MAX || self.is_restless
+        self.stirs <= now && self.stirs < Time::MAX
     }
 
     /// Offers a request, unless others wait before it; then, or if it is not
@@ -92,11 +98,9 @@ fn first_and_other<L>(children: &[Child<L>], mut other: Time) -> ((Time, usize),
     }
     let mut first = (Time::MAX, 0);
     for (index, child) in children.iter().enumerate() {
+        other = other.min(child.due.max(first.0));
         if child.due < first.0 {
-            other = other.min(first.0);
             first = (child.due, index);
-        } else {
-            other = other.min(child.due);
         }
     }
     (first, other)
@@ -161,6 +165,12 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     /// nothing moves at `now`. Children that have nothing to do are not touched.
     #[inline]
     fn settle(&mut self, now: Time, data: &mut Arena) {
+        if self.has_to_carry() || self.children.iter().any(|child| child.stirs(now)) {
+            self.move_all(now, data);
+        }
+    }
+
+    fn move_all(&mut self, now: Time, data: &mut Arena) {
         let mut patience = Patience::default();
         loop {
             patience.at(now);
@@ -216,7 +226,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
             }
         }
         // One that has ended something may take more.
-        child.is_restless = !self.scratch.is_empty() && !child.waiting.is_empty();
+        child.tend_again(!self.scratch.is_empty() && !child.waiting.is_empty());
         if !self.scratch.is_empty() {
             self.hear(now, index, data);
         }
@@ -304,7 +314,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
                 if !self.scratch.is_empty() {
                     self.hear(now, first.1, data);
                 }
-                if self.children[first.1].is_restless {
+                if self.children[first.1].stirs(Time::ZERO) {
                     self.take_notices(now, first.1);
                 }
                 now
@@ -364,12 +374,18 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
     }
 
     fn expect(&self, coming: &[Coming]) {
+        if let Some(child) = self.stage.goes_straight() {
+            return self.children[child].leaf.expect(coming);
+        }
         for (child, coming) in coming.iter().filter_map(|&coming| self.stage.route(coming)) {
             self.children[child].leaf.expect(&[coming]);
         }
     }
 
     fn expect_soon(&self, coming: &[Coming]) {
+        if let Some(child) = self.stage.goes_straight() {
+            return self.children[child].leaf.expect_soon(coming);
+        }
         for (child, coming) in coming.iter().filter_map(|&coming| self.stage.route(coming)) {
             self.children[child].leaf.expect_soon(&[coming]);
         }
@@ -396,7 +412,9 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
             self.stage.advance(now, data, &mut self.outbox);
         }
         for child in &mut self.children {
-            child.is_restless |= child.hears_outside;
+            if child.hears_outside {
+                child.tend_again(true);
+            }
         }
         self.settle(now, data);
         self.hand_over(completions);

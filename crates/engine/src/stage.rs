@@ -27,8 +27,14 @@ pub trait Stage {
     /// Offers a request at `now`.
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit;
 
+    /// The child that every coming request may go to as it is, if there is one: it is told of
+    /// all, and nobody is asked to [`route`](Stage::route) each.
+    fn goes_straight(&self) -> Option<usize> {
+        None
+    }
+
     /// The child that a coming request will go to, and as what, if that is
-    /// known without a long search.
+    /// known without a search.
     fn route(&self, _coming: Coming) -> Option<(usize, Coming)> {
         None
     }

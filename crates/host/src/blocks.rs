@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Answer, Arena, Cause, Coming, Command, Completion, Lba, Ledger, Limits, Operation, Outbox, Payload,
-    Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Cause, Command, Completion, Lba, Ledger, Limits, Operation, Outbox, Payload, Refusal,
+    Request, RequestId, Stage, Status, Submit, Time, Wake,
 };
 
 use crate::device::{Composed, Held};
@@ -283,8 +283,8 @@ impl Stage for WholeBlocks {
         Submit::Accepted
     }
 
-    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        Some((0, coming))
+    fn goes_straight(&self) -> Option<usize> {
+        Some(0)
     }
 
     fn next_event(&self) -> Wake {

@@ -23,6 +23,9 @@ use crate::memory::Memory;
 pub struct Nvm {
     layout: Layout,
     random: Stream,
+    /// What every request is worked on for, where that is always the same and there is a
+    /// unit for each: then it is known at once when its data will have moved.
+    constant: Option<Span>,
     events: EventQueue,
     inside: Vec<Inside>,
     free: Vec<u32>,
@@ -82,6 +85,7 @@ impl Nvm {
         Nvm {
             layout: layout.clone(),
             random: Stream::new(seed, "nvm"),
+            constant: constant(layout),
             events: EventQueue::new(),
             inside: Vec::new(),
             free: Vec::new(),
@@ -161,6 +165,10 @@ impl Nvm {
     }
 
     fn start(&mut self, now: Time, index: u32) {
+        if let Some(latency) = self.constant {
+            self.inside[index as usize].worked = latency;
+            return self.move_next(now + latency, index);
+        }
         self.busy_units += 1;
         let state = &mut self.inside[index as usize];
         state.waited += now.since(state.mark);
@@ -175,8 +183,19 @@ impl Nvm {
     /// The unit's part is over; the data move as soon as those before have.
     fn move_data(&mut self, now: Time, index: u32) {
         let state = &mut self.inside[index as usize];
-        state.is_moving = true;
         state.worked += now.since(state.mark);
+        self.move_next(now, index);
+        self.busy_units -= 1;
+        if let Some(next) = self.waiting.pop_front() {
+            self.start(now, next);
+        }
+    }
+
+    /// The data move from `now` on, behind those of the requests before.
+    #[inline]
+    fn move_next(&mut self, now: Time, index: u32) {
+        let state = &mut self.inside[index as usize];
+        state.is_moving = true;
         let rate = match state.request.operation {
             Operation::Read => self.layout.bandwidth.read,
             _ => self.layout.bandwidth.write,
@@ -185,10 +204,6 @@ impl Nvm {
         state.waited += state.mark.since(now);
         self.moved_until = state.mark + rate.time_for(moved_bytes(&state.request));
         self.events.push(self.moved_until, state.event(index));
-        self.busy_units -= 1;
-        if let Some(next) = self.waiting.pop_front() {
-            self.start(now, next);
-        }
     }
 
     fn complete(&mut self, now: Time, index: u32, data: &mut Arena) {
@@ -241,8 +256,11 @@ impl Nvm {
     }
 
     /// Writes a part of what is being written: in order, and the cut comes between
-    /// any two atomic units.
+    /// any two atomic units. What is volatile keeps nothing of it.
     fn break_off(&mut self, data: &mut Arena) {
+        if self.is_volatile() {
+            return;
+        }
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
         let Some(memory) = &mut self.memory else { return };
         for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
@@ -257,6 +275,14 @@ impl Nvm {
             }
         }
     }
+}
+
+/// What a request is worked on for, if that does not depend on it or on others. What is
+/// not volatile has to know how far each is, for a power cut.
+fn constant(layout: &Layout) -> Option<Span> {
+    let (read, write) = (layout.read_latency.constant()?, layout.write_latency.constant()?);
+    let is_free = layout.units >= layout.queue_depth && layout.medium.durable == Durable::Never;
+    (read == write && is_free).then_some(read)
 }
 
 /// Bytes that cross the interface for a request.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Answer, Arena, Cause, Coming, Command, Completion, Event, LOGICAL_PAGE_SECTORS, Ledger, Limits, Notice,
+    Answer, Arena, Cause, Command, Completion, Event, LOGICAL_PAGE_SECTORS, Ledger, Limits, Notice,
     Operation, Outbox, Place, Refusal, Request, RequestId, Span, Stage, Status, Submit, TenantId, Time, Wake,
     Window,
 };
@@ -330,8 +330,8 @@ impl Stage for Coordinator {
         Submit::Accepted
     }
 
-    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        Some((0, coming))
+    fn goes_straight(&self) -> Option<usize> {
+        Some(0)
     }
 
     fn next_event(&self) -> Wake {

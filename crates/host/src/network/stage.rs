@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use flashkeel_engine::units::Rate;
 use flashkeel_engine::{
-    Arena, Cause, Coming, Completion, Ledger, Limits, Operation, Outbox, Request, RequestId, Span, Stage,
-    Status, Stream, Submit, Time, Wake,
+    Arena, Cause, Completion, Ledger, Limits, Operation, Outbox, Request, RequestId, Span, Stage, Status,
+    Stream, Submit, Time, Wake,
 };
 use flashkeel_nvm::Latency;
 use serde::Serialize;
@@ -190,8 +190,8 @@ impl Stage for Network {
         Submit::Accepted
     }
 
-    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        Some((0, coming))
+    fn goes_straight(&self) -> Option<usize> {
+        Some(0)
     }
 
     fn next_event(&self) -> Wake {

@@ -2,8 +2,8 @@
 //! others waiting in the policy's order.
 
 use flashkeel_engine::{
-    Answer, Arena, Cause, Coming, Command, Completion, Ledger, Limits, Outbox, Refusal, Request, RequestId,
-    Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Cause, Command, Completion, Ledger, Limits, Outbox, Refusal, Request, RequestId, Stage,
+    Status, Submit, Time, Wake,
 };
 
 use super::IoScheduler;
@@ -63,8 +63,8 @@ impl Stage for Scheduling {
         Submit::Accepted
     }
 
-    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        Some((0, coming))
+    fn goes_straight(&self) -> Option<usize> {
+        Some(0)
     }
 
     fn next_event(&self) -> Wake {

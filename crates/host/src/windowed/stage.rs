@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Answer, Arena, Cause, Coming, Command, Completion, Event, LOGICAL_PAGE_BYTES, Ledger, Limits, Operation,
-    Outbox, Refusal, Request, RequestId, SECTOR_BYTES, Span, Stage, Status, Submit, Time, Wake, Window,
-    WindowEnd, WindowLimit,
+    Answer, Arena, Cause, Command, Completion, Event, LOGICAL_PAGE_BYTES, Ledger, Limits, Operation, Outbox,
+    Refusal, Request, RequestId, SECTOR_BYTES, Span, Stage, Status, Submit, Time, Wake, Window, WindowEnd,
+    WindowLimit,
 };
 
 use super::{WindowSettings, WindowedReport};
@@ -312,8 +312,8 @@ impl Stage for Windowed {
         Submit::Accepted
     }
 
-    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        Some((0, coming))
+    fn goes_straight(&self) -> Option<usize> {
+        Some(0)
     }
 
     fn next_event(&self) -> Wake {

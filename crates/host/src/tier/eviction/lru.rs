@@ -43,7 +43,7 @@ impl Eviction for Lru {
         true
     }
 
-    fn victim(&self, clean: Option<i32>, modified: Option<i32>) -> Option<List> {
+    fn victim(&self, clean: Option<u32>, modified: Option<u32>) -> Option<List> {
         match (clean, modified) {
             (None, None) => None,
             (Some(clean), Some(modified)) if !self.clean_first && modified < clean => Some(List::Modified),

@@ -45,7 +45,7 @@ pub trait Eviction: DynClone + Send {
 
     /// The list whose oldest frame leaves, of those that have one, given by when it
     /// was used.
-    fn victim(&self, clean: Option<i32>, modified: Option<i32>) -> Option<List>;
+    fn victim(&self, clean: Option<u32>, modified: Option<u32>) -> Option<List>;
 
     /// How many of so many frames are kept free.
     fn ahead(&self, frames: u64) -> u64;

@@ -25,7 +25,7 @@ impl Eviction for Nothing {
         false
     }
 
-    fn victim(&self, _clean: Option<i32>, _modified: Option<i32>) -> Option<List> {
+    fn victim(&self, _clean: Option<u32>, _modified: Option<u32>) -> Option<List> {
         Option::None
     }
 

@@ -17,9 +17,8 @@ impl Tier {
         if self.recovery.is_some() {
             return;
         }
-        for _ in 0..self.held.len() {
-            let Some((submitted, request)) = self.held.pop_front() else { break };
-            self.change(now, submitted, &request, false, outbox);
+        if !self.held.is_empty() {
+            self.change_held(now, outbox);
         }
         self.make_room(now, 0, data, outbox);
         let wanted = self.ask_writeback(now, is_timer);
@@ -29,9 +28,21 @@ impl Tier {
         self.write_journal(now, data, outbox);
     }
 
+    /// Tries once more what waits for room.
+    #[cold]
+    fn change_held(&mut self, now: Time, outbox: &mut Outbox) {
+        for _ in 0..self.held.len() {
+            let Some((submitted, request)) = self.held.pop_front() else { break };
+            self.change(now, submitted, &request, false, outbox);
+        }
+    }
+
     /// How many pages more are to be written back now.
     #[inline]
     pub(super) fn ask_writeback(&mut self, now: Time, is_timer: bool) -> u64 {
+        if !self.writes_back {
+            return 0;
+        }
         let view = View {
             is_timer,
             frames: self.table.len(),
@@ -41,7 +52,9 @@ impl Tier {
             reads: self.reads,
         };
         let wanted = self.writeback.wants(now, view);
-        self.asks_again = self.writeback.next_event();
+        if self.asks_again.is_some() {
+            self.asks_again = self.writeback.next_event();
+        }
         wanted
     }
 
@@ -83,10 +96,9 @@ impl Tier {
     #[inline]
     pub(super) fn make_room(&mut self, now: Time, needed: u64, data: &mut Arena, outbox: &mut Outbox) {
         // One that is busy goes to the end of its list, so that the search ends.
-        for _ in 0..self.table.len() {
-            if self.has_room(needed) || !self.evict(now, data, outbox) {
-                return;
-            }
+        let mut left = self.table.len();
+        while !self.has_room(needed) && left > 0 && self.evict(now, data, outbox) {
+            left -= 1;
         }
     }
 

@@ -11,8 +11,8 @@ mod trouble;
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Answer, Arena, Coming, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits,
-    Operation, Outbox, Payload, Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits, Operation,
+    Outbox, Payload, Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
 };
 
 use latency::Medium;
@@ -86,6 +86,8 @@ pub struct Tier {
     ahead: u64,
     demotes: bool,
     writeback: Box<dyn Writeback>,
+    /// Whether it ever wants anything.
+    writes_back: bool,
     /// When writing back wants to be asked again.
     asks_again: Option<Time>,
     overflow: OverflowConfig,
@@ -210,6 +212,7 @@ impl Tier {
             ahead: plan.eviction.ahead(table.len()),
             eviction: plan.eviction,
             demotes: plan.demotes,
+            writes_back: plan.writeback.wants_any(),
             asks_again: plan.writeback.next_event(),
             writeback: plan.writeback,
             overflow: plan.overflow,
@@ -349,16 +352,9 @@ impl Stage for Tier {
         Submit::Accepted
     }
 
-    fn route(&self, coming: Coming) -> Option<(usize, Coming)> {
-        let page = coming.lba.0 / LOGICAL_PAGE_SECTORS;
-        let is_inside = page < self.table.lower_pages();
-        Some(match self.table.get(page).filter(|_| is_inside) {
-            Some(frame) => {
-                let lba = Lba(u64::from(frame) * LOGICAL_PAGE_SECTORS + coming.lba.0 % LOGICAL_PAGE_SECTORS);
-                (UPPER, Coming { lba, ..coming })
-            }
-            None => (LOWER, coming),
-        })
+    fn goes_straight(&self) -> Option<usize> {
+        // To look each up costs more than what is fetched in vain of those that are above.
+        Some(LOWER)
     }
 
     fn next_event(&self) -> Wake {
@@ -407,7 +403,9 @@ impl Stage for Tier {
             self.placement.completed(now, completion);
         }
         let is_ok = completion.status == Status::Ok;
-        self.trouble = self.trouble.max(Trouble::of(child, completion.status));
+        if !is_ok {
+            self.trouble = self.trouble.max(Trouble::of(child, completion.status));
+        }
         let quiet = self.is_quiet();
         let is_end = match self.pieces.land(completion.id) {
             Piece::Plain { part } => self.end_part(part, completion),

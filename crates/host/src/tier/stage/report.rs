@@ -94,9 +94,12 @@ pub(super) struct Accounts {
     written: [u64; 2],
     /// By the order of [`Medium`].
     calendars: [Option<Box<Calendar>>; 2],
-    /// Modified pages, times nanoseconds.
+    /// Modified pages, times nanoseconds, but for the last ones.
     modified_ns: u128,
-    /// Up to when.
+    /// The last ones: how many there are, and since when.
+    modified: u64,
+    modified_since: Time,
+    /// Up to when all is known.
     until: Time,
     since: Time,
 }
@@ -111,14 +114,24 @@ impl Accounts {
     /// Starts counting anew; days and budgets go on.
     pub fn reset(&mut self) {
         let calendars = std::mem::take(&mut self.calendars);
-        *self = Accounts { calendars, until: self.until, since: self.until, ..Accounts::default() };
+        let (until, modified) = (self.until, self.modified);
+        let (since, modified_since) = (until, until);
+        *self = Accounts { calendars, modified, modified_since, until, since, ..Accounts::default() };
     }
 
     /// Up to `now` so many pages were modified.
     #[inline]
     pub fn pass(&mut self, now: Time, modified: u64) {
-        self.modified_ns += u128::from(modified) * u128::from(now.since(self.until).0);
+        if modified != self.modified {
+            // They have been since what happened last.
+            self.modified_ns += self.last_modified_ns();
+            (self.modified, self.modified_since) = (modified, self.until);
+        }
         self.until = now;
+    }
+
+    fn last_modified_ns(&self) -> u128 {
+        u128::from(self.modified) * u128::from(self.until.since(self.modified_since).0)
     }
 
     /// A request has come that writes so many bytes, 0 if it reads.
@@ -152,7 +165,8 @@ impl Accounts {
     /// upper is.
     pub fn report(&self, volatile: Option<u64>, is_full: bool, table: &Table) -> TierReport {
         let Span(time) = self.until.since(self.since);
-        let mean_modified = if time == 0 { 0.0 } else { self.modified_ns as f64 / time as f64 };
+        let mean_modified =
+            if time == 0 { 0.0 } else { (self.modified_ns + self.last_modified_ns()) as f64 / time as f64 };
         TierReport {
             host_bytes_to_nvm: self.host_bytes_to_upper,
             host_bytes_to_ssd: self.host_bytes_to_lower,

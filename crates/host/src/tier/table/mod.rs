@@ -72,7 +72,7 @@ pub(crate) struct Table {
     /// When each frame came into its list, and which that is; some more than frames.
     stamps: Vec<Stamp>,
     frames: Vec<Frame>,
-    clock: i32,
+    clock: u32,
     oldest: [Oldest; 2],
     counts: [u32; 2],
     /// Of the frames on the clean list.
@@ -102,7 +102,7 @@ impl Table {
             stamps: oldest::stamps(frames as usize),
             frames: vec![Frame::default(); frames as usize],
             clock: 0,
-            oldest: [List::Clean, List::Modified].map(|list| Oldest::new(list as i32, frames as usize)),
+            oldest: [List::Clean, List::Modified].map(|list| Oldest::new(list as u32, frames as usize)),
             counts: [0; 2],
             clean_uses: Uses::default(),
             first_free: NONE,
@@ -182,12 +182,11 @@ impl Table {
         if self.counts[list as usize] == 0 {
             return None;
         }
-        let newest = Stamp::new(self.clock, Stamp::LIST);
-        self.oldest[list as usize].find(&self.stamps, newest)
+        self.oldest[list as usize].find(&self.stamps, self.clock)
     }
 
     /// When a frame came into its list: one that came later has a larger number.
-    pub fn stamp(&self, frame: u32) -> i32 {
+    pub fn stamp(&self, frame: u32) -> u32 {
         self.stamps[frame as usize].time()
     }
 
@@ -360,7 +359,7 @@ impl Table {
             self.renumber();
         }
         self.clock += 1;
-        let stamp = Stamp::new(self.clock, list as i32);
+        let stamp = Stamp::new(self.clock, list as u32);
         self.stamps[frame as usize] = stamp;
         self.oldest[list as usize].add(frame, stamp);
         self.counts[list as usize] += 1;
@@ -373,8 +372,8 @@ impl Table {
     #[cold]
     fn renumber(&mut self) {
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
-        order.sort_unstable_by_key(|&frame| self.stamps[frame as usize]);
-        self.clock = order.len() as i32;
+        order.sort_unstable_by_key(|&frame| self.stamps[frame as usize].time());
+        self.clock = order.len() as u32;
         self.oldest.iter_mut().for_each(Oldest::clear);
         for (time, frame) in (1..).zip(order) {
             let stamp = self.stamps[frame as usize].at(time);

@@ -4,52 +4,50 @@
 //! touches its neighbours. A stamp that says when a member came needs half of that
 //! and touches nothing else. The oldest are found a batch at a time, by a tree over groups
 //! of frames that knows a bound for each: no member of the group is older. Stamps only
-//! rise, so that a bound holds until it is looked at; then it is made exact. Whoever comes
+//! rise, so that a bound holds until it is looked at; then it is raised. Whoever comes
 //! or comes again is newer than the batch, so that its oldest that is still there is the
 //! oldest of all.
 
 /// Frames of a group, and groups of the next.
 const GROUP: usize = 64;
-/// Stamps that are compared at a time.
-const BLOCK: usize = 8;
-/// Above all stamps.
-const NEVER: i32 = i32::MAX;
+/// Stamps that are looked at one by one where one of them is wanted.
+const BLOCK: usize = 16;
+/// Above all members, as a list sees stamps.
+const NEVER: u32 = 1 << 30;
 
-/// When a frame came into its list, and which list that is: the time times four and the
-/// number of the list, or one that is none's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stamp(pub i32);
+/// When a frame came into its list, and which that is.
+///
+/// The highest bit is set where it is in none, the next one is the number of the list, and
+/// the others are the time. With that bit flipped by its number a list sees its own
+/// members below all others, in their order: the oldest is the least, and nobody asks
+/// which are its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(u32);
 
 impl Stamp {
-    /// The latest time that a stamp can have.
-    pub const LAST: i32 = NEVER / 4 - 1;
+    /// The latest time that a stamp can have; the earliest is 1.
+    pub const LAST: u32 = Self::LIST - 1;
     /// Of a frame that has been in no list.
     pub const NONE: Stamp = Stamp(Self::NOWHERE);
-    /// The bits that name the list.
-    pub const LIST: i32 = 3;
-    const NOWHERE: i32 = 2;
+    const LIST: u32 = 1 << 30;
+    const NOWHERE: u32 = 1 << 31;
 
-    pub fn new(time: i32, list: i32) -> Stamp {
-        Stamp(time << 2 | list)
+    pub fn new(time: u32, list: u32) -> Stamp {
+        Stamp(list * Self::LIST | time)
     }
 
-    pub fn time(self) -> i32 {
-        self.0 >> 2
+    pub fn time(self) -> u32 {
+        self.0 & Self::LAST
     }
 
     /// The same at another time.
-    pub fn at(self, time: i32) -> Stamp {
-        Stamp::new(time, self.0 & Self::LIST)
+    pub fn at(self, time: u32) -> Stamp {
+        Stamp(self.0 & !Self::LAST | time)
     }
 
     /// The same in no list.
     pub fn out(self) -> Stamp {
-        Stamp(self.0 & !Self::LIST | Self::NOWHERE)
-    }
-
-    #[inline(always)]
-    fn is_in(self, list: i32) -> bool {
-        self.0 & Self::LIST == list
+        Stamp(self.0 | Self::NOWHERE)
     }
 }
 
@@ -58,58 +56,80 @@ pub(super) fn stamps(frames: usize) -> Vec<Stamp> {
     vec![Stamp::NONE; frames.next_multiple_of(GROUP)]
 }
 
+/// The highest bit says whether a key is below a bound that is at most [`NEVER`]: of many, one
+/// after the other, processors without wide comparisons do this at once.
+#[inline(always)]
+fn is_below(key: u32, bound: u32) -> u32 {
+    key.wrapping_sub(bound) & !key
+}
+
+/// Whether the highest bit is set.
+#[inline(always)]
+fn is_any(bits: u32) -> bool {
+    bits >> 31 != 0
+}
+
 /// The oldest of a list's members, and bounds for the others.
 #[derive(Clone)]
 pub(super) struct Oldest {
-    /// The number of the list.
-    list: i32,
+    /// What flips the bit of the list, so that its members are the least.
+    own: u32,
     /// From groups of frames up to a single bound.
-    levels: Vec<Vec<i32>>,
+    levels: Vec<Vec<u32>>,
     /// Some that were members, the oldest last: all whose stamps are not above `until`.
     batch: Vec<u32>,
-    until: i32,
-    /// How far the next batch goes.
-    stride: i32,
+    until: u32,
+    /// How far the next batch should go, from its least.
+    stride: u32,
+    /// Up to where bounds look ahead: if the next batch ends there, no group is looked at
+    /// that has none of it.
+    next: u32,
     /// Frames of a batch at most.
     most: usize,
 }
 
 impl Oldest {
     /// Of this list, over so many frames, none of which is a member.
-    pub fn new(list: i32, frames: usize) -> Oldest {
+    pub fn new(list: u32, frames: usize) -> Oldest {
         let mut levels = vec![vec![NEVER; frames.div_ceil(GROUP).max(1)]];
         while let Some(last) = levels.last().filter(|last| last.len() > 1) {
             levels.push(vec![NEVER; last.len().div_ceil(GROUP)]);
         }
         let most = (frames / GROUP).max(GROUP);
-        Oldest { list, levels, batch: Vec::with_capacity(most), until: -1, stride: GROUP as i32, most }
+        let (batch, stride) = (Vec::with_capacity(most), GROUP as u32);
+        Oldest { own: list * Stamp::LIST, levels, batch, until: 0, stride, next: 0, most }
+    }
+
+    /// A stamp as the list sees it.
+    #[inline(always)]
+    fn key(&self, stamp: Stamp) -> u32 {
+        stamp.0 ^ self.own
     }
 
     /// A frame has become a member, with a stamp above all others.
     #[inline]
     pub fn add(&mut self, frame: u32, stamp: Stamp) {
-        let mut at = frame as usize;
+        let (mut at, key) = (frame as usize, self.key(stamp));
         for level in &mut self.levels {
             at /= GROUP;
-            if level[at] <= stamp.0 {
+            if level[at] <= key {
                 return;
             }
-            level[at] = stamp.0;
+            level[at] = key;
         }
     }
 
-    /// The oldest member; no stamp is above `newest`.
+    /// The oldest member; none came after `newest`.
     #[inline]
-    pub fn find(&mut self, stamps: &[Stamp], newest: Stamp) -> Option<u32> {
+    pub fn find(&mut self, stamps: &[Stamp], newest: u32) -> Option<u32> {
         loop {
             while let Some(&frame) = self.batch.last() {
-                let stamp = stamps[frame as usize];
-                if stamp.is_in(self.list) && stamp.0 <= self.until {
+                if self.key(stamps[frame as usize]) <= self.until {
                     return Some(frame);
                 }
                 self.batch.pop();
             }
-            if self.levels[self.levels.len() - 1][0] == NEVER {
+            if self.levels[self.levels.len() - 1][0] >= NEVER {
                 return None;
             }
             self.gather(stamps, newest);
@@ -118,67 +138,103 @@ impl Oldest {
 
     /// Finds the next batch.
     #[inline(never)]
-    fn gather(&mut self, stamps: &[Stamp], newest: Stamp) {
+    fn gather(&mut self, stamps: &[Stamp], newest: u32) {
         let top = self.levels.len() - 1;
         let least = self.levels[top][0].max(self.until + 1);
-        self.until = least.saturating_add(self.stride).min(newest.0);
+        let mut until = least.saturating_add(self.stride).min(newest);
+        if until.abs_diff(self.next) < self.stride / 4 {
+            until = self.next;
+        }
+        self.until = until;
+        self.next = until.saturating_add(self.stride).min(newest);
         self.visit(top, 0, stamps);
-        self.batch.sort_unstable_by_key(|&frame| std::cmp::Reverse(stamps[frame as usize]));
+        if self.until < until {
+            // Some have stayed out of groups whose bounds do not know it.
+            let bound = self.until + 1;
+            self.levels.iter_mut().flatten().for_each(|each| *each = bound.min(*each));
+        }
+        self.batch.sort_unstable_by_key(|&frame| std::cmp::Reverse(stamps[frame as usize].0));
         // A look at all groups costs the same however many it finds: the next one goes so
         // far that, at this density, it fills the batch but for an eighth.
         let (wanted, found) = (self.most as i64 * 7 / 8, self.batch.len().max(1) as i64);
-        let span = i64::from((self.until - least + 1).max(1));
-        self.stride = (span * wanted / found).clamp(1, span * 4).min(i64::from(NEVER)) as i32;
+        let span = i64::from((self.until + 1).saturating_sub(least).max(1));
+        self.stride = (span * wanted / found).clamp(1, span * 4).min(i64::from(Stamp::LAST)) as u32;
     }
 
-    /// Takes the members below a bound that come into the batch; makes the bound exact, and
-    /// returns it.
-    fn visit(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> i32 {
-        let bound = if level == 0 { self.take(at, stamps) } else { self.visit_below(level - 1, at, stamps) };
+    /// Takes the members that come into the batch, and raises the bound, which it returns:
+    /// above `next`, if there is no other up to there.
+    fn visit(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> u32 {
+        let bound = match level.checked_sub(1) {
+            None => self.take(at, stamps),
+            Some(below) => self.visit_below(below, at, stamps),
+        };
         self.levels[level][at] = bound;
         bound
     }
 
-    fn visit_below(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> i32 {
+    fn visit_below(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> u32 {
         let start = at * GROUP;
         let mut least = NEVER;
         for below in start..(start + GROUP).min(self.levels[level].len()) {
             let bound = self.levels[level][below];
-            least = least.min(if bound <= self.until { self.visit(level, below, stamps) } else { bound });
+            let bound = if bound <= self.until { self.visit(level, below, stamps) } else { bound };
+            least = least.min(bound);
         }
         least
     }
 
     /// The same within a group.
-    fn take(&mut self, at: usize, stamps: &[Stamp]) -> i32 {
+    fn take(&mut self, at: usize, stamps: &[Stamp]) -> u32 {
         let (groups, _) = stamps.as_chunks::<GROUP>();
-        let (blocks, _) = groups[at].as_chunks::<BLOCK>();
-        let mut least = [NEVER; BLOCK];
+        let (now, next, own) = (self.until + 1, self.next + 1, self.own);
+        let (mut comes, mut comes_next) = (0, 0);
+        for &stamp in &groups[at] {
+            let key = stamp.0 ^ own;
+            let by_now = is_below(key, now);
+            comes |= by_now;
+            comes_next |= is_below(key, next) & !by_now;
+        }
+        if is_any(comes) {
+            self.take_each(at, stamps);
+        }
+        if is_any(comes_next) {
+            return now;
+        }
+        let comes_later = |&stamp: &Stamp| (next..NEVER).contains(&(stamp.0 ^ own));
+        if groups[at].iter().any(comes_later) { next } else { NEVER }
+    }
+
+    /// Takes those that come.
+    fn take_each(&mut self, group: usize, stamps: &[Stamp]) {
+        let (blocks, _) = stamps[group * GROUP..(group + 1) * GROUP].as_chunks::<BLOCK>();
+        let (now, own) = (self.until + 1, self.own);
         for (number, block) in blocks.iter().enumerate() {
-            let own = block.map(|stamp| if stamp.is_in(self.list) { stamp.0 } else { NEVER });
-            least = std::array::from_fn(|place| least[place].min(own[place]));
-            if !own.iter().fold(false, |is_any, &stamp| is_any | (stamp <= self.until)) {
+            let comes = block.iter().fold(0, |comes, &stamp| comes | is_below(stamp.0 ^ own, now));
+            if !is_any(comes) {
                 continue;
             }
-            let first = (at * GROUP + number * BLOCK) as u32;
-            for (frame, stamp) in (first..).zip(own) {
-                if stamp <= self.until {
+            let first = (group * GROUP + number * BLOCK) as u32;
+            for (frame, &stamp) in (first..).zip(block) {
+                if stamp.0 ^ own < now {
                     self.push(frame, stamps);
                 }
             }
         }
-        least.into_iter().fold(NEVER, i32::min)
     }
 
-    /// Puts a frame into the batch; if that is full, the newer half stays out.
+    /// Puts a frame into the batch, if it still belongs there; if that is full, the newer half
+    /// stays out.
     fn push(&mut self, frame: u32, stamps: &[Stamp]) {
+        if self.key(stamps[frame as usize]) > self.until {
+            return;
+        }
         if self.batch.len() == self.most {
             let half = self.most / 2;
             let (_, &mut last, _) =
-                self.batch.select_nth_unstable_by_key(half, |&frame| stamps[frame as usize]);
-            self.until = stamps[last as usize].0;
+                self.batch.select_nth_unstable_by_key(half, |&frame| stamps[frame as usize].0);
+            self.until = self.key(stamps[last as usize]);
             self.batch.truncate(half + 1);
-            if stamps[frame as usize].0 > self.until {
+            if self.key(stamps[frame as usize]) > self.until {
                 return;
             }
         }
@@ -188,13 +244,13 @@ impl Oldest {
     /// No frame is a member; stamps may begin anew.
     pub fn clear(&mut self) {
         self.batch.clear();
-        self.until = -1;
+        (self.until, self.next) = (0, 0);
         self.levels.iter_mut().for_each(|level| level.fill(NEVER));
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        let bounds: usize = self.levels.iter().map(|level| level.len() * size_of::<i32>()).sum();
+        let bounds: usize = self.levels.iter().map(|level| level.len() * size_of::<u32>()).sum();
         bounds + self.batch.capacity() * size_of::<u32>()
     }
 }
@@ -215,10 +271,10 @@ mod tests {
                 let mut random = Stream::new(frames as u64, "oldest");
                 let mut stamps = stamps(frames);
                 let mut oldest = Oldest::new(1, frames);
-                for time in 0..20_000 {
+                for time in 1..=20_000 {
                     let frame = random.below(range as u64) as usize;
                     // Some are in the other list.
-                    let list = i32::from(random.chance(0.8));
+                    let list = u32::from(random.chance(0.8));
                     if random.chance(adds) {
                         stamps[frame] = Stamp::new(time, list);
                         if list == 1 {
@@ -227,9 +283,12 @@ mod tests {
                     } else {
                         stamps[frame] = stamps[frame].out();
                     }
-                    if random.chance(finds) || time == 19_999 {
-                        let found = oldest.find(&stamps, Stamp::new(time, 3));
-                        let first = stamps.iter().filter(|stamp| stamp.is_in(1)).min();
+                    if random.chance(finds) || time == 20_000 {
+                        let found = oldest.find(&stamps, time);
+                        let first = stamps
+                            .iter()
+                            .filter(|&&stamp| oldest.key(stamp) < NEVER)
+                            .min_by_key(|stamp| stamp.0);
                         assert_eq!(found.map(|frame| &stamps[frame as usize]), first);
                     }
                 }
@@ -251,10 +310,10 @@ mod tests {
                 oldest.add(frame, stamps[frame as usize]);
             }
             for frame in order {
-                assert_eq!(oldest.find(&stamps, Stamp::new(time, 3)), Some(frame));
+                assert_eq!(oldest.find(&stamps, time), Some(frame));
                 stamps[frame as usize] = stamps[frame as usize].out();
             }
-            assert_eq!(oldest.find(&stamps, Stamp::new(time, 3)), None);
+            assert_eq!(oldest.find(&stamps, time), None);
         }
     }
 }

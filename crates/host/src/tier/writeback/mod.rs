@@ -82,11 +82,16 @@ pub trait Writeback: DynClone + Send {
     /// Something has happened.
     fn hear(&mut self, _now: Time, _happened: Happened) {}
 
+    /// Whether it ever wants anything written back.
+    fn wants_any(&self) -> bool {
+        true
+    }
+
     /// How many pages more are written back now, oldest first.
     fn wants(&mut self, now: Time, view: View) -> u64;
 
     /// When it wants to be asked again by itself, while anything is modified, until it is
-    /// asked the next time.
+    /// asked the next time. One that does not at the beginning never does.
     fn next_event(&self) -> Option<Time> {
         Option::None
     }

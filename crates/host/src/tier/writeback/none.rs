@@ -21,6 +21,10 @@ impl Build for None {
 struct Never;
 
 impl Writeback for Never {
+    fn wants_any(&self) -> bool {
+        false
+    }
+
     fn wants(&mut self, _now: Time, _view: View) -> u64 {
         0
     }

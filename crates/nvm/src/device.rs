@@ -217,10 +217,13 @@ impl Nvm {
         }
         self.free.push(index);
         let status = if self.failed.is_empty() { Status::Ok } else { self.meet_failed(&request) };
-        let mut ledger = Ledger::ZERO;
-        ledger.charge(self.layout.medium.wait, waited);
-        ledger.charge(self.layout.medium.work, worked + now.since(mark));
-        self.completed.push(Completion { id: request.id, time: now, status, ledger });
+        // With room for it, it is made where it will stand.
+        self.completed.reserve(1);
+        self.completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
+        if let Some(Completion { ledger, .. }) = self.completed.last_mut() {
+            ledger.charge(self.layout.medium.wait, waited);
+            ledger.charge(self.layout.medium.work, worked + now.since(mark));
+        }
     }
 
     /// Runs every event due at or before `now`.

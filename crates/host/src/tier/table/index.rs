@@ -12,7 +12,7 @@ pub(super) const MOST_FRAMES: u64 = (1 << FRAME_BITS) - 1;
 /// The frames of pages; `pages` of the calls is the page of each frame.
 #[derive(Clone)]
 pub(super) struct Index {
-    /// Not more than 0.7 of them are taken.
+    /// Not more than 0.72 of them are taken.
     entries: Vec<u32>,
 }
 
@@ -33,7 +33,7 @@ fn frame_of(entry: u32) -> u32 {
 impl Index {
     /// For so many frames.
     pub fn new(frames: u32) -> Index {
-        Index { entries: vec![NONE; (u64::from(frames) * 10).div_ceil(7) as usize + 1] }
+        Index { entries: vec![NONE; (u64::from(frames) * 25).div_ceil(18) as usize + 1] }
     }
 
     /// Where the search for a page begins.
@@ -45,21 +45,23 @@ impl Index {
         if place + 1 == self.entries.len() { 0 } else { place + 1 }
     }
 
+    /// The place of a page, or where it would stand.
+    #[inline]
     fn find(&self, page: u32, pages: &[u32]) -> Result<usize, usize> {
         let tag = entry(page, 0);
-        let home = self.home(page);
-        let (before, behind) = self.entries.split_at(home);
-        for (first, places) in [(home, behind), (0, before)] {
-            for (place, &found) in places.iter().enumerate() {
-                if found == NONE {
-                    return Err(first + place);
-                }
-                if (found ^ tag) >> FRAME_BITS == 0 && pages[frame_of(found) as usize] == page {
-                    return Ok(first + place);
+        let mut place = self.home(page);
+        loop {
+            match self.entries.get(place) {
+                None => place = 0,
+                Some(&NONE) => return Err(place),
+                Some(&found) => {
+                    if (found ^ tag) >> FRAME_BITS == 0 && pages[frame_of(found) as usize] == page {
+                        return Ok(place);
+                    }
+                    place += 1;
                 }
             }
         }
-        unreachable!("some places are not taken")
     }
 
     /// The frame of a page.
@@ -82,20 +84,21 @@ impl Index {
         if frame_of(self.entries[hole]) != frame {
             return;
         }
+        // How far the hole is before the place that is looked at.
+        let mut distance = 0;
         let mut place = hole;
         loop {
-            place = self.next(place);
+            (place, distance) = (self.next(place), distance + 1);
             let moved = self.entries[place];
             if moved == NONE {
                 break;
             }
             // One that hashes behind the hole would not be found in it.
             let home = self.home(pages[frame_of(moved) as usize]);
-            let stays =
-                if hole <= place { home > hole && home <= place } else { home > hole || home <= place };
-            if !stays {
+            let way = if home <= place { place - home } else { place + self.entries.len() - home };
+            if way >= distance {
                 self.entries[hole] = moved;
-                hole = place;
+                (hole, distance) = (place, 0);
             }
         }
         self.entries[hole] = NONE;

@@ -10,6 +10,9 @@
 
 /// Frames of a group, and groups of the next.
 const GROUP: usize = 64;
+/// In how many batches all frames would leave: as few as the memory allows, as a look at the
+/// groups costs nearly the same however many it finds.
+const BATCHES: usize = 26;
 /// Stamps that are looked at one by one where one of them is wanted.
 const BLOCK: usize = 16;
 /// Above all members, as a list sees stamps.
@@ -95,7 +98,7 @@ impl Oldest {
         while let Some(last) = levels.last().filter(|last| last.len() > 1) {
             levels.push(vec![NEVER; last.len().div_ceil(GROUP)]);
         }
-        let most = (frames / GROUP).max(GROUP);
+        let most = (frames / BATCHES).max(GROUP);
         let (batch, stride) = (Vec::with_capacity(most), GROUP as u32);
         Oldest { own: list * Stamp::LIST, levels, batch, until: 0, stride, next: 0, most }
     }

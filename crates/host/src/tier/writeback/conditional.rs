@@ -84,18 +84,15 @@ pub(super) struct Threshold {
     settings: Conditional,
     write_misses: u64,
     evict_misses: u64,
+    /// S; all of the upper before anything has missed.
+    share: f64,
     is_going: bool,
 }
 
 impl Threshold {
     pub fn new(settings: &Conditional) -> Threshold {
-        Threshold { settings: settings.clone(), write_misses: 0, evict_misses: 0, is_going: false }
-    }
-
-    /// S; all of the upper before anything has missed.
-    fn share(&self) -> f64 {
-        let misses = self.write_misses + self.evict_misses;
-        if misses == 0 { 1.0 } else { self.write_misses as f64 / misses as f64 }
+        let settings = settings.clone();
+        Threshold { settings, write_misses: 0, evict_misses: 0, share: 1.0, is_going: false }
     }
 }
 
@@ -103,12 +100,14 @@ impl Writeback for Threshold {
     fn hear(&mut self, _now: Time, happened: Happened) {
         match happened {
             Happened::WriteMissed => self.write_misses += 1,
-            Happened::EvictMissed { is_admitted } => {
-                let counts = is_admitted || self.settings.evict_miss == EvictMiss::Offered;
-                self.evict_misses += u64::from(counts);
+            Happened::EvictMissed { is_admitted }
+                if is_admitted || self.settings.evict_miss == EvictMiss::Offered =>
+            {
+                self.evict_misses += 1;
             }
-            Happened::Arrived | Happened::Served(_) => {}
+            Happened::EvictMissed { .. } | Happened::Arrived | Happened::Served(_) => return,
         }
+        self.share = self.write_misses as f64 / (self.write_misses + self.evict_misses) as f64;
     }
 
     fn wants(&mut self, _now: Time, view: View) -> u64 {
@@ -116,7 +115,7 @@ impl Writeback for Threshold {
             ShareOf::Capacity => view.frames,
             ShareOf::Held => view.used,
         };
-        let share = self.share() * whole as f64;
+        let share = self.share * whole as f64;
         let modified = view.modified as f64;
         self.is_going =
             modified > share * if self.is_going { self.settings.stop } else { self.settings.start };

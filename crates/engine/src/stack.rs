@@ -251,7 +251,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     }
 
     /// Tells the stage what a child has completed.
-    #[inline]
+    #[inline(always)]
     fn hear(&mut self, now: Time, index: usize, data: &mut Arena) {
         let Stack { stage, outbox, scratch, .. } = self;
         if let [only] = &mut scratch[..]

@@ -13,6 +13,7 @@ const EVICTIONS: u64 = 64;
 
 impl Tier {
     /// Does what follows from what has just happened.
+    #[inline(always)]
     pub(super) fn go_on(&mut self, now: Time, is_timer: bool, data: &mut Arena, outbox: &mut Outbox) {
         if self.recovery.is_some() {
             return;
@@ -20,12 +21,18 @@ impl Tier {
         if !self.held.is_empty() {
             self.change_held(now, outbox);
         }
-        self.make_room(now, 0, data, outbox);
-        let wanted = self.ask_writeback(now, is_timer);
-        if wanted > 0 && self.trouble == Trouble::None {
-            self.write_back(now, wanted, data, outbox);
+        if !self.has_room(0) {
+            self.make_room(now, 0, data, outbox);
         }
-        self.write_journal(now, data, outbox);
+        if self.writes_back {
+            let wanted = self.ask_writeback(now, is_timer);
+            if wanted > 0 && self.trouble == Trouble::None {
+                self.write_back(now, wanted, data, outbox);
+            }
+        }
+        if self.journal.is_some() {
+            self.write_journal(now, data, outbox);
+        }
     }
 
     /// Tries once more what waits for room.
@@ -38,11 +45,7 @@ impl Tier {
     }
 
     /// How many pages more are to be written back now.
-    #[inline]
     pub(super) fn ask_writeback(&mut self, now: Time, is_timer: bool) -> u64 {
-        if !self.writes_back {
-            return 0;
-        }
         let view = View {
             is_timer,
             frames: self.table.len(),
@@ -93,7 +96,6 @@ impl Tier {
 
     /// Evicts until so many frames are free, and those that are kept so, or as many are
     /// on their way out.
-    #[inline]
     pub(super) fn make_room(&mut self, now: Time, needed: u64, data: &mut Arena, outbox: &mut Outbox) {
         // One that is busy goes to the end of its list, so that the search ends.
         let mut left = self.table.len();

@@ -36,7 +36,7 @@ impl Stamp {
     const NOWHERE: u32 = 1 << 31;
 
     pub fn new(time: u32, list: u32) -> Stamp {
-        Stamp(list * Self::LIST | time)
+        Stamp((list * Self::LIST) | time)
     }
 
     pub fn time(self) -> u32 {

@@ -35,6 +35,9 @@ pub struct Dispatcher {
     arrivals: u64,
     /// Notes what chips do, while somebody wants to see it.
     pub(super) log: Option<Box<ChipLog>>,
+    /// Operations that were issued at once; none is where this is none.
+    #[cfg(test)]
+    pub at_once: Option<u64>,
 }
 
 impl Dispatcher {
@@ -54,6 +57,8 @@ impl Dispatcher {
             held_cursor: 0,
             arrivals: 0,
             log: None,
+            #[cfg(test)]
+            at_once: Some(0),
         }
     }
 
@@ -107,6 +112,11 @@ impl Dispatcher {
         let mask = 1 << task as u32;
         if queue.mask() != 0 || queue.slots_used == *depth || arbiter.open_tasks() & mask == 0 {
             return false;
+        }
+        #[cfg(test)]
+        match &mut self.at_once {
+            Some(count) => *count += 1,
+            None => return false,
         }
         queue.count_suspendable(purpose);
         arbiter.pick(chip, &Pending { queue, operations, timing: array.timing(), mask, only: Some(id) });

@@ -46,6 +46,8 @@ STANDS_FOR = {
     "sweep … ": "sweep over-provisioning -o on-dask ",
     "-o sweep --executor dask": "-o dask --executor dask",
     "plan lifetime …": "plan lifetime --capacity 128GB --rated-cycles 3000 --gb-per-day 500",
+    "plan buffer FILE": "plan buffer FILE.toml",
+    "plan buffer …": "plan buffer FILE.toml",
     "plan tier …": "plan tier --trace recorded.csv --drive qlc --max-read 20ms --seeds 1",
     "DIR…": "DIR",
     "--kind KIND -o FILE": "--kind cdf -o cdf.png",
@@ -73,6 +75,7 @@ FRESH = "--set device.precondition.pattern=none"
 QUICK = {
     "run": f"{FEW} {FRESH}",
     "sweep": f"{FEW} {FRESH}",
+    "plan buffer": f"{FEW} {FRESH}",
     "plan tier": "--model 256MiB --size 10% --policy nlcwip",
     "trace synth": "--set workload.requests=3000",
 }

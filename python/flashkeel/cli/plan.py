@@ -13,6 +13,7 @@ import click
 
 from flashkeel import lifetime, policies
 from flashkeel.cli.common import Seed, console, echo, settings
+from flashkeel.cli.plan_buffer import buffer
 from flashkeel.cli.plan_tier import tier
 from flashkeel.lifetime import Estimate, Plan
 from flashkeel.output import files, lifetime_plots, lifetime_tables
@@ -30,6 +31,7 @@ def plan() -> None:
     """Answer what a buyer asks of a drive."""
 
 
+plan.add_command(buffer)
 plan.add_command(tier)
 
 

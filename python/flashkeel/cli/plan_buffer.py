@@ -1,0 +1,116 @@
+"""``flashkeel plan buffer``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import click
+
+from flashkeel import buffers, hierarchy
+from flashkeel.buffers import Answer, Goal
+from flashkeel.cli.common import Seed, console, echo, split_assignment
+from flashkeel.cli.finding import find
+from flashkeel.cli.plan_tier import Span
+from flashkeel.output import buffer_tables
+from flashkeel.output.progress import Bars
+
+
+@click.command("buffer")
+@click.argument("experiment", metavar="EXPERIMENT.toml|JOB.fio|NAME")
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
+)
+@click.option(
+    "--percentile",
+    type=click.Choice(hierarchy.PERCENTILES),
+    default="p99.9",
+    show_default=True,
+    metavar="P",
+    help="Which tail of writes, from p50 to p99.99.",
+)
+@click.option(
+    "--max-write",
+    type=Span(),
+    default="1ms",
+    show_default=True,
+    metavar="TIME",
+    help="The longest that it may be.",
+)
+@click.option("--seed", type=Seed(), metavar="N", help="Seed, instead of the experiment's.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="K",
+    help="Run with K consecutive seeds, and pool them.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes for the seeds; the results are the same for any number.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def buffer(experiment: str, sets: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """Say how large a drive's write buffer has to be for the bursts of a workload.
+
+    Each run of the experiment is run with buffers of several sizes, until the smallest is found,
+    within a tenth, with which the tail of writes is short enough.
+    """
+    chosen = find(experiment)
+    for text in sets:
+        chosen.set(*split_assignment(text, "--set"))
+    goal = Goal(options["percentile"], options["max_write"])
+    with Bars(["plan buffer"]) as bars:
+        answers = buffers.plan(
+            chosen,
+            goal,
+            options["seed"],
+            options["seeds"],
+            options["jobs"],
+            partial(bars.update, 0),
+        )
+    if options["form"] == "json":
+        echo(json.dumps(to_object(answers, goal), indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    for answer in answers:
+        echo(buffer_tables.title(answer))
+        console().print(buffer_tables.tried(answer, goal))
+        echo(buffer_tables.verdict(answer, goal) + "\n")
+    for note in buffer_tables.notes(answers, goal):
+        echo(f"Note: {note}")
+
+
+def to_object(answers: Sequence[Answer], goal: Goal) -> dict[str, Any]:
+    """Return what ``--format json`` prints."""
+    return {
+        "percentile": goal.percentile,
+        "max_write_ns": goal.write_ns,
+        "runs": [
+            {
+                "name": answer.name,
+                "configured_bytes": answer.configured_bytes,
+                "smallest_bytes": answer.smallest and answer.smallest.size_bytes,
+                "tried": [
+                    {
+                        "size_bytes": tried.size_bytes,
+                        "keeps": goal.is_kept(tried.run),
+                        "write_ns": tried.run.percentile("write", goal.percentile),
+                        "beyond": tried.run.beyond("write", goal.percentile),
+                        "small_read_ns": tried.run.percentile("small_read", goal.percentile),
+                    }
+                    for tried in answer.tried
+                ],
+            }
+            for answer in answers
+        ],
+        "notes": buffer_tables.notes(answers, goal),
+    }

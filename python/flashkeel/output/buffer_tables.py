@@ -1,0 +1,65 @@
+"""What ``flashkeel plan buffer`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from flashkeel.buffers import MOST_SHARE
+from flashkeel.output import units
+from flashkeel.output.plots import workload_kind
+
+if TYPE_CHECKING:
+    from flashkeel.buffers import Answer, Goal
+
+
+def tried(answer: Answer, goal: Goal) -> Table:
+    """Return one row a size that was tried."""
+    at = goal.percentile
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for column in ("write buffer", f"{at} of writes", "beyond", f"{at} of small reads", "kept"):
+        table.add_column(column, justify="right")
+    for one in answer.tried:
+        mark = " *" if one.size_bytes == answer.configured_bytes else ""
+        table.add_row(
+            f"{units.size(one.size_bytes)}{mark}",
+            units.duration(one.run.percentile("write", at)),
+            units.count(one.run.beyond("write", at)),
+            units.duration(one.run.percentile("small_read", at)),
+            "yes" if goal.is_kept(one.run) else "no",
+        )
+    return table
+
+
+def title(answer: Answer) -> str:
+    """Return what stands above the table."""
+    kind = workload_kind([one.run for one in answer.tried])
+    return f"{answer.name} ({kind}; *: as the drive has it)"
+
+
+def verdict(answer: Answer, goal: Goal) -> str:
+    """Return the answer as a sentence."""
+    kept = f"{goal.percentile} of writes at most {units.duration(goal.write_ns)}"
+    if answer.smallest is None:
+        return (
+            f"{answer.name}: no buffer of up to {units.share(MOST_SHARE)} of all that is written "
+            f"keeps {kept}: the drive does not sustain the load, or it is a single burst."
+        )
+    return (
+        f"{answer.name}: {units.size(answer.smallest.size_bytes)} keep {kept}; the drive has "
+        f"{units.size(answer.configured_bytes)}."
+    )
+
+
+def notes(answers: Sequence[Answer], goal: Goal) -> list[str]:
+    """Return what to know of the answers."""
+    few = [answer.name for answer in answers if answer.has_few]
+    if not few:
+        return []
+    return [
+        f"{', '.join(few)}: fewer than ten writes lie beyond {goal.percentile}; more seeds, or "
+        "more requests, tell"
+    ]

@@ -1,0 +1,108 @@
+"""flashkeel plan buffer."""
+
+import json
+
+import pytest
+
+MIB = 1 << 20
+PAGE = 4096
+
+BURSTS = """\
+[device]
+preset = "autossd"
+logical_capacity = "380MiB"
+geometry = { blocks_per_plane = 16, pages_per_block = 64 }
+gc = { movement = "none", start_below = 40, stop_above = 60 }
+buffer = { size = "SIZE" }
+
+[workload]
+requests = 12000
+warm_up = "100ms"
+
+[workload.source]
+policy = "synthetic"
+read_fraction = 0.0
+arrivals = { policy = "bursts", iops = 400_000, on = "5ms", off = "95ms" }
+"""
+
+
+def plan(cli, tmp_path, size, *arguments):
+    path = tmp_path / "bursts.toml"
+    path.write_text(BURSTS.replace("SIZE", size))
+    return cli("plan", "buffer", path, *arguments)
+
+
+def found(cli, tmp_path, size, *arguments):
+    outcome = plan(cli, tmp_path, size, *arguments, "--format", "json")
+    assert (outcome.status, outcome.err) == (0, "")
+    return json.loads(outcome.out)
+
+
+def test_the_smallest_is_between_one_that_keeps_the_tail_and_one_that_does_not(cli, tmp_path):
+    answer = found(cli, tmp_path, "1MiB")
+    (run,) = answer["runs"]
+    kept = {tried["size_bytes"]: tried["keeps"] for tried in run["tried"]}
+    # A burst of 2,000 pages of 4 KiB, of which some are programmed meanwhile.
+    assert run["configured_bytes"] == MIB and not kept[MIB]
+    assert MIB < run["smallest_bytes"] < 2000 * PAGE
+    less = [size for size, keeps in kept.items() if not keeps]
+    assert kept[run["smallest_bytes"]] and run["smallest_bytes"] < 1.1 * max(less)
+    assert min(size for size, keeps in kept.items() if keeps) == run["smallest_bytes"]
+    for tried in run["tried"]:
+        assert tried["keeps"] == (tried["write_ns"] <= answer["max_write_ns"])
+        assert tried["size_bytes"] % PAGE == 0
+
+
+def test_one_that_is_too_large_is_made_smaller(cli, tmp_path):
+    sizes = [found(cli, tmp_path, size)["runs"][0]["smallest_bytes"] for size in ("1MiB", "16MiB")]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.1)
+
+
+def test_a_longer_tail_takes_less(cli, tmp_path):
+    sizes = [
+        found(cli, tmp_path, "4MiB", "--max-write", tail)["runs"][0]["smallest_bytes"]
+        for tail in ("100us", "5ms")
+    ]
+    assert sizes[1] < sizes[0]
+
+
+def test_a_load_that_is_not_sustained_has_no_buffer(cli, tmp_path):
+    arrivals = "workload.source.arrivals={ policy = 'poisson', iops = 400_000 }"
+    steady = ("--set", arrivals, "--set", "workload.warm_up=1ms")
+    run = found(cli, tmp_path, "4MiB", *steady)["runs"][0]
+    assert run["smallest_bytes"] is None
+    assert run["tried"][-1]["size_bytes"] == pytest.approx(12000 * PAGE / 4, rel=0.05)
+    outcome = plan(cli, tmp_path, "4MiB", *steady)
+    assert "does not sustain the load" in outcome.out
+
+
+def test_the_table_says_what_was_tried(cli, tmp_path):
+    outcome = plan(cli, tmp_path, "1MiB", "--percentile", "p99.99")
+    assert outcome.status == 0
+    assert "synthetic" in outcome.out and "1.00 MiB *" in outcome.out
+    assert "the drive has 1.00 MiB" in outcome.out
+    assert "fewer than ten writes lie beyond p99.99" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--max-write", "soon"), "is no time"),
+        (("--percentile", "p99.7"), "p99.7"),
+        (("--set", "workload.source.read_fraction=1.0"), "nothing is written"),
+        (("--set", "device.buffer.size=1KiB"), "needs at least"),
+    ],
+)
+def test_bad_input_is_an_error(cli, tmp_path, arguments, words):
+    outcome = plan(cli, tmp_path, "4MiB", *arguments)
+    assert outcome.status == 2 and words in outcome.err
+
+
+def test_a_stack_is_refused(cli, tmp_path):
+    path = tmp_path / "stack.toml"
+    path.write_text(
+        '[[stack.devices]]\npreset = "autossd"\n[[stack.tenants]]\nrequests = 10\n'
+        '[stack.tenants.source]\npolicy = "synthetic"\n'
+    )
+    outcome = cli("plan", "buffer", path)
+    assert outcome.status == 2 and "stack" in outcome.err

@@ -124,24 +124,42 @@ impl Dispatcher {
         true
     }
 
-    /// Makes an operation that nobody is charged for one of `task`, unless its
-    /// chip has it already.
+    /// Makes an operation that nobody is charged for one of `task`, unless its chip has it
+    /// already; that of a read that overtakes by it too, as long as the chip has not begun.
     pub fn promote(&mut self, now: Time, id: FlashOpId, task: Task, events: &mut EventQueue) {
-        let operation = &mut self.operations[id];
-        debug_assert!(!operation.tracked, "the wait of a tracked operation belongs to its task");
-        match operation.state {
-            OpState::Outside(_) => operation.task = task,
-            OpState::Pending if operation.task != task => {
-                let chip = operation.chip;
-                let queue = &mut self.queues[chip.0 as usize];
-                if operation.task.is_background() && !task.is_background() {
-                    queue.background.remove(operation.span, operation.purpose);
-                }
-                queue.transfer(&mut self.operations, id, task);
-                self.dispatch(now, chip, events);
-            }
-            _ => {}
+        let FlashOp { chip, state, task: former, span, purpose, tracked, .. } = self.operations[id];
+        debug_assert!(!tracked, "the wait of a tracked operation belongs to its task");
+        if former == task || !matches!(state, OpState::Outside(_) | OpState::Pending | OpState::Slotted) {
+            return;
         }
+        self.operations[id].task = task;
+        if matches!(state, OpState::Outside(_)) {
+            return;
+        }
+        let overtakes = self.overtakes && self.may_overtake(id);
+        self.operations[id].task = former;
+        if state == OpState::Slotted && !overtakes {
+            return;
+        }
+        let queue = &mut self.queues[chip.0 as usize];
+        if former.is_background() && !task.is_background() {
+            queue.background.remove(span, purpose);
+        }
+        let mut opened = 0;
+        if state == OpState::Slotted {
+            queue.leave_slot(&mut self.operations, id);
+            opened = self.arbiter.completed(former);
+        } else {
+            queue.withdraw(&mut self.operations, id);
+        }
+        self.operations[id].task = task;
+        if overtakes {
+            self.overtake(now, id, events);
+        } else {
+            queue.insert(&mut self.operations, id);
+        }
+        self.dispatch(now, chip, events);
+        self.retry_opened(now, opened, events);
     }
 
     /// Runs a chip's due event; the operation that is done by it, if any. Its
@@ -191,11 +209,7 @@ impl Dispatcher {
         }
         let opened = self.arbiter.completed(task);
         self.dispatch(now, chip, events);
-        // Held chips wait for tasks that were closed; only one can have opened,
-        // and it may have used its chance here.
-        if opened != 0 && self.arbiter.open_tasks() & opened != 0 {
-            self.retry_held(now, events);
-        }
+        self.retry_opened(now, opened, events);
         Some(done)
     }
 
@@ -381,6 +395,15 @@ impl Dispatcher {
         let mut at = self.at(chip);
         if at.queue.mask() != 0 {
             at.tell_pending(now, depth);
+        }
+    }
+
+    /// Offers held chips again where one of these tasks is open: they wait for tasks that were
+    /// closed; only one can have opened, and it may have used its chance already.
+    #[inline(always)]
+    fn retry_opened(&mut self, now: Time, opened: u32, events: &mut EventQueue) {
+        if opened != 0 && self.arbiter.open_tasks() & opened != 0 {
+            self.retry_held(now, events);
         }
     }
 

@@ -13,22 +13,24 @@ use crate::address::ChipId;
 use crate::flash::{FlashCommand, Step};
 
 impl Dispatcher {
-    /// Whether an arriving operation may go before what is queued for its chip.
+    /// Whether an operation may go before what is queued for its chip: a read that the host
+    /// waits for. Map pages that a background task needs are none, until the host needs them
+    /// too: they would use up how often its erases may be suspended.
     pub(super) fn may_overtake(&self, id: FlashOpId) -> bool {
         let operation = &self.operations[id];
         let queue = &self.queues[operation.chip.0 as usize];
-        let is_waited_for =
-            matches!(operation.purpose.activity(), Activity::Host | Activity::Rebuild | Activity::Map);
+        let activity = operation.purpose.activity();
+        let is_waited_for = matches!(activity, Activity::Host | Activity::Rebuild | Activity::Map)
+            && !operation.task.is_background();
         let is_read = is_waited_for && operation.purpose.command() == FlashCommand::Read;
-        let first = queue.first_slot().map(|first| self.operations[first].task);
         if !is_read {
             return false;
         }
         if self.reads_pass_slots {
-            return first.is_some() || queue.on_express;
+            return queue.slots_used > 0 || queue.on_express;
         }
         queue.suspendable > 0
-            && first.is_some_and(|first| self.arbiter.lets_overtake(operation.task, first))
+            && queue.slots_used > 0
             && self.arbiter.open_tasks() >> operation.task as u32 & 1 == 1
     }
 

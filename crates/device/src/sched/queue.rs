@@ -211,15 +211,20 @@ impl ChipQueue {
         id
     }
 
-    /// Moves a pending operation to the queue of another task, where it waits
-    /// by its arrival.
-    pub(super) fn transfer(&mut self, operations: &mut FlashOps, id: FlashOpId, task: Task) {
-        let former = std::mem::replace(&mut operations[id].task, task);
-        let queue = &mut self.pending[former as usize];
+    /// Takes a pending operation out of the queue of its task.
+    pub(super) fn withdraw(&mut self, operations: &mut FlashOps, id: FlashOpId) {
+        let task = operations[id].task;
+        let queue = &mut self.pending[task as usize];
         queue.remove(operations, id);
         if queue.head == NONE {
-            self.mask &= !(1 << former as u32);
+            self.mask &= !(1 << task as u32);
         }
+    }
+
+    /// Puts an operation that was pending into the queue of its task, where it waits by its
+    /// arrival.
+    pub(super) fn insert(&mut self, operations: &mut FlashOps, id: FlashOpId) {
+        let task = operations[id].task;
         self.pending[task as usize].insert(operations, id);
         self.mask |= 1 << task as u32;
     }
@@ -229,6 +234,15 @@ impl ChipQueue {
     pub(super) fn fill_slot(&mut self, operations: &mut FlashOps, id: FlashOpId) {
         self.slots.push(operations, id);
         self.slots_used += 1;
+    }
+
+    /// Takes a read that waits in a slot out of it.
+    pub(super) fn leave_slot(&mut self, operations: &mut FlashOps, id: FlashOpId) {
+        if self.first_slot() == Some(id) {
+            self.overtaken = 0;
+        }
+        self.slots.remove(operations, id);
+        self.slots_used -= 1;
     }
 
     /// Takes the running operation out of its slot.

@@ -1,11 +1,11 @@
 //! Policies over a small array: who goes first, who gets how much.
 
-use flashkeel_engine::{Cause, EventQueue, Ledger, Stream, Time};
+use flashkeel_engine::{Cause, EventQueue, Ledger, Span, Stream, Time};
 
 use super::queue::{ChipQueue, Pending};
 use super::*;
 use crate::address::ChipId;
-use crate::flash::{Array, Geometry, GeometryConfig, Timing, TimingConfig};
+use crate::flash::{Array, Geometry, GeometryConfig, Suspension, SuspensionConfig, Timing, TimingConfig};
 
 const READ_NS: u64 = 50_000 + 10_240;
 const PROGRAM_NS: u64 = 500_000 + 10_240;
@@ -37,9 +37,19 @@ struct Bench {
 
 impl Bench {
     fn new(policy: serde_json::Value, depth: u32) -> Bench {
+        Bench::on(policy, depth, None)
+    }
+
+    /// The same on chips that suspend.
+    fn suspending(policy: &str, depth: u32) -> Bench {
+        let suspension = SuspensionConfig::default().resolve(Span(ERASE_NS)).expect("valid times");
+        Bench::on(policy.into(), depth, suspension)
+    }
+
+    fn on(policy: serde_json::Value, depth: u32, suspension: Option<Suspension>) -> Bench {
         let (geometry, timing) = timing();
         let arbiter = config(policy).policy().build(4, depth, Stream::new(1, "scheduler"));
-        let dispatcher = Dispatcher::new(Array::new(&geometry, timing, None), arbiter, 4, depth);
+        let dispatcher = Dispatcher::new(Array::new(&geometry, timing, suspension), arbiter, 4, depth);
         Bench { dispatcher, events: EventQueue::new(), now: Time::ZERO, created: 0 }
     }
 
@@ -181,6 +191,43 @@ fn a_promoted_operation_leaves_the_limit_of_its_former_task() {
     assert_eq!((bench.outstanding(Task::Gc), bench.outstanding(Task::Map)), (1, 1));
     assert_eq!(bench.order(), [2, 0, 1]);
     assert!(!bench.dispatcher.collects(ChipId(1)), "its work is no background work any more");
+}
+
+#[test]
+fn a_map_page_suspends_an_erase_once_the_host_waits_for_it() {
+    // In the chip's queue, and in a slot behind the erase.
+    for depth in [1, 4] {
+        let mut bench = Bench::suspending("priority", depth);
+        bench.queue(0, Activity::Gc.erase(), Task::Gc);
+        bench.queue(0, Activity::Gc.read(), Task::Gc);
+        let wanted = bench.add(0, Activity::Map.read(), Task::Gc);
+        bench.queue(1, Activity::Host.read(), Task::Host);
+        assert_eq!(bench.next().map(|(number, ..)| number), Some(3));
+        bench.dispatcher.promote(bench.now, wanted, Task::Map, &mut bench.events);
+        let (number, task, _) = bench.next().expect("it goes first");
+        assert_eq!((number, task), (2, Task::Map), "{depth} slots");
+        assert!(bench.now < Time(ERASE_NS));
+        assert_eq!(bench.order(), [0, 1]);
+        assert!(!bench.dispatcher.collects(ChipId(0)));
+    }
+}
+
+#[test]
+fn a_map_page_that_only_collection_needs_suspends_nothing() {
+    let mut bench = Bench::suspending("priority", 1);
+    bench.queue(0, Activity::Gc.erase(), Task::Gc);
+    bench.queue(0, Activity::Map.read(), Task::Gc);
+    assert_eq!(bench.order(), [0, 1]);
+    assert!(bench.now >= Time(ERASE_NS + READ_NS));
+}
+
+#[test]
+fn a_read_suspends_a_map_page_that_is_written_back() {
+    let mut bench = Bench::suspending("priority", 4);
+    bench.queue(0, Activity::Map.program(), Task::Map);
+    bench.queue(0, Activity::Gc.erase(), Task::Gc);
+    bench.queue(0, Activity::Host.read(), Task::Host);
+    assert_eq!(bench.order(), [2, 0, 1]);
 }
 
 #[test]

@@ -108,12 +108,6 @@ pub trait Arbiter: DynClone + Send {
     /// `chip`, and counts its first operation as issued.
     fn pick(&mut self, chip: ChipId, pending: &Pending<'_>) -> Task;
 
-    /// Whether a read of `waiting` may overtake or suspend an operation of
-    /// `running`, on chips that can do so.
-    fn lets_overtake(&self, _waiting: Task, _running: Task) -> bool {
-        true
-    }
-
     /// Whether a read that the host waits for goes before all that waits for its chip,
     /// what is in its slots too.
     fn reads_pass_slots(&self) -> bool {

@@ -50,9 +50,4 @@ impl Arbiter for PriorityArbiter {
     fn pick(&mut self, _chip: ChipId, pending: &Pending<'_>) -> Task {
         first(pending)
     }
-
-    fn lets_overtake(&self, waiting: Task, running: Task) -> bool {
-        let rank = |task| RANKS.iter().position(|&ranked| ranked == task);
-        rank(waiting) <= rank(running)
-    }
 }

@@ -93,8 +93,11 @@ impl<L: Leaf> Child<L> {
 /// anything at `other`.
 #[inline]
 fn first_and_other<L>(children: &[Child<L>], mut other: Time) -> ((Time, usize), Time) {
-    if let [only] = children {
-        return ((only.due, 0), other);
+    match children {
+        [only] => return ((only.due, 0), other),
+        [one, two] if one.due <= two.due => return ((one.due, 0), other.min(two.due)),
+        [one, two] => return ((two.due, 1), other.min(one.due)),
+        _ => {}
     }
     let mut first = (Time::MAX, 0);
     for (index, child) in children.iter().enumerate() {

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Access, Answer, Arena, Command, Completion, Durable, EventQueue, LOGICAL_PAGE_SECTORS, Leaf, Ledger,
-    Limits, Operation, Place, Refusal, Request, Span, Status, Stream, Submit, Time, Wake,
+    Access, Answer, Arena, Command, Completion, Durable, EventQueue, LOGICAL_PAGE_BYTES,
+    LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Place, Refusal, Request, Span, Status, Stream,
+    Submit, Time, Wake,
 };
 use serde::Serialize;
 
@@ -26,6 +27,8 @@ pub struct Nvm {
     /// What every request is worked on for, where that is always the same and there is a
     /// unit for each: then it is known at once when its data will have moved.
     constant: Option<Span>,
+    /// What a page that is read, and one that is written, takes to move.
+    page: (Span, Span),
     events: EventQueue,
     inside: Vec<Inside>,
     free: Vec<u32>,
@@ -86,6 +89,10 @@ impl Nvm {
             layout: layout.clone(),
             random: Stream::new(seed, "nvm"),
             constant: constant(layout),
+            page: (
+                layout.bandwidth.read.time_for(LOGICAL_PAGE_BYTES),
+                layout.bandwidth.write.time_for(LOGICAL_PAGE_BYTES),
+            ),
             events: EventQueue::new(),
             inside: Vec::new(),
             free: Vec::new(),
@@ -196,13 +203,16 @@ impl Nvm {
     fn move_next(&mut self, now: Time, index: u32) {
         let state = &mut self.inside[index as usize];
         state.is_moving = true;
-        let rate = match state.request.operation {
-            Operation::Read => self.layout.bandwidth.read,
-            _ => self.layout.bandwidth.write,
+        let (rate, page) = match state.request.operation {
+            Operation::Read => (self.layout.bandwidth.read, self.page.0),
+            _ => (self.layout.bandwidth.write, self.page.1),
         };
+        let bytes = moved_bytes(&state.request);
+        // Most requests are of one page, and a division takes long.
+        let time = if bytes == LOGICAL_PAGE_BYTES { page } else { rate.time_for(bytes) };
         state.mark = self.moved_until.max(now);
         state.waited += state.mark.since(now);
-        self.moved_until = state.mark + rate.time_for(moved_bytes(&state.request));
+        self.moved_until = state.mark + time;
         self.events.push(self.moved_until, state.event(index));
     }
 

@@ -18,6 +18,7 @@
 
 mod config;
 pub mod demand;
+mod digits;
 mod error;
 pub mod generators;
 mod info;

@@ -1,6 +1,8 @@
 //! Fields of a line, parsed without allocation; what is wrong with one is a
 //! sentence that names it.
 
+use crate::digits;
+
 /// A field of a line: its position from 1 and its name.
 #[derive(Clone, Copy)]
 pub(crate) struct Field {
@@ -37,18 +39,15 @@ impl Field {
 /// A whole number of decimal digits that fits 64 bits.
 #[inline]
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
-    }
-    let mut value = 0u64;
-    for &byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
+    match text.len() {
+        0 => None,
+        1..8 => digits::few(text),
+        // As many digits fit, whatever they are.
+        8..20 => digits::many(text),
+        _ => {
+            text.iter().try_fold(0u64, |value, &byte| value.checked_mul(10)?.checked_add(digits::one(byte)?))
         }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
     }
-    Some(value)
 }
 
 /// The non-empty fields of a line separated by spaces or tabs.
@@ -148,10 +147,24 @@ impl Separator {
             }
             count += 1;
         };
-        for (at, &found) in line.iter().enumerate() {
-            if found == byte {
-                take(&line[start..at]);
-                start = at + 1;
+        let mut end_at = |end: usize| {
+            take(&line[start..end]);
+            start = end + 1;
+        };
+        let mut words = line.chunks_exact(8);
+        let mut at = 0;
+        for word in &mut words {
+            let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+            let mut found = where_equal(word, byte);
+            while found != 0 {
+                end_at(at + found.trailing_zeros() as usize / 8);
+                found &= found - 1;
+            }
+            at += 8;
+        }
+        for (behind, &last) in words.remainder().iter().enumerate() {
+            if last == byte {
+                end_at(at + behind);
             }
         }
         take(&line[start..]);
@@ -167,6 +180,15 @@ impl Separator {
         })
         .filter(|field| !field.is_empty())
     }
+}
+
+/// The highest bit of each of eight bytes that is this one.
+#[inline]
+fn where_equal(word: u64, byte: u8) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const LOW: u64 = EACH * 0x7f;
+    let other = word ^ (EACH * u64::from(byte));
+    !(((other & LOW) + LOW) | other | LOW)
 }
 
 /// The fields between spaces and tabs.

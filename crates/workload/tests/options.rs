@@ -346,3 +346,26 @@ fn a_conversion_neither_folds_nor_lays_devices_out_in_silence() {
         ["its 2 devices lie one after the other, as one: they begin at 0B, 1MiB; device = \"…\" takes one"]
     );
 }
+
+#[test]
+fn where_devices_lie_is_found_anew_only_once_the_file_has_changed() {
+    // As many that whoever reads it all is asked on the way whether to go on.
+    let text = |sector: u64| format!("1000 1 {sector} 8 1\n").repeat(20_000) + "2000 2 0 8 1\n";
+    let path = file("t.mqsim", text(0));
+    let workload = workload(SourceConfig::Trace(unaligned(path.clone())));
+    // Where the second device lies, and how often who opens it is asked.
+    let open = || {
+        let mut asked = 0;
+        let watch = &mut |_| {
+            asked += 1;
+            std::ops::ControlFlow::Continue(())
+        };
+        let mut source = workload.open_watched(DEVICE_SECTORS, Bytes(512), 1, watch).unwrap();
+        let mut batch = Vec::new();
+        source.fill(&mut batch, usize::MAX).unwrap();
+        (batch.last().unwrap().lba.0, asked)
+    };
+    assert_eq!([open(), open()], [(2048, 1), (2048, 0)]);
+    std::fs::write(&path, text(6144)).unwrap();
+    assert_eq!([open(), open()], [(8192, 1), (8192, 0)]);
+}

@@ -13,7 +13,7 @@ mod zip;
 mod zstd;
 
 pub use layers::Compression;
-pub(crate) use open::{Progress, identity, is_read_once, open_at};
+pub(crate) use open::{Progress, identity, is_read_once, open_at, version};
 
 const BUFFER_BYTES: usize = 256 << 10;
 /// Most bytes of a file that detection looks at, and longest line there may be.

@@ -18,12 +18,26 @@ use crate::WorkloadError;
 /// What a file is known by, whatever it is called: its device and its number there.
 /// None of what is no file.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    metadata_of_file(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// What changes with the contents of a file, for all that one can see without reading
+/// them. None of what is no file.
+pub(crate) fn version(path: &Path) -> Option<[i64; 7]> {
+    let parts = |file: Metadata| {
+        let (dev, ino, size) = (file.dev() as i64, file.ino() as i64, file.size() as i64);
+        [dev, ino, size, file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()]
+    };
+    metadata_of_file(path).map(parts)
+}
+
+fn metadata_of_file(path: &Path) -> Option<Metadata> {
     let metadata = if path == Path::new(STANDARD_INPUT) {
         standard_input().and_then(|file| file.metadata())
     } else {
         path.metadata()
     };
-    metadata.ok().filter(Metadata::is_file).map(|file| (file.dev(), file.ino()))
+    metadata.ok().filter(Metadata::is_file)
 }
 
 /// The name of standard input, as a path.

@@ -23,6 +23,8 @@ pub(crate) struct Devices {
     names: Vec<Box<[u8]>>,
     numbers: BTreeMap<Box<[u8]>, u32>,
     last: usize,
+    /// A name put together, kept for its room.
+    joined: Vec<u8>,
 }
 
 impl Devices {
@@ -40,6 +42,28 @@ impl Devices {
             return Ok(self.last as u32);
         }
         self.find(name)
+    }
+
+    /// The number of the device whose name is these two with a point between them.
+    #[inline]
+    pub(crate) fn index_of_two(&mut self, first: &[u8], second: &[u8]) -> Result<u32, String> {
+        let is_last = self.names.get(self.last).is_some_and(|last| {
+            last.len() == first.len() + 1 + second.len()
+                && last[..first.len()] == *first
+                && last[first.len()] == b'.'
+                && last[first.len() + 1..] == *second
+        });
+        if is_last {
+            return Ok(self.last as u32);
+        }
+        let mut name = std::mem::take(&mut self.joined);
+        name.clear();
+        name.extend_from_slice(first);
+        name.push(b'.');
+        name.extend_from_slice(second);
+        let found = self.find(&name);
+        self.joined = name;
+        found
     }
 
     fn find(&mut self, name: &[u8]) -> Result<u32, String> {

@@ -13,6 +13,7 @@ use crate::{Counts, Location, WorkloadError};
 
 /// Most columns up to the last one that is read.
 pub(super) const MOST_COLUMNS: usize = 24;
+const NO_FIELDS: [&[u8]; MOST_COLUMNS] = [&[]; MOST_COLUMNS];
 
 /// What each column of a line is, counted from 0.
 #[derive(Clone)]
@@ -72,14 +73,13 @@ impl Table {
     /// How many of the first lines are of this table and give such a request.
     pub(super) fn matches_where(&self, head: &[u8], is_likely: impl Fn(&Record) -> bool) -> usize {
         let mut unused = Devices::default();
-        let mut name = Vec::new();
         lines(head, DETECTION_LINES)
             .enumerate()
             .filter(|(item, line)| {
                 // A header says nothing of the lines below it.
                 !(*item == 0 && self.is_header(line))
                     && self
-                        .parse(line, 0, &mut unused, &mut name)
+                        .parse(line, 0, &mut unused)
                         .is_ok_and(|found| found.is_some_and(|found| is_likely(&found)))
             })
             .count()
@@ -89,19 +89,18 @@ impl Table {
     fn is_header(&self, line: &[u8]) -> bool {
         let begins_number =
             |text: &[u8]| text.first().is_none_or(|&byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'));
-        self.split(line).is_ok_and(|fields| {
-            ![self.time, self.offset, self.length].iter().any(|&column| begins_number(fields[column]))
-        })
+        let mut fields = NO_FIELDS;
+        self.split(line, &mut fields).is_ok()
+            && ![self.time, self.offset, self.length].iter().any(|&column| begins_number(fields[column]))
     }
 
-    /// The columns up to the last that is read.
+    /// Finds the columns up to the last that is read.
     #[inline]
-    fn split<'a>(&self, line: &'a [u8]) -> Result<[&'a [u8]; MOST_COLUMNS], String> {
-        let mut fields = [&[] as &[u8]; MOST_COLUMNS];
-        let count = self.separator.fields(line, &mut fields);
+    fn split<'a>(&self, line: &'a [u8], fields: &mut [&'a [u8]; MOST_COLUMNS]) -> Result<(), String> {
+        let count = self.separator.fields(line, fields);
         let wanted = self.names.len();
         if count == wanted || self.is_open && count > wanted {
-            return Ok(fields);
+            return Ok(());
         }
         Err(wrong_number(line, self.separator, &self.names, count))
     }
@@ -118,14 +117,9 @@ impl Table {
 
     /// The request of a line; none where it is something else.
     #[inline]
-    fn parse(
-        &self,
-        line: &[u8],
-        item: u64,
-        devices: &mut Devices,
-        name: &mut Vec<u8>,
-    ) -> Result<Option<Record>, String> {
-        let fields = self.split(line)?;
+    fn parse(&self, line: &[u8], item: u64, devices: &mut Devices) -> Result<Option<Record>, String> {
+        let mut fields = NO_FIELDS;
+        self.split(line, &mut fields)?;
         let time_ns = match scaled(fields[self.time], self.tick_ns) {
             Some(Some(time_ns)) => time_ns,
             Some(None) if is_whole(fields[self.time]) && number(fields[self.time]).is_none() => {
@@ -140,13 +134,7 @@ impl Table {
         let device = match *self.device {
             [] => devices.index(b"0"),
             [column] => devices.index(fields[column]),
-            [first, second, ..] => {
-                name.clear();
-                name.extend_from_slice(fields[first]);
-                name.push(b'.');
-                name.extend_from_slice(fields[second]);
-                devices.index(name)
-            }
+            [first, second, ..] => devices.index_of_two(fields[first], fields[second]),
         };
         let device = device.map_err(|why| self.refuse(self.device[0], why))?;
         let operation = match &self.operation {
@@ -247,8 +235,6 @@ pub(super) struct TableReader {
     input: Input,
     table: Table,
     devices: Devices,
-    /// A name put together, kept for its room.
-    name: Vec<u8>,
     notes: Vec<String>,
     /// Whether the unit of its times is part of a description of columns.
     is_unit_described: bool,
@@ -262,7 +248,6 @@ impl TableReader {
             input,
             table,
             devices: Devices::default(),
-            name: Vec::new(),
             notes,
             is_unit_described: false,
         })
@@ -283,7 +268,7 @@ impl Reader for TableReader {
                 counts.not_io += 1;
                 continue;
             }
-            match self.table.parse(line, item, &mut self.devices, &mut self.name) {
+            match self.table.parse(line, item, &mut self.devices) {
                 Ok(Some(record)) => return Ok(Some(record)),
                 Ok(None) => counts.not_io += 1,
                 Err(message) => return Err(WorkloadError::at(&self.file, Location::Line(item), message)),

@@ -1,6 +1,6 @@
 //! A recorded trace as a source: its settings, and one pass after another.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Lba, Operation, SECTOR_BYTES, Span, Time};
@@ -19,6 +19,7 @@ mod order;
 mod pass;
 mod place;
 mod rate;
+mod remembered;
 
 pub(crate) use order::Ordered;
 use pass::{Pass, Shape};
@@ -91,7 +92,8 @@ pub struct Trace {
 pub enum DeviceSpaces {
     /// One after the other in the order in which they appear, each as long as
     /// its highest address, rounded up to 1 MiB. The trace is read once before
-    /// the run to find these lengths, which also finds its errors early.
+    /// the run to find these lengths, which also finds its errors early; once
+    /// for all runs of it in a process.
     #[default]
     Separate,
     /// All onto the same addresses.
@@ -236,7 +238,7 @@ impl Trace {
     fn source(&self, context: &Context, watch: &mut Watch<'_>) -> Result<TraceSource, Stopped> {
         let shape = self.shape(context)?;
         // Of a pipe nothing is taken before it is replayed.
-        let placement = AddressMap::find(self, &shape, context, watch)?;
+        let placement = remembered::find(self, &shape, context, watch)?;
         let pass = Pass::open(self, &shape)?;
         let magnified = (self.write_magnification > 1)
             .then(|| format!("writes are magnified {} times", self.write_magnification));
@@ -299,7 +301,7 @@ struct TraceSource {
     trace: Trace,
     shape: Shape,
     pass: Pass,
-    placement: AddressMap,
+    placement: Arc<AddressMap>,
     passes_left: u32,
     counts: Counts,
     requests_left: u64,

@@ -1,0 +1,54 @@
+//! Where the devices of traces lie, remembered for as long as their files stay what they
+//! are: a run is checked before it begins, and others of the same trace may follow.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flashkeel_engine::{Span, units::Bytes};
+
+use super::Trace;
+use super::pass::Shape;
+use super::place::AddressMap;
+use crate::input::version;
+use crate::{Context, Stopped, Watch};
+
+/// Most that are remembered.
+const MOST: usize = 8;
+
+static FOUND: Mutex<Vec<(Key, Arc<AddressMap>)>> = Mutex::new(Vec::new());
+
+/// All that a layout follows from.
+#[derive(Clone, PartialEq)]
+struct Key {
+    trace: Trace,
+    version: [i64; 7],
+    device_sectors: u64,
+    requests: Option<u64>,
+    duration: Option<Span>,
+    block: Bytes,
+}
+
+/// [`AddressMap::find`], at most once while nothing has changed.
+pub(super) fn find(
+    trace: &Trace,
+    shape: &Shape,
+    context: &Context,
+    watch: &mut Watch<'_>,
+) -> Result<Arc<AddressMap>, Stopped> {
+    // Of a pipe nothing is remembered.
+    let Some(version) = version(&trace.path) else {
+        return AddressMap::find(trace, shape, context, watch).map(Arc::new);
+    };
+    let &Context { device_sectors, requests, duration, block, .. } = context;
+    let key = Key { trace: trace.clone(), version, device_sectors, requests, duration, block };
+    let known = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, found)) = known().iter().find(|(known, _)| *known == key) {
+        return Ok(found.clone());
+    }
+    let found = Arc::new(AddressMap::find(trace, shape, context, watch)?);
+    let mut known = known();
+    if known.len() == MOST {
+        known.remove(0);
+    }
+    known.push((key, found.clone()));
+    Ok(found)
+}

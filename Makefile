@@ -6,10 +6,11 @@
 #   make docs    regenerate what documents take from the code
 #   make site    build the documentation as a site in target/site/html
 #   make policies  draw the pictures of the policies anew
-#   make wheel   build the wheel and the source distribution into target/wheels
+#   make wheel   build the wheel, with a profile, and the source distribution into target/wheels
 #   make readme  renew the picture and the example of README.md
 #   make bench   measure, write target/bench.json and target/bench_serve.json
 #   make bench-record   make the instructions counted now the record
+#   make bench-profiled   measure what the profile of wheels is worth
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
   $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
@@ -20,7 +21,7 @@ TIME ?= 10m
 
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: demo test soak lint docs site policies wheel readme bench bench-record clean
+.PHONY: demo test soak lint docs site policies wheel readme bench bench-record bench-profiled clean
 
 demo: .venv/core.stamp
 	$(BIN)/flashkeel run demo --out out/demo --overwrite
@@ -50,7 +51,7 @@ policies: .venv/core.stamp
 	$(BIN)/python scripts/draw_policies.py
 
 wheel: .venv/packages.stamp
-	$(BIN)/maturin build --release --sdist --out target/wheels
+	$(BIN)/python scripts/build_wheel.py
 
 readme: demo
 	$(BIN)/python scripts/write_readme.py
@@ -62,6 +63,9 @@ bench: .venv/core.stamp
 
 bench-record:
 	cargo run --release -p flashkeel-host --example bench record
+
+bench-profiled: .venv/core.stamp
+	$(BIN)/python scripts/bench_profiled.py
 
 clean:
 	rm -rf .venv out target python/flashkeel/_core*.so

@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from flashkeel._core import BUILD
+
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "target" / "bench.json"
 ROUNDS = 3
@@ -34,10 +36,16 @@ gc = { start_below = 40, stop_above = 60 }
 """
 """A small device, whose steady state takes no time."""
 
-SUSTAINED = """\
+WRITES = """\
 [workload]
-source = { policy = "synthetic", arrivals = { policy = "constant", iops = 30000 } }
+source.policy = "synthetic"
+source.read_fraction = 0.0
+source.arrivals = { policy = "constant", iops = 30000 }
 """
+"""At a rate that all of the devices here sustain."""
+
+MIXED = WRITES.replace("0.0", "0.5")
+"""Half of them reads."""
 
 LARGE = """\
 [device]
@@ -119,7 +127,7 @@ def run(document: str, *options: str) -> list[str]:
 def start(bench: Bench) -> None:
     """Measure how long a command takes of which the simulation takes nothing."""
     one = bench.document(
-        "one.toml", SMALL, 'precondition = { pattern = "none" }\n', SUSTAINED, "requests = 1\n"
+        "one.toml", SMALL, 'precondition = { pattern = "none" }\n', WRITES, "requests = 1\n"
     )
     (taken,) = bench.least(run(one), rounds=3 * ROUNDS)
     bench.note("command_s", taken.wall_s, "s", "from its start to its end, with one request")
@@ -128,9 +136,9 @@ def start(bench: Bench) -> None:
 
 def restoring(bench: Bench) -> None:
     """Measure how long a device of 200 GiB takes to be restored."""
-    steady = bench.document("steady.toml", LARGE, SUSTAINED, "requests = 1\n")
+    steady = bench.document("steady.toml", LARGE, WRITES, "requests = 1\n")
     fresh = bench.document(
-        "fresh.toml", LARGE, 'precondition = { pattern = "none" }\n', SUSTAINED, "requests = 1\n"
+        "fresh.toml", LARGE, 'precondition = { pattern = "none" }\n', WRITES, "requests = 1\n"
     )
     bench.take(*run(steady))
     restored, without = bench.least(run(steady), run(fresh))
@@ -141,7 +149,7 @@ def restoring(bench: Bench) -> None:
 
 def tebibyte(bench: Bench) -> None:
     """Measure how long 1 TiB of flash takes to be preconditioned and to be written to."""
-    document = bench.document("tebibyte.toml", TEBIBYTE, SUSTAINED, "requests = 1000000\n")
+    document = bench.document("tebibyte.toml", TEBIBYTE, WRITES, "requests = 1000000\n")
     taken = bench.take(*run(document, "--no-cache"))
     bench.note("tebibyte_cpu_s", taken.cpu_s, "s", "preconditioned, and a million writes")
     bench.note("tebibyte_mib", taken.memory_mib, "MiB")
@@ -150,7 +158,7 @@ def tebibyte(bench: Bench) -> None:
 def replaying(bench: Bench) -> None:
     """Measure a recorded trace beside the generator that made it."""
     requests = f"requests = {TRACE_REQUESTS}\n"
-    generated = bench.document("generated.toml", SMALL, SUSTAINED, requests)
+    generated = bench.document("generated.toml", SMALL, MIXED, requests)
     bench.take(*run(generated, "--set", "workload.requests=1"))
     for name in ("msr", "parquet"):
         # A name that says so, where the format cannot.
@@ -166,7 +174,7 @@ def replaying(bench: Bench) -> None:
 
 def logging(bench: Bench) -> None:
     """Measure a run that logs its requests beside one that does not."""
-    document = bench.document("logged.toml", SMALL, SUSTAINED, "requests = 2000000\n")
+    document = bench.document("logged.toml", SMALL, MIXED, "requests = 2000000\n")
     bench.take(*run(document))
     with_log = run(document, "--set", "measure.log_requests=true")
     logged, without = bench.least(with_log, run(document))
@@ -175,7 +183,7 @@ def logging(bench: Bench) -> None:
 
 def jobs(bench: Bench) -> None:
     """Measure two jobs beside one."""
-    document = bench.document("seeds.toml", SMALL, SUSTAINED, "requests = 1000000\n")
+    document = bench.document("seeds.toml", SMALL, WRITES, "requests = 1000000\n")
     seeds = ("--seeds", str(SEEDS))
     bench.take(*run(document, *seeds))
     one, two = bench.least(run(document, *seeds), run(document, *seeds, "--jobs", "2"))
@@ -196,8 +204,10 @@ PARTS: dict[str, Callable[[Bench], None]] = {
 def main(chosen: Sequence[str]) -> None:
     """Measure what is chosen, or everything; print; write."""
     known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    print(f"{'build':>40} {BUILD}")
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(Path(name))
+        bench.figures["commands_build"] = {"value": BUILD, "unit": "", "limit_ratio": None}
         for part in chosen or PARTS:
             PARTS[part](bench)
     FIGURES.parent.mkdir(exist_ok=True)

@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from flashkeel._core import BUILD
+
 ROOT = Path(__file__).parent.parent
 ROUNDS = 3
 SECONDS = 4
@@ -106,6 +108,7 @@ def main() -> None:
         fio(drive.uri, f"--rate_iops={round(rate / 2)}")
         late = drive.end()
     found = {
+        "build": BUILD,
         "served_reads_per_s": round(rate),
         "qemu_nbd_reads_per_s": round(statistics.median(theirs)),
         "served_to_qemu_nbd": rate / statistics.median(theirs),
@@ -118,7 +121,7 @@ def main() -> None:
     print(
         f"served: {found['served_reads_per_s']:,} reads of 4 KiB a second, qemu-nbd over memory "
         f"{found['qemu_nbd_reads_per_s']:,}: {found['served_to_qemu_nbd']:.2f} times as many "
-        f"(median of {ROUNDS}; fio, one job, 32 at a time)"
+        f"(median of {ROUNDS}; fio, one job, 32 at a time; build: {BUILD})"
     )
     print(
         f"lateness at half of that: p99 {late['p99_ns'] / 1e3:.1f} us, p99.99 "

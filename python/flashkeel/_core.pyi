@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Final, Literal, final
 
 __all__ = [
+    "BUILD",
     "LOGICAL_PAGE_BYTES",
     "InputError",
     "Predictor",
@@ -41,6 +42,9 @@ __all__ = [
     "version",
     "write_profiles",
 ]
+
+BUILD: Final[str]
+"""How this is compiled, which speeds depend on: ``release`` or ``release, profile-guided``."""
 
 LOGICAL_PAGE_BYTES: Final[int]
 """Bytes of a page that devices map, read and write."""

@@ -2,6 +2,7 @@
 
 import os
 
+import debian
 import programs
 import pytest
 
@@ -11,9 +12,9 @@ def machine(tmp_path, monkeypatch):
     """Return what sets up root on Debian, whose apt-get is a script, beside no programs."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
-    monkeypatch.setattr(programs.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(programs.Path, "exists", lambda path: True)
-    programs._apt.cache_clear()
+    monkeypatch.setattr(debian.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(debian.Path, "exists", lambda path: True)
+    debian.apt.cache_clear()
 
     def apt(script):
         path = tmp_path / "bin/apt-get"
@@ -22,7 +23,7 @@ def machine(tmp_path, monkeypatch):
         return tmp_path
 
     yield apt
-    programs._apt.cache_clear()
+    debian.apt.cache_clear()
 
 
 def test_a_missing_program_is_installed_by_the_name_of_its_package(machine):
@@ -52,7 +53,7 @@ def test_what_cannot_be_installed_is_missed_by_name(machine, monkeypatch, ci, mi
 
 def test_whoever_is_not_root_is_told_so(machine, monkeypatch):
     place = machine("")
-    monkeypatch.setattr(programs.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(debian.os, "geteuid", lambda: 1000)
     monkeypatch.setenv("CI", "")
     with pytest.raises(pytest.skip.Exception, match="only root on Debian can install it"):
         programs.require("nbdinfo")

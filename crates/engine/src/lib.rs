@@ -38,3 +38,12 @@ pub use stack::Stack;
 pub use stage::{Outbox, Stage};
 pub use time::{Span, Time};
 pub use wake::Wake;
+
+/// How this is compiled, which speeds depend on.
+pub const BUILD: &str = if cfg!(debug_assertions) {
+    "debug"
+} else if cfg!(profile_guided) {
+    "release, profile-guided"
+} else {
+    "release"
+};

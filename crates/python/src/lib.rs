@@ -31,4 +31,7 @@ mod _core {
 
     #[pymodule_export]
     const LOGICAL_PAGE_BYTES: u64 = flashkeel_experiment::LOGICAL_PAGE_BYTES;
+
+    #[pymodule_export]
+    const BUILD: &str = flashkeel_experiment::BUILD;
 }

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 import flashkeel
-from flashkeel._core import InputError
+from flashkeel._core import BUILD, InputError
 from flashkeel.cli.common import echo
 from flashkeel.output import terminal
 
@@ -61,7 +61,9 @@ class _Commands(UserDict[str, Any]):
     commands=_Commands(_PLACES),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(flashkeel.__version__, prog_name="flashkeel", message="%(prog)s %(version)s")
+@click.version_option(
+    flashkeel.__version__, prog_name="flashkeel", message=f"%(prog)s %(version)s ({BUILD})"
+)
 def app() -> None:
     """Simulate SSDs and the storage policies around them, tails first."""
 

@@ -1,4 +1,5 @@
-//! Measures the speed and memory bars and writes `target/bench.json`.
+//! Measures the speed and memory bars and writes `target/bench.json`, which also says how
+//! this was compiled.
 //!
 //! The device is `autossd` with its map in memory, preconditioned at random,
 //! under the debit scheduler. Beside each speed stands the ratio to what the
@@ -16,6 +17,8 @@
 //! ttFlash's device, a sixteenth of its size, beside the same device without:
 //! the same random writes, at a rate that both sustain.
 //!
+//! Requests of several sizes are those of the demonstration, on its device.
+//!
 //! What tiers cost is measured on a small device with memory and an NVM in front, under policy
 //! I (`oc`) and III (`nlcwip`): 90 % reads, half of what they ask for is found in one of the two.
 //!
@@ -30,24 +33,22 @@
 //! `record` counts instructions alone and writes that file.
 //! `reading` measures only how fast traces are read, `tiers` only tiers.
 
+mod instructions;
+mod mixed;
+mod prediction;
+mod reading;
 mod tiers;
 
-use std::fmt::Write as _;
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::process::Command;
 use std::time::Instant;
 
 use flashkeel_device::{DeviceConfig, MapCacheSize, Ssd, WindowConfig};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{
-    Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Stream, Time,
-};
-use flashkeel_host::device::{Device, DeviceKind, Maker};
-use flashkeel_host::stack::StackConfig;
+use flashkeel_engine::{BUILD, Stream};
+use flashkeel_host::device::Device;
 use flashkeel_host::{Measured as _, Tenant, drive};
-use flashkeel_ssdcheck::{DeviceModel, Engine};
-use flashkeel_stats::{MeasureConfig, Recorder};
+use flashkeel_stats::{MeasureConfig, Recorder, Summary};
 use flashkeel_workload::WorkloadConfig;
 use serde_json::{Map, Value, json};
 
@@ -60,36 +61,32 @@ const READS: u64 = 6_000_000;
 /// The same for ttFlash's device, which programs every page with its parity.
 const STRIPED_IOPS: u64 = 10_000;
 const STRIPED_WRITES: u64 = 1_000_000;
-/// Length of the traces that are read.
-const TRACE_REQUESTS: u64 = 3_000_000;
 /// Measurements of each speed.
 const TIMES: usize = 3;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, mode, operation, requests] = &arguments[..]
-        && mode == "instructions"
-    {
-        return count_instructions(operation, requests.parse().expect("a number of requests"));
+    let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    match words[..] {
+        ["instructions", operation, requests] => {
+            instructions::take(operation, requests.parse().expect("a number of requests"));
+        }
+        ["record"] => instructions::renew_record(),
+        ["reading"] => {
+            for (name, per_s) in reading::per_s() {
+                println!("{name:>28} {:8.2} M/s", per_s / 1e6);
+            }
+        }
+        ["tiers"] => drop(tiers::speeds_of_tiers()),
+        _ => everything(),
     }
-    if let [_, mode] = &arguments[..]
-        && mode == "record"
-    {
-        return renew_record();
-    }
-    if let [_, mode] = &arguments[..]
-        && mode == "reading"
-    {
-        return reading_per_s()
-            .iter()
-            .for_each(|(name, per_s)| println!("{name:>28} {:8.2} M/s", per_s / 1e6));
-    }
-    if let [_, mode] = &arguments[..]
-        && mode == "tiers"
-    {
-        return drop(tiers::speeds_of_tiers());
-    }
+}
+
+/// Measures all there is, and writes it down.
+fn everything() {
+    println!("{:>28} {BUILD}", "build");
     let mut figures = Map::new();
+    figures.insert("build".into(), json!({ "value": BUILD, "unit": "", "limit_ratio": null }));
     let config = DeviceConfig { map_cache: MapCacheSize::All, ..DeviceConfig::default() };
     let layout = config.validate().expect("the default device is valid");
 
@@ -152,70 +149,32 @@ fn main() {
 
     figures.extend(tiers::speeds_of_tiers());
 
-    for (name, per_s) in reading_per_s() {
+    let mixed = speeds(|| mixed::pages_per_s(&mut mixed::demonstration())).fastest;
+    println!("{:>28} {:8.2} M/s", "mixed_pages_per_s", mixed / 1e6);
+    figures.insert(
+        "mixed_pages_per_s".into(),
+        json!({ "value": mixed, "unit": "pages/s", "limit_ratio": null }),
+    );
+
+    for (name, per_s) in reading::per_s() {
         println!("{name:>28} {:8.2} M/s", per_s / 1e6);
         figures.insert(name.into(), json!({ "value": per_s, "unit": "requests/s", "limit_ratio": null }));
     }
     let bytes = ssd.bytes_per_page();
     println!("{:>28} {bytes:8.2} bytes", "bytes_per_page");
-    for (name, value) in prediction_ns() {
+    for (name, value) in prediction::times_ns() {
         println!("{name:>28} {value:8.1} ns");
         figures.insert(name.into(), json!({ "value": value, "unit": "ns", "limit_ratio": null }));
     }
     figures.insert("bytes_per_page".into(), json!({ "value": bytes, "unit": "bytes", "limit_ratio": null }));
-    let counted = instructions();
-    compare_with_record(&counted);
+    let counted = instructions::count();
+    instructions::compare_with_record(&counted);
     figures.extend(counted);
     let path = "target/bench.json";
     std::fs::create_dir_all("target").expect("target can be made");
     let text = serde_json::to_string_pretty(&Value::Object(figures)).expect("plain data");
     std::fs::write(path, text + "\n").expect("target can be written");
     println!("written to {path}");
-}
-
-/// Requests read in a second from a trace of binary records, and from one of
-/// lines: vSCSI and MSR's CSV, from a file in memory to arrivals, aligned and
-/// placed. Each is read as often as a speed is measured.
-fn reading_per_s() -> [(&'static str, f64); 2] {
-    std::fs::create_dir_all("target").expect("target can be made");
-    let (mut records, mut lines) = (Vec::new(), String::new());
-    for number in 0..TRACE_REQUESTS {
-        let (time_us, sector) = (number * 97, number * 7919 % (1 << 27) * 8);
-        for word in [number as u32, 4096, 1, 0x0100_0000 | if number % 3 == 0 { 0x2a } else { 0x28 }] {
-            records.extend(word.to_le_bytes());
-        }
-        records.extend(sector.to_le_bytes());
-        records.extend(time_us.to_le_bytes());
-        let operation = if number % 3 == 0 { "Write" } else { "Read" };
-        let (time, offset) = (128_166_372_003_061_629 + time_us * 10, sector * 512);
-        writeln!(lines, "{time},hm,1,{operation},{offset},4096,{}", 100 + number % 4000).expect("text grows");
-    }
-    [
-        ("binary_trace_requests_per_s", "target/bench.vscsi", &records[..]),
-        ("text_trace_requests_per_s", "target/bench.csv", lines.as_bytes()),
-    ]
-    .map(|(name, path, contents)| {
-        std::fs::write(path, contents).expect("target can be written");
-        let source = json!({ "policy": "trace", "path": path, "devices": "merge" });
-        let workload: WorkloadConfig =
-            serde_json::from_value(json!({ "source": source })).expect("a valid workload");
-        let per_s = speeds(|| {
-            let start = Instant::now();
-            let mut source = workload.open(1 << 40, 1).expect("a valid trace");
-            let (mut batch, mut requests) = (Vec::new(), 0);
-            loop {
-                source.fill(&mut batch, 4096).expect("a valid trace");
-                if black_box(&batch).is_empty() {
-                    break;
-                }
-                requests += batch.len() as u64;
-            }
-            assert_eq!(requests, TRACE_REQUESTS);
-            requests as f64 / start.elapsed().as_secs_f64()
-        });
-        std::fs::remove_file(path).expect("it was just written");
-        (name, per_s.fastest)
-    })
 }
 
 /// ttFlash's device with fewer blocks: with logical stripes and collection by
@@ -284,6 +243,12 @@ fn speeds(mut per_s: impl FnMut() -> f64) -> Speeds {
 
 /// Runs a workload; returns requests per second.
 fn run(device: &mut dyn Device, workload: &WorkloadConfig) -> f64 {
+    let (summary, seconds) = measure(device, workload);
+    summary.requests as f64 / seconds
+}
+
+/// Runs a workload; returns what was measured, and the seconds that it took.
+fn measure(device: &mut dyn Device, workload: &WorkloadConfig) -> (Summary, f64) {
     let mut source = workload.open(device.limits().sectors, 1).expect("a valid workload");
     let names = device.gauge_names();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -293,7 +258,7 @@ fn run(device: &mut dyn Device, workload: &WorkloadConfig) -> f64 {
     let go_on = &mut |_| ControlFlow::Continue(());
     let measured = drive(device, None, vec![tenant], recorder, go_on);
     let seconds = start.elapsed().as_secs_f64();
-    measured.expect("a valid workload").0.summary.requests as f64 / seconds
+    (measured.expect("a valid workload").0.summary, seconds)
 }
 
 /// Independent random read-modify-writes over a table of `len` words.
@@ -326,158 +291,4 @@ fn small_with(window: WindowConfig) -> (DeviceConfig, Ssd) {
     let mut ssd = Ssd::new(&layout, 1);
     let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
     (config, ssd)
-}
-
-/// What valgrind runs: `requests` on a small device in its steady state.
-fn count_instructions(operation: &str, requests: u64) {
-    let read_fraction = if operation.ends_with("read") { 1.0 } else { 0.0 };
-    let (config, mut ssd) = small();
-    let workload = saturated(read_fraction, requests);
-    let Some((kind, _)) = operation.split_once('_') else {
-        black_box(run(&mut ssd, &workload));
-        return;
-    };
-    if kind == "tiered" {
-        black_box(run(&mut *tiers::behind("oc"), &workload));
-        return;
-    }
-    if let Some(preset) = operation.strip_suffix("_mix") {
-        return tiers::mix(preset, requests);
-    }
-    if kind == "shared" {
-        let window = serde_json::from_value(json!("commanded")).expect("a window");
-        let (config, ssd) = small_with(window);
-        let share = json!({ "count": 4000, "window": "20ms", "rest": "6ms" });
-        let shared = json!({ "coordinator": { "device": { "ssd": config }, "share": share } });
-        let shared: DeviceKind = serde_json::from_value(shared).expect("a coordinator");
-        let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
-        let mut device = shared.build(&mut Maker::new(1, &mut take)).expect("a coordinator");
-        black_box(run(&mut *device, &workload));
-        return;
-    }
-    // A depth that leaves nothing waiting.
-    let devices = if kind == "pair" { 2 } else { 1 };
-    let scheduler = if kind == "fair" { "fair" } else { "none" };
-    let mut stack: StackConfig =
-        serde_json::from_value(json!({ "scheduler": scheduler, "depth": DEPTH })).expect("a stack");
-    stack.devices = vec![DeviceKind::Ssd(Box::new(config)); devices];
-    let mut take = |_: &DeviceConfig, _| Ok(ssd.clone());
-    let mut stack = stack.assemble(1, &mut Maker::new(1, &mut take)).expect("a stack");
-    black_box(run(&mut *stack, &workload));
-}
-
-/// Instructions per request, plain and under stacks, by name; printed on the way.
-/// Empty without valgrind.
-fn instructions() -> Map<String, Value> {
-    let mut figures = Map::new();
-    for operation in ["write", "read"] {
-        let mut plain = None;
-        for stack in ["", "stacked_", "fair_", "pair_", "tiered_", "shared_"] {
-            let Some(each) = instructions_per_request(&format!("{stack}{operation}")) else { continue };
-            let ratio = each / *plain.get_or_insert(each);
-            let name = format!("instructions_per_{stack}random_{operation}");
-            println!("{name:>40} {each:8.0}   {ratio:.2} of plain");
-            let figure = json!({ "value": each, "unit": "instructions", "plain_ratio": ratio });
-            figures.insert(name, figure);
-        }
-    }
-    for preset in tiers::PRESETS {
-        let Some(each) = instructions_per_request(&format!("{preset}_mix")) else { continue };
-        let name = format!("instructions_per_{preset}_tier_request");
-        println!("{name:>40} {each:8.0}");
-        figures.insert(name, json!({ "value": each, "unit": "instructions", "plain_ratio": null }));
-    }
-    figures
-}
-
-/// Where the figures are kept that others are compared with.
-const RECORD: &str = "bench/record.json";
-/// By how much one may lie above its record without being shown.
-const TOLERANCE: f64 = 0.03;
-
-/// Shows which of `figures` have risen above their record.
-fn compare_with_record(figures: &Map<String, Value>) {
-    let text = std::fs::read_to_string(RECORD).unwrap_or_else(|error| panic!("{RECORD}: {error}"));
-    let record: Map<String, Value> = serde_json::from_str(&text).expect("a record is an object");
-    for (name, figure) in figures {
-        let (Some(now), Some(then)) = (figure["value"].as_f64(), record.get(name).and_then(Value::as_f64))
-        else {
-            println!("{name:>40} is not in {RECORD}");
-            continue;
-        };
-        if now > then * (1.0 + TOLERANCE) {
-            let rise = (now / then - 1.0) * 100.0;
-            println!("{name:>40} has risen by {rise:.1} %, from {then:.0} to {now:.0}");
-        }
-    }
-}
-
-/// Makes what is counted now the record.
-fn renew_record() {
-    let figures = instructions();
-    assert!(!figures.is_empty(), "instructions are counted by valgrind, which is not there");
-    let rounded = |figure: &Value| figure["value"].as_f64().map(|value| json!(value.round() as u64));
-    let record: Map<String, Value> =
-        figures.iter().filter_map(|(name, figure)| Some((name.clone(), rounded(figure)?))).collect();
-    let text = serde_json::to_string_pretty(&Value::Object(record)).expect("plain data");
-    std::fs::write(RECORD, text + "\n").unwrap_or_else(|error| panic!("{RECORD}: {error}"));
-    println!("written to {RECORD}");
-}
-
-/// Instructions of one request: the difference between two runs of different
-/// length, so that set-up cancels out. `None` without valgrind.
-fn instructions_per_request(operation: &str) -> Option<f64> {
-    let program = std::env::current_exe().ok()?;
-    let count = |requests: u64| -> Option<f64> {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(&program)
-            .args(["instructions", operation, &requests.to_string()])
-            .output()
-            .ok()?;
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let line = text.lines().find(|line| line.contains("Collected"))?;
-        line.rsplit(' ').next()?.parse().ok()
-    };
-    let (few, many) = (20_000, 60_000);
-    Some((count(many)? - count(few)?) / (many - few) as f64)
-}
-
-/// Time of one prediction for a drive with four internal volumes, and of telling
-/// the predictor of a request and its completion.
-fn prediction_ns() -> [(&'static str, f64); 2] {
-    const REQUESTS: u64 = 2_000_000;
-    let model = json!({
-        "sectors": 1 << 23, "volume_bits": [17, 18], "gc_volume_bits": [17, 18],
-        "write_buffer": { "bytes": 131_072, "type": "back", "flush": ["full"] },
-        "thresholds_ns": { "read": 250_000, "write": 250_000 },
-        "latencies_ns": { "read": 80_000, "write": 8_000, "flush": 1_000_000, "collection": 9_000_000 },
-        "sleep": { "after_ns": 20_000_000, "wake_ns": 1_000_000 }, "undetermined": [],
-    });
-    let model: DeviceModel = serde_json::from_value(model).expect("a device model");
-    let mut engine = Engine::new(&model, None);
-    let mut random = Stream::new(1, "prediction");
-    let requests: Vec<Request> = (0..REQUESTS)
-        .map(|id| {
-            let operation = if random.chance(0.5) { Operation::Read } else { Operation::Write };
-            Request::new(RequestId(id), operation, Lba(random.below(1 << 20) * 8), 8)
-        })
-        .collect();
-    let each = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / REQUESTS as f64;
-    let start = Instant::now();
-    for request in &requests {
-        let now = Time(request.id.0 * 100_000);
-        engine.submitted(now, request);
-        let is_slow = request.id.0 % 97 < 3;
-        let time = Time(now.0 + if is_slow { 900_000 } else { 50_000 });
-        let completion = Completion { id: request.id, time, status: Status::Ok, ledger: Ledger::ZERO };
-        engine.observe(time, &completion);
-    }
-    let learning = each(start);
-    let start = Instant::now();
-    for request in &requests {
-        let now = Time((REQUESTS + request.id.0) * 100_000);
-        black_box(engine.predict(now, &[], request));
-    }
-    [("prediction_ns", each(start)), ("prediction_learning_ns", learning)]
 }

@@ -13,9 +13,9 @@ from flashkeel.reproduce.session import Case, Session
 from flashkeel.run import Run
 
 PERCENTILES = (99.0, 99.9, 99.99)
-_SEEDS = 8
-_REQUESTS = 200_000
-"""Of them 140,000 reads, 14 beyond the farthest percentile with each seed."""
+_SEEDS = 32
+_REQUESTS = 300_000
+"""Of them 210,000 reads, 21 beyond the farthest percentile with each seed."""
 _LOADS: Mapping[str, tuple[int, ...]] = {
     "ssd-a": (1000, 2000, 3000, 5000),
     "ssd-b": (1000, 2000, 3000, 5000),

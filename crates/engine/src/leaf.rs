@@ -62,6 +62,12 @@ pub trait Leaf {
     /// may be found by what [`expect`](Leaf::expect) has fetched.
     fn expect_soon(&self, _coming: &[Coming]) {}
 
+    /// Nothing is due for some tens of microseconds of the wall clock: a chance to do what would
+    /// take time when it is needed. Changes nothing else; returns whether there was something.
+    fn prepare(&mut self) -> bool {
+        false
+    }
+
     /// What there is from `from` on, and how many of `sectors`, one page at least, are
     /// alike in that. Nothing below a device is asked: what it is made of may know better.
     fn holds(&self, _from: Lba, sectors: u32) -> (u32, Holds) {
@@ -152,6 +158,10 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
 
     fn expect_soon(&self, coming: &[Coming]) {
         (**self).expect_soon(coming)
+    }
+
+    fn prepare(&mut self) -> bool {
+        (**self).prepare()
     }
 
     fn holds(&self, from: Lba, sectors: u32) -> (u32, Holds) {

@@ -394,6 +394,10 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         }
     }
 
+    fn prepare(&mut self) -> bool {
+        self.children.iter_mut().any(|child| child.leaf.prepare())
+    }
+
     fn next_event(&self) -> Wake {
         let own = self.stage.next_event();
         let mut due = own.time().unwrap_or(Time::MAX).min(self.ready());

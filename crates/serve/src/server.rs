@@ -1,6 +1,7 @@
 //! Connections, and the loop that keeps the time.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -21,9 +22,9 @@ use crate::window::{Look, Snapshot, Window};
 /// Clients at a time at most.
 const MOST_CLIENTS: usize = 64;
 
-/// How long before its time a completion is waited for awake: sleep ends late by the
-/// timer's slack (50 us in Linux) and by what it takes to be run.
-const AWAKE: Duration = Duration::from_micros(80);
+/// How long before its time a completion is waited for awake: sleep ends late by what it takes
+/// to be run, up to 110 us where the machine is a virtual one.
+const AWAKE: Duration = Duration::from_micros(150);
 
 /// Nothing is listened to before a completion that is so near: asking the system what there
 /// is takes as long.
@@ -35,9 +36,10 @@ const ASK: Duration = Duration::from_millis(100);
 /// What is read from a connection at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// Answers are kept back for so long at most while there are requests to take: to send several
-/// at a time costs less.
-const PROMPT: Span = Span::from_us(8);
+/// Answers are kept back for so long at most while there are requests to take, or others are
+/// about to end: to send several at a time costs less, and to wake a client that sleeps takes
+/// the system as long as this, while nothing else is answered.
+const PROMPT: Span = Span::from_us(16);
 
 /// How a device is served.
 #[derive(Clone, Debug)]
@@ -150,6 +152,8 @@ impl Server {
         let from = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
         let clock = Clock::start(from, settings.time_scale);
         let mut drive = Drive::new(from, device, kept.map(|kept| kept.store));
+        // What else sleep ends late by, 50 us in Linux, is there to save the machine's power.
+        let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
         let served = run(&self, &clock, &mut drive, settings, watch);
         let closed = drive.close(clock.now());
         drive.damage().iter().for_each(|sentence| watch.says(sentence));
@@ -195,6 +199,22 @@ impl Clients {
         Ok(now)
     }
 
+    /// Answers what ends next to at once, and then what follows as closely, so that it goes
+    /// along: to wake a client that sleeps takes the system longer than all of it.
+    fn await_next<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<()> {
+        let is_near = |due: &Time| clock.until(*due) <= AT_ONCE;
+        while let Some(due) = drive.next_event().filter(is_near) {
+            while clock.now() < due {
+                std::hint::spin_loop();
+            }
+            let now = self.advance(drive, clock)?;
+            if self.unsent.is_none_or(|since| now >= since + PROMPT) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends what each takes.
     fn send(&mut self, clock: &Clock) {
         self.unsent = None;
@@ -222,7 +242,12 @@ fn run<L: Leaf>(
             }
             asked = Instant::now();
         }
-        let ready = wait(server, &clients.all, drive.next_event().map(|due| clock.until(due)))?;
+        let mut due = drive.next_event().map(|due| clock.until(due));
+        if due.is_none_or(|due| due > AWAKE) && drive.device().prepare() {
+            // There may be more to prepare, where nobody asks for anything.
+            due = Some(Duration::ZERO);
+        }
+        let ready = wait(server, &clients.all, due)?;
         if ready[0] && clients.all.len() < MOST_CLIENTS {
             match listener.accept() {
                 Ok(stream) => {
@@ -275,12 +300,7 @@ fn run<L: Leaf>(
                 }
             }
         }
-        if let Some(due) = drive.next_event().filter(|&due| clock.until(due) <= AT_ONCE) {
-            while clock.now() < due {
-                std::hint::spin_loop();
-            }
-            clients.advance(drive, clock)?;
-        }
+        clients.await_next(drive, clock)?;
         clients.send(clock);
         clients.all.retain(|client| !client.is_gone);
         if ready[1] {

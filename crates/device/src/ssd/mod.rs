@@ -400,6 +400,10 @@ impl Leaf for Ssd {
         }
     }
 
+    fn prepare(&mut self) -> bool {
+        self.bytes.is_some() && self.partitions.iter_mut().any(|part| part.ftl.tables.prepare_memory())
+    }
+
     #[inline]
     fn next_event(&self) -> Wake {
         // What a power cut has ended waits to be handed over.

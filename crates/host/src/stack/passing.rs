@@ -221,6 +221,10 @@ impl Leaf for Passing {
         self.device.expect_soon(coming);
     }
 
+    fn prepare(&mut self) -> bool {
+        self.device.prepare()
+    }
+
     fn next_event(&self) -> Wake {
         match self.ended.first() {
             None => self.device.next_event(),

@@ -1,6 +1,8 @@
 //! Where the bytes of physical pages lie: in memory, or in a medium of somebody else's,
 //! such as a file, from which they are found again after a restart.
 
+use std::sync::Arc;
+
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, Time};
 
 use crate::address::{BlockId, Lpn, Ppn};
@@ -90,7 +92,7 @@ pub struct Found {
 /// The bytes of a partition's physical pages.
 pub(super) enum Flash {
     /// By physical page; zeros where there are none.
-    Memory(Vec<Option<Box<Page>>>),
+    Memory(Vec<Option<Arc<Page>>>),
     /// Somewhere else.
     Elsewhere(Box<dyn Medium>),
 }
@@ -132,7 +134,7 @@ impl Flash {
     }
 
     /// Takes away what a page in memory holds.
-    pub fn take(&mut self, ppn: Ppn) -> Option<Box<Page>> {
+    pub fn take(&mut self, ppn: Ppn) -> Option<Arc<Page>> {
         match self {
             Flash::Memory(pages) => pages.get_mut(ppn.0 as usize).and_then(Option::take),
             Flash::Elsewhere(_) => None,
@@ -140,9 +142,9 @@ impl Flash {
     }
 
     /// Programs a page.
-    pub fn program(&mut self, ppn: Ppn, place: Option<Place>, page: Option<Box<Page>>) {
+    pub fn program(&mut self, ppn: Ppn, place: Option<Place>, page: Option<Arc<Page>>) {
         match self {
-            Flash::Memory(pages) => super::pages::set(pages, ppn.0, page),
+            Flash::Memory(pages) => drop(super::pages::set(pages, ppn.0, page)),
             Flash::Elsewhere(medium) => {
                 if let Some(place) = place {
                     medium.program(ppn, place, page.as_deref());

@@ -11,6 +11,7 @@ mod image;
 mod map;
 mod map_cache;
 mod medium;
+mod memory;
 mod pages;
 mod points;
 mod power_cut;

@@ -9,11 +9,13 @@
 //! is and when that was written, so that the map can be made again from flash.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use flashkeel_engine::{Holds, LOGICAL_PAGE_BYTES};
 
 use super::entries::EntryId;
 use super::medium::{Cycle, Flash, Medium, Page, Place};
+use super::memory::Memory;
 use super::{BlockState, Entry, Tables};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 
@@ -30,7 +32,7 @@ struct OutOfBand {
 /// All that a physical page holds.
 #[derive(Default)]
 pub(in crate::ftl) struct Content {
-    page: Option<Box<Page>>,
+    page: Option<Arc<Page>>,
     out_of_band: Option<OutOfBand>,
 }
 
@@ -44,7 +46,8 @@ pub(crate) struct Pages {
     /// The journal of trims: the last one of each page, in the order of writes.
     trims: BTreeMap<Lpn, u64>,
     /// By buffer entry.
-    buffered: Vec<Option<Box<Page>>>,
+    buffered: Vec<Option<Arc<Page>>>,
+    pub(super) memory: Memory,
     /// What the new parity of each stripe being updated covers, and that
     /// parity: in memory until all of it is in flash.
     updating: BTreeMap<u32, Vec<(Lpn, Box<Page>)>>,
@@ -52,11 +55,12 @@ pub(crate) struct Pages {
     outdated: BTreeSet<Lpn>,
 }
 
-pub(super) fn set<T: Clone>(list: &mut Vec<Option<T>>, index: u32, value: Option<T>) {
+/// Puts a value into a list, and returns the one that was there.
+pub(super) fn set<T: Clone>(list: &mut Vec<Option<T>>, index: u32, value: Option<T>) -> Option<T> {
     if list.len() <= index as usize {
         list.resize(index as usize + 1, None);
     }
-    list[index as usize] = value;
+    std::mem::replace(&mut list[index as usize], value)
 }
 
 fn add(sum: &mut Page, page: &Page) {
@@ -74,9 +78,15 @@ impl Pages {
     }
 
     /// Programs a physical page.
-    fn program(&mut self, ppn: Ppn, out_of_band: Option<OutOfBand>, page: Option<Box<Page>>) {
+    fn program(&mut self, ppn: Ppn, out_of_band: Option<OutOfBand>, page: Option<Arc<Page>>) {
         set(&mut self.out_of_band, ppn.0, out_of_band);
         self.flash.program(ppn, self.place(ppn), page);
+    }
+
+    /// Takes away what a physical page holds.
+    fn take(&mut self, ppn: Ppn) -> Content {
+        let out_of_band = self.out_of_band.get_mut(ppn.0 as usize).and_then(Option::take);
+        Content { page: self.flash.take(ppn), out_of_band }
     }
 
     /// Which logical page a physical one holds, and the place of its write in the
@@ -164,7 +174,9 @@ impl Tables {
     /// Gives a buffer entry its bytes.
     pub fn hold(&mut self, entry: EntryId, page: &Page) {
         if let Some(pages) = &mut self.pages {
-            set(&mut pages.buffered, entry, Some(Box::new(*page)));
+            let held = pages.memory.page(page);
+            let former = set(&mut pages.buffered, entry, Some(held));
+            former.into_iter().for_each(|page| pages.memory.give_back(page));
             if let Some(medium) = pages.flash.medium() {
                 let Entry { lpn, sequence, .. } = self.entries[entry];
                 medium.hold(entry, Place { lpn, sequence }, page);
@@ -215,19 +227,16 @@ impl Tables {
     /// A block holds nothing any more.
     #[inline]
     pub(in crate::ftl) fn data_erased(&mut self, block: BlockId) {
-        if self.pages.is_some() {
-            self.shape.units_of_block(block).for_each(|ppn| drop(self.take_content(ppn)));
-            self.note_cycle(block);
+        let Some(pages) = &mut self.pages else { return };
+        for ppn in self.shape.units_of_block(block) {
+            pages.take(ppn).page.into_iter().for_each(|page| pages.memory.give_back(page));
         }
+        self.note_cycle(block);
     }
 
     /// Takes away what a physical page holds.
     pub(in crate::ftl) fn take_content(&mut self, ppn: Ppn) -> Content {
-        let Some(pages) = &mut self.pages else { return Content::default() };
-        Content {
-            page: pages.flash.take(ppn),
-            out_of_band: pages.out_of_band.get_mut(ppn.0 as usize).and_then(Option::take),
-        }
+        self.pages.as_mut().map_or_else(Content::default, |pages| pages.take(ppn))
     }
 
     /// Programs a physical page with what another held.
@@ -280,7 +289,7 @@ impl Tables {
         if self.pages.is_none() {
             return;
         }
-        let page = self.recovered(lpn).map(Box::new);
+        let page = self.recovered(lpn).map(Arc::new);
         if let Some(pages) = &mut self.pages {
             let out_of_band = pages.out_of_band(Ppn(from.0));
             self.set_content(ppn, Content { page, out_of_band });
@@ -351,7 +360,7 @@ impl Tables {
         let images = self.pages.as_mut().and_then(|pages| pages.updating.remove(&stripe));
         for (lpn, page) in images.unwrap_or_default() {
             if self.pages.as_mut().is_some_and(|pages| pages.outdated.remove(&lpn)) {
-                self.replace_parity(lpn, page);
+                self.replace_parity(lpn, *page);
             }
         }
     }
@@ -382,11 +391,11 @@ impl Tables {
         pages.outdated.insert(parity);
     }
 
-    fn replace_parity(&mut self, lpn: Lpn, page: Box<Page>) {
+    fn replace_parity(&mut self, lpn: Lpn, page: Page) {
         if let Some(ppn) = self.flash_copy(lpn) {
             self.set_lost(ppn, false);
             if let Some(pages) = &mut self.pages {
-                pages.flash.program(ppn, pages.place(ppn), Some(page));
+                pages.flash.program(ppn, pages.place(ppn), Some(Arc::new(page)));
             }
         }
     }

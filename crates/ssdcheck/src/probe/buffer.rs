@@ -176,9 +176,6 @@ impl Test<'_> {
                 let think = runner.random.between(0, 1_000_000);
                 runner.wait(Span(think))?;
                 let first = runner.serve(Operation::Read, lba)?.0;
-                // After a pause both take longer where requests come to the drive over a socket:
-                // whoever serves it sleeps.
-                runner.wait(Span(think))?;
                 let second = runner.serve(Operation::Read, lba)?.0;
                 longer += u32::from(first > second + second / 4);
                 for (slow, latency) in slow.iter_mut().zip([first, second]) {

@@ -60,10 +60,11 @@ from flashkeel.output.progress import Bars
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 def buffer(experiment: str, sets: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
-    """Say how large a drive's write buffer has to be for the bursts of a workload.
+    """Say how large a drive's write buffer must be for bursts.
 
-    Each run of the experiment is run with buffers of several sizes, until the smallest is found,
-    within a tenth, with which the tail of writes is short enough.
+    They are those of a workload: each run of the experiment is run with buffers of several
+    sizes, until the smallest is found, within a tenth, with which the tail of writes is short
+    enough.
     """
     chosen = find(experiment)
     for text in sets:

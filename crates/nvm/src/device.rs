@@ -427,3 +427,43 @@ impl Leaf for Nvm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use flashkeel_engine::{Lba, RequestId};
+
+    use super::*;
+    use crate::DramConfig;
+
+    #[test]
+    fn what_is_known_at_once_is_what_happens_step_by_step() {
+        let layout = DramConfig::default().validate().expect("valid settings");
+        for seed in 0..20 {
+            let mut at_once = Nvm::new(&layout, seed);
+            let mut by_steps = at_once.clone();
+            assert!(at_once.constant.is_some());
+            by_steps.constant = None;
+            let ends = [&mut at_once, &mut by_steps].map(|nvm| {
+                let mut random = Stream::new(seed, "requests");
+                let (mut bytes, mut ends, mut now) = (Arena::new(), Vec::new(), Time::ZERO);
+                for id in 0..2_000 {
+                    now = Time(now.0 + random.below(3) * random.below(2_000));
+                    nvm.advance(now, &mut bytes, &mut ends);
+                    let operation =
+                        [Operation::Read, Operation::Write, Operation::WriteZeroes, Operation::Trim]
+                            [random.below(4) as usize];
+                    let sectors = random.between(1, 40) as u32;
+                    let request = Request::new(RequestId(id), operation, Lba(random.below(10_000)), sectors);
+                    assert_eq!(nvm.submit(now, &request, &mut bytes), Submit::Accepted);
+                    if random.chance(0.002) {
+                        nvm.cut_power(now, &mut bytes);
+                    }
+                }
+                nvm.advance(Time(now.0 + 1_000_000_000), &mut bytes, &mut ends);
+                (ends, nvm.bytes_read, nvm.bytes_written)
+            });
+            assert_eq!(ends[0].0.len(), 2_000);
+            assert!(ends[0] == ends[1], "seed {seed}");
+        }
+    }
+}

@@ -55,3 +55,39 @@ impl Tables {
         self.pages.as_mut().is_some_and(|pages| pages.memory.prepare())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_used_again_once_its_page_is_nowhere() {
+        let mut memory = Memory::default();
+        let page = memory.page(&[1; _]);
+        let (place, moved) = (Arc::as_ptr(&page), page.clone());
+        memory.give_back(page);
+        let other = memory.page(&[2; _]);
+        assert_ne!(Arc::as_ptr(&other), place, "it still lies where it was moved to");
+        assert_eq!(moved[0], 1);
+        memory.give_back(moved);
+        let again = memory.page(&[3; _]);
+        assert_eq!((Arc::as_ptr(&again), again[0]), (place, 3));
+    }
+
+    #[test]
+    fn a_copy_of_a_device_keeps_its_bytes() {
+        let mut memory = Memory::default();
+        let page = memory.page(&[1; _]);
+        memory.give_back(page);
+        let mut copy = memory.clone();
+        let (ours, theirs) = (memory.page(&[2; _]), copy.page(&[3; _]));
+        assert_eq!((ours[0], theirs[0]), (2, 3));
+    }
+
+    #[test]
+    fn what_is_prepared_is_bounded() {
+        let mut memory = Memory::default();
+        while memory.prepare() {}
+        assert!((READY..READY + STEP).contains(&memory.left.len()));
+    }
+}

@@ -13,19 +13,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench_commands import SMALL
 from flashkeel import _core
 from profile_guided import ROOT, NoProfileError, build, train, unpack
 
 ROUNDS = 5
 FIGURES = ROOT / "target" / "bench_profiled.json"
-
-SMALL = """\
-[device]
-logical_capacity = "380MiB"
-map_cache = "all"
-geometry = { blocks_per_plane = 16, pages_per_block = 64 }
-gc = { start_below = 40, stop_above = 60 }
-"""
 
 LOOP = """\
 [workload]

@@ -1,6 +1,6 @@
 //! The NVM device as a leaf.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use flashkeel_engine::{
@@ -10,8 +10,9 @@ use flashkeel_engine::{
 };
 use serde::Serialize;
 
-use crate::config::Layout;
+use crate::config::{Bandwidth, Layout};
 use crate::memory::Memory;
+use crate::served::Served;
 
 /// One NVM device.
 ///
@@ -29,6 +30,8 @@ pub struct Nvm {
     constant: Option<Span>,
     /// What a page that is read, and one that is written, takes to move.
     page: (Span, Span),
+    /// Those inside of which that is known, in the order in which they came and will end.
+    known: VecDeque<Inside>,
     events: EventQueue,
     inside: Vec<Inside>,
     free: Vec<u32>,
@@ -38,33 +41,47 @@ pub struct Nvm {
     taken: u32,
     /// When the data of all requests so far will have moved.
     moved_until: Time,
-    bytes_read: u64,
-    bytes_written: u64,
-    completed: Vec<Completion>,
     access: Access,
-    /// Sectors that cannot be read before they are written again.
-    failed: BTreeSet<u64>,
-    /// What the device holds, where its data is real.
-    memory: Option<Memory>,
+    served: Served,
 }
 
 /// A request inside.
 #[derive(Clone, Copy)]
-struct Inside {
-    request: Request,
+pub(crate) struct Inside {
+    pub request: Request,
     /// Its number in the order in which requests came, modulo 2^32: of what
     /// happens at one instant the earlier request's comes first.
     turn: u32,
     /// The time up to which it is known who owned it.
-    mark: Time,
+    pub mark: Time,
     /// How long it has waited.
-    waited: Span,
+    pub waited: Span,
     /// How long it has been worked on.
-    worked: Span,
+    pub worked: Span,
+    /// When its data will have moved, once they do.
+    moved: Time,
     is_moving: bool,
 }
 
 impl Inside {
+    /// Its data move from `now` on, as soon as those of the requests before have at `free`;
+    /// returns until when. `page` is what a page that is read, and one that is written, takes.
+    #[inline]
+    fn move_data(&mut self, now: Time, free: Time, bandwidth: &Bandwidth, page: (Span, Span)) -> Time {
+        let (rate, page) = match self.request.operation {
+            Operation::Read => (bandwidth.read, page.0),
+            _ => (bandwidth.write, page.1),
+        };
+        let bytes = moved_bytes(&self.request);
+        // Most requests are of one page, and a division takes long.
+        let time = if bytes == LOGICAL_PAGE_BYTES { page } else { rate.time_for(bytes) };
+        self.mark = free.max(now);
+        self.waited += self.mark.since(now);
+        self.moved = self.mark + time;
+        self.is_moving = true;
+        self.moved
+    }
+
     /// An event of the request in state number `index`, as the event queue has it.
     fn event(&self, index: u32) -> u64 {
         u64::from(self.turn) << 32 | u64::from(index)
@@ -93,6 +110,7 @@ impl Nvm {
                 layout.bandwidth.read.time_for(LOGICAL_PAGE_BYTES),
                 layout.bandwidth.write.time_for(LOGICAL_PAGE_BYTES),
             ),
+            known: VecDeque::new(),
             events: EventQueue::new(),
             inside: Vec::new(),
             free: Vec::new(),
@@ -100,19 +118,15 @@ impl Nvm {
             busy_units: 0,
             taken: 0,
             moved_until: Time::ZERO,
-            bytes_read: 0,
-            bytes_written: 0,
-            completed: Vec::new(),
             access: Access::Full,
-            failed: BTreeSet::new(),
-            memory: None,
+            served: Served::new(layout.medium),
         }
     }
 
     /// From now on the device holds bytes: zeros, until others are written. For
     /// tests and servers; it costs memory and time.
     pub fn keep_data(&mut self) {
-        self.memory = Some(Memory::default());
+        self.served.memory = Some(Memory::default());
     }
 
     /// Capacity in 512-byte sectors.
@@ -127,22 +141,21 @@ impl Nvm {
 
     /// Requests inside.
     pub fn requests(&self) -> usize {
-        self.inside.len() - self.free.len()
+        self.known.len() + self.inside.len() - self.free.len()
     }
 
     /// What the device has done since its start or the last reset.
     pub fn report(&self) -> Report {
         Report {
-            bytes_read: self.bytes_read,
-            bytes_written: self.bytes_written,
+            bytes_read: self.served.bytes_read,
+            bytes_written: self.served.bytes_written,
             endurance_bytes: self.layout.endurance_bytes,
         }
     }
 
     /// Starts counting anew, as at the end of a warm-up.
     pub fn reset_counters(&mut self) {
-        self.bytes_read = 0;
-        self.bytes_written = 0;
+        (self.served.bytes_read, self.served.bytes_written) = (0, 0);
     }
 
     /// Lets sectors fail: whoever reads one gets [`Status::MediaError`], until it
@@ -154,28 +167,11 @@ impl Nvm {
         if sectors.end > self.layout.sectors {
             return Err(format!("there are {} sectors, not {}", self.layout.sectors, sectors.end));
         }
-        self.failed.extend(sectors);
+        self.served.failed.extend(sectors);
         Ok(())
     }
 
-    /// How a request ends, as far as failed sectors go; those that it changes are
-    /// good again.
-    #[cold]
-    fn meet_failed(&mut self, request: &Request) -> Status {
-        let sectors = request.lba.0..request.lba.0 + u64::from(request.sectors);
-        if request.operation == Operation::Read {
-            let is_hit = self.failed.range(sectors).next().is_some();
-            return if is_hit { Status::MediaError } else { Status::Ok };
-        }
-        self.failed.retain(|sector| !sectors.contains(sector));
-        Status::Ok
-    }
-
     fn start(&mut self, now: Time, index: u32) {
-        if let Some(latency) = self.constant {
-            self.inside[index as usize].worked = latency;
-            return self.move_next(now + latency, index);
-        }
         self.busy_units += 1;
         let state = &mut self.inside[index as usize];
         state.waited += now.since(state.mark);
@@ -191,49 +187,21 @@ impl Nvm {
     fn move_data(&mut self, now: Time, index: u32) {
         let state = &mut self.inside[index as usize];
         state.worked += now.since(state.mark);
-        self.move_next(now, index);
+        self.moved_until = state.move_data(now, self.moved_until, &self.layout.bandwidth, self.page);
+        self.events.push(self.moved_until, state.event(index));
         self.busy_units -= 1;
         if let Some(next) = self.waiting.pop_front() {
             self.start(now, next);
         }
     }
 
-    /// The data move from `now` on, behind those of the requests before.
+    /// When something happens inside.
     #[inline]
-    fn move_next(&mut self, now: Time, index: u32) {
-        let state = &mut self.inside[index as usize];
-        state.is_moving = true;
-        let (rate, page) = match state.request.operation {
-            Operation::Read => (self.layout.bandwidth.read, self.page.0),
-            _ => (self.layout.bandwidth.write, self.page.1),
-        };
-        let bytes = moved_bytes(&state.request);
-        // Most requests are of one page, and a division takes long.
-        let time = if bytes == LOGICAL_PAGE_BYTES { page } else { rate.time_for(bytes) };
-        state.mark = self.moved_until.max(now);
-        state.waited += state.mark.since(now);
-        self.moved_until = state.mark + time;
-        self.events.push(self.moved_until, state.event(index));
-    }
-
-    fn complete(&mut self, now: Time, index: u32, data: &mut Arena) {
-        let Inside { request, mark, waited, worked, .. } = self.inside[index as usize];
-        match request.operation {
-            Operation::Read => self.bytes_read += request.bytes(),
-            _ => self.bytes_written += request.bytes(),
+    fn next_inside(&self) -> Option<Time> {
+        if self.constant.is_some() {
+            return self.known.front().map(|known| known.moved);
         }
-        if let Some(memory) = &mut self.memory {
-            memory.serve(&request, data);
-        }
-        self.free.push(index);
-        let status = if self.failed.is_empty() { Status::Ok } else { self.meet_failed(&request) };
-        // With room for it, it is made where it will stand.
-        self.completed.reserve(1);
-        self.completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
-        if let Some(Completion { ledger, .. }) = self.completed.last_mut() {
-            ledger.charge(self.layout.medium.wait, waited);
-            ledger.charge(self.layout.medium.work, worked + now.since(mark));
-        }
+        self.events.next_time()
     }
 
     /// Runs every event due at or before `now`.
@@ -241,24 +209,35 @@ impl Nvm {
     fn run(&mut self, now: Time, data: &mut Arena) {
         while let Some((time, event)) = self.events.pop_due(now) {
             let index = event as u32;
-            if self.inside[index as usize].is_moving {
-                self.complete(time, index, data);
+            let inside = &self.inside[index as usize];
+            if inside.is_moving {
+                self.served.complete(time, inside, data);
+                self.free.push(index);
             } else {
                 self.move_data(time, index);
             }
+        }
+        while let Some(known) = self.known.front()
+            && known.moved <= now
+        {
+            self.served.complete(known.moved, known, data);
+            self.known.pop_front();
         }
     }
 
     /// Ends every request inside, and all that is on its way.
     fn end_all(&mut self, now: Time, status: Status) {
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
-        for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
-            let Inside { request, mark, waited, worked, .. } = self.inside[index];
+        let places = (0..self.inside.len()).filter(|index| !is_free(index));
+        let mut ended: Vec<Inside> =
+            places.map(|index| self.inside[index]).chain(self.known.drain(..)).collect();
+        ended.sort_by_key(|inside| inside.turn.wrapping_sub(self.taken + 1));
+        for Inside { request, mark, waited, worked, .. } in ended {
             let mut ledger = Ledger::ZERO;
             // It may be known already until when it will wait.
             let submitted = Time(mark.0 - (waited + worked).0);
             ledger.charge_between(self.layout.medium.work, submitted, now);
-            self.completed.push(Completion { id: request.id, time: now, status, ledger });
+            self.served.completed.push(Completion { id: request.id, time: now, status, ledger });
         }
         self.inside.clear();
         self.free.clear();
@@ -275,7 +254,7 @@ impl Nvm {
             return;
         }
         let is_free = |index: &usize| self.free.contains(&(*index as u32));
-        let Some(memory) = &mut self.memory else { return };
+        let Some(memory) = &mut self.served.memory else { return };
         for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
             let Inside { request, is_moving, .. } = self.inside[index];
             if is_moving && request.operation != Operation::Read {
@@ -324,20 +303,27 @@ impl Leaf for Nvm {
             return Submit::Refused(status);
         }
         if matches!(request.operation, Operation::Trim | Operation::Flush | Operation::Demote) {
-            if let Some(memory) = &mut self.memory {
-                memory.serve(request, data);
-            }
-            if !self.failed.is_empty() && request.operation != Operation::Demote {
-                self.meet_failed(request);
-            }
-            let done = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };
-            self.completed.push(done);
+            self.served.at_once(now, request, data);
             return Submit::Accepted;
         }
         self.taken = self.taken.wrapping_add(1);
         let (turn, nothing) = (self.taken, Span::default());
-        let state =
-            Inside { request: *request, turn, mark: now, waited: nothing, worked: nothing, is_moving: false };
+        let mut state = Inside {
+            request: *request,
+            turn,
+            mark: now,
+            waited: nothing,
+            worked: nothing,
+            moved: Time::MAX,
+            is_moving: false,
+        };
+        if let Some(latency) = self.constant {
+            state.worked = latency;
+            let free = self.moved_until;
+            self.moved_until = state.move_data(now + latency, free, &self.layout.bandwidth, self.page);
+            self.known.push_back(state);
+            return Submit::Accepted;
+        }
         let index = match self.free.pop() {
             Some(index) => {
                 self.inside[index as usize] = state;
@@ -357,15 +343,15 @@ impl Leaf for Nvm {
     }
 
     fn next_event(&self) -> Wake {
-        let ready = self.completed.first().map(|completion| completion.time);
-        ready.or_else(|| self.events.next_time()).into()
+        let ready = self.served.completed.first().map(|completion| completion.time);
+        ready.or_else(|| self.next_inside()).into()
     }
 
     fn cut_power(&mut self, now: Time, data: &mut Arena) {
         self.break_off(data);
         self.end_all(now, Status::Aborted);
         if self.is_volatile() {
-            self.memory = self.memory.take().map(|_| Memory::default());
+            self.served.memory = self.served.memory.take().map(|_| Memory::default());
         }
     }
 
@@ -403,9 +389,9 @@ impl Leaf for Nvm {
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
         self.run(now, data);
         if completions.is_empty() {
-            std::mem::swap(completions, &mut self.completed);
+            std::mem::swap(completions, &mut self.served.completed);
         } else {
-            completions.append(&mut self.completed);
+            completions.append(&mut self.served.completed);
         }
     }
 
@@ -419,11 +405,11 @@ impl Leaf for Nvm {
         loop {
             let now = next.filter(|&next| next <= limit)?;
             self.run(now, data);
-            if !self.completed.is_empty() {
-                std::mem::swap(completions, &mut self.completed);
+            if !self.served.completed.is_empty() {
+                std::mem::swap(completions, &mut self.served.completed);
                 return Some(now);
             }
-            next = self.events.next_time();
+            next = self.next_inside();
         }
     }
 }
@@ -460,7 +446,7 @@ mod tests {
                     }
                 }
                 nvm.advance(Time(now.0 + 1_000_000_000), &mut bytes, &mut ends);
-                (ends, nvm.bytes_read, nvm.bytes_written)
+                (ends, nvm.report())
             });
             assert_eq!(ends[0].0.len(), 2_000);
             assert!(ends[0] == ends[1], "seed {seed}");

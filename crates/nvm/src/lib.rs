@@ -7,6 +7,7 @@ mod dram;
 mod latency;
 mod memory;
 mod presets;
+mod served;
 
 pub use config::{Bandwidth, Endurance, Layout, NvmConfig};
 pub use device::{Nvm, Report};

@@ -20,7 +20,7 @@ impl Build for All {
 struct Everything;
 
 impl Admission for Everything {
-    fn takes(&mut self, _offer: Offer) -> bool {
+    fn takes(&mut self, _offer: Offer<'_>) -> bool {
         true
     }
 }

@@ -5,6 +5,8 @@
 
 use dyn_clone::DynClone;
 
+use super::table::Uses;
+
 flashkeel_config::axis! {
     /// Which clean copies the upper device takes of those that it is offered.
     pub enum AdmissionConfig as "admission": Build {
@@ -25,14 +27,14 @@ impl Default for AdmissionConfig {
 }
 
 /// A clean copy, and the upper that it may go to.
-#[derive(Clone, Copy, Debug)]
-pub struct Offer {
+#[derive(Clone, Copy)]
+pub struct Offer<'a> {
     /// How often it was used where it comes from.
     pub uses: u8,
     /// Whether there is a frame that nobody uses.
     pub has_room: bool,
-    /// The uses of the least and of the most used clean copy in the upper.
-    pub clean_uses: Option<(u8, u8)>,
+    /// How often the clean copies in the upper have been used.
+    pub clean: &'a Uses,
 }
 
 /// Makes a policy from its settings.
@@ -57,7 +59,7 @@ pub trait Build {
 /// Decides which clean copies are taken.
 pub trait Admission: DynClone + Send {
     /// Whether the upper takes the copy.
-    fn takes(&mut self, offer: Offer) -> bool;
+    fn takes(&mut self, offer: Offer<'_>) -> bool;
 }
 
 dyn_clone::clone_trait_object!(Admission);

@@ -24,7 +24,7 @@ impl Build for None {
 struct Nothing;
 
 impl Admission for Nothing {
-    fn takes(&mut self, _offer: Offer) -> bool {
+    fn takes(&mut self, _offer: Offer<'_>) -> bool {
         false
     }
 }

@@ -38,12 +38,12 @@ struct Comparison {
 }
 
 impl Admission for Comparison {
-    fn takes(&mut self, offer: Offer) -> bool {
+    fn takes(&mut self, offer: Offer<'_>) -> bool {
         if offer.has_room {
             return true;
         }
         // With nothing clean there, there is nothing that it could take the place of.
-        offer.clean_uses.is_some_and(|(least, most)| {
+        offer.clean.range().is_some_and(|(least, most)| {
             offer.uses
                 > match self.than {
                     Than::Least => least,
@@ -56,17 +56,20 @@ impl Admission for Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tier::table::Uses;
 
     #[test]
     fn the_reading_decides_what_is_relevant() {
-        let takes = |than, uses, has_room, clean_uses| {
-            Relevant { than }.build().takes(Offer { uses, has_room, clean_uses })
-        };
+        let nothing = Uses::default();
+        let mut clean = Uses::default();
+        [2, 9].into_iter().for_each(|uses| clean.add(uses));
+        let takes =
+            |than, uses, has_room, clean| Relevant { than }.build().takes(Offer { uses, has_room, clean });
         for (uses, least, most) in [(2, false, false), (3, true, false), (9, true, false), (10, true, true)] {
-            assert_eq!(takes(Than::Least, uses, false, Some((2, 9))), least);
-            assert_eq!(takes(Than::Most, uses, false, Some((2, 9))), most);
-            assert!(takes(Than::Most, uses, true, Some((2, 9))));
-            assert!(!takes(Than::Least, uses, false, None));
+            assert_eq!(takes(Than::Least, uses, false, &clean), least);
+            assert_eq!(takes(Than::Most, uses, false, &clean), most);
+            assert!(takes(Than::Most, uses, true, &clean));
+            assert!(!takes(Than::Least, uses, false, &nothing));
         }
     }
 }

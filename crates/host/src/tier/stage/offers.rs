@@ -38,9 +38,11 @@ impl Tier {
         let mut fill = None;
         for page in pages {
             let is_missing = is_ok && self.table.is_missing(page, sequence);
-            let frame = if is_missing { self.admit(now, page, 1, data, outbox) } else { None };
-            self.table.end_read(page);
-            let Some(frame) = frame else { continue };
+            if !is_missing || !self.admits(now, 1, data, outbox) {
+                self.table.end_read(page);
+                continue;
+            }
+            let frame = self.table.begin_fill_as_read(page);
             fill = self.fill_on(fill, page, frame, |tier, fill| {
                 tier.copy_up(now, fill, sequence, first, payload, data, outbox);
             });
@@ -97,22 +99,15 @@ impl Tier {
         self.give_upper(now, piece, &write, 0, frame, pages, outbox);
     }
 
-    /// The frame for a clean copy, if the upper takes it.
-    fn admit(
-        &mut self,
-        now: Time,
-        page: u64,
-        uses: u8,
-        data: &mut Arena,
-        outbox: &mut Outbox,
-    ) -> Option<u32> {
+    /// Whether the upper takes a clean copy, for which there is a frame then.
+    fn admits(&mut self, now: Time, uses: u8, data: &mut Arena, outbox: &mut Outbox) -> bool {
         let has_room = self.table.free() > self.ahead;
-        let offer = Offer { uses, has_room, clean_uses: self.table.clean_uses() };
+        let offer = Offer { uses, has_room, clean: self.table.clean_uses() };
         if !self.admission.takes(offer) {
-            return None;
+            return false;
         }
         self.make_room(now, 1, data, outbox);
-        (self.table.free() > 0).then(|| self.table.begin_fill(page))
+        self.table.free() > 0
     }
 
     /// A tier above gives up pages, which the lower has.
@@ -134,9 +129,12 @@ impl Tier {
                 continue;
             }
             let is_quiet = self.table.is_quiet(page, sequence);
-            let frame = if is_quiet { self.admit(now, page, uses, data, outbox) } else { None };
-            self.writeback.hear(now, Happened::EvictMissed { is_admitted: frame.is_some() });
-            let Some(frame) = frame else { continue };
+            let is_admitted = is_quiet && self.admits(now, uses, data, outbox);
+            self.writeback.hear(now, Happened::EvictMissed { is_admitted });
+            if !is_admitted {
+                continue;
+            }
+            let frame = self.table.begin_fill(page);
             let number = *whole.get_or_insert_with(|| self.parts.begin(submitted, submitted, request));
             fill = self.fill_on(fill, page, frame, |tier, fill| {
                 tier.keep(now, number, fill, sequence, request, outbox);

@@ -1,18 +1,23 @@
-//! Which frame a page is in: a hash table of fixed size, with the entries in the
-//! places nearest to where they hash to. What is taken out leaves no mark.
+//! Which frame a page is in: a hash table of fixed size, with the entries in the order of
+//! the places that they hash to. Whoever looks for one stops where it would stand, and what
+//! is taken out leaves no mark.
 
-/// No frame.
-const NONE: u32 = u32::MAX;
-/// Bits of an entry that name the frame; those above repeat a part of the hash, so
-/// that another page's frame is rarely looked at.
+/// No entry.
+const NONE: u32 = 0;
+/// Bits of an entry that name the frame. Those above are its way: how far it stands from
+/// where it hashes to, and one more.
 const FRAME_BITS: u32 = 28;
+/// The way of an entry that stands where it hashes to.
+const NEAREST: u32 = 1 << FRAME_BITS;
+/// That far, or farther.
+const FAR: u32 = 15;
 /// Frames that an index can name.
-pub(super) const MOST_FRAMES: u64 = (1 << FRAME_BITS) - 1;
+pub(super) const MOST_FRAMES: u64 = 1 << FRAME_BITS;
 
 /// The frames of pages; `pages` of the calls is the page of each frame.
 #[derive(Clone)]
 pub(super) struct Index {
-    /// Not more than 0.72 of them are taken.
+    /// Not more than three in four of them are taken.
     entries: Vec<u32>,
 }
 
@@ -22,8 +27,8 @@ fn hash(page: u32) -> u64 {
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-fn entry(page: u32, frame: u32) -> u32 {
-    frame | (hash(page) as u32) << FRAME_BITS
+fn entry(frame: u32, way: u32) -> u32 {
+    frame | way.min(FAR) << FRAME_BITS
 }
 
 fn frame_of(entry: u32) -> u32 {
@@ -33,7 +38,7 @@ fn frame_of(entry: u32) -> u32 {
 impl Index {
     /// For so many frames.
     pub fn new(frames: u32) -> Index {
-        Index { entries: vec![NONE; (u64::from(frames) * 25).div_ceil(18) as usize + 1] }
+        Index { entries: vec![NONE; (u64::from(frames) * 4).div_ceil(3) as usize + 1] }
     }
 
     /// Where the search for a page begins.
@@ -45,22 +50,34 @@ impl Index {
         if place + 1 == self.entries.len() { 0 } else { place + 1 }
     }
 
-    /// The place of a page, or where it would stand.
+    /// The way of the entry at a place; 0 where none is.
     #[inline]
-    fn find(&self, page: u32, pages: &[u32]) -> Result<usize, usize> {
-        let tag = entry(page, 0);
-        let mut place = self.home(page);
+    fn way(&self, place: usize, pages: &[u32]) -> u32 {
+        let way = self.entries[place] >> FRAME_BITS;
+        if way == FAR { self.long_way(place, pages) } else { way }
+    }
+
+    #[cold]
+    fn long_way(&self, place: usize, pages: &[u32]) -> u32 {
+        let home = self.home(pages[frame_of(self.entries[place]) as usize]);
+        let before = if home > place { self.entries.len() } else { 0 };
+        (place + before - home) as u32 + 1
+    }
+
+    /// The place of a page; or where it would stand, and its way there.
+    #[inline]
+    fn find(&self, page: u32, pages: &[u32]) -> Result<usize, (usize, u32)> {
+        let (mut place, mut way) = (self.home(page), 1);
         loop {
-            match self.entries.get(place) {
-                None => place = 0,
-                Some(&NONE) => return Err(place),
-                Some(&found) => {
-                    if (found ^ tag) >> FRAME_BITS == 0 && pages[frame_of(found) as usize] == page {
-                        return Ok(place);
-                    }
-                    place += 1;
-                }
+            let found = self.way(place, pages);
+            if found < way {
+                return Err((place, way));
             }
+            // Others that hash to the same place have the same way.
+            if found == way && pages[frame_of(self.entries[place]) as usize] == page {
+                return Ok(place);
+            }
+            (place, way) = (self.next(place), way + 1);
         }
     }
 
@@ -72,36 +89,39 @@ impl Index {
 
     /// The page, whose frame it is already, is in that frame from now on.
     pub fn insert(&mut self, page: u32, frame: u32, pages: &[u32]) {
-        let place = match self.find(page, pages) {
-            Ok(place) | Err(place) => place,
+        let (mut place, way) = match self.find(page, pages) {
+            Ok(place) => {
+                self.entries[place] = entry(frame, self.entries[place] >> FRAME_BITS);
+                return;
+            }
+            Err(found) => found,
         };
-        self.entries[place] = entry(page, frame);
+        let mut moved = std::mem::replace(&mut self.entries[place], entry(frame, way));
+        // Those from there on are a place farther.
+        while moved != NONE {
+            place = self.next(place);
+            let farther = if moved >> FRAME_BITS == FAR { moved } else { moved + NEAREST };
+            moved = std::mem::replace(&mut self.entries[place], farther);
+        }
     }
 
-    /// The page is not in that frame, if it was; those behind it move up.
+    /// The page is not in that frame, if it was; those behind it are a place nearer.
     pub fn remove(&mut self, page: u32, frame: u32, pages: &[u32]) {
-        let Ok(mut hole) = self.find(page, pages) else { return };
-        if frame_of(self.entries[hole]) != frame {
+        let Ok(mut place) = self.find(page, pages) else { return };
+        if frame_of(self.entries[place]) != frame {
             return;
         }
-        // How far the hole is before the place that is looked at.
-        let mut distance = 0;
-        let mut place = hole;
         loop {
-            (place, distance) = (self.next(place), distance + 1);
-            let moved = self.entries[place];
-            if moved == NONE {
-                break;
-            }
-            // One that hashes behind the hole would not be found in it.
-            let home = self.home(pages[frame_of(moved) as usize]);
-            let way = if home <= place { place - home } else { place + self.entries.len() - home };
-            if way >= distance {
-                self.entries[hole] = moved;
-                (hole, distance) = (place, 0);
-            }
+            let next = self.next(place);
+            let moved = self.entries[next];
+            self.entries[place] = match moved >> FRAME_BITS {
+                0 | 1 => break,
+                FAR => entry(frame_of(moved), self.long_way(next, pages) - 1),
+                _ => moved - NEAREST,
+            };
+            place = next;
         }
-        self.entries[hole] = NONE;
+        self.entries[place] = NONE;
     }
 
     /// No page is in any frame.
@@ -125,10 +145,18 @@ mod tests {
 
     #[test]
     fn the_index_is_a_map_whatever_goes_in_and_out() {
+        is_a_map(Index::new(500));
+    }
+
+    #[test]
+    fn it_is_where_entries_stand_far_from_where_they_hash_to() {
+        is_a_map(Index { entries: vec![NONE; 505] });
+    }
+
+    fn is_a_map(mut index: Index) {
         let mut random = Stream::new(1, "index");
         let frames = 500u32;
-        let mut pages = vec![NONE; frames as usize];
-        let mut index = Index::new(frames);
+        let mut pages = vec![u32::MAX; frames as usize];
         let mut free: Vec<u32> = (0..frames).collect();
         let mut map = BTreeMap::new();
         for _ in 0..200_000 {

@@ -18,7 +18,7 @@ use frame::{Frame, State};
 use index::Index;
 use oldest::{Oldest, Stamp};
 use small::Small;
-use uses::Uses;
+pub use uses::Uses;
 
 /// No frame, and no page.
 pub(super) const NONE: u32 = u32::MAX;
@@ -190,9 +190,9 @@ impl Table {
         self.stamps[frame as usize].time()
     }
 
-    /// The uses of the least and of the most used frame on the clean list.
-    pub fn clean_uses(&self) -> Option<(u8, u8)> {
-        self.clean_uses.range()
+    /// The uses of the frames on the clean list.
+    pub fn clean_uses(&self) -> &Uses {
+        &self.clean_uses
     }
 
     /// How often a frame has been used.

@@ -279,7 +279,13 @@ impl Table {
     /// The frame that gets a copy of what the lower holds of a page that
     /// [`is_missing`](Self::is_missing).
     pub fn begin_fill(&mut self, page: u64) -> u32 {
-        self.hold(page as u32).is_filling = true;
+        self.hold(page as u32);
+        self.begin_fill_as_read(page)
+    }
+
+    /// The same once somebody has read it, who does not end that otherwise.
+    pub fn begin_fill_as_read(&mut self, page: u64) -> u32 {
+        self.busy(page as u32).is_filling = true;
         let frame = self.take(page as u32);
         self.pin(frame);
         frame

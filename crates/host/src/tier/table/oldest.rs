@@ -12,7 +12,7 @@
 const GROUP: usize = 64;
 /// In how many batches all frames would leave: as few as the memory allows, as a look at the
 /// groups costs nearly the same however many it finds.
-const BATCHES: usize = 26;
+const BATCHES: usize = 16;
 /// Stamps that are looked at one by one where one of them is wanted.
 const BLOCK: usize = 16;
 /// Above all members, as a list sees stamps.
@@ -189,40 +189,30 @@ impl Oldest {
     /// The same within a group.
     fn take(&mut self, at: usize, stamps: &[Stamp]) -> u32 {
         let (groups, _) = stamps.as_chunks::<GROUP>();
+        let (blocks, _) = groups[at].as_chunks::<BLOCK>();
         let (now, next, own) = (self.until + 1, self.next + 1, self.own);
-        let (mut comes, mut comes_next) = (0, 0);
-        for &stamp in &groups[at] {
-            let key = stamp.0 ^ own;
-            let by_now = is_below(key, now);
-            comes |= by_now;
-            comes_next |= is_below(key, next) & !by_now;
+        let (mut comes, mut comes_next) = ([0; GROUP / BLOCK], 0);
+        for (comes, block) in comes.iter_mut().zip(blocks) {
+            for &stamp in block {
+                let key = stamp.0 ^ own;
+                let by_now = is_below(key, now);
+                *comes |= by_now;
+                comes_next |= is_below(key, next) & !by_now;
+            }
         }
-        if is_any(comes) {
-            self.take_each(at, stamps);
+        for (number, _) in comes.iter().enumerate().filter(|&(_, &comes)| is_any(comes)) {
+            let first = (at * GROUP + number * BLOCK) as u32;
+            for (frame, stamp) in (first..).zip(blocks[number]) {
+                if stamp.0 ^ own < now {
+                    self.push(frame, stamps);
+                }
+            }
         }
         if is_any(comes_next) {
             return now;
         }
         let comes_later = |&stamp: &Stamp| (next..NEVER).contains(&(stamp.0 ^ own));
         if groups[at].iter().any(comes_later) { next } else { NEVER }
-    }
-
-    /// Takes those that come.
-    fn take_each(&mut self, group: usize, stamps: &[Stamp]) {
-        let (blocks, _) = stamps[group * GROUP..(group + 1) * GROUP].as_chunks::<BLOCK>();
-        let (now, own) = (self.until + 1, self.own);
-        for (number, block) in blocks.iter().enumerate() {
-            let comes = block.iter().fold(0, |comes, &stamp| comes | is_below(stamp.0 ^ own, now));
-            if !is_any(comes) {
-                continue;
-            }
-            let first = (group * GROUP + number * BLOCK) as u32;
-            for (frame, &stamp) in (first..).zip(block) {
-                if stamp.0 ^ own < now {
-                    self.push(frame, stamps);
-                }
-            }
-        }
     }
 
     /// Puts a frame into the batch, if it still belongs there; if that is full, the newer half

@@ -57,13 +57,13 @@ fn stamps_begin_anew_in_the_same_order() {
 #[test]
 fn the_least_and_the_most_used_are_known() {
     let mut table = Table::new(1000, 10, false);
-    assert_eq!(table.clean_uses(), None);
+    assert_eq!(table.clean_uses().range(), None);
     filled(&mut table, 0..3);
     let frame = table.get(1).expect("it is there");
     (0..300).for_each(|_| table.touch(frame));
-    assert_eq!(table.clean_uses(), Some((1, 255)));
+    assert_eq!(table.clean_uses().range(), Some((1, 255)));
     table.drop_clean(frame);
-    assert_eq!(table.clean_uses(), Some((1, 1)));
+    assert_eq!(table.clean_uses().range(), Some((1, 1)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 /// Frames by their uses, and which numbers of uses any has.
 #[derive(Clone)]
-pub(super) struct Uses {
+pub struct Uses {
     frames: [u32; 256],
     /// A bit for each number of uses.
     any: [u64; 4],

@@ -69,7 +69,7 @@ pub trait Leaf {
     }
 
     /// What there is from `from` on, and how many of `sectors`, one page at least, are
-    /// alike in that. Nothing below a device is asked: what it is made of may know better.
+    /// alike in that.
     fn holds(&self, _from: Lba, sectors: u32) -> (u32, Holds) {
         (sectors, Holds::Data)
     }

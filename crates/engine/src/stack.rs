@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Answer, Arena, Cause, Coming, Command, Completion, Leaf, Ledger, Limits, Notice, Outbox, Patience, Place,
-    Refusal, Request, Stage, Submit, Time, Wake,
+    Answer, Arena, Cause, Coming, Command, Completion, Holds, Lba, Leaf, Ledger, Limits, Notice, Outbox,
+    Patience, Place, Refusal, Request, Stage, Submit, Time, Wake,
 };
 
 /// One stage over its children, routed so that the whole is a [`Leaf`] again.
@@ -396,6 +396,11 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
 
     fn prepare(&mut self) -> bool {
         self.children.iter_mut().any(|child| child.leaf.prepare())
+    }
+
+    fn holds(&self, from: Lba, sectors: u32) -> (u32, Holds) {
+        let found = self.stage.finds(from, sectors);
+        found.map_or((sectors, Holds::Data), |(at, from, alike)| self.children[at].leaf.holds(from, alike))
     }
 
     fn next_event(&self) -> Wake {

@@ -1,8 +1,8 @@
 //! A stage: a host policy between those who ask and the leaves that serve.
 
 use crate::{
-    Answer, Arena, Coming, Command, Completion, Event, Limits, Notice, Place, Refusal, Request, Submit, Time,
-    Wake,
+    Answer, Arena, Coming, Command, Completion, Event, Lba, Limits, Notice, Place, Refusal, Request, Submit,
+    Time, Wake,
 };
 
 /// Where a stage puts what it wants done; the driver empties it.
@@ -37,6 +37,12 @@ pub trait Stage {
     /// known without a search.
     fn route(&self, _coming: Coming) -> Option<(usize, Coming)> {
         None
+    }
+
+    /// Which child has what is at `from`, where, and how many of `sectors`, one page at least,
+    /// go on like that; `None` where that is not known now.
+    fn finds(&self, from: Lba, sectors: u32) -> Option<(usize, Lba, u32)> {
+        self.goes_straight().map(|child| (child, from, sectors))
     }
 
     /// When the stage next wants to act by itself, if it does.

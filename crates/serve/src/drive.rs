@@ -134,13 +134,16 @@ impl<L: Leaf> Drive<L> {
 
     /// What there is from where is asked on, as much as may be said at a time.
     fn extents(&self, ask: &Ask<'_>, most: usize) -> Vec<Extent> {
-        let mut extents = Vec::new();
+        let mut extents: Vec<Extent> = Vec::new();
         let (mut at, end) = (ask.from, ask.from + u64::from(ask.length.min(MOST_LOOKED_AT)));
         while at < end && extents.len() < most {
             let sectors = ((end - at) / SECTOR_BYTES) as u32;
             let (alike, holds) = self.device.holds(Lba(at / SECTOR_BYTES), sectors);
             let length = alike * SECTOR_BYTES as u32;
-            extents.push(Extent { length, holds });
+            match extents.last_mut() {
+                Some(last) if last.holds == holds => last.length += length,
+                _ => extents.push(Extent { length, holds }),
+            }
             at += u64::from(length);
         }
         extents

@@ -3,9 +3,14 @@
 
 use std::cmp::Reverse;
 
-use flashkeel_engine::{Arena, Completion, Ledger, Outbox, Payload, Request, RequestId, Span, Status, Time};
+use flashkeel_engine::{
+    Arena, Completion, LOGICAL_PAGE_SECTORS, Lba, Ledger, Outbox, Payload, Request, RequestId, Span, Status,
+    Time,
+};
 
 use super::held::Held;
+use super::homes::Home;
+use super::layout::Located;
 use super::read::Copies;
 use super::stage::{Destination, Mirror, Piece, Work, behind_other};
 
@@ -34,6 +39,30 @@ impl Mirror {
         } else {
             self.agreement.valid_all(destination.pages())
         }
+    }
+
+    /// A device that has what is at `from`, where, and how many of `sectors` go on like that;
+    /// `None` while the copies have to agree, and where nobody has it.
+    pub(super) fn whereabouts(&self, from: Lba, sectors: u32) -> Option<(usize, Lba, u32)> {
+        let (place, run) = self.layout.place(from);
+        let sectors = run.min(u64::from(sectors)) as u32;
+        let (copy, lba, sectors) = match place {
+            Located::Single(device, lba) => (device, lba, sectors),
+            Located::Copied(lba) => {
+                let page = (lba.0 / LOGICAL_PAGE_SECTORS) as usize;
+                let end = lba.0 + u64::from(sectors);
+                let pages =
+                    page..page + self.agreement.run(page..end.div_ceil(LOGICAL_PAGE_SECTORS) as usize);
+                let valid = self.agreement.valid_all(pages.clone());
+                if valid == 0 || self.agreement.is_in_doubt(pages.clone()) {
+                    return None;
+                }
+                let alike = (pages.end as u64 * LOGICAL_PAGE_SECTORS).min(end) - lba.0;
+                (valid.trailing_zeros() as usize, lba, alike as u32)
+            }
+        };
+        let Home { device, base, .. } = self.homes.of(copy);
+        Some((device, Lba(lba.0 + base), sectors))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the request, where it lies, and who serves it")]

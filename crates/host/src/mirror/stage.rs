@@ -257,14 +257,13 @@ impl Mirror {
         while from < request.sectors {
             let (place, run) = self.layout.place(Lba(request.lba.0 + u64::from(from)));
             let mut sectors = run.min(u64::from(request.sectors - from)) as u32;
-            let (lba, destination) = match place {
+            let (lba, mut destination) = match place {
                 Located::Single(device, lba) => {
                     (lba, Destination { single: 1 << device, ..Destination::NOWHERE })
                 }
                 Located::Copied(lba) => {
-                    let (first, count) =
-                        ((lba.0 / LOGICAL_PAGE_SECTORS) as u32, sectors / LOGICAL_PAGE_SECTORS as u32);
-                    let mut destination = Destination { single: 0, first, count };
+                    let (first, page) = ((lba.0 / LOGICAL_PAGE_SECTORS) as u32, LOGICAL_PAGE_SECTORS as u32);
+                    let mut destination = Destination { single: 0, first, count: sectors / page };
                     if request.operation == Operation::Read {
                         destination.count = self.agreement.run(destination.pages()) as u32;
                         sectors = destination.count * LOGICAL_PAGE_SECTORS as u32;
@@ -274,7 +273,6 @@ impl Mirror {
             };
             let part = self.parts.add(whole);
             let request = request.part(request.id, from, lba, sectors);
-            let mut destination = destination;
             if request.operation == Operation::Demote && destination.single == 0 {
                 // An offer to those that have it; it changes nothing.
                 let is_changing = self.agreement.is_locked(destination.pages());
@@ -370,6 +368,10 @@ fn over(layout: &Layout, below: &[Limits]) -> Limits {
 impl Stage for Mirror {
     fn limits(&self, below: &[Limits]) -> Limits {
         over(&self.layout, below)
+    }
+
+    fn finds(&self, from: Lba, sectors: u32) -> Option<(usize, Lba, u32)> {
+        self.whereabouts(from, sectors)
     }
 
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit {

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Answer, Arena, Cause, Coming, Command, Completion, Leaf, Ledger, Limits, Notice, Operation, Place,
-    Refusal, Request, RequestId, Span, Status, Submit, Time, Wake,
+    Answer, Arena, Cause, Coming, Command, Completion, Holds, Lba, Leaf, Ledger, Limits, Notice, Operation,
+    Place, Refusal, Request, RequestId, Span, Status, Submit, Time, Wake,
 };
 
 use crate::device::{Device, Held};
@@ -223,6 +223,10 @@ impl Leaf for Passing {
 
     fn prepare(&mut self) -> bool {
         self.device.prepare()
+    }
+
+    fn holds(&self, from: Lba, sectors: u32) -> (u32, Holds) {
+        self.device.holds(from, sectors)
     }
 
     fn next_event(&self) -> Wake {

@@ -4,6 +4,7 @@ mod barriers;
 mod blocks;
 mod drive;
 mod hints;
+mod holds;
 mod mirror;
 mod network;
 mod oracle;

@@ -8,7 +8,7 @@ use flashkeel_engine::{
 };
 
 use super::latency::Medium;
-use super::{Piece, Tier};
+use super::{LOWER, Piece, Tier, UPPER};
 use crate::tier::journal::Waiter;
 use crate::tier::table::Table;
 use crate::tier::writeback::Happened;
@@ -136,6 +136,23 @@ impl Tier {
     /// Whether the lower keeps a write only when it is flushed, or forces unit access.
     pub(super) fn must_force(&self) -> bool {
         self.lower_durable == Durable::Flushed
+    }
+
+    /// Which device has the newest acknowledged copy of what is at `from`, where, and how many
+    /// of `sectors` go on like that.
+    pub(super) fn newest(&self, from: Lba, sectors: u32) -> (usize, Lba, u32) {
+        let (page, within) = (from.0 / LOGICAL_PAGE_SECTORS, from.0 % LOGICAL_PAGE_SECTORS);
+        let end = from.0 + u64::from(sectors);
+        let until = |page: u64| ((page * LOGICAL_PAGE_SECTORS).min(end) - from.0) as u32;
+        match self.table.get(page) {
+            Some(frame) => (UPPER, Lba(u64::from(frame) * LOGICAL_PAGE_SECTORS + within), until(page + 1)),
+            None => {
+                let pages = page + 1..end.div_ceil(LOGICAL_PAGE_SECTORS);
+                let (mut others, last) = (pages.clone(), pages.end);
+                let next = others.find(|&page| self.table.get(page).is_some());
+                (LOWER, from, until(next.unwrap_or(last.max(page + 1))))
+            }
+        }
     }
 
     /// A read of the lower, whose pages the upper may take.

@@ -357,6 +357,10 @@ impl Stage for Tier {
         Some(LOWER)
     }
 
+    fn finds(&self, from: Lba, sectors: u32) -> Option<(usize, Lba, u32)> {
+        self.recovery.is_none().then(|| self.newest(from, sectors))
+    }
+
     fn next_event(&self) -> Wake {
         if let Some(recovery) = &self.recovery {
             return recovery.begins().into();

@@ -5,7 +5,8 @@
 Each is served at a socket and probed there as a drive of which nothing is known. What is found
 has to be what the drive is made of. The server knows by how much its answers were late: a probe
 during which the machine kept it from its times is made again, not believed. Ends with a failure
-where a diagnosis is wrong; where the machine was too busy every time, that is said.
+where a diagnosis is wrong; where the machine was too busy every time, that is said. Server and
+probe take real-time priority where they may (root, or RLIMIT_RTPRIO), and need a processor each.
 
 Without --drives it is one of them, another in each round of `make soak`.
 """
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 SPOILED_NS = 100_000
 """99.9 % of the answers may be this late, as no drive of the seven is told apart by less."""
+
+REAL_TIME = 50
+"""In the middle: above whoever has none, below the kernel's own."""
 
 LONGEST_S = 180
 """What is not found of a drive by then is not found."""
@@ -85,15 +89,13 @@ def is_wrong(drive: str, seed: int, tries: int) -> bool:
             model, server, took_s = probed(drive, seed, Path(folder))
         late_ns = server["late"]["p99_9_ns"]
         found, is_right, reason = table1.judged(drive, model)
-        said = (
-            f"{drive}: {found}; {took_s:.0f} s, answers up to {late_ns / 1e3:.0f} us late (p99.9)"
-        )
+        said = f"{drive}: {found}; {took_s:.0f} s; {'right' if is_right else 'wrong'}"
+        said = "; ".join([said, *([reason] if reason else [])])
+        said += f"; answers up to {late_ns / 1e3:.0f} us late (p99.9)"
         if late_ns <= SPOILED_NS:
-            print(
-                "; ".join([said, "right" if is_right else "wrong", reason]).rstrip("; "), flush=True
-            )
+            print(said, flush=True)
             return not is_right
-        print(f"{said}; not believed: the machine was busy", flush=True)
+        print(f"{said}: not believed, the machine was busy", flush=True)
     print(f"{drive}: not judged, the machine was too busy in {tries} tries", flush=True)
     return False
 
@@ -111,6 +113,11 @@ def main() -> None:
     drives = given.drives.split(",")
     if unknown := set(drives) - set(DRIVES):
         parser.error(f"unknown drives {', '.join(sorted(unknown))}: {', '.join(DRIVES)}")
+    try:
+        # Inherited by the server and the probe.
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME))
+    except PermissionError:
+        print("without real-time priority, which takes root or RLIMIT_RTPRIO", flush=True)
     wrong = [drive for drive in drives if is_wrong(drive, given.seed, given.tries)]
     sys.exit(f"probe_served: {', '.join(wrong)}" if wrong else 0)
 

@@ -26,6 +26,7 @@ ALLOWED = {
     ("crates/blockdev/src/drive.rs", "the environment"): "the folder of its test",
     ("crates/blockdev/src/world.rs", "a clock"): "is the clock of real drives",
     ("crates/blockdev/src/world.rs", "files"): "looks whether they still are what they were",
+    ("crates/blockdev/src/world.rs", "threads"): "asks whether somebody else can run meanwhile",
     ("crates/blockdev/src/nbd/line.rs", "a clock"): "loses patience with servers",
     ("crates/blockdev/src/nbd/line.rs", "sockets"): "talks to servers",
     ("crates/host/src/predictor/ssdcheck.rs", "files"): "reads the model of a real drive",
@@ -47,7 +48,10 @@ ALLOWED = {
     ("crates/serve/src/connection.rs", "a clock"): "loses patience with clients",
     ("crates/serve/src/connection.rs", "sockets"): "the client of its test",
     ("crates/serve/src/server.rs", "a clock"): "asks once in a while whether to stop",
-    ("crates/serve/src/server.rs", "threads"): "takes the slack off its own timer",
+    (
+        "crates/serve/src/server.rs",
+        "threads",
+    ): "takes the slack off its own timer, and asks whether a client can run meanwhile",
     ("crates/serve/src/sockets.rs", "files"): "takes away its own socket",
     ("crates/serve/src/sockets.rs", "sockets"): "talks to clients",
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use flashkeel_engine::{Leaf, Span, Time};
@@ -29,6 +30,10 @@ const AWAKE: Duration = Duration::from_micros(150);
 /// Nothing is listened to before a completion that is so near: asking the system what there
 /// is takes as long.
 const AT_ONCE: Duration = Duration::from_micros(2);
+
+/// For so long after an answer the next request is awaited awake, where there is another
+/// processor for the client, as to fall asleep and be woken takes longer than many answers.
+const LINGER: Duration = Duration::from_micros(50);
 
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(100);
@@ -170,6 +175,8 @@ struct Clients {
     late: Lateness,
     /// Since when an answer has not been sent.
     unsent: Option<Time>,
+    /// Until when the next request is awaited awake, if at all.
+    lingers_until: Option<Instant>,
 }
 
 impl Clients {
@@ -217,8 +224,16 @@ impl Clients {
 
     /// Sends what each takes.
     fn send(&mut self, clock: &Clock) {
-        self.unsent = None;
         self.all.iter_mut().for_each(|client| client.send(clock, &mut self.late));
+        if self.unsent.take().is_some() {
+            self.lingers_until = Some(Instant::now() + LINGER);
+        }
+    }
+
+    /// Whether the next request is awaited awake.
+    fn lingers(&mut self) -> bool {
+        self.lingers_until = self.lingers_until.filter(|&until| Instant::now() < until);
+        self.lingers_until.is_some()
     }
 }
 
@@ -234,6 +249,7 @@ fn run<L: Leaf>(
     let mut served = Served::default();
     let mut buffer = vec![0; READ_BYTES];
     let mut asked = Instant::now();
+    let is_alone = available_parallelism().map_or(true, |processors| processors.get() == 1);
     loop {
         if asked.elapsed() >= ASK {
             drive.damage().iter().for_each(|sentence| watch.says(sentence));
@@ -243,8 +259,8 @@ fn run<L: Leaf>(
             asked = Instant::now();
         }
         let mut due = drive.next_event().map(|due| clock.until(due));
-        if due.is_none_or(|due| due > AWAKE) && drive.device().prepare() {
-            // There may be more to prepare, where nobody asks for anything.
+        // There may be more to prepare, where nobody asks for anything.
+        if due.is_none_or(|due| due > AWAKE) && (drive.device().prepare() || !is_alone && clients.lingers()) {
             due = Some(Duration::ZERO);
         }
         let ready = wait(server, &clients.all, due)?;
@@ -283,6 +299,7 @@ fn run<L: Leaf>(
                         let cookie = ask.cookie;
                         if let Some(answer) = drive.submit(now, client.number, &ask) {
                             clients.answered += 1;
+                            clients.unsent.get_or_insert(now);
                             client.put(cookie, None, answer);
                         }
                     }

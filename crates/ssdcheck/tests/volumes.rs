@@ -1,6 +1,6 @@
 //! Requests that lie in several internal volumes.
 
-use flashkeel_engine::{Lba, Operation, Predictor, Request, RequestId, Time};
+use flashkeel_engine::{Completion, Lba, Ledger, Operation, Predictor, Request, RequestId, Status, Time};
 use flashkeel_ssdcheck::{BufferType, DeviceModel, Engine, FlushTrigger, Latencies, Thresholds, WriteBuffer};
 
 use Operation::{Read, Write};
@@ -77,4 +77,36 @@ fn a_write_waits_where_it_is_larger_than_the_buffer_takes() {
     assert!(!write(3, Time(100_000_000), 0, 14), "the same");
     assert!(write(4, Time(150_000_000), 0, 10), "has to wait for the first flush");
     assert!(write(5, Time(150_050_000), 0, 8), "finds one going on");
+}
+
+/// Asks of each request beforehand, of another one, and behind one that moves nothing.
+fn ask(engine: &mut Engine, now: Time, next: &Request) {
+    let asked = engine.predict(now, &[], next);
+    let behind = [request(u64::MAX, Operation::Flush, 0, 0)];
+    assert_eq!(engine.predict(now, &behind, next), asked, "the way for several volumes is the same");
+    let _ = engine.predict(now, &[], &request(next.id.0 + 1_000_000, Operation::Write, 3, 5));
+    if next.id.0.is_multiple_of(2) {
+        assert_eq!(engine.predict(now, &[], next), asked, "nothing has happened");
+    }
+}
+
+#[test]
+fn asking_teaches_nothing() {
+    let (mut asking, mut silent) = (Engine::new(&model(), None), Engine::new(&model(), None));
+    for id in 0..3_000_u64 {
+        let operation = if id % 3 == 0 { Operation::Read } else { Operation::Write };
+        let request = request(id, operation, id * 11 % 60, 1 + (id % 5) as u32);
+        let now = Time(id * 100_000);
+        ask(&mut asking, now, &request);
+        let time = Time(now.0 + if id % 7 == 0 { 900_000 } else { 90_000 });
+        for engine in [&mut asking, &mut silent] {
+            engine.submitted(now, &request);
+        }
+        ask(&mut asking, Time(now.0 + 10), &request);
+        let completion = Completion { id: request.id, time, status: Status::Ok, ledger: Ledger::ZERO };
+        for engine in [&mut asking, &mut silent] {
+            engine.observe(time, &completion);
+        }
+    }
+    assert_eq!(asking.model(), silent.model());
 }

@@ -8,10 +8,13 @@ use flashkeel_host::device::{DeviceKind, Maker};
 use flashkeel_host::stack::StackConfig;
 use serde_json::{Map, Value, json};
 
-use super::{DEPTH, run, saturated, small, small_with, tiers};
+use super::{DEPTH, prediction, run, saturated, small, small_with, tiers};
 
-/// What valgrind runs: `requests` on a small device in its steady state.
+/// What valgrind runs: `requests` on a small device in its steady state, or predicted.
 pub fn take(operation: &str, requests: u64) {
+    if prediction::COUNTED.contains(&operation) {
+        return prediction::take(operation.starts_with("learning"), requests);
+    }
     let read_fraction = if operation.ends_with("read") { 1.0 } else { 0.0 };
     let (config, mut ssd) = small();
     let workload = saturated(read_fraction, requests);
@@ -66,6 +69,12 @@ pub fn count() -> Map<String, Value> {
     for preset in tiers::PRESETS {
         let Some(each) = per_request(&format!("{preset}_mix")) else { continue };
         let name = format!("instructions_per_{preset}_tier_request");
+        println!("{name:>40} {each:8.0}");
+        figures.insert(name, json!({ "value": each, "unit": "instructions", "plain_ratio": null }));
+    }
+    for counted in prediction::COUNTED {
+        let Some(each) = per_request(counted) else { continue };
+        let name = format!("instructions_per_{counted}");
         println!("{name:>40} {each:8.0}");
         figures.insert(name, json!({ "value": each, "unit": "instructions", "plain_ratio": null }));
     }

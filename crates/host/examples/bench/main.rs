@@ -28,7 +28,8 @@
 //! `stacked_write` is under a stack without policies, `fair_write` under the
 //! scheduler `fair` on one device, `pair_write` over two devices end to end, and
 //! `tiered_write` below memory and an NVM, `shared_write` below a coordinator of windows; `oc_mix` and `nlcwip_mix` are what tiers cost
-//! once they are full, with the same mix as their speed.
+//! once they are full, with the same mix as their speed, `prediction` what one prediction costs,
+//! and `learning_prediction` what it costs with learning from what became of the request.
 //! Figures that lie more than 3 % above those of `bench/record.json` are shown;
 //! `record` counts instructions alone and writes that file.
 //! `reading` measures only how fast traces are read, `tiers` only tiers.

@@ -2,21 +2,23 @@
 
 use flashkeel_engine::Time;
 
+use super::view::Terms;
 use super::volume::Seen;
 use super::{Engine, Flight, GAIN};
 
 impl Engine {
     /// Corrects times and counters of the volume by what a request took.
+    #[inline]
     pub(super) fn calibrate(&mut self, flight: &Flight, now: Time, is_slow: bool) {
         let drive = &mut self.drive;
         let volume = &mut self.volumes[usize::from(flight.volume)];
-        let (_, base_ns) = self.model.expectation(flight.is_read, 8 * flight.pages);
+        let Terms { is_read, base_ns, .. } = flight.terms;
         let is_newest = flight.flush_start == volume.flush_start;
-        if flight.is_read && is_newest {
+        if is_read && is_newest {
             volume.seen = if is_slow { Seen::Slow } else { Seen::Normal };
         }
         let lasted_ns = now.0.saturating_sub(base_ns).saturating_sub(flight.flush_start.0);
-        if flight.flushes && !flight.is_read && is_newest && volume.pending > 0 {
+        if flight.flushes && !is_read && is_newest && volume.pending > 0 {
             // Its last pages were taken because those before them had gone.
             volume.move_flush(now);
         }
@@ -30,7 +32,7 @@ impl Engine {
         }
         let expected = flight.view.wait_ns > 0;
         if expected && lasted_ns < 2 * drive.flush_ns.max(drive.read_flush_ns) {
-            let mean = if drive.is_flushed_by_reads && flight.is_read {
+            let mean = if drive.is_flushed_by_reads && is_read {
                 &mut drive.read_flush_ns
             } else {
                 &mut drive.flush_ns
@@ -45,7 +47,7 @@ impl Engine {
             self.collections.note(volume.since_collection);
             volume.since_collection = 0;
         }
-        if !flight.is_read && !drive.is_fore {
+        if !is_read && !drive.is_fore {
             volume.began(now, drive);
         }
     }
@@ -56,10 +58,11 @@ impl Engine {
         let Some(phase) = self.phases.get_mut(usize::from(flight.volume)) else { return };
         let volume = &mut self.volumes[usize::from(flight.volume)];
         // A write that a back buffer takes says nothing: it may have filled it or not.
-        if flight.view.is_waking || !(is_slow || flight.is_read || self.drive.is_fore) {
+        let is_read = flight.terms.is_read;
+        if flight.view.is_waking || !(is_slow || is_read || self.drive.is_fore) {
             return;
         }
-        if flight.is_read {
+        if is_read {
             volume.unread = [(flight.count, now); 2];
         }
         let pages = u64::from(self.drive.buffer_pages);

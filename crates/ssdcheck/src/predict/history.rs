@@ -3,20 +3,39 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mixer::stretch;
-
 /// Outcomes remembered by each entry before older ones begin to fade.
 const MEMORY: u16 = 1_024;
 /// Most outcomes that are kept of an entry: it will be used in another way, and has to learn that.
 const KEPT: u16 = 32;
 /// Outcomes that an entry is taken to have seen before it has seen any.
-const PRIOR: f32 = 3.0;
+pub(super) const PRIOR: f32 = 3.0;
 
-/// Slow requests and all of them.
+/// Slow requests in the lower half, all of them in the upper.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
-    slow: u16,
-    all: u16,
+pub(super) struct Entry(u32);
+
+impl Entry {
+    fn new(slow: u16, all: u16) -> Entry {
+        Entry(u32::from(all) << 16 | u32::from(slow))
+    }
+
+    /// Slow requests and normal ones.
+    #[inline]
+    pub fn counts(self) -> (f32, f32) {
+        let slow = (self.0 & 0xffff) as i32;
+        // A signed number is what processors convert, several at once.
+        (slow as f32, ((self.0 >> 16) as i32 - slow) as f32)
+    }
+
+    #[inline]
+    fn all(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    #[inline]
+    fn slow(self) -> u16 {
+        self.0 as u16
+    }
 }
 
 /// An entry, how many slow requests it has seen, and how many in all.
@@ -25,59 +44,50 @@ pub(super) struct Noted(u32, u16, u16);
 
 /// A table of entries, by circumstances.
 #[derive(Clone, Debug)]
-pub(super) struct History {
-    entries: Vec<Entry>,
+pub(super) struct History<const ENTRIES: usize> {
+    entries: Box<[Entry; ENTRIES]>,
 }
 
-impl History {
-    pub fn new(circumstances: usize) -> Self {
-        History { entries: vec![Entry::default(); circumstances] }
+impl<const ENTRIES: usize> History<ENTRIES> {
+    pub fn new() -> Self {
+        let entries = vec![Entry::default(); ENTRIES].into_boxed_slice();
+        History { entries: entries.try_into().expect("so many were made") }
     }
 
-    /// Whether the probability of being slow is above `call`, where `prior` is
-    /// thought without history.
+    /// What an entry has seen.
     #[inline]
-    pub fn exceeds(&self, index: usize, prior: f32, call: f32) -> bool {
-        let Entry { slow, all } = self.entries[index];
-        f32::from(slow) + PRIOR * prior > call * (f32::from(all) + PRIOR)
+    pub fn entry(&self, index: usize) -> Entry {
+        self.entries[index]
     }
 
     /// The probability of being slow, where `prior` is thought without history.
     #[inline]
     pub fn probability(&self, index: usize, prior: f32) -> f32 {
-        let Entry { slow, all } = self.entries[index];
-        (f32::from(slow) + PRIOR * prior) / (f32::from(all) + PRIOR)
-    }
-
-    /// The logarithm of the odds of being slow, base 2, where `prior` is thought without history.
-    #[inline]
-    pub fn odds(&self, index: usize, prior: f32) -> f32 {
-        let Entry { slow, all } = self.entries[index];
-        let [slow, all] = [slow, all].map(f32::from);
-        stretch(slow + PRIOR * prior, all - slow + PRIOR * (1.0 - prior))
+        let (slow, normal) = self.entries[index].counts();
+        (slow + PRIOR * prior) / (slow + normal + PRIOR)
     }
 
     /// What the entries have seen that have seen anything.
     pub fn noted(&self) -> Vec<Noted> {
-        let seen = self.entries.iter().enumerate().filter(|(_, entry)| entry.all > 0);
-        let noted = |(index, &Entry { slow, all }): (usize, &Entry)| {
-            let times = all.div_ceil(KEPT);
-            Noted(index as u32, slow / times, all / times)
+        let seen = self.entries.iter().enumerate().filter(|(_, entry)| entry.all() > 0);
+        let noted = |(index, entry): (usize, &Entry)| {
+            let times = entry.all().div_ceil(KEPT);
+            Noted(index as u32, entry.slow() / times, entry.all() / times)
         };
         seen.map(noted).collect()
     }
 
     /// Whether a table of so many entries can have seen that.
-    pub fn holds(noted: &[Noted], entries: usize) -> bool {
+    pub fn holds(noted: &[Noted]) -> bool {
         noted.iter().all(|&Noted(index, slow, all)| {
-            (index as usize) < entries && slow <= all && (1..=KEPT).contains(&all)
+            (index as usize) < ENTRIES && slow <= all && (1..=KEPT).contains(&all)
         })
     }
 
     /// Takes over what another table has seen.
     pub fn recall(&mut self, noted: &[Noted]) {
         for &Noted(index, slow, all) in noted {
-            self.entries[index as usize] = Entry { slow, all };
+            self.entries[index as usize] = Entry::new(slow, all);
         }
     }
 
@@ -85,12 +95,10 @@ impl History {
     #[inline]
     pub fn note(&mut self, index: usize, is_slow: bool) {
         let entry = &mut self.entries[index];
-        if entry.all == MEMORY {
-            entry.all /= 2;
-            entry.slow /= 2;
+        if entry.all() == MEMORY {
+            *entry = Entry::new(entry.slow() / 2, MEMORY / 2);
         }
-        entry.all += 1;
-        entry.slow += u16::from(is_slow);
+        entry.0 += 1 << 16 | u32::from(is_slow);
     }
 }
 
@@ -112,13 +120,13 @@ mod tests {
 
     #[test]
     fn entries_learn_and_forget() {
-        let mut history = History::new(2);
-        assert!(history.exceeds(0, 0.5, 0.49) && !history.exceeds(0, 0.5, 0.51));
+        let mut history = History::<2>::new();
+        assert_eq!(history.probability(0, 0.5), 0.5);
         (0..5_000).for_each(|_| history.note(0, true));
-        assert!(history.exceeds(0, 0.0, 0.98));
+        assert!(history.probability(0, 0.0) > 0.98);
         (0..3_000).for_each(|_| history.note(0, false));
-        assert!(!history.exceeds(0, 0.0, 0.1));
-        assert!(history.exceeds(1, 0.5, 0.49) && !history.exceeds(1, 0.5, 0.51), "others learn nothing");
+        assert!(history.probability(0, 0.0) < 0.1);
+        assert_eq!(history.probability(1, 0.5), 0.5, "others learn nothing");
     }
 
     #[test]

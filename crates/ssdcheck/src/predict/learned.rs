@@ -7,14 +7,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::calls::Called;
-use super::history::{History, Noted};
+use super::history::Noted;
 use super::mixer::{Mixed, Step};
-use super::{CIRCUMSTANCES, DEBTS, Engine, PLACES, SIZES, STEPS, signals};
+use super::signals::Tables;
+use super::thought::share_odds;
+use super::{Busy, BusyBySize, Engine, Waking};
 use crate::DeviceModel;
 use crate::model::LONGEST_NS;
 
 /// Another arrangement of what follows has another number.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 /// What an engine has learnt of a drive: part of a [`DeviceModel`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,15 +60,13 @@ impl Learned {
             ));
         }
         let tables = [
-            ("busy", &self.busy, CIRCUMSTANCES),
-            ("busy_by_size", &self.busy_by_size, SIZES * CIRCUMSTANCES),
-            ("silence", &self.silence, SIZES * 2 * DEBTS * PLACES * STEPS),
-            ("signals", &self.signals, signals::ALL),
+            ("busy", Busy::holds(&self.busy)),
+            ("busy_by_size", BusyBySize::holds(&self.busy_by_size)),
+            ("silence", Waking::holds(&self.silence)),
+            ("signals", Tables::holds(&self.signals)),
         ];
-        for (key, noted, entries) in tables {
-            if !History::holds(noted, entries) {
-                return Err(format!("learned.{key}: entries of a table of {entries} and what they saw"));
-            }
+        if let Some((key, _)) = tables.into_iter().find(|(_, is_right)| !is_right) {
+            return Err(format!("learned.{key}: entries of a table and what they saw"));
         }
         let times = [self.flush_ns, self.read_flush_ns, self.collection_ns, self.slow_ns[0], self.slow_ns[1]];
         let is_part = |part: f32| (0.0..=1.0).contains(&part);
@@ -119,6 +119,7 @@ impl Engine {
         self.drive.collection_ns = learned.collection_ns;
         self.slow_ns = learned.slow_ns;
         self.slow_share = learned.slow_share;
+        self.share_odds = learned.slow_share.map(share_odds);
         self.collections.recall(&learned.collections);
         self.wakes.recall(&learned.wakes);
         self.busy.recall(&learned.busy);

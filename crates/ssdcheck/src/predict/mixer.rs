@@ -14,6 +14,8 @@ pub(super) const SETS: usize = 8;
 const LANES: usize = 4;
 /// Greatest logarithm of odds, base 2.
 const MOST: f32 = 12.0;
+/// From one power of two to the next in the bits of a number.
+const ONE: f32 = (1 << 23) as f32;
 /// Step of the weights, over the root of the squares of their gradients.
 const STEP: f32 = 0.06;
 /// Those squares that are presumed, and what remains of them after each outcome.
@@ -30,23 +32,39 @@ const STEPS: usize = 49;
 const SEEN: f32 = 16.0;
 const MEMORY: f32 = 512.0;
 
-/// The logarithm of the odds of `slow` to `normal`, base 2 and by chords, which is a
-/// twelfth off at most.
+/// The logarithm of the ratio of two positive numbers, base 2 and by chords between powers of
+/// two, which is a twelfth off at most; of `slow` and `normal` that of the odds.
 #[inline]
 pub(super) fn stretch(slow: f32, normal: f32) -> f32 {
-    (log2(slow) - log2(normal)).clamp(-MOST, MOST)
+    bounded((slow.to_bits() as i32 - normal.to_bits() as i32) as f32 / ONE, MOST)
 }
 
 /// The logarithm of a positive number by chords between powers of two.
 #[inline]
 pub(super) fn log2(of: f32) -> f32 {
-    (of.to_bits() as i32 - 0x3f80_0000) as f32 / (1 << 23) as f32
+    stretch(of, 1.0)
 }
 
-/// The probability whose odds these are the logarithm of.
+/// A number of nanoseconds or pages, as processors convert it.
+#[inline]
+pub(super) fn float(of: u64) -> f32 {
+    debug_assert!(of <= i64::MAX as u64);
+    of as i64 as f32
+}
+
+/// `of` kept between `-most` and `most`. Unlike the library's, this is no more than the least
+/// and the greatest of two, which processors find of several at once.
+#[inline]
+pub(super) fn bounded(of: f32, most: f32) -> f32 {
+    let of = if of < most { of } else { most };
+    if of > -most { of } else { -most }
+}
+
+/// The probability whose odds these are the logarithm of, by the same chords.
 #[inline]
 fn squash(odds: f32) -> f32 {
-    1.0 / (1.0 + libm::exp2f(-odds.clamp(-MOST, MOST)))
+    let ratio = f32::from_bits((1.0_f32.to_bits() as i32 - (bounded(odds, MOST) * ONE) as i32) as u32);
+    1.0 / (1.0 + ratio)
 }
 
 /// Weights that a set has learnt, and the squares of their gradients.
@@ -83,7 +101,7 @@ impl Mixer {
                 *sum += weight * input;
             }
         }
-        sums.iter().sum::<f32>().clamp(-MOST, MOST)
+        bounded(sums.iter().sum(), MOST)
     }
 
     /// What it has learnt.
@@ -115,7 +133,8 @@ impl Mixer {
         let (weights, squares) = (&mut self.weights[set], &mut self.squares[set]);
         for ((weight, square), input) in weights.iter_mut().zip(squares).zip(inputs) {
             let gradient = error * input;
-            *square = (*square * FADE + gradient * gradient).max(LEAST_SQUARE);
+            let sum = *square * FADE + gradient * gradient;
+            *square = if sum > LEAST_SQUARE { sum } else { LEAST_SQUARE };
             *weight += STEP * gradient / square.sqrt();
         }
     }
@@ -126,27 +145,30 @@ impl Mixer {
 pub(super) struct Calibration {
     /// Slow ones, and all.
     steps: [(f32, f32); STEPS],
+    /// The former over the latter.
+    parts: [f32; STEPS],
 }
 
 impl Calibration {
     pub fn new() -> Calibration {
         let odds = |step: usize| (step as f32 - (STEPS / 2) as f32) / 2.0;
-        Calibration { steps: std::array::from_fn(|step| (SEEN * squash(odds(step)), SEEN)) }
+        let parts = std::array::from_fn(|step| squash(odds(step)));
+        Calibration { steps: parts.map(|part| (SEEN * part, SEEN)), parts }
     }
 
     /// The step below these odds, and how far they are from it.
     #[inline]
     fn place(odds: f32) -> (usize, f32) {
-        let place = (odds.clamp(-MOST, MOST - 0.01) + MOST) * 2.0;
-        (place as usize, place - place as usize as f32)
+        let place = (bounded(odds, MOST - 0.01) + MOST) * 2.0;
+        let step = place as i32;
+        (step as usize, place - step as f32)
     }
 
     /// The probability of being slow.
     #[inline]
     pub fn probability(&self, odds: f32) -> f32 {
         let (step, further) = Self::place(odds);
-        let at = |step: usize| self.steps[step].0 / self.steps[step].1;
-        at(step) * (1.0 - further) + at(step + 1) * further
+        self.parts[step] * (1.0 - further) + self.parts[step + 1] * further
     }
 
     /// What became of requests at each step.
@@ -163,8 +185,8 @@ impl Calibration {
 
     /// Takes over what became of others.
     pub fn recall(&mut self, noted: &[Step]) {
-        for (step, &Step(slow, all)) in self.steps.iter_mut().zip(noted) {
-            *step = (slow, all);
+        for ((step, part), &Step(slow, all)) in self.steps.iter_mut().zip(&mut self.parts).zip(noted) {
+            (*step, *part) = ((slow, all), slow / all);
         }
     }
 
@@ -172,13 +194,15 @@ impl Calibration {
     #[inline]
     pub fn learn(&mut self, odds: f32, is_slow: bool) {
         let (step, further) = Self::place(odds);
+        let outcome = f32::from(u8::from(is_slow));
         for (step, share) in [(step, 1.0 - further), (step + 1, further)] {
             let (slow, all) = &mut self.steps[step];
-            *slow += share * f32::from(u8::from(is_slow));
+            *slow += share * outcome;
             *all += share;
             if *all > MEMORY {
                 (*slow, *all) = (*slow / 2.0, *all / 2.0);
             }
+            self.parts[step] = *slow / *all;
         }
     }
 }
@@ -196,6 +220,20 @@ mod tests {
         }
         assert_eq!((log2(1.0), log2(8.0), log2(0.25)), (0.0, 3.0, -2.0));
         assert_eq!(stretch(1.0, 0.0), MOST);
+        for of in [-20.0_f32, -12.0, -3.5, 0.0, 11.9, 12.0, 20.0] {
+            assert_eq!(bounded(of, MOST), of.clamp(-MOST, MOST));
+        }
+    }
+
+    #[test]
+    fn what_was_learnt_is_taken_over_with_the_parts_that_follow_from_it() {
+        let mut learned = Calibration::new();
+        (0..100).for_each(|number| learned.learn(1.3, number % 3 == 0));
+        let mut other = Calibration::new();
+        other.recall(&learned.noted());
+        for odds in [-12.0, 0.0, 1.0, 1.3, 12.0] {
+            assert_eq!(other.probability(odds), learned.probability(odds));
+        }
     }
 
     #[test]

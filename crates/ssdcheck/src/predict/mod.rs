@@ -20,10 +20,11 @@ mod signals;
 mod silence;
 mod switch;
 mod thought;
+mod view;
 mod volume;
 
 use flashkeel_engine::{
-    Completion, Filling, Operation, Prediction, Predictor, Request, RequestId, Span, Time,
+    Completion, Filling, Lba, Operation, Prediction, Predictor, Request, RequestId, Span, Time,
 };
 
 pub use learned::Learned;
@@ -31,15 +32,16 @@ pub use score::Score;
 
 use crate::{BufferType, DeviceModel};
 use calls::Calls;
-use history::{History, quarter_octaves};
+use history::History;
 use intervals::{Intervals, LEVELS};
 use mixer::{Calibration, Mixer};
 use phase::Phase;
 use signals::Signals;
 use silence::{DEBTS, PLACES, Silences};
 use switch::Switch;
-use thought::{Thought, WEIGHTS, asleep_prior};
-use volume::{Drive, Seen, Volume};
+use thought::{Thought, WEIGHTS, share_odds};
+use view::{Terms, View};
+use volume::{Drive, Volume};
 
 /// Steps of the time since a flush began, and of the length of a silence.
 const STEPS: usize = 64;
@@ -52,6 +54,11 @@ const KINDS: usize = 4;
 const CIRCUMSTANCES: usize = LEVELS * KINDS * 3 * SLOW_STEPS * STEPS;
 /// Sizes of requests told apart: octaves of pages, 64 and more together.
 const SIZES: usize = 7;
+/// Histories by circumstances in the volume; by these and the size of the request, where the former
+/// is the prior; and by the size, the length of the silence before, and what was written before that.
+type Busy = History<CIRCUMSTANCES>;
+type BusyBySize = History<{ SIZES * CIRCUMSTANCES }>;
+type Waking = History<{ SIZES * 2 * DEBTS * PLACES * STEPS }>;
 /// Requests over which the share of slow ones is taken.
 const SHARE_MEMORY: f32 = 512.0;
 /// One part of so many is a new time's share in a running mean.
@@ -71,43 +78,47 @@ pub struct Engine {
     /// slow for longer than a flush takes.
     collections: Intervals,
     wakes: Intervals,
-    /// By circumstances in the volume, whatever the size of the request; and by
-    /// both, where the former is the prior.
-    busy: History,
-    busy_by_size: History,
-    /// By the size of the request, the length of the silence before it, and what
-    /// was written before that.
-    silence: History,
+    busy: Busy,
+    busy_by_size: BusyBySize,
+    silence: Waking,
     silences: Silences,
     switch: Switch,
     signals: Signals,
     mixer: Mixer,
     calibration: Calibration,
     calls: Calls,
-    /// Shares of slow ones among writes and reads of late.
+    /// Shares of slow ones among writes and reads of late, and the logarithms of their odds.
     slow_share: [f32; 2],
+    share_odds: [f32; 2],
     /// Mean latency of slow reads and writes.
     slow_ns: [u64; 2],
     /// When a request was submitted or completed last.
     active: Time,
     ids: Vec<RequestId>,
     flights: Vec<Flight>,
+    /// When the oldest of these was submitted, if there are any.
+    oldest: Time,
     /// Pages of the requests that are outstanding, and what each takes on the
     /// way that all share.
     outstanding_pages: u64,
     page_ns: u64,
-    /// As long as nothing has been learnt since.
-    asked: Option<Asked>,
+    /// The last request that was asked for, which whoever submits it need not wait for again;
+    /// as long as nothing has been learnt since.
+    asked: Flight,
+    is_asked: bool,
 }
 
 /// What was thought of a request when it was submitted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Flight {
+    id: RequestId,
     submitted: Time,
-    /// The volume that it was thought to wait for longest.
+    lba: Lba,
+    sectors: u32,
+    terms: Terms,
+    /// The volume that it was thought to wait for longest, and whether it lies in no other.
     volume: u16,
-    is_read: bool,
-    pages: u32,
+    lies_in_one: bool,
     /// Start of the volume's last flush, seen from the request.
     flush_start: Time,
     /// Whether the request started it.
@@ -116,44 +127,20 @@ struct Flight {
     /// tells whether they started a flush.
     count: u64,
     told: u32,
-    /// Expected wait for the requests outstanding before it, in nanoseconds.
-    queue_ns: u64,
     view: View,
     thought: Thought,
 }
 
-/// The last prediction, which whoever submits what it has asked for need not wait for again.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    now: Time,
-    request: Request,
-    volume: usize,
-    view: View,
-    thought: Thought,
-}
-
-impl Asked {
+impl Flight {
+    /// Whether this is what was thought of `request` if it is submitted `now`.
     #[inline]
     fn is_of(&self, now: Time, request: &Request) -> bool {
-        self.now == now && self.request == *request
+        self.id == request.id
+            && self.submitted == now
+            && self.lba == request.lba
+            && self.sectors == request.sectors
+            && self.terms.is_read == (request.operation == Operation::Read)
     }
-}
-
-/// How a request stands.
-#[derive(Clone, Copy, Debug)]
-struct View {
-    busy: u32,
-    busy_by_size: u32,
-    silence: u32,
-    /// Expected wait for flush and collection, in nanoseconds.
-    wait_ns: u64,
-    is_slow: bool,
-    /// Called slow for the silence before it.
-    is_waking: bool,
-    /// Whether the drive is known to sleep by now, so that the request wakes it.
-    is_asleep: bool,
-    /// Probability of being slow without its size.
-    prior: f32,
 }
 
 impl Engine {
@@ -181,9 +168,9 @@ impl Engine {
             phases,
             collections: Intervals::new(),
             wakes: Intervals::new(),
-            busy: History::new(CIRCUMSTANCES),
-            busy_by_size: History::new(SIZES * CIRCUMSTANCES),
-            silence: History::new(SIZES * 2 * DEBTS * PLACES * STEPS),
+            busy: Busy::new(),
+            busy_by_size: BusyBySize::new(),
+            silence: Waking::new(),
             silences: Silences::default(),
             // Without a buffer to follow, only what has come true is given out.
             switch: Switch::new(drive.buffer_pages > 0),
@@ -192,12 +179,15 @@ impl Engine {
             calibration: Calibration::new(),
             calls: Calls::new(false_calls.map(|part| part as f32)),
             slow_share: [0.0; 2],
+            share_odds: [share_odds(0.0); 2],
             slow_ns: [2 * model.thresholds_ns.read, 2 * model.thresholds_ns.write],
             active: Time::ZERO,
             ids: Vec::new(),
             flights: Vec::new(),
+            oldest: Time::ZERO,
             outstanding_pages: 0,
-            asked: None,
+            asked: Flight::default(),
+            is_asked: false,
             page_ns: latencies.read_page.min(latencies.write_page),
             model: DeviceModel { learned: None, ..model.clone() },
         };
@@ -218,120 +208,36 @@ impl Engine {
     pub fn is_slow(&self, operation: Operation, sectors: u32, latency: Span) -> bool {
         latency.0 > self.model.expectation(operation == Operation::Read, sectors).0
     }
-
-    /// Leads a volume through a request, `pages` pages of which lie in it.
-    #[inline]
-    fn lead(&self, volume: &mut Volume, now: Time, request: &Request, pages: u32) {
-        let collects = |since| self.collections.expects(since);
-        match request.operation {
-            Operation::Read => volume.read(now, &self.drive, collects),
-            Operation::Write => {
-                // None of a write is in the buffer before all of it is in the drive.
-                let (_, transfer_ns) = self.model.expectation(false, request.sectors);
-                let _ = volume.write(Time(now.0 + transfer_ns), pages, &self.drive, collects);
-            }
-            Operation::Trim | Operation::WriteZeroes | Operation::Flush | Operation::Demote => {}
-        }
-    }
-
-    /// The volume that `request` waits for longest, when those `ahead` have been
-    /// submitted, and how the request stands there.
-    #[inline]
-    fn decisive(&self, now: Time, ahead: &[Request], request: &Request) -> (usize, View) {
-        if let (Some(index), []) = (self.model.only_volume(request), ahead) {
-            // Nearly every request.
-            return (index, self.view(now, &self.volumes[index], request, request.sectors.div_ceil(8)));
-        }
-        let mut decisive: Option<(usize, View)> = None;
-        for index in self.model.volumes_of(request) {
-            let mut volume = self.volumes[index];
-            for other in ahead {
-                let pages = self.model.pages_in(index, other);
-                if pages > 0 {
-                    self.lead(&mut volume, now, other, pages);
-                }
-            }
-            let view = self.view(now, &volume, request, self.model.pages_in(index, request));
-            let weight = |view: &View| (view.is_slow, view.wait_ns);
-            if decisive.is_none_or(|(_, other)| weight(&view) > weight(&other)) {
-                decisive = Some((index, view));
-            }
-        }
-        decisive.expect("a request lies in a volume")
-    }
-
-    /// How `request` stands before `volume`, in which `pages` of its pages lie.
-    #[inline]
-    fn view(&self, now: Time, volume: &Volume, request: &Request, pages: u32) -> View {
-        let is_read = request.operation == Operation::Read;
-        let until = |time: Time| time.0.saturating_sub(now.0);
-        let since = |time: Time| now.0.saturating_sub(time.0);
-        let drive = &self.drive;
-        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
-        // Whether it waits for a flush that it starts itself, or may; and the
-        // time since the last one started, which decides only in the latter case.
-        let (wait_ns, own_flush, since_flush) = if is_read {
-            let flushes = drive.is_flushed_by_reads && volume.pending > 0;
-            let own_ns = if flushes { drive.read_flush_ns } else { 0 };
-            (until(volume.flush_end) + own_ns, flushes, if flushes { 0 } else { since(volume.flush_start) })
-        } else {
-            let arrival = Time(now.0 + base_ns);
-            let collects = |since| self.collections.expects(since);
-            let taken = { *volume }.write(arrival, pages, drive, collects);
-            let filled = (volume.pending + pages).checked_div(drive.buffer_pages).unwrap_or(0);
-            let overflows = filled > 0 && volume.pending + pages > drive.buffer_pages;
-            let waits = filled > u32::from(!drive.is_fore);
-            (taken.since(arrival).0, overflows || waits, if waits { 0 } else { since(volume.flush_start) })
-        };
-        let kind = usize::from(is_read) + 2 * usize::from(own_flush);
-        let slow_step = (quarter_octaves(since(volume.slow_end), 4 * SLOW_STEPS) / 4).min(SLOW_STEPS - 1);
-        let level = self.wakes.level(volume.since_late);
-        let busy = (((level * KINDS + kind) * 3 + volume.seen as usize) * SLOW_STEPS + slow_step) * STEPS
-            + quarter_octaves(since_flush, STEPS);
-        let size = (request.sectors.div_ceil(8).max(1).ilog2() as usize).min(SIZES - 1);
-        let busy_by_size = size * CIRCUMSTANCES + busy;
-        let quiet_ns = if self.ids.is_empty() { now.0.saturating_sub(self.active.0) } else { 0 };
-        let (silent_ns, debt, place) = self.silences.wake(now, quiet_ns, drive.buffer_pages);
-        let silence = (((size * 2 + usize::from(is_read)) * DEBTS + debt) * PLACES + place) * STEPS
-            + quarter_octaves(silent_ns, STEPS);
-        let prior = match base_ns + wait_ns > threshold_ns {
-            true => 0.8,
-            // Slow requests come together.
-            false if volume.seen == Seen::Slow && slow_step <= 2 => 0.35,
-            false => 0.02,
-        };
-        let is_asleep = self
-            .model
-            .sleep
-            .is_some_and(|sleep| quiet_ns >= sleep.after_ns && base_ns + sleep.wake_ns > threshold_ns);
-        // A silence explains what comes more often after it than otherwise.
-        let share = self.slow_share[usize::from(is_read)];
-        let call = share + (1.0 - share) * CALL;
-        let is_waking = self.silence.exceeds(silence, asleep_prior(is_asleep), call);
-        let prior = self.busy.probability(busy, prior);
-        let is_slow = is_waking || self.busy_by_size.exceeds(busy_by_size, prior, CALL);
-        View {
-            busy: busy as u32,
-            busy_by_size: busy_by_size as u32,
-            silence: silence as u32,
-            wait_ns,
-            is_slow,
-            is_waking,
-            is_asleep,
-            prior,
-        }
-    }
 }
 
 impl Predictor for Engine {
     #[inline]
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
-        let (index, view) = self.decisive(now, ahead, request);
-        let thought = self.think(now, request, &self.volumes[index], &view);
+        let terms = self.terms(request);
+        let only = self.model.only_volume(request);
+        let (volume, view) = match (only, ahead) {
+            // Nearly every request.
+            (Some(index), []) => (index, self.view(now, &self.volumes[index], &terms, terms.pages)),
+            _ => self.decisive(now, ahead, request, &terms),
+        };
+        let thought = self.think(now, request.lba, &terms, &self.volumes[volume], &view);
+        let prediction = self.prediction(&terms, &view, &thought);
         if ahead.is_empty() {
-            self.asked = Some(Asked { now, request: *request, volume: index, view, thought });
+            self.is_asked = true;
+            self.asked = Flight {
+                id: request.id,
+                submitted: now,
+                lba: request.lba,
+                sectors: request.sectors,
+                terms,
+                volume: volume as u16,
+                lies_in_one: only.is_some(),
+                view,
+                thought,
+                ..Flight::default()
+            };
         }
-        self.prediction(&view, &thought, request)
+        prediction
     }
 
     fn filling(&self, write: &Request) -> Option<Filling> {
@@ -346,88 +252,84 @@ impl Predictor for Engine {
         if !matches!(request.operation, Operation::Read | Operation::Write) {
             return;
         }
-        let asked = self.asked.take().filter(|asked| asked.is_of(now, request));
-        let Asked { volume: decisive, view, thought, .. } = asked.unwrap_or_else(|| {
-            let (volume, view) = self.decisive(now, &[], request);
-            let thought = self.think(now, request, &self.volumes[volume], &view);
-            Asked { now, request: *request, volume, view, thought }
-        });
-        let is_read = request.operation == Operation::Read;
-        let pages = request.sectors.div_ceil(8);
-        let before = &self.volumes[decisive];
-        let (count, told) = match is_read {
+        if !self.is_asked || !self.asked.is_of(now, request) {
+            let _ = self.predict(now, &[], request);
+        }
+        self.is_asked = false;
+        let Engine { model, drive, volumes, collections, asked, .. } = self;
+        let Terms { is_read, pages, base_ns, .. } = asked.terms;
+        let decisive = usize::from(asked.volume);
+        let before = &volumes[decisive];
+        (asked.count, asked.told) = match is_read {
             // What other volumes do tells nothing of this one.
-            _ if self.model.pages_in(decisive, request) != pages => (before.count, 0),
-            true => (before.count, before.fresh(now, &self.drive)),
+            _ if !asked.lies_in_one && model.pages_in(decisive, request) != pages => (before.count, 0),
+            true => (before.count, before.fresh(now, drive)),
             false => (before.count + u64::from(pages), pages),
         };
         let flush_start = before.flush_start;
-        for index in self.model.volumes_of(request) {
-            let mut volume = self.volumes[index];
-            self.lead(&mut volume, now, request, self.model.pages_in(index, request));
-            self.volumes[index] = volume;
+        if asked.lies_in_one {
+            volumes[decisive].lead(now, request.operation, pages, base_ns, drive, collections);
+        } else {
+            for index in model.volumes_of(request) {
+                let pages = model.pages_in(index, request);
+                volumes[index].lead(now, request.operation, pages, base_ns, drive, collections);
+            }
         }
+        asked.flush_start = volumes[decisive].flush_start;
+        asked.flushes = asked.flush_start != flush_start;
+        self.flights.push(self.asked);
         if self.ids.is_empty() {
             self.silences.end(now, now.0.saturating_sub(self.active.0), self.drive.buffer_pages);
+            self.oldest = now;
         }
+        self.ids.push(request.id);
         if !is_read {
             self.silences.write(pages);
         }
-        self.signals.submitted(request);
+        self.signals.submitted(request.lba, &self.asked.terms);
         self.active = now;
-        let queue_ns = self.outstanding_pages * self.page_ns;
         self.outstanding_pages += u64::from(pages);
-        self.ids.push(request.id);
-        self.flights.push(Flight {
-            submitted: now,
-            volume: decisive as u16,
-            is_read,
-            pages,
-            flush_start: self.volumes[decisive].flush_start,
-            flushes: self.volumes[decisive].flush_start != flush_start,
-            count,
-            told,
-            queue_ns,
-            view,
-            thought,
-        });
     }
 
     fn observe(&mut self, now: Time, completion: &Completion) {
-        self.asked = None;
+        self.is_asked = false;
         let Some(index) = self.ids.iter().position(|&id| id == completion.id) else { return };
         self.ids.swap_remove(index);
         let flight = self.flights.swap_remove(index);
+        if flight.submitted == self.oldest {
+            self.oldest = self.flights.iter().map(|flight| flight.submitted).min().unwrap_or_default();
+        }
+        let Terms { is_read, pages, threshold_ns, queue_ns, .. } = flight.terms;
         self.active = now;
-        self.outstanding_pages -= u64::from(flight.pages);
+        self.outstanding_pages -= u64::from(pages);
+        let took = completion.time.since(flight.submitted);
         // What the queue explains tells nothing of the drive.
-        let latency = Span(completion.time.since(flight.submitted).0.saturating_sub(flight.queue_ns));
-        let operation = if flight.is_read { Operation::Read } else { Operation::Write };
-        let is_slow = self.is_slow(operation, 8 * flight.pages, latency);
-        let view = flight.view;
-        let share = &mut self.slow_share[usize::from(flight.is_read)];
+        let latency = Span(took.0.saturating_sub(queue_ns));
+        let is_slow = latency.0 > threshold_ns;
+        let view = &flight.view;
+        let share = &mut self.slow_share[usize::from(is_read)];
         *share += (f32::from(u8::from(is_slow)) - *share) / SHARE_MEMORY;
+        self.share_odds[usize::from(is_read)] = share_odds(*share);
         self.silence.note(view.silence as usize, is_slow);
         if !view.is_waking {
             self.busy.note(view.busy as usize, is_slow);
             self.busy_by_size.note(view.busy_by_size as usize, is_slow);
         }
         if is_slow {
-            let mean = &mut self.slow_ns[usize::from(!flight.is_read)];
+            let mean = &mut self.slow_ns[usize::from(!is_read)];
             *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
         }
         self.correct_phase(&flight, completion.time, is_slow);
         self.calibrate(&flight, completion.time, is_slow);
-        let took = completion.time.since(flight.submitted);
-        self.learn(&flight, completion.time, took);
-        let was_slow = self.is_slow(operation, 8 * flight.pages, took);
+        let was_slow = took.0 > threshold_ns;
+        self.learn(&flight, completion.time, took, was_slow);
         if self.switch.judge(flight.thought.chance >= self.calls.least, was_slow) {
             self.collections.reset();
         }
     }
 
     fn cut_power(&mut self, _now: Time) {
-        self.asked = None;
+        self.is_asked = false;
         self.ids.clear();
         self.flights.clear();
         self.signals.clear();

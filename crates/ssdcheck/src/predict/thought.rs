@@ -1,18 +1,27 @@
 //! From how a request stands before its volume, and from all signals, to one probability.
 
-use flashkeel_engine::{Operation, Prediction, Request, Span, Time};
+use flashkeel_engine::{Prediction, Span, Time};
 
-use super::mixer::{INPUTS, log2, stretch};
-use super::signals::Places;
+use super::mixer::{INPUTS, bounded, float, log2, stretch};
+use super::signals::{Places, SIGNALS};
+use super::view::{Terms, View};
 use super::volume::Volume;
-use super::{Engine, Flight, View};
+use super::{Engine, Flight};
+use flashkeel_engine::Lba;
 
 /// The mixture begins with these: what is said of flushes and silences counts most.
 pub(super) const WEIGHTS: [f32; INPUTS] =
-    [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+/// Inputs that are no signal's.
+const OWN: usize = INPUTS - SIGNALS;
+/// Greatest logarithm of a time over the threshold.
+const MOST: f32 = 6.0;
+/// Least probability of what a volume is at, and of a share.
+const LEAST: f32 = 0.0005;
+const LEAST_SHARE: f32 = 0.001;
 
 /// What all of it comes to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Thought {
     places: Places,
     inputs: [f32; INPUTS],
@@ -25,53 +34,58 @@ pub(super) struct Thought {
 
 impl Engine {
     /// What the view and all signals come to.
-    #[inline]
-    pub(super) fn think(&self, now: Time, request: &Request, volume: &Volume, view: &View) -> Thought {
-        let is_read = request.operation == Operation::Read;
-        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
-        let queue_ns = self.outstanding_pages * self.page_ns;
+    #[inline(always)]
+    pub(super) fn think(&self, now: Time, lba: Lba, terms: &Terms, volume: &Volume, view: &View) -> Thought {
+        let &Terms { is_read, base_ns, queue_ns, threshold_ns, .. } = terms;
         let is_followed = self.drive.buffer_pages > 0 && !self.drive.is_flushed_by_reads;
         let phase = match is_followed {
-            true => (u64::from(volume.pending) * 64 / u64::from(self.drive.buffer_pages)).min(63) as u32,
+            true => (volume.pending * 64 / self.drive.buffer_pages).min(63),
             false => self.signals.since_slow(),
         };
-        let oldest = self.flights.iter().map(|flight| flight.submitted).min();
-        let places = self.signals.places(now, request, phase, oldest);
-        let slow_from = log2(threshold_ns as f32);
-        let times = |ns: u64| (log2(ns as f32) - slow_from).clamp(-6.0, 6.0);
-        let odds_of = |probability: f32| stretch(probability, 1.0 - probability);
-        let mut inputs = [0.0; INPUTS];
-        inputs[0] = 1.0;
+        let oldest = if self.ids.is_empty() { now } else { self.oldest };
+        let places = self.signals.places(now, lba, terms, phase, oldest);
         let share = self.slow_share[usize::from(is_read)];
-        let busy = self.busy_by_size.probability(view.busy_by_size as usize, view.prior);
-        let waking = self.silence.probability(view.silence as usize, asleep_prior(view.is_asleep));
         // What a silence explains is what goes beyond the share of slow ones.
-        inputs[1] =
-            odds_of(busy.max((waking - share) / (1.0 - share).max(f32::EPSILON)).clamp(0.0005, 0.9995));
-        inputs[2] = odds_of(waking);
-        inputs[3] = times(base_ns + view.wait_ns + queue_ns);
-        inputs[4] = times(base_ns + queue_ns);
-        inputs[5] = self.signals.mean(is_read);
-        inputs[6] = log2(1.0 + self.ids.len() as f32);
-        inputs[7] = odds_of(self.slow_share[usize::from(is_read)].clamp(0.001, 0.999));
-        inputs[8..].copy_from_slice(&self.signals.odds(&places, is_read));
-        let set = 4 * usize::from(is_read) + (self.ids.len() + 1).ilog2().min(3) as usize;
+        let beyond = (view.waking_chance - share) / (1.0 - share + f32::EPSILON);
+        let busy = if beyond > view.busy_chance { beyond } else { view.busy_chance };
+        let busy = 0.5 + bounded(busy - 0.5, 0.5 - LEAST);
+        let threshold = float(threshold_ns);
+        let quiet_ns = base_ns + queue_ns;
+        let ratios = [
+            (busy, 1.0 - busy),
+            (view.waking_chance, 1.0 - view.waking_chance),
+            (float(quiet_ns + view.wait_ns), threshold),
+            (float(quiet_ns), threshold),
+        ]
+        .map(|(of, to)| stretch(of, to));
+        let outstanding = self.ids.len() as u32;
+        let own: [f32; OWN] = [
+            1.0,
+            self.signals.mean(is_read),
+            log2((1 + outstanding) as i32 as f32),
+            self.share_odds[usize::from(is_read)],
+            ratios[0],
+            ratios[1],
+            bounded(ratios[2], MOST),
+            bounded(ratios[3], MOST),
+        ];
+        let signals = self.signals.odds(&places, is_read);
+        let inputs = std::array::from_fn(|at| if at < OWN { own[at] } else { signals[at - OWN] });
+        let set = 4 * usize::from(is_read) + (outstanding + 1).ilog2().min(3) as usize;
         let odds = self.mixer.mix(set, &inputs);
         Thought { places, inputs, set: set as u8, odds, chance: self.calibration.probability(odds) }
     }
 
     /// What the view comes to, for those who ask.
-    #[inline]
-    pub(super) fn prediction(&self, view: &View, thought: &Thought, request: &Request) -> Prediction {
-        let is_read = request.operation == Operation::Read;
-        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
-        let queue_ns = self.outstanding_pages * self.page_ns;
+    #[inline(always)]
+    pub(super) fn prediction(&self, terms: &Terms, view: &View, thought: &Thought) -> Prediction {
+        let &Terms { is_read, base_ns, queue_ns, threshold_ns, .. } = terms;
         let expected_ns = base_ns + view.wait_ns + queue_ns;
         let normal_ns = expected_ns.min(threshold_ns);
         let slow_ns = expected_ns.max(self.slow_ns[usize::from(!is_read)]);
-        let more_ns = slow_ns.saturating_sub(normal_ns) as f32 * thought.chance;
+        let more_ns = float(slow_ns - normal_ns) * thought.chance;
         Prediction {
-            latency: Span(normal_ns + more_ns as u64),
+            latency: Span(normal_ns + more_ns as i64 as u64),
             chance: thought.chance,
             is_slow: self.switch.is_on && thought.chance >= self.calls.least,
         }
@@ -79,15 +93,20 @@ impl Engine {
 
     /// The mixture, its calibration and the calls learn from an outcome.
     #[inline]
-    pub(super) fn learn(&mut self, flight: &Flight, now: Time, took: Span) {
+    pub(super) fn learn(&mut self, flight: &Flight, now: Time, took: Span, is_slow: bool) {
         let Thought { places, inputs, set, odds, chance } = &flight.thought;
-        let (threshold_ns, _) = self.model.expectation(flight.is_read, 8 * flight.pages);
-        let is_slow = took.0 > threshold_ns;
-        self.signals.ended(now, flight.is_read, places, took.0, threshold_ns);
+        self.signals.ended(now, &flight.terms, places, took.0);
         self.mixer.learn(usize::from(*set), inputs, *odds, is_slow);
         self.calibration.learn(*odds, is_slow);
         self.calls.note(*chance, is_slow);
     }
+}
+
+/// The logarithm of the odds of a share of slow requests.
+#[inline]
+pub(super) fn share_odds(share: f32) -> f32 {
+    let share = share.clamp(LEAST_SHARE, 1.0 - LEAST_SHARE);
+    stretch(share, 1.0 - share)
 }
 
 /// Probability of being slow after a silence that nothing is known of.

@@ -1,7 +1,9 @@
 //! The model of one internal volume: buffer counter, flush detector, and
 //! interval counter of garbage collection (§III-C1).
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{Operation, Time};
+
+use super::intervals::Intervals;
 
 /// What the model of every volume knows of the drive.
 #[derive(Clone, Copy, Debug)]
@@ -83,10 +85,10 @@ impl Volume {
     };
 
     /// `pages` pages will be in the drive at `now`; returns when the buffer has
-    /// taken all of them. `collects` tells whether a flush is expected to collect
-    /// garbage, by the number of flushes since the last.
+    /// taken all of them. `collections` tells which flushes are expected to collect
+    /// garbage.
     #[inline]
-    pub fn write(&mut self, now: Time, pages: u32, drive: &Drive, collects: impl Fn(u32) -> bool) -> Time {
+    pub fn write(&mut self, now: Time, pages: u32, drive: &Drive, collections: &Intervals) -> Time {
         if drive.buffer_pages == 0 {
             return now;
         }
@@ -101,7 +103,7 @@ impl Volume {
         let mut taken = now.max(self.room_from);
         while self.pending >= drive.buffer_pages {
             self.pending -= drive.buffer_pages;
-            self.flush(taken, drive.flush_ns, drive, &collects);
+            self.flush(taken, drive.flush_ns, drive, collections);
             if drive.is_fore || self.pending > 0 {
                 taken = self.room_from;
             }
@@ -109,20 +111,54 @@ impl Volume {
         taken
     }
 
+    /// When the buffer would have taken all of `pages` pages that are in the drive at `now`.
+    #[inline]
+    pub fn takes(&self, now: Time, pages: u32, drive: &Drive, collections: &Intervals) -> Time {
+        if drive.buffer_pages == 0 {
+            return now;
+        }
+        if self.pending + pages < drive.buffer_pages {
+            return now.max(self.room_from);
+        }
+        { *self }.write(now, pages, drive, collections)
+    }
+
     /// A read arrives at `now`.
     #[inline]
-    pub fn read(&mut self, now: Time, drive: &Drive, collects: impl Fn(u32) -> bool) {
+    pub fn read(&mut self, now: Time, drive: &Drive, collections: &Intervals) {
         if drive.is_flushed_by_reads && self.pending > 0 {
             self.pending = 0;
-            self.flush(now, drive.read_flush_ns, drive, &collects);
+            self.flush(now, drive.read_flush_ns, drive, collections);
         }
     }
 
+    /// Leads it through a request, `pages` pages of which lie in it and which takes `base_ns` if
+    /// nothing interferes.
     #[inline]
-    fn flush(&mut self, now: Time, flush_ns: u64, drive: &Drive, collects: impl Fn(u32) -> bool) {
+    pub fn lead(
+        &mut self,
+        now: Time,
+        operation: Operation,
+        pages: u32,
+        base_ns: u64,
+        drive: &Drive,
+        collections: &Intervals,
+    ) {
+        match operation {
+            Operation::Read => self.read(now, drive, collections),
+            Operation::Write => {
+                // None of a write is in the buffer before all of it is in the drive.
+                let _ = self.write(Time(now.0 + base_ns), pages, drive, collections);
+            }
+            Operation::Trim | Operation::WriteZeroes | Operation::Flush | Operation::Demote => {}
+        }
+    }
+
+    fn flush(&mut self, now: Time, flush_ns: u64, drive: &Drive, collections: &Intervals) {
         self.since_collection += 1;
         self.since_late += 1;
-        let duration = if collects(self.since_collection) { drive.collection_ns } else { flush_ns };
+        let collects = collections.expects(self.since_collection);
+        let duration = if collects { drive.collection_ns } else { flush_ns };
         self.flush_start = now.max(self.flush_end);
         self.flush_end = Time(self.flush_start.0 + duration);
         // A fore buffer takes nothing while it is flushed; of a back one, the
@@ -154,5 +190,32 @@ impl Volume {
         self.flush_end = Time(start.0 + drive.flush_ns);
         self.room_from = start;
         self.seen = Seen::Nothing;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_takes_as_long_as_was_foreseen() {
+        for (buffer_pages, is_fore) in [(0, false), (16, false), (16, true)] {
+            let drive = Drive {
+                buffer_pages,
+                is_fore,
+                is_flushed_by_reads: false,
+                flush_ns: 1_000,
+                read_flush_ns: 1_000,
+                collection_ns: 5_000,
+            };
+            let mut collections = Intervals::new();
+            (0..40).for_each(|_| collections.note(3));
+            let mut volume = Volume::NEW;
+            for number in 0..500 {
+                let (now, pages) = (Time(number * 90), 1 + (number * 7 % 40) as u32);
+                let foreseen = volume.takes(now, pages, &drive, &collections);
+                assert_eq!(foreseen, volume.write(now, pages, &drive, &collections), "{number} {drive:?}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs, predictions and probes over real files.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flashkeel_experiment::{Cause, Error, RunOutcome, RunPlan, Target, probe, resolve, run};
@@ -125,4 +125,33 @@ fn a_file_that_is_deleted_ends_the_run() {
     });
     let Err(Error::Failure(why)) = ended else { panic!("nobody noticed") };
     assert!(why.contains("disk: it has been deleted; "), "{why}");
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_probed_is_said() {
+    type Change = fn(&Path) -> std::io::Result<()>;
+    let changes: [(&str, Change, &str); 3] = [
+        ("cut", |path| set_len(path, 24 << 20), "disk: it holds 25165824 bytes now, and held 33554432; "),
+        ("grown", |path| set_len(path, 40 << 20), "disk: it holds 41943040 bytes now, and held 33554432; "),
+        ("gone", |path| std::fs::remove_file(path), "disk: it has been deleted; "),
+    ];
+    for (folder, change, words) in changes {
+        let plan = plan(folder, ALONE, &["disk"], "open");
+        let target = Target { destroys: true, ..Target::of(&plan.config) };
+        let disk = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder).join("disk");
+        let mut asked = 0;
+        let found = probe(&target, 1, None, None, &mut |phase, _| {
+            asked += u32::from(phase == "probe");
+            if asked == 50 {
+                change(&disk).expect("it is there");
+            }
+            ControlFlow::Continue(())
+        });
+        let Err(Error::Input(why)) = found else { panic!("{folder}: {found:?}") };
+        assert!(why.contains(words) && why.contains(" bytes were written to "), "{why}");
+    }
+}
+
+fn set_len(path: &Path, bytes: u64) -> std::io::Result<()> {
+    std::fs::File::options().write(true).open(path)?.set_len(bytes)
 }

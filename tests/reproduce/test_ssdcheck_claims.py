@@ -100,6 +100,14 @@ def test_hybrid_pas_is_judged_after_the_nvm_is_full():
     assert not worse["throughput"].holds and worse["throughput"].reason
 
 
+def test_hybrid_pas_over_a_range_is_judged_at_its_own_weight_and_the_best_is_named():
+    rates = {"all": [9.0, 9.0, 1.0, 1.0], "W = 0": [9.0, 9.0, 2.0, 2.0], "W = 80": [1.0] * 4}
+    found = fig15.judge_steady(rates)
+    assert (found.measured, found.holds) == ({"W = 80": 1.0, "best W": 2.0}, False)
+    assert found.reason == "W = 0 is the best"
+    assert fig15.judge_steady(rates | {"W = 80": [0.0, 0.0, 1.6, 1.6]}).holds
+
+
 def test_a_study_runs():
     outcome = table3.STUDY.measure(Session(quick=True))
     assert outcome.basis == "synthetic"

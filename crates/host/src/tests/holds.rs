@@ -9,6 +9,7 @@ use flashkeel_engine::{
 };
 use serde_json::{Value, json};
 
+use super::small_ssd;
 use crate::device::{Device, DeviceKind, Maker};
 
 /// Pages of a device, and sectors of a page.
@@ -16,15 +17,7 @@ const PAGES: u64 = 1024;
 const PAGE: u64 = LOGICAL_PAGE_SECTORS;
 
 fn devices() -> Vec<(&'static str, Value)> {
-    let ssd = json!({ "ssd": {
-        "geometry": {
-            "channels": 2, "chips_per_channel": 2, "planes_per_chip": 1,
-            "blocks_per_plane": 24, "pages_per_block": 8,
-        },
-        "logical_capacity": "4MiB", "map_cache": "all",
-        "gc": { "start_below": 8, "stop_above": 12, "concurrent_victims": 4 },
-        "buffer": { "size": "256KiB" },
-    } });
+    let ssd = small_ssd();
     let nvm = json!({ "nvm": { "capacity": "1MiB" } });
     let dram = json!({ "dram": { "capacity": "512KiB" } });
     let tier = |preset: &str, upper: &Value, lower: &Value| json!({ "tier": { "preset": preset, "upper": upper, "lower": lower } });

@@ -10,6 +10,7 @@ use flashkeel_engine::{
 };
 use serde_json::{Value, json};
 
+use super::small_ssd;
 use crate::device::{Build as _, Device, Maker};
 use crate::stack::StackConfig;
 
@@ -31,15 +32,7 @@ fn both(device: &Value, depth: u32) -> [Box<dyn Device>; 2] {
 }
 
 fn devices() -> Vec<Value> {
-    let ssd = json!({ "ssd": {
-        "geometry": {
-            "channels": 2, "chips_per_channel": 2, "planes_per_chip": 1,
-            "blocks_per_plane": 24, "pages_per_block": 8,
-        },
-        "logical_capacity": "4MiB", "map_cache": "all",
-        "gc": { "start_below": 8, "stop_above": 12, "concurrent_victims": 4 },
-        "buffer": { "size": "256KiB" },
-    } });
+    let ssd = small_ssd();
     // Its trims and flushes take no time.
     let nvm = json!({ "nvm": { "capacity": "4MiB" } });
     let dram = json!({ "dram": { "capacity": "4MiB" } });

@@ -408,10 +408,8 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         let mut due = own.time().unwrap_or(Time::MAX).min(self.ready());
         let mut hears_outside = own.hears_outside();
         for child in &self.children {
+            due = due.min(child.due);
             hears_outside |= child.hears_outside;
-            if child.due < due {
-                due = child.due;
-            }
         }
         Wake::new(Some(due).filter(|&due| due < Time::MAX), hears_outside)
     }

@@ -1,5 +1,6 @@
 //! The NVM device as a leaf.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -231,7 +232,8 @@ impl Nvm {
         let places = (0..self.inside.len()).filter(|index| !is_free(index));
         let mut ended: Vec<Inside> =
             places.map(|index| self.inside[index]).chain(self.known.drain(..)).collect();
-        ended.sort_by_key(|inside| inside.turn.wrapping_sub(self.taken + 1));
+        // The newest has the number `taken`, the oldest the one farthest before it.
+        ended.sort_by_key(|inside| Reverse(self.taken.wrapping_sub(inside.turn)));
         for Inside { request, mark, waited, worked, .. } in ended {
             let mut ledger = Ledger::ZERO;
             // It may be known already until when it will wait.
@@ -451,5 +453,24 @@ mod tests {
             assert_eq!(ends[0].0.len(), 2_000);
             assert!(ends[0] == ends[1], "seed {seed}");
         }
+    }
+
+    /// Once counting from the newest overflowed.
+    #[test]
+    fn a_cut_ends_requests_in_their_order_where_their_numbers_begin_anew() {
+        let layout = DramConfig::default().validate().expect("valid settings");
+        let (mut nvm, mut bytes, mut ends) = (Nvm::new(&layout, 1), Arena::new(), Vec::new());
+        nvm.taken = u32::MAX - 2;
+        for id in 0..4 {
+            let request = Request::new(RequestId(id), Operation::Write, Lba(0), 8);
+            assert_eq!(nvm.submit(Time::ZERO, &request, &mut bytes), Submit::Accepted);
+            if nvm.taken == u32::MAX {
+                let mut same = nvm.clone();
+                same.cut_power(Time::ZERO, &mut bytes);
+            }
+        }
+        nvm.cut_power(Time::ZERO, &mut bytes);
+        nvm.advance(Time::ZERO, &mut bytes, &mut ends);
+        assert!(ends.iter().map(|end| end.id.0).eq(0..4));
     }
 }

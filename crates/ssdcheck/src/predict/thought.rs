@@ -1,13 +1,12 @@
 //! From how a request stands before its volume, and from all signals, to one probability.
 
-use flashkeel_engine::{Prediction, Span, Time};
+use flashkeel_engine::{Lba, Prediction, Span, Time};
 
 use super::mixer::{INPUTS, bounded, float, log2, stretch};
 use super::signals::{Places, SIGNALS};
 use super::view::{Terms, View};
 use super::volume::Volume;
 use super::{Engine, Flight};
-use flashkeel_engine::Lba;
 
 /// The mixture begins with these: what is said of flushes and silences counts most.
 pub(super) const WEIGHTS: [f32; INPUTS] =

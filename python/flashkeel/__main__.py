@@ -24,6 +24,10 @@ def main() -> NoReturn:
 
         # What is left is clearing up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Python notes an interrupt of code that it made of text, as dataclasses are made, and
+        # lets it end a program that was started with -m, whoever has caught it meanwhile. It
+        # forgets that before it runs other text.
+        exec("")
 
 
 if __name__ == "__main__":

@@ -127,3 +127,12 @@ def test_an_interrupt_while_it_starts_is_one(module, said):
     command = [sys.executable, "-c", _STARTING.format(module=module), "list", "presets"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, said)
+
+
+def test_an_interrupt_of_code_made_of_text_is_one(tmp_path):
+    """Once such an interrupt ended a probe by the signal, while it imported what shows bars."""
+    (tmp_path / "click.py").write_text('exec("raise KeyboardInterrupt")\n')
+    command = [sys.executable, "-m", "flashkeel", "list", "presets"]
+    place = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=place)
+    assert (done.returncode, done.stderr) == (130, "flashkeel: interrupted\n")

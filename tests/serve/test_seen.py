@@ -184,12 +184,16 @@ def test_the_dashboard_shows_metrics_that_there_are(served):
 
 
 def test_explain_says_who_owns_the_last_minute(served, cli):
+    outcome = cli("explain", f"unix:{served.control}")
+    assert (outcome.status, outcome.out) == (0, "last minute: no requests\n")
     for cookie in range(50):
         ask(served.client, torture.READ, cookie, cookie, 1)
     outcome = cli("explain", f"unix:{served.control}", "--above", "p50")
     assert outcome.status == 0
     assert re.search(r"last minute: \d+ small reads above p50 .*requests of clients", outcome.out)
     assert "own flash" in outcome.out
+    outcome = cli("explain", f"unix:{served.control}", "--class", "write")
+    assert outcome.out == "last minute: no writes\n"
     outcome = cli("explain", f"unix:{served.control}", "--class", "read", "--format", "json")
     (found,) = json.loads(outcome.out)
     assert found["basis"] == "clients"

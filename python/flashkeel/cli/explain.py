@@ -56,6 +56,10 @@ def explain(
         return
     screen = console()
     for run, one in found:
+        if one.count == 0:
+            words = "request" if latency_class is None else latency_class.replace("_", " ")
+            screen.print(f"{run.name}: no {words}s")
+            continue
         screen.print(tables.explanation(one, plots.workload_kind([run])))
         if parts is not None:
             screen.print(tables.budget(one, spent(one, parts)))

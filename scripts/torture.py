@@ -1,6 +1,6 @@
 """Kill a server of a drive with data in a file, again and again, and look for what is missing.
 
-    scripts/torture.py [--rounds N] [--seed S] [--folder DIR]
+    scripts/torture.py [--rounds N] [--seed S] [--folder DIR] [--stack]
 
 In each round a client writes, trims, flushes and reads at random, some requests at a time;
 at a random answer the server is killed (kill -9). A new one is started over the same file,
@@ -44,6 +44,24 @@ planes_per_chip = 1
 blocks_per_plane = 64
 pages_per_block = 16
 """
+
+STACK = (
+    DRIVE
+    + """\
+[stack]
+volumes = { policy = "striped", chunk = "16KiB" }
+scheduler = "deadline"
+block = "512B"
+
+[[stack.devices]]
+ssd = { logical_capacity = "8MiB", geometry = { channels = 2 } }
+
+[[stack.devices]]
+[stack.devices.network]
+device = { ssd = { logical_capacity = "8MiB", geometry = { channels = 2 } } }
+"""
+)
+"""As large, but two drives in turn, the second behind a network."""
 
 READ, WRITE, FLUSH, TRIM, ZEROES = 0, 1, 3, 4, 6
 FUA = 1
@@ -97,12 +115,12 @@ def content(page: int, version: int) -> bytes:
 class Torture:
     """A drive, what it should hold, and how it is killed."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, drive: str = DRIVE) -> None:
         """Begin with a new drive in `folder`."""
         self.random = random.Random(seed)
         self.document, self.data = folder / "drive.toml", folder / "drive.data"
         self.path = folder / "nbd.sock"
-        self.document.write_text(DRIVE)
+        self.document.write_text(drive)
         self.versions = [0] * ((16 << 20) // PAGE)
         self.maybe: dict[int, set[int]] = {}
         self.next = 1
@@ -225,9 +243,11 @@ def main() -> None:
         help="what everything follows from (1)",
     )
     parser.add_argument("--folder", type=Path, help="where the file is (a new folder)")
+    parser.add_argument("--stack", action="store_true", help="of two drives, not of one alone")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        torture = Torture(options.folder or Path(folder), options.seed)
+        drive = STACK if options.stack else DRIVE
+        torture = Torture(options.folder or Path(folder), options.seed, drive)
 
         def tell(number: int, acknowledged: int) -> None:
             if sys.stderr.isatty() or number % 50 == 0:

@@ -11,9 +11,22 @@ import pytest
 from programs import require
 from torturing import torture
 
+SEED = int(os.environ.get("FLASHKEEL_SOAK_ROUND", "0"))
+
 
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path):
-    torture.Torture(tmp_path, int(os.environ.get("FLASHKEEL_SOAK_ROUND", "0"))).run(50)
+    torture.Torture(tmp_path, SEED).run(50)
+
+
+def test_nor_is_anything_of_a_stack(cli, tmp_path):
+    drive = torture.Torture(tmp_path, SEED, torture.STACK)
+    drive.run(10)
+    # The same drives, whose volume lies otherwise on them.
+    err = refused(cli, drive, "--set", "stack.volumes.chunk=64KiB")
+    assert "it is of another stack, whose volumes lie otherwise" in err
+    assert "it is of another drive" in refused(
+        cli, drive, "--set", "stack.devices.0.ssd.preset=ssd-a"
+    )
 
 
 @pytest.fixture
@@ -66,7 +79,7 @@ def test_a_file_in_use_is_left_alone(cli, drive, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('[stack]\ndevices = [{ ssd = { preset = "ssd-a" } }]\n', "it is a stack"),
+        ("[stack]\ndevices = [{ nvm = {} }]\n", "it has memory in it, and only SSDs are kept"),
         ('[device]\npreset = "ttflash"\n', 'redundancy is "logical"'),
     ],
 )

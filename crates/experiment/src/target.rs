@@ -5,7 +5,7 @@ use std::path::Path;
 use flashkeel_blockdev::{Access, World};
 use flashkeel_device::DeviceConfig;
 use flashkeel_host::StackConfig;
-use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Size};
+use flashkeel_host::device::{Build, Device, DeviceKind, Maker, Size, Unmade};
 use serde::{Deserialize, Serialize};
 
 use crate::real::RealDrives;
@@ -50,7 +50,7 @@ impl Target {
     }
 
     /// The stack, if there is one, with devices named.
-    fn stack(&self) -> Option<StackConfig> {
+    pub(crate) fn stack(&self) -> Option<StackConfig> {
         let mut stack = self.stack.clone()?;
         if stack.devices.is_empty() {
             stack.devices.push(DeviceKind::Ssd(Box::new(self.device.clone())));
@@ -113,10 +113,15 @@ impl Target {
         if let Some(world) = world {
             maker.open_in(world, if self.destroys { Access::Destroy } else { Access::ReadOnly });
         }
-        Ok(match self.stack() {
-            Some(stack) => stack.assemble(seed, &mut maker)?,
-            None => self.device.build(&mut maker)?,
-        })
+        Ok(self.assemble(seed, &mut maker)?)
+    }
+
+    /// The device, of what `maker` makes.
+    pub(crate) fn assemble(&self, seed: u64, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        match self.stack() {
+            Some(stack) => stack.assemble(seed, maker),
+            None => self.device.build(maker),
+        }
     }
 
     /// Puts it in the place of what a plan drives. The plan's tenants, if it has any,

@@ -28,6 +28,9 @@ pub struct Header {
     pub capacity_bytes: u64,
     /// The sections, one for each partition of the device.
     pub sections: Vec<SectionShape>,
+    /// The checksum of what says where a host's volumes lie on the devices, if it has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<u32>,
 }
 
 /// The numbers of a section.
@@ -51,8 +54,13 @@ impl SectionShape {
 }
 
 impl Header {
-    /// For a device of this capacity whose partitions need `shapes`.
-    pub fn new(capacity_bytes: u64, shapes: &[MediumShape]) -> Header {
+    /// For a device of this capacity whose partitions need `shapes`. Where it is put together of
+    /// several, or its addresses are not those of its flash, `placement` says how: the file is
+    /// then of no other that does not say the same.
+    ///
+    /// # Errors
+    /// A sentence, if there are more partitions than a file has room for.
+    pub fn new(capacity_bytes: u64, shapes: &[MediumShape], placement: &str) -> Result<Header, String> {
         // As many again as the buffer holds wait for a synchronisation, or are being
         // programmed.
         let slots = |held: u32| 2 * held + 4096;
@@ -62,7 +70,12 @@ impl Header {
             units_per_block,
             slots: slots(held),
         };
-        Header { capacity_bytes, sections: shapes.iter().map(section).collect() }
+        let placement = (!placement.is_empty()).then(|| checksum(placement.as_bytes()));
+        let header = Header { capacity_bytes, sections: shapes.iter().map(section).collect(), placement };
+        if header.written().len() > PAGE_BYTES as usize {
+            return Err(format!("it has {} partitions, more than a file has room for", shapes.len()));
+        }
+        Ok(header)
     }
 
     /// How long the file is.
@@ -70,14 +83,18 @@ impl Header {
         self.sections().1
     }
 
-    /// As it is written.
+    /// As it is written, a page.
     pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.written();
+        bytes.resize(PAGE_BYTES as usize, 0);
+        bytes
+    }
+
+    fn written(&self) -> Vec<u8> {
         let text = serde_json::to_vec(self).expect("numbers");
         let mut bytes =
             [&MAGIC[..], &VERSION.to_le_bytes(), &(text.len() as u32).to_le_bytes(), &text].concat();
         bytes.extend(checksum(&bytes).to_le_bytes());
-        assert!(bytes.len() <= PAGE_BYTES as usize, "the header is one page");
-        bytes.resize(PAGE_BYTES as usize, 0);
         bytes
     }
 

@@ -78,8 +78,11 @@ fn compare(found: &Header, wanted: &Header) -> Result<(), Refused> {
             header.sections.len()
         )
     };
+    let is_placed = found.placement == wanted.placement;
     let (found, wanted) = (size(found), size(wanted));
-    Err(Refused::Unfit(if found == wanted {
+    Err(Refused::Unfit(if found == wanted && !is_placed {
+        format!("it is of another stack, whose volumes lie otherwise on its drives ({found})")
+    } else if found == wanted {
         format!("it is of another drive, with other blocks or another write buffer ({found})")
     } else {
         format!("it is of another drive: {found}; this one has {wanted}")

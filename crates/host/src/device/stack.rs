@@ -60,6 +60,11 @@ impl StackConfig {
         }
     }
 
+    /// Whether its devices are probed, in copies, when it is put together.
+    pub fn probes(&self) -> bool {
+        self.scheduler.policy().needs_predictor() && self.predictor.policy().probes()
+    }
+
     fn size(&self) -> Result<Size, String> {
         self.validate_tenants()?;
         if self.depth == 0 {

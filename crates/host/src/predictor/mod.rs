@@ -34,6 +34,11 @@ pub trait Build {
     /// A sentence that begins with the key, if the device cannot be predicted.
     fn build(&self, device: &(dyn Device + 'static), depth: usize) -> Result<Box<dyn Predictor>, String>;
 
+    /// Whether it probes a copy of the device.
+    fn probes(&self) -> bool {
+        true
+    }
+
     /// Checks the settings.
     ///
     /// # Errors

@@ -34,6 +34,10 @@ impl Default for Ssdcheck {
 }
 
 impl Build for Ssdcheck {
+    fn probes(&self) -> bool {
+        self.model.is_none()
+    }
+
     fn build(&self, device: &(dyn Device + 'static), _depth: usize) -> Result<Box<dyn Predictor>, String> {
         if let Some(part) = self.false_calls.filter(|part| !(0.0..=1.0).contains(part)) {
             return Err(format!("predictor.false_calls: is {part}; it is a part, 0 to 1"));

@@ -104,7 +104,8 @@ fn bytes(page: usize, version: u64) -> Vec<u8> {
 }
 
 fn header(ssd: &Ssd) -> Header {
-    Header::new(ssd.sectors() * 512, &ssd.media().expect("it can be found again"))
+    let shapes = ssd.media().expect("it can be found again");
+    Header::new(ssd.sectors() * 512, &shapes, "").expect("it has room")
 }
 
 fn fresh(config: &DeviceConfig) -> Ssd {

@@ -20,6 +20,10 @@ const FEWEST: usize = 6;
 /// Part of the flushes that writes wait for if they do, and if they do not.
 const WAITED: std::ops::RangeInclusive<f64> = 0.75..=1.3;
 const NOT_WAITED: f64 = 0.3;
+/// In real time the way after a pause is longer than without one, and not always the same: each
+/// place in the buffer is known by the median of all buffers filled. Where none takes longer than
+/// so many times the median of all places, nobody waits, and where one does, and so much, it does.
+const LONGER: (u64, u64) = (2, 3);
 /// Pages that the reader beside a writer reads: few and close together, so that their part
 /// of the map stays in memory.
 const READ: usize = 128;
@@ -204,23 +208,38 @@ impl Test<'_> {
     pub fn waits(&mut self, runner: &mut Runner<'_>, size: &Size) -> Result<Option<bool>, ProbeError> {
         let flush_ns = median(&mut self.flush_ns);
         let busy_ns = size.cycle_ns.max(flush_ns).max(200_000);
-        let (mut waiting, mut passing) = (0, 0);
+        let (mut waiting, mut passing, mut waited_ns) = (0, 0, Vec::new());
+        // In real time no single write says that it has waited.
+        let slow_write_ns = if runner.is_real() { u64::MAX } else { self.watched.slow_write_ns };
+        let watched = Watch { slow_write_ns, ..self.watched };
         for times in [3, 6, 2, 12] {
             let think = Span(times * busy_ns / size.pages);
-            let seen = watch(runner, self.watched, Sight::Waits(think), size.place, size.pages * FLUSHES)?;
-            let part = seen.at.len() as f64 / (seen.writes / size.pages).max(1) as f64;
+            let seen = watch(runner, watched, Sight::Waits(think), size.place, size.pages * FLUSHES)?;
             if seen.writes < 4 * size.pages {
                 break;
             }
-            waiting += usize::from(WAITED.contains(&part) && seen.period(0) == Some(size.pages));
-            passing += usize::from(part <= NOT_WAITED);
+            let (waits, passes) = if runner.is_real() {
+                let places_ns = seen.by_place(size.pages);
+                let [.., next_ns, longest_ns] = places_ns[..] else { break };
+                let usual_ns = places_ns[places_ns.len() / 2];
+                waited_ns.push((longest_ns * usual_ns).isqrt());
+                let is_one = next_ns <= LONGER.0 * usual_ns;
+                (is_one && longest_ns >= LONGER.1 * usual_ns, longest_ns <= LONGER.0 * usual_ns)
+            } else {
+                let part = seen.at.len() as f64 / (seen.writes / size.pages).max(1) as f64;
+                (WAITED.contains(&part) && seen.period(0) == Some(size.pages), part <= NOT_WAITED)
+            };
+            waiting += usize::from(waits);
+            passing += usize::from(passes);
             if waiting == AGREEING || passing == AGREEING {
                 break;
             }
         }
         Ok(match (waiting, passing) {
             (AGREEING.., 0) => {
-                self.unhurried(runner)?;
+                let slow_write_ns =
+                    if waited_ns.is_empty() { self.watched.slow_write_ns } else { median(&mut waited_ns) };
+                self.unhurried(runner, slow_write_ns)?;
                 Some(true)
             }
             (0, AGREEING..) => Some(false),
@@ -229,15 +248,15 @@ impl Test<'_> {
     }
 
     /// How long a flush takes of a drive that is at rest between flushes, and of pages from all
-    /// over it, as hosts write them.
-    fn unhurried(&mut self, runner: &mut Runner<'_>) -> Result<(), ProbeError> {
+    /// over it, as hosts write them; what takes longer than so many nanoseconds has waited for one.
+    fn unhurried(&mut self, runner: &mut Runner<'_>, slow_write_ns: u64) -> Result<(), ProbeError> {
         const THINK: Span = Span::from_us(1_000);
         let bits: Vec<u32> = (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect();
         let mut waits_ns = Vec::new();
         for _ in 0..WRITES {
             let lba = runner.page_within(&bits);
             let latency = runner.serve(Operation::Write, lba)?.0;
-            if latency > self.watched.slow_write_ns {
+            if latency > slow_write_ns {
                 waits_ns.push(latency);
             }
             runner.wait(THINK)?;
@@ -345,8 +364,12 @@ mod tests {
         Latencies { read: 85_000, write: 15_000, read_page: 0, write_page: 0, flush: 0, collection: 0 };
 
     /// A drive in real time with a write buffer. The way to it takes longer after a pause.
+    #[derive(Default)]
     struct Far {
         starts_flushes: bool,
+        /// A write waits for the flush of the buffer that it fills.
+        is_fore: bool,
+        written: u64,
         is_dirty: bool,
         heard: Time,
         ends: Option<Completion>,
@@ -359,9 +382,11 @@ mod tests {
         }
 
         fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
-            let way_ns = if now.since(self.heard) > Span(30_000) { 60_000 } else { 10_000 };
+            let way_ns = if now.since(self.heard) > Span(30_000) { 90_000 } else { 10_000 };
             let is_write = request.operation == Operation::Write;
+            self.written += u64::from(is_write);
             let serving_ns = match (is_write, self.is_dirty) {
+                (true, _) if self.is_fore && self.written.is_multiple_of(PAGES) => 700_000,
                 (true, _) => 5_000,
                 (false, true) if self.starts_flushes => 700_000,
                 (false, true) => 2_000,
@@ -387,6 +412,9 @@ mod tests {
         fn cut_power(&mut self, _now: Time, _data: &mut Arena) {}
     }
 
+    /// Pages of its buffer.
+    const PAGES: u64 = 32;
+
     /// Time that passes at once.
     struct Clock(Time);
 
@@ -397,26 +425,44 @@ mod tests {
         }
     }
 
+    fn test() -> Test<'static> {
+        Test {
+            watched: Watch { slow_read_ns: 0, slow_write_ns: 0, reads: &[] },
+            mask: 0,
+            read_ns: LATENCIES.read,
+            shortest_wait_ns: 0,
+            evidence: BufferEvidence::default(),
+            flush_ns: Vec::new(),
+            leave_early: false,
+            why: None,
+        }
+    }
+
     /// Once the way after a pause was taken for the beginning of a flush.
     #[test]
     fn a_way_that_is_longer_after_a_pause_is_no_flush() {
         for starts_flushes in [false, true] {
-            let mut drive = Far { starts_flushes, is_dirty: false, heard: Time::ZERO, ends: None };
+            let mut drive = Far { starts_flushes, ..Far::default() };
             let mut world = Clock(Time::ZERO);
             let mut runner =
                 Runner::new(&mut drive, Some(&mut world), SECTORS, 1, None).expect("it is large enough");
-            let watched = Watch { slow_read_ns: 0, slow_write_ns: 0, reads: &[] };
-            let mut test = Test {
-                watched,
-                mask: 0,
-                read_ns: LATENCIES.read,
-                shortest_wait_ns: 0,
-                evidence: BufferEvidence::default(),
-                flush_ns: Vec::new(),
-                leave_early: false,
-                why: None,
-            };
-            assert_eq!(test.read_trigger(&mut runner, &LATENCIES), Ok(Some(starts_flushes)));
+            assert_eq!(test().read_trigger(&mut runner, &LATENCIES), Ok(Some(starts_flushes)));
+        }
+    }
+
+    /// Once it was taken for a wait, so that who waits for flushes was not told.
+    #[test]
+    fn a_way_that_is_longer_after_a_pause_is_no_wait() {
+        for (is_fore, slow_write_ns) in [(false, 72_500), (true, 72_500), (false, 20_000), (true, 20_000)] {
+            let mut drive = Far { is_fore, ..Far::default() };
+            let mut world = Clock(Time::ZERO);
+            let mut runner =
+                Runner::new(&mut drive, Some(&mut world), SECTORS, 1, None).expect("it is large enough");
+            let watched = Watch { slow_read_ns: 0, slow_write_ns, reads: &[] };
+            let mut test = Test { watched, flush_ns: vec![700_000], ..test() };
+            let sight = Sight::Waits(Span::ZERO);
+            let size = Size { pages: PAGES, place: Where::One(0), sight, cycle_ns: PAGES * LATENCIES.write };
+            assert_eq!(test.waits(&mut runner, &size), Ok(Some(is_fore)));
         }
     }
 }

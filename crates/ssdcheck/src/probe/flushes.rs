@@ -4,7 +4,7 @@
 use flashkeel_engine::{Operation, Span, Stream};
 
 use super::runner::{ProbeError, Runner};
-use super::statistics::period;
+use super::statistics::{median, period};
 
 /// Normal reads between two flushes, at least.
 const CALM: u32 = 4;
@@ -141,6 +141,8 @@ pub(super) struct Flushes {
     pub waits_ns: Vec<u64>,
     /// Where writes alone are watched, what each took.
     pub writes_ns: Vec<u64>,
+    /// Of a drive in real time.
+    is_real: bool,
     /// Writes submitted before each read, and its latency.
     pub reads: Vec<(u64, u64)>,
     /// Whether flushes followed each other without a pause.
@@ -184,6 +186,16 @@ impl Flushes {
         whole as f64 / self.at.len().max(1) as f64
     }
 
+    /// What writes took at each place in a buffer of so many pages, in the median of all buffers
+    /// filled; rising. Only of writes alone.
+    pub fn by_place(&self, pages: u64) -> Vec<u64> {
+        let at = |place| self.writes_ns.iter().skip(place as usize).step_by(pages as usize);
+        let mut medians: Vec<u64> =
+            (0..pages).map(|place| median(&mut at(place).copied().collect::<Vec<_>>())).collect();
+        medians.sort_unstable();
+        medians
+    }
+
     /// Whether most lie so close together that pages must have left by themselves.
     pub fn are_close(&self) -> bool {
         let close = self.at.windows(2).filter(|pair| pair[1] - pair[0] < CLOSE).count();
@@ -192,9 +204,27 @@ impl Flushes {
 
     /// The same, of writes that waited longer than so many nanoseconds.
     pub fn above(mut self, slow_write_ns: u64) -> Flushes {
-        let slow = self.writes_ns.iter().zip(1..).filter(|&(&ns, _)| ns > slow_write_ns);
-        (self.waits_ns, self.at) = slow.unzip();
+        let writes_ns = std::mem::take(&mut self.writes_ns);
+        (self.at, self.waits_ns) = (Vec::new(), Vec::new());
+        for latency_ns in writes_ns {
+            self.written(latency_ns, slow_write_ns);
+        }
         self
+    }
+
+    /// A write took so long, after the others; returns whether it has waited for a flush. In real
+    /// time whoever has waited long sleeps, and the way to the drive is longer for who comes next:
+    /// right after a write that waited another is none.
+    fn written(&mut self, latency_ns: u64, slow_write_ns: u64) -> bool {
+        let follows =
+            self.is_real && self.writes_ns.last().is_some_and(|&before_ns| before_ns > slow_write_ns);
+        self.writes_ns.push(latency_ns);
+        let waited = latency_ns > slow_write_ns && !follows;
+        if waited {
+            self.at.push(self.writes_ns.len() as u64);
+            self.waits_ns.push(latency_ns);
+        }
+        waited
     }
 }
 
@@ -315,7 +345,7 @@ fn run(
 ) -> Result<Flushes, ProbeError> {
     let begun = runner.now();
     let mut pages = Pages::new(place, runner.pages());
-    let mut seen = Flushes::default();
+    let mut seen = Flushes { is_real: runner.is_real(), ..Flushes::default() };
     match sight {
         Sight::Waits(think) => {
             for index in 1..=writes {
@@ -323,10 +353,7 @@ fn run(
                 let lba = pages.next(&mut runner.random, flip);
                 let latency = runner.serve(Operation::Write, lba)?.0;
                 seen.writes = index;
-                seen.writes_ns.push(latency);
-                if latency > watch.slow_write_ns {
-                    seen.at.push(index);
-                    seen.waits_ns.push(latency);
+                if seen.written(latency, watch.slow_write_ns) {
                     let (burst, written) = bursts.of[index as usize - 1];
                     if done((index, burst, written)) {
                         break;
@@ -383,4 +410,27 @@ fn run(
     }
     seen.took_ns = runner.now().since(begun).0;
     Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Once the next write was taken for another flush, and no distance was that of buffers.
+    #[test]
+    fn who_comes_after_a_wait_in_real_time_has_not_waited() {
+        let of = |is_real| {
+            let mut seen = Flushes { is_real, ..Flushes::default() };
+            let waits = |at: u64| if at.is_multiple_of(32) { 1_000 } else { 10 };
+            let after = |at: u64| if at % 32 == 1 && at > 1 { 100 } else { waits(at) };
+            (1..=320).for_each(|at| {
+                seen.written(after(at), 75);
+            });
+            seen.writes = 320;
+            seen
+        };
+        assert_eq!(of(true).at, (1..=10).map(|buffers| buffers * 32).collect::<Vec<u64>>());
+        assert_eq!(of(true).above(50).at, of(true).at);
+        assert_eq!(of(false).at.len(), 19, "in simulated time nobody sleeps");
+    }
 }

@@ -15,6 +15,11 @@ const POOL: usize = 24_576;
 /// So many at a time, for so long.
 const CHUNK: usize = 1_024;
 const PREPARING: Span = Span::from_secs(10);
+/// Writes outstanding meanwhile,
+const FILLING: usize = 32;
+/// and of a drive in real time: whoever serves one is late where many end at once, as those do
+/// that wait for the same flush.
+const FILLING_REAL: usize = 4;
 /// Resting or measuring one figure takes no more than this part of the time given.
 const PART: u64 = 16;
 
@@ -200,8 +205,9 @@ impl<'a> Runner<'a> {
         let mut pool = std::mem::take(&mut self.pool);
         let (begun, mut written) = (self.now, 0);
         let longest = self.at_most(PREPARING);
+        let depth = if self.is_real() { FILLING_REAL } else { FILLING };
         for some in pool.chunks(CHUNK) {
-            self.throughput(Operation::Write, some, some.len(), 32)?;
+            self.throughput(Operation::Write, some, some.len(), depth)?;
             written += some.len();
             // What a slow drive has not written by then does without.
             if self.now.since(begun) > longest {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -87,6 +88,22 @@ def test_a_drive_that_is_cut_short_in_mid_run_ends_serving_with_what_was_written
     assert f"{disks[0]}: it holds {SIZE // 2} bytes now, and held {SIZE}" in err
     assert "65536 bytes were written" in err
     assert "Traceback" not in err
+
+
+def test_a_drive_without_room_ends_serving_with_what_was_written(tmp_path, disks):
+    with serving(tmp_path, disks[0], "--destroy") as (server, uri):
+        write(uri, 1, "64k")
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (SIZE // 2, SIZE // 2))
+        full = ["-f", "raw", "-c", f"write -P 2 {SIZE // 2} 64k", uri]
+        said = subprocess.run(
+            [require("qemu-io"), *full], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert "write failed" in said.stdout + said.stderr
+        _, err = server.communicate(timeout=20)
+    assert server.returncode == 1
+    assert f"{disks[0]}: a write of 65536 bytes at byte {SIZE // 2} failed: File too large" in err
+    assert f"bytes were written to {disks[0]}, between bytes 65536 and" in err
+    assert disks[0].read_bytes()[65536:131072] == b"\x01" * 65536
 
 
 def test_a_tier_over_a_file_says_what_it_will_forget(tmp_path, disks):

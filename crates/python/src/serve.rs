@@ -143,7 +143,7 @@ impl Serving {
 }
 
 /// A snapshot in JSON. Latencies are counted by the cause that owned most of a request, in
-/// classes up to `bounds_ns` and one above.
+/// classes up to `bounds_ns` and one above; lateness in the same.
 fn state(snapshot: &Snapshot) -> Value {
     let named = |ns: &[u64]| -> serde_json::Map<String, Value> {
         let causes = Cause::ALL.iter().map(|cause| cause.label().to_owned());
@@ -228,6 +228,7 @@ fn late(late: Late) -> Value {
         "p99_9_ns": late.p99_9_ns,
         "p99_99_ns": late.p99_99_ns,
         "max_ns": late.max_ns,
+        "counts": late.counts,
     })
 }
 

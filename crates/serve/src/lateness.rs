@@ -3,6 +3,8 @@
 use flashkeel_engine::Span;
 use hdrhistogram::Histogram;
 
+use crate::seen::BOUNDS_NS;
+
 /// Longer times count as this, an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
@@ -10,6 +12,7 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 #[derive(Clone, Debug)]
 pub struct Lateness {
     histogram: Histogram<u64>,
+    counts: [u64; BOUNDS_NS.len() + 1],
 }
 
 /// What is reported of it.
@@ -27,12 +30,16 @@ pub struct Late {
     pub p99_99_ns: u64,
     /// The largest.
     pub max_ns: u64,
+    /// How many were so late at most, by [`BOUNDS_NS`]: what is between two reports is their
+    /// difference.
+    pub counts: [u64; BOUNDS_NS.len() + 1],
 }
 
 impl Default for Lateness {
     fn default() -> Self {
         // Up to an hour: beyond its bounds a value would be taken for the largest.
-        Lateness { histogram: Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("three digits") }
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("three digits");
+        Lateness { histogram, counts: Default::default() }
     }
 }
 
@@ -40,6 +47,7 @@ impl Lateness {
     /// A completion was handed over so long after its time.
     pub fn record(&mut self, late: Span) {
         self.histogram.saturating_record(late.0);
+        self.counts[BOUNDS_NS.partition_point(|&bound| bound < late.0)] += 1;
     }
 
     /// What there is.
@@ -52,6 +60,7 @@ impl Lateness {
             p99_9_ns: at(99.9),
             p99_99_ns: at(99.99),
             max_ns: self.histogram.max(),
+            counts: self.counts,
         }
     }
 }
@@ -68,6 +77,8 @@ mod tests {
         lateness.record(Span(20_000_000_000));
         let late = lateness.report();
         assert_eq!((late.count, late.p50_ns), (100, 0));
+        let class = BOUNDS_NS.iter().position(|&bound| bound >= 20_000_000_000).unwrap_or(BOUNDS_NS.len());
+        assert_eq!((late.counts[0], late.counts[class]), (99, 1));
         assert!(late.max_ns.abs_diff(20_000_000_000) < 20_000_000, "{late:?}");
     }
 }

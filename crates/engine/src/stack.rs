@@ -166,13 +166,14 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
 
     /// Carries requests and commands down, completions and events up, until
     /// nothing moves at `now`. Children that have nothing to do are not touched.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Time, data: &mut Arena) {
         if self.has_to_carry() || self.children.iter().any(|child| child.stirs(now)) {
             self.move_all(now, data);
         }
     }
 
+    #[inline(never)]
     fn move_all(&mut self, now: Time, data: &mut Arena) {
         let mut patience = Patience::default();
         loop {
@@ -231,7 +232,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
         // One that has ended something may take more.
         child.tend_again(!self.scratch.is_empty() && !child.waiting.is_empty());
         if !self.scratch.is_empty() {
-            self.hear(now, index, data);
+            self.hear_all(now, index, data);
         }
         self.take_notices(now, index);
     }
@@ -243,7 +244,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
         for (index, request) in &requests {
             self.children[*index].give(now, request, data, &mut self.scratch);
             if !self.scratch.is_empty() {
-                self.hear(now, *index, data);
+                self.hear_all(now, *index, data);
             }
         }
         if self.outbox.requests.is_empty() {
@@ -253,23 +254,27 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
         }
     }
 
-    /// Tells the stage what a child has completed.
+    /// Tells the stage what a child has completed, mostly one request.
     #[inline(always)]
     fn hear(&mut self, now: Time, index: usize, data: &mut Arena) {
         let Stack { stage, outbox, scratch, .. } = self;
-        if let [only] = &mut scratch[..]
-            && outbox.completions.is_empty()
-        {
-            // Spares the copy: if it is passed on, the lists change places.
-            let is_passed_on = stage.completed(now, index, only, data, outbox);
-            if is_passed_on && outbox.completions.is_empty() {
-                std::mem::swap(scratch, &mut outbox.completions);
-            } else if is_passed_on {
-                outbox.completions.insert(0, *only);
-            }
-            scratch.clear();
-            return;
+        let ([only], true) = (&mut scratch[..], outbox.completions.is_empty()) else {
+            return self.hear_all(now, index, data);
+        };
+        // Spares the copy: if it is passed on, the lists change places.
+        let is_passed_on = stage.completed(now, index, only, data, outbox);
+        if is_passed_on && outbox.completions.is_empty() {
+            std::mem::swap(scratch, &mut outbox.completions);
+        } else if is_passed_on {
+            outbox.completions.insert(0, *only);
         }
+        scratch.clear();
+    }
+
+    /// Tells the stage whatever a child has completed.
+    #[inline(never)]
+    fn hear_all(&mut self, now: Time, index: usize, data: &mut Arena) {
+        let Stack { stage, outbox, scratch, .. } = self;
         for mut completion in scratch.drain(..) {
             let at = outbox.completions.len();
             if stage.completed(now, index, &mut completion, data, outbox) {
@@ -291,6 +296,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     /// What a stage does about a completion happens at the completion's own time,
     /// so that no child may run ahead of another one's completion. One that is
     /// alone for a while runs by itself.
+    #[inline(always)]
     fn step(&mut self, limit: Time, data: &mut Arena) -> Option<Time> {
         let mut patience = Patience::default();
         loop {
@@ -331,13 +337,11 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     }
 
     /// Whether something outside may have a say.
-    #[inline]
     fn hears_outside(&self) -> bool {
         self.children.iter().any(|child| child.hears_outside) || self.stage.next_event().hears_outside()
     }
 
     /// Since when completions wait to be handed over, if any do.
-    #[inline]
     fn ready(&self) -> Time {
         self.outbox.completions.first().map_or(Time::MAX, |completion| completion.time)
     }
@@ -405,12 +409,10 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
 
     fn next_event(&self) -> Wake {
         let own = self.stage.next_event();
-        let mut due = own.time().unwrap_or(Time::MAX).min(self.ready());
-        let mut hears_outside = own.hears_outside();
-        for child in &self.children {
-            due = due.min(child.due);
-            hears_outside |= child.hears_outside;
-        }
+        let before = own.time().unwrap_or(Time::MAX).min(self.ready());
+        let (first, other) = first_and_other(&self.children, before);
+        let due = first.0.min(other);
+        let hears_outside = own.hears_outside() || self.children.iter().any(|child| child.hears_outside);
         Wake::new(Some(due).filter(|&due| due < Time::MAX), hears_outside)
     }
 

@@ -67,7 +67,7 @@ impl Parts {
     }
 
     /// Notes a part; returns the number it goes by.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, whole: RequestId) -> RequestId {
         let left = &mut self.wholes.get_mut(whole).expect("a part belongs to a request in flight").left;
         *left += 1;
@@ -106,7 +106,7 @@ impl Parts {
 
     /// A part has ended. If the request has with it, makes that the end of the
     /// request, and tells whose it was.
-    #[inline]
+    #[inline(always)]
     pub fn land(&mut self, part: &mut Completion) -> Option<TenantId> {
         let number = RequestId(part.id.0 >> 1);
         let number = if part.id.0 & 1 == 0 { number } else { self.others.land(number) };

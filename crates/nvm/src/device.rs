@@ -172,6 +172,7 @@ impl Nvm {
         Ok(())
     }
 
+    #[inline(always)]
     fn start(&mut self, now: Time, index: u32) {
         self.busy_units += 1;
         let state = &mut self.inside[index as usize];
@@ -206,7 +207,7 @@ impl Nvm {
     }
 
     /// Runs every event due at or before `now`.
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, now: Time, data: &mut Arena) {
         while let Some((time, event)) = self.events.pop_due(now) {
             let index = event as u32;

@@ -5,6 +5,7 @@ use flashkeel_engine::{
 };
 
 use super::{Piece, Reason, Tier, Trouble, background};
+use crate::tier::journal::Journal;
 use crate::tier::table::List;
 use crate::tier::writeback::View;
 
@@ -30,7 +31,7 @@ impl Tier {
                 self.write_back(now, wanted, data, outbox);
             }
         }
-        if self.journal.is_some() {
+        if self.journal.as_ref().is_some_and(Journal::is_due) {
             self.write_journal(now, data, outbox);
         }
     }

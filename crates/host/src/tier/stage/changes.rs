@@ -68,31 +68,37 @@ impl Tier {
         outbox: &mut Outbox,
         mut frame_of: impl FnMut(&mut Table, u64) -> Option<u32>,
     ) {
-        let whole = self.parts.begin(submitted, submitted, request);
         let pages = pages_of(request);
+        let mut whole = None;
         let mut run = Run { page: pages.start, pages: 1, frame: frame_of(&mut self.table, pages.start) };
         for page in pages.start + 1..pages.end {
             let frame = frame_of(&mut self.table, page);
             if run.goes_on_with(frame) {
                 run.pages += 1;
             } else {
-                self.send(now, whole, request, run, group, outbox);
+                let whole = *whole.get_or_insert_with(|| self.parts.begin(submitted, submitted, request));
+                let part = self.parts.add(whole);
+                self.send(now, part, request, run, group, outbox);
                 run = Run { page, pages: 1, frame };
             }
         }
-        self.send(now, whole, request, run, group, outbox);
+        let part = match whole {
+            Some(whole) => self.parts.add(whole),
+            None => self.parts.whole(submitted, submitted, request),
+        };
+        self.send(now, part, request, run, group, outbox);
     }
 
+    #[inline(always)]
     fn send(
         &mut self,
         now: Time,
-        whole: RequestId,
+        part: RequestId,
         request: &Request,
         run: Run,
         group: Option<RequestId>,
         outbox: &mut Outbox,
     ) {
-        let part = self.parts.add(whole);
         let Run { page, pages, frame } = run;
         let lba = Lba(page * LOGICAL_PAGE_SECTORS);
         let from = (lba.0 - request.lba.0) as u32;
@@ -272,14 +278,14 @@ impl Tier {
         }
     }
 
-    /// The lower has served a change, or has not; says whether that ends the request.
+    /// The lower has served a change, or has not; returns the part that ends with that.
     pub(super) fn lower_written(
         &mut self,
         pages: Range<u64>,
         sequence: u64,
         part: RequestId,
-        completion: &mut Completion,
-    ) -> bool {
+        completion: &Completion,
+    ) -> Option<RequestId> {
         let is_ok = completion.status == Status::Ok;
         for page in pages {
             if is_ok {
@@ -292,12 +298,12 @@ impl Tier {
         // What the journal still says of an older copy would come back after a power cut.
         if let Some(journal) = self.journal.as_mut().filter(|journal| journal.releasing() > 0) {
             journal.wait(Waiter::Ended { part, completion: *completion });
-            return false;
+            return None;
         }
-        self.end_part(part, completion)
+        Some(part)
     }
 
-    /// The upper has served a change, or has not; says whether that ends the request.
+    /// The upper has served a change, or has not; returns the part that ends with that.
     #[expect(clippy::too_many_arguments, reason = "what a piece is")]
     pub(super) fn upper_written(
         &mut self,
@@ -306,18 +312,18 @@ impl Tier {
         sequence: u64,
         part: RequestId,
         group: Option<RequestId>,
-        completion: &mut Completion,
+        completion: &Completion,
         outbox: &mut Outbox,
-    ) -> bool {
+    ) -> Option<RequestId> {
         let Some(number) = group else {
             self.end_written(frame, pages, sequence, completion.status == Status::Ok);
-            return self.end_part(part, completion);
+            return Some(part);
         };
         let group = self.groups.get_mut(number).expect("its pieces belong to it");
         group.left -= 1;
         group.written.push(Written { frame, pages, sequence, part, completion: *completion });
         if group.left > 0 {
-            return false;
+            return None;
         }
         let Group { mut written, .. } = self.groups.land(number);
         let is_ok = written.iter().all(|each| each.completion.status == Status::Ok);
@@ -341,7 +347,7 @@ impl Tier {
             }
         }
         self.spare.push(written);
-        false
+        None
     }
 
     /// Frames have got what was written to them, or have not.

@@ -44,9 +44,9 @@ impl Tier {
         }
     }
 
-    /// Begins to write what the journal has to say, if nothing is on its way.
+    /// Begins to write what the journal, which is due, has to say.
     pub(super) fn write_journal(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
-        let Some(journal) = self.journal.as_mut().filter(|journal| journal.is_due()) else { return };
+        let Some(journal) = &mut self.journal else { return };
         if self.trouble != Trouble::None && !journal.is_awaited() {
             return;
         }

@@ -255,6 +255,7 @@ impl Tier {
         self.accounts.reset();
     }
 
+    #[inline(always)]
     fn give_lower(&mut self, now: Time, piece: Piece, request: &Request, outbox: &mut Outbox) {
         if request.operation == Operation::Write {
             self.accounts.write(now, Medium::Lower, request.bytes());
@@ -266,6 +267,7 @@ impl Tier {
 
     /// Gives the upper, from `frame` on, what a request asks of `pages` pages from its
     /// sector `from` on.
+    #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "what a piece is")]
     fn give_upper(
         &mut self,
@@ -288,6 +290,7 @@ impl Tier {
     }
 
     /// Takes a request in that came at `submitted`.
+    #[inline(always)]
     fn start(
         &mut self,
         now: Time,
@@ -298,8 +301,7 @@ impl Tier {
     ) {
         if self.is_plain(request) {
             // The lower makes its writes durable, or refuses the request.
-            let whole = self.parts.begin(submitted, submitted, request);
-            let part = self.parts.add(whole);
+            let part = self.parts.whole(submitted, submitted, request);
             return self.give_lower(now, Piece::Plain { part }, request, outbox);
         }
         match request.operation {
@@ -313,6 +315,7 @@ impl Tier {
 
     /// Ends a part as a child's request has ended; if the whole has ended with it, makes it
     /// the end of that, and says so.
+    #[inline(always)]
     fn end_part(&mut self, part: RequestId, completion: &mut Completion) -> bool {
         completion.id = part;
         self.parts.land(completion).is_some()
@@ -361,6 +364,7 @@ impl Stage for Tier {
         self.recovery.is_none().then(|| self.newest(from, sectors))
     }
 
+    #[inline(always)]
     fn next_event(&self) -> Wake {
         if let Some(recovery) = &self.recovery {
             return recovery.begins().into();
@@ -394,6 +398,7 @@ impl Stage for Tier {
         self.lose_power(now, data, outbox);
     }
 
+    #[inline(always)]
     fn completed(
         &mut self,
         now: Time,
@@ -411,15 +416,16 @@ impl Stage for Tier {
             self.trouble = self.trouble.max(Trouble::of(child, completion.status));
         }
         let quiet = self.is_quiet();
-        let is_end = match self.pieces.land(completion.id) {
-            Piece::Plain { part } => self.end_part(part, completion),
+        // The part of a request that it ends, if it does.
+        let part = match self.pieces.land(completion.id) {
+            Piece::Plain { part } => Some(part),
             Piece::LowerRead { part, page, pages, sequence, payload } => {
                 self.reads -= 1;
                 let latency = completion.ledger.total();
                 self.accounts.reads.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.found(now, page..page + pages, sequence, payload, is_ok, data, outbox);
-                self.end_part(part, completion)
+                Some(part)
             }
             Piece::LowerWrite { part, page, pages, sequence, submitted } => {
                 let latency = now.since(submitted);
@@ -432,7 +438,7 @@ impl Stage for Tier {
                 self.reads -= 1;
                 self.accounts.reads.add(Medium::Upper, completion.ledger.total(), quiet);
                 (frame..frame + pages).for_each(|frame| self.table.unpin(frame));
-                self.end_part(part, completion)
+                Some(part)
             }
             Piece::UpperWrite { part, frame, pages, sequence, group } => {
                 self.accounts.writes.add(Medium::Upper, completion.ledger.total(), quiet);
@@ -443,32 +449,36 @@ impl Stage for Tier {
                 (frame..frame + pages).for_each(|frame| self.table.end_fill(frame, sequence, uses, is_ok));
                 // It was an offer, which may come to nothing.
                 completion.status = Status::Ok;
-                part.is_some_and(|part| self.end_part(part, completion))
+                part
             }
             Piece::Moved { frame, sequence, payload, reason } => {
                 self.moved(now, frame, sequence, payload, reason, is_ok, data, outbox);
-                false
+                None
             }
             Piece::WriteBack { frame, sequence, payload, reason, submitted } => {
                 data.give_back(payload);
                 self.writeback.hear(now, Happened::Served(now.since(submitted)));
                 self.taken(is_ok);
                 self.written_back(frame, sequence, reason, is_ok);
-                false
+                None
             }
             Piece::Demoted { payload } => {
                 data.give_back(payload);
-                false
+                None
             }
             Piece::Journal { payload } => {
                 data.give_back(payload);
                 self.journaled(completion, outbox);
-                false
+                None
             }
             Piece::Recovered { payload, sectors } => {
                 self.recovered(now, payload, sectors, is_ok, data, outbox);
-                false
+                None
             }
+        };
+        let is_end = match part {
+            Some(part) => self.end_part(part, completion),
+            None => false,
         };
         self.go_on(now, false, data, outbox);
         is_end

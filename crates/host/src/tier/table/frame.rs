@@ -23,7 +23,8 @@ pub(super) enum State {
     Orphan,
 }
 
-const STATES: [State; 7] = [
+/// By their bits; one number is nobody's.
+const STATES: [State; 8] = [
     State::Free,
     State::Pending,
     State::Clean,
@@ -31,6 +32,7 @@ const STATES: [State; 7] = [
     State::Draining,
     State::Leaving,
     State::Orphan,
+    State::Free,
 ];
 
 impl State {
@@ -39,7 +41,7 @@ impl State {
     }
 }
 
-const STATE: u8 = 0x0f;
+const STATE: u8 = 0x07;
 const JOURNALED: u8 = 0x40;
 const PINNED: u8 = 0x80;
 const SHARED: u8 = 0x20;

@@ -1,137 +1,143 @@
-//! Which frame a page is in: a hash table of fixed size, with the entries in the order of
-//! the places that they hash to. Whoever looks for one stops where it would stand, and what
-//! is taken out leaves no mark.
+//! Which frame a page is in: a hash table of fixed size. A page stands in one of two groups
+//! that it hashes to, so that nothing moves when another is taken out.
 
 /// No entry.
 const NONE: u32 = 0;
-/// Bits of an entry that name the frame. Those above are its way: how far it stands from
-/// where it hashes to, and one more.
+/// Bits of an entry that name the frame. Those above are a mark of its page, never 0, by which
+/// most others are told from it without a look at theirs.
 const FRAME_BITS: u32 = 28;
-/// The way of an entry that stands where it hashes to.
-const NEAREST: u32 = 1 << FRAME_BITS;
-/// That far, or farther.
-const FAR: u32 = 15;
 /// Frames that an index can name.
 pub(super) const MOST_FRAMES: u64 = 1 << FRAME_BITS;
+/// Entries of a group.
+const GROUP: usize = 4;
+/// Entries that move on to their other groups at most to make room for one.
+const MOVES: usize = 64;
 
 /// The frames of pages; `pages` of the calls is the page of each frame.
 #[derive(Clone)]
 pub(super) struct Index {
-    /// Not more than three in four of them are taken.
-    entries: Vec<u32>,
+    /// Not more than five in six entries are taken.
+    groups: Vec<[u32; GROUP]>,
+    /// Entries for which there was no room in time: hardly ever any.
+    others: Vec<u32>,
 }
 
-/// Spreads pages that follow one another over all places.
+/// Where a page may stand.
+#[derive(Clone, Copy)]
+struct Stand {
+    groups: [usize; 2],
+    mark: u32,
+}
+
+/// Spreads pages that follow one another over all groups.
 fn hash(page: u32) -> u64 {
     let mixed = (u64::from(page) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
-}
-
-fn entry(frame: u32, way: u32) -> u32 {
-    frame | way.min(FAR) << FRAME_BITS
 }
 
 fn frame_of(entry: u32) -> u32 {
     entry & ((1 << FRAME_BITS) - 1)
 }
 
+impl Stand {
+    /// The entry of the page in a frame.
+    fn entry(self, frame: u32) -> u32 {
+        self.mark | frame
+    }
+
+    /// The place in a group of the entry that has the mark, and names a frame of which `is_it`.
+    #[inline(always)]
+    fn find(self, group: &[u32; GROUP], is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        group.iter().position(|&entry| {
+            let frame = entry ^ self.mark;
+            frame < 1 << FRAME_BITS && is_it(frame as usize)
+        })
+    }
+}
+
 impl Index {
     /// For so many frames.
     pub fn new(frames: u32) -> Index {
-        Index { entries: vec![NONE; (u64::from(frames) * 4).div_ceil(3) as usize + 1] }
+        let entries = (u64::from(frames) * 6).div_ceil(5) as usize;
+        Index { groups: vec![[NONE; GROUP]; entries / GROUP + 1], others: Vec::new() }
     }
 
-    /// Where the search for a page begins.
-    fn home(&self, page: u32) -> usize {
-        (((hash(page) >> 32) * self.entries.len() as u64) >> 32) as usize
-    }
-
-    fn next(&self, place: usize) -> usize {
-        if place + 1 == self.entries.len() { 0 } else { place + 1 }
-    }
-
-    /// The way of the entry at a place; 0 where none is.
-    #[inline]
-    fn way(&self, place: usize, pages: &[u32]) -> u32 {
-        let way = self.entries[place] >> FRAME_BITS;
-        if way == FAR { self.long_way(place, pages) } else { way }
-    }
-
-    #[cold]
-    fn long_way(&self, place: usize, pages: &[u32]) -> u32 {
-        let home = self.home(pages[frame_of(self.entries[place]) as usize]);
-        let before = if home > place { self.entries.len() } else { 0 };
-        (place + before - home) as u32 + 1
-    }
-
-    /// The place of a page; or where it would stand, and its way there.
-    #[inline]
-    fn find(&self, page: u32, pages: &[u32]) -> Result<usize, (usize, u32)> {
-        let (mut place, mut way) = (self.home(page), 1);
-        loop {
-            let found = self.way(place, pages);
-            if found < way {
-                return Err((place, way));
-            }
-            // Others that hash to the same place have the same way.
-            if found == way && pages[frame_of(self.entries[place]) as usize] == page {
-                return Ok(place);
-            }
-            (place, way) = (self.next(place), way + 1);
-        }
+    #[inline(always)]
+    fn stand(&self, page: u32) -> Stand {
+        let (hash, count) = (hash(page), self.groups.len() as u64);
+        let group = |part: u64| ((part * count) >> 32) as usize;
+        let mark = (hash as u32 & 15).max(1) << FRAME_BITS;
+        Stand { groups: [group(hash >> 32), group(hash & 0xffff_ffff)], mark }
     }
 
     /// The frame of a page.
     #[inline]
     pub fn get(&self, page: u32, pages: &[u32]) -> Option<u32> {
-        self.find(page, pages).ok().map(|place| frame_of(self.entries[place]))
+        let stand = self.stand(page);
+        let is_it = |frame: usize| pages[frame] == page;
+        for group in stand.groups {
+            let group = &self.groups[group];
+            if let Some(place) = stand.find(group, is_it) {
+                return Some(frame_of(group[place]));
+            }
+        }
+        self.others.iter().map(|&entry| frame_of(entry)).find(|&frame| is_it(frame as usize))
     }
 
-    /// The page, whose frame it is already, is in that frame from now on.
+    /// The page, which is in no frame, is in this one from now on.
     pub fn insert(&mut self, page: u32, frame: u32, pages: &[u32]) {
-        let (mut place, way) = match self.find(page, pages) {
-            Ok(place) => {
-                self.entries[place] = entry(frame, self.entries[place] >> FRAME_BITS);
+        debug_assert_eq!(self.get(page, pages), None);
+        let stand = self.stand(page);
+        let [first, second] = stand.groups;
+        if !self.put(first, stand.entry(frame)) && !self.put(second, stand.entry(frame)) {
+            self.push_in(first, stand.entry(frame), pages);
+        }
+    }
+
+    /// Puts an entry into a group, if it has room.
+    #[inline(always)]
+    fn put(&mut self, group: usize, entry: u32) -> bool {
+        let free = self.groups[group].iter_mut().find(|entry| **entry == NONE);
+        free.map(|free| *free = entry).is_some()
+    }
+
+    /// Puts an entry into a group that is full: another one moves on to its other group, and
+    /// so on.
+    #[cold]
+    fn push_in(&mut self, mut group: usize, mut entry: u32, pages: &[u32]) {
+        for turn in 0..MOVES {
+            std::mem::swap(&mut self.groups[group][turn % GROUP], &mut entry);
+            let [first, second] = self.stand(pages[frame_of(entry) as usize]).groups;
+            group = if group == first { second } else { first };
+            if self.put(group, entry) {
                 return;
             }
-            Err(found) => found,
-        };
-        let mut moved = std::mem::replace(&mut self.entries[place], entry(frame, way));
-        // Those from there on are a place farther.
-        while moved != NONE {
-            place = self.next(place);
-            let farther = if moved >> FRAME_BITS == FAR { moved } else { moved + NEAREST };
-            moved = std::mem::replace(&mut self.entries[place], farther);
         }
+        self.others.push(entry);
     }
 
-    /// The page is not in that frame, if it was; those behind it are a place nearer.
-    pub fn remove(&mut self, page: u32, frame: u32, pages: &[u32]) {
-        let Ok(mut place) = self.find(page, pages) else { return };
-        if frame_of(self.entries[place]) != frame {
-            return;
+    /// The page is not in that frame, if it was.
+    pub fn remove(&mut self, page: u32, frame: u32) {
+        let stand = self.stand(page);
+        let own = stand.entry(frame);
+        for group in stand.groups {
+            if let Some(place) = self.groups[group].iter().position(|&entry| entry == own) {
+                self.groups[group][place] = NONE;
+                return;
+            }
         }
-        loop {
-            let next = self.next(place);
-            let moved = self.entries[next];
-            self.entries[place] = match moved >> FRAME_BITS {
-                0 | 1 => break,
-                FAR => entry(frame_of(moved), self.long_way(next, pages) - 1),
-                _ => moved - NEAREST,
-            };
-            place = next;
-        }
-        self.entries[place] = NONE;
+        self.others.retain(|&entry| entry != own);
     }
 
     /// No page is in any frame.
     pub fn clear(&mut self) {
-        self.entries.fill(NONE);
+        self.groups.fill([NONE; GROUP]);
+        self.others.clear();
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.entries.len() * size_of::<u32>()
+        self.groups.len() * size_of::<[u32; GROUP]>() + self.others.capacity() * size_of::<u32>()
     }
 }
 
@@ -149,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn it_is_where_entries_stand_far_from_where_they_hash_to() {
-        is_a_map(Index { entries: vec![NONE; 505] });
+    fn it_is_where_it_is_so_full_that_not_all_find_room() {
+        is_a_map(Index { groups: vec![[NONE; GROUP]; 126], others: Vec::new() });
     }
 
     fn is_a_map(mut index: Index) {
@@ -163,7 +169,7 @@ mod tests {
             let page = random.below(1500) as u32 * 64;
             match map.remove(&page) {
                 Some(frame) => {
-                    index.remove(page, frame, &pages);
+                    index.remove(page, frame);
                     free.push(frame);
                 }
                 None if free.is_empty() => assert_eq!(index.get(page, &pages), None),
@@ -177,6 +183,9 @@ mod tests {
             let other = random.below(1500) as u32 * 64;
             assert_eq!(index.get(other, &pages), map.get(&other).copied());
         }
-        assert_eq!(index.entries.iter().filter(|&&entry| entry != NONE).count(), map.len());
+        assert_eq!(
+            index.groups.as_flattened().iter().chain(&index.others).filter(|&&entry| entry != NONE).count(),
+            map.len()
+        );
     }
 }

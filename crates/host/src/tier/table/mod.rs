@@ -178,6 +178,7 @@ impl Table {
     }
 
     /// The oldest frame of a list.
+    #[inline(always)]
     pub fn oldest(&mut self, list: List) -> Option<u32> {
         if self.counts[list as usize] == 0 {
             return None;
@@ -226,6 +227,7 @@ impl Table {
     }
 
     /// Somebody stands on the frame, which must not be given away meanwhile.
+    #[inline(always)]
     pub fn pin(&mut self, frame: u32) {
         let state = &mut self.frames[frame as usize];
         if state.is_pinned() {
@@ -236,6 +238,7 @@ impl Table {
     }
 
     /// And does not any more.
+    #[inline(always)]
     pub fn unpin(&mut self, frame: u32) {
         let state = &mut self.frames[frame as usize];
         assert!(state.is_pinned(), "it was pinned");
@@ -278,16 +281,19 @@ impl Table {
         self.give_if_idle(frame);
     }
 
+    #[inline(always)]
     fn hold(&mut self, page: u32) -> &mut Busy {
         let busy = self.busy.entry(page);
         busy.holders += 1;
         busy
     }
 
+    #[inline(always)]
     fn busy(&mut self, page: u32) -> &mut Busy {
         self.busy.get_mut(page).expect("somebody holds it")
     }
 
+    #[inline(always)]
     fn let_go(&mut self, page: u32) {
         let busy = self.busy(page);
         busy.holders -= 1;
@@ -297,6 +303,7 @@ impl Table {
     }
 
     /// Takes a free frame for a page.
+    #[inline(always)]
     fn take(&mut self, page: u32) -> u32 {
         let frame = self.first_free;
         assert_ne!(frame, NONE, "there was room");
@@ -314,6 +321,7 @@ impl Table {
         self.free += 1;
     }
 
+    #[inline(always)]
     fn give_if_idle(&mut self, frame: u32) {
         if self.frames[frame as usize].is_idle_orphan() {
             self.give(frame);
@@ -321,9 +329,10 @@ impl Table {
     }
 
     /// The frame's copy is of no use any more.
+    #[inline(always)]
     fn disown(&mut self, frame: u32) {
         let page = self.pages[frame as usize];
-        self.index.remove(page, frame, &self.pages);
+        self.index.remove(page, frame);
         self.set_state(frame, State::Orphan);
         if self.frames[frame as usize].is_journaled() {
             self.releases.push(frame);
@@ -331,6 +340,7 @@ impl Table {
         self.give_if_idle(frame);
     }
 
+    #[inline(always)]
     fn set_state(&mut self, frame: u32, state: State) {
         let before = self.frames[frame as usize];
         if let Some(list) = before.list() {
@@ -344,6 +354,7 @@ impl Table {
         }
     }
 
+    #[inline(always)]
     fn leave(&mut self, frame: u32, list: List) {
         let stamp = &mut self.stamps[frame as usize];
         *stamp = stamp.out();
@@ -354,6 +365,7 @@ impl Table {
     }
 
     /// The frame is the newest of the list.
+    #[inline(always)]
     fn join(&mut self, frame: u32, list: List) {
         if self.clock == Stamp::LAST {
             self.renumber();

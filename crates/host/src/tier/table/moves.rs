@@ -107,7 +107,7 @@ impl Table {
                 Some(frame) if !self.copies && newest > sequence => {
                     // What it holds is old; what it is getting is newer.
                     if readable.is_some() {
-                        self.index.remove(page, frame, &self.pages);
+                        self.index.remove(page, frame);
                         self.set_state(frame, State::Pending);
                     }
                     self.busy(page).first = frame + 1;
@@ -210,17 +210,20 @@ impl Table {
     }
 
     /// Whether a change of the frame's page is on its way.
+    #[inline(always)]
     pub fn is_changing(&self, frame: u32) -> bool {
         let busy = self.busy.get(self.pages[frame as usize]);
         busy.is_some_and(|busy| busy.upper > 0 || busy.lower > 0)
     }
 
     /// The clean frame is the newest of its list.
+    #[inline(always)]
     pub fn put_back(&mut self, frame: u32) {
         self.set_state(frame, State::Clean);
     }
 
     /// Gives the clean frame away.
+    #[inline(always)]
     pub fn drop_clean(&mut self, frame: u32) {
         debug_assert!(matches!(self.frames[frame as usize].state(), State::Clean | State::Leaving));
         self.disown(frame);
@@ -264,6 +267,7 @@ impl Table {
 
     /// Whether what the lower held after change `sequence` is what the page holds, and
     /// is not here, nor on its way.
+    #[inline(always)]
     pub fn is_missing(&self, page: u64, sequence: u64) -> bool {
         self.is_quiet(page, sequence) && self.get(page).is_none()
     }
@@ -284,6 +288,7 @@ impl Table {
     }
 
     /// The same once somebody has read it, who does not end that otherwise.
+    #[inline(always)]
     pub fn begin_fill_as_read(&mut self, page: u64) -> u32 {
         self.busy(page as u32).is_filling = true;
         let frame = self.take(page as u32);
@@ -293,6 +298,7 @@ impl Table {
 
     /// The upper has it, if `is_ok`: it is clean, and was used so often, unless the page
     /// has changed since change `sequence`.
+    #[inline(always)]
     pub fn end_fill(&mut self, frame: u32, sequence: u64, uses: u8, is_ok: bool) {
         let page = self.pages[frame as usize];
         let busy = self.busy(page);

@@ -12,7 +12,7 @@
 const GROUP: usize = 64;
 /// In how many batches all frames would leave: as few as the memory allows, as a look at the
 /// groups costs nearly the same however many it finds.
-const BATCHES: usize = 16;
+const BATCHES: usize = 8;
 /// Stamps that are looked at one by one where one of them is wanted.
 const BLOCK: usize = 16;
 /// Above all members, as a list sees stamps.
@@ -202,7 +202,7 @@ impl Oldest {
         }
         for (number, _) in comes.iter().enumerate().filter(|&(_, &comes)| is_any(comes)) {
             let first = (at * GROUP + number * BLOCK) as u32;
-            for (frame, stamp) in (first..).zip(blocks[number]) {
+            for (frame, stamp) in (first..).zip(&blocks[number]) {
                 if stamp.0 ^ own < now {
                     self.push(frame, stamps);
                 }

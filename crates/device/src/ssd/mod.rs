@@ -219,7 +219,12 @@ impl Ssd {
             request.id,
             request.ledger
         );
-        self.completed.push(Completion { id: request.id, time: now, status, ledger: request.ledger });
+        // With room for it, it is made where it will stand.
+        self.completed.reserve(1);
+        self.completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
+        if let Some(completion) = self.completed.last_mut() {
+            completion.ledger = request.ledger;
+        }
         self.requests.release(index);
         self.active_at = now;
     }

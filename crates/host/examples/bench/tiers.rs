@@ -24,7 +24,7 @@ const FILLING: u64 = 200_000;
 pub fn behind(preset: &str) -> Box<dyn Device> {
     let (config, ssd) = small();
     let part = |share: f64| json!(Bytes((config.logical_capacity.0 as f64 * share) as u64 / 4096 * 4096));
-    let lower = json!({ "upper": { "nvm": { "capacity": part(0.38) } }, "lower": { "ssd": config.clone() } });
+    let lower = json!({ "upper": { "nvm": { "capacity": part(0.41) } }, "lower": { "ssd": config.clone() } });
     let upper = json!({ "dram": { "capacity": part(0.17) } });
     let tier = json!({ "preset": preset, "upper": upper, "lower": { "tier": lower } });
     let mut node = Node::from_json(json!({ "tier": tier }), &Origin::Default);

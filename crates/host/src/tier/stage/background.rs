@@ -81,6 +81,7 @@ impl Tier {
     }
 
     /// Reads a frame to move its page.
+    #[inline(always)]
     fn take_out(
         &mut self,
         now: Time,

@@ -100,6 +100,7 @@ impl Tier {
     }
 
     /// Whether the upper takes a clean copy, for which there is a frame then.
+    #[inline(always)]
     fn admits(&mut self, now: Time, uses: u8, data: &mut Arena, outbox: &mut Outbox) -> bool {
         let has_room = self.table.free() > self.ahead;
         let offer = Offer { uses, has_room, clean: self.table.clean_uses() };

@@ -85,6 +85,7 @@ impl Index {
     }
 
     /// The page, which is in no frame, is in this one from now on.
+    #[inline(always)]
     pub fn insert(&mut self, page: u32, frame: u32, pages: &[u32]) {
         debug_assert_eq!(self.get(page, pages), None);
         let stand = self.stand(page);
@@ -117,6 +118,7 @@ impl Index {
     }
 
     /// The page is not in that frame, if it was.
+    #[inline(always)]
     pub fn remove(&mut self, page: u32, frame: u32) {
         let stand = self.stand(page);
         let own = stand.entry(frame);

@@ -39,6 +39,8 @@ pub enum List {
 struct Busy {
     /// Those who need this entry.
     holders: u32,
+    /// Whether there have been two of them at once.
+    is_shared: bool,
     /// Writes on their way to the upper.
     upper: u32,
     /// Writes on their way to the lower.
@@ -284,6 +286,7 @@ impl Table {
     #[inline(always)]
     fn hold(&mut self, page: u32) -> &mut Busy {
         let busy = self.busy.entry(page);
+        busy.is_shared |= busy.holders > 0;
         busy.holders += 1;
         busy
     }

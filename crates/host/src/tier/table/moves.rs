@@ -265,11 +265,14 @@ impl Table {
         self.get(page).is_some() || self.busy.get(page as u32).is_some_and(|busy| busy.upper > 0)
     }
 
-    /// Whether what the lower held after change `sequence` is what the page holds, and
-    /// is not here, nor on its way.
+    /// Whether what the lower held after change `sequence`, when somebody
+    /// [began to read](Self::begin_read) the page there, is what it holds, and is not here, nor
+    /// on its way.
     #[inline(always)]
     pub fn is_missing(&self, page: u64, sequence: u64) -> bool {
-        self.is_quiet(page, sequence) && self.get(page).is_none()
+        let is_alone = self.busy.get(page as u32).is_some_and(|busy| !busy.is_shared);
+        // Whatever comes of a page holds its entry.
+        is_alone || self.is_quiet(page, sequence) && self.get(page).is_none()
     }
 
     /// The same of a page that is not here.

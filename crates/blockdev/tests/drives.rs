@@ -109,7 +109,7 @@ fn several_are_on_their_way_and_no_more_than_allowed() {
     assert_eq!(driven.drive.submit(Time(0), &request, &mut driven.data), Submit::Busy);
     let ended = driven.wait(4);
     assert!(ended.iter().all(|end| end.status == Status::Ok && end.ledger.total().0 == end.time.0));
-    assert_eq!(driven.drive.next_event(), Wake::Outside);
+    assert_eq!(driven.drive.next_event(), Wake::OUTSIDE);
 }
 
 #[test]

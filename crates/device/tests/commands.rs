@@ -47,14 +47,14 @@ fn what_is_inside_a_device_that_is_taken_out_is_gone_and_so_is_all_that_follows(
     ssd.advance(now, &mut Arena::new(), &mut before);
     assert!(!before.is_empty() && before.len() < 40, "{} have ended", before.len());
     assert_eq!(tell(&mut ssd, now, Command::Remove), Ok(Answer::Done));
-    assert_eq!(ssd.next_event(), Wake::At(now));
+    assert_eq!(ssd.next_event(), Wake::at(now));
     ssd.advance(now, &mut Arena::new(), &mut done);
     assert_eq!(before.len() + done.len(), 40);
     for completion in &done {
         assert_eq!((completion.status, completion.time), (Status::Gone, now));
         assert_eq!(completion.ledger.total(), now.since(Time::ZERO));
     }
-    assert_eq!(ssd.next_event(), Wake::Never);
+    assert_eq!(ssd.next_event(), Wake::NEVER);
     for operation in [Operation::Read, Operation::Flush] {
         let pages = u32::from(operation == Operation::Read);
         let answer = ssd.submit(Time(99_000), &request(40, operation, 0, pages), &mut Arena::new());
@@ -62,5 +62,5 @@ fn what_is_inside_a_device_that_is_taken_out_is_gone_and_so_is_all_that_follows(
     }
     assert!(matches!(tell(&mut ssd, now, Command::State), Err(Refusal::NotNow(_))));
     ssd.cut_power(Time(99_000), &mut Arena::new());
-    assert_eq!(ssd.next_event(), Wake::Never);
+    assert_eq!(ssd.next_event(), Wake::NEVER);
 }

@@ -461,5 +461,5 @@ fn requests_outside_the_device_or_off_its_pages_are_refused() {
     assert!(refused(4, 8) && refused(0, 12), "not whole pages");
     assert!(refused(0, 0), "no length");
     assert!(refused(u64::MAX - 7, 8), "beyond every end");
-    assert_eq!(ssd.next_event(), Wake::Never, "no completion follows a refusal");
+    assert_eq!(ssd.next_event(), Wake::NEVER, "no completion follows a refusal");
 }

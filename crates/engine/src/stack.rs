@@ -1,11 +1,15 @@
 //! The router: a stage over children is again a leaf.
 
+mod child;
+
 use std::collections::VecDeque;
 
 use crate::{
-    Answer, Arena, Cause, Coming, Command, Completion, Holds, Lba, Leaf, Ledger, Limits, Notice, Outbox,
-    Patience, Place, Refusal, Request, Stage, Submit, Time, Wake,
+    Answer, Arena, Cause, Coming, Command, Completion, Holds, Lba, Leaf, Limits, Notice, Outbox, Patience,
+    Place, Refusal, Request, Stage, Submit, Time, Wake,
 };
+
+use child::{Child, any, first_and_other};
 
 /// One stage over its children, routed so that the whole is a [`Leaf`] again.
 ///
@@ -21,111 +25,6 @@ pub struct Stack<S, L> {
     scratch: Vec<Completion>,
     /// Oldest first.
     notices: VecDeque<Notice>,
-}
-
-#[derive(Clone)]
-struct Child<L> {
-    leaf: L,
-    waiting: VecDeque<Request>,
-    /// When it next does something by itself, as it said when it was last
-    /// touched; [`Time::MAX`] where nobody knows a time.
-    due: Time,
-    /// From when on it has to be tended: when it is due, or at once where there may be
-    /// something to do for it that `due` does not tell of.
-    stirs: Time,
-    /// Whether something outside may have a say in that.
-    hears_outside: bool,
-}
-
-impl<L: Leaf> Child<L> {
-    fn new(leaf: L) -> Self {
-        let waiting = VecDeque::new();
-        let mut child = Child { leaf, waiting, due: Time::MAX, stirs: Time::MAX, hears_outside: false };
-        child.look();
-        child
-    }
-
-    /// Sees what there is to do after the leaf has been touched.
-    #[inline]
-    fn look(&mut self) {
-        let wake = self.leaf.next_event();
-        self.due = wake.time().unwrap_or(Time::MAX);
-        self.hears_outside = wake.hears_outside();
-        self.tend_again(self.hears_outside || !self.waiting.is_empty() || self.leaf.has_notice());
-    }
-
-    /// Whether it has to be tended at once, or when it is due.
-    #[inline]
-    fn tend_again(&mut self, is_restless: bool) {
-        self.stirs = if is_restless { Time::ZERO } else { self.due };
-    }
-
-    /// Whether it has to be tended at `now`.
-    #[inline]
-    fn stirs(&self, now: Time) -> bool {
-        self.stirs <= now && self.stirs < Time::MAX
-    }
-
-    /// Offers a request, unless others wait before it; then, or if it is not
-    /// taken, it waits too.
-    #[inline]
-    fn give(&mut self, now: Time, request: &Request, data: &mut Arena, refused: &mut Vec<Completion>) {
-        if !self.waiting.is_empty() || !submit(&mut self.leaf, now, request, data, refused) {
-            self.waiting.push_back(*request);
-        }
-        self.look();
-    }
-
-    /// Offers the oldest of the waiting requests until one is not taken.
-    #[cold]
-    fn offer(&mut self, now: Time, data: &mut Arena, refused: &mut Vec<Completion>) {
-        while let Some(request) = self.waiting.front() {
-            if !submit(&mut self.leaf, now, request, data, refused) {
-                break;
-            }
-            self.waiting.pop_front();
-        }
-        self.look();
-    }
-}
-
-/// Which child is due first and when, and when another is, or before that
-/// anything at `other`.
-#[inline]
-fn first_and_other<L>(children: &[Child<L>], mut other: Time) -> ((Time, usize), Time) {
-    match children {
-        [only] => return ((only.due, 0), other),
-        [one, two] if one.due <= two.due => return ((one.due, 0), other.min(two.due)),
-        [one, two] => return ((two.due, 1), other.min(one.due)),
-        _ => {}
-    }
-    let mut first = (Time::MAX, 0);
-    for (index, child) in children.iter().enumerate() {
-        other = other.min(child.due.max(first.0));
-        if child.due < first.0 {
-            first = (child.due, index);
-        }
-    }
-    (first, other)
-}
-
-/// Offers a request to a leaf; whether that is over. One that is refused for good
-/// has ended so.
-fn submit(
-    leaf: &mut impl Leaf,
-    now: Time,
-    request: &Request,
-    data: &mut Arena,
-    refused: &mut Vec<Completion>,
-) -> bool {
-    match leaf.submit(now, request, data) {
-        Submit::Accepted => true,
-        Submit::Busy => false,
-        Submit::Refused(status) => {
-            refused.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
-            true
-        }
-    }
 }
 
 /// What ended outside is heard of now, when whatever follows from it begins.
@@ -168,7 +67,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     /// nothing moves at `now`. Children that have nothing to do are not touched.
     #[inline(always)]
     fn settle(&mut self, now: Time, data: &mut Arena) {
-        if self.has_to_carry() || self.children.iter().any(|child| child.stirs(now)) {
+        if self.has_to_carry() || any(&self.children, |child| child.stirs(now)) {
             self.move_all(now, data);
         }
     }
@@ -300,7 +199,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
     fn step(&mut self, limit: Time, data: &mut Arena) -> Option<Time> {
         let mut patience = Patience::default();
         loop {
-            let timer = self.stage.next_event().time().unwrap_or(Time::MAX);
+            let timer = self.stage.next_event().due();
             // The first child, and when anything else does something.
             let (first, other) = first_and_other(&self.children, timer.min(self.ready()));
             let next = first.0.min(other);
@@ -338,7 +237,7 @@ impl<S: Stage, L: Leaf> Stack<S, L> {
 
     /// Whether something outside may have a say.
     fn hears_outside(&self) -> bool {
-        self.children.iter().any(|child| child.hears_outside) || self.stage.next_event().hears_outside()
+        any(&self.children, |child| child.hears_outside) || self.stage.next_event().hears_outside()
     }
 
     /// Since when completions wait to be handed over, if any do.
@@ -409,11 +308,9 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
 
     fn next_event(&self) -> Wake {
         let own = self.stage.next_event();
-        let before = own.time().unwrap_or(Time::MAX).min(self.ready());
-        let (first, other) = first_and_other(&self.children, before);
-        let due = first.0.min(other);
-        let hears_outside = own.hears_outside() || self.children.iter().any(|child| child.hears_outside);
-        Wake::new(Some(due).filter(|&due| due < Time::MAX), hears_outside)
+        let (first, other) = first_and_other(&self.children, own.due().min(self.ready()));
+        let hears_outside = own.hears_outside() || any(&self.children, |child| child.hears_outside);
+        Wake::new(Some(first.0.min(other)), hears_outside)
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {

@@ -26,7 +26,7 @@ impl Leaf for Windowed {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::Never
+        Wake::NEVER
     }
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _completions: &mut Vec<Completion>) {}
@@ -88,7 +88,7 @@ impl Stage for Coordinator {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::Never
+        Wake::NEVER
     }
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
@@ -176,5 +176,5 @@ fn what_a_child_refuses_ends_with_its_reason() {
     let mut done = Vec::new();
     stack.advance(Time(4), &mut Arena::new(), &mut done);
     assert_eq!((done[0].id, done[0].time, done[0].status), (RequestId(7), Time(4), Status::ReadOnly));
-    assert_eq!(stack.next_event(), Wake::Never);
+    assert_eq!(stack.next_event(), Wake::NEVER);
 }

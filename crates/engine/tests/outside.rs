@@ -34,9 +34,9 @@ impl Leaf for Elsewhere {
 
     fn next_event(&self) -> Wake {
         match self.inside.last() {
-            None => Wake::Never,
-            Some(&(_, sent)) if self.says_when => Wake::AtOrOutside(Time(sent.0 + 10 * self.service_ns)),
-            Some(_) => Wake::Outside,
+            None => Wake::NEVER,
+            Some(&(_, sent)) if self.says_when => Wake::at_or_outside(Time(sent.0 + 10 * self.service_ns)),
+            Some(_) => Wake::OUTSIDE,
         }
     }
 
@@ -78,7 +78,7 @@ impl Stage for Gate {
     }
 
     fn next_event(&self) -> Wake {
-        if self.held.is_empty() { Wake::Never } else { Wake::Outside }
+        if self.held.is_empty() { Wake::NEVER } else { Wake::OUTSIDE }
     }
 
     fn advance(&mut self, now: Time, _data: &mut Arena, outbox: &mut Outbox) {
@@ -132,11 +132,11 @@ fn a_stage_is_told_at_once_what_a_child_outside_has_done() {
     for says_when in [false, true] {
         let children = vec![Elsewhere::new(130, says_when), Elsewhere::new(70, says_when)];
         let mut stack = Stack::new(open(), vec![Stack::new(open(), children), Stack::new(open(), vec![])]);
-        assert_eq!(stack.next_event(), Wake::Never);
+        assert_eq!(stack.next_event(), Wake::NEVER);
         ask(&mut stack, 0, Operation::Read);
         assert!(stack.next_event().hears_outside(), "through two stages");
         assert_eq!(run(&mut stack, 50, 5), [(0, 150)], "heard of a little late");
-        assert_eq!(stack.next_event(), Wake::Never);
+        assert_eq!(stack.next_event(), Wake::NEVER);
     }
 }
 
@@ -146,7 +146,7 @@ fn a_stage_that_waits_for_the_outside_is_woken() {
     let mut stack = Stack::new(gate, vec![Elsewhere::new(130, false), Elsewhere::new(30, true)]);
     ask(&mut stack, 0, Operation::Read);
     ask(&mut stack, 1, Operation::Write);
-    assert_eq!(stack.next_event(), Wake::Outside);
+    assert_eq!(stack.next_event(), Wake::OUTSIDE);
     let ends: Vec<(u64, u64)> = {
         let mut done = Vec::new();
         for turn in 1..=20 {

@@ -94,7 +94,7 @@ impl Stage for Mirror {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::Never
+        Wake::NEVER
     }
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _outbox: &mut Outbox) {}
@@ -258,12 +258,12 @@ fn a_power_cut_ends_everything_once_wherever_it_was() {
         assert_eq!(stack.submit(Time(id), &request(id, Operation::Write), &mut data), Submit::Accepted);
     }
     stack.cut_power(Time(5), &mut data);
-    assert_eq!(stack.next_event(), Wake::At(Time(5)));
+    assert_eq!(stack.next_event(), Wake::at(Time(5)));
     let mut done = Vec::new();
     stack.advance(Time(5), &mut data, &mut done);
     let ends = done.iter().map(|completion| (completion.id.0, completion.time.0, completion.status));
     assert_eq!(ends.collect::<Vec<_>>(), [0, 1, 2, 3].map(|id| (id, 5, Status::Aborted)));
-    assert_eq!(stack.next_event(), Wake::Never, "nobody goes on with what was aborted");
+    assert_eq!(stack.next_event(), Wake::NEVER, "nobody goes on with what was aborted");
     // It serves as before.
     assert_eq!(stack.submit(Time(6), &request(4, Operation::Write), &mut data), Submit::Accepted);
     done.clear();
@@ -284,7 +284,7 @@ impl Leaf for Restless {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::At(Time(5))
+        Wake::at(Time(5))
     }
 
     fn cut_power(&mut self, _now: Time, _data: &mut Arena) {}

@@ -288,7 +288,7 @@ impl Stage for WholeBlocks {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::Never
+        Wake::NEVER
     }
 
     fn command(&mut self, _now: Time, command: &Command, _outbox: &mut Outbox) -> Result<Answer, Refusal> {
@@ -346,7 +346,8 @@ impl Stage for WholeBlocks {
         }
         if is_over && completion.id.0 & OF_TRIM != 0 {
             completion.id.0 ^= OF_TRIM;
-            return self.trims.land(completion).is_some();
+            let covered = completion.ledger.total();
+            return self.trims.land(completion, covered).is_some();
         }
         is_over
     }

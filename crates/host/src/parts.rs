@@ -104,10 +104,10 @@ impl Parts {
         self.wholes.take_all().into_iter().map(ended).collect()
     }
 
-    /// A part has ended. If the request has with it, makes that the end of the
-    /// request, and tells whose it was.
+    /// A part has ended, whose ledger sums to `covered`. If the request has with it, makes
+    /// that the end of the request, and tells whose it was.
     #[inline(always)]
-    pub fn land(&mut self, part: &mut Completion) -> Option<TenantId> {
+    pub fn land(&mut self, part: &mut Completion, covered: Span) -> Option<TenantId> {
         let number = RequestId(part.id.0 >> 1);
         let number = if part.id.0 & 1 == 0 { number } else { self.others.land(number) };
         let is_last = |whole: &mut Whole| {
@@ -117,7 +117,7 @@ impl Parts {
         };
         let Whole { id, tenant, status, submitted, held, .. } = self.wholes.land_if(number, is_last)?;
         (part.id, part.status) = (id, status);
-        part.ledger.charge(Cause::HostQueue, part.time.since(submitted) - part.ledger.total());
+        part.ledger.charge(Cause::HostQueue, part.time.since(submitted) - covered);
         part.ledger.charge(Cause::Barrier, held);
         Some(tenant)
     }

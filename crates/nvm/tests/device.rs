@@ -128,7 +128,7 @@ fn a_full_queue_is_busy_and_ranges_outside_are_refused() {
     let mut outside = request(0, Operation::Read, 8);
     outside.lba = Lba(9);
     assert_eq!(nvm.submit(Time::ZERO, &outside, &mut Arena::new()), Submit::Refused(Status::Invalid));
-    assert_eq!(nvm.next_event(), Wake::Never, "no completion follows a refusal");
+    assert_eq!(nvm.next_event(), Wake::NEVER, "no completion follows a refusal");
     assert_eq!(nvm.submit(Time(5), &request(1, Operation::Read, 8), &mut Arena::new()), Submit::Accepted);
     assert_eq!(nvm.submit(Time(5), &request(2, Operation::Read, 8), &mut Arena::new()), Submit::Busy);
 }
@@ -246,7 +246,7 @@ fn what_is_inside_when_it_is_taken_out_is_gone() {
         assert_eq!((completion.status, completion.time), (Status::Gone, now));
         assert_eq!(completion.ledger.total(), now.since(Time::ZERO));
     }
-    assert_eq!(nvm.next_event(), Wake::Never);
+    assert_eq!(nvm.next_event(), Wake::NEVER);
     let answer = nvm.submit(now, &request(9, Operation::Read, 8), &mut Arena::new());
     assert_eq!(answer, Submit::Refused(Status::Gone));
     assert!(matches!(tell(&mut nvm, now, Command::State), Err(Refusal::NotNow(_))));

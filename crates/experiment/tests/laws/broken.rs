@@ -251,7 +251,7 @@ impl Leaf for Broken {
     fn next_event(&self) -> Wake {
         let never_rests = self.is_lost && self.fault == Fault::NeverRests;
         if self.is_undone || never_rests || !self.own.is_empty() {
-            return Wake::At(self.now);
+            return Wake::at(self.now);
         }
         self.device.next_event()
     }

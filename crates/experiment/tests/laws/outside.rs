@@ -39,9 +39,9 @@ impl Leaf for Elsewhere {
 
     fn next_event(&self) -> Wake {
         match self.device.next_event().time() {
-            Some(time) if self.says_when => Wake::AtOrOutside(time + LATER),
-            Some(_) => Wake::Outside,
-            None => Wake::Never,
+            Some(time) if self.says_when => Wake::at_or_outside(time + LATER),
+            Some(_) => Wake::OUTSIDE,
+            None => Wake::NEVER,
         }
     }
 

@@ -81,7 +81,7 @@ pub trait IoScheduler: DynClone + Send {
 
     /// When a request may go that was held back by itself, if ever.
     fn next_event(&self) -> Wake {
-        Wake::Never
+        Wake::NEVER
     }
 
     /// Runs every timer due at or before `now`.

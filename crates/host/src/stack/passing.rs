@@ -232,7 +232,7 @@ impl Leaf for Passing {
     fn next_event(&self) -> Wake {
         match self.ended.first() {
             None => self.device.next_event(),
-            Some(ended) => self.device.next_event().or(Wake::At(ended.time)),
+            Some(ended) => self.device.next_event().or(Wake::at(ended.time)),
         }
     }
 

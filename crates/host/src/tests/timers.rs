@@ -101,7 +101,7 @@ impl Volumes for Budgeted {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::At(self.ends)
+        Wake::at(self.ends)
     }
 
     fn advance(&mut self, now: Time) {

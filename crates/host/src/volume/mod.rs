@@ -69,7 +69,7 @@ pub trait Volumes: DynClone + Send {
 
     /// When something changes by itself, if ever.
     fn next_event(&self) -> Wake {
-        Wake::Never
+        Wake::NEVER
     }
 
     /// Runs every timer due at or before `now`.

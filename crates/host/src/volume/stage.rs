@@ -224,7 +224,8 @@ impl Stage for VolumeManager {
         {
             urgency.ended(operation, unhurried, child);
         }
-        let Some(tenant) = self.parts.land(completion) else { return false };
+        let covered = completion.ledger.total();
+        let Some(tenant) = self.parts.land(completion, covered) else { return false };
         self.gates.leave(tenant);
         while let Some((submitted, request)) = self.gates.release(tenant) {
             self.pass(now, submitted, &request, outbox);

@@ -450,7 +450,7 @@ mod tests {
         }
 
         fn next_event(&self) -> Wake {
-            Wake::Outside
+            Wake::OUTSIDE
         }
 
         fn advance(&mut self, now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {

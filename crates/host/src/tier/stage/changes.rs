@@ -341,7 +341,8 @@ impl Tier {
                 self.journal.as_mut().expect("only it has groups").wait(waiter);
             } else {
                 self.end_written(frame, pages, sequence, false);
-                if self.end_part(part, &mut completion) {
+                let covered = completion.ledger.total();
+                if self.end_part(part, covered, &mut completion) {
                     outbox.completions.push(completion);
                 }
             }

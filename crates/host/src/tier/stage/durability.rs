@@ -81,7 +81,8 @@ impl Tier {
             };
             completion.status = completion.status.max(unit.status);
             completion.time = unit.time;
-            if self.end_part(part, &mut completion) {
+            let covered = completion.ledger.total();
+            if self.end_part(part, covered, &mut completion) {
                 outbox.completions.push(completion);
             }
         }

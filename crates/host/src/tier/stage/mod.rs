@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use flashkeel_engine::{
     Answer, Arena, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits, Operation,
-    Outbox, Payload, Refusal, Request, RequestId, Stage, Status, Submit, Time, Wake,
+    Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
 };
 
 use latency::Medium;
@@ -313,12 +313,12 @@ impl Tier {
         }
     }
 
-    /// Ends a part as a child's request has ended; if the whole has ended with it, makes it
-    /// the end of that, and says so.
+    /// Ends a part as a child's request has ended, whose ledger sums to `covered`; if the whole
+    /// has ended with it, makes it the end of that, and says so.
     #[inline(always)]
-    fn end_part(&mut self, part: RequestId, completion: &mut Completion) -> bool {
+    fn end_part(&mut self, part: RequestId, covered: Span, completion: &mut Completion) -> bool {
         completion.id = part;
-        self.parts.land(completion).is_some()
+        self.parts.land(completion, covered).is_some()
     }
 }
 
@@ -370,7 +370,7 @@ impl Stage for Tier {
             return recovery.begins().into();
         }
         let is_any = self.trouble == Trouble::None && self.table.count(List::Modified) > 0;
-        if is_any { self.asks_again.into() } else { Wake::Never }
+        if is_any { self.asks_again.into() } else { Wake::NEVER }
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
@@ -416,40 +416,44 @@ impl Stage for Tier {
             self.trouble = self.trouble.max(Trouble::of(child, completion.status));
         }
         let quiet = self.is_quiet();
-        // The part of a request that it ends, if it does.
+        // The part of a request that it ends, if it does, and what the ledger sums to.
         let part = match self.pieces.land(completion.id) {
-            Piece::Plain { part } => Some(part),
+            Piece::Plain { part } => Some((part, completion.ledger.total())),
             Piece::LowerRead { part, page, pages, sequence, payload } => {
                 self.reads -= 1;
                 let latency = completion.ledger.total();
                 self.accounts.reads.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.found(now, page..page + pages, sequence, payload, is_ok, data, outbox);
-                Some(part)
+                Some((part, latency))
             }
             Piece::LowerWrite { part, page, pages, sequence, submitted } => {
                 let latency = now.since(submitted);
                 self.accounts.writes.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.taken(is_ok);
-                self.lower_written(page..page + pages, sequence, part, completion)
+                let part = self.lower_written(page..page + pages, sequence, part, completion);
+                part.map(|part| (part, completion.ledger.total()))
             }
             Piece::UpperRead { part, frame, pages } => {
                 self.reads -= 1;
-                self.accounts.reads.add(Medium::Upper, completion.ledger.total(), quiet);
+                let latency = completion.ledger.total();
+                self.accounts.reads.add(Medium::Upper, latency, quiet);
                 (frame..frame + pages).for_each(|frame| self.table.unpin(frame));
-                Some(part)
+                Some((part, latency))
             }
             Piece::UpperWrite { part, frame, pages, sequence, group } => {
-                self.accounts.writes.add(Medium::Upper, completion.ledger.total(), quiet);
-                self.upper_written(frame, pages, sequence, part, group, completion, outbox)
+                let latency = completion.ledger.total();
+                self.accounts.writes.add(Medium::Upper, latency, quiet);
+                let part = self.upper_written(frame, pages, sequence, part, group, completion, outbox);
+                part.map(|part| (part, latency))
             }
             Piece::Fill { part, frame, pages, sequence, uses, payload } => {
                 data.give_back(payload);
                 (frame..frame + pages).for_each(|frame| self.table.end_fill(frame, sequence, uses, is_ok));
                 // It was an offer, which may come to nothing.
                 completion.status = Status::Ok;
-                part
+                part.map(|part| (part, completion.ledger.total()))
             }
             Piece::Moved { frame, sequence, payload, reason } => {
                 self.moved(now, frame, sequence, payload, reason, is_ok, data, outbox);
@@ -477,7 +481,7 @@ impl Stage for Tier {
             }
         };
         let is_end = match part {
-            Some(part) => self.end_part(part, completion),
+            Some((part, covered)) => self.end_part(part, covered, completion),
             None => false,
         };
         self.go_on(now, false, data, outbox);

@@ -237,9 +237,8 @@ impl Mirror {
         ledger: Ledger,
         outbox: &mut Outbox,
     ) {
-        let covered = ledger.total();
         let mut completion = Completion { id: part, time: now, status, ledger };
-        if self.parts.land(&mut completion, covered).is_some() {
+        if self.parts.land(&mut completion, ledger.total()).is_some() {
             outbox.completions.push(completion);
         }
     }

@@ -59,6 +59,29 @@ fn every_feature_of_the_seven_drives_is_found() {
     }
 }
 
+/// What was found of a buffer before the time given ran out is told, and what was not is said.
+#[test]
+fn what_is_known_of_a_buffer_when_the_time_is_over_is_told() {
+    let config = preset("ssd-d");
+    let (mut too_short, mut too_long) = (Span::from_secs(1), Span::from_secs(10));
+    // It ends in the test of the type at some limit.
+    let model = loop {
+        assert!(too_long.0 - too_short.0 > 1_000, "nothing between {too_short} and {too_long}");
+        let limit = Span(too_short.0.midpoint(too_long.0));
+        let report = probe(&mut ready(&config, 1), None, 1, Some(limit), &mut |_| ControlFlow::Continue(()));
+        let model = report.expect("long enough for something").model;
+        if model.undetermined.iter().any(|why| why == "write_buffer.type: the time given ran out before") {
+            break model;
+        }
+        if model.write_buffer.bytes.is_some() { too_long = limit } else { too_short = limit }
+    };
+    assert_eq!(model.volume_bits, [17]);
+    assert_eq!(
+        model.write_buffer,
+        WriteBuffer { bytes: Some(128 << 10), kind: BufferType::Unknown, flush: vec![FULL] }
+    );
+}
+
 /// A drive nobody has seen: its configuration, volume bits, buffer pages in
 /// each volume, and whether it is fore with read trigger. It holds up to
 /// `most_capacity` times 256 MiB.

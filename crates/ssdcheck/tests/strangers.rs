@@ -47,6 +47,19 @@ fn strangers_are_never_mistaken_without_a_doubt() {
     are_answered(&all, 0.9);
 }
 
+/// Buffers from which pages also leave when they are old, and one that keeps only the newest of
+/// each page.
+#[test]
+fn buffers_whose_volumes_are_many_or_whose_pages_leave_early_are_found() {
+    for number in [1_000_016, 1_000_056, 1_000_071, 1_000_026] {
+        let of = judge(number).expect("it serves");
+        for question in ["buffer size", "volume bits", "buffer type"] {
+            let answer = of.answers[QUESTIONS.iter().position(|&it| it == question).expect("a question")];
+            assert_eq!(answer, Verdict::Right, "stranger {number}: {question}: {:?}", of.report.model);
+        }
+    }
+}
+
 /// Whether of the drives whose buffer fills so great a part of the buffers and of the volume
 /// bits is found.
 fn are_answered(all: &[Judged], least: f64) {
@@ -65,8 +78,7 @@ fn of_many_strangers_hardly_any_is_mistaken_without_a_doubt() {
     let round: u64 =
         std::env::var("FLASHKEEL_SOAK_ROUND").map_or(0, |round| round.parse().expect("a number"));
     let (all, wrong) = diagnose(round * DRIVES..(round + 1) * DRIVES);
-    // Drives that flush after a time, too, are half of those that miss nine tenths
-    // (docs/ssdcheck.md).
-    are_answered(&all, 0.83);
+    // Nine tenths (docs/ssdcheck.md), and as much less as another 500 may be by chance.
+    are_answered(&all, 0.87);
     assert!(wrong.len() <= MOST, "{} answers are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

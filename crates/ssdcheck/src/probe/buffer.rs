@@ -4,7 +4,7 @@
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, Operation, Span};
 use serde::Serialize;
 
-use super::flushes::{Sight, Watch, Where, highest, is_one_buffer, watch};
+use super::flushes::{LONGEST, Sight, Watch, watch};
 use super::runner::{ProbeError, Runner};
 use super::size::Size;
 use super::statistics::{median, quantile};
@@ -26,7 +26,7 @@ const NOT_WAITED: f64 = 0.3;
 const LONGER: (u64, u64) = (2, 3);
 /// Pages that the reader beside a writer reads: few and close together, so that their part
 /// of the map stays in memory.
-const READ: usize = 128;
+pub(super) const READ: usize = 128;
 /// A write that takes no longer than this and one and a half of the usual has not waited.
 const SHORTEST_NS: u64 = 1_000;
 
@@ -60,14 +60,39 @@ pub(super) struct Found {
     pub evidence: BufferEvidence,
 }
 
-/// Looks for the buffer of a volume; `fallen` are bits that seem to select one.
+impl Found {
+    pub fn nothing() -> Self {
+        Found {
+            buffer: WriteBuffer::UNKNOWN,
+            bits: None,
+            unclear: Vec::new(),
+            flush_ns: 0,
+            slow_write_ns: None,
+            evidence: BufferEvidence::default(),
+        }
+    }
+
+    fn put(&mut self, size: &Size, bits: Vec<u32>, trigger: Option<bool>) {
+        self.bits = Some(bits);
+        self.buffer.bytes = Some(size.pages * LOGICAL_PAGE_BYTES);
+        self.buffer.flush = match trigger {
+            Some(true) => vec![FlushTrigger::Full, FlushTrigger::ReadTrigger],
+            Some(false) => vec![FlushTrigger::Full],
+            None => Vec::new(),
+        };
+    }
+}
+
+/// Looks for the buffer of a volume; `fallen` are bits that seem to select one. What is
+/// found stays in `found` if the time given runs out.
 pub(super) fn measure(
     runner: &mut Runner<'_>,
     fallen: &[u32],
     thresholds: &Thresholds,
     latencies: &Latencies,
+    found: &mut Found,
     undetermined: &mut Vec<String>,
-) -> Result<Found, ProbeError> {
+) -> Result<(), ProbeError> {
     let mask = fallen.iter().fold(0, |mask, bit| mask | 1u64 << bit);
     let mut reads = runner.pool_where(|lba| lba & mask == 0);
     reads.sort_unstable();
@@ -79,6 +104,7 @@ pub(super) fn measure(
         slow_read_ns: thresholds.read,
         slow_write_ns: 2 * latencies.write + latencies.read / 2,
         reads: &reads,
+        longest: LONGEST,
     };
     let mut test = Test {
         watched,
@@ -88,59 +114,16 @@ pub(super) fn measure(
         evidence: BufferEvidence::default(),
         flush_ns: Vec::new(),
         leave_early: false,
+        volumes: None,
         why: None,
     };
-    let mut buffer = WriteBuffer::UNKNOWN;
-    let (mut bits, mut unclear) = (None, Vec::new());
-    let trigger = test.read_trigger(runner, latencies)?;
-    let size = if latencies.write < latencies.read {
-        test.size(runner, trigger)?
-    } else {
-        test.why = Some("writes take as long as reads, as if none kept them");
-        None
-    };
-    if let Some(size) = size {
-        let told = test.bits(runner, fallen, &size)?;
-        let kind = test.waits(runner, &size)?;
-        if kind.is_none() && !told.1.is_empty() {
-            undetermined.push(
-                "write_buffer: writes are slow at regular intervals, but neither tell volumes apart nor who waits"
-                    .into(),
-            );
-        } else {
-            (bits, unclear) = (Some(told.0), told.1);
-            buffer.bytes = Some(size.pages * LOGICAL_PAGE_BYTES);
-            match kind {
-                Some(true) => buffer.kind = BufferType::Fore,
-                Some(false) => buffer.kind = BufferType::Back,
-                None => undetermined.push(
-                    "write_buffer.type: some writes wait for the flush that they cause, and some do not"
-                        .into(),
-                ),
-            }
-            match trigger {
-                Some(true) => buffer.flush = vec![FlushTrigger::Full, FlushTrigger::ReadTrigger],
-                Some(false) => buffer.flush = vec![FlushTrigger::Full],
-                None => undetermined.push(
-                    "write_buffer.flush: some reads right after writes are slow, and some are not".into(),
-                ),
-            }
-        }
-    } else {
-        let why = test.why.take().unwrap_or(
-            "neither writes nor reads beside writes are slow at regular intervals, the same again and again",
-        );
-        undetermined.push(format!("write_buffer: {why}"));
-    }
-    let slow_write_ns = test.sequential_writes(runner, thresholds, latencies)?;
-    Ok(Found {
-        buffer,
-        bits,
-        unclear,
-        flush_ns: median(&mut test.flush_ns),
-        slow_write_ns,
-        evidence: test.evidence,
-    })
+    let done = test.find(runner, fallen, latencies, found, undetermined).and_then(|()| {
+        found.slow_write_ns = test.sequential_writes(runner, thresholds, latencies)?;
+        Ok(())
+    });
+    found.flush_ns = median(&mut test.flush_ns);
+    found.evidence = test.evidence;
+    done
 }
 
 pub(super) struct Test<'a> {
@@ -154,11 +137,71 @@ pub(super) struct Test<'a> {
     pub flush_ns: Vec<u64>,
     /// Whether pages leave by themselves where they come slowly.
     pub leave_early: bool,
+    /// The bits that select a buffer, and unclear ones, where they are known with the size.
+    pub volumes: Option<(Vec<u32>, Vec<u32>)>,
     /// Why nothing was found.
     pub why: Option<&'static str>,
 }
 
 impl Test<'_> {
+    /// Size, volumes, type and what starts a flush.
+    fn find(
+        &mut self,
+        runner: &mut Runner<'_>,
+        fallen: &[u32],
+        latencies: &Latencies,
+        found: &mut Found,
+        undetermined: &mut Vec<String>,
+    ) -> Result<(), ProbeError> {
+        let trigger = self.read_trigger(runner, latencies)?;
+        let size = if latencies.write < latencies.read {
+            self.size(runner, trigger)?
+        } else {
+            self.why = Some("writes take as long as reads, as if none kept them");
+            None
+        };
+        let Some(size) = size else {
+            let why = self.why.take().unwrap_or(
+                "neither writes nor reads beside writes are slow at regular intervals, the same again and again",
+            );
+            undetermined.push(format!("write_buffer: {why}"));
+            return Ok(());
+        };
+        let (bits, unclear) = match self.volumes.take() {
+            Some(told) => told,
+            None => self.bits(runner, fallen, &size)?,
+        };
+        if unclear.is_empty() {
+            found.put(&size, bits.clone(), trigger);
+        }
+        let kind = self.waits(runner, &size).inspect_err(|error| {
+            if *error == ProbeError::OutOfTime {
+                undetermined.push("write_buffer.type: the time given ran out before".into());
+            }
+        })?;
+        if kind.is_none() && !unclear.is_empty() {
+            undetermined.push(
+                "write_buffer: writes are slow at regular intervals, but neither tell volumes apart nor who waits"
+                    .into(),
+            );
+            return Ok(());
+        }
+        found.put(&size, bits, trigger);
+        found.unclear = unclear;
+        match kind {
+            Some(true) => found.buffer.kind = BufferType::Fore,
+            Some(false) => found.buffer.kind = BufferType::Back,
+            None => undetermined.push(
+                "write_buffer.type: some writes wait for the flush that they cause, and some do not".into(),
+            ),
+        }
+        if trigger.is_none() {
+            undetermined
+                .push("write_buffer.flush: some reads right after writes are slow, and some are not".into());
+        }
+        Ok(())
+    }
+
     /// Whether the first read of a page after a few writes to it takes longer than the second.
     /// It is of their volume, whatever selects that, and where a read starts no flush it
     /// finds the page in the buffer. A flush takes longer than a read of flash; what takes less, of
@@ -206,6 +249,10 @@ impl Test<'_> {
     /// Whether a write waits for the flush that it causes, however long after the last one
     /// it comes.
     pub fn waits(&mut self, runner: &mut Runner<'_>, size: &Size) -> Result<Option<bool>, ProbeError> {
+        if matches!(size.sight, Sight::Rested { .. }) {
+            // It is of two halves, of which one takes writes.
+            return Ok(Some(false));
+        }
         let flush_ns = median(&mut self.flush_ns);
         let busy_ns = size.cycle_ns.max(flush_ns).max(200_000);
         let (mut waiting, mut passing, mut waited_ns) = (0, 0, Vec::new());
@@ -216,7 +263,8 @@ impl Test<'_> {
             let think = Span(times * busy_ns / size.pages);
             let seen = watch(runner, watched, Sight::Waits(think), size.place, size.pages * FLUSHES)?;
             if seen.writes < 4 * size.pages {
-                break;
+                // Another think time may be short enough.
+                continue;
             }
             let (waits, passes) = if runner.is_real() {
                 let places_ns = seen.by_place(size.pages);
@@ -267,63 +315,6 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// The bits that select a buffer, and those of which that cannot be told.
-    pub fn bits(
-        &self,
-        runner: &mut Runner<'_>,
-        fallen: &[u32],
-        size: &Size,
-    ) -> Result<(Vec<u32>, Vec<u32>), ProbeError> {
-        let (mut selecting, mut unclear) = (Vec::new(), Vec::new());
-        // Pages that differ in lower bits than the first have filled one buffer.
-        let (highest, first) = match size.place {
-            Where::One(page) => (page, 0),
-            Where::Without(mask) | Where::Round(mask, _) => {
-                let highest = highest(mask, runner.pages());
-                (highest, u64::BITS - highest.leading_zeros())
-            }
-        };
-        let others: Vec<u32> = runner
-            .bits()
-            .filter(|bit| *bit >= first && !fallen.contains(bit) && runner.holds(highest ^ 1 << bit))
-            .collect();
-        let mut singly = fallen.to_vec();
-        let mut together = 0;
-        for &bit in &others {
-            let more = together | 1u64 << bit;
-            if runner.holds(highest ^ more) {
-                together = more;
-            } else {
-                singly.push(bit);
-            }
-        }
-        if together != 0 && self.is_one(runner, size, together)? != Some(true) {
-            singly.extend(others.iter().filter(|&&bit| together >> bit & 1 == 1));
-        }
-        for bit in singly {
-            match self.is_one(runner, size, 1 << bit)? {
-                Some(true) => {}
-                Some(false) => selecting.push(bit),
-                None => unclear.push(bit),
-            }
-        }
-        selecting.sort_unstable();
-        unclear.sort_unstable();
-        Ok((selecting, unclear))
-    }
-
-    /// Asks again where the first answer is none.
-    fn is_one(&self, runner: &mut Runner<'_>, size: &Size, flip: u64) -> Result<Option<bool>, ProbeError> {
-        let mut told = None;
-        for _ in 0..AGREEING {
-            told = is_one_buffer(runner, self.watched, size.sight, size.place, size.pages, flip)?;
-            if told.is_some() {
-                break;
-            }
-        }
-        Ok(told)
-    }
-
     /// From where on a write is slow: half of what the spikes of sequential
     /// writes take (§III-C2), but no later than a read; `None` if there are none.
     fn sequential_writes(
@@ -357,6 +348,7 @@ mod tests {
         Arena, Completion, Durable, Leaf, Ledger, Limits, Outside, Request, Status, Submit, Time, Wake,
     };
 
+    use super::super::places::Where;
     use super::*;
 
     const SECTORS: u64 = 1 << 16;
@@ -427,13 +419,14 @@ mod tests {
 
     fn test() -> Test<'static> {
         Test {
-            watched: Watch { slow_read_ns: 0, slow_write_ns: 0, reads: &[] },
+            watched: Watch { slow_read_ns: 0, slow_write_ns: 0, reads: &[], longest: LONGEST },
             mask: 0,
             read_ns: LATENCIES.read,
             shortest_wait_ns: 0,
             evidence: BufferEvidence::default(),
             flush_ns: Vec::new(),
             leave_early: false,
+            volumes: None,
             why: None,
         }
     }
@@ -458,7 +451,7 @@ mod tests {
             let mut world = Clock(Time::ZERO);
             let mut runner =
                 Runner::new(&mut drive, Some(&mut world), SECTORS, 1, None).expect("it is large enough");
-            let watched = Watch { slow_read_ns: 0, slow_write_ns, reads: &[] };
+            let watched = Watch { slow_read_ns: 0, slow_write_ns, reads: &[], longest: LONGEST };
             let mut test = Test { watched, flush_ns: vec![700_000], ..test() };
             let sight = Sight::Waits(Span::ZERO);
             let size = Size { pages: PAGES, place: Where::One(0), sight, cycle_ns: PAGES * LATENCIES.write };

@@ -117,7 +117,7 @@ impl FlipEvidence {
 pub(super) struct Found {
     /// `None` if nothing could be told.
     pub bits: Option<Vec<u32>>,
-    /// Median latency of a write behind a collection; 0 if none was seen.
+    /// What the write that a collection holds up longest takes, in the median; 0 if none was seen.
     pub stall_ns: u64,
     pub evidence: CollectionEvidence,
 }
@@ -156,8 +156,7 @@ pub(super) fn measure(
         return Ok(found);
     };
     found.evidence.stall_above_ns = above;
-    let stalls = slow.iter().map(|&(_, latency)| latency).filter(|&latency| latency > above);
-    found.stall_ns = median(&mut stalls.collect::<Vec<_>>());
+    found.stall_ns = median(&mut longest_stalls(&slow, above, together));
     let stall = Stall { above, together, buffer_pages };
     let fixed = run(runner, page, page, &stall)?.intervals;
     if fixed.len() < FEWEST {
@@ -356,6 +355,20 @@ fn distances(starts: &[u64]) -> Vec<u64> {
     starts.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
+/// The longest of the stalls above so many nanoseconds of each collection.
+fn longest_stalls(slow: &[(u64, u64)], above: u64, together: u64) -> Vec<u64> {
+    let mut longest: Vec<u64> = Vec::new();
+    let mut starts = Starts::default();
+    for &(index, latency) in slow.iter().filter(|&&(_, latency)| latency > above) {
+        starts.stalled(index, index, together);
+        longest.resize(starts.starts.len(), 0);
+        if let Some(longest) = longest.last_mut() {
+            *longest = latency.max(*longest);
+        }
+    }
+    longest
+}
+
 /// The latency above which slow writes, given with their numbers, are rare and
 /// recur regularly: where the gap between latencies is the clearest.
 /// Where flushes are not seen at all, because slow writes are rarer, every slow
@@ -428,6 +441,13 @@ mod tests {
         assert_eq!(few.selects(), None);
         assert_eq!(probability(&[320; 40], &[320; FEWEST / 2 - 1]), None);
         assert_eq!(probability(&[320; 40], &[320; FEWEST / 2]), Some(1.0));
+    }
+
+    /// Once what else a collection holds up was counted, too, and was more on one specimen.
+    #[test]
+    fn a_collection_takes_what_its_longest_stall_takes() {
+        let slow = [(10, 8_000), (12, 2_000), (14, 2_500), (90, 500), (200, 9_000), (204, 2_000)];
+        assert_eq!(longest_stalls(&slow, 1_000, 4), [8_000, 9_000]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use flashkeel_engine::{Operation, Span, Stream};
 
+use super::places::{Pages, Where};
 use super::runner::{ProbeError, Runner};
 use super::statistics::{median, period};
 
@@ -11,11 +12,14 @@ const CALM: u32 = 4;
 /// Where slow reads take more of the reader's time than this, the drive was never done
 /// with a flush before the next began.
 const OVERWHELMED: f64 = 0.5;
-/// Longest that a run may take on the drive.
-const LONGEST: Span = Span::from_secs(6);
+/// Longest that a run for a size may take on the drive.
+pub(super) const LONGEST: Span = Span::from_secs(6);
 /// Writes to the pages come in bursts of one flush up to so many at random, to the flipped
 /// one up to one less: volumes that flush in turn would look like one.
 const BURST: u64 = 3;
+/// Buffers of so many pages are told by bursts of a quarter of a flush up to one: hardly two
+/// flushes are then of the same burst.
+const LARGE: u64 = 64;
 /// Flushes this close together are of single flash pages.
 const CLOSE: u64 = 8;
 /// Of all distances so many are whole buffers.
@@ -24,13 +28,17 @@ const OWN: f64 = 0.4;
 const REGULAR: u32 = 24;
 /// Of the distances that are about a buffer, so many are one.
 const EXACT: f64 = 0.8;
-/// Distances between flushes of different bursts: fewest that tell anything, and enough.
+/// Distances between flushes of different bursts: fewest that tell anything, enough where
+/// nearly all agree, and enough.
 const FEWEST: u32 = 8;
+const CLEAR: u32 = 12;
 const ENOUGH: u32 = 20;
 /// Of the distances so many are whole buffers where they are counted in the writes of the
 /// volume, and so many at most where not.
 const WITH_FLUSHES: f64 = 0.5;
 const BY_CHANCE: f64 = 0.25;
+const NEARLY_ALL: f64 = 0.9;
+const HARDLY_ANY: f64 = 0.1;
 
 /// How flushes are seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,94 +47,18 @@ pub(super) enum Sight {
     Waits(Span),
     /// By reads beside such writes.
     Beside(Span),
+    /// By the first write that waits after such a silence: the one of this number.
+    Rested { rest: Span, first: u64 },
 }
 
-/// Which pages are written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Where {
-    /// One over and over again, which fills a buffer that keeps what is written again, and
-    /// leaves nothing for collection to move.
-    One(u64),
-    /// Random ones in which these bits are 0.
-    Without(u64),
-    /// Of those so many, in turn.
-    Round(u64, u64),
-}
-
-/// Pages of [`Where::Without`], and the part of them that comes before one comes again: more
-/// than a buffer holds. They are close together, for their part of the map to stay in memory.
-const MANY: u64 = 2_048;
-const APART: u64 = 3;
-
-/// The pages of one run.
-struct Pages {
-    place: Where,
-    /// When each of many was written last.
-    last: Vec<u64>,
-    written: u64,
-}
-
-impl Pages {
-    /// On a drive of so many pages.
-    fn new(place: Where, pages: u64) -> Self {
-        let many = match place {
-            Where::One(_) => 0,
-            Where::Without(mask) | Where::Round(mask, _) => many(mask, pages),
-        };
-        Pages { place, last: vec![0; many as usize], written: many }
-    }
-
-    /// The next page, with the bits of `flip` changed.
-    fn next(&mut self, random: &mut Stream, flip: u64) -> u64 {
-        match self.place {
-            Where::One(page) => page ^ flip,
-            Where::Without(mask) => {
-                self.written += 1;
-                let many = self.last.len() as u64;
-                let index = loop {
-                    let index = random.below(many);
-                    if self.last[index as usize] + many / APART <= self.written {
-                        break index;
-                    }
-                };
-                self.last[index as usize] = self.written;
-                spread(index, mask, flip)
-            }
-            Where::Round(mask, of) => {
-                self.written += 1;
-                spread(self.written % of, mask, flip)
-            }
-        }
-    }
-}
-
-/// The highest of [`Where::Without`] such bits on a drive of so many pages.
-pub(super) fn highest(mask: u64, pages: u64) -> u64 {
-    spread(many(mask, pages) - 1, mask, 0)
-}
-
-/// How many there are.
-fn many(mask: u64, pages: u64) -> u64 {
-    // One more bit may be flipped.
-    MANY.min(pages >> (mask.count_ones() + 1))
-}
-
-/// The page of this number among those in which the bits of `mask` are 0 and those of `flip` 1.
-fn spread(index: u64, mask: u64, flip: u64) -> u64 {
-    let bits = (0..u64::BITS).filter(|bit| (mask | flip) >> bit & 1 == 1);
-    let page = bits.fold(index * 8, |page, bit| {
-        let below = page & ((1 << bit) - 1);
-        (page - below) << 1 | below
-    });
-    page | flip
-}
-
-/// What decides that a request has met a flush, and where reads go.
+/// What decides that a request has met a flush, where reads go, and how long a run may take on
+/// the drive.
 #[derive(Clone, Copy)]
 pub(super) struct Watch<'a> {
     pub slow_read_ns: u64,
     pub slow_write_ns: u64,
     pub reads: &'a [u64],
+    pub longest: Span,
 }
 
 /// What a run saw.
@@ -209,6 +141,7 @@ impl Flushes {
         for latency_ns in writes_ns {
             self.written(latency_ns, slow_write_ns);
         }
+        self.once();
         self
     }
 
@@ -225,6 +158,22 @@ impl Flushes {
             self.waits_ns.push(latency_ns);
         }
         waited
+    }
+
+    /// Takes a wait that follows another at once for one of the same flush, unless most do.
+    fn once(&mut self) {
+        let follows: Vec<bool> = self
+            .at
+            .iter()
+            .enumerate()
+            .map(|(index, at)| index > 0 && self.at[index - 1] + 1 == *at)
+            .collect();
+        if 2 * follows.iter().filter(|follows| **follows).count() <= self.at.len() {
+            let first = |index: &usize| !follows[*index];
+            let kept = || (0..follows.len()).filter(first);
+            self.waits_ns = kept().map(|index| self.waits_ns[index]).collect();
+            self.at = kept().map(|index| self.at[index]).collect();
+        }
     }
 }
 
@@ -270,7 +219,12 @@ impl Bursts {
         if self.flip != 0 && self.of.len() as u64 == self.end {
             self.burst += 1;
             let most = BURST - u64::from(self.burst.is_multiple_of(2));
-            self.end += random.between(self.unit, self.unit * most);
+            let (least, most) = if self.unit >= LARGE {
+                (self.unit / 4, self.unit * most / BURST)
+            } else {
+                (self.unit, self.unit * most)
+            };
+            self.end += random.between(least, most);
         }
         let side = usize::from(self.flip != 0 && self.burst.is_multiple_of(2));
         self.written[side] += 1;
@@ -289,11 +243,15 @@ pub(super) fn watch(
 ) -> Result<Flushes, ProbeError> {
     let mut bursts = Bursts { unit: 0, flip: 0, end: 0, burst: 0, written: [0; 2], of: Vec::new() };
     let (mut last, mut same, mut distance) = (0, 0, 0);
-    run(runner, watch, sight, place, writes, &mut bursts, &mut |(at, ..)| {
+    let mut seen = run(runner, watch, sight, place, writes, &mut bursts, &mut |(at, ..)| {
         same = if at - last == distance { same + 1 } else { 0 };
         (last, distance) = (at, at - last);
         same >= REGULAR
-    })
+    })?;
+    if matches!(sight, Sight::Waits(_)) {
+        seen.once();
+    }
+    Ok(seen)
 }
 
 /// Whether writes to pages that differ in the bits `flip` fill one buffer of `pages` pages,
@@ -310,18 +268,27 @@ pub(super) fn is_one_buffer(
     // A read may be submitted a write before or after the flush that it shows.
     let slack = u64::from(matches!(sight, Sight::Beside(_)) && pages >= 16);
     let mut all = Grid { slack, ..Grid::default() };
-    let mut own = [all; 2];
+    let mut sides = [all; 2];
+    let mut own = all;
+    let mut last = 0;
     let writes = 120 * pages.max(16);
+    // Of a slow drive a bit takes longer than a size.
+    let watched = Watch { longest: Span(2 * watched.longest.0), ..watched };
     run(runner, watched, sight, place, writes, &mut bursts, &mut |(at, burst, written)| {
+        // As one flush, where two waits follow each other.
+        let follows = at == last + 1;
+        last = at;
+        if follows {
+            return false;
+        }
         all.flushed(at, burst, pages);
-        own[usize::from(burst.is_multiple_of(2))].flushed(written, burst, pages);
-        all.distances >= ENOUGH && own[0].distances + own[1].distances >= ENOUGH
+        sides[usize::from(burst.is_multiple_of(2))].flushed(written, burst, pages);
+        own.multiples = sides[0].multiples + sides[1].multiples;
+        own.distances = sides[0].distances + sides[1].distances;
+        let (least, most) = (all.part().min(own.part()), all.part().max(own.part()));
+        let enough = if most >= NEARLY_ALL && least <= HARDLY_ANY { CLEAR } else { ENOUGH };
+        all.distances.min(own.distances) >= enough
     })?;
-    let own = Grid {
-        multiples: own[0].multiples + own[1].multiples,
-        distances: own[0].distances + own[1].distances,
-        ..all
-    };
     if all.distances < FEWEST || own.distances < FEWEST {
         return Ok(None);
     }
@@ -359,7 +326,7 @@ fn run(
                         break;
                     }
                 }
-                if runner.now().since(begun) > LONGEST {
+                if runner.now().since(begun) > watch.longest {
                     break;
                 }
                 if think > Span::ZERO {
@@ -368,7 +335,7 @@ fn run(
             }
         }
         Sight::Beside(think) => {
-            let writes = writes.min((LONGEST.0 / think.0.max(20_000)).max(64));
+            let writes = writes.min((watch.longest.0 / think.0.max(20_000)).max(64));
             let (mut calm, mut slow_ns, mut all_ns) = (CALM, 0, 0);
             let mut submitted = Vec::new();
             let next = |random: &mut Stream| {
@@ -407,6 +374,7 @@ fn run(
                 done((at, burst, written));
             }
         }
+        Sight::Rested { .. } => unreachable!("it is not watched"),
     }
     seen.took_ns = runner.now().since(begun).0;
     Ok(seen)
@@ -432,5 +400,17 @@ mod tests {
         assert_eq!(of(true).at, (1..=10).map(|buffers| buffers * 32).collect::<Vec<u64>>());
         assert_eq!(of(true).above(50).at, of(true).at);
         assert_eq!(of(false).at.len(), 19, "in simulated time nobody sleeps");
+    }
+
+    #[test]
+    fn two_waits_one_after_the_other_are_of_one_flush_unless_most_are_so() {
+        let seen = |at: &[u64]| {
+            let mut seen = Flushes { at: at.to_vec(), waits_ns: at.to_vec(), ..Flushes::default() };
+            seen.once();
+            assert_eq!(seen.at, seen.waits_ns);
+            seen.at
+        };
+        assert_eq!(seen(&[10, 11, 20, 30, 31, 40]), [10, 20, 30, 40]);
+        assert_eq!(seen(&[10, 11, 12, 13, 20]), [10, 11, 12, 13, 20]);
     }
 }

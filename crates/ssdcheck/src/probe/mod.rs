@@ -4,11 +4,14 @@ mod allocation;
 mod buffer;
 mod collection;
 mod flushes;
+mod places;
+mod rested;
 mod runner;
 mod size;
 mod sleep;
 mod statistics;
 mod thresholds;
+mod volumes;
 
 use std::ops::ControlFlow;
 
@@ -163,7 +166,11 @@ fn features(
     told.reach(0.2)?;
     let (thresholds, latencies) = (model.thresholds_ns, model.latencies_ns);
     let mut unfound = Vec::new();
-    let mut found = buffer::measure(runner, &fallen, &thresholds, &latencies, &mut unfound)?;
+    let mut found = buffer::Found::nothing();
+    let done = buffer::measure(runner, &fallen, &thresholds, &latencies, &mut found, &mut unfound);
+    if done.is_err() && found.bits.is_none() {
+        return done;
+    }
     if let Some(bits) = found.bits.take().filter(|bits| bits.len() <= MOST_BITS) {
         model.volume_bits = bits;
         if !found.unclear.is_empty() {
@@ -182,6 +189,7 @@ fn features(
     }
     model.put_buffer(found, unfound, evidence);
     *unknown = &FEATURES[2..];
+    done?;
     told.reach(0.4)?;
     match sleep::measure(runner, &thresholds, &latencies)? {
         (Ok(sleep), seen) => (model.sleep, evidence.sleep) = (sleep, seen),

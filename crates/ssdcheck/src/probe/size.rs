@@ -4,7 +4,8 @@
 use flashkeel_engine::Span;
 
 use super::buffer::{AGREEING, FLUSHES, Test, WRITES};
-use super::flushes::{Flushes, Sight, Where, watch};
+use super::flushes::{Flushes, Sight, watch};
+use super::places::Where;
 use super::runner::{ProbeError, Runner};
 use super::statistics::median;
 
@@ -81,10 +82,15 @@ impl Test<'_> {
                 if pages >= LEAST_PAGES && self.is_sure(runner, &rhythm, &size, is_again)? {
                     return Ok(Some(size));
                 }
+                self.volumes = None;
             }
             rhythms.push(rhythm);
         }
         if trigger != Some(true) {
+            let waited: Vec<u64> = rhythms.iter().filter_map(|rhythm| rhythm.pages).collect();
+            if let Some(size) = self.size_from_rest(runner, page, &waited)? {
+                return Ok(Some(size));
+            }
             for rhythm in rhythms {
                 if let Some(size) = self.by_reads(runner, &rhythm)? {
                     return Ok(self.plausible(size));
@@ -201,18 +207,20 @@ impl Test<'_> {
 
     /// Whether writes to many pages of the volume wait as often as those to one: collection comes
     /// at other times where it has data to move.
-    fn is_elsewhere(&self, runner: &mut Runner<'_>, size: &Size) -> Result<bool, ProbeError> {
+    fn is_elsewhere(&mut self, runner: &mut Runner<'_>, size: &Size) -> Result<bool, ProbeError> {
         let is_same = |seen: &Flushes| seen.period(0) == Some(size.pages) || seen.fits(size.pages);
+        let (watched, shortest_wait_ns) = (self.watched, self.shortest_wait_ns);
         let is_so = |runner: &mut Runner<'_>, mask| {
-            let other = watch(runner, self.watched, size.sight, Where::Without(mask), WRITES)?;
-            Ok::<bool, ProbeError>(is_same(&other) || is_same(&other.above(self.shortest_wait_ns)))
+            let other = watch(runner, watched, size.sight, Where::Without(mask), WRITES)?;
+            Ok::<bool, ProbeError>(is_same(&other) || is_same(&other.above(shortest_wait_ns)))
         };
         if is_so(runner, self.mask)? {
             return Ok(true);
         }
         // They may be of several volumes.
-        let (bits, _) = self.bits(runner, &[], size)?;
-        let mask = bits.iter().fold(self.mask, |mask, bit| mask | 1u64 << bit);
+        let volumes = self.bits(runner, &[], size)?;
+        let mask = volumes.0.iter().fold(self.mask, |mask, bit| mask | 1u64 << bit);
+        self.volumes = Some(volumes);
         if mask == self.mask { Ok(false) } else { is_so(runner, mask) }
     }
 

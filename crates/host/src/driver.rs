@@ -10,7 +10,7 @@ use flashkeel_workload::WorkloadError;
 
 use crate::Measured;
 use crate::feed::{Feed, Tenant};
-use crate::flight::Flights;
+use crate::flight::{Flights, nth};
 
 /// How long what is outside is waited for before whoever watches is told, and may break
 /// off.
@@ -204,7 +204,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
         let arrival = feed.next();
         let id = self.flights.next_id();
         let mut request = Request {
-            origin: id,
+            origin: nth(id),
             tenant: TenantId(tenant as u16),
             ..Request::new(id, arrival.operation, arrival.lba, arrival.sectors)
         };
@@ -382,6 +382,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
             if asked.arrived != accepted {
                 completion.ledger.charge_between(Cause::HostQueue, asked.arrived, accepted);
             }
+            completion.id = nth(completion.id);
             self.recorder.record(&asked, completion);
             self.feeds[usize::from(tenant.0)].record(&asked, completion);
         }

@@ -2,107 +2,111 @@
 
 use flashkeel_engine::RequestId;
 
-/// Things in flight, by their rising numbers.
+/// Things in flight.
 ///
-/// A window over the numbers from the oldest in flight to the newest: dense,
-/// and as long as the spread between them.
+/// They go by rising numbers, whose last bits say in which slot each lies: there are as many
+/// slots as things were ever in flight together, and the last one freed is taken first, so
+/// that they are few and stay in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Flights<T> {
-    /// The window: every number in flight lies in it.
-    first: u64,
-    end: u64,
-    /// By number, modulo its length, which is a power of two.
-    ring: Vec<Option<T>>,
-    count: usize,
+    /// How many have taken off.
+    count: u64,
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<T> {
+    /// Of what lies or lay there.
+    id: RequestId,
+    flight: Option<T>,
 }
 
 impl<T> Default for Flights<T> {
     fn default() -> Self {
-        Flights { first: 0, end: 0, ring: (0..SHORTEST).map(|_| None).collect(), count: 0 }
+        Flights { count: 0, slots: Vec::new(), free: Vec::new() }
     }
 }
 
-/// Places of a new ring.
-const SHORTEST: usize = 16;
+/// Bits of a number that say the slot: some 67 million are in flight together at most, far
+/// more than fit into memory, and 2^37 take off one after the other.
+const SLOT_BITS: u32 = 26;
+
+/// Where a number says that it lies.
+#[inline(always)]
+fn slot_of(id: RequestId) -> usize {
+    id.0 as usize & ((1 << SLOT_BITS) - 1)
+}
+
+/// How many took off before it.
+#[inline(always)]
+pub(crate) fn nth(id: RequestId) -> RequestId {
+    RequestId(id.0 >> SLOT_BITS)
+}
 
 impl<T> Flights<T> {
     /// The number of the next one.
-    #[inline]
+    #[inline(always)]
     pub fn next_id(&self) -> RequestId {
-        RequestId(self.end)
+        let slot = self.free.last().map_or(self.slots.len() as u64, |&slot| u64::from(slot));
+        RequestId(self.count << SLOT_BITS | slot)
     }
 
-    /// The number of the oldest in flight; of the next one, where none is.
-    #[inline]
-    pub fn first_id(&self) -> RequestId {
-        RequestId(self.first)
+    /// Whether one is in flight that took off before the one of a number did, or will.
+    pub fn has_before(&self, id: RequestId) -> bool {
+        self.slots.iter().any(|slot| slot.flight.is_some() && slot.id < id)
     }
 
     /// How many are in flight.
     #[inline]
     pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// The place of a number in the window.
-    #[inline]
-    fn place(&self, number: u64) -> usize {
-        number as usize & (self.ring.len() - 1)
+        self.slots.len() - self.free.len()
     }
 
     /// Notes one under [`next_id`](Self::next_id), which it returns.
-    #[inline]
+    #[inline(always)]
     pub fn take_off(&mut self, flight: T) -> RequestId {
         let id = self.next_id();
-        if self.end - self.first == self.ring.len() as u64 {
-            self.grow();
-        }
-        let place = self.place(id.0);
-        self.ring[place] = Some(flight);
-        self.end += 1;
         self.count += 1;
+        if self.free.pop().is_none() {
+            self.add_slot(id);
+        }
+        self.slots[slot_of(id)] = Slot { id, flight: Some(flight) };
         id
     }
 
     #[cold]
-    fn grow(&mut self) {
-        let empty = (0..2 * self.ring.len()).map(|_| None).collect();
-        let mut former = std::mem::replace(&mut self.ring, empty);
-        for number in self.first..self.end {
-            let (place, before) = (self.place(number), number as usize & (former.len() - 1));
-            self.ring[place] = former[before].take();
-        }
+    fn add_slot(&mut self, id: RequestId) {
+        assert!(self.slots.len() < 1 << SLOT_BITS, "more are in flight than can be numbered");
+        self.slots.push(Slot { id, flight: None });
     }
 
     /// Takes all that are in flight out, in the order of their numbers.
     pub fn take_all(&mut self) -> Vec<(RequestId, T)> {
-        let window = std::mem::replace(&mut self.first, self.end)..self.end;
-        self.count = 0;
-        let take = |number| {
-            let place = self.place(number);
-            Some((RequestId(number), self.ring[place].take()?))
-        };
-        window.filter_map(take).collect()
+        let taken = self.slots.iter_mut().filter_map(|slot| Some((slot.id, slot.flight.take()?)));
+        let mut taken: Vec<(RequestId, T)> = taken.collect();
+        taken.sort_unstable_by_key(|(id, _)| *id);
+        self.free.extend(taken.iter().rev().map(|(id, _)| slot_of(*id) as u32));
+        taken
     }
 
     /// One that is in flight, to change.
-    #[inline]
+    #[inline(always)]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut T> {
-        let place = self.place(id.0);
-        let is_inside = id.0.wrapping_sub(self.first) < self.end - self.first;
-        self.ring[place].as_mut().filter(|_| is_inside)
+        let slot = self.slots.get_mut(slot_of(id)).filter(|slot| slot.id == id)?;
+        slot.flight.as_mut()
     }
 
-    /// Everything in flight, oldest first.
+    /// Everything in flight, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (self.first..self.end).filter_map(|number| self.ring[self.place(number)].as_ref())
+        self.slots.iter().filter_map(|slot| slot.flight.as_ref())
     }
 
     /// Takes a completed one out.
     ///
     /// # Panics
     /// If it is not in flight: a request completes exactly once.
-    #[inline]
+    #[inline(always)]
     pub fn land(&mut self, id: RequestId) -> T {
         self.land_if(id, |_| true).expect("it has landed")
     }
@@ -111,28 +115,15 @@ impl<T> Flights<T> {
     ///
     /// # Panics
     /// As for [`land`](Self::land).
-    #[inline]
+    #[inline(always)]
     pub fn land_if(&mut self, id: RequestId, has_landed: impl FnOnce(&mut T) -> bool) -> Option<T> {
-        let flight = self.get_mut(id).expect("a request completes exactly once");
-        if !has_landed(flight) {
+        let slot = &mut self.slots[slot_of(id)];
+        let flight = slot.flight.as_mut().filter(|_| slot.id == id);
+        if !has_landed(flight.expect("a request completes exactly once")) {
             return None;
         }
-        let place = self.place(id.0);
-        let flight = self.ring[place].take();
-        self.count -= 1;
-        if id.0 == self.first {
-            self.pass_landed();
-        }
-        flight
-    }
-
-    /// The oldest has landed: goes on to the next that has not.
-    #[inline]
-    fn pass_landed(&mut self) {
-        self.first += 1;
-        while self.first < self.end && self.ring[self.place(self.first)].is_none() {
-            self.first += 1;
-        }
+        self.free.push(slot_of(id) as u32);
+        slot.flight.take()
     }
 }
 
@@ -146,22 +137,31 @@ mod tests {
     fn what_lands_is_what_took_off_in_any_order() {
         let mut random = Stream::new(1, "flights");
         let (mut flights, mut reference) = (Flights::default(), std::collections::BTreeMap::new());
+        let mut taken_off = 0;
         for round in 0..20_000u64 {
             // Grows to hundreds, shrinks to nothing, and so on.
             let chance = if round / 1_000 % 2 == 0 { 0.6 } else { 0.4 };
             if random.chance(chance) || reference.is_empty() {
+                let next = flights.next_id();
                 let id = flights.take_off(round);
+                assert_eq!((id, nth(id)), (next, RequestId(taken_off)));
+                taken_off += 1;
                 reference.insert(id.0, round);
             } else {
-                let nth = random.below(reference.len() as u64) as usize;
-                let (&id, &round) = reference.iter().nth(nth).unwrap();
+                let chosen = random.below(reference.len() as u64) as usize;
+                let (&id, &round) = reference.iter().nth(chosen).unwrap();
                 assert_eq!(flights.land_if(RequestId(id), |_| false), None);
                 assert_eq!(flights.land(RequestId(id)), round);
                 assert_eq!(flights.get_mut(RequestId(id)), None);
                 reference.remove(&id);
             }
             assert_eq!(flights.len(), reference.len());
-            assert!(flights.iter().eq(reference.values()));
+            let mut all: Vec<u64> = flights.iter().copied().collect();
+            all.sort_unstable();
+            assert!(all.iter().eq(reference.values()));
+            let first = reference.keys().next().map_or(flights.next_id(), |&id| RequestId(id));
+            assert!(!flights.has_before(first));
+            assert!(reference.is_empty() || flights.has_before(flights.next_id()));
         }
         let all: Vec<(u64, u64)> = flights.take_all().into_iter().map(|(id, round)| (id.0, round)).collect();
         assert!(all.into_iter().eq(reference));

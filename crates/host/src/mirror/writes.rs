@@ -221,7 +221,7 @@ impl Mirror {
             let is_read = held.is_read();
             let is_behind = match held.request.operation {
                 Operation::Read => self.agreement.is_in_doubt(held.destination.pages()),
-                Operation::Flush => self.changes.first_id() < held.behind,
+                Operation::Flush => self.changes.has_before(held.behind),
                 _ => kept.overlap(&held.destination) || self.held.is_ahead_in_window(&held.destination),
             };
             if is_behind || self.agreement.is_locked(held.destination.pages()) {

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Answer, Arena, Cause, Command, Completion, Durable, Event, Leaf, Ledger, Limits, Operation, Place,
-    Refusal, Request, Span, Stack, Status, Stream, Submit, Time, Wake, Window, WindowEnd, WindowLimit,
+    Refusal, Request, RequestId, Span, Stack, Status, Stream, Submit, Time, Wake, Window, WindowEnd,
+    WindowLimit,
 };
 
 use super::drive::{Drive, PAGES, value_of};
 use super::request;
+use crate::flight::nth;
 use crate::windowed::{WindowSettings, Windowed};
 
 const SERVICE: Span = Span::from_us(10);
@@ -116,11 +118,11 @@ impl Bench {
         readings.into_iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
-    /// What the device has got, in order, and when in microseconds. There requests have the
-    /// numbers that they have here.
+    /// What the device has got, in order, and when in microseconds. The n-th request there is
+    /// the n-th here.
     fn got(&self) -> Vec<(u64, u64)> {
         let device = self.stack.children().next().expect("there is one");
-        device.got.iter().map(|&(time, id)| (time.0 / 1_000, id)).collect()
+        device.got.iter().map(|&(time, id)| (time.0 / 1_000, nth(RequestId(id)).0)).collect()
     }
 
     /// What has been raised, and when in microseconds.

@@ -2,19 +2,18 @@
 //!
 //! A list that is linked through its members needs two links each, and touching one
 //! touches its neighbours. A stamp that says when a member came needs half of that
-//! and touches nothing else. The oldest are found a batch at a time, by a tree over groups
-//! of frames that knows a bound for each: no member of the group is older. Stamps only
-//! rise, so that a bound holds until it is looked at; then it is raised. Whoever comes
-//! or comes again is newer than the batch, so that its oldest that is still there is the
-//! oldest of all.
+//! and touches nothing else. The oldest are found a batch at a time: those that came within
+//! a span of time, each in the place that its stamp says, so that nothing is sorted. A tree
+//! over groups of frames knows a bound for each: no member of the group that is not in the
+//! batch is older. Stamps only rise, so that a bound holds until it is looked at; then it is
+//! raised. Whoever comes or comes again is newer than the batch, so that its oldest that is
+//! still there is the oldest of all.
 
 /// Frames of a group, and groups of the next.
 const GROUP: usize = 64;
-/// In how many batches all frames would leave: as few as the memory allows, as a look at the
-/// groups costs nearly the same however many it finds.
+/// In how many batches all frames would leave that came one after the other: as few as the
+/// memory allows, as a look at the groups costs nearly the same however many it finds.
 const BATCHES: usize = 8;
-/// Stamps that are looked at one by one where one of them is wanted.
-const BLOCK: usize = 16;
 /// Above all members, as a list sees stamps.
 const NEVER: u32 = 1 << 30;
 
@@ -59,19 +58,6 @@ pub(super) fn stamps(frames: usize) -> Vec<Stamp> {
     vec![Stamp::NONE; frames.next_multiple_of(GROUP)]
 }
 
-/// The highest bit says whether a key is below a bound that is at most [`NEVER`]: of many, one
-/// after the other, processors without wide comparisons do this at once.
-#[inline(always)]
-fn is_below(key: u32, bound: u32) -> u32 {
-    key.wrapping_sub(bound) & !key
-}
-
-/// Whether the highest bit is set.
-#[inline(always)]
-fn is_any(bits: u32) -> bool {
-    bits >> 31 != 0
-}
-
 /// The oldest of a list's members, and bounds for the others.
 #[derive(Clone)]
 pub(super) struct Oldest {
@@ -79,16 +65,13 @@ pub(super) struct Oldest {
     own: u32,
     /// From groups of frames up to a single bound.
     levels: Vec<Vec<u32>>,
-    /// Some that were members, the oldest last: all whose stamps are not above `until`.
+    /// Who came at each time from `first` on, as the list sees stamps; a place whose member has
+    /// left means nothing, as does the last one.
     batch: Vec<u32>,
-    until: u32,
-    /// How far the next batch should go, from its least.
-    stride: u32,
-    /// Up to where bounds look ahead: if the next batch ends there, no group is looked at
-    /// that has none of it.
-    next: u32,
-    /// Frames of a batch at most.
-    most: usize,
+    first: u32,
+    /// Places that are over, and that there are.
+    at: usize,
+    end: usize,
 }
 
 impl Oldest {
@@ -99,8 +82,7 @@ impl Oldest {
             levels.push(vec![NEVER; last.len().div_ceil(GROUP)]);
         }
         let most = (frames / BATCHES).max(GROUP);
-        let (batch, stride) = (Vec::with_capacity(most), GROUP as u32);
-        Oldest { own: list * Stamp::LIST, levels, batch, until: 0, stride, next: 0, most }
+        Oldest { own: list * Stamp::LIST, levels, batch: vec![0; most + 1], first: 0, at: 0, end: 0 }
     }
 
     /// A stamp as the list sees it.
@@ -126,118 +108,68 @@ impl Oldest {
     #[inline]
     pub fn find(&mut self, stamps: &[Stamp], newest: u32) -> Option<u32> {
         loop {
-            while let Some(&frame) = self.batch.last() {
-                if self.key(stamps[frame as usize]) <= self.until {
+            while self.at < self.end {
+                let frame = self.batch[self.at];
+                if self.key(stamps[frame as usize]) == self.first + self.at as u32 {
                     return Some(frame);
                 }
-                self.batch.pop();
+                self.at += 1;
             }
-            if self.levels[self.levels.len() - 1][0] >= NEVER {
+            let least = self.levels[self.levels.len() - 1][0];
+            if least >= NEVER {
                 return None;
             }
-            self.gather(stamps, newest);
+            // Whoever comes from now on is not in this batch.
+            self.first = least;
+            self.at = 0;
+            self.end = (self.batch.len() - 1).min((newest + 1 - least) as usize);
+            self.batch[..self.end].fill(0);
+            self.gather(self.levels.len() - 1, 0, stamps);
         }
     }
 
-    /// Finds the next batch.
+    /// Puts the members that belong there into the batch, and raises the bound of the others,
+    /// which it returns.
     #[inline(never)]
-    fn gather(&mut self, stamps: &[Stamp], newest: u32) {
-        let top = self.levels.len() - 1;
-        let least = self.levels[top][0].max(self.until + 1);
-        let mut until = least.saturating_add(self.stride).min(newest);
-        if until.abs_diff(self.next) < self.stride / 4 {
-            until = self.next;
-        }
-        self.until = until;
-        self.next = until.saturating_add(self.stride).min(newest);
-        self.visit(top, 0, stamps);
-        if self.until < until {
-            // Some have stayed out of groups whose bounds do not know it.
-            let bound = self.until + 1;
-            self.levels.iter_mut().flatten().for_each(|each| *each = bound.min(*each));
-        }
-        self.batch.sort_unstable_by_key(|&frame| std::cmp::Reverse(stamps[frame as usize].0));
-        // A look at all groups costs the same however many it finds: the next one goes so
-        // far that, at this density, it fills the batch but for an eighth.
-        let (wanted, found) = (self.most as i64 * 7 / 8, self.batch.len().max(1) as i64);
-        let span = i64::from((self.until + 1).saturating_sub(least).max(1));
-        self.stride = (span * wanted / found).clamp(1, span * 4).min(i64::from(Stamp::LAST)) as u32;
-    }
-
-    /// Takes the members that come into the batch, and raises the bound, which it returns:
-    /// above `next`, if there is no other up to there.
-    fn visit(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> u32 {
+    fn gather(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> u32 {
         let bound = match level.checked_sub(1) {
             None => self.take(at, stamps),
-            Some(below) => self.visit_below(below, at, stamps),
+            Some(below) => {
+                let groups = at * GROUP..((at + 1) * GROUP).min(self.levels[below].len());
+                let bounds = groups.map(|group| {
+                    let bound = self.levels[below][group];
+                    if bound < self.after() { self.gather(below, group, stamps) } else { bound }
+                });
+                bounds.min().expect("there are groups")
+            }
         };
         self.levels[level][at] = bound;
         bound
     }
 
-    fn visit_below(&mut self, level: usize, at: usize, stamps: &[Stamp]) -> u32 {
-        let start = at * GROUP;
-        let mut least = NEVER;
-        for below in start..(start + GROUP).min(self.levels[level].len()) {
-            let bound = self.levels[level][below];
-            let bound = if bound <= self.until { self.visit(level, below, stamps) } else { bound };
-            least = least.min(bound);
-        }
-        least
+    /// The first stamp after the batch.
+    fn after(&self) -> u32 {
+        self.first + self.end as u32
     }
 
-    /// The same within a group.
+    /// The same within a group of frames.
     fn take(&mut self, at: usize, stamps: &[Stamp]) -> u32 {
-        let (groups, _) = stamps.as_chunks::<GROUP>();
-        let (blocks, _) = groups[at].as_chunks::<BLOCK>();
-        let (now, next, own) = (self.until + 1, self.next + 1, self.own);
-        let (mut comes, mut comes_next) = ([0; GROUP / BLOCK], 0);
-        for (comes, block) in comes.iter_mut().zip(blocks) {
-            for &stamp in block {
-                let key = stamp.0 ^ own;
-                let by_now = is_below(key, now);
-                *comes |= by_now;
-                comes_next |= is_below(key, next) & !by_now;
-            }
+        let group = &stamps.as_chunks::<GROUP>().0[at];
+        let (own, first, after) = (self.own, self.first, self.after());
+        // Nobody who has left is below `NEVER`, so that differences do not come round to them.
+        let least = group.iter().map(|stamp| (stamp.0 ^ own).wrapping_sub(after)).min();
+        let places = &mut self.batch[..=self.end];
+        for (frame, stamp) in (at * GROUP..).zip(group) {
+            // Those that do not belong there meet in the last place: to ask would cost more.
+            let place = (stamp.0 ^ own).wrapping_sub(first) as usize;
+            places[place.min(places.len() - 1)] = frame as u32;
         }
-        for (number, _) in comes.iter().enumerate().filter(|&(_, &comes)| is_any(comes)) {
-            let first = (at * GROUP + number * BLOCK) as u32;
-            for (frame, stamp) in (first..).zip(&blocks[number]) {
-                if stamp.0 ^ own < now {
-                    self.push(frame, stamps);
-                }
-            }
-        }
-        if is_any(comes_next) {
-            return now;
-        }
-        let comes_later = |&stamp: &Stamp| (next..NEVER).contains(&(stamp.0 ^ own));
-        if groups[at].iter().any(comes_later) { next } else { NEVER }
-    }
-
-    /// Puts a frame into the batch, if it still belongs there; if that is full, the newer half
-    /// stays out.
-    fn push(&mut self, frame: u32, stamps: &[Stamp]) {
-        if self.key(stamps[frame as usize]) > self.until {
-            return;
-        }
-        if self.batch.len() == self.most {
-            let half = self.most / 2;
-            let (_, &mut last, _) =
-                self.batch.select_nth_unstable_by_key(half, |&frame| stamps[frame as usize].0);
-            self.until = self.key(stamps[last as usize]);
-            self.batch.truncate(half + 1);
-            if self.key(stamps[frame as usize]) > self.until {
-                return;
-            }
-        }
-        self.batch.push(frame);
+        least.expect("there are frames").saturating_add(after).min(NEVER)
     }
 
     /// No frame is a member; stamps may begin anew.
     pub fn clear(&mut self) {
-        self.batch.clear();
-        (self.until, self.next) = (0, 0);
+        self.end = 0;
         self.levels.iter_mut().for_each(|level| level.fill(NEVER));
     }
 

@@ -74,7 +74,8 @@ pub trait Leaf {
         (sectors, Holds::Data)
     }
 
-    /// When something will next happen by itself, if anything will.
+    /// When something will next happen by itself, if anything will, and whether there is an
+    /// event to be taken: nobody asks [`notice`](Leaf::notice) where there is none.
     fn next_event(&self) -> Wake;
 
     /// Runs every event due at or before `now`, takes in what has happened
@@ -99,11 +100,8 @@ pub trait Leaf {
             let next = wake.time().filter(|&next| next <= limit)?;
             patience.at(next);
             self.advance(next, data, completions);
-            if !completions.is_empty() || self.has_notice() {
-                return Some(next);
-            }
             wake = self.next_event();
-            if wake.hears_outside() {
+            if !completions.is_empty() || wake.has_notice() || wake.hears_outside() {
                 return Some(next);
             }
         }
@@ -129,12 +127,6 @@ pub trait Leaf {
         _data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         Err(if place.0.is_empty() { Refusal::Unknown } else { Refusal::NoSuchPlace })
-    }
-
-    /// Whether there is an event that has not been taken yet. Nobody asks
-    /// [`notice`](Leaf::notice) where this says that there is none.
-    fn has_notice(&self) -> bool {
-        false
     }
 
     /// The oldest of the events that have not been taken yet.
@@ -197,10 +189,6 @@ impl<L: Leaf + ?Sized> Leaf for Box<L> {
         data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         (**self).command(now, place, command, data)
-    }
-
-    fn has_notice(&self) -> bool {
-        (**self).has_notice()
     }
 
     fn notice(&mut self) -> Option<Notice> {

@@ -310,7 +310,7 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         let own = self.stage.next_event();
         let (first, other) = first_and_other(&self.children, own.due().min(self.ready()));
         let hears_outside = own.hears_outside() || any(&self.children, |child| child.hears_outside);
-        Wake::new(Some(first.0.min(other)), hears_outside)
+        Wake::new(Some(first.0.min(other)), hears_outside).noting(!self.notices.is_empty())
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
@@ -342,7 +342,7 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
             let now = self.step(limit, data)?;
             patience.at(now);
             self.hand_over(completions);
-            if !completions.is_empty() || self.has_notice() || self.hears_outside() {
+            if !completions.is_empty() || !self.notices.is_empty() || self.hears_outside() {
                 return Some(now);
             }
         }
@@ -385,10 +385,6 @@ impl<S: Stage, L: Leaf> Leaf for Stack<S, L> {
         };
         self.settle(now, data);
         answer
-    }
-
-    fn has_notice(&self) -> bool {
-        !self.notices.is_empty()
     }
 
     fn notice(&mut self) -> Option<Notice> {

@@ -8,33 +8,40 @@ pub struct Wake {
     /// [`Time::MAX`] where nobody here knows a time.
     due: Time,
     hears_outside: bool,
+    has_notice: bool,
 }
 
 impl Wake {
     /// Not before it is given something to do.
-    pub const NEVER: Wake = Wake { due: Time::MAX, hears_outside: false };
+    pub const NEVER: Wake = Wake { due: Time::MAX, hears_outside: false, has_notice: false };
     /// When something outside says so, such as a real drive: nobody here knows
     /// the time. What has a clock of its own says this even while it is idle, so
     /// that nobody runs ahead of it.
-    pub const OUTSIDE: Wake = Wake { due: Time::MAX, hears_outside: true };
+    pub const OUTSIDE: Wake = Wake { hears_outside: true, ..Wake::NEVER };
 
     /// At a time that is known.
     #[inline]
     pub const fn at(due: Time) -> Wake {
-        Wake { due, hears_outside: false }
+        Wake { due, ..Wake::NEVER }
     }
 
     /// At a time that is known, or before, when something outside says so.
     #[inline]
     pub const fn at_or_outside(due: Time) -> Wake {
-        Wake { due, hears_outside: true }
+        Wake { due, ..Wake::OUTSIDE }
     }
 
     /// Of a time, where one is known, and of whether something outside may have
     /// a say.
     #[inline]
     pub fn new(time: Option<Time>, hears_outside: bool) -> Wake {
-        Wake { due: time.unwrap_or(Time::MAX), hears_outside }
+        Wake { due: time.unwrap_or(Time::MAX), hears_outside, has_notice: false }
+    }
+
+    /// The same, and whether there is an event that has not been taken yet.
+    #[inline]
+    pub fn noting(self, has_notice: bool) -> Wake {
+        Wake { has_notice, ..self }
     }
 
     /// The time; [`Time::MAX`] where none is known.
@@ -56,10 +63,20 @@ impl Wake {
         self.hears_outside
     }
 
+    /// Whether there is an event that has not been taken yet.
+    #[inline]
+    pub fn has_notice(self) -> bool {
+        self.has_notice
+    }
+
     /// Whichever of two comes first.
     #[inline]
     pub fn or(self, other: Wake) -> Wake {
-        Wake { due: self.due.min(other.due), hears_outside: self.hears_outside || other.hears_outside }
+        Wake {
+            due: self.due.min(other.due),
+            hears_outside: self.hears_outside | other.hears_outside,
+            has_notice: self.has_notice | other.has_notice,
+        }
     }
 
     /// Whether something is due at or before `now`, as far as is known.
@@ -89,6 +106,7 @@ mod tests {
         assert_eq!(Wake::at(late).or(Wake::OUTSIDE), Wake::at_or_outside(late));
         assert_eq!(Wake::at_or_outside(late).or(Wake::at(early)), Wake::at_or_outside(early));
         assert_eq!(Wake::NEVER.or(Wake::NEVER), Wake::NEVER);
+        assert!(Wake::at(late).noting(true).or(Wake::at(early)).has_notice());
         assert!(Wake::at(early).is_due(early) && !Wake::at(late).is_due(early));
         assert!(!Wake::OUTSIDE.is_due(Time::MAX));
     }

@@ -26,7 +26,7 @@ impl Leaf for Windowed {
     }
 
     fn next_event(&self) -> Wake {
-        Wake::NEVER
+        Wake::NEVER.noting(self.has_ended)
     }
 
     fn advance(&mut self, _now: Time, _data: &mut Arena, _completions: &mut Vec<Completion>) {}
@@ -53,10 +53,6 @@ impl Leaf for Windowed {
             }
             _ => Err(Refusal::Unknown),
         }
-    }
-
-    fn has_notice(&self) -> bool {
-        self.has_ended
     }
 
     fn notice(&mut self) -> Option<Notice> {

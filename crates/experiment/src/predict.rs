@@ -179,10 +179,6 @@ impl Leaf for Judged {
         self.device.command(now, place, command, data)
     }
 
-    fn has_notice(&self) -> bool {
-        self.device.has_notice()
-    }
-
     fn notice(&mut self) -> Option<Notice> {
         self.device.notice()
     }
@@ -271,9 +267,9 @@ mod tests {
         assert_eq!(tell(Command::Window(0, Window::Deterministic)), Ok(Answer::Done));
         let Ok(Answer::State(readings)) = tell(Command::State) else { panic!("it tells no state") };
         assert!(readings.contains(&("deterministic".to_owned(), 1)), "{readings:?}");
-        assert!(judged.has_notice());
+        assert!(judged.next_event().has_notice());
         assert_eq!(judged.notice().map(|notice| notice.event), Some(Event::WindowBegan(0)));
-        assert!(!judged.has_notice() && judged.notice().is_none());
+        assert!(!judged.next_event().has_notice() && judged.notice().is_none());
     }
 
     #[test]

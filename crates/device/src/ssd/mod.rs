@@ -413,7 +413,8 @@ impl Leaf for Ssd {
     fn next_event(&self) -> Wake {
         // What a power cut has ended waits to be handed over.
         let ended = self.completed.first().map(|completion| completion.time);
-        ended.or_else(|| self.machine.events.next_time()).into()
+        let wake = Wake::from(ended.or_else(|| self.machine.events.next_time()));
+        wake.noting(!self.notices.is_empty())
     }
 
     fn cut_power(&mut self, now: Time, _data: &mut Arena) {
@@ -430,10 +431,6 @@ impl Leaf for Ssd {
         _data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         self.obey(now, place, command)
-    }
-
-    fn has_notice(&self) -> bool {
-        !self.notices.is_empty()
     }
 
     fn notice(&mut self) -> Option<Notice> {

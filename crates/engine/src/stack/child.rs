@@ -34,7 +34,7 @@ impl<L: Leaf> Child<L> {
         let wake = self.leaf.next_event();
         self.due = wake.due();
         self.hears_outside = wake.hears_outside();
-        self.tend_again(self.hears_outside || !self.waiting.is_empty() || self.leaf.has_notice());
+        self.tend_again(self.hears_outside || !self.waiting.is_empty() || wake.has_notice());
     }
 
     /// Whether it has to be tended at once, or when it is due.

@@ -251,7 +251,7 @@ impl Leaf for Broken {
     fn next_event(&self) -> Wake {
         let never_rests = self.is_lost && self.fault == Fault::NeverRests;
         if self.is_undone || never_rests || !self.own.is_empty() {
-            return Wake::at(self.now);
+            return self.device.next_event().or(Wake::at(self.now));
         }
         self.device.next_event()
     }
@@ -303,10 +303,6 @@ impl Leaf for Broken {
         }
         self.is_lost |= self.fault == Fault::ForgetsWhatIsGone && *command == Command::Remove;
         answer
-    }
-
-    fn has_notice(&self) -> bool {
-        self.device.has_notice()
     }
 
     fn notice(&mut self) -> Option<Notice> {

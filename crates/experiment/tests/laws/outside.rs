@@ -38,11 +38,13 @@ impl Leaf for Elsewhere {
     }
 
     fn next_event(&self) -> Wake {
-        match self.device.next_event().time() {
+        let wake = self.device.next_event();
+        let heard = match wake.time() {
             Some(time) if self.says_when => Wake::at_or_outside(time + LATER),
             Some(_) => Wake::OUTSIDE,
             None => Wake::NEVER,
-        }
+        };
+        heard.noting(wake.has_notice())
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, completions: &mut Vec<Completion>) {
@@ -61,10 +63,6 @@ impl Leaf for Elsewhere {
         data: &mut Arena,
     ) -> Result<Answer, Refusal> {
         self.device.command(now, place, command, data)
-    }
-
-    fn has_notice(&self) -> bool {
-        self.device.has_notice()
     }
 
     fn notice(&mut self) -> Option<Notice> {

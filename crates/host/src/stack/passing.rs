@@ -314,10 +314,6 @@ impl Leaf for Passing {
         }
     }
 
-    fn has_notice(&self) -> bool {
-        self.device.has_notice()
-    }
-
     fn notice(&mut self) -> Option<Notice> {
         let Notice { place, event } = self.device.notice()?;
         Some(Notice { place: place.below(0).below(0), event })

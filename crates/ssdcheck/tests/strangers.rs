@@ -47,16 +47,30 @@ fn strangers_are_never_mistaken_without_a_doubt() {
     are_answered(&all, 0.9);
 }
 
-/// Buffers from which pages also leave when they are old, and one that keeps only the newest of
-/// each page.
+/// Buffers from which pages also leave when they are old, two of them of drives that suspend
+/// programs for reads, and two that keep only the newest of each page.
 #[test]
 fn buffers_whose_volumes_are_many_or_whose_pages_leave_early_are_found() {
-    for number in [1_000_016, 1_000_056, 1_000_071, 1_000_026] {
+    for number in [1_000_016, 1_000_056, 1_000_071, 4_000_362, 4_000_347, 1_000_026, 4_000_262] {
         let of = judge(number).expect("it serves");
         for question in ["buffer size", "volume bits", "buffer type"] {
             let answer = of.answers[QUESTIONS.iter().position(|&it| it == question).expect("a question")];
             assert_eq!(answer, Verdict::Right, "stranger {number}: {question}: {:?}", of.report.model);
         }
+    }
+}
+
+/// Once a drive whose reads are just about slow when it wakes was said never to sleep, a busy one,
+/// whose reads were never measured again, to have a threshold of three milliseconds, and one whose
+/// writes wait for flushes that take long to make each wait for its own.
+#[test]
+fn what_cannot_be_told_is_not_said() {
+    for (number, question) in
+        [(6_000_277, "sleep"), (6_000_394, "sleep"), (4_000_322, "threshold"), (8_000_169, "buffer type")]
+    {
+        let of = judge(number).expect("it serves");
+        let answer = of.answers[QUESTIONS.iter().position(|&it| it == question).expect("a question")];
+        assert_eq!(answer, Verdict::Undetermined, "stranger {number}: {question}: {:?}", of.report.model);
     }
 }
 

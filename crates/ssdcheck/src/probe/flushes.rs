@@ -29,10 +29,13 @@ const REGULAR: u32 = 24;
 /// Of the distances that are about a buffer, so many are one.
 const EXACT: f64 = 0.8;
 /// Distances between flushes of different bursts: fewest that tell anything, enough where
-/// nearly all agree, and enough.
+/// nearly all agree, and enough. Where all agree fewer do, of a buffer of so many pages: hardly
+/// one distance is whole by chance.
 const FEWEST: u32 = 8;
 const CLEAR: u32 = 12;
 const ENOUGH: u32 = 20;
+const ALL: u32 = 6;
+const ALL_PAGES: u64 = 24;
 /// Of the distances so many are whole buffers where they are counted in the writes of the
 /// volume, and so many at most where not.
 const WITH_FLUSHES: f64 = 0.5;
@@ -286,10 +289,16 @@ pub(super) fn is_one_buffer(
         own.multiples = sides[0].multiples + sides[1].multiples;
         own.distances = sides[0].distances + sides[1].distances;
         let (least, most) = (all.part().min(own.part()), all.part().max(own.part()));
-        let enough = if most >= NEARLY_ALL && least <= HARDLY_ANY { CLEAR } else { ENOUGH };
+        let enough = match () {
+            () if most == 1.0 && least == 0.0 && pages >= ALL_PAGES => ALL,
+            () if most >= NEARLY_ALL && least <= HARDLY_ANY => CLEAR,
+            () => ENOUGH,
+        };
         all.distances.min(own.distances) >= enough
     })?;
-    if all.distances < FEWEST || own.distances < FEWEST {
+    let (least, most) = (all.part().min(own.part()), all.part().max(own.part()));
+    let fewest = if most == 1.0 && least == 0.0 && pages >= ALL_PAGES { ALL } else { FEWEST };
+    if all.distances.min(own.distances) < fewest {
         return Ok(None);
     }
     Ok(match (all.part(), own.part()) {

@@ -126,20 +126,28 @@ const QUICKER: u64 = 3;
 
 impl Report {
     /// Says so if reads were much quicker later on than when thresholds were measured: the drive
-    /// was busy then, or has changed.
+    /// was busy then, or has changed. So it may have been where the time was over before any other.
     fn doubt_thresholds(&mut self) {
         let Report { model, evidence } = self;
         let mut beside: Vec<u64> = evidence.buffer.reads.iter().map(|&(_, ns)| ns).collect();
         let beside = Some(quantile(&mut beside, 0.1)).filter(|&ns| ns > 0);
         let quickest = evidence.sleep.iter().map(|seen| seen.read_ns).chain(beside).min();
         let before_ns = model.latencies_ns.read;
-        if let Some(quickest) = quickest.filter(|&ns| ns * QUICKER < before_ns)
-            && !model.undetermined.iter().any(|reason| reason.starts_with("thresholds_ns"))
-        {
-            let (before, after) = (Span(before_ns), Span(quickest));
-            model.undetermined.push(format!(
-                "thresholds_ns: reads took {before} when these were measured, and {after} later: the drive was busy, or has changed"
-            ));
+        let before = Span(before_ns);
+        let why = match quickest {
+            Some(quickest) if quickest * QUICKER < before_ns => {
+                let after = Span(quickest);
+                format!(
+                    "reads took {before} when these were measured, and {after} later: the drive was busy, or has changed"
+                )
+            }
+            Some(_) => return,
+            None => format!(
+                "reads took {before} when these were measured, and there was no time to try that again"
+            ),
+        };
+        if !model.undetermined.iter().any(|reason| reason.starts_with("thresholds_ns")) {
+            model.undetermined.push(format!("thresholds_ns: {why}"));
         }
     }
 }

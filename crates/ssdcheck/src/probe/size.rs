@@ -49,6 +49,8 @@ struct Rhythm {
     pages: Option<u64>,
     /// Whether nearly every wait is at that distance.
     is_strict: bool,
+    /// Whether most waits lie so close together that pages leave a few at a time.
+    is_close: bool,
     per_write_ns: u64,
 }
 
@@ -70,6 +72,7 @@ impl Test<'_> {
         // Low enough for every bit to be flipped.
         let page = (runner.random.below(runner.pages() / 16) * 8) & !self.mask;
         let mut rhythms: Vec<Rhythm> = Vec::new();
+        let mut has_rested = false;
         for place in [Where::One(page), Where::Without(self.mask)] {
             let rhythm = self.rhythm(runner, place)?;
             if let Some(pages) = rhythm.pages {
@@ -79,22 +82,58 @@ impl Test<'_> {
                     return Ok(self.plausible(size));
                 }
                 let is_again = rhythms.iter().any(|other| other.pages == Some(pages));
-                if pages >= LEAST_PAGES && self.is_sure(runner, &rhythm, &size, is_again)? {
+                let beside = match pages {
+                    ..LEAST_PAGES => Some(false),
+                    _ => self.is_beside(runner, &rhythm, &size)?,
+                };
+                let is_buffer = match beside {
+                    Some(is_buffer) => is_buffer,
+                    None => {
+                        // Where they leave by themselves a silence empties the buffer.
+                        if rhythms.is_empty() && self.leave_early {
+                            has_rested = true;
+                            let at_rest = self.size_from_rest(runner, place, &[pages])?;
+                            if at_rest.is_some() {
+                                return Ok(at_rest);
+                            }
+                        }
+                        self.is_sure(runner, &rhythm, &size, is_again)?
+                    }
+                };
+                if is_buffer {
                     return Ok(Some(size));
                 }
                 self.volumes = None;
             }
             rhythms.push(rhythm);
         }
-        if trigger != Some(true) {
-            let waited: Vec<u64> = rhythms.iter().filter_map(|rhythm| rhythm.pages).collect();
-            if let Some(size) = self.size_from_rest(runner, page, &waited)? {
-                return Ok(Some(size));
-            }
-            for rhythm in rhythms {
-                if let Some(size) = self.by_reads(runner, &rhythm)? {
-                    return Ok(self.plausible(size));
+        if trigger == Some(true) { Ok(None) } else { self.size_besides(runner, &rhythms, has_rested) }
+    }
+
+    /// The size where writes without a pause do not tell: from rest, by writes to one page unless
+    /// that has been tried and to many, or by reads.
+    fn size_besides(
+        &mut self,
+        runner: &mut Runner<'_>,
+        rhythms: &[Rhythm],
+        has_rested: bool,
+    ) -> Result<Option<Size>, ProbeError> {
+        let waited: Vec<u64> = rhythms.iter().filter_map(|rhythm| rhythm.pages).collect();
+        // Where waits come closer together than any buffer's, pages leave a few at a time, and do so
+        // at rest, too.
+        let is_few = |rhythm: &Rhythm| rhythm.is_close || rhythm.pages.is_some_and(|of| of < LEAST_PAGES);
+        if !rhythms.iter().any(is_few) {
+            for rhythm in &rhythms[usize::from(has_rested)..] {
+                let at_rest = self.size_from_rest(runner, rhythm.place, &waited)?;
+                if at_rest.is_some() {
+                    return Ok(at_rest);
                 }
+            }
+        }
+        self.volumes = None;
+        for rhythm in rhythms {
+            if let Some(size) = self.by_reads(runner, rhythm)? {
+                return Ok(self.plausible(size));
             }
         }
         Ok(None)
@@ -103,7 +142,7 @@ impl Test<'_> {
     /// Writes without a pause, until two runs agree.
     fn rhythm(&mut self, runner: &mut Runner<'_>, place: Where) -> Result<Rhythm, ProbeError> {
         let (mut waited, mut cycles) = (Vec::new(), Vec::new());
-        let mut is_strict = false;
+        let (mut is_strict, mut is_close) = (false, false);
         while cycles.len() < RUNS && agreed(&waited).is_none() {
             let mut seen = watch(runner, self.watched, Sight::Waits(Span::ZERO), place, WRITES)?;
             let mut pages = seen.period(0);
@@ -116,6 +155,7 @@ impl Test<'_> {
             }
             waited.extend(pages);
             is_strict = pages.is_some_and(|pages| seen.whole(pages, 0) >= STRICT);
+            is_close = seen.are_close();
             cycles.push(seen.took_ns / seen.writes.max(1));
             self.flush_ns.extend(&seen.waits_ns);
             self.evidence.slow_writes = seen.at;
@@ -123,11 +163,23 @@ impl Test<'_> {
                 break;
             }
         }
-        Ok(Rhythm { place, pages: agreed(&waited), is_strict, per_write_ns: median(&mut cycles) })
+        Ok(Rhythm { place, pages: agreed(&waited), is_strict, is_close, per_write_ns: median(&mut cycles) })
+    }
+
+    /// Whether reads beside writes meet the flushes that writes wait for, if they meet any.
+    fn is_beside(
+        &mut self,
+        runner: &mut Runner<'_>,
+        rhythm: &Rhythm,
+        size: &Size,
+    ) -> Result<Option<bool>, ProbeError> {
+        let beside = self.beside(runner, rhythm, Span(2 * rhythm.per_write_ns.max(self.read_ns)))?;
+        // Otherwise writes wait for something rarer than flushes, or reads do.
+        Ok(beside.map(|seen| seen == size.pages || (seen > size.pages && seen.is_multiple_of(size.pages))))
     }
 
     /// Whether writes wait for a buffer that is full, not for something that recurs as
-    /// regularly. `is_again` says that writes elsewhere wait as often.
+    /// regularly, where reads do not tell. `is_again` says that writes elsewhere wait as often.
     fn is_sure(
         &mut self,
         runner: &mut Runner<'_>,
@@ -135,13 +187,9 @@ impl Test<'_> {
         size: &Size,
         is_again: bool,
     ) -> Result<bool, ProbeError> {
-        let beside = self.beside(runner, rhythm, Span(2 * rhythm.per_write_ns.max(self.read_ns)))?;
-        if let Some(seen) = beside {
-            // Writes wait for something rarer than flushes, or reads do.
-            return Ok(seen == size.pages || (seen > size.pages && seen.is_multiple_of(size.pages)));
-        }
         // Slots before chips fill as regularly as a small buffer, but reads do not wait for that.
-        if size.pages < SMALL_PAGES || (self.leave_early && !rhythm.is_strict) {
+        let is_doubtful = self.leave_early && !rhythm.is_strict && matches!(size.place, Where::One(_));
+        if size.pages < SMALL_PAGES || is_doubtful {
             return Ok(false);
         }
         if is_again {
@@ -151,6 +199,9 @@ impl Test<'_> {
             Where::One(_) => self.is_elsewhere(runner, size)?,
             _ => self.keeps_newest(runner, size)?,
         };
+        if self.leave_early && !rhythm.is_strict {
+            return Ok(is_sure);
+        }
         if is_sure || self.waits(runner, size)? == Some(true) {
             return Ok(true);
         }
@@ -187,14 +238,18 @@ impl Test<'_> {
             Some(_) => [1, 4, 16].map(|times| Span(times * rhythm.per_write_ns.max(self.read_ns))).to_vec(),
             None => THINK.to_vec(),
         };
-        let mut found = Vec::new();
+        let (mut found, mut seen) = (Vec::new(), Vec::new());
         for think in thinks {
             let Some(pages) = self.beside(runner, rhythm, think)? else { continue };
             found.push(pages);
+            seen.push((think, pages));
             if rhythm.pages == Some(pages) {
                 return Ok(Some(rhythm.size(pages, Sight::Waits(Span::ZERO))));
             }
             if agreed(&found).is_some() {
+                // Bits are told sooner where the writer thinks less.
+                let those = seen.iter().filter(|&&(_, of)| of == pages).map(|&(think, _)| think);
+                let think = those.min().unwrap_or(think);
                 let is_finer = rhythm.pages.is_none_or(|waited| waited.is_multiple_of(pages));
                 return Ok(is_finer.then(|| rhythm.size(pages, Sight::Beside(think))));
             }
@@ -218,7 +273,10 @@ impl Test<'_> {
             return Ok(true);
         }
         // They may be of several volumes.
-        let volumes = self.bits(runner, &[], size)?;
+        let volumes = match self.volumes.take() {
+            Some(volumes) => volumes,
+            None => self.bits(runner, &[], size)?,
+        };
         let mask = volumes.0.iter().fold(self.mask, |mask, bit| mask | 1u64 << bit);
         self.volumes = Some(volumes);
         if mask == self.mask { Ok(false) } else { is_so(runner, mask) }

@@ -22,6 +22,9 @@ pub(super) fn period(positions: &[u64], length: u64) -> Option<u64> {
     /// Fewest pairs, and standard deviations above chance.
     const FEWEST: usize = 5;
     const DEVIATIONS: f64 = 4.0;
+    /// Distances that are all so long and the same.
+    const ALL: usize = 3;
+    const LONG: u64 = 64;
     /// So many distances are multiples of it.
     const MULTIPLES: f64 = 0.9;
     let mut distances: Vec<u64> = Vec::new();
@@ -31,6 +34,14 @@ pub(super) fn period(positions: &[u64], length: u64) -> Option<u64> {
     }
     distances.sort_unstable();
     let runs = || distances.chunk_by(|a, b| a == b).map(|run| (run[0], run.len()));
+    // Of a drive that hardly gets anywhere a few have to do, if they are all the same.
+    if let [first, second, ..] = positions
+        && (ALL..FEWEST).contains(&(positions.len() - 1))
+        && positions.windows(2).all(|pair| pair[1] - pair[0] == second - first)
+        && second - first >= LONG
+    {
+        return Some(second - first);
+    }
     let most = runs().map(|(_, pairs)| pairs).max().filter(|&most| most >= FEWEST)?;
     // Twice the period comes nearly as often as the period, or more often where many of them
     // are left out: then all are multiples of the period.

@@ -12,7 +12,9 @@ const SAMPLES: usize = 2_000;
 const ROUNDS: usize = 5;
 /// Of a slow drive no fewer, and no more once they have taken so long.
 const FEWEST: usize = 64;
+const FEWEST_LARGE: usize = 16;
 const LONGEST: Span = Span::from_secs(4);
+const LONGEST_LARGE: Span = Span::from_secs(2);
 /// A read this many times as long as the median is not the NAND alone. On SSD
 /// A the paper's threshold of 250 us is about that (§V-B).
 pub(crate) const READ_COVER: f64 = 3.0;
@@ -64,8 +66,8 @@ fn between_modes(sorted: &[u64], normal: u64) -> u64 {
 }
 
 /// Whether there is time to measure more.
-fn goes_on(latencies: &[u64], elapsed: Span, longest: Span) -> bool {
-    latencies.len() < FEWEST || elapsed < longest
+fn goes_on(latencies: &[u64], fewest: usize, elapsed: Span, longest: Span) -> bool {
+    latencies.len() < fewest || elapsed < longest
 }
 
 /// Thresholds and the times of undisturbed requests.
@@ -82,7 +84,7 @@ pub(super) fn measure(
     for _ in 0..ROUNDS {
         reads.clear();
         let begun = runner.now();
-        while reads.len() < SAMPLES && goes_on(&reads, runner.now().since(begun), longest) {
+        while reads.len() < SAMPLES && goes_on(&reads, FEWEST, runner.now().since(begun), longest) {
             let lba = pool[runner.random.below(pool.len() as u64) as usize];
             reads.push(runner.serve(Operation::Read, lba)?.0);
         }
@@ -102,15 +104,18 @@ pub(super) fn measure(
     }
     let mut writes = Vec::with_capacity(SAMPLES);
     let begun = runner.now();
-    while writes.len() < SAMPLES && goes_on(&writes, runner.now().since(begun), longest) {
+    while writes.len() < SAMPLES && goes_on(&writes, FEWEST, runner.now().since(begun), longest) {
         writes.push(runner.serve(Operation::Write, writes.len() as u64 * 8)?.0);
     }
     runner.rest()?;
     runner.request_pages = LARGE;
     let mut large = [Vec::new(), Vec::new()];
+    let longest = runner.at_most(LONGEST_LARGE);
     for (operation, latencies) in [Operation::Read, Operation::Write].into_iter().zip(&mut large) {
         let begun = runner.now();
-        while latencies.len() < SAMPLES && goes_on(latencies, runner.now().since(begun), longest) {
+        while latencies.len() < SAMPLES
+            && goes_on(latencies, FEWEST_LARGE, runner.now().since(begun), longest)
+        {
             let lba = runner.random.below(runner.pages() / LARGE) * LARGE * 8;
             latencies.push(runner.serve(operation, lba)?.0);
         }

@@ -63,9 +63,9 @@ impl Test<'_> {
     fn is_one(&self, runner: &mut Runner<'_>, size: &Size, flip: u64) -> Result<Option<bool>, ProbeError> {
         let mut told = None;
         for _ in 0..AGREEING {
-            told = match (size.sight, size.place) {
-                (Sight::Rested { rest, first }, Where::One(page)) => {
-                    self.is_one_from_rest(runner, page, (rest, first), flip)?
+            told = match size.sight {
+                Sight::Rested { rest, first } => {
+                    self.is_one_from_rest(runner, size.place, (rest, first), flip)?
                 }
                 _ => is_one_buffer(runner, self.watched, size.sight, size.place, size.pages, flip)?,
             };

@@ -156,15 +156,17 @@ impl Oldest {
     fn take(&mut self, at: usize, stamps: &[Stamp]) -> u32 {
         let group = &stamps.as_chunks::<GROUP>().0[at];
         let (own, first, after) = (self.own, self.first, self.after());
-        // Nobody who has left is below `NEVER`, so that differences do not come round to them.
-        let least = group.iter().map(|stamp| (stamp.0 ^ own).wrapping_sub(after)).min();
+        // How much later than the batch each came; who came before or has left is above all. With
+        // the highest bit flipped, as any processor compares such numbers at once.
+        let later = |stamp: &Stamp| (stamp.0 ^ own).wrapping_add((1 << 31) - after).cast_signed();
+        let least = group.iter().map(later).fold(i32::MAX, i32::min).cast_unsigned() ^ (1 << 31);
         let places = &mut self.batch[..=self.end];
         for (frame, stamp) in (at * GROUP..).zip(group) {
             // Those that do not belong there meet in the last place: to ask would cost more.
             let place = (stamp.0 ^ own).wrapping_sub(first) as usize;
             places[place.min(places.len() - 1)] = frame as u32;
         }
-        least.expect("there are frames").saturating_add(after).min(NEVER)
+        least.saturating_add(after).min(NEVER)
     }
 
     /// No frame is a member; stamps may begin anew.

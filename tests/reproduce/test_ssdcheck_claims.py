@@ -3,7 +3,9 @@
 import math
 from itertools import product
 
+import pytest
 from flashkeel.reproduce import Session
+from flashkeel.reproduce.claims import Finding, Outcome
 from flashkeel.reproduce.ssdcheck import fig3, fig11, fig12, fig14, fig15, table3
 from flashkeel.reproduce.ssdcheck.drives import DRIVES, percentile, share_below
 from flashkeel.ssdcheck import WORKLOADS
@@ -135,3 +137,14 @@ def test_with_three_outstanding_collection_reaches_the_tail():
     one, three = (depth.measure(Session(quick=True), value).findings for value in (1, 3))
     assert (one["tail"].holds, three["tail"].holds) == (False, True)
     assert (one["rare"].holds, three["rare"].holds) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("study", "measure"), [(fig3, "_measure_at"), (fig12, "_measure_at"), (fig14, "_run")]
+)
+def test_what_a_quick_run_does_not_confirm_is_open(monkeypatch, study, measure):
+    found = Outcome({"a": Finding(0.9, False, "less"), "b": Finding(2.0, True)}, "device", "")
+    monkeypatch.setattr(study, measure, lambda *_: found)
+    quick, full = (study.STUDY.measure(Session(quick=quick)).findings for quick in (True, False))
+    assert (quick["a"].holds, quick["b"].holds) == (None, True)
+    assert full == found.findings

@@ -138,7 +138,7 @@ class Verdict:
 
 
 def beginnings(findings: Mapping[str, Finding], quick: bool) -> dict[str, Finding]:
-    """Return findings; of --quick, those of a trace's beginning, which can confirm but not deny."""
+    """Return findings; of --quick, those of a run's beginning, which can confirm but not deny."""
     return {
         name: _undecided(found) if quick and found.holds is False else found
         for name, found in findings.items()
@@ -146,7 +146,7 @@ def beginnings(findings: Mapping[str, Finding], quick: bool) -> dict[str, Findin
 
 
 def _undecided(found: Finding) -> Finding:
-    reason = "the beginning of a trace cannot deny it"
+    reason = "the beginning of a run cannot deny it"
     return replace(found, holds=None, reason="; ".join(filter(None, [reason, found.reason])))
 
 

@@ -18,6 +18,7 @@ from flashkeel.reproduce.claims import (
     Quantity,
     Range,
     Study,
+    beginnings,
     reduction,
 )
 from flashkeel.reproduce.session import Case, Session, basis
@@ -101,7 +102,8 @@ def _claims() -> tuple[Claim, ...]:
 
 
 def _measure(session: Session) -> Outcome:
-    return _run(session, _NEAREST_LEFT, _sources(session), "", tuple(_SYSTEMS))
+    outcome = _run(session, _NEAREST_LEFT, _sources(session), "", tuple(_SYSTEMS))
+    return replace(outcome, findings=beginnings(outcome.findings, session.quick))
 
 
 def _measure_at(session: Session, left: float) -> Outcome:
@@ -151,7 +153,7 @@ def _run(
     by_name = session.run(list(cases.values()))
     runs = {key: by_name[case.name] for key, case in cases.items()}
     return Outcome(
-        judge(runs),
+        beginnings(judge(runs), session.quick),
         basis(by_name),
         f"{requests:,} requests without pauses{what}: up to {_DEPTH} wait, and no more come until "
         f"only {left:g} do; the drive gets one at a time",

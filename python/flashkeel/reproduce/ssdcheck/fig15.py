@@ -16,6 +16,7 @@ from flashkeel.reproduce.claims import (
     Quantity,
     Range,
     Study,
+    beginnings,
     reduction,
 )
 from flashkeel.reproduce.session import Case, Session, basis
@@ -106,7 +107,7 @@ def _measure(session: Session) -> Outcome:
     }
     samples = min(beyond(run, "write", _TAIL) for run in web.values())
     return Outcome(
-        judge(rates, tails, pressure, samples),
+        beginnings(judge(rates, tails, pressure, samples), session.quick),
         basis(by_name),
         "4 KiB random writes and the write-intensive profiles, one request outstanding, W = 80, "
         "drained by 256 KiB every 10 ms; an NVM of 64 MiB, which fills, or of 1 GiB, which does "

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
+from flashkeel.reproduce.claims import (
+    Claim,
+    Finding,
+    Outcome,
+    Quantity,
+    Range,
+    Study,
+    beginnings,
+)
 from flashkeel.reproduce.session import Case, Session
 from flashkeel.reproduce.ssdcheck.drives import percentile, share_below
 from flashkeel.run import Run
@@ -89,7 +98,8 @@ _CLAIMS = (
 
 
 def _measure(session: Session) -> Outcome:
-    return _measure_at(session, _NEAREST)
+    outcome = _measure_at(session, _NEAREST)
+    return replace(outcome, findings=beginnings(outcome.findings, session.quick))
 
 
 def _measure_at(session: Session, outstanding: float) -> Outcome:

@@ -11,6 +11,7 @@ mod lateness;
 pub mod nbd;
 mod seen;
 mod server;
+mod sleep;
 mod sockets;
 mod window;
 

@@ -17,15 +17,12 @@ use crate::connection::Connection;
 use crate::drive::Drive;
 use crate::lateness::{Late, Lateness};
 use crate::nbd::{Closed, Export};
+use crate::sleep::Sleep;
 use crate::sockets::{Address, Listener, is_for_later};
 use crate::window::{Look, Snapshot, Window};
 
 /// Clients at a time at most.
 const MOST_CLIENTS: usize = 64;
-
-/// How long before its time a completion is waited for awake: sleep ends late by what it takes
-/// to be run, up to 110 us where the machine is a virtual one.
-const AWAKE: Duration = Duration::from_micros(150);
 
 /// Nothing is listened to before a completion that is so near: asking the system what there
 /// is takes as long.
@@ -250,6 +247,7 @@ fn run<L: Leaf>(
     let mut buffer = vec![0; READ_BYTES];
     let mut asked = Instant::now();
     let is_alone = available_parallelism().map_or(true, |processors| processors.get() == 1);
+    let mut sleep = Sleep::new(is_alone);
     loop {
         if asked.elapsed() >= ASK {
             drive.damage().iter().for_each(|sentence| watch.says(sentence));
@@ -260,10 +258,12 @@ fn run<L: Leaf>(
         }
         let mut due = drive.next_event().map(|due| clock.until(due));
         // There may be more to prepare, where nobody asks for anything.
-        if due.is_none_or(|due| due > AWAKE) && (drive.device().prepare() || !is_alone && clients.lingers()) {
+        if due.is_none_or(|due| due > sleep.ends_before())
+            && (drive.device().prepare() || !is_alone && clients.lingers())
+        {
             due = Some(Duration::ZERO);
         }
-        let ready = wait(server, &clients.all, due)?;
+        let ready = wait(server, &clients.all, due, &mut sleep)?;
         if ready[0] && clients.all.len() < MOST_CLIENTS {
             match listener.accept() {
                 Ok(stream) => {
@@ -348,8 +348,13 @@ fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: &Clients,
 /// Waits until a client or the listener has something, or `due` is over: asleep at first,
 /// then awake. Returns who has, the listener first, then those who wake the server, then
 /// what is outside.
-fn wait(server: &Server, clients: &[Connection], due: Option<Duration>) -> io::Result<Vec<bool>> {
-    let sleeps = due.map_or(ASK, |due| due.saturating_sub(AWAKE)).min(ASK);
+fn wait(
+    server: &Server,
+    clients: &[Connection],
+    due: Option<Duration>,
+    sleep: &mut Sleep,
+) -> io::Result<Vec<bool>> {
+    let sleeps = due.map_or(ASK, |due| due.saturating_sub(sleep.ends_before())).min(ASK);
     let flags = |client: &Connection| {
         let heard = if client.is_heard() { PollFlags::IN } else { PollFlags::empty() };
         heard | if client.session.output().is_empty() { PollFlags::empty() } else { PollFlags::OUT }
@@ -367,7 +372,9 @@ fn wait(server: &Server, clients: &[Connection], due: Option<Duration>) -> io::R
     watched
         .extend(clients.iter().map(|client| PollFd::from_borrowed_fd(client.stream.as_fd(), flags(client))));
     let timeout = Timespec { tv_sec: sleeps.as_secs() as i64, tv_nsec: i64::from(sleeps.subsec_nanos()) };
+    let begun = Instant::now();
     match poll(&mut watched, Some(&timeout)) {
+        Ok(0) if !sleeps.is_zero() => sleep.ended(begun.elapsed().saturating_sub(sleeps)),
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }

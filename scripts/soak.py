@@ -32,7 +32,10 @@ LONG = (
     ),
     (*CARGO_TEST, "--", "--ignored"),
     (sys.executable, "scripts/torture.py", "--rounds", "2000"),
-    (sys.executable, "scripts/torture.py", "--rounds", "200", "--stack"),
+    *(
+        (sys.executable, "scripts/torture.py", "--rounds", "200", "--drive", drive)
+        for drive in ("stack", "stripes", "mirror")
+    ),
     (sys.executable, "scripts/probe_served.py"),
 )
 """Devices under faults, power cuts and laws, and mutated traces; then all too long for a test;

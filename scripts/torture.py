@@ -1,6 +1,6 @@
 """Kill a server of a drive with data in a file, again and again, and look for what is missing.
 
-    scripts/torture.py [--rounds N] [--seed S] [--folder DIR] [--stack]
+    scripts/torture.py [--rounds N] [--seed S] [--folder DIR] [--drive NAME]
 
 In each round a client writes, trims, flushes and reads at random, some requests at a time;
 at a random answer the server is killed (kill -9). A new one is started over the same file,
@@ -62,6 +62,36 @@ device = { ssd = { logical_capacity = "8MiB", geometry = { channels = 2 } } }
 """
 )
 """As large, but two drives in turn, the second behind a network."""
+
+STRIPES = """\
+[device]
+logical_capacity = "16MiB"
+map_cache = "all"
+allocation = "striped"
+read_path = "gc-tolerant"
+redundancy = { policy = "logical", update = "gc-tolerant" }
+gc = { start_below = 16, stop_above = 24 }
+buffer = { size = "1MiB", rewrite = "coalesce", flush = ["watermark"] }
+
+[device.geometry]
+channels = 8
+chips_per_channel = 1
+planes_per_chip = 1
+blocks_per_plane = 64
+pages_per_block = 16
+"""
+"""With parity over its chips."""
+
+MIRROR = (
+    DRIVE
+    + """\
+[[stack.devices]]
+mirror = { devices = [{ ssd = {} }, { ssd = { geometry = { channels = 8 } } }] }
+"""
+)
+"""Two drives with the same data."""
+
+DRIVES = {"plain": DRIVE, "stack": STACK, "stripes": STRIPES, "mirror": MIRROR}
 
 READ, WRITE, FLUSH, TRIM, ZEROES = 0, 1, 3, 4, 6
 FUA = 1
@@ -243,11 +273,10 @@ def main() -> None:
         help="what everything follows from (1)",
     )
     parser.add_argument("--folder", type=Path, help="where the file is (a new folder)")
-    parser.add_argument("--stack", action="store_true", help="of two drives, not of one alone")
+    parser.add_argument("--drive", choices=DRIVES, default="plain", help="what is served (plain)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        drive = STACK if options.stack else DRIVE
-        torture = Torture(options.folder or Path(folder), options.seed, drive)
+        torture = Torture(options.folder or Path(folder), options.seed, DRIVES[options.drive])
 
         def tell(number: int, acknowledged: int) -> None:
             if sys.stderr.isatty() or number % 50 == 0:

@@ -18,6 +18,11 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path):
     torture.Torture(tmp_path, SEED).run(50)
 
 
+@pytest.mark.parametrize("drive", ["stripes", "mirror"])
+def test_nor_is_anything_of_a_drive_with_parity_or_of_a_mirror(tmp_path, drive):
+    torture.Torture(tmp_path, SEED, torture.DRIVES[drive]).run(8)
+
+
 def test_nor_is_anything_of_a_stack(cli, tmp_path):
     drive = torture.Torture(tmp_path, SEED, torture.STACK)
     drive.run(10)
@@ -80,7 +85,11 @@ def test_a_file_in_use_is_left_alone(cli, drive, tmp_path):
     ("text", "words"),
     [
         ("[stack]\ndevices = [{ nvm = {} }]\n", "it has memory in it, and only SSDs are kept"),
-        ('[device]\npreset = "ttflash"\n', 'redundancy is "logical"'),
+        (
+            "[[stack.devices]]\n"
+            'mirror = { devices = [{ ssd = {} }, { ssd = {} }], acknowledge = "any" }\n',
+            "which of its copies is behind is not kept",
+        ),
     ],
 )
 def test_what_is_not_found_again_is_refused_before_anything_is_made(cli, tmp_path, text, words):

@@ -6,7 +6,7 @@ use std::path::Path;
 use flashkeel_device::{DeviceConfig, MediumShape, Ssd};
 use flashkeel_engine::{SECTOR_BYTES, Time};
 use flashkeel_host::StackConfig;
-use flashkeel_host::device::{Device, DeviceKind, Maker, Unmade};
+use flashkeel_host::device::{Device, DeviceKind, Maker, MirrorConfig, Unmade};
 use flashkeel_store::{Header, Opened, Refused, Store};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl Target {
         }
         .map_err(kept)?;
         let size = self.check().map_err(|(_, message)| Error::Input(message))?;
-        let Drives { shapes, places } = drives;
+        let Drives { shapes, places, .. } = drives;
         let placement = if places.is_empty() { String::new() } else { json!(places).to_string() };
         let header = Header::new(size.sectors * SECTOR_BYTES, &shapes.concat(), &placement).map_err(kept)?;
         let refused = |refused: Refused| match refused {
@@ -63,7 +63,7 @@ impl Target {
         match opened {
             Opened::New(mut store) => {
                 let mut media = store.media().into_iter();
-                let device = self.made_of(seed, &mut |config, seed| {
+                let device = self.made_of(seed, false, &mut |config, seed| {
                     let mut ssd = steady_state(config, seed, cache_dir, progress)?;
                     ssd.keep_data_in(media.by_ref().take(part()).collect());
                     Ok(ssd)
@@ -73,7 +73,7 @@ impl Target {
             }
             Opened::Old(store, found, now) => {
                 let mut media = store.media().into_iter().zip(found);
-                let device = self.made_of(seed, &mut |config, seed| {
+                let device = self.made_of(seed, true, &mut |config, seed| {
                     let mut ssd = Ssd::new(&config.validate()?, seed);
                     ssd.recover(now, media.by_ref().take(part()).collect());
                     Ok(ssd)
@@ -83,13 +83,18 @@ impl Target {
         }
     }
 
-    /// The device of the SSDs that `make` makes.
+    /// The device of the SSDs that `make` makes, or has found.
     fn made_of(
         &self,
         seed: u64,
+        is_found: bool,
         make: &mut dyn FnMut(&DeviceConfig, u64) -> Result<Ssd, Unmade>,
     ) -> Result<Box<dyn Device>, Unmade> {
-        self.assemble(seed, &mut Maker::new(seed, make))
+        let mut maker = Maker::new(seed, make);
+        if is_found {
+            maker.find();
+        }
+        self.assemble(seed, &mut maker)
     }
 }
 
@@ -100,21 +105,29 @@ struct Drives {
     shapes: Vec<Vec<MediumShape>>,
     /// Where volumes lie on the devices of each stack, unless its one device says that.
     places: Vec<Value>,
+    /// How many of them have blocks that retire.
+    retiring: usize,
+}
+
+/// Why there may be nobody who probes.
+fn would_probe(who: &str, key: &str) -> String {
+    format!(
+        "{who} would probe it, which takes a drive without data; {key} = {{ policy = \"ssdcheck\", model = \
+         FILE }} takes what flashkeel probe --out found of one"
+    )
 }
 
 impl Drives {
     fn add_ssd(&mut self, config: &DeviceConfig) -> Result<(), String> {
+        self.retiring += usize::from(config.retirement.name() != "none");
         // Its shape is that of any other with these settings.
-        self.shapes.push(Ssd::new(&config.validate()?, 0).media()?);
+        self.shapes.push(Ssd::new(&config.validate()?, 0).media());
         Ok(())
     }
 
     fn add_stack(&mut self, stack: &StackConfig) -> Result<(), String> {
         if stack.probes() {
-            return Err("its scheduler's predictor would probe it, which takes a drive without data; \
-                        stack.predictor = { policy = \"ssdcheck\", model = FILE } takes what flashkeel probe \
-                        --out found of one"
-                .into());
+            return Err(would_probe("its scheduler's predictor", "stack.predictor"));
         }
         if stack.devices.len() > 1 || stack.volumes.name() != "linear" {
             let sizes = stack.devices.iter().map(|device| Ok(device.check()?.sectors));
@@ -122,6 +135,34 @@ impl Drives {
             self.places.push(json!({ "volumes": stack.volumes, "sectors": sectors }));
         }
         stack.devices.iter().try_for_each(|device| self.add(device))
+    }
+
+    fn add_mirror(&mut self, mirror: &MirrorConfig) -> Result<(), String> {
+        if mirror.probes() {
+            return Err(would_probe("its mirror's predictor", "its predictor"));
+        }
+        let name = mirror.acknowledge.name();
+        if name != "all" {
+            return Err(format!(
+                "its mirror has acknowledge = {name:?}, and which of its copies is behind is not kept; with \
+                 \"all\" none is"
+            ));
+        }
+        let before = self.retiring;
+        self.places.push(json!({
+            "mirror": mirror.devices.len(),
+            "spares": mirror.spares.len(),
+            "ranges": mirror.ranges,
+        }));
+        mirror.all().try_for_each(|(_, device)| self.add(device))?;
+        if self.retiring > before {
+            return Err(
+                "its mirror is over drives that wear out, and which of its copies takes no writes any \
+                        more is not kept"
+                    .into(),
+            );
+        }
+        Ok(())
     }
 
     /// Adds those in a device.
@@ -135,8 +176,8 @@ impl Drives {
             DeviceKind::Network(network) => return self.add(&network.device),
             DeviceKind::Windowed(windowed) => return self.add(&windowed.device),
             DeviceKind::Coordinator(coordinator) => return self.add(&coordinator.device),
+            DeviceKind::Mirror(mirror) => return self.add_mirror(mirror),
             DeviceKind::Tier(_) => "it has a tier, and which pages are in its upper device is not kept",
-            DeviceKind::Mirror(_) => "it has a mirror, and which of its copies is behind is not kept",
             DeviceKind::Nvm(_) | DeviceKind::Dram(_) => "it has memory in it, and only SSDs are kept",
             DeviceKind::File(_) | DeviceKind::Nbd(_) => "it has a real drive in it, which keeps its own",
         };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use flashkeel_engine::{
-    Arena, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, Span, Status, Submit, Time,
+    Arena, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, Span, Status, Stream, Submit, Time,
 };
 use flashkeel_experiment::{Stored, resolve_target};
 
@@ -19,8 +19,8 @@ precondition.pattern = "none"
 geometry = { channels = 2, chips_per_channel = 1, planes_per_chip = 1, blocks_per_plane = 64, pages_per_block = 16 }
 "#;
 
-/// Whatever keeps no data of its own, over one drive or two.
-const STACKS: [&str; 6] = [
+/// Whatever keeps no data of its own, over drives that do.
+const STACKS: [&str; 9] = [
     "devices = [{ ssd = {} }]",
     r#"devices = [{ ssd = {} }, { ssd = {} }]
 volumes = { policy = "striped", chunk = "16KiB" }
@@ -31,7 +31,19 @@ block = "512B""#,
     r#"devices = [{ windowed = { device = { ssd = { window = "none" } } } }]"#,
     r#"devices = [{ coordinator = { device = { ssd = {} }, share = { count = 20 } } }]"#,
     r#"devices = [{ stack = { devices = [{ ssd = {} }, { ssd = {} }] } }, { ssd = {} }]"#,
+    "devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }] } }]",
+    r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], ranges = [{ from = "1MiB", length = "2MiB" }] } }]"#,
+    STRIPES_AND_PLAIN,
 ];
+
+/// A mirror of which one copy is on a drive with parity.
+const STRIPES_AND_PLAIN: &str = r#"
+[[stack.devices]]
+[[stack.devices.mirror.devices]]
+ssd = { allocation = "striped", redundancy = { policy = "logical" }, read_path = "gc-tolerant", geometry = { channels = 4 }, buffer = { rewrite = "coalesce", flush = ["watermark"] } }
+[[stack.devices.mirror.devices]]
+ssd = {}
+"#;
 
 fn place(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stored {name}"));
@@ -46,57 +58,153 @@ fn open(stack: &str, path: &Path) -> Result<Stored, String> {
     target.stored(path, 1, Box::new(|| {}), None, progress).map_err(|error| error.to_string())
 }
 
-/// Serves one request; its bytes are those of `data` from the first on.
-fn serve(stored: &mut Stored, now: &mut Time, operation: Operation, page: u64, data: &mut [u8; 4096]) {
-    let (mut arena, mut ended): (_, Vec<Completion>) = (Arena::new(), Vec::new());
-    let payload = if operation == Operation::Flush { Payload::NONE } else { arena.take(8) };
-    if let Some(bytes) = arena.write(payload, 8) {
-        bytes.copy_from_slice(data);
+/// Whoever asks a stack, one request at a time.
+struct Client {
+    stored: Stored,
+    now: Time,
+    data: Arena,
+}
+
+impl Client {
+    fn of(stack: &str, path: &Path, now: Time) -> Client {
+        let stored = open(stack, path).expect("a new file, or that of this stack");
+        Client { now: stored.now.max(now), stored, data: Arena::new() }
     }
-    let sectors = if operation == Operation::Flush { 0 } else { 8 };
-    let request = Request { payload, ..Request::new(RequestId(page), operation, Lba(page * 8), sectors) };
-    assert_eq!(stored.device.submit(*now, &request, &mut arena), Submit::Accepted);
-    while ended.is_empty() {
-        *now = stored.device.next_event().time().expect("it will end").max(*now);
-        stored.device.advance(*now, &mut arena, &mut ended);
+
+    /// Serves one request, whose bytes these are.
+    fn serve(&mut self, operation: Operation, page: u64, bytes: &mut [u8; 4096]) {
+        let (sectors, payload) = match operation {
+            Operation::Flush => (0, Payload::NONE),
+            _ => (8, self.data.take(8)),
+        };
+        if let Some(place) = self.data.write(payload, 8) {
+            place.copy_from_slice(bytes);
+        }
+        let request = Request { payload, ..Request::new(RequestId(page), operation, Lba(page * 8), sectors) };
+        assert_eq!(self.stored.device.submit(self.now, &request, &mut self.data), Submit::Accepted);
+        let mut ended: Vec<Completion> = Vec::new();
+        while ended.is_empty() {
+            let next = self.stored.device.next_event().time().expect("it will end");
+            self.go_on(next, &mut ended);
+        }
+        assert_eq!(ended[0].status, Status::Ok);
+        if let Some(found) = self.data.read(payload, 8) {
+            bytes.copy_from_slice(found);
+        }
+        self.data.give_back(payload);
     }
-    assert_eq!(ended[0].status, Status::Ok);
-    if let Some(bytes) = arena.read(payload, 8) {
-        data.copy_from_slice(bytes);
+
+    fn go_on(&mut self, to: Time, ended: &mut Vec<Completion>) {
+        self.now = to.max(self.now);
+        self.stored.device.advance(self.now, &mut self.data, ended);
+    }
+
+    /// Time passes.
+    fn rest(&mut self, span: Span) {
+        self.go_on(self.now + span, &mut Vec::new());
+    }
+
+    fn write(&mut self, page: u64, version: u64) {
+        self.serve(Operation::Write, page, &mut content(page, version));
+    }
+
+    fn flush(&mut self) {
+        self.serve(Operation::Flush, 0, &mut [0; 4096]);
+    }
+
+    /// Reads a page, which holds one of these versions; returns which.
+    fn read(&mut self, page: u64, may: &[u64]) -> u64 {
+        let mut found = [0; 4096];
+        self.serve(Operation::Read, page, &mut found);
+        *may.iter().find(|&&version| content(page, version) == found).unwrap_or_else(|| panic!("page {page}"))
     }
 }
 
-fn content(page: u64) -> [u8; 4096] {
-    std::array::from_fn(|at| (page * 31 + at as u64) as u8 | 1)
+fn content(page: u64, version: u64) -> [u8; 4096] {
+    std::array::from_fn(|at| ((page + version) * 31 + at as u64) as u8 | 1)
 }
 
 #[test]
 fn what_a_stack_has_acknowledged_is_found_again() {
     for (index, stack) in STACKS.iter().enumerate() {
         let path = place(&index.to_string());
-        let mut stored = open(stack, &path).expect("a new file");
-        let (sectors, mut now) = (stored.device.limits().sectors, stored.now);
+        let mut client = Client::of(stack, &path, Time::ZERO);
+        let sectors = client.stored.device.limits().sectors;
         let pages: Vec<u64> = (0..60).map(|at| at * 37 % (sectors / 8)).collect();
-        for &page in &pages {
-            serve(&mut stored, &mut now, Operation::Write, page, &mut content(page));
-        }
-        stored.store.settle(now);
+        pages.iter().for_each(|&page| client.write(page, 0));
+        client.stored.store.settle(client.now);
         // Nothing is closed in good order, but an hour has been noted.
-        now += Span::from_secs(3600);
-        stored.store.settle(now);
-        stored.store.begin_sync();
-        drop(stored);
+        client.now += Span::from_secs(3600);
+        client.stored.store.settle(client.now);
+        client.stored.store.begin_sync();
+        let now = client.now;
+        drop(client);
 
-        let mut stored = open(stack, &path).expect("the same file");
-        assert_eq!(stored.device.limits().sectors, sectors, "{stack}");
-        now = stored.now.max(now);
-        stored.device.advance(now, &mut Arena::new(), &mut Vec::new());
+        let mut client = Client::of(stack, &path, now);
+        assert_eq!(client.stored.device.limits().sectors, sectors, "{stack}");
+        client.rest(Span(0));
         for &page in &pages {
-            let mut found = [0; 4096];
-            serve(&mut stored, &mut now, Operation::Read, page, &mut found);
-            assert_eq!(found, content(page), "page {page} of {stack}");
+            client.read(page, &[0]);
         }
-        serve(&mut stored, &mut now, Operation::Flush, 0, &mut [0; 4096]);
+        client.flush();
+    }
+}
+
+/// What a loss of the host's power may leave of a file that was `durable` and is `written`: of
+/// each block, or of each sector of one that is torn, the one or the other.
+fn after_loss(durable: &[u8], written: &[u8], random: &mut Stream) -> Vec<u8> {
+    let mut left = written.to_vec();
+    for (block, former) in left.chunks_mut(4096).zip(durable.chunks(4096)) {
+        let (is_torn, is_lost) = (random.below(4) == 0, random.below(2) == 0);
+        for (sector, former) in block.chunks_mut(512).zip(former.chunks(512)) {
+            if if is_torn { random.below(2) == 0 } else { is_lost } {
+                sector.copy_from_slice(former);
+            }
+        }
+    }
+    left
+}
+
+#[test]
+fn what_a_stack_has_flushed_outlasts_its_host_and_copies_agree() {
+    for (index, stack) in STACKS.iter().enumerate() {
+        let path = place(&format!("lost {index}"));
+        let mut random = Stream::new(1, stack);
+        let mut client = Client::of(stack, &path, Time::ZERO);
+        let pages: Vec<u64> = (0..200).map(|at| at * 7).collect();
+        pages.iter().for_each(|&page| client.write(page, 0));
+        client.flush();
+        client.stored.store.settle(client.now);
+        let synced = client.stored.store.begin_sync();
+        while client.stored.store.synced() < synced {
+            std::thread::yield_now();
+        }
+        let durable = std::fs::read(&path).expect("the file");
+        pages.iter().step_by(3).for_each(|&page| client.write(page, 1));
+        client.rest(Span::from_us(random.below(20_000)));
+        client.stored.store.settle(client.now);
+        assert_eq!(client.stored.store.synced(), synced, "nothing has been synchronised since: {stack}");
+        let now = client.now;
+        drop(client);
+
+        let written = std::fs::read(&path).expect("the file");
+        std::fs::write(&path, after_loss(&durable, &written, &mut random)).expect("the file");
+        let mut client = Client::of(stack, &path, now);
+        let may = |number: usize| if number.is_multiple_of(3) { &[0, 1][..] } else { &[0] };
+        let found: Vec<u64> =
+            pages.iter().enumerate().map(|(number, &page)| client.read(page, may(number))).collect();
+        // Whichever copy is asked, and when they have been made to agree, too.
+        for _ in 0..4 {
+            client.rest(Span::from_ms(100));
+            for (&page, &version) in pages.iter().zip(&found) {
+                client.read(page, &[version]);
+            }
+        }
+        pages.iter().for_each(|&page| client.write(page, 2));
+        client.flush();
+        for &page in &pages {
+            client.read(page, &[2]);
+        }
     }
 }
 
@@ -128,8 +236,16 @@ fn what_is_not_found_again_is_refused_before_a_file_is_made() {
         ),
         ("devices = [{ ssd = {} }]\nscheduler = \"pas\"", "its scheduler's predictor would probe it"),
         (
-            "devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }] } }]",
+            r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], acknowledge = "any" } }]"#,
             "which of its copies is behind",
+        ),
+        (
+            r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], read = "predicted" } }]"#,
+            "its mirror's predictor would probe it",
+        ),
+        (
+            r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = { wear = { policy = "rated", rated_cycles = 1000 }, retirement = "read-only" } }] } }]"#,
+            "its mirror is over drives that wear out",
         ),
         ("devices = [{ ssd = {} }, { nvm = {} }]", "it has memory in it"),
         (

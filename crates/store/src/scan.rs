@@ -122,11 +122,12 @@ impl Scan<'_> {
         let mut cycles = self.cycles()?;
         self.later_cycles(&mut cycles)?;
         state.erases = cycles.iter().map(|cycle| Some(cycle.erases)).collect();
-        let places = self.places(&cycles)?;
+        let mut unsettled = Vec::new();
+        let places = self.places(&cycles, &mut unsettled)?;
         let trims = self.trims()?;
-        let held = self.held(&places, &trims, &mut state)?;
+        let held = self.held(&places, &trims, &mut state, &mut unsettled)?;
         sections.push(state);
-        found.push(Found { places, trims, held, cycles });
+        found.push(Found { places, trims, held, unsettled, cycles });
         Ok(())
     }
 
@@ -182,8 +183,9 @@ impl Scan<'_> {
         })
     }
 
-    /// What each page of flash holds.
-    fn places(&mut self, cycles: &[Cycle]) -> Result<Vec<Option<Place>>, Refused> {
+    /// What each page of flash holds. What was written in epochs that have not ended is
+    /// `unsettled`.
+    fn places(&mut self, cycles: &[Cycle], unsettled: &mut Vec<Lpn>) -> Result<Vec<Option<Place>>, Refused> {
         let shape = self.at.shape;
         let mut places = vec![None; shape.ppns as usize];
         let mut broken_off = Vec::new();
@@ -201,6 +203,7 @@ impl Scan<'_> {
                 return Ok(());
             }
             let is_certain = record.epoch <= self.synced;
+            unsettled.extend((!is_certain).then_some(record.place.lpn));
             let offset = self.at.pages + u64::from(ppn) * PAGE_BYTES;
             match record.page {
                 Some(sum) if !is_certain && checksum(&self.page(offset)?) != sum => broken_off.push(ppn),
@@ -267,12 +270,14 @@ impl Scan<'_> {
         Ok(trims)
     }
 
-    /// What the write buffer held, the newest last.
+    /// What the write buffer held, the newest last. What has been there since a while ago, in
+    /// flash or void by now, is `unsettled`, too.
     fn held(
         &mut self,
         places: &[Option<Place>],
         trims: &[(Lpn, u64)],
         state: &mut SectionState,
+        unsettled: &mut Vec<Lpn>,
     ) -> Result<Vec<(Place, Box<Page>)>, Refused> {
         let mut elsewhere = vec![0; self.at.shape.lpns as usize];
         for place in places.iter().flatten() {
@@ -295,6 +300,7 @@ impl Scan<'_> {
                     "it is damaged: what is known of a buffered page, at byte {offset}, contradicts the rest"
                 )));
             };
+            unsettled.push(record.place.lpn);
             let mut page = None;
             if record.place.sequence > *newest {
                 let held = self.page(self.at.held + u64::from(slot) * PAGE_BYTES)?;

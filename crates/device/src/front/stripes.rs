@@ -14,12 +14,17 @@ impl Ssd {
     pub(super) fn insert_in_stripe(&mut self, now: Time, part: usize, lpn: Lpn, index: u32) -> bool {
         let partition = &mut self.partitions[part];
         let (ftl, buffer) = (&mut partition.ftl, &mut partition.buffer);
+        let was_trimmed = ftl.tables.is_trimmed(lpn);
         ftl.tables.set_trimmed(lpn, false);
         ftl.tables.set_gone(lpn, false);
         if let Some(entry) = ftl.tables.buffered(ftl.tables.map.home(lpn))
             && ftl.tables.entries.is_pending(entry)
         {
             self.machine.counters.coalesced_pages += 1;
+            if was_trimmed {
+                // What was written before the trim is void.
+                ftl.tables.entries.renew(entry);
+            }
             self.hold(index, part, entry);
             return false;
         }

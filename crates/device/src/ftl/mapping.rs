@@ -28,6 +28,7 @@ impl Ftl {
         if self.shape.static_stripes.is_some() {
             // Its stripe still holds it.
             self.tables.set_gone(lpn, false);
+            self.tables.note_trim_in_stripe(lpn);
             return self.tables.set_trimmed(lpn, true);
         }
         self.tables.unmap(lpn);

@@ -49,18 +49,9 @@ impl Ssd {
     }
 
     /// How large a medium for what each partition holds has to be.
-    ///
-    /// # Errors
-    /// Why what this device holds cannot be found again in one: a sentence that begins
-    /// with a key.
-    pub fn media(&self) -> Result<Vec<MediumShape>, String> {
-        if self.layout.partition.static_stripes.is_some() {
-            return Err("redundancy is \"logical\": a stripe whose parity was being written could not be \
-                        told from others after a restart"
-                .into());
-        }
+    pub fn media(&self) -> Vec<MediumShape> {
         let held = self.layout.buffer.size;
-        Ok(self.partitions.iter().map(|partition| partition.ftl.tables.medium_shape(held)).collect())
+        self.partitions.iter().map(|partition| partition.ftl.tables.medium_shape(held)).collect()
     }
 
     /// From now on what pages hold lies in `media`, one for each partition: zeros, until

@@ -33,13 +33,32 @@ pub struct Maker<'a> {
     claims: Vec<Claim>,
     /// Where real drives are opened, and what may be done to them.
     world: Option<(World, Access)>,
+    /// Whether what is made has been before.
+    is_found: bool,
     precondition: &'a mut Preconditioner<'a>,
 }
 
 impl<'a> Maker<'a> {
     /// Everything random follows from `seed`.
     pub fn new(seed: u64, precondition: &'a mut Preconditioner<'a>) -> Maker<'a> {
-        Maker { seed, made: Vec::new(), claims: vec![Claim::default()], world: None, precondition }
+        Maker {
+            seed,
+            made: Vec::new(),
+            claims: vec![Claim::default()],
+            world: None,
+            is_found: false,
+            precondition,
+        }
+    }
+
+    /// What is made holds what it held before a restart, whatever was on its way then.
+    pub fn find(&mut self) {
+        self.is_found = true;
+    }
+
+    /// Whether it does.
+    pub fn is_found(&self) -> bool {
+        self.is_found
     }
 
     /// What is made is shared among tenants with such claims; at least one.

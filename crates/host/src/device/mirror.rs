@@ -51,13 +51,18 @@ pub struct MirrorConfig {
 }
 
 impl MirrorConfig {
-    /// Copies and spares, each with its key.
-    fn all(&self) -> impl Iterator<Item = (String, &DeviceKind)> {
+    /// Copies and spares, in the order in which they are made, each with its key.
+    pub fn all(&self) -> impl Iterator<Item = (String, &DeviceKind)> {
         let keyed = |key: &'static str, devices: &'_ [DeviceKind]| {
             (0..devices.len()).map(move |index| format!("{key}.{index}")).collect::<Vec<_>>()
         };
         let keys = keyed("devices", &self.devices).into_iter().chain(keyed("spares", &self.spares));
         keys.zip(self.devices.iter().chain(&self.spares))
+    }
+
+    /// Whether its devices are probed, in copies, when it is put together.
+    pub fn probes(&self) -> bool {
+        self.read.policy().needs_predictor() && self.predictor.policy().probes()
     }
 }
 
@@ -158,7 +163,10 @@ impl Build for MirrorConfig {
             turns: self.windows.policy().build(),
             sets: &sets,
         };
-        let mirror = Mirror::new(parts, &limits, self.devices.len())?;
+        let mut mirror = Mirror::new(parts, &limits, self.devices.len())?;
+        if maker.is_found() {
+            mirror.doubt();
+        }
         Ok(Box::new(Stack::new(mirror, devices)))
     }
 }

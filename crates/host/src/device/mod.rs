@@ -11,6 +11,7 @@ use flashkeel_engine::{Leaf, Span, Time};
 
 pub(crate) use composed::Composed;
 pub use maker::{Maker, Unmade, seed_of};
+pub use mirror::MirrorConfig;
 pub use ssd::put_capacity;
 
 use crate::coordinator::Foresight;

@@ -337,6 +337,12 @@ impl Agreement {
         dirty
     }
 
+    /// Power has been cut, and nothing is known of what was on its way: any region may be dirty.
+    pub fn doubt_all(&mut self) {
+        self.regions.iter_mut().for_each(|region| region.changes = 1);
+        self.cut_power();
+    }
+
     /// Pages from `from` on, in a circle, which the same copies lack that others
     /// have, and which nobody changes: at most `most`. What only copies lack that
     /// refuse writes is left, unless it is in doubt.

@@ -145,6 +145,13 @@ impl Resync {
 }
 
 impl Mirror {
+    /// Its copies are found after a restart, of which nothing is known but that each has what
+    /// was acknowledged: they are made to agree, all of them.
+    pub fn doubt(&mut self) {
+        self.has_bytes = true;
+        self.agreement.doubt_all();
+    }
+
     /// Begins to copy the next pages that some copies lack, if there are any.
     pub(super) fn agree(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
         let Resync { rate, batch, cursor, .. } = self.resync;

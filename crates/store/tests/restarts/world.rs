@@ -19,7 +19,7 @@ const PAGE: usize = 4096;
 const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
 
 /// Devices of the kinds that can be found again, by name.
-pub const DEVICES: [&str; 13] = [
+pub const DEVICES: [&str; 15] = [
     "plain",
     "checkpoints",
     "map cache",
@@ -27,6 +27,8 @@ pub const DEVICES: [&str; 13] = [
     "fore",
     "coalescing",
     "physical",
+    "logical",
+    "sets, logical",
     "slc cache",
     "partitions",
     "volatile",
@@ -76,6 +78,15 @@ pub fn device(name: &str) -> DeviceConfig {
             config.gc.stop_above = 20;
             config.logical_capacity = Bytes(1 << 20);
         }
+        "logical" | "sets, logical" => {
+            config.geometry.channels = 4;
+            config.allocation = policy("striped");
+            config.redundancy = policy(json!({ "policy": "logical", "update": "gc-tolerant" }));
+            config.read_path = policy("gc-tolerant");
+            config.buffer.rewrite = policy("coalesce");
+            config.buffer.flush = vec![policy("watermark")];
+            config.sets = if name == "logical" { 1 } else { 2 };
+        }
         "slc cache" => config.slc_cache = policy(json!({ "policy": "fold", "size": "128KiB" })),
         "partitions" => config.partition_bits = vec![5],
         "volatile" => config.buffer.volatile = true,
@@ -104,8 +115,7 @@ fn bytes(page: usize, version: u64) -> Vec<u8> {
 }
 
 fn header(ssd: &Ssd) -> Header {
-    let shapes = ssd.media().expect("it can be found again");
-    Header::new(ssd.sectors() * 512, &shapes, "").expect("it has room")
+    Header::new(ssd.sectors() * 512, &ssd.media(), "").expect("it has room")
 }
 
 fn fresh(config: &DeviceConfig) -> Ssd {

@@ -84,6 +84,11 @@ impl Entries {
         self.made
     }
 
+    /// Gives an entry a new place in the order of entries.
+    pub fn renew(&mut self, entry: EntryId) {
+        self.list[entry as usize].sequence = self.next_sequence();
+    }
+
     /// Makes an entry at the end of `lane`. Its `from` is `None` where it is
     /// to be its own home among `first_home` and up (see [`Home`]).
     #[inline]

@@ -71,7 +71,7 @@ pub struct MediumShape {
     pub ppns: u32,
     /// Physical pages of a block.
     pub units_per_block: u32,
-    /// Pages that the write buffer holds at most.
+    /// Pages that the write buffer holds at most, parity on its way included.
     pub held: u32,
 }
 
@@ -85,6 +85,9 @@ pub struct Found {
     /// Pages that came into the write buffer, the newest last; those that are in flash
     /// by now may be among them.
     pub held: Vec<(Place, Box<Page>)>,
+    /// Pages that were on their way, or may have been: of what was written together with
+    /// them not all need be there. Some more than once.
+    pub unsettled: Vec<Lpn>,
     /// By block.
     pub cycles: Vec<Cycle>,
 }

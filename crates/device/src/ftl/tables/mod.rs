@@ -13,6 +13,7 @@ mod map_cache;
 mod medium;
 mod memory;
 mod pages;
+mod parity;
 mod points;
 mod power_cut;
 mod recovery;

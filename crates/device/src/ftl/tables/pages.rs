@@ -11,13 +11,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use flashkeel_engine::{Holds, LOGICAL_PAGE_BYTES};
+use flashkeel_engine::Holds;
 
 use super::entries::EntryId;
 use super::medium::{Cycle, Flash, Medium, Page, Place};
 use super::memory::Memory;
 use super::{BlockState, Entry, Tables};
-use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
+use crate::address::{BlockId, Home, Lpn, Ppn};
 
 /// What lies beside the bytes of a physical page.
 #[derive(Clone, Copy)]
@@ -50,9 +50,9 @@ pub(crate) struct Pages {
     pub(super) memory: Memory,
     /// What the new parity of each stripe being updated covers, and that
     /// parity: in memory until all of it is in flash.
-    updating: BTreeMap<u32, Vec<(Lpn, Box<Page>)>>,
+    pub(super) updating: BTreeMap<u32, Vec<(Lpn, Box<Page>)>>,
     /// Pages of parity being programmed that cover what has been given up since.
-    outdated: BTreeSet<Lpn>,
+    pub(super) outdated: BTreeSet<Lpn>,
 }
 
 /// Puts a value into a list, and returns the one that was there.
@@ -61,10 +61,6 @@ pub(super) fn set<T: Clone>(list: &mut Vec<Option<T>>, index: u32, value: Option
         list.resize(index as usize + 1, None);
     }
     std::mem::replace(&mut list[index as usize], value)
-}
-
-fn add(sum: &mut Page, page: &Page) {
-    sum.iter_mut().zip(page).for_each(|(sum, byte)| *sum ^= byte);
 }
 
 impl Pages {
@@ -81,6 +77,11 @@ impl Pages {
     fn program(&mut self, ppn: Ppn, out_of_band: Option<OutOfBand>, page: Option<Arc<Page>>) {
         set(&mut self.out_of_band, ppn.0, out_of_band);
         self.flash.program(ppn, self.place(ppn), page);
+    }
+
+    /// Gives a physical page other bytes.
+    pub(super) fn replace(&mut self, ppn: Ppn, page: Page) {
+        self.flash.program(ppn, self.place(ppn), Some(Arc::new(page)));
     }
 
     /// Takes away what a physical page holds.
@@ -224,6 +225,14 @@ impl Tables {
         }
     }
 
+    /// The same, of a page that its stripe still holds: in memory it is known to be trimmed
+    /// ([`is_trimmed`](Self::is_trimmed)), a medium has to be told.
+    pub(in crate::ftl) fn note_trim_in_stripe(&mut self, lpn: Lpn) {
+        if let Some(medium) = self.pages.as_mut().and_then(|pages| pages.flash.medium()) {
+            medium.trim(lpn, self.entries.next_sequence());
+        }
+    }
+
     /// A block holds nothing any more.
     #[inline]
     pub(in crate::ftl) fn data_erased(&mut self, block: BlockId) {
@@ -315,91 +324,6 @@ impl Tables {
         }
     }
 
-    /// Computes the new parity of a stripe from the pages of its `programs`, of
-    /// which this has the first entries, and what the parity covers so far.
-    pub(in crate::ftl) fn compute_parity(&mut self, stripe: u32, programs: impl Iterator<Item = EntryId>) {
-        if self.pages.is_none() {
-            return;
-        }
-        let stripes = self.shape.static_stripes.expect("only stripes are updated");
-        let (mut images, mut parity) = (Vec::new(), Vec::new());
-        for mut entry in programs {
-            while entry != NONE {
-                let lpn = self.entries[entry].lpn;
-                if lpn.0 < self.shape.lpns {
-                    images.push((lpn, Box::new(self.buffered_page(entry))));
-                } else {
-                    parity.push((lpn, entry));
-                }
-                entry = self.entries.next(entry);
-            }
-        }
-        let mut covering = Vec::new();
-        for (lpn, entry) in parity {
-            let unit = stripes.unit_of_parity(lpn);
-            let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
-            for member in stripes.data(stripe).map(Lpn).filter(|&lpn| stripes.unit_of(lpn) == unit) {
-                let new = images.iter().find(|(lpn, _)| *lpn == member);
-                let page = match new {
-                    Some((_, page)) => **page,
-                    None => self.recovered(member).unwrap_or([0; _]),
-                };
-                add(&mut sum, &page);
-            }
-            self.hold(entry, &sum);
-            covering.push((lpn, Box::new(sum)));
-        }
-        images.append(&mut covering);
-        if let Some(pages) = &mut self.pages {
-            pages.updating.insert(stripe, images);
-        }
-    }
-
-    /// Everything that the new parity of a stripe covers is in flash.
-    pub(in crate::ftl) fn parity_settled(&mut self, stripe: u32) {
-        let images = self.pages.as_mut().and_then(|pages| pages.updating.remove(&stripe));
-        for (lpn, page) in images.unwrap_or_default() {
-            if self.pages.as_mut().is_some_and(|pages| pages.outdated.remove(&lpn)) {
-                self.replace_parity(lpn, *page);
-            }
-        }
-    }
-
-    /// Whether a version of a page is in memory that the new parity of its
-    /// stripe covers, or that is this parity.
-    pub(in crate::ftl) fn is_updating(&self, lpn: Lpn) -> bool {
-        self.image(lpn).is_some()
-    }
-
-    fn image(&self, lpn: Lpn) -> Option<&Page> {
-        let stripe = self.shape.static_stripes?.stripe_of_any(lpn);
-        let images = self.pages.as_ref()?.updating.get(&stripe)?;
-        images.iter().find(|(image, _)| *image == lpn).map(|(_, page)| &**page)
-    }
-
-    /// A page that parity in memory covers has been given up: from now on it
-    /// covers zeros there. What is being programmed is corrected at the end.
-    pub(in crate::ftl) fn correct_parity(&mut self, parity: Lpn) {
-        if !self.is_updating(parity) {
-            return;
-        }
-        let sum = self.rebuilt(parity).expect("what is lost has been given up");
-        let stripe = self.shape.static_stripes.map(|stripes| stripes.stripe_of_any(parity));
-        let Some((pages, stripe)) = self.pages.as_mut().zip(stripe) else { return };
-        let images = pages.updating.get_mut(&stripe).into_iter().flatten();
-        images.filter(|(lpn, _)| *lpn == parity).for_each(|(_, page)| **page = sum);
-        pages.outdated.insert(parity);
-    }
-
-    fn replace_parity(&mut self, lpn: Lpn, page: Page) {
-        if let Some(ppn) = self.flash_copy(lpn) {
-            self.set_lost(ppn, false);
-            if let Some(pages) = &mut self.pages {
-                pages.flash.program(ppn, pages.place(ppn), Some(Arc::new(page)));
-            }
-        }
-    }
-
     pub(in crate::ftl) fn buffered_page(&self, entry: EntryId) -> Page {
         let pages = self.pages.as_ref().expect("data is kept");
         pages.buffered.get(entry as usize).and_then(Option::as_deref).copied().unwrap_or([0; _])
@@ -441,59 +365,7 @@ impl Tables {
         rebuilt.or_else(|| if has_moved { self.content(lpn) } else { self.flash_page(ppn) })
     }
 
-    fn flash_page(&self, ppn: Ppn) -> Option<Page> {
+    pub(super) fn flash_page(&self, ppn: Ppn) -> Option<Page> {
         self.pages.as_ref().expect("data is kept").flash.read(ppn)
-    }
-
-    /// The version of a page, of data or parity, that belongs to the stripe's
-    /// present parity, if it is not lost.
-    fn covered(&self, lpn: Lpn) -> Option<Page> {
-        if let Some(page) = self.image(lpn) {
-            return Some(*page);
-        }
-        match self.flash_copy(lpn) {
-            None => Some([0; _]),
-            Some(ppn) if self.is_lost(ppn) => None,
-            Some(ppn) => self.flash_page(ppn),
-        }
-    }
-
-    /// The same, computed from the rest of the stripe, if none of that is lost.
-    pub fn rebuilt(&self, lpn: Lpn) -> Option<Page> {
-        let stripes = self.shape.static_stripes.as_ref()?;
-        let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
-        for mate in stripes.mates(lpn) {
-            add(&mut sum, &self.covered(mate)?);
-        }
-        Some(sum)
-    }
-
-    /// The version of a page that belongs to the stripe's present parity, from
-    /// wherever it can still be had.
-    pub(in crate::ftl) fn recovered(&self, lpn: Lpn) -> Option<Page> {
-        self.covered(lpn).or_else(|| self.rebuilt(lpn))
-    }
-
-    /// Checks that the parity of every stripe at rest is that of its pages.
-    /// Slow; for tests.
-    ///
-    /// # Panics
-    /// If it is not so.
-    pub(in crate::ftl) fn check_parity(&self) {
-        let (Some(stripes), Some(_)) = (&self.shape.static_stripes, &self.pages) else { return };
-        for stripe in 0..stripes.len() {
-            for unit in 0..self.shape.units_per_page {
-                let lpn = stripes.parity(stripe, unit);
-                let Some(parity) = self.covered(lpn) else { continue };
-                let members = stripes.mates(lpn).map(|mate| self.covered(mate));
-                let Some(members) = members.collect::<Option<Vec<_>>>() else { continue };
-                let mut sum = [0; LOGICAL_PAGE_BYTES as usize];
-                members.iter().for_each(|page| add(&mut sum, page));
-                assert!(
-                    sum == parity,
-                    "the parity of stripe {stripe}, unit {unit}, is not that of its pages"
-                );
-            }
-        }
     }
 }

@@ -29,6 +29,9 @@ impl Tables {
     /// How large a medium for all of this has to be, with so many pages in the write
     /// buffer at most.
     pub fn medium_shape(&self, held: u32) -> MediumShape {
+        // Beside its parity on its way, a page for each that is not right after a restart.
+        let stripes = self.shape.static_stripes;
+        let held = held + stripes.map_or(0, |stripes| stripes.parity_lpns());
         MediumShape {
             lpns: self.map.lpns(),
             ppns: self.map.ppns(),
@@ -40,7 +43,8 @@ impl Tables {
     /// Makes the tables of an empty partition those of what has been found in `medium`.
     /// Returns the pages that were in the write buffer, in the order of their writes.
     pub fn recover(&mut self, medium: Box<dyn Medium>, found: Found) -> Vec<Kept> {
-        let Found { places, trims, held, cycles } = found;
+        let Found { places, trims, held, unsettled, cycles } = found;
+        let is_striped = self.shape.static_stripes.is_some();
         let trimmed: BTreeMap<Lpn, u64> = trims.iter().copied().collect();
         let is_there = |place: &Place| trimmed.get(&place.lpn).is_none_or(|&trim| trim <= place.sequence);
         let mut newest: Vec<Option<(u64, Ppn)>> = vec![None; self.map.lpns() as usize];
@@ -50,13 +54,18 @@ impl Tables {
         {
             made = made.max(place.sequence);
             let best = &mut newest[place.lpn.0 as usize];
-            if is_there(&place) && best.is_none_or(|best| best.0 <= place.sequence) {
+            // A stripe still holds what has been trimmed.
+            if (is_striped || is_there(&place)) && best.is_none_or(|best| best.0 <= place.sequence) {
                 *best = Some((place.sequence, ppn));
             }
         }
         let mut kept = BTreeMap::new();
         for (place, page) in held {
             made = made.max(place.sequence);
+            // Parity on its way is computed anew.
+            if place.lpn.0 >= self.shape.lpns {
+                continue;
+            }
             let in_flash = newest[place.lpn.0 as usize];
             if is_there(&place) && in_flash.is_none_or(|(sequence, _)| sequence < place.sequence) {
                 kept.insert(place.lpn, Kept::new(place, *page));
@@ -73,6 +82,13 @@ impl Tables {
         }
         self.recover_blocks(&places, &cycles, &valid);
         self.take_found(medium, &places, &trims);
+        if is_striped {
+            for (lpn, trim) in trims.into_iter().filter(|(lpn, _)| !kept.contains_key(lpn)) {
+                let is_older = |(sequence, _)| sequence < trim;
+                self.set_trimmed(lpn, newest[lpn.0 as usize].is_some_and(is_older));
+            }
+            self.mend_parity(&unsettled, &mut kept);
+        }
         let mut kept: Vec<Kept> = kept.into_values().collect();
         kept.sort_by_key(Kept::sequence);
         kept

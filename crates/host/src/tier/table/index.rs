@@ -3,11 +3,8 @@
 
 /// No entry.
 const NONE: u32 = 0;
-/// Bits of an entry that name the frame. Those above are a mark of its page, never 0, by which
-/// most others are told from it without a look at theirs.
-const FRAME_BITS: u32 = 28;
 /// Frames that an index can name.
-pub(super) const MOST_FRAMES: u64 = 1 << FRAME_BITS;
+pub(super) const MOST_FRAMES: u64 = 1 << 28;
 /// Entries of a group.
 const GROUP: usize = 4;
 /// Entries that move on to their other groups at most to make room for one.
@@ -16,10 +13,14 @@ const MOVES: usize = 64;
 /// The frames of pages; `pages` of the calls is the page of each frame.
 #[derive(Clone)]
 pub(super) struct Index {
-    /// Not more than five in six entries are taken.
+    /// Not more than three in four entries are taken.
     groups: Vec<[u32; GROUP]>,
     /// Entries for which there was no room in time: hardly ever any.
     others: Vec<u32>,
+    /// A power of two above all frames. The bits of an entry from there on are a mark of its page,
+    /// never 0, by which others are told from it without a look at theirs: nearly all of them
+    /// where frames are few.
+    end: u32,
 }
 
 /// Where a page may stand.
@@ -27,16 +28,13 @@ pub(super) struct Index {
 struct Stand {
     groups: [usize; 2],
     mark: u32,
+    end: u32,
 }
 
 /// Spreads pages that follow one another over all groups.
 fn hash(page: u32) -> u64 {
     let mixed = (u64::from(page) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
-}
-
-fn frame_of(entry: u32) -> u32 {
-    entry & ((1 << FRAME_BITS) - 1)
 }
 
 impl Stand {
@@ -50,7 +48,7 @@ impl Stand {
     fn find(self, group: &[u32; GROUP], is_it: impl Fn(usize) -> bool) -> Option<usize> {
         group.iter().position(|&entry| {
             let frame = entry ^ self.mark;
-            frame < 1 << FRAME_BITS && is_it(frame as usize)
+            frame < self.end && is_it(frame as usize)
         })
     }
 }
@@ -58,16 +56,22 @@ impl Stand {
 impl Index {
     /// For so many frames.
     pub fn new(frames: u32) -> Index {
-        let entries = (u64::from(frames) * 6).div_ceil(5) as usize;
-        Index { groups: vec![[NONE; GROUP]; entries / GROUP + 1], others: Vec::new() }
+        let entries = (u64::from(frames) * 4).div_ceil(3) as usize;
+        let end = frames.next_power_of_two();
+        Index { groups: vec![[NONE; GROUP]; entries / GROUP + 1], others: Vec::new(), end }
     }
 
     #[inline(always)]
     fn stand(&self, page: u32) -> Stand {
-        let (hash, count) = (hash(page), self.groups.len() as u64);
+        let (hash, count, end) = (hash(page), self.groups.len() as u64, self.end);
         let group = |part: u64| ((part * count) >> 32) as usize;
-        let mark = (hash as u32 & 15).max(1) << FRAME_BITS;
-        Stand { groups: [group(hash >> 32), group(hash & 0xffff_ffff)], mark }
+        let mark = (hash as u32).wrapping_mul(end).max(end);
+        Stand { groups: [group(hash >> 32), group(hash & 0xffff_ffff)], mark, end }
+    }
+
+    #[inline(always)]
+    fn frame_of(&self, entry: u32) -> u32 {
+        entry & (self.end - 1)
     }
 
     /// The frame of a page.
@@ -78,10 +82,10 @@ impl Index {
         for group in stand.groups {
             let group = &self.groups[group];
             if let Some(place) = stand.find(group, is_it) {
-                return Some(frame_of(group[place]));
+                return Some(self.frame_of(group[place]));
             }
         }
-        self.others.iter().map(|&entry| frame_of(entry)).find(|&frame| is_it(frame as usize))
+        self.others.iter().map(|&entry| self.frame_of(entry)).find(|&frame| is_it(frame as usize))
     }
 
     /// The page, which is in no frame, is in this one from now on.
@@ -108,7 +112,7 @@ impl Index {
     fn push_in(&mut self, mut group: usize, mut entry: u32, pages: &[u32]) {
         for turn in 0..MOVES {
             std::mem::swap(&mut self.groups[group][turn % GROUP], &mut entry);
-            let [first, second] = self.stand(pages[frame_of(entry) as usize]).groups;
+            let [first, second] = self.stand(pages[self.frame_of(entry) as usize]).groups;
             group = if group == first { second } else { first };
             if self.put(group, entry) {
                 return;
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn it_is_where_it_is_so_full_that_not_all_find_room() {
-        let most = is_a_map(Index { groups: vec![[NONE; GROUP]; 126], others: Vec::new() });
+        let most = is_a_map(Index { groups: vec![[NONE; GROUP]; 126], ..Index::new(500) });
         assert!(most > 0, "all have found room");
     }
 

@@ -11,9 +11,9 @@
 
 /// Frames of a group, and groups of the next.
 const GROUP: usize = 64;
-/// In how many batches all frames would leave that came one after the other: as few as the
-/// memory allows, as a look at the groups costs nearly the same however many it finds.
-const BATCHES: usize = 8;
+/// In how many batches all frames would leave that came one after the other. Each costs a look
+/// at all groups, but what a longer one would take in memory does more for the index.
+const BATCHES: usize = 16;
 /// Above all members, as a list sees stamps.
 const NEVER: u32 = 1 << 30;
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Arena, Completion, Durable, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload,
-    Request, RequestId, Status, Time,
+    Arena, Completion, Durable, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Request,
+    RequestId, Status, Time,
 };
 
 use super::latency::Medium;
@@ -123,19 +123,20 @@ impl Tier {
         }
         let sectors = (pages * LOGICAL_PAGE_SECTORS) as u32;
         let mut below = request.part(request.id, from, lba, sectors);
-        let piece = if is_read {
+        if is_read {
             self.reads += 1;
             self.accounts.pages_read_from_lower += pages;
-            self.read_below(part, page..page + pages, below.payload)
-        } else {
-            if request.operation == Operation::Write {
-                self.accounts.host_bytes_to_lower += pages * LOGICAL_PAGE_BYTES;
-            }
-            // An older copy in the upper may be all that a power cut would leave.
-            let is_older = |page| self.table.has_copy(page);
-            below.fua |= self.must_force() && (self.journal.is_some() || (page..page + pages).any(is_older));
-            Piece::LowerWrite { part, page, pages, sequence, submitted: now }
-        };
+            let pages = if self.may_fill(page..page + pages) { pages } else { 0 };
+            let piece = Piece::LowerRead { part, page, pages, sequence, payload: below.payload };
+            return self.give_lower(now, piece, &below, outbox);
+        }
+        if request.operation == Operation::Write {
+            self.accounts.host_bytes_to_lower += pages * LOGICAL_PAGE_BYTES;
+        }
+        // An older copy in the upper may be all that a power cut would leave.
+        let is_older = |page| self.table.has_copy(page);
+        below.fua |= self.must_force() && (self.journal.is_some() || (page..page + pages).any(is_older));
+        let piece = Piece::LowerWrite { part, page, pages, sequence, submitted: now };
         self.give_lower(now, piece, &below, outbox);
     }
 
@@ -161,15 +162,15 @@ impl Tier {
         }
     }
 
-    /// A read of the lower, whose pages the upper may take.
-    fn read_below(&mut self, part: RequestId, pages: Range<u64>, payload: Payload) -> Piece {
+    /// Whether the upper may take what is read of pages of the lower, whose read begins then.
+    fn may_fill(&mut self, pages: Range<u64>) -> bool {
         let sequence = self.sequence;
         // They are not here, or would be read here.
         if !self.fills || !pages.clone().all(|page| self.table.is_quiet(page, sequence)) {
-            return Piece::LowerRead { part, page: pages.start, pages: 0, sequence, payload };
+            return false;
         }
-        pages.clone().for_each(|page| self.table.begin_read(page));
-        Piece::LowerRead { part, page: pages.start, pages: pages.end - pages.start, sequence, payload }
+        pages.for_each(|page| self.table.begin_read(page));
+        true
     }
 
     /// Whether a request is the lower's alone: it has no pages, or is refused there.

@@ -260,13 +260,13 @@ impl Tier {
         if request.operation == Operation::Write {
             self.accounts.write(now, Medium::Lower, request.bytes());
         }
-        let request = Request { id: self.pieces.take_off(piece), ..*request };
-        self.placement.submitted(now, &request);
-        outbox.requests.push((LOWER, request));
+        let id = self.pieces.take_off(piece);
+        // Made in its place: to copy what has just been written takes long.
+        outbox.requests.push((LOWER, Request { id, ..*request }));
+        outbox.requests.last().inspect(|(_, given)| self.placement.submitted(now, given));
     }
 
-    /// Gives the upper, from `frame` on, what a request asks of `pages` pages from its
-    /// sector `from` on.
+    /// Gives the upper, from `frame` on, `pages` pages of a request from its sector `from` on.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "what a piece is")]
     fn give_upper(

@@ -153,7 +153,7 @@ def _run(
     by_name = session.run(list(cases.values()))
     runs = {key: by_name[case.name] for key, case in cases.items()}
     return Outcome(
-        beginnings(judge(runs), session.quick),
+        judge(runs),
         basis(by_name),
         f"{requests:,} requests without pauses{what}: up to {_DEPTH} wait, and no more come until "
         f"only {left:g} do; the drive gets one at a time",

@@ -29,7 +29,8 @@ impl<T> Default for Flights<T> {
 }
 
 /// Bits of a number that say the slot: some 67 million are in flight together at most, far
-/// more than fit into memory, and 2^36 take off one after the other (others shift a number).
+/// more than fit into memory, and 2^36 take off one after the other, as two bits are left to
+/// whoever hands numbers on.
 const SLOT_BITS: u32 = 26;
 
 /// Where a number says that it lies.

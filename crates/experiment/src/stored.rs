@@ -1,13 +1,17 @@
 //! Devices whose data is kept in a file.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::Path;
 
-use flashkeel_device::{DeviceConfig, MediumShape, Ssd};
-use flashkeel_engine::{SECTOR_BYTES, Time};
+use flashkeel_device::{DeviceConfig, Found, Page, Place, Ssd};
+use flashkeel_engine::{Keeping, LOGICAL_PAGE_SECTORS, SECTOR_BYTES, Time};
 use flashkeel_host::StackConfig;
-use flashkeel_host::device::{Device, DeviceKind, Maker, MirrorConfig, Unmade};
-use flashkeel_store::{Header, Opened, Refused, Store};
+use flashkeel_host::device::{Build, Device, DeviceKind, Maker, MirrorConfig, TieredConfig, Unmade};
+use flashkeel_ssdcheck::DeviceModel;
+use flashkeel_store::{Header, Opened, Refused, SectionShape, Store, Watch};
 use serde_json::{Value, json};
 
 use crate::run::{Progress, steady_state};
@@ -29,7 +33,7 @@ impl Target {
     /// from another thread, whenever something has been synchronised.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is not made of SSDs alone, or the file is of something else: it
+    /// [`Error::Input`] if something in it keeps no data, or the file is of something else: it
     /// is left as it is. [`Error::Interrupted`] if `progress` stops it.
     pub fn stored(
         &self,
@@ -39,8 +43,23 @@ impl Target {
         cache_dir: Option<&Path>,
         progress: &mut Progress<'_>,
     ) -> Result<Stored, Error> {
-        let kept =
-            |reason: String| Error::Input(format!("{} keeps no data of this: {reason}", path.display()));
+        let open = |header: &Header, watch: &mut Watch<'_>| Store::open(path, header, Some(wake), watch);
+        self.stored_in(&path.display().to_string(), seed, open, cache_dir, progress)
+    }
+
+    /// The same in whatever `open` opens, which has this name.
+    ///
+    /// # Errors
+    /// As for [`stored`](Self::stored).
+    pub fn stored_in(
+        &self,
+        name: &str,
+        seed: u64,
+        open: impl FnOnce(&Header, &mut Watch<'_>) -> Result<Opened, Refused>,
+        cache_dir: Option<&Path>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Stored, Error> {
+        let kept = |reason: String| Error::Input(format!("{name} keeps no data of this: {reason}"));
         let mut drives = Drives::default();
         match self.stack() {
             Some(stack) => drives.add_stack(&stack),
@@ -48,34 +67,32 @@ impl Target {
         }
         .map_err(kept)?;
         let size = self.check().map_err(|(_, message)| Error::Input(message))?;
-        let Drives { shapes, places, .. } = drives;
+        let Drives { parts, places, .. } = drives;
         let placement = if places.is_empty() { String::new() } else { json!(places).to_string() };
-        let header = Header::new(size.sectors * SECTOR_BYTES, &shapes.concat(), &placement).map_err(kept)?;
+        let header = Header::new(size.sectors * SECTOR_BYTES, parts.concat(), &placement).map_err(kept)?;
         let refused = |refused: Refused| match refused {
             Refused::Failed(error) if error.kind() == ErrorKind::Interrupted => Error::Interrupted,
-            refused => Error::Input(format!("{}: {refused}", path.display())),
+            refused => Error::Input(format!("{name}: {refused}")),
         };
         let read = &mut |fraction| progress("scan", fraction);
-        let opened = Store::open(path, &header, Some(wake), read).map_err(refused)?;
-        // In the order in which they are made, each has its part of the file.
-        let mut parts = shapes.iter().map(Vec::len);
-        let mut part = || parts.next().expect("those of which the shapes were asked");
-        match opened {
+        match open(&header, read).map_err(refused)? {
             Opened::New(mut store) => {
-                let mut media = store.media().into_iter();
-                let device = self.made_of(seed, false, &mut |config, seed| {
+                let sections = RefCell::new(Sections::of(&parts, Vec::new()));
+                let device = self.made_of(seed, &store, &sections, None, &mut |config, seed| {
                     let mut ssd = steady_state(config, seed, cache_dir, progress)?;
-                    ssd.keep_data_in(media.by_ref().take(part()).collect());
+                    ssd.keep_data_in(store.media(sections.borrow_mut().next()));
                     Ok(ssd)
                 })?;
                 store.complete().map_err(refused)?;
                 Ok(Stored { device, store, now: Time::ZERO })
             }
             Opened::Old(store, found, now) => {
-                let mut media = store.media().into_iter().zip(found);
-                let device = self.made_of(seed, true, &mut |config, seed| {
+                let sections = RefCell::new(Sections::of(&parts, found));
+                let device = self.made_of(seed, &store, &sections, Some(now), &mut |config, seed| {
                     let mut ssd = Ssd::new(&config.validate()?, seed);
-                    ssd.recover(now, media.by_ref().take(part()).collect());
+                    let range = sections.borrow_mut().next();
+                    let found = range.clone().map(|section| sections.borrow_mut().found(section));
+                    ssd.recover(now, store.media(range).into_iter().zip(found).collect());
                     Ok(ssd)
                 })?;
                 Ok(Stored { device, store, now })
@@ -83,52 +100,113 @@ impl Target {
         }
     }
 
-    /// The device of the SSDs that `make` makes, or has found.
+    /// The device of the SSDs that `make` makes, and of what else there is in a store: all of it
+    /// new, or found after a restart at a time.
     fn made_of(
         &self,
         seed: u64,
-        is_found: bool,
+        store: &Store,
+        sections: &RefCell<Sections>,
+        from: Option<Time>,
         make: &mut dyn FnMut(&DeviceConfig, u64) -> Result<Ssd, Unmade>,
     ) -> Result<Box<dyn Device>, Unmade> {
+        let mut keepers = || -> Keeping {
+            let mut sections = sections.borrow_mut();
+            let section = sections.next().start;
+            let pages = |(place, page): (Place, Box<Page>)| (place.lpn.0, page);
+            let found: BTreeMap<u32, Box<Page>> =
+                sections.found(section).held.into_iter().map(pages).collect();
+            Keeping {
+                keeper: store.keeper(section),
+                found: found.into_iter().collect(),
+                now: from.unwrap_or(Time::ZERO),
+            }
+        };
         let mut maker = Maker::new(seed, make);
-        if is_found {
-            maker.find();
+        maker.keep_in(&mut keepers);
+        // What is no list of models is of another version: it is found anew.
+        let known = store.text().and_then(|text| serde_json::from_slice(&text).ok());
+        let known: Vec<DeviceModel> = known.unwrap_or_default();
+        maker.know(known.clone());
+        if let Some(now) = from {
+            maker.find(now);
         }
-        self.assemble(seed, &mut maker)
+        let device = self.assemble(seed, &mut maker)?;
+        if maker.models() != known {
+            store.write_text(json!(maker.models()).to_string().as_bytes());
+        }
+        Ok(device)
     }
 }
 
-/// The SSDs in a target, in the order in which they are made.
-#[derive(Default)]
-struct Drives {
-    /// How large the media of each have to be.
-    shapes: Vec<Vec<MediumShape>>,
-    /// Where volumes lie on the devices of each stack, unless its one device says that.
-    places: Vec<Value>,
-    /// How many of them have blocks that retire.
-    retiring: usize,
+/// The sections of a file, which belong to whatever has them in the order in which it is made.
+struct Sections {
+    /// How many each has.
+    counts: std::vec::IntoIter<usize>,
+    next: usize,
+    found: Vec<Found>,
 }
 
-/// Why there may be nobody who probes.
-fn would_probe(who: &str, key: &str) -> String {
-    format!(
-        "{who} would probe it, which takes a drive without data; {key} = {{ policy = \"ssdcheck\", model = \
-         FILE }} takes what flashkeel probe --out found of one"
-    )
+impl Sections {
+    fn of(parts: &[Vec<SectionShape>], found: Vec<Found>) -> Sections {
+        let counts: Vec<usize> = parts.iter().map(Vec::len).collect();
+        Sections { counts: counts.into_iter(), next: 0, found }
+    }
+
+    /// Those of the next.
+    fn next(&mut self) -> Range<usize> {
+        let first = self.next;
+        self.next += self.counts.next().expect("those of which the shapes were asked");
+        first..self.next
+    }
+
+    /// What has been found in one; nothing in a new file.
+    fn found(&mut self, section: usize) -> Found {
+        self.found.get_mut(section).map(std::mem::take).unwrap_or_default()
+    }
+}
+
+/// What holds data in a target, in the order in which it is made.
+#[derive(Default)]
+struct Drives {
+    /// The sections of each.
+    parts: Vec<Vec<SectionShape>>,
+    /// How it is put together: where volumes lie on the devices of each stack, unless its one
+    /// device says that, and the like.
+    places: Vec<Value>,
+    /// Whether it holds only what others keep.
+    is_spare: bool,
 }
 
 impl Drives {
     fn add_ssd(&mut self, config: &DeviceConfig) -> Result<(), String> {
-        self.retiring += usize::from(config.retirement.name() != "none");
         // Its shape is that of any other with these settings.
-        self.shapes.push(Ssd::new(&config.validate()?, 0).media());
+        let media = Ssd::new(&config.validate()?, 0).media();
+        self.parts.push(media.into_iter().map(SectionShape::from).collect());
         Ok(())
     }
 
-    fn add_stack(&mut self, stack: &StackConfig) -> Result<(), String> {
-        if stack.probes() {
-            return Err(would_probe("its scheduler's predictor", "stack.predictor"));
+    /// Adds something of so many pages, of which that many are kept at most.
+    fn add_pages(&mut self, kind: &str, pages: u64, most: u64) -> Result<(), String> {
+        if !self.is_spare {
+            let number = |pages: u64| u32::try_from(pages).map_err(|_| format!("its {kind} is too large"));
+            self.parts.push(vec![SectionShape::of_pages(number(pages)?, number(most)?)]);
+            self.places.push(json!({ kind: most }));
         }
+        Ok(())
+    }
+
+    fn add_tier(&mut self, tier: &TieredConfig) -> Result<(), String> {
+        let pages = tier.lower.check()?.sectors / LOGICAL_PAGE_SECTORS;
+        let frames = tier.frames(tier.upper.check()?.sectors);
+        self.add(&tier.lower)?;
+        let is_spare = std::mem::replace(&mut self.is_spare, true);
+        self.add(&tier.upper)?;
+        self.is_spare = is_spare;
+        self.add_pages("tier", pages, frames)
+    }
+
+    fn add_stack(&mut self, stack: &StackConfig) -> Result<(), String> {
         if stack.devices.len() > 1 || stack.volumes.name() != "linear" {
             let sizes = stack.devices.iter().map(|device| Ok(device.check()?.sectors));
             let sectors = sizes.collect::<Result<Vec<u64>, String>>()?;
@@ -138,31 +216,14 @@ impl Drives {
     }
 
     fn add_mirror(&mut self, mirror: &MirrorConfig) -> Result<(), String> {
-        if mirror.probes() {
-            return Err(would_probe("its mirror's predictor", "its predictor"));
-        }
-        let name = mirror.acknowledge.name();
-        if name != "all" {
-            return Err(format!(
-                "its mirror has acknowledge = {name:?}, and which of its copies is behind is not kept; with \
-                 \"all\" none is"
-            ));
-        }
-        let before = self.retiring;
         self.places.push(json!({
             "mirror": mirror.devices.len(),
             "spares": mirror.spares.len(),
             "ranges": mirror.ranges,
         }));
         mirror.all().try_for_each(|(_, device)| self.add(device))?;
-        if self.retiring > before {
-            return Err(
-                "its mirror is over drives that wear out, and which of its copies takes no writes any \
-                        more is not kept"
-                    .into(),
-            );
-        }
-        Ok(())
+        let pages = mirror.check()?.sectors / LOGICAL_PAGE_SECTORS;
+        self.add_pages("copies", pages, pages)
     }
 
     /// Adds those in a device.
@@ -177,8 +238,11 @@ impl Drives {
             DeviceKind::Windowed(windowed) => return self.add(&windowed.device),
             DeviceKind::Coordinator(coordinator) => return self.add(&coordinator.device),
             DeviceKind::Mirror(mirror) => return self.add_mirror(mirror),
-            DeviceKind::Tier(_) => "it has a tier, and which pages are in its upper device is not kept",
-            DeviceKind::Nvm(_) | DeviceKind::Dram(_) => "it has memory in it, and only SSDs are kept",
+            DeviceKind::Tier(tier) => return self.add_tier(tier),
+            DeviceKind::Nvm(_) | DeviceKind::Dram(_) => {
+                let pages = device.check()?.sectors / LOGICAL_PAGE_SECTORS;
+                return self.add_pages("memory", pages, pages);
+            }
             DeviceKind::File(_) | DeviceKind::Nbd(_) => "it has a real drive in it, which keeps its own",
         };
         Err(reason.into())

@@ -7,6 +7,7 @@ use flashkeel_engine::{
     Arena, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, Span, Status, Stream, Submit, Time,
 };
 use flashkeel_experiment::{Stored, resolve_target};
+use flashkeel_ssdcheck::DeviceModel;
 
 const SMALL: &str = r#"
 [device]
@@ -20,7 +21,7 @@ geometry = { channels = 2, chips_per_channel = 1, planes_per_chip = 1, blocks_pe
 "#;
 
 /// Whatever keeps no data of its own, over drives that do.
-const STACKS: [&str; 9] = [
+const STACKS: [&str; 20] = [
     "devices = [{ ssd = {} }]",
     r#"devices = [{ ssd = {} }, { ssd = {} }]
 volumes = { policy = "striped", chunk = "16KiB" }
@@ -34,6 +35,17 @@ block = "512B""#,
     "devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }] } }]",
     r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], ranges = [{ from = "1MiB", length = "2MiB" }] } }]"#,
     STRIPES_AND_PLAIN,
+    r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], acknowledge = "any" } }]"#,
+    r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = { geometry = { channels = 4 } } }, { nvm.capacity = "8MiB" }], acknowledge = "any" } }]"#,
+    r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = { wear = { policy = "rated", rated_cycles = 1000 }, retirement = "read-only" } }] } }]"#,
+    "devices = [{ nvm = { capacity = \"8MiB\" } }]",
+    "devices = [{ ssd = {} }, { nvm = { capacity = \"1MiB\" } }]",
+    r#"devices = [{ tier = { placement = "write-back", upper.nvm.capacity = "1MiB", lower.ssd = {} } }]"#,
+    r#"devices = [{ tier = { preset = "write-back", journal = true, upper.nvm.capacity = "256KiB", lower.ssd = {} } }]"#,
+    r#"devices = [{ tier = { preset = "write-back", upper.ssd = { logical_capacity = "1MiB", geometry = { blocks_per_plane = 32 } }, lower.ssd = {} } }]"#,
+    r#"devices = [{ tier = { placement = "small-large", eviction = "lru", upper.nvm.capacity = "256KiB", lower.mirror.devices = [{ ssd = {} }, { ssd = {} }] } }]"#,
+    r#"devices = [{ tier = { preset = "oc", upper.dram.capacity = "128KiB", lower.tier = { upper.nvm.capacity = "1MiB", lower.ssd = {} } } }]"#,
+    r#"devices = [{ tier = { preset = "nlcwip", upper.dram.capacity = "128KiB", lower.tier = { upper.nvm.capacity = "1MiB", lower.ssd = {} } } }]"#,
 ];
 
 /// A mirror of which one copy is on a drive with parity.
@@ -226,37 +238,47 @@ fn a_file_is_of_the_stack_that_made_it() {
     drop(open(&format!("{}\nscheduler = \"deadline\"", stripes("16KiB")), &path).expect("the same drives"));
 }
 
+/// A probe finds the same of the same device, but takes its time, and a used one is another.
+#[test]
+fn a_model_is_found_once_and_kept_in_the_file() {
+    let stacks = [
+        "scheduler = \"pas\"",
+        r#"devices = [{ tier = { preset = "hybrid-pas", upper.nvm.capacity = "1MiB", lower.ssd = {} } }]"#,
+        r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], read = "predicted" } }]"#,
+    ];
+    for (index, stack) in stacks.into_iter().enumerate() {
+        let path = place(&format!("model {index}"));
+        let open = || {
+            let document = format!("{SMALL}[stack]\n{stack}\n");
+            let sets =
+                [("device.logical_capacity", "\"16MiB\""), ("device.geometry.blocks_per_plane", "256")];
+            let sets = sets.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let target = resolve_target(&document, "stack.toml", &sets).expect("a valid document");
+            let progress = &mut |_: &'static str, _| ControlFlow::Continue(());
+            target.stored(&path, 1, Box::new(|| {}), None, progress).expect("it is made, or found")
+        };
+        let Stored { store, now, .. } = open();
+        let found = store.text().expect("models");
+        let mut models: Vec<DeviceModel> = serde_json::from_slice(&found).expect("models");
+        assert_eq!(models.len(), if index == 2 { 2 } else { 1 }, "{stack}");
+        // Something that no probe finds.
+        models[0].undetermined.push("who has written this".into());
+        let models = serde_json::to_vec(&models).expect("they can be written");
+        store.write_text(&models);
+        store.close(now).expect("no disk fails");
+        drop(store);
+        let Stored { store, .. } = open();
+        assert!(store.text() == Some(models), "{stack}");
+    }
+}
+
 #[test]
 fn what_is_not_found_again_is_refused_before_a_file_is_made() {
     let path = place("refused");
-    for (stack, why) in [
-        (
-            r#"devices = [{ tier = { placement = "write-back", upper.dram.capacity = "1MiB", lower.ssd = {} } }]"#,
-            "which pages are in its upper device",
-        ),
-        ("devices = [{ ssd = {} }]\nscheduler = \"pas\"", "its scheduler's predictor would probe it"),
-        (
-            r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], acknowledge = "any" } }]"#,
-            "which of its copies is behind",
-        ),
-        (
-            r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = {} }], read = "predicted" } }]"#,
-            "its mirror's predictor would probe it",
-        ),
-        (
-            r#"devices = [{ mirror = { devices = [{ ssd = {} }, { ssd = { wear = { policy = "rated", rated_cycles = 1000 }, retirement = "read-only" } }] } }]"#,
-            "its mirror is over drives that wear out",
-        ),
-        ("devices = [{ ssd = {} }, { nvm = {} }]", "it has memory in it"),
-        (
-            concat!("devices = [{ file.path = \"", env!("CARGO_MANIFEST_DIR"), "/src/run.rs\" }]"),
-            "it has a real drive",
-        ),
-    ] {
-        let refusal = open(stack, &path).err().expect("a refusal");
-        assert!(refusal.contains(why), "{refusal}");
-        assert!(!path.exists());
-    }
+    let stack = concat!("devices = [{ file.path = \"", env!("CARGO_MANIFEST_DIR"), "/src/run.rs\" }]");
+    let refusal = open(stack, &path).err().expect("a refusal");
+    assert!(refusal.contains("it has a real drive"), "{refusal}");
+    assert!(!path.exists());
     let many: Vec<&str> = vec!["{ ssd = {} }"; 80];
     let refusal = open(&format!("devices = [{}]", many.join(", ")), &path).err().expect("a refusal");
     assert!(refusal.contains("it has 80 partitions, more than a file has room for"), "{refusal}");

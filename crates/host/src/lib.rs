@@ -3,6 +3,7 @@
 //! statistics.
 
 pub mod blocks;
+mod books;
 mod claim;
 pub mod coordinator;
 pub mod device;

@@ -206,6 +206,7 @@ fn tiered(lower: Remote) -> Box<dyn Device> {
         ratings: Default::default(),
         overflow: Default::default(),
         journal: false,
+        kept: None,
     };
     Box::new(Stack::new(Tier::new(plan), vec![Box::new(lower) as Box<dyn Device>, upper]))
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Access, Answer, Arena, Command, Completion, Durable, EventQueue, LOGICAL_PAGE_BYTES,
+    Access, Answer, Arena, Command, Completion, Durable, EventQueue, FoundPages, Keeper, LOGICAL_PAGE_BYTES,
     LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Place, Refusal, Request, Span, Status, Stream,
     Submit, Time, Wake,
 };
@@ -128,6 +128,12 @@ impl Nvm {
     /// tests and servers; it costs memory and time.
     pub fn keep_data(&mut self) {
         self.served.memory = Some(Memory::default());
+    }
+
+    /// The same, for a device that holds what was found; `keeper` has that, and is told of
+    /// all that is written.
+    pub fn keep_data_in(&mut self, keeper: Box<dyn Keeper>, found: FoundPages) {
+        self.served.memory = Some(Memory::kept(keeper, found));
     }
 
     /// Capacity in 512-byte sectors.
@@ -354,7 +360,7 @@ impl Leaf for Nvm {
         self.break_off(data);
         self.end_all(now, Status::Aborted);
         if self.is_volatile() {
-            self.served.memory = self.served.memory.take().map(|_| Memory::default());
+            self.served.memory.iter_mut().for_each(Memory::clear);
         }
     }
 

@@ -26,7 +26,7 @@ const SECTIONS: u64 = 3 * PAGE_BYTES;
 pub struct Header {
     /// What the host sees, in bytes.
     pub capacity_bytes: u64,
-    /// The sections, one for each partition of the device.
+    /// The sections, one for each partition of an SSD, one for each memory, and for each tier.
     pub sections: Vec<SectionShape>,
     /// The checksum of what says where a host's volumes lie on the devices, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,15 +38,36 @@ pub struct Header {
 pub struct SectionShape {
     /// Logical pages, those of the map included.
     pub lpns: u32,
-    /// Physical pages.
+    /// Physical pages; none where pages of a memory or a tier are kept.
     pub ppns: u32,
     /// Physical pages of a block.
     pub units_per_block: u32,
-    /// Places for pages of the write buffer.
+    /// Places for pages of the write buffer, or of the memory or tier.
     pub slots: u32,
 }
 
+/// Places beyond those that are in use at most: they wait for a synchronisation.
+const SPARE_SLOTS: u32 = 4096;
+
+impl From<MediumShape> for SectionShape {
+    /// For a partition of an SSD.
+    fn from(MediumShape { lpns, ppns, units_per_block, held }: MediumShape) -> SectionShape {
+        // As many again as the buffer holds are being programmed, or wait, too.
+        SectionShape { lpns, ppns, units_per_block, slots: 2 * held + SPARE_SLOTS }
+    }
+}
+
 impl SectionShape {
+    /// For a keeper of so many pages at most, with numbers below `pages`.
+    pub fn of_pages(pages: u32, most: u32) -> SectionShape {
+        SectionShape { lpns: pages, ppns: 0, units_per_block: 1, slots: most.saturating_add(SPARE_SLOTS) }
+    }
+
+    /// Whether it has a keeper and no flash.
+    pub(crate) fn is_keeper(&self) -> bool {
+        self.ppns == 0
+    }
+
     /// Blocks.
     pub fn blocks(&self) -> u32 {
         self.ppns / self.units_per_block
@@ -54,26 +75,18 @@ impl SectionShape {
 }
 
 impl Header {
-    /// For a device of this capacity whose partitions need `shapes`. Where it is put together of
-    /// several, or its addresses are not those of its flash, `placement` says how: the file is
-    /// then of no other that does not say the same.
+    /// For a device of this capacity with such sections. Where it is put together of several, or
+    /// its addresses are not those of its flash, `placement` says how: the file is then of no
+    /// other that does not say the same.
     ///
     /// # Errors
     /// A sentence, if there are more partitions than a file has room for.
-    pub fn new(capacity_bytes: u64, shapes: &[MediumShape], placement: &str) -> Result<Header, String> {
-        // As many again as the buffer holds wait for a synchronisation, or are being
-        // programmed.
-        let slots = |held: u32| 2 * held + 4096;
-        let section = |&MediumShape { lpns, ppns, units_per_block, held }: &MediumShape| SectionShape {
-            lpns,
-            ppns,
-            units_per_block,
-            slots: slots(held),
-        };
+    pub fn new(capacity_bytes: u64, sections: Vec<SectionShape>, placement: &str) -> Result<Header, String> {
         let placement = (!placement.is_empty()).then(|| checksum(placement.as_bytes()));
-        let header = Header { capacity_bytes, sections: shapes.iter().map(section).collect(), placement };
+        let header = Header { capacity_bytes, sections, placement };
         if header.written().len() > PAGE_BYTES as usize {
-            return Err(format!("it has {} partitions, more than a file has room for", shapes.len()));
+            let partitions = header.sections.len();
+            return Err(format!("it has {partitions} partitions, more than a file has room for"));
         }
         Ok(header)
     }

@@ -5,6 +5,8 @@
 //! out of band (logical page, place in the order of writes, checksum), what is known of
 //! each block, the journal of trims, and the pages of the write buffer, which a drive's
 //! capacitors keep. The map is made again by a scan, as a drive does after a power cut.
+//! What memories hold, and what tiers have in their upper devices alone, lies in sections that
+//! have nothing but such a buffer.
 //!
 //! What is written is there for whoever opens the file next, also if its owner is killed
 //! in the middle. Only a host that loses power loses what has not been synchronised, block
@@ -28,6 +30,7 @@
 mod area;
 mod disk;
 mod error;
+mod keeper;
 mod layout;
 mod medium;
 mod records;
@@ -37,5 +40,5 @@ mod syncer;
 
 pub use disk::Disk;
 pub use error::Refused;
-pub use layout::Header;
+pub use layout::{Header, SectionShape};
 pub use store::{Opened, Store, Synced, Watch};

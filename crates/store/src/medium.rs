@@ -102,11 +102,12 @@ impl Shared {
     }
 
     fn hold(&mut self, section: usize, entry: u32, place: Place, page: &Page) {
-        self.release(section, entry);
+        // Before the former one is given up, which is needed until this is durable.
         let Some(slot) = self.take_slot(section) else {
             let full = || std::io::Error::other("there is no room for another page of the write buffer");
             return self.attempt(|_| Err(full()));
         };
+        self.release(section, entry);
         let epoch = self.epoch;
         let state = &mut self.sections[section];
         if state.slot_of.len() <= entry as usize {
@@ -114,12 +115,8 @@ impl Shared {
         }
         state.slot_of[entry as usize] = Some(slot);
         state.stamp += 1;
-        let record = Held { place, epoch, stamp: state.stamp, page: checksum(page) };
-        let (slots, held) = (state.at.slots, state.at.held);
-        self.attempt(|shared| {
-            shared.write(Part::Held, page, held + u64::from(slot) * PAGE_BYTES)?;
-            shared.write(Part::Slots, &record.encode(slot), slots + u64::from(slot) * PLACE_BYTES as u64)
-        });
+        let record = Held { place, epoch, stamp: state.stamp, page: Some(checksum(page)) };
+        self.write_held(section, slot, &record, Some(page));
     }
 
     /// What an entry held is elsewhere, or another page: its place may be used again once
@@ -129,29 +126,6 @@ impl Shared {
         let state = &mut self.sections[section];
         if let Some(slot) = state.slot_of.get_mut(entry as usize).and_then(Option::take) {
             state.resting.push_back((epoch, slot));
-        }
-    }
-
-    fn take_slot(&mut self, section: usize) -> Option<u32> {
-        if self.sections[section].free.is_empty() {
-            self.reclaim(section);
-        }
-        if self.sections[section].free.is_empty()
-            && let Some(&(epoch, _)) = self.sections[section].resting.front()
-        {
-            self.await_epoch(epoch);
-            self.reclaim(section);
-        }
-        self.sections[section].free.pop_front()
-    }
-
-    /// Takes back the places whose rest is over.
-    fn reclaim(&mut self, section: usize) {
-        let synced = self.synced();
-        let state = &mut self.sections[section];
-        while let Some(&(_, slot)) = state.resting.front().filter(|&&(epoch, _)| epoch <= synced) {
-            state.resting.pop_front();
-            state.free.push_back(slot);
         }
     }
 }

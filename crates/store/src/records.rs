@@ -135,9 +135,12 @@ pub(crate) struct Held {
     pub epoch: u32,
     /// Its place in the order of all that were held.
     pub stamp: u64,
-    /// The checksum of its bytes.
-    pub page: u32,
+    /// The checksum of its bytes; `None` where it holds zeros.
+    pub page: Option<u32>,
 }
+
+/// In the place of a stamp, that there are no bytes.
+const ZEROS: u64 = 1 << 63;
 
 impl Record<PLACE_BYTES> for Held {
     const KIND: u32 = 2;
@@ -146,13 +149,15 @@ impl Record<PLACE_BYTES> for Held {
         bytes.put(&self.place.lpn.0.to_le_bytes());
         bytes.put(&self.epoch.to_le_bytes());
         bytes.put(&self.place.sequence.to_le_bytes());
-        bytes.put(&self.stamp.to_le_bytes());
-        bytes.put(&self.page.to_le_bytes());
+        bytes.put(&(self.stamp | if self.page.is_none() { ZEROS } else { 0 }).to_le_bytes());
+        bytes.put(&self.page.unwrap_or(0).to_le_bytes());
     }
 
     fn read(bytes: &mut Reader<'_>) -> Held {
         let (lpn, epoch, sequence) = (Lpn(bytes.u32()), bytes.u32(), bytes.u64());
-        Held { place: Place { lpn, sequence }, epoch, stamp: bytes.u64(), page: bytes.u32() }
+        let (stamp, page) = (bytes.u64(), bytes.u32());
+        let page = (stamp & ZEROS == 0).then_some(page);
+        Held { place: Place { lpn, sequence }, epoch, stamp: stamp & !ZEROS, page }
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use flashkeel_device::{Cycle, Found, Lpn, Page, Place};
 use flashkeel_engine::Time;
 
+use crate::keeper::Kept;
 use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
 use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
 use crate::store::SectionState;
@@ -303,8 +304,13 @@ impl Scan<'_> {
             unsettled.push(record.place.lpn);
             let mut page = None;
             if record.place.sequence > *newest {
-                let held = self.page(self.at.held + u64::from(slot) * PAGE_BYTES)?;
-                page = (checksum(&held) == record.page).then(|| Box::new(held));
+                page = match record.page {
+                    None => Some(Box::new([0; _])),
+                    Some(sum) => {
+                        let held = self.page(self.at.held + u64::from(slot) * PAGE_BYTES)?;
+                        (checksum(&held) == sum).then(|| Box::new(held))
+                    }
+                };
             }
             found.push((slot, record, page));
             Ok(())
@@ -323,7 +329,7 @@ impl Scan<'_> {
             match page {
                 Some(page) => {
                     used.push(slot);
-                    held.push((record, page));
+                    held.push((slot, record, page));
                 }
                 None if record.place.sequence <= newest[lpn] => stale.push(slot),
                 None if record.epoch > self.synced => {
@@ -334,14 +340,25 @@ impl Scan<'_> {
                 None => return Err(damaged("a buffered page", self.at.held + u64::from(slot) * PAGE_BYTES)),
             }
         }
-        // What is in flash is durable there once what was found is, in the next epoch; the
-        // others hold what is found until it has been held again, in the one after.
-        let epoch = *self.last_epoch + 1;
         state.free.retain(|slot| used.binary_search(slot).is_err() && stale.binary_search(slot).is_err());
-        state.resting.extend(stale.into_iter().map(|slot| (epoch, slot)));
-        state.resting.extend(used.into_iter().map(|slot| (epoch + 1, slot)));
-        held.sort_by_key(|(record, _)| (record.place.sequence, record.stamp));
-        Ok(held.into_iter().map(|(record, page)| (record.place, page)).collect())
+        // What is in flash is durable there once what was found is, in the next epoch.
+        let epoch = *self.last_epoch + 1;
+        let rest = |slots: Vec<u32>, epoch| slots.into_iter().map(move |slot| (epoch, slot));
+        state.resting.extend(rest(stale, epoch));
+        held.sort_by_key(|(_, record, _)| (record.place.sequence, record.stamp));
+        if self.at.shape.is_keeper() {
+            let trimmed = trims.iter().map(|&(_, sequence)| sequence).max().unwrap_or(0);
+            state.sequence = held.last().map_or(trimmed, |(_, record, _)| trimmed.max(record.place.sequence));
+            for &(slot, Held { place, .. }, _) in &held {
+                // The newest comes last; older ones are not needed once that is durable.
+                let former = state.kept.insert(place.lpn.0, Kept { slot, sequence: place.sequence });
+                state.resting.extend(former.map(|former| (epoch, former.slot)));
+            }
+        } else {
+            // These hold what is found until it has been held again, in the epoch after.
+            state.resting.extend(rest(used, epoch + 1));
+        }
+        Ok(held.into_iter().map(|(_, record, page)| (record.place, page)).collect())
     }
 
     fn page(&self, offset: u64) -> Result<Page, Refused> {

@@ -1,16 +1,17 @@
 //! A store: the file, and what is known of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use flashkeel_device::{Cycle, Found, Medium, Page};
-use flashkeel_engine::Time;
+use flashkeel_engine::{Keeper, Time};
 
 use crate::area::Area;
 use crate::disk::{self, Naming};
+use crate::keeper::{Kept, SectionKeeper};
 use crate::layout::{Header, PAGE_BYTES, Section};
 use crate::medium::SectionMedium;
 use crate::records::{CYCLE_BYTES, Epoch, PLACE_BYTES, Programmed, Record, checksum};
@@ -69,9 +70,9 @@ impl Store {
     /// If the disk cannot be written.
     pub fn create(disk: Arc<dyn Disk>, header: &Header, wake: Option<Wake>) -> Result<Store, Refused> {
         disk.write_at(&header.encode(), 0)?;
-        let (sections, _) = header.sections();
+        let (sections, end) = header.sections();
         let sections = sections.into_iter().map(SectionState::new).collect();
-        Ok(Store::over(disk, sections, 0, wake))
+        Ok(Store::over(disk, sections, end, 0, wake))
     }
 
     /// The one on a disk.
@@ -85,7 +86,7 @@ impl Store {
         watch: &mut Watch<'_>,
     ) -> Result<Opened, Refused> {
         let scanned = scan::scan(&*disk, header, watch)?;
-        let store = Store::over(disk, scanned.sections, scanned.last_epoch, wake);
+        let store = Store::over(disk, scanned.sections, header.bytes(), scanned.last_epoch, wake);
         // What was found is durable before anything is built on it.
         store.lock().sync_now();
         match store.fault() {
@@ -94,12 +95,19 @@ impl Store {
         }
     }
 
-    fn over(disk: Arc<dyn Disk>, sections: Vec<SectionState>, epoch: u32, wake: Option<Wake>) -> Store {
+    fn over(
+        disk: Arc<dyn Disk>,
+        sections: Vec<SectionState>,
+        end: u64,
+        epoch: u32,
+        wake: Option<Wake>,
+    ) -> Store {
         let syncer = Syncer::new(Arc::clone(&disk), epoch, wake);
         let shared = Shared {
             disk,
             syncer,
             sections,
+            end,
             pages: Area::default(),
             places: Area::default(),
             slots: Area::default(),
@@ -119,12 +127,16 @@ impl Store {
         lock(&self.shared)
     }
 
-    /// The media of the device's partitions.
-    pub fn media(&self) -> Vec<Box<dyn Medium>> {
-        let count = self.lock().sections.len();
+    /// The media of sections with flash.
+    pub fn media(&self, sections: Range<usize>) -> Vec<Box<dyn Medium>> {
         let medium =
             |section| Box::new(SectionMedium::new(Arc::clone(&self.shared), section)) as Box<dyn Medium>;
-        (0..count).map(medium).collect()
+        sections.map(medium).collect()
+    }
+
+    /// Who keeps pages in a section without.
+    pub fn keeper(&self, section: usize) -> Box<dyn Keeper> {
+        Box::new(SectionKeeper::new(Arc::clone(&self.shared), section))
     }
 
     /// The device has told its media what there is: a new store gets its name.
@@ -139,6 +151,28 @@ impl Store {
             return Err(Refused::Failed(fault));
         }
         self.naming.take().map_or(Ok(()), Naming::finish)
+    }
+
+    /// Writes a text behind everything else, to be [read](Self::text) after a restart. It is
+    /// durable with what is told before the next synchronisation.
+    pub fn write_text(&self, text: &[u8]) {
+        let mut shared = self.lock();
+        let end = shared.end;
+        let head = [(text.len() as u32).to_le_bytes(), checksum(text).to_le_bytes()].concat();
+        shared.attempt(|shared| shared.disk.write_at(&[&head, text].concat(), end));
+    }
+
+    /// The text that has been written; `None` if there is none, or it was being written.
+    pub fn text(&self) -> Option<Vec<u8>> {
+        let shared = self.lock();
+        let mut head = [0; 8];
+        shared.disk.read_at(&mut head, shared.end).ok()?;
+        let [length, sum] =
+            [0, 4].map(|at| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes")));
+        let has_room = shared.disk.bytes().ok()?.checked_sub(shared.end + 8)? >= u64::from(length);
+        let mut text = vec![0; if has_room { length as usize } else { 0 }];
+        shared.disk.read_at(&mut text, shared.end + 8).ok()?;
+        (length > 0 && checksum(&text) == sum).then_some(text)
     }
 
     /// Writes all that the media have been told, by `now`: it outlasts the process then.
@@ -208,6 +242,8 @@ pub(crate) struct Shared {
     disk: Arc<dyn Disk>,
     syncer: Syncer,
     pub sections: Vec<SectionState>,
+    /// Where they end.
+    end: u64,
     pages: Area,
     places: Area,
     slots: Area,
@@ -241,6 +277,12 @@ pub(crate) struct SectionState {
     pub resting: VecDeque<(u32, u32)>,
     /// Pages that were held so far.
     pub stamp: u64,
+    /// By page, where it is kept that is not in flash.
+    pub kept: BTreeMap<u32, Kept>,
+    /// The last of those in their order.
+    pub sequence: u64,
+    /// Pages that are to be given up once an epoch has ended, if they lie where they did.
+    pub handed_over: VecDeque<(u32, u32, Kept)>,
 }
 
 impl SectionState {
@@ -255,6 +297,9 @@ impl SectionState {
             free: (0..at.shape.slots).collect(),
             resting: VecDeque::new(),
             stamp: 0,
+            kept: BTreeMap::new(),
+            sequence: 0,
+            handed_over: VecDeque::new(),
         }
     }
 }
@@ -326,6 +371,7 @@ impl Shared {
 
     /// Writes what is to be written yet.
     pub fn settle(&mut self) {
+        (0..self.sections.len()).for_each(|section| self.end_handed_over(section));
         self.attempt(Shared::settle_all);
         (0..self.sections.len()).for_each(|section| self.end_erases(section));
     }
@@ -374,7 +420,14 @@ impl Shared {
     /// A block has been erased.
     pub fn note_erase(&mut self) {
         self.fresh_erases += 1;
-        if self.fresh_erases >= MOST_FRESH_ERASES && !self.syncer.is_busy() {
+        if self.fresh_erases >= MOST_FRESH_ERASES {
+            self.begin_sync_unless_busy();
+        }
+    }
+
+    /// Begins to end the present epoch, unless another is being ended.
+    pub fn begin_sync_unless_busy(&mut self) {
+        if !self.syncer.is_busy() {
             self.begin_sync();
         }
     }

@@ -129,6 +129,7 @@ fn tier(says_when: bool) -> Box<dyn Device> {
         ratings: Default::default(),
         overflow: Default::default(),
         journal: false,
+        kept: None,
     };
     Box::new(Stack::new(Tier::new(plan), vec![lower, upper]))
 }

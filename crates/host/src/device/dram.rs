@@ -4,6 +4,7 @@
 pub use flashkeel_nvm::DramConfig;
 use flashkeel_nvm::Nvm;
 
+use super::nvm::made;
 use super::{Build, Device, Maker, Size, Unmade};
 
 impl Build for DramConfig {
@@ -13,6 +14,6 @@ impl Build for DramConfig {
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
-        Ok(Box::new(Nvm::new(&self.validate()?, maker.seed_for("dram"))))
+        Ok(Box::new(made(Nvm::new(&self.validate()?, maker.seed_for("dram")), maker)))
     }
 }

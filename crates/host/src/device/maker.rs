@@ -2,9 +2,12 @@
 
 use flashkeel_blockdev::{Access, World};
 use flashkeel_device::{DeviceConfig, Ssd};
-use flashkeel_engine::Stream;
+use flashkeel_engine::{Keeping, Predictor, Stream, Time};
+use flashkeel_ssdcheck::DeviceModel;
 
+use super::Device;
 use crate::claim::Claim;
+use crate::predictor::PredictorConfig;
 
 /// Why a device was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,19 @@ impl From<String> for Unmade {
 /// Makes an SSD in its steady state from its settings and seed.
 pub type Preconditioner<'a> = dyn FnMut(&DeviceConfig, u64) -> Result<Ssd, Unmade> + 'a;
 
+/// Says where the next pages are kept that are in no SSD.
+pub type Keepers<'a> = dyn FnMut() -> Keeping + 'a;
+
+/// What becomes of bytes that are in no SSD.
+pub enum Contents {
+    /// There are none, unless somebody asks for them.
+    None,
+    /// They are in memory.
+    InMemory,
+    /// They are kept.
+    Kept(Keeping),
+}
+
 /// Hands out what the devices put together to one are made with.
 pub struct Maker<'a> {
     seed: u64,
@@ -33,8 +49,15 @@ pub struct Maker<'a> {
     claims: Vec<Claim>,
     /// Where real drives are opened, and what may be done to them.
     world: Option<(World, Access)>,
-    /// Whether what is made has been before.
-    is_found: bool,
+    /// When what is made is found, if it has been before.
+    found: Option<Time>,
+    keepers: Option<&'a mut Keepers<'a>>,
+    /// Whether what is made holds only what others keep.
+    is_spare: bool,
+    /// What probes have found of devices, in the order in which those are predicted.
+    models: Vec<DeviceModel>,
+    /// How many of them have got their predictors.
+    predicted: usize,
     precondition: &'a mut Preconditioner<'a>,
 }
 
@@ -46,19 +69,79 @@ impl<'a> Maker<'a> {
             made: Vec::new(),
             claims: vec![Claim::default()],
             world: None,
-            is_found: false,
+            found: None,
+            keepers: None,
+            is_spare: false,
+            models: Vec::new(),
+            predicted: 0,
             precondition,
         }
     }
 
-    /// What is made holds what it held before a restart, whatever was on its way then.
-    pub fn find(&mut self) {
-        self.is_found = true;
+    /// What is made holds what it held before a restart at `now`, whatever was on its way then.
+    pub fn find(&mut self, now: Time) {
+        self.found = Some(now);
     }
 
-    /// Whether it does.
-    pub fn is_found(&self) -> bool {
-        self.is_found
+    /// When what is made is found, if it has been before.
+    pub fn found(&self) -> Option<Time> {
+        self.found
+    }
+
+    /// What is made keeps its pages: those that are in no SSD in these.
+    pub fn keep_in(&mut self, keepers: &'a mut Keepers<'a>) {
+        self.keepers = Some(keepers);
+    }
+
+    /// What becomes of the bytes of what is made, if they are in no SSD.
+    pub fn contents(&mut self) -> Contents {
+        match &mut self.keepers {
+            None => Contents::None,
+            Some(_) if self.is_spare => Contents::InMemory,
+            Some(keepers) => Contents::Kept(keepers()),
+        }
+    }
+
+    /// Makes something that holds only what others keep.
+    pub fn spare<T>(&mut self, make: impl FnOnce(&mut Maker<'a>) -> T) -> T {
+        let outer = std::mem::replace(&mut self.is_spare, true);
+        let made = make(self);
+        self.is_spare = outer;
+        made
+    }
+
+    /// These were found by probes when the same was made before: it is not probed again.
+    pub fn know(&mut self, models: Vec<DeviceModel>) {
+        self.models = models;
+    }
+
+    /// What probes have found.
+    pub fn models(&self) -> &[DeviceModel] {
+        &self.models
+    }
+
+    /// A predictor for `device`, which has not served anything yet and gets at most `depth`
+    /// requests at a time.
+    ///
+    /// # Errors
+    /// If the device cannot be predicted.
+    pub fn predictor(
+        &mut self,
+        config: &PredictorConfig,
+        device: &(dyn Device + 'static),
+        depth: usize,
+    ) -> Result<Box<dyn Predictor>, Unmade> {
+        let policy = config.policy();
+        if let Some(predictor) = policy.read(device)? {
+            return Ok(predictor);
+        }
+        let sectors = device.limits().sectors;
+        if self.models.get(self.predicted).is_none_or(|model| model.sectors != sectors) {
+            self.models.truncate(self.predicted);
+            self.models.push(policy.probe(device)?);
+        }
+        self.predicted += 1;
+        Ok(policy.build(&self.models[self.predicted - 1], device, depth))
     }
 
     /// What is made is shared among tenants with such claims; at least one.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Build, Composed, Device, DeviceKind, HasWindows, Held, Maker, Size, Unmade};
+use super::{Build, Composed, Contents, Device, DeviceKind, HasWindows, Held, Maker, Size, Unmade};
 use crate::mirror::acknowledge::AcknowledgeConfig;
 use crate::mirror::hedge::HedgeConfig;
 use crate::mirror::read::ReadConfig;
@@ -58,11 +58,6 @@ impl MirrorConfig {
         };
         let keys = keyed("devices", &self.devices).into_iter().chain(keyed("spares", &self.spares));
         keys.zip(self.devices.iter().chain(&self.spares))
-    }
-
-    /// Whether its devices are probed, in copies, when it is put together.
-    pub fn probes(&self) -> bool {
-        self.read.policy().needs_predictor() && self.predictor.policy().probes()
     }
 }
 
@@ -153,7 +148,7 @@ impl Build for MirrorConfig {
         let read = self.read.policy();
         let asked = if read.needs_predictor() { &devices[..] } else { &[] };
         // A mirror gives its devices as much as comes.
-        let predictors = asked.iter().map(|device| self.predictor.policy().build(&**device, usize::MAX));
+        let predictors = asked.iter().map(|device| maker.predictor(&self.predictor, &**device, usize::MAX));
         let parts = MirrorParts {
             reader: read.build(predictors.collect::<Result<_, _>>()?),
             hedge: self.hedge.policy().build(),
@@ -164,8 +159,15 @@ impl Build for MirrorConfig {
             sets: &sets,
         };
         let mut mirror = Mirror::new(parts, &limits, self.devices.len())?;
-        if maker.is_found() {
-            mirror.doubt();
+        let found = match maker.contents() {
+            Contents::Kept(kept) => {
+                mirror.keep_in(kept.keeper);
+                kept.found
+            }
+            Contents::None | Contents::InMemory => Vec::new(),
+        };
+        if let Some(now) = maker.found() {
+            mirror.doubt(now, found);
         }
         Ok(Box::new(Stack::new(mirror, devices)))
     }

@@ -10,9 +10,10 @@ use flashkeel_config::{ConfigError, Node};
 use flashkeel_engine::{Leaf, Span, Time};
 
 pub(crate) use composed::Composed;
-pub use maker::{Maker, Unmade, seed_of};
+pub use maker::{Contents, Keepers, Maker, Unmade, seed_of};
 pub use mirror::MirrorConfig;
 pub use ssd::put_capacity;
+pub use tier::TieredConfig;
 
 use crate::coordinator::Foresight;
 use crate::part::Part;

@@ -6,7 +6,7 @@ pub use flashkeel_nvm::NvmConfig;
 use flashkeel_nvm::{Nvm, PRESETS};
 use serde_json::{Value, json};
 
-use super::{Build, Device, Maker, Size, Unmade};
+use super::{Build, Contents, Device, Maker, Size, Unmade};
 use crate::part::Part;
 
 impl Build for NvmConfig {
@@ -26,8 +26,18 @@ impl Build for NvmConfig {
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
-        Ok(Box::new(Nvm::new(&self.validate()?, maker.seed_for("nvm"))))
+        Ok(Box::new(made(Nvm::new(&self.validate()?, maker.seed_for("nvm")), maker)))
     }
+}
+
+/// A memory, with the bytes that it has.
+pub(super) fn made(mut memory: Nvm, maker: &mut Maker<'_>) -> Nvm {
+    match maker.contents() {
+        Contents::None => {}
+        Contents::InMemory => memory.keep_data(),
+        Contents::Kept(kept) => memory.keep_data_in(kept.keeper, kept.found),
+    }
+    memory
 }
 
 impl Device for Nvm {

@@ -60,11 +60,6 @@ impl StackConfig {
         }
     }
 
-    /// Whether its devices are probed, in copies, when it is put together.
-    pub fn probes(&self) -> bool {
-        self.scheduler.policy().needs_predictor() && self.predictor.policy().probes()
-    }
-
     fn size(&self) -> Result<Size, String> {
         self.validate_tenants()?;
         if self.depth == 0 {
@@ -141,7 +136,7 @@ impl StackConfig {
             let depth = self.depth as usize;
             let scheduler = self.scheduler.policy();
             let asks = scheduler.needs_predictor();
-            let predictor = asks.then(|| self.predictor.policy().build(&*device, depth)).transpose()?;
+            let predictor = asks.then(|| maker.predictor(&self.predictor, &*device, depth)).transpose()?;
             let order = scheduler.build(&claims, predictor);
             children.push(Stack::new(Scheduling::new(order, depth), vec![device]));
         }

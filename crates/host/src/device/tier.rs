@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Build, Composed, Device, DeviceKind, Held, Maker, Size, Unmade};
+use super::{Build, Composed, Contents, Device, DeviceKind, Held, Maker, Size, Unmade};
 use crate::part::Part;
 use crate::predictor::PredictorConfig;
 use crate::tier::admission::AdmissionConfig;
@@ -66,6 +66,11 @@ pub struct TieredConfig {
 }
 
 impl TieredConfig {
+    /// Pages that an upper device of so many sectors holds at most.
+    pub fn frames(&self, upper: u64) -> u64 {
+        if self.journal { Room::within(upper).frames } else { upper / LOGICAL_PAGE_SECTORS }
+    }
+
     /// The ratings of devices of these sizes.
     fn ratings_of(&self, upper: u64, lower: u64) -> Result<Ratings, String> {
         let bytes = |sectors: u64| Bytes(sectors * SECTOR_BYTES);
@@ -102,7 +107,7 @@ impl TieredConfig {
                 bytes(lower)
             ));
         }
-        let frames = if self.journal { Room::within(upper).frames } else { upper / LOGICAL_PAGE_SECTORS };
+        let frames = self.frames(upper);
         if frames == 0 {
             return Err(format!("upper: {} has no room for a block beside the journal", bytes(upper)));
         }
@@ -161,11 +166,12 @@ impl Build for TieredConfig {
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let lower = self.lower.build(maker)?;
-        let upper = self.upper.build(maker)?;
+        // What it alone has is kept by the tier, which knows what that is.
+        let upper = maker.spare(|maker| self.upper.build(maker))?;
         let placement = self.placement.policy();
         let asks = placement.needs_predictor();
         // A tier gives the lower device as much as comes.
-        let predictor = asks.then(|| self.predictor.policy().build(&*lower, usize::MAX)).transpose()?;
+        let predictor = asks.then(|| maker.predictor(&self.predictor, &*lower, usize::MAX)).transpose()?;
         let random = Stream::new(maker.seed_for("tier"), "tier");
         let (upper_limits, lower_limits) = (upper.limits(), lower.limits());
         let plan = Plan {
@@ -181,6 +187,10 @@ impl Build for TieredConfig {
             writeback: self.writeback.policy().build(),
             overflow: self.overflow.clone(),
             journal: self.journal,
+            kept: match maker.contents() {
+                Contents::Kept(kept) => Some(kept),
+                Contents::None | Contents::InMemory => None,
+            },
         };
         Ok(Box::new(Stack::new(Tier::new(plan), vec![lower, upper])))
     }

@@ -1,6 +1,8 @@
 //! Where the addresses of a mirror lie: what has copies, and what has one place.
 
-use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, SECTOR_BYTES, units::Bytes};
+use flashkeel_engine::{
+    Durable, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Limits, SECTOR_BYTES, units::Bytes,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +116,25 @@ impl Layout {
         let (device, offset) = (index / self.single, index % self.single);
         (Located::Single(device as usize, Lba(self.copied + offset)), run.min(self.single - offset))
     }
+}
+
+/// What a mirror over such devices has to state of itself. Where some keep what
+/// they are given and others do not, the former count, unless the latter have
+/// something of which there is no copy.
+pub(super) fn over(layout: &Layout, below: &[Limits]) -> Limits {
+    let page = LOGICAL_PAGE_SECTORS as u32;
+    let is_partial = layout.copied() < layout.sectors();
+    let each = below.iter().map(|each| each.durable);
+    let counting = each.filter(|&durable| is_partial || durable != Durable::Never);
+    let durable = counting.max().unwrap_or(Durable::Never);
+    below.iter().fold(
+        Limits { sectors: layout.sectors(), block_sectors: page, preferred_sectors: page, durable },
+        |all, each| Limits {
+            block_sectors: all.block_sectors.max(each.block_sectors),
+            preferred_sectors: all.preferred_sectors.max(each.preferred_sectors),
+            ..all
+        },
+    )
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ use flashkeel_engine::{
 use super::held::Held;
 use super::homes::Home;
 use super::layout::Located;
+use super::pieces::{Piece, Work};
 use super::read::Copies;
-use super::stage::{Destination, Mirror, Piece, Work, behind_other};
+use super::stage::{Destination, Mirror, behind_other};
 
 /// A part of a read, until every copy that was asked has answered.
 #[derive(Clone, Debug)]

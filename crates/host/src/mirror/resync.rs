@@ -4,15 +4,18 @@ use std::ops::Range;
 
 use flashkeel_engine::units::{Bytes, Rate};
 use flashkeel_engine::{
-    Arena, Completion, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request,
-    RequestId, Status, Time, Wake,
+    Arena, Completion, FoundPages, Keeper, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox,
+    Payload, Request, RequestId, Status, Time, Wake,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agreement::Agreement;
 use super::each;
-use super::stage::{Mirror, Work};
+use super::pieces::Work;
+use super::restoring::Restoring;
+use super::stage::Mirror;
+use crate::books::Books;
 
 /// How often pages are tried in vain before they are left until the next change.
 const TRIES: u64 = 32;
@@ -145,11 +148,19 @@ impl Resync {
 }
 
 impl Mirror {
+    /// What not every copy has is kept from now on.
+    pub fn keep_in(&mut self, keeper: Box<dyn Keeper>) {
+        self.has_bytes = true;
+        self.books = Some(Books::new(keeper));
+    }
+
     /// Its copies are found after a restart, of which nothing is known but that each has what
-    /// was acknowledged: they are made to agree, all of them.
-    pub fn doubt(&mut self) {
+    /// was acknowledged, except for `pages`: they are made to agree, all of them.
+    pub fn doubt(&mut self, now: Time, pages: FoundPages) {
         self.has_bytes = true;
         self.agreement.doubt_all();
+        self.resync.not_before(now);
+        self.restoring = (!pages.is_empty()).then(|| Restoring::new(now, pages));
     }
 
     /// Begins to copy the next pages that some copies lack, if there are any.
@@ -251,6 +262,7 @@ impl Mirror {
             } else if is_done {
                 self.report.resynced_bytes += range.len() as u64 * LOGICAL_PAGE_BYTES;
                 self.agreement.caught_up(range.clone(), copy);
+                self.hand_over(range.clone());
                 self.resync.barren = 0;
             } else {
                 // It is known now which copy counts.

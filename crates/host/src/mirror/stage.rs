@@ -14,14 +14,17 @@ use super::agreement::Agreement;
 use super::hedge::Hedge;
 use super::held::Waiting;
 use super::homes::{Home, Homes};
-use super::layout::{Layout, Located};
-use super::read::{Ended, Reader};
+use super::layout::{Layout, Located, over};
+use super::pieces::{Piece, Work};
+use super::read::Reader;
 use super::reads::Read;
+use super::restoring::Restoring;
 use super::resync::Resync;
 use super::windowing::Windowing;
 use super::windows::Turns;
 use super::writes::Change;
 use super::{MOST, MirrorReport, RangeConfig, ResyncConfig, each};
+use crate::books::Books;
 use crate::flight::Flights;
 use crate::parts::Parts;
 
@@ -48,6 +51,9 @@ pub struct Mirror {
     pub(super) hedge: Option<Box<dyn Hedge>>,
     pub(super) acknowledge: AcknowledgeConfig,
     pub(super) resync: Resync,
+    /// Pages that not every copy has.
+    pub(super) books: Option<Books>,
+    pub(super) restoring: Option<Restoring>,
     pub(super) parts: Parts,
     pub(super) reads: Flights<Read>,
     pub(super) changes: Flights<Change>,
@@ -81,33 +87,6 @@ pub struct MirrorParts<'a> {
     pub turns: Option<Box<dyn Turns>>,
     /// NVM sets of each device: a copy is on each.
     pub sets: &'a [u32],
-}
-
-/// A request to a device.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    pub work: Work,
-    pub copy: usize,
-    pub begun: Time,
-    pub is_read: bool,
-    /// A buffer of the mirror's own.
-    pub own: Payload,
-}
-
-impl Piece {
-    fn ended(&self, now: Time) -> Ended {
-        let Piece { copy, begun, is_read, .. } = *self;
-        Ended { copy, is_read, begun, latency: now.since(begun) }
-    }
-}
-
-/// What a request to a device is for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Work {
-    Read(RequestId),
-    Change(RequestId),
-    /// Of the pages that are being made to agree.
-    Agree,
 }
 
 /// Where a part of a request goes.
@@ -160,6 +139,8 @@ impl Mirror {
             hedge: parts.hedge,
             acknowledge: parts.acknowledge,
             resync: Resync::new(parts.resync),
+            books: None,
+            restoring: None,
             parts: Parts::default(),
             reads: Flights::default(),
             changes: Flights::default(),
@@ -243,6 +224,28 @@ impl Mirror {
         }
     }
 
+    /// Begins a request that came at `submitted`.
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        submitted: Time,
+        request: &Request,
+        data: &mut Arena,
+        outbox: &mut Outbox,
+    ) {
+        let whole = self.parts.begin(submitted, submitted, request);
+        // The request does not end while it is being split.
+        let guard = self.parts.add(whole);
+        if request.operation == Operation::Flush {
+            let part = self.parts.add(whole);
+            self.change(now, part, request, Destination::NOWHERE, data, outbox);
+        } else {
+            self.split(now, whole, request, data, outbox);
+        }
+        self.land(now, guard, Status::Ok, Ledger::ZERO, outbox);
+        self.wind_up(now, data, outbox);
+    }
+
     /// Splits a request where it passes from what has copies to what has not, and a
     /// read also where other copies have the newest data.
     fn split(
@@ -313,6 +316,9 @@ impl Mirror {
 
     /// What every call ends with.
     fn wind_up(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        if self.restoring.is_some() {
+            return;
+        }
         self.turn(now, outbox);
         while std::mem::take(&mut self.may_release) {
             self.release(now, data, outbox);
@@ -346,32 +352,13 @@ impl Mirror {
     }
 }
 
-/// What a mirror over such devices has to state of itself. Where some keep what
-/// they are given and others do not, the former count, unless the latter have
-/// something of which there is no copy.
-fn over(layout: &Layout, below: &[Limits]) -> Limits {
-    let page = LOGICAL_PAGE_SECTORS as u32;
-    let is_partial = layout.copied() < layout.sectors();
-    let each = below.iter().map(|each| each.durable);
-    let counting = each.filter(|&durable| is_partial || durable != Durable::Never);
-    let durable = counting.max().unwrap_or(Durable::Never);
-    below.iter().fold(
-        Limits { sectors: layout.sectors(), block_sectors: page, preferred_sectors: page, durable },
-        |all, each| Limits {
-            block_sectors: all.block_sectors.max(each.block_sectors),
-            preferred_sectors: all.preferred_sectors.max(each.preferred_sectors),
-            ..all
-        },
-    )
-}
-
 impl Stage for Mirror {
     fn limits(&self, below: &[Limits]) -> Limits {
         over(&self.layout, below)
     }
 
     fn finds(&self, from: Lba, sectors: u32) -> Option<(usize, Lba, u32)> {
-        self.whereabouts(from, sectors)
+        self.restoring.is_none().then(|| self.whereabouts(from, sectors))?
     }
 
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) -> Submit {
@@ -380,26 +367,31 @@ impl Stage for Mirror {
             return Submit::Refused(Status::Invalid);
         }
         self.has_bytes |= request.payload.is_some();
-        let whole = self.parts.begin(now, now, request);
-        // The request does not end while it is being split.
-        let guard = self.parts.add(whole);
-        if is_flush {
-            let part = self.parts.add(whole);
-            self.change(now, part, request, Destination::NOWHERE, data, outbox);
-        } else {
-            self.split(now, whole, request, data, outbox);
+        match &mut self.restoring {
+            Some(restoring) => {
+                restoring.hold(now, request);
+                // Nobody may have asked when it begins.
+                if restoring.next_event().is_due(now) {
+                    self.restore(now, data, outbox);
+                }
+            }
+            None => self.begin(now, now, request, data, outbox),
         }
-        self.land(now, guard, Status::Ok, Ledger::ZERO, outbox);
-        self.wind_up(now, data, outbox);
         Submit::Accepted
     }
 
     fn next_event(&self) -> Wake {
+        if let Some(restoring) = &self.restoring {
+            return restoring.next_event();
+        }
         let hedge = self.hedges.peek().map(|&Reverse((time, _))| time);
         Wake::from(hedge).or(self.resync.next_event(&self.agreement)).or(self.windowing.next_event())
     }
 
     fn advance(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
+        if self.restoring.is_some() {
+            return self.restore(now, data, outbox);
+        }
         while let Some(&Reverse((time, read))) = self.hedges.peek()
             && time <= now
         {
@@ -432,6 +424,7 @@ impl Stage for Mirror {
             Work::Read(read) => self.read_ended(now, copy, read, &piece, completion, data, outbox),
             Work::Change(change) => self.change_ended(now, copy, change, completion, data, outbox),
             Work::Agree => self.agree_ended(now, copy, piece.is_read, completion, data, outbox),
+            Work::Restore(page) => self.restored(now, copy, page, completion.status, data, outbox),
         }
         data.give_back(piece.own);
         self.wind_up(now, data, outbox);
@@ -448,6 +441,7 @@ impl Stage for Mirror {
         self.queued = [0; MOST];
         let _ = self.reads.take_all();
         let _ = self.changes.take_all();
+        self.books.iter_mut().for_each(Books::cut_power);
         self.held.clear();
         self.hedges.clear();
         self.resync.cut_power(now, data);

@@ -10,7 +10,8 @@ use flashkeel_engine::{
 
 use super::each;
 use super::held::{Held, Pages};
-use super::stage::{Destination, Mirror, Work, behind_other};
+use super::pieces::Work;
+use super::stage::{Destination, Mirror, behind_other};
 
 /// A part of a change, until it has ended on every copy.
 #[derive(Clone, Debug)]
@@ -116,6 +117,9 @@ impl Mirror {
             is_write,
         };
         let id = self.changes.take_off(change);
+        if let Some(books) = self.books.as_mut().filter(|_| !destination.pages().is_empty()) {
+            books.begin(id.0, request);
+        }
         let copies = sent.count_ones();
         // The host's buffer is given back once it has been told.
         let is_early = self.acknowledge.policy().needed(copies) < copies && request.payload.is_some();
@@ -172,6 +176,14 @@ impl Mirror {
             }
             // What a flush has left anywhere in a cache may be what is found later.
             let has_done = done != 0 && (behind.is_none() || failed & self.agreement.present() == 0);
+            if let Some(books) = &mut self.books {
+                let count = pages.len() as u64;
+                for page in pages.clone().filter(|_| has_done) {
+                    // Otherwise it is on its way to the others, or nowhere else.
+                    books.keep(page as u64, id.0, done == sent, data);
+                }
+                books.end(id.0, count);
+            }
             let status = match status {
                 _ if has_done => Status::Ok,
                 Status::Ok if sent & self.agreement.present() == 0 => Status::Gone,
@@ -185,6 +197,7 @@ impl Mirror {
                 self.agreement.behind(pages.clone(), failed);
             }
             let _ = self.changes.land(id);
+            self.hand_over(pages.clone());
             match behind {
                 Some(sequence) if failed & self.agreement.present() == 0 => self.agreement.flushed(sequence),
                 Some(_) => {}

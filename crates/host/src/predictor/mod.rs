@@ -27,17 +27,24 @@ impl Default for PredictorConfig {
 
 /// Makes a predictor from its settings.
 pub trait Build {
-    /// A predictor for `device`, which has not served anything yet and gets at most
-    /// `depth` requests at a time.
+    /// A predictor for `device` that goes by a model in a file; `None` where it takes a probe.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key, if it is of another device.
+    fn read(&self, _device: &(dyn Device + 'static)) -> Result<Option<Box<dyn Predictor>>, String> {
+        Ok(None)
+    }
+
+    /// What a probe of a copy of `device` finds.
     ///
     /// # Errors
     /// A sentence that begins with the key, if the device cannot be predicted.
-    fn build(&self, device: &(dyn Device + 'static), depth: usize) -> Result<Box<dyn Predictor>, String>;
+    fn probe(&self, device: &(dyn Device + 'static)) -> Result<DeviceModel, String>;
 
-    /// Whether it probes a copy of the device.
-    fn probes(&self) -> bool {
-        true
-    }
+    /// A predictor for `device`, of which a probe has found this, and which has not served
+    /// anything yet and gets at most `depth` requests at a time.
+    fn build(&self, model: &DeviceModel, device: &(dyn Device + 'static), depth: usize)
+    -> Box<dyn Predictor>;
 
     /// Checks the settings.
     ///

@@ -28,15 +28,23 @@ impl Default for Oracle {
 }
 
 impl Build for Oracle {
-    fn build(&self, device: &(dyn Device + 'static), depth: usize) -> Result<Box<dyn Predictor>, String> {
-        let model = diagnosis(device, self.probe_seed)?;
-        Ok(Box::new(Shadow {
-            model,
+    fn probe(&self, device: &(dyn Device + 'static)) -> Result<DeviceModel, String> {
+        diagnosis(device, self.probe_seed)
+    }
+
+    fn build(
+        &self,
+        model: &DeviceModel,
+        device: &(dyn Device + 'static),
+        depth: usize,
+    ) -> Box<dyn Predictor> {
+        Box::new(Shadow {
+            model: model.clone(),
             device: dyn_clone::clone_box(device),
             depth,
             in_flight: 0,
             completions: Vec::new(),
-        }))
+        })
     }
 }
 

@@ -34,18 +34,11 @@ impl Default for Ssdcheck {
 }
 
 impl Build for Ssdcheck {
-    fn probes(&self) -> bool {
-        self.model.is_none()
-    }
-
-    fn build(&self, device: &(dyn Device + 'static), _depth: usize) -> Result<Box<dyn Predictor>, String> {
+    fn read(&self, device: &(dyn Device + 'static)) -> Result<Option<Box<dyn Predictor>>, String> {
         if let Some(part) = self.false_calls.filter(|part| !(0.0..=1.0).contains(part)) {
             return Err(format!("predictor.false_calls: is {part}; it is a part, 0 to 1"));
         }
-        let engine = |model: &DeviceModel| Box::new(Engine::new(model, self.false_calls));
-        let Some(path) = &self.model else {
-            return Ok(engine(&diagnosis(device, self.probe_seed)?));
-        };
+        let Some(path) = &self.model else { return Ok(None) };
         let model = read(path).map_err(|why| format!("predictor.model: {}: {why}", path.display()))?;
         let sectors = device.limits().sectors;
         if model.sectors != sectors {
@@ -54,7 +47,20 @@ impl Build for Ssdcheck {
                 "predictor.model: it is of a device of {own} sectors, this one has {sectors}"
             ));
         }
-        Ok(engine(&model))
+        Ok(Some(Box::new(Engine::new(&model, self.false_calls))))
+    }
+
+    fn probe(&self, device: &(dyn Device + 'static)) -> Result<DeviceModel, String> {
+        diagnosis(device, self.probe_seed)
+    }
+
+    fn build(
+        &self,
+        model: &DeviceModel,
+        _device: &(dyn Device + 'static),
+        _depth: usize,
+    ) -> Box<dyn Predictor> {
+        Box::new(Engine::new(model, self.false_calls))
     }
 }
 

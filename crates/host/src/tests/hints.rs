@@ -138,6 +138,7 @@ fn plan(placement: &PlacementConfig) -> Plan {
         ratings: Ratings::default(),
         overflow: OverflowConfig::default(),
         journal: false,
+        kept: None,
     }
 }
 

@@ -63,7 +63,8 @@ impl Pair {
 fn after_a_power_cut_predictions_are_exact() {
     let device = device();
     let oracle: PredictorConfig = serde_json::from_value(json!("oracle")).expect("a predictor");
-    let oracle = oracle.policy().build(&device, 8).expect("the device can be probed");
+    let model = oracle.policy().probe(&device).expect("the device can be probed");
+    let oracle = oracle.policy().build(&model, &device, 8);
     let random = Stream::new(1, "oracle");
     let mut pair = Pair { device, oracle, random, now: Time::ZERO, requests: 0, inside: 0 };
     for _ in 0..4 {

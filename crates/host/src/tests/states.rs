@@ -77,6 +77,7 @@ fn every_stage_tells_its_state() {
         ratings: Ratings::default(),
         overflow: OverflowConfig::default(),
         journal: false,
+        kept: None,
     });
     let mut stack = Stack::new(tier, vec![Device::new(1), Device::new(2)]);
     let data = &mut Arena::new();

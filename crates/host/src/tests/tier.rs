@@ -104,6 +104,7 @@ fn tier(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Tier {
         ratings: Ratings::default(),
         overflow: OverflowConfig::default(),
         journal: false,
+        kept: None,
     })
 }
 

@@ -1,56 +1,23 @@
 //! A device over a store, ended at any moment and found again: what was acknowledged
 //! outlasts its process, and what was flushed its host.
 
+mod drives;
 mod film;
+mod keepers;
 mod world;
 
 use std::ops::ControlFlow;
 
+use drives::{DEVICES, device};
 use film::End;
 use flashkeel_device::DeviceConfig;
 use flashkeel_engine::{Holds, Operation, Stream};
 use flashkeel_store::Refused;
-use world::{DEVICES, World, device};
+use world::World;
 
-/// Random requests, and in between the end of the process or its host.
-fn restarts(name: &str, config: &DeviceConfig, seed: u64, rounds: u32) {
-    let mut random = Stream::new(seed, name);
-    let mut world = World::new(config);
-    let total = world.pages();
-    for _ in 0..rounds {
-        if random.below(2) == 0 {
-            world.kill_after(random.below(400) as u32);
-        }
-        let steps = random.below(300);
-        // Some hosts hardly ever flush: then much is written that is not durable.
-        let synchronises = random.below(2) == 0;
-        for _ in 0..steps {
-            let first = random.below(total as u64) as usize;
-            let pages = first..(first + 1 + random.below(9) as usize).min(total);
-            let fua = synchronises && random.below(8) == 0;
-            match random.below(16) {
-                0 if synchronises || random.below(20) == 0 => world.submit(Operation::Flush, 0..0, false),
-                1 => world.submit(Operation::Trim, pages, fua),
-                2 => world.submit(Operation::WriteZeroes, pages, fua),
-                3 | 4 => world.submit(Operation::Read, pages, false),
-                5 => (0..random.below(60)).for_each(|_| world.progress()),
-                _ => world.submit(Operation::Write, pages, fua),
-            }
-            if world.is_dead() {
-                break;
-            }
-        }
-        let end = if world.is_dead() || random.below(2) == 0 { End::Killed } else { End::PowerLost };
-        world.restart(end, &mut random);
-    }
-    // It takes as much as ever.
-    for _ in 0..2 {
-        for first in (0..total).step_by(8) {
-            world.submit(Operation::Write, first..(first + 8).min(total), false);
-        }
-    }
-    world.drain();
-    world.restart(End::Killed, &mut random);
+/// Restarts of a device of the list.
+fn restarts(name: &str, config: &DeviceConfig, seed: u64) {
+    World::of(config).live(&mut Stream::new(seed, name), 8);
 }
 
 /// Rounds of `make soak` try other seeds.
@@ -62,7 +29,7 @@ fn seed() -> u64 {
 fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
     for name in DEVICES {
         for case in 0..3 {
-            restarts(name, &device(name), 100 * seed() + case, 8);
+            restarts(name, &device(name), 100 * seed() + case);
         }
     }
 }
@@ -70,7 +37,7 @@ fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
 #[test]
 fn a_drive_that_begins_full_and_used_is_found_full_with_holes_where_it_was_trimmed() {
     for name in DEVICES {
-        let mut world = World::new(&device(name));
+        let mut world = World::of(&device(name));
         world.submit(Operation::Write, 10..20, false);
         world.submit(Operation::Trim, 15..30, false);
         world.drain();
@@ -86,27 +53,27 @@ fn a_drive_that_begins_full_and_used_is_found_full_with_holes_where_it_was_trimm
 #[test]
 fn reading_a_file_is_told_of_and_can_be_broken_off() {
     let config = device("plain");
-    let film = World::new(&config).film().left(End::Killed, &mut Stream::new(1, "watched"));
+    let film = World::of(&config).film().left(End::Killed, &mut Stream::new(1, "watched"));
     let mut told = Vec::new();
     let go_on = &mut |fraction| {
         told.push(fraction);
         ControlFlow::Continue(())
     };
-    assert!(world::open_watched(&film, &config, go_on).is_ok());
+    assert!(drives::open_watched(&film, &config, go_on).is_ok());
     assert!(told.is_sorted() && told[0] > 0.0 && told[told.len() - 1] == 1.0, "{told:?}");
-    let Err(Refused::Failed(error)) = world::open_watched(&film, &config, &mut |_| ControlFlow::Break(()))
+    let Err(Refused::Failed(error)) = drives::open_watched(&film, &config, &mut |_| ControlFlow::Break(()))
     else {
         panic!("it goes on");
     };
     assert_eq!(error.kind(), std::io::ErrorKind::Interrupted);
-    assert!(world::open(&film, &config).is_ok());
+    assert!(drives::open(&film, &config).is_ok());
 }
 
 #[test]
 fn wear_and_time_go_on_after_a_restart() {
     let mut config = device("plain");
     config.wear = serde_json::from_str(r#"{ "policy": "rated", "rated_cycles": 1000 }"#).expect("a law");
-    let mut world = World::new(&config);
+    let mut world = World::of(&config);
     let mut random = Stream::new(3, "wear");
     let mut last = (0.0, world.now());
     for round in 0..6 {
@@ -121,7 +88,9 @@ fn wear_and_time_go_on_after_a_restart() {
         if is_closed {
             world.close();
         }
-        let after = world.restart(End::PowerLost, &mut random);
+        world.end_and_open(End::PowerLost, &mut random);
+        let after = (world.worn(), world.now());
+        world.find();
         // An erase is written down once what it rests on is durable.
         let lost = before.0 - after.0;
         assert!(
@@ -135,7 +104,7 @@ fn wear_and_time_go_on_after_a_restart() {
 
 #[test]
 fn a_damaged_page_is_an_error_where_it_lies_and_nowhere_else() {
-    let mut world = World::new(&device("plain"));
+    let mut world = World::of(&device("plain"));
     let total = world.pages();
     for first in (0..total).step_by(8) {
         world.submit(Operation::Write, first..first + 8, false);
@@ -152,8 +121,8 @@ fn a_damaged_page_is_an_error_where_it_lies_and_nowhere_else() {
 
 #[test]
 fn what_is_not_fit_is_refused_and_left_alone() {
-    let world = World::new(&device("plain"));
-    let says = |film: &film::Film, config: &DeviceConfig| match world::open(film, config) {
+    let world = World::of(&device("plain"));
+    let says = |film: &film::Film, config: &DeviceConfig| match drives::open(film, config) {
         Err(Refused::Unfit(reason)) => reason,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was taken"),

@@ -1,112 +1,21 @@
-//! A device over a store, beside what it should hold.
+//! Something over a store, beside what it should hold.
 
 use std::collections::BTreeMap;
-use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
+use std::ops::Range;
 
-use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize, Ssd};
-use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Holds, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request, RequestId, Status, Stream,
-    Submit, Time,
+    Arena, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request, RequestId, Status, Stream, Submit,
+    Time,
 };
-use flashkeel_store::{Header, Opened, Refused, Store, Watch};
-use serde_json::json;
+use flashkeel_store::Store;
 
 use crate::film::{End, Film};
 
-const PAGE: usize = 4096;
-const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
-
-/// Devices of the kinds that can be found again, by name.
-pub const DEVICES: [&str; 15] = [
-    "plain",
-    "checkpoints",
-    "map cache",
-    "in flash",
-    "fore",
-    "coalescing",
-    "physical",
-    "logical",
-    "sets, logical",
-    "slc cache",
-    "partitions",
-    "volatile",
-    "copied back",
-    "sets",
-    "retiring",
-];
-
-fn policy<P: serde::de::DeserializeOwned>(value: impl Into<serde_json::Value>) -> P {
-    serde_json::from_value(value.into()).expect("a policy of the axis")
-}
-
-/// A small device.
-pub fn device(name: &str) -> DeviceConfig {
-    let mut config = DeviceConfig::default();
-    config.geometry.channels = 2;
-    config.geometry.chips_per_channel = 2;
-    config.geometry.planes_per_chip = 1;
-    config.geometry.blocks_per_plane = 28;
-    config.geometry.pages_per_block = 8;
-    config.geometry.page_size = Bytes(8192);
-    config.logical_capacity = Bytes(2 << 20);
-    config.map_cache = MapCacheSize::All;
-    config.gc.start_below = 8;
-    config.gc.stop_above = 12;
-    config.buffer.size = Bytes(128 << 10);
-    config.precondition.pattern = FillPattern::Random;
-    match name {
-        "checkpoints" => {
-            config.checkpoint = policy(json!({ "enabled": true, "period": "1ms", "after_pages": 50 }));
-            config.geometry.blocks_per_plane = 40;
-        }
-        "map cache" => {
-            config.map_cache = MapCacheSize::Size(Bytes(4096));
-            config.logical_capacity = Bytes(6 << 20);
-            config.geometry.blocks_per_plane = 64;
-        }
-        "in flash" => config.buffer.kind = policy("none"),
-        "fore" => {
-            config.buffer.kind = policy("fore");
-            config.buffer.flush = vec![policy("full")];
-        }
-        "coalescing" => config.buffer.rewrite = policy("coalesce"),
-        "physical" => {
-            config.redundancy = policy(json!({ "policy": "physical", "pages": 2 }));
-            config.gc.start_below = 16;
-            config.gc.stop_above = 20;
-            config.logical_capacity = Bytes(1 << 20);
-        }
-        "logical" | "sets, logical" => {
-            config.geometry.channels = 4;
-            config.allocation = policy("striped");
-            config.redundancy = policy(json!({ "policy": "logical", "update": "gc-tolerant" }));
-            config.read_path = policy("gc-tolerant");
-            config.buffer.rewrite = policy("coalesce");
-            config.buffer.flush = vec![policy("watermark")];
-            config.sets = if name == "logical" { 1 } else { 2 };
-        }
-        "slc cache" => config.slc_cache = policy(json!({ "policy": "fold", "size": "128KiB" })),
-        "partitions" => config.partition_bits = vec![5],
-        "volatile" => config.buffer.volatile = true,
-        "copied back" => {
-            config.gc.movement = policy("page-copyback");
-            config.gc.erasing = policy("in-pauses");
-        }
-        "sets" => config.sets = 2,
-        "retiring" => {
-            config.wear = policy(json!({ "policy": "rated", "rated_cycles": 3 }));
-            config.retirement = policy("no-space");
-            config.geometry.blocks_per_plane = 16;
-        }
-        _ => {}
-    }
-    config
-}
+pub const PAGE: usize = 4096;
+pub const PAGE_SECTORS: u32 = LOGICAL_PAGE_SECTORS as u32;
 
 /// The bytes of a version of a page.
-fn bytes(page: usize, version: u64) -> Vec<u8> {
+pub fn bytes(page: usize, version: u64) -> Vec<u8> {
     if version == 0 {
         return vec![0; PAGE];
     }
@@ -114,37 +23,26 @@ fn bytes(page: usize, version: u64) -> Vec<u8> {
     (0..PAGE / 8).flat_map(|_| random.word().to_le_bytes()).collect()
 }
 
-fn header(ssd: &Ssd) -> Header {
-    Header::new(ssd.sectors() * 512, &ssd.media(), "").expect("it has room")
-}
+/// What is ended and found again.
+pub trait Subject {
+    /// It.
+    type Device: Leaf;
 
-fn fresh(config: &DeviceConfig) -> Ssd {
-    Ssd::new(&config.validate().expect("the test's device is valid"), 5)
-}
+    /// It at first, on a new disk.
+    fn begin(&self) -> (Self::Device, Store, Film);
 
-/// The device that a disk holds.
-pub fn open(film: &Film, config: &DeviceConfig) -> Result<(Ssd, Store, Time), Refused> {
-    open_watched(film, config, &mut |_| ControlFlow::Continue(()))
-}
+    /// It as a disk holds it, from a time on.
+    fn find(&self, film: &Film) -> (Self::Device, Store, Time);
 
-/// The same; `watch` is told how much has been read.
-pub fn open_watched(
-    film: &Film,
-    config: &DeviceConfig,
-    watch: &mut Watch<'_>,
-) -> Result<(Ssd, Store, Time), Refused> {
-    let mut ssd = fresh(config);
-    let opened = Store::resume(Arc::new(film.clone()), &header(&ssd), None, watch)?;
-    let Opened::Old(store, found, now) = opened else { panic!("nothing is begun on a disk") };
-    ssd.recover(now, store.media().into_iter().zip(found).collect());
-    Ok((ssd, store, now))
+    /// Whether it is in good order.
+    fn check(&self, _device: &Self::Device) {}
 }
 
 /// What a page may hold.
-struct Page {
+pub struct Page {
     /// Versions that may be found after a loss of power, with the place of their
     /// acknowledgement in the order of all; the last is what is read. Version 0 is zeros.
-    versions: Vec<(u64, u64)>,
+    pub versions: Vec<(u64, u64)>,
     /// A version that is being written.
     written: Option<u64>,
     /// Versions that may have been written: there was no room for all of their writes.
@@ -159,35 +57,29 @@ struct Flying {
     after: u64,
 }
 
-/// A device beside what it should hold.
-pub struct World {
-    config: DeviceConfig,
-    ssd: Ssd,
-    film: Film,
-    store: Store,
+/// It beside what it should hold.
+pub struct World<S: Subject> {
+    pub subject: S,
+    pub device: S::Device,
+    pub film: Film,
+    pub store: Store,
     data: Arena,
-    pages: Vec<Page>,
+    pub pages: Vec<Page>,
     flying: BTreeMap<u64, Flying>,
-    now: Time,
+    pub now: Time,
     next: u64,
     acknowledged: u64,
 }
 
-impl World {
-    /// A preconditioned one.
-    pub fn new(config: &DeviceConfig) -> World {
-        let mut ssd = fresh(config);
-        let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
-        let film = Film::of_zeros(header(&ssd).bytes());
-        let mut store =
-            Store::create(Arc::new(film.clone()), &header(&ssd), None).expect("a disk that does not fail");
-        ssd.keep_data_in(store.media());
-        store.complete().expect("a disk that does not fail");
+impl<S: Subject> World<S> {
+    /// A new one.
+    pub fn new(subject: S) -> World<S> {
+        let (device, store, film) = subject.begin();
         let page = |_| Page { versions: vec![(0, 0)], written: None, or: vec![] };
         World {
-            pages: (0..config.logical_capacity.0 / PAGE as u64).map(page).collect(),
-            config: config.clone(),
-            ssd,
+            pages: (0..device.limits().sectors / LOGICAL_PAGE_SECTORS).map(page).collect(),
+            subject,
+            device,
             film,
             store,
             data: Arena::new(),
@@ -208,25 +100,9 @@ impl World {
         self.now
     }
 
-    /// What there is of each page.
-    pub fn holds(&self) -> Vec<Holds> {
-        let lba = |page| Lba(page as u64 * LOGICAL_PAGE_SECTORS);
-        (0..self.pages.len()).map(|page| self.ssd.holds(lba(page), PAGE_SECTORS).1).collect()
-    }
-
     /// Its disk.
     pub fn film(&self) -> Film {
         self.film.clone()
-    }
-
-    /// Where the first record lies.
-    pub fn sections_start(&self) -> u64 {
-        3 * PAGE as u64
-    }
-
-    /// Effective cycles of its blocks.
-    pub fn worn(&self) -> f64 {
-        self.ssd.worn().sum()
     }
 
     /// Lets the process be killed after so many writes to its disk.
@@ -272,17 +148,17 @@ impl World {
         let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
         let request = Request { payload, fua, ..Request::new(RequestId(id), operation, lba, sectors) };
         self.flying.insert(id, Flying { request, pages, after: self.acknowledged });
-        assert_eq!(self.ssd.submit(self.now, &request, &mut self.data), Submit::Accepted);
+        assert_eq!(self.device.submit(self.now, &request, &mut self.data), Submit::Accepted);
         self.store.settle(self.now);
     }
 
     /// What happens next.
     pub fn progress(&mut self) {
-        let Some(next) = self.ssd.next_event().time() else { return };
-        self.now = next;
+        let Some(next) = self.device.next_event().time() else { return };
+        self.now = next.max(self.now);
         let mut done = Vec::new();
-        self.ssd.advance(self.now, &mut self.data, &mut done);
-        while self.ssd.notice().is_some() {}
+        self.device.advance(self.now, &mut self.data, &mut done);
+        while self.device.notice().is_some() {}
         self.store.settle(self.now);
         let waits = done.iter().any(|completion| {
             let request = &self.flying[&completion.id.0].request;
@@ -303,14 +179,14 @@ impl World {
                 pages.iter_mut().for_each(|page| page.or.extend(page.written.take()));
             } else {
                 assert_eq!(completion.status, Status::Ok);
-                self.end(&flying);
+                self.acknowledge(&flying);
             }
             self.data.give_back(flying.request.payload);
         }
     }
 
     /// A request has been acknowledged.
-    fn end(&mut self, Flying { request, pages, after }: &Flying) {
+    fn acknowledge(&mut self, Flying { request, pages, after }: &Flying) {
         self.acknowledged += 1;
         match request.operation {
             Operation::Read => {
@@ -353,9 +229,14 @@ impl World {
         self.store.close(self.now).expect("a disk that does not fail");
     }
 
-    /// Its process or host ends, and another one takes over. Returns the wear of its blocks
-    /// and its time, as they are found.
-    pub fn restart(&mut self, end: End, random: &mut Stream) -> (f64, Time) {
+    /// Its process or host ends, and another one takes over, which finds what it has to find.
+    pub fn restart(&mut self, end: End, random: &mut Stream) {
+        self.end_and_open(end, random);
+        self.find();
+    }
+
+    /// Its process or host ends, and another one takes over.
+    pub fn end_and_open(&mut self, end: End, random: &mut Stream) {
         if end == End::Killed {
             // What was acknowledged is there.
             for page in &mut self.pages {
@@ -363,17 +244,53 @@ impl World {
             }
         }
         self.film = self.film.left(end, random);
-        (self.ssd, self.store, self.now) = open(&self.film, &self.config).expect("it is fit");
+        (self.device, self.store, self.now) = self.subject.find(&self.film);
         self.data = Arena::new();
         self.flying.clear();
-        self.ssd.check();
-        let found = (self.ssd.worn().sum(), self.now);
-        self.find();
-        found
+        self.subject.check(&self.device);
+    }
+
+    /// Random requests, and in between the end of the process or its host.
+    pub fn live(&mut self, random: &mut Stream, rounds: u32) {
+        let total = self.pages();
+        for _ in 0..rounds {
+            if random.below(2) == 0 {
+                self.kill_after(random.below(400) as u32);
+            }
+            let steps = random.below(300);
+            // Some hosts hardly ever flush: then much is written that is not durable.
+            let synchronises = random.below(2) == 0;
+            for _ in 0..steps {
+                let first = random.below(total as u64) as usize;
+                let pages = first..(first + 1 + random.below(9) as usize).min(total);
+                let fua = synchronises && random.below(8) == 0;
+                match random.below(16) {
+                    0 if synchronises || random.below(20) == 0 => self.submit(Operation::Flush, 0..0, false),
+                    1 => self.submit(Operation::Trim, pages, fua),
+                    2 => self.submit(Operation::WriteZeroes, pages, fua),
+                    3 | 4 => self.submit(Operation::Read, pages, false),
+                    5 => (0..random.below(60)).for_each(|_| self.progress()),
+                    _ => self.submit(Operation::Write, pages, fua),
+                }
+                if self.is_dead() {
+                    break;
+                }
+            }
+            let end = if self.is_dead() || random.below(2) == 0 { End::Killed } else { End::PowerLost };
+            self.restart(end, random);
+        }
+        // It takes as much as ever.
+        for _ in 0..2 {
+            for first in (0..total).step_by(8) {
+                self.submit(Operation::Write, first..(first + 8).min(total), false);
+            }
+        }
+        self.drain();
+        self.restart(End::Killed, random);
     }
 
     /// Reads every page: it holds one of the versions that it may hold.
-    fn find(&mut self) {
+    pub fn find(&mut self) {
         for number in 0..self.pages.len() {
             let (status, found) = self.read(number);
             assert_eq!(status, Status::Ok);
@@ -388,43 +305,20 @@ impl World {
         }
     }
 
-    fn read(&mut self, number: usize) -> (Status, Vec<u8>) {
+    /// What a page holds.
+    pub fn read(&mut self, number: usize) -> (Status, Vec<u8>) {
         let payload = self.data.take(PAGE_SECTORS);
         let lba = Lba(number as u64 * LOGICAL_PAGE_SECTORS);
         let request = Request { payload, ..Request::new(RequestId(0), Operation::Read, lba, PAGE_SECTORS) };
-        assert_eq!(self.ssd.submit(self.now, &request, &mut self.data), Submit::Accepted);
+        assert_eq!(self.device.submit(self.now, &request, &mut self.data), Submit::Accepted);
         let mut done = Vec::new();
         while done.is_empty() {
-            while self.ssd.notice().is_some() {}
-            let ended = self.ssd.advance_to_completion(Time::MAX, &mut self.data, &mut done);
+            while self.device.notice().is_some() {}
+            let ended = self.device.advance_to_completion(Time::MAX, &mut self.data, &mut done);
             self.now = ended.expect("it ends");
         }
         let found = self.data.read(payload, PAGE_SECTORS).expect("a buffer").to_vec();
         self.data.give_back(payload);
         (done[0].status, found)
-    }
-
-    /// Changes a bit of some page's bytes on a copy of the disk. Returns how many pages
-    /// cannot be read then; all others are as they were.
-    pub fn rot(&mut self, random: &mut Stream) -> usize {
-        let film = self.film.left(End::Killed, random);
-        let pages = self.store.pages_at(0);
-        film.flip(pages.start + random.below(pages.end - pages.start));
-        let former = std::mem::replace(&mut self.film, film);
-        (self.ssd, self.store, self.now) = open(&self.film, &self.config).expect("it is fit");
-        let mut unread = 0;
-        for number in 0..self.pages.len() {
-            let (status, found) = self.read(number);
-            if status == Status::MediaError {
-                unread += 1;
-            } else {
-                let (version, _) = *self.pages[number].versions.last().expect("there is one");
-                assert_eq!((status, found), (Status::Ok, bytes(number, version)), "page {number}");
-            }
-        }
-        assert_eq!(self.store.damage().len(), unread);
-        assert!(unread <= 1);
-        self.film = former;
-        unread
     }
 }

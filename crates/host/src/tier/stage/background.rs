@@ -201,7 +201,9 @@ impl Tier {
     pub(super) fn written_back(&mut self, frame: u32, sequence: u64, reason: Reason, is_ok: bool) {
         if is_ok {
             let keeps = reason == Reason::WriteBack && self.keeps;
-            self.table.end_write_back(frame, sequence, keeps);
+            if let Some(page) = self.table.end_write_back(frame, sequence, keeps) {
+                self.hand_over(page);
+            }
             self.release();
         } else {
             self.accounts.failed_writebacks += 1;

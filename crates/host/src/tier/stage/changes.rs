@@ -255,6 +255,9 @@ impl Tier {
         }
         self.sequence += 1;
         let sequence = self.sequence;
+        if let Some(books) = &mut self.books {
+            books.begin(sequence, request);
+        }
         let group = self.journal.is_some().then(|| {
             let written = self.spare.pop().unwrap_or_default();
             self.groups.take_off(Group { left: 0, written })
@@ -286,15 +289,17 @@ impl Tier {
         sequence: u64,
         part: RequestId,
         completion: &Completion,
+        data: &Arena,
     ) -> Option<RequestId> {
         let is_ok = completion.status == Status::Ok;
-        for page in pages {
-            if is_ok {
-                self.table.end_lower(page, sequence);
-            } else {
+        for page in pages.clone() {
+            if !is_ok {
                 self.table.fail_lower(page);
+            } else if self.table.end_lower(page, sequence) {
+                self.keep_below(page, sequence, data);
             }
         }
+        self.note_ended(sequence, pages.end - pages.start);
         self.release();
         // What the journal still says of an older copy would come back after a power cut.
         if let Some(journal) = self.journal.as_mut().filter(|journal| journal.releasing() > 0) {
@@ -314,10 +319,11 @@ impl Tier {
         part: RequestId,
         group: Option<RequestId>,
         completion: &Completion,
+        data: &Arena,
         outbox: &mut Outbox,
     ) -> Option<RequestId> {
         let Some(number) = group else {
-            self.end_written(frame, pages, sequence, completion.status == Status::Ok);
+            self.end_written(frame, pages, sequence, completion.status == Status::Ok, data);
             return Some(part);
         };
         let group = self.groups.get_mut(number).expect("its pieces belong to it");
@@ -341,7 +347,7 @@ impl Tier {
                 let waiter = Waiter::Written { frame, pages, sequence, part, completion };
                 self.journal.as_mut().expect("only it has groups").wait(waiter);
             } else {
-                self.end_written(frame, pages, sequence, false);
+                self.end_written(frame, pages, sequence, false, data);
                 let covered = completion.ledger.total();
                 if self.end_part(part, covered, &mut completion) {
                     outbox.completions.push(completion);
@@ -353,13 +359,16 @@ impl Tier {
     }
 
     /// Frames have got what was written to them, or have not.
-    pub(super) fn end_written(&mut self, frame: u32, pages: u32, sequence: u64, is_ok: bool) {
+    pub(super) fn end_written(&mut self, frame: u32, pages: u32, sequence: u64, is_ok: bool, data: &Arena) {
         for frame in frame..frame + pages {
             if is_ok {
+                let page = self.table.page(frame);
                 self.table.end_write(frame, sequence);
+                self.keep_written(frame, page, sequence, data);
             } else {
                 self.table.fail_write(frame, sequence);
             }
         }
+        self.note_ended(sequence, pages.into());
     }
 }

@@ -5,28 +5,57 @@ use flashkeel_engine::{
 };
 
 use super::latency::Medium;
+use super::restoring::Restoring;
 use super::{Piece, Tier, Trouble, background};
 use crate::tier::journal::{Journal, Unit, Waiter, decode};
 
 /// Sectors of the journal that are read at once.
 const READ_SECTORS: u64 = 256;
 
-/// Reading the journal after a power cut.
+/// Finding out what the upper holds: after a power cut from its journal, after a restart from
+/// what was kept of it.
 #[derive(Clone)]
 pub(super) struct Recovery {
     /// When it begins; none once it has.
     begins: Option<Time>,
-    /// Reads on their way.
-    left: usize,
-    /// What was found.
-    units: Vec<Unit>,
-    /// A part of the journal could not be read.
-    is_lost: bool,
+    source: Source,
     /// Requests that wait, and when they came.
     held: Vec<(Time, Request)>,
 }
 
+/// From where it is found out.
+#[derive(Clone)]
+enum Source {
+    Journal {
+        /// Reads on their way.
+        left: usize,
+        /// What was found.
+        units: Vec<Unit>,
+        /// A part of the journal could not be read.
+        is_lost: bool,
+    },
+    Kept(Restoring),
+}
+
 impl Recovery {
+    /// From what was kept.
+    pub fn of(now: Time, restoring: Restoring) -> Recovery {
+        Recovery { begins: Some(now), source: Source::Kept(restoring), held: Vec::new() }
+    }
+
+    /// What is being brought back, if that is what happens.
+    pub fn restoring(&mut self) -> Option<&mut Restoring> {
+        match &mut self.source {
+            Source::Kept(restoring) => Some(restoring),
+            Source::Journal { .. } => None,
+        }
+    }
+
+    /// Requests that have waited, and when they came.
+    pub fn into_held(self) -> Vec<(Time, Request)> {
+        self.held
+    }
+
     pub fn hold(&mut self, now: Time, request: &Request) {
         self.held.push((now, *request));
     }
@@ -61,7 +90,7 @@ impl Tier {
     }
 
     /// A unit of the journal has been written, or has not.
-    pub(super) fn journaled(&mut self, unit: &Completion, outbox: &mut Outbox) {
+    pub(super) fn journaled(&mut self, unit: &Completion, data: &Arena, outbox: &mut Outbox) {
         let is_ok = unit.status == Status::Ok;
         let journal = self.journal.as_mut().expect("it was written");
         if is_ok {
@@ -72,7 +101,7 @@ impl Tier {
         while let Some(waiter) = self.journal.as_mut().and_then(Journal::served) {
             let (part, mut completion) = match waiter {
                 Waiter::Written { frame, pages, sequence, part, mut completion } => {
-                    self.end_written(frame, pages, sequence, is_ok);
+                    self.end_written(frame, pages, sequence, is_ok, data);
                     completion.ledger.add(&unit.ledger);
                     (part, completion)
                 }
@@ -98,13 +127,15 @@ impl Tier {
             | Piece::Fill { payload, .. }
             | Piece::Demoted { payload }
             | Piece::Journal { payload }
+            | Piece::Restored { payload, .. }
             | Piece::Recovered { payload, .. } = piece
             {
                 data.give_back(payload);
             }
         }
         self.groups.take_all();
-        let held = self.recovery.take().map_or(Vec::new(), |recovery| recovery.held);
+        self.books.iter_mut().for_each(|books| books.cut_power());
+        let held = self.recovery.take().map_or(Vec::new(), Recovery::into_held);
         for (submitted, request) in self.held.drain(..).chain(held) {
             self.parts.begin(submitted, submitted, &request);
         }
@@ -120,9 +151,7 @@ impl Tier {
             self.recovery = Some(Recovery {
                 // Nothing can be read at the instant at which the power is off.
                 begins: Some(now + Span(1)),
-                left: 0,
-                units: Vec::new(),
-                is_lost: false,
+                source: Source::Journal { left: 0, units: Vec::new(), is_lost: false },
                 held: Vec::new(),
             });
         }
@@ -130,12 +159,15 @@ impl Tier {
         self.ask_writeback(now, false);
     }
 
-    /// Begins to read the journal.
-    pub(super) fn begin_recovery(&mut self, data: &mut Arena, outbox: &mut Outbox) {
+    /// Begins to read the journal, or to bring back what was kept.
+    pub(super) fn begin_recovery(&mut self, now: Time, data: &mut Arena, outbox: &mut Outbox) {
         let Some(recovery) = self.recovery.as_mut().filter(|recovery| recovery.begins.is_some()) else {
             return;
         };
         recovery.begins = None;
+        let Source::Journal { left, .. } = &mut recovery.source else {
+            return self.restore(now, data, outbox);
+        };
         let (first, sectors) = self.journal.as_ref().expect("it is read").sectors();
         for from in (0..sectors).step_by(READ_SECTORS as usize) {
             let sectors = READ_SECTORS.min(sectors - from) as u32;
@@ -143,7 +175,7 @@ impl Tier {
             let id = self.pieces.take_off(Piece::Recovered { payload, sectors });
             let read = background(Operation::Read, Lba(first + from), sectors.into(), payload);
             outbox.requests.push((super::UPPER, Request { id, ..read }));
-            recovery.left += 1;
+            *left += 1;
         }
     }
 
@@ -157,22 +189,25 @@ impl Tier {
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
-        let recovery = self.recovery.as_mut().expect("it is read only then");
-        recovery.is_lost |= !is_ok;
-        recovery.units.extend(data.read(payload, sectors).into_iter().flat_map(decode));
+        let Some(Recovery { source: Source::Journal { left, units, is_lost }, .. }) = &mut self.recovery
+        else {
+            unreachable!("it is read only then")
+        };
+        *is_lost |= !is_ok;
+        units.extend(data.read(payload, sectors).into_iter().flat_map(decode));
         data.give_back(payload);
-        recovery.left -= 1;
-        if recovery.left > 0 {
+        *left -= 1;
+        if *left > 0 {
             return;
         }
-        let Some(recovery) = self.recovery.take() else { return };
+        let (units, is_lost) = (std::mem::take(units), *is_lost);
         // Where nothing has bytes there is nothing to be found, and what was durable is known.
-        if self.has_bytes && !recovery.is_lost {
+        if self.has_bytes && !is_lost {
             let journal = self.journal.as_mut().expect("it was read");
-            let found = journal.resume(recovery.units);
+            let found = journal.resume(units);
             self.table.rebuild(&found, true);
         }
-        for (submitted, request) in recovery.held {
+        for (submitted, request) in self.recovery.take().map_or(Vec::new(), Recovery::into_held) {
             self.start(now, submitted, &request, data, outbox);
         }
     }

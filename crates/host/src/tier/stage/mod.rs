@@ -3,16 +3,19 @@
 mod background;
 mod changes;
 mod durability;
+mod kept;
 mod latency;
 mod offers;
+mod pieces;
 mod report;
+mod restoring;
 mod trouble;
 
 use std::collections::VecDeque;
 
 use flashkeel_engine::{
-    Answer, Arena, Command, Completion, Durable, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits, Operation,
-    Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Command, Completion, Durable, Keeping, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits,
+    Operation, Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
 };
 
 use latency::Medium;
@@ -21,6 +24,8 @@ pub use report::TierReport;
 
 use self::changes::{Group, Written};
 use self::durability::Recovery;
+use self::pieces::{Piece, Reason};
+use self::restoring::Restoring;
 use self::trouble::Trouble;
 use super::admission::Admission;
 use super::budget::Ratings;
@@ -30,6 +35,7 @@ use super::overflow::OverflowConfig;
 use super::placement::Placement;
 use super::table::{List, Table};
 use super::writeback::{Happened, Writeback};
+use crate::books::Books;
 use crate::flight::Flights;
 use crate::parts::Parts;
 
@@ -63,6 +69,8 @@ pub struct Plan {
     pub overflow: OverflowConfig,
     /// Whether the upper has a journal.
     pub journal: bool,
+    /// Where what only the upper has is kept, and what has been found there.
+    pub kept: Option<Keeping>,
 }
 
 /// Sends writes where the policies say, reads where the newest acknowledged copy is,
@@ -95,6 +103,7 @@ pub struct Tier {
     upper_durable: Durable,
     lower_durable: Durable,
     journal: Option<Journal>,
+    books: Option<Books>,
     recovery: Option<Recovery>,
     parts: Parts,
     pieces: Flights<Piece>,
@@ -118,91 +127,17 @@ pub struct Tier {
     accounts: Accounts,
 }
 
-/// Why a page is read from the upper in the background.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reason {
-    /// To write it back.
-    WriteBack,
-    /// To write it back, and give the frame away.
-    Evict,
-    /// To offer it to the lower.
-    Demote,
-}
-
-/// A request to a child. Pages and frames of one piece follow one another.
-#[derive(Clone, Copy, Debug)]
-enum Piece {
-    /// Changes nothing here.
-    Plain {
-        part: RequestId,
-    },
-    /// A read of pages that the upper may take, which were last changed before a change.
-    LowerRead {
-        part: RequestId,
-        page: u64,
-        pages: u64,
-        sequence: u64,
-        payload: Payload,
-    },
-    LowerWrite {
-        part: RequestId,
-        page: u64,
-        pages: u64,
-        sequence: u64,
-        submitted: Time,
-    },
-    UpperRead {
-        part: RequestId,
-        frame: u32,
-        pages: u32,
-    },
-    UpperWrite {
-        part: RequestId,
-        frame: u32,
-        pages: u32,
-        sequence: u64,
-        group: Option<RequestId>,
-    },
-    /// A clean copy, of a request's or of what a read has found.
-    Fill {
-        part: Option<RequestId>,
-        frame: u32,
-        pages: u32,
-        sequence: u64,
-        uses: u8,
-        payload: Payload,
-    },
-    Moved {
-        frame: u32,
-        sequence: u64,
-        payload: Payload,
-        reason: Reason,
-    },
-    WriteBack {
-        frame: u32,
-        sequence: u64,
-        payload: Payload,
-        reason: Reason,
-        submitted: Time,
-    },
-    Demoted {
-        payload: Payload,
-    },
-    Journal {
-        payload: Payload,
-    },
-    Recovered {
-        payload: Payload,
-        sectors: u32,
-    },
-}
-
 impl Tier {
     /// Over two devices.
     pub fn new(plan: Plan) -> Tier {
         let room = Room::within(plan.upper.sectors);
         let frames = if plan.journal { room.frames } else { plan.upper.sectors / LOGICAL_PAGE_SECTORS };
         let table = Table::new(plan.lower.sectors / LOGICAL_PAGE_SECTORS, frames, plan.journal);
+        let has_bytes = plan.kept.is_some();
+        let mut kept = plan.kept;
+        let found = kept.as_mut().map(|kept| (kept.now, std::mem::take(&mut kept.found)));
+        let found = found.filter(|(_, pages)| !pages.is_empty());
+        let restoring = found.map(|(now, pages)| Recovery::of(now, Restoring::new(pages, table.len())));
         Tier {
             placement: plan.placement,
             takes_any: plan.takes_any,
@@ -220,7 +155,8 @@ impl Tier {
             upper_durable: plan.upper.durable,
             lower_durable: plan.lower.durable,
             journal: plan.journal.then(|| Journal::new(room)),
-            recovery: None,
+            books: kept.map(|kept| Books::new(kept.keeper)),
+            recovery: restoring,
             parts: Parts::default(),
             pieces: Flights::default(),
             groups: Flights::default(),
@@ -231,7 +167,7 @@ impl Tier {
             draining: 0,
             evicting: 0,
             trouble: Trouble::None,
-            has_bytes: false,
+            has_bytes,
             accounts: Accounts::new(&plan.ratings),
         }
     }
@@ -345,7 +281,13 @@ impl Stage for Tier {
             self.writeback.hear(now, Happened::Arrived);
         }
         match &mut self.recovery {
-            Some(recovery) => recovery.hold(now, request),
+            Some(recovery) => {
+                recovery.hold(now, request);
+                // Nobody may have asked when it begins.
+                if self.next_event().is_due(now) {
+                    self.begin_recovery(now, data, outbox);
+                }
+            }
             None => {
                 self.try_again(now, request, data, outbox);
                 self.start(now, now, request, data, outbox);
@@ -377,7 +319,7 @@ impl Stage for Tier {
         self.accounts.pass(now, self.table.modified());
         if self.recovery.is_some() {
             if self.next_event().is_due(now) {
-                self.begin_recovery(data, outbox);
+                self.begin_recovery(now, data, outbox);
             }
             return;
         }
@@ -432,7 +374,7 @@ impl Stage for Tier {
                 self.accounts.writes.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.taken(is_ok);
-                let part = self.lower_written(page..page + pages, sequence, part, completion);
+                let part = self.lower_written(page..page + pages, sequence, part, completion, data);
                 part.map(|part| (part, completion.ledger.total()))
             }
             Piece::UpperRead { part, frame, pages } => {
@@ -445,7 +387,7 @@ impl Stage for Tier {
             Piece::UpperWrite { part, frame, pages, sequence, group } => {
                 let latency = completion.ledger.total();
                 self.accounts.writes.add(Medium::Upper, latency, quiet);
-                let part = self.upper_written(frame, pages, sequence, part, group, completion, outbox);
+                let part = self.upper_written(frame, pages, sequence, part, group, completion, data, outbox);
                 part.map(|part| (part, latency))
             }
             Piece::Fill { part, frame, pages, sequence, uses, payload } => {
@@ -472,11 +414,15 @@ impl Stage for Tier {
             }
             Piece::Journal { payload } => {
                 data.give_back(payload);
-                self.journaled(completion, outbox);
+                self.journaled(completion, data, outbox);
                 None
             }
             Piece::Recovered { payload, sectors } => {
                 self.recovered(now, payload, sectors, is_ok, data, outbox);
+                None
+            }
+            Piece::Restored { page, frame, payload } => {
+                self.restored(now, page, frame, payload, is_ok, data, outbox);
                 None
             }
         };

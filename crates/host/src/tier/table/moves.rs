@@ -94,13 +94,15 @@ impl Table {
         busy.touched = sequence;
     }
 
-    /// It has done it: an older copy here is of no use any more.
-    pub fn end_lower(&mut self, page: u64, sequence: u64) {
+    /// It has done it: an older copy here is of no use any more. Returns whether that is what
+    /// is read from now on.
+    pub fn end_lower(&mut self, page: u64, sequence: u64) -> bool {
         let page = page as u32;
         let busy = self.busy(page);
         busy.lower -= 1;
         let (newest, first) = (busy.newest, busy.first.checked_sub(1));
-        if !busy.is_written_back && busy.acknowledged <= sequence {
+        let is_newest = !busy.is_written_back && busy.acknowledged <= sequence;
+        if is_newest {
             busy.acknowledged = sequence;
             let readable = self.get(u64::from(page));
             match readable.or(first) {
@@ -120,6 +122,7 @@ impl Table {
             }
         }
         self.let_go(page);
+        is_newest
     }
 
     /// It has not: it has the old copy, or the new one.
@@ -186,20 +189,23 @@ impl Table {
     }
 
     /// The lower has the copy. Unless the page was written again, the frame is clean if
-    /// `keeps`, and free otherwise.
-    pub fn end_write_back(&mut self, frame: u32, sequence: u64, keeps: bool) {
+    /// `keeps`, and free otherwise. Returns the page that the lower has then.
+    pub fn end_write_back(&mut self, frame: u32, sequence: u64, keeps: bool) -> Option<u64> {
         let page = self.pages[frame as usize];
         let busy = self.busy(page);
         busy.is_written_back = false;
         let is_newest = busy.newest == sequence;
-        match self.get(u64::from(page)) {
-            Some(own) if own == frame && is_newest && keeps => self.set_state(frame, State::Clean),
-            Some(own) if own == frame && is_newest => self.disown(frame),
+        let own = self.get(u64::from(page));
+        let is_below = own == Some(frame) && is_newest;
+        match own {
+            Some(_) if is_below && keeps => self.set_state(frame, State::Clean),
+            Some(_) if is_below => self.disown(frame),
             Some(own) => self.relist(own),
             None => {}
         }
         self.let_go(page);
         self.unpin(frame);
+        is_below.then_some(u64::from(page))
     }
 
     /// A readable frame with something newer than the lower stands in the list again.

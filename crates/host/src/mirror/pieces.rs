@@ -1,0 +1,34 @@
+//! What the copies are asked.
+
+use flashkeel_engine::{Payload, RequestId, Time};
+
+use super::read::Ended;
+
+/// A request to a device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub work: Work,
+    pub copy: usize,
+    pub begun: Time,
+    pub is_read: bool,
+    /// A buffer of the mirror's own.
+    pub own: Payload,
+}
+
+impl Piece {
+    pub fn ended(&self, now: Time) -> Ended {
+        let Piece { copy, begun, is_read, .. } = *self;
+        Ended { copy, is_read, begun, latency: now.since(begun) }
+    }
+}
+
+/// What a request to a device is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    Read(RequestId),
+    Change(RequestId),
+    /// Of the pages that are being made to agree.
+    Agree,
+    /// Of a page that not every copy had before a restart.
+    Restore(u32),
+}

@@ -1,0 +1,136 @@
+//! Pages of something without flash, kept and found again.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use flashkeel_engine::{Keeper, PageBytes, Stream, Time};
+use flashkeel_store::{Header, Opened, SectionShape, Store, Synced};
+
+use crate::film::{End, Film};
+use crate::world::bytes;
+
+const PAGES: u32 = 200;
+
+/// What may be found of a page: nothing, or a version.
+type Held = Option<u64>;
+
+/// A keeper beside what it should have.
+struct Desk {
+    film: Film,
+    store: Store,
+    keeper: Box<dyn Keeper>,
+    /// What each page has held since all was durable, and at that time.
+    pages: Vec<Vec<Held>>,
+    /// Pages that have been handed over since then, and before.
+    handed_over: BTreeMap<usize, bool>,
+    synced: Synced,
+}
+
+fn header() -> Header {
+    Header::new(u64::from(PAGES) * 4096, vec![SectionShape::of_pages(PAGES, PAGES)], "").expect("it has room")
+}
+
+fn page_bytes(page: usize, version: u64) -> PageBytes {
+    bytes(page, version).try_into().expect("a page")
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let film = Film::of_zeros(header().bytes());
+        let mut store = Store::create(Arc::new(film.clone()), &header(), None).expect("no disk fails");
+        store.complete().expect("no disk fails");
+        let pages = vec![vec![None]; PAGES as usize];
+        let (keeper, synced) = (store.keeper(0), store.synced());
+        Desk { film, keeper, store, pages, handed_over: BTreeMap::new(), synced }
+    }
+
+    /// Whatever has been told up to now is durable, if anything has been made so.
+    fn look(&mut self) {
+        if self.store.synced() == self.synced {
+            return;
+        }
+        self.synced = self.store.synced();
+        self.pages.iter_mut().for_each(|held| drop(held.drain(..held.len() - 1)));
+        self.handed_over.values_mut().for_each(|is_durable| *is_durable = true);
+    }
+
+    fn step(&mut self, version: u64, random: &mut Stream) {
+        let page = random.below(PAGES.into()) as usize;
+        match random.below(12) {
+            0 => {
+                self.keeper.clear(page as u32);
+                self.look();
+                self.pages[page].push(None);
+                self.handed_over.remove(&page);
+            }
+            1 | 2 if self.keeper.has(page as u32) => {
+                self.keeper.hand_over(page as u32);
+                self.handed_over.entry(page).or_insert(false);
+            }
+            _ => {
+                let version = if random.below(8) == 0 { 0 } else { version };
+                let bytes = (version != 0).then(|| page_bytes(page, version));
+                self.keeper.keep(page as u32, bytes.as_ref());
+                // What made room for it came before.
+                self.look();
+                // What was handed over may have been given up before.
+                let was_durable = self.handed_over.remove(&page) == Some(true);
+                self.pages[page].extend(was_durable.then_some(None));
+                self.pages[page].push(Some(version));
+            }
+        }
+        if random.below(3) == 0 {
+            self.store.settle(Time::ZERO);
+            self.look();
+        }
+    }
+
+    fn restart(&mut self, end: End, random: &mut Stream) {
+        self.store.settle(Time::ZERO);
+        self.look();
+        self.film = self.film.left(end, random);
+        let watch = &mut |_| ControlFlow::Continue(());
+        let opened = Store::resume(Arc::new(self.film.clone()), &header(), None, watch).expect("it is fit");
+        let Opened::Old(store, mut found, _) = opened else { panic!("nothing is begun on a disk") };
+        let found = found.remove(0).held.into_iter().map(|(place, page)| (place.lpn.0 as usize, page));
+        let found: BTreeMap<usize, Box<PageBytes>> = found.collect();
+        self.keeper = store.keeper(0);
+        (self.synced, self.store) = (store.synced(), store);
+        for page in 0..PAGES as usize {
+            let held = &mut self.pages[page];
+            let mut may = if end == End::Killed { held[held.len() - 1..].to_vec() } else { held.clone() };
+            may.extend((self.handed_over.get(&page) == Some(&true)).then_some(None));
+            let is = |version: &Held| match (version, found.get(&page)) {
+                (None, None) => true,
+                (&Some(version), Some(bytes)) => **bytes == page_bytes(page, version),
+                _ => false,
+            };
+            let version = may.iter().copied().find(is);
+            *held = vec![version.unwrap_or_else(|| panic!("page {page}: none of {may:?} is found"))];
+            assert_eq!(self.keeper.has(page as u32), found.contains_key(&page));
+        }
+        self.handed_over.clear();
+    }
+}
+
+#[test]
+fn what_is_kept_is_found_however_it_ends_and_what_was_handed_over_stays_until_it_is_durable() {
+    for seed in 0..6 {
+        let mut random = Stream::new(seed, "desk");
+        let (mut desk, mut version) = (Desk::new(), 1);
+        for round in 0..5 {
+            // In some all places are used up before anything else makes them durable.
+            let steps = if round == 2 { 9000 } else { random.below(800) };
+            for _ in 0..steps {
+                desk.step(version, &mut random);
+                version += 1;
+                if round != 2 && random.below(100) == 0 {
+                    desk.store.begin_sync();
+                    desk.look();
+                }
+            }
+            desk.restart(if random.below(3) == 0 { End::Killed } else { End::PowerLost }, &mut random);
+        }
+    }
+}

@@ -34,7 +34,7 @@ LONG = (
     (sys.executable, "scripts/torture.py", "--rounds", "2000"),
     *(
         (sys.executable, "scripts/torture.py", "--rounds", "200", "--drive", drive)
-        for drive in ("stack", "stripes", "mirror")
+        for drive in ("stack", "stripes", "mirror", "any", "nvm", "tier", "journal")
     ),
     (sys.executable, "scripts/probe_served.py"),
 )

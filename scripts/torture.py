@@ -91,7 +91,66 @@ mirror = { devices = [{ ssd = {} }, { ssd = { geometry = { channels = 8 } } }] }
 )
 """Two drives with the same data."""
 
-DRIVES = {"plain": DRIVE, "stack": STACK, "stripes": STRIPES, "mirror": MIRROR}
+ANY = (
+    DRIVE
+    + """\
+[[stack.devices]]
+[stack.devices.mirror]
+devices = [{ ssd = {} }, { ssd = { geometry = { channels = 8 } } }]
+acknowledge = "any"
+"""
+)
+"""The same, but a write is acknowledged once the first of them has it."""
+
+NVM = (
+    DRIVE
+    + """\
+[[stack.devices]]
+nvm = { capacity = "16MiB" }
+"""
+)
+"""A memory."""
+
+TIER = (
+    DRIVE
+    + """\
+[[stack.devices]]
+[stack.devices.tier]
+placement = "small-large"
+eviction = "lru"
+admission = "all"
+fills = true
+writeback = { policy = "periodic", period = "2ms", batch = "64KiB" }
+upper.nvm = { capacity = "2MiB" }
+lower.ssd = {}
+"""
+)
+"""A memory before a drive, which takes small writes and keeps what has been read."""
+
+JOURNAL = (
+    DRIVE
+    + """\
+[[stack.devices]]
+[stack.devices.tier]
+preset = "oc"
+upper.dram = { capacity = "512KiB" }
+[stack.devices.tier.lower.tier]
+upper.nvm = { capacity = "4MiB" }
+lower.ssd = {}
+"""
+)
+"""Memory before an NVM with a journal before a drive."""
+
+DRIVES = {
+    "plain": DRIVE,
+    "stack": STACK,
+    "stripes": STRIPES,
+    "mirror": MIRROR,
+    "any": ANY,
+    "nvm": NVM,
+    "tier": TIER,
+    "journal": JOURNAL,
+}
 
 READ, WRITE, FLUSH, TRIM, ZEROES = 0, 1, 3, 4, 6
 FUA = 1

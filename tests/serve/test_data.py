@@ -18,9 +18,9 @@ def test_nothing_acknowledged_is_lost_when_the_server_is_killed(tmp_path):
     torture.Torture(tmp_path, SEED).run(50)
 
 
-@pytest.mark.parametrize("drive", ["stripes", "mirror"])
-def test_nor_is_anything_of_a_drive_with_parity_or_of_a_mirror(tmp_path, drive):
-    torture.Torture(tmp_path, SEED, torture.DRIVES[drive]).run(8)
+@pytest.mark.parametrize("drive", ["stripes", "mirror", "any", "nvm", "tier", "journal"])
+def test_nor_is_anything_of_a_drive_with_parity_a_mirror_a_memory_or_a_tier(tmp_path, drive):
+    torture.Torture(tmp_path, SEED, torture.DRIVES[drive]).run(6)
 
 
 def test_nor_is_anything_of_a_stack(cli, tmp_path):
@@ -81,24 +81,19 @@ def test_a_file_in_use_is_left_alone(cli, drive, tmp_path):
     assert "another server is using it" in outcome.err
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("[stack]\ndevices = [{ nvm = {} }]\n", "it has memory in it, and only SSDs are kept"),
-        (
-            "[[stack.devices]]\n"
-            'mirror = { devices = [{ ssd = {} }, { ssd = {} }], acknowledge = "any" }\n',
-            "which of its copies is behind is not kept",
-        ),
-    ],
-)
-def test_what_is_not_found_again_is_refused_before_anything_is_made(cli, tmp_path, text, words):
-    document, data = tmp_path / "drive.toml", tmp_path / "drive.data"
-    document.write_text(text)
-    outcome = cli("serve", "nbd", document, "--data", data, "--listen", f"unix:{tmp_path / 'sock'}")
+def test_what_is_not_found_again_is_refused_before_anything_is_made(cli, tmp_path):
+    document, real = tmp_path / "drive.toml", tmp_path / "real.img"
+    real.write_bytes(bytes(1 << 20))
+    lower = f"lower.file = {{ path = '{real}' }}"
+    document.write_text(
+        "[[stack.devices]]\n"
+        f'tier = {{ placement = "write-back", upper.nvm.capacity = "256KiB", {lower} }}\n'
+    )
+    data, sock = tmp_path / "drive.data", tmp_path / "sock"
+    outcome = cli("serve", "nbd", document, "--data", data, "--listen", f"unix:{sock}")
     assert outcome.status == 2
-    assert words in outcome.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["drive.toml"]
+    assert "it has a real drive in it" in outcome.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["drive.toml", "real.img"]
 
 
 def test_a_damaged_page_is_an_error_that_says_where(drive):

@@ -15,12 +15,14 @@ use crate::readers::{self, FormatName, Opened, ReaderOptions, Times};
 use crate::{Arrival, Basis, Context, Counts, Open, Source, Stopped, Watch, WorkloadError};
 
 mod compact;
+mod kept;
 mod order;
 mod pass;
 mod place;
 mod rate;
 mod remembered;
 
+use kept::Kept;
 pub(crate) use order::Ordered;
 use pass::{Pass, Shape};
 use place::AddressMap;
@@ -93,7 +95,9 @@ pub enum DeviceSpaces {
     /// One after the other in the order in which they appear, each as long as
     /// its highest address, rounded up to 1 MiB. The trace is read once before
     /// the run to find these lengths, which also finds its errors early; once
-    /// for all runs of it in a process.
+    /// for all runs of it in a process. Up to some 25 million requests are kept
+    /// in memory from then on, about 11 bytes each; a longer trace is read again
+    /// by each run.
     #[default]
     Separate,
     /// All onto the same addresses.
@@ -239,7 +243,7 @@ impl Trace {
         let shape = self.shape(context)?;
         // Of a pipe nothing is taken before it is replayed.
         let placement = remembered::find(self, &shape, context, watch)?;
-        let pass = Pass::open(self, &shape)?;
+        let pass = Pass::again(self, &shape, placement.kept.as_ref())?;
         let magnified = (self.write_magnification > 1)
             .then(|| format!("writes are magnified {} times", self.write_magnification));
         let notes = [pass.notes(), placement.notes.clone(), magnified.into_iter().collect()].concat();
@@ -400,7 +404,11 @@ impl TraceSource {
         self.passes_left -= 1;
         self.delivered_in_pass = 0;
         self.bytes_in_pass = 0;
-        self.pass = Pass::open(&self.trace, &self.shape)?;
+        // A pass that ends early is read, so that counts end with it.
+        let is_whole =
+            |kept: &&Arc<Kept>| self.shape.duration_ns.is_none() && kept.requests <= self.requests_left;
+        let kept = self.placement.kept.as_ref().filter(is_whole);
+        self.pass = Pass::again(&self.trace, &self.shape, kept)?;
         Ok(())
     }
 }

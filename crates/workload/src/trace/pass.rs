@@ -1,8 +1,11 @@
 //! One pass through a trace: everything but where its devices are placed.
 
+use std::sync::Arc;
+
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, SECTOR_BYTES};
 
+use super::kept::{Again, Kept};
 use super::order::LONGEST_BYTES;
 use super::{Ordered, Pace, Trace};
 use crate::input::Progress;
@@ -73,19 +76,29 @@ impl Shape {
     #[inline]
     fn align(&self, operation: Operation, offset: u64, bytes: u64) -> (u64, u64) {
         let end = offset + bytes;
+        // A power of two, so that nothing is divided.
+        let below = self.align_sectors - 1;
         let (first, end) = if operation == Operation::Trim {
-            (offset.div_ceil(SECTOR_BYTES).next_multiple_of(self.align_sectors), end / SECTOR_BYTES)
+            (offset.div_ceil(SECTOR_BYTES) + below, end / SECTOR_BYTES)
         } else {
-            (offset / SECTOR_BYTES, end.div_ceil(SECTOR_BYTES).next_multiple_of(self.align_sectors))
+            (offset / SECTOR_BYTES, end.div_ceil(SECTOR_BYTES) + below)
         };
-        let unit = !(self.align_sectors - 1);
-        (first & unit, (end & unit).saturating_sub(first & unit))
+        (first & !below, (end & !below).saturating_sub(first & !below))
     }
 
     /// Whole alignment units of zeros are left zeros; what covers the rest in part is
     /// a write, since the rest of its unit stays what it is. The part of a request that
     /// comes first, and what is behind it.
+    #[inline]
     fn part(&self, request: Record) -> (Record, Option<Record>) {
+        if request.operation == Operation::WriteZeroes {
+            return self.part_of_zeros(request);
+        }
+        (request, None)
+    }
+
+    #[cold]
+    fn part_of_zeros(&self, request: Record) -> (Record, Option<Record>) {
         let unit = self.align_sectors * SECTOR_BYTES;
         let (from, to) = (request.offset, request.offset + request.bytes);
         let (first, end) = (from.checked_next_multiple_of(unit).unwrap_or(to), to / unit * unit);
@@ -95,7 +108,7 @@ impl Shape {
             let first = Record { bytes: before, ..request };
             (first, Record { offset: at, bytes: behind, ..request })
         };
-        if request.operation != Operation::WriteZeroes || (from == first && to == end) {
+        if from == first && to == end {
             (request, None)
         } else if first >= end {
             (written(request), None)
@@ -110,10 +123,12 @@ impl Shape {
 }
 
 /// A request that is to be delivered.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Selected {
     /// From the first request delivered in this pass, intensity applied.
     pub time_ns: u64,
+    /// Its number in the file, for messages; 0 where it was kept, which happens only to what
+    /// is right.
     pub item: u64,
     pub device: u32,
     pub operation: Operation,
@@ -139,6 +154,8 @@ pub(super) struct Pass {
     first_ns: Option<u64>,
     /// Time of the last, by the trace's own clock.
     pub latest_ns: u64,
+    /// What it delivers, where that is known.
+    again: Option<Again>,
 }
 
 impl Pass {
@@ -154,12 +171,24 @@ impl Pass {
             origin_ns: None,
             first_ns: None,
             latest_ns: 0,
+            again: None,
         })
+    }
+
+    /// Opens a trace of which it may be known what a pass delivers: nothing is read then but
+    /// its beginning.
+    pub(super) fn again(
+        trace: &Trace,
+        shape: &Shape,
+        kept: Option<&Arc<Kept>>,
+    ) -> Result<Pass, WorkloadError> {
+        let pass = Pass::open(trace, shape)?;
+        Ok(Pass { again: kept.cloned().map(Again::new), ..pass })
     }
 
     /// Fraction of the file that has been read.
     pub(super) fn progress(&self) -> f64 {
-        self.progress.fraction()
+        self.again.as_ref().map_or_else(|| self.progress.fraction(), Again::progress)
     }
 
     pub(super) fn place(&self, item: u64) -> Location {
@@ -177,7 +206,7 @@ impl Pass {
     }
 
     pub(super) fn basis(&self) -> Basis {
-        self.input.basis()
+        self.again.as_ref().map_or_else(|| self.input.basis(), Again::basis)
     }
 
     pub(super) fn device_name(&self, device: u32) -> String {
@@ -201,6 +230,9 @@ impl Pass {
     /// The next request to deliver.
     #[inline]
     pub(super) fn next(&mut self, counts: &mut Counts) -> Result<Option<Selected>, WorkloadError> {
+        if let Some(again) = &mut self.again {
+            return Ok(again.next(counts, &mut self.latest_ns));
+        }
         let shape = self.shape;
         while let Some(record) = self.next_record(counts)? {
             let recorded_ns = record.time_ns - *self.origin_ns.get_or_insert(record.time_ns);
@@ -264,7 +296,9 @@ impl Pass {
                 counts.trims_dropped
             )
         };
-        if let Some(device) = trace.device.as_ref().filter(|device| !names.contains(device)) {
+        // What is kept has some of the device that was asked for.
+        let is_unknown = |device: &&String| self.again.is_none() && !names.contains(device);
+        if let Some(device) = trace.device.as_ref().filter(is_unknown) {
             message += &format!(
                 "; its devices are {}{}",
                 listed(names.iter().map(String::as_str)),

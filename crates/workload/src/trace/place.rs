@@ -1,8 +1,11 @@
 //! Where a trace's devices lie in the address space of the simulated one.
 
+use std::sync::Arc;
+
 use flashkeel_engine::{SECTOR_BYTES, units::Bytes};
 
 use super::compact::{Compaction, Touched};
+use super::kept::{Keeper, Kept};
 use super::pass::{ALIGN_LIMIT_BYTES, Pass, Selected, Shape};
 use super::{DeviceSpaces, Fold, Trace};
 use crate::error::Pulse;
@@ -22,6 +25,8 @@ pub(super) struct AddressMap {
     is_single: bool,
     /// What a result must show.
     pub notes: Vec<String>,
+    /// What was delivered while the devices were laid out, if it is not too much.
+    pub kept: Option<Arc<Kept>>,
 }
 
 /// How far a device of the trace reaches, and the request that reaches it.
@@ -50,13 +55,15 @@ impl AddressMap {
             compaction: None,
             is_single: has_bases && is_once,
             notes: Vec::new(),
+            kept: None,
         };
         if is_once || !has_bases && trace.fold != Fold::Compact {
             return Ok(placement);
         }
         let mut pass = Pass::open(trace, shape)?;
         let mut touched = (trace.fold == Fold::Compact).then(Touched::default);
-        let extents = extents(&mut pass, shape, context, has_bases, touched.as_mut(), watch)?;
+        let (extents, kept) = extents(&mut pass, shape, context, has_bases, touched.as_mut(), watch)?;
+        placement.kept = kept.map(Arc::new);
         if !has_bases {
             let end = extents.iter().map(|extent| extent.end).max().unwrap_or(0);
             return placement.compact(touched, end, &pass.file);
@@ -110,6 +117,8 @@ impl AddressMap {
         })?;
         self.notes.push(compaction.note(&touched));
         self.compaction = Some(compaction);
+        // Of a trim nothing may be left; then a request more is delivered.
+        self.kept.take_if(|kept| !kept.is_whole);
         Ok(self)
     }
 
@@ -171,7 +180,7 @@ const REMEDY: &str = "fold = \"compact\" leaves out what the trace does not touc
                       into the device";
 
 /// How far each device of the trace reaches among the requests that will be
-/// delivered; all are one where they are not separate.
+/// delivered; all are one where they are not separate. And these requests.
 fn extents(
     pass: &mut Pass,
     shape: &Shape,
@@ -179,15 +188,22 @@ fn extents(
     is_separate: bool,
     mut touched: Option<&mut Touched>,
     watch: &mut Watch<'_>,
-) -> Result<Vec<Reach>, Stopped> {
+) -> Result<(Vec<Reach>, Option<Kept>), Stopped> {
     let mut pulse = Pulse::new(watch);
     let mut extents: Vec<Reach> = Vec::new();
-    let mut counts = Counts::default();
+    let (mut counts, mut keeper) = (Counts::default(), Keeper::new());
     let mut requests_left = context.requests.unwrap_or(u64::MAX);
-    while requests_left > 0
-        && let Some(selected) = pass.next(&mut counts)?
-        && shape.duration_ns.is_none_or(|end| selected.time_ns < end)
-    {
+    let mut is_whole = false;
+    while requests_left > 0 {
+        let Some(selected) = pass.next(&mut counts)? else {
+            is_whole = true;
+            break;
+        };
+        // The first behind the end is what ends a replay, too.
+        keeper.take(&selected, &mut counts);
+        if shape.duration_ns.is_some_and(|end| selected.time_ns >= end) {
+            break;
+        }
         pulse.step(|| pass.progress())?;
         requests_left -= 1;
         let device = if is_separate { selected.device } else { 0 };
@@ -203,5 +219,6 @@ fn extents(
             extents[device] = Reach { end: reach, item: selected.item };
         }
     }
-    Ok(extents)
+    let kept = keeper.finish(counts, pass.latest_ns, pass.basis(), is_whole);
+    Ok((extents, kept))
 }

@@ -1,17 +1,19 @@
-//! Where the devices of traces lie, remembered for as long as their files stay what they
-//! are: a run is checked before it begins, and others of the same trace may follow.
+//! Where the devices of traces lie, and their requests, remembered for as long as their
+//! files stay what they are: a run is checked before it begins, and others of the same trace
+//! may follow.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flashkeel_engine::{Span, units::Bytes};
 
 use super::Trace;
+use super::kept::MOST_BYTES;
 use super::pass::Shape;
 use super::place::AddressMap;
 use crate::input::version;
 use crate::{Context, Stopped, Watch};
 
-/// Most that are remembered.
+/// Most that are remembered, as long as their requests take no more than [`MOST_BYTES`].
 const MOST: usize = 8;
 
 static FOUND: Mutex<Vec<(Key, Arc<AddressMap>)>> = Mutex::new(Vec::new());
@@ -46,9 +48,10 @@ pub(super) fn find(
     }
     let found = Arc::new(AddressMap::find(trace, shape, context, watch)?);
     let mut known = known();
-    if known.len() == MOST {
+    known.push((key, found.clone()));
+    let bytes = |(_, map): &(Key, Arc<AddressMap>)| map.kept.as_ref().map_or(0, |kept| kept.bytes);
+    while known.len() > MOST || known.iter().map(bytes).sum::<usize>() > MOST_BYTES {
         known.remove(0);
     }
-    known.push((key, found.clone()));
     Ok(found)
 }

@@ -1,0 +1,74 @@
+//! A trace that was read to lay out its devices is replayed from memory, as it would be read.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::*;
+use flashkeel_engine::{Span, Stream};
+use flashkeel_workload::trace::{DeviceSpaces, Fold, TimeWindow, ZeroLength};
+use flashkeel_workload::{Arrival, Basis, Counts, SourceConfig, Trace, WorkloadConfig};
+
+/// Requests of any kind and length at any gap, lines between them that are none, and some behind.
+fn text() -> String {
+    let (mut random, mut time_ns) = (Stream::new(1, "kept"), 1 << 60);
+    let mut text = String::from("time_ns,operation,offset,bytes\n");
+    for _ in 0..3_000 {
+        let mut any = |bits: u64| random.word() >> (64 - random.between(1, bits));
+        time_ns += any(30);
+        let word = ["R", "W", "W", "D", "Z"][any(3) as usize % 5];
+        let bytes = any(21).saturating_sub(1);
+        writeln!(text, "{time_ns},{word},{},{bytes}", any(39)).unwrap();
+        if bytes == 5 {
+            text.push('\n');
+        }
+    }
+    text + "\n\n"
+}
+
+/// What a replay delivers, and all that it says of its input.
+fn replayed(config: &WorkloadConfig, device_sectors: u64) -> (Vec<Arrival>, Counts, Basis, Vec<String>) {
+    let mut source = open(config, device_sectors).unwrap();
+    let arrivals = drain(&mut *source).unwrap();
+    (arrivals, source.counts().clone(), source.basis(), source.notes().to_vec())
+}
+
+#[test]
+fn what_was_kept_is_what_would_be_read() {
+    let path = file("mine.csv", text());
+    let base = Trace { zero_length: ZeroLength::Skip, ..Trace::new(&path) };
+    let window = Some(TimeWindow { from: Span::from_ms(20), to: Some(Span::from_ms(400)) });
+    let half = DEVICE_SECTORS / 4;
+    let traces = [
+        base.clone(),
+        Trace { repeat: 3, ..base.clone() },
+        Trace { intensity: 3.0, write_magnification: 2, ..base.clone() },
+        Trace { window, fold: Fold::Wrap, ..base.clone() },
+    ];
+    for (trace, requests, duration) in traces.iter().flat_map(|trace| {
+        let ends = [
+            (None, None),
+            (Some(1), None),
+            (Some(1_024), None),
+            (Some(4_000), None),
+            (None, Some(7)),
+            (None, Some(150)),
+        ];
+        ends.map(|(requests, ms)| (trace, requests, ms.map(Span::from_ms)))
+    }) {
+        let of = |devices| {
+            let source = SourceConfig::Trace(Trace { devices, ..trace.clone() });
+            let config = WorkloadConfig { requests, duration, ..workload(source) };
+            replayed(&config, if trace.fold == Fold::Wrap { half } else { DEVICE_SECTORS })
+        };
+        // Where devices are merged nothing is read before it is replayed.
+        let (kept, read) = (of(DeviceSpaces::Separate), of(DeviceSpaces::Merge));
+        assert!(kept.0 == read.0, "{trace:?} {requests:?} {duration:?}");
+        assert_eq!(
+            (&kept.1, &kept.2, &kept.3),
+            (&read.1, &read.2, &read.3),
+            "{trace:?} {requests:?} {duration:?}"
+        );
+        assert!(!kept.0.is_empty());
+    }
+}

@@ -17,6 +17,8 @@ pub struct RequestLog {
     completed_ns: Vec<u64>,
     /// Of each cause; empty as long as no request has met it, as most are for good.
     cause_ns: [Vec<u64>; Cause::COUNT],
+    /// The others.
+    met: Vec<Cause>,
 }
 
 impl RequestLog {
@@ -31,6 +33,7 @@ impl RequestLog {
             submitted_ns: Vec::new(),
             completed_ns: Vec::new(),
             cause_ns: std::array::from_fn(|_| Vec::new()),
+            met: Vec::new(),
         }
     }
 
@@ -46,14 +49,28 @@ impl RequestLog {
         self.sectors.push(u64::from(asked.sectors));
         self.submitted_ns.push(asked.arrived.0);
         self.completed_ns.push(completion.time.0);
-        for (column, (_, ns)) in self.cause_ns.iter_mut().zip(completion.ledger.iter()) {
-            if column.is_empty() {
-                if ns == 0 {
-                    continue;
-                }
+        // A ledger sums to its latency, so that nothing is left where no other cause was met.
+        let mut left = completion.time.since(asked.arrived).as_ns();
+        for &cause in &self.met {
+            let ns = completion.ledger.ns(cause);
+            self.cause_ns[cause as usize].push(ns);
+            left = left.wrapping_sub(ns);
+        }
+        if left > 0 {
+            self.meet(rows, completion);
+        }
+    }
+
+    /// Begins the columns of causes that no request before this one, the last, had met.
+    #[cold]
+    fn meet(&mut self, rows: usize, completion: &Completion) {
+        for (cause, ns) in completion.ledger.iter() {
+            let column = &mut self.cause_ns[cause as usize];
+            if ns > 0 && column.is_empty() {
                 column.resize(rows, 0);
+                column.push(ns);
+                self.met.push(cause);
             }
-            column.push(ns);
         }
     }
 

@@ -88,8 +88,7 @@ class Table(dict[str, "np.ndarray[Any, Any]"]):
 class TableFiles:
     """A directory with one Parquet file per kind of table, run and seed.
 
-    Files rather than objects, because runs may come from other processes and a
-    request log may be larger than memory.
+    Files rather than objects, because a request log may be larger than memory.
     """
 
     def __init__(self, directory: Path) -> None:

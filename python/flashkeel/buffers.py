@@ -85,7 +85,7 @@ def plan(
 ) -> list[Answer]:
     """Return the smallest buffer of each run of an experiment, in whole pages of 4 KiB.
 
-    Each size is run with as many consecutive seeds, pooled, in `jobs` processes. InputError
+    Each size is run with as many consecutive seeds, pooled, `jobs` at a time. InputError
     where an experiment is no single simulated drive, or writes nothing.
     """
     plans = experiment.plans(seed)

@@ -1,4 +1,4 @@
-"""Execution of runs, here or in several processes, with the same results."""
+"""Execution of runs, one after the other or several at a time, with the same results."""
 
 from __future__ import annotations
 

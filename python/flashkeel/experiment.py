@@ -130,9 +130,8 @@ class Experiment:
         `seed` replaces the experiment's own. With `seeds` above one every
         variant runs with that many consecutive seeds, whose samples are pooled;
         after the largest seed, 2^64 − 1, comes 0.
-        `jobs` processes share the work; the results do not depend on it. (With
-        more than one, a script needs ``if __name__ == "__main__":``.) The
-        device's steady state is kept on disk between runs unless `use_cache`
+        `jobs` runs are worked on at a time, on as many processors; the results do not depend
+        on it. The device's steady state is kept on disk between runs unless `use_cache`
         is false. Real drives are kept as they are, and writes to them refused, unless
         `destroy` says that their data may be lost; they are used by one run after the other.
         """

@@ -262,7 +262,7 @@ class Plan:
         jobs: int = 1,
         progress: Callable[[str, float], object] | None = None,
     ) -> Answer:
-        """Run everything with `seeds` consecutive seeds from `seed` on, in `jobs` processes.
+        """Run everything with `seeds` consecutive seeds from `seed` on, `jobs` at a time.
 
         `progress` is called with what is being done and the fraction of it that is done. Bad
         input raises InputError.

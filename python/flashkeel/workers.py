@@ -1,24 +1,23 @@
-"""Execution of runs in several processes."""
+"""Execution of several runs at a time, a thread each.
+
+While it simulates, a run has no need of Python, so that runs do not wait for each other.
+"""
 
 from __future__ import annotations
 
-import multiprocessing
 import queue
-import signal
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from typing import Any
 
 from flashkeel import execution
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task
 
-if TYPE_CHECKING:
-    from multiprocessing.queues import Queue
-    from multiprocessing.synchronize import Event
-
 _POLL_S = 0.1
+
+_Reports = queue.SimpleQueue[tuple[int, str, float]]
 
 
 def execute(
@@ -28,20 +27,21 @@ def execute(
     progress: Progress | None,
     finished: Callable[[int, dict[str, Any]], None] | None,
 ) -> list[dict[str, Any]]:
-    """Run all tasks, at most `jobs` at a time, as :func:`flashkeel.execution.execute` does."""
-    context = multiprocessing.get_context("spawn")
-    reports: Queue[tuple[int, str, float]] = context.Queue()
-    cancelled = context.Event()
-    with ProcessPoolExecutor(
-        min(jobs, len(tasks)), context, _start_worker, (reports, cancelled)
-    ) as pool:
+    """Run all tasks, at most `jobs` at a time, as :func:`flashkeel.execution.execute` does.
+
+    `progress` and `finished` are called where this is.
+    """
+    reports: _Reports = queue.SimpleQueue()
+    cancelled = threading.Event()
+
+    def report(index: int, phase: str, fraction: float) -> None:
+        if cancelled.is_set():
+            raise KeyboardInterrupt
+        reports.put((index, phase, fraction))
+
+    with ThreadPoolExecutor(min(jobs, len(tasks))) as pool:
         try:
-            # Workers begin with interrupts blocked, so that none hits one before it has begun.
-            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                futures = [pool.submit(_execute_in_worker, task, files.directory) for task in tasks]
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            futures = [pool.submit(execution.run, task, files, report) for task in tasks]
             pending = set(futures)
             while pending:
                 done, pending = wait(pending, _POLL_S, FIRST_COMPLETED)
@@ -51,14 +51,14 @@ def execute(
                     if finished is not None:
                         finished(tasks[futures.index(future)].index, run)
         except BaseException:
+            # Interrupts come here only; those who run are told when they report.
             cancelled.set()
-            # Workers that are still starting need what they share with this process.
             pool.shutdown(cancel_futures=True)
             raise
         return [future.result() for future in futures]
 
 
-def _forward(reports: Queue[tuple[int, str, float]], progress: Progress | None) -> None:
+def _forward(reports: _Reports, progress: Progress | None) -> None:
     while True:
         try:
             report = reports.get_nowait()
@@ -66,28 +66,3 @@ def _forward(reports: Queue[tuple[int, str, float]], progress: Progress | None) 
             return
         if progress is not None:
             progress(*report)
-
-
-class _Worker:
-    """What a worker process got from its parent."""
-
-    reports: Queue[tuple[int, str, float]]
-    cancelled: Event
-
-
-def _start_worker(reports: Queue[tuple[int, str, float]], cancelled: Event) -> None:
-    # Ctrl-C reaches the whole process group; the parent passes it on as `cancelled`.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A worker's last progress report must not keep it from ending.
-    reports.cancel_join_thread()
-    _Worker.reports = reports
-    _Worker.cancelled = cancelled
-
-
-def _execute_in_worker(task: Task, directory: Path) -> dict[str, Any]:
-    def progress(index: int, phase: str, fraction: float) -> None:
-        if _Worker.cancelled.is_set():
-            raise KeyboardInterrupt
-        _Worker.reports.put((index, phase, fraction))
-
-    return execution.run(task, TableFiles(directory), progress)

@@ -39,7 +39,7 @@ def test_equal_configurations_run_once():
     assert not executed
 
 
-def test_results_do_not_depend_on_the_number_of_processes():
+def test_results_do_not_depend_on_the_number_of_jobs():
     cases = [tiny("a", ("read", 99.9), 2), tiny("b", device__scheduler="fifo")]
     alone, together = (Session(jobs=jobs).run(cases) for jobs in (1, 2))
     for name in ("a", "b"):

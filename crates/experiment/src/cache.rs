@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
+    thread,
     time::{Duration, SystemTime},
 };
 
@@ -69,7 +70,9 @@ impl Cache {
     /// Keeps a device's steady state. A failure is noted, never fatal.
     pub fn store(&self, config: &DeviceConfig, seed: u64, ssd: &Ssd) {
         let path = self.path(config, seed);
-        let partial = path.with_extension(format!("{}.{PARTIAL}", std::process::id()));
+        // A run at a time is a thread's.
+        let (thread, process) = (thread::current().id(), std::process::id());
+        let partial = path.with_extension(format!("{thread:?}.{process}.{PARTIAL}"));
         let result = fs::create_dir_all(&self.folder)
             .and_then(|()| write(&partial, &key(config, seed), ssd))
             .and_then(|()| fs::rename(&partial, &path))
@@ -92,7 +95,7 @@ impl Cache {
                 continue;
             }
             let idle = fs::metadata(&path)?.modified()?.elapsed().unwrap_or_default();
-            // NAME.PROCESS.partial
+            // NAME.THREAD.PROCESS.partial
             let process = path.file_stem().and_then(|stem| Path::new(stem).extension());
             let is_alive = process.is_some_and(|process| Path::new("/proc").join(process).exists());
             if idle > STALE || idle > FRESH && !is_alive {
@@ -254,7 +257,7 @@ mod tests {
         let names = [
             format!("a.{killed}.partial"),
             format!("b.{killed}.partial"),
-            format!("c.{own}.partial"),
+            format!("c.ThreadId(7).{own}.partial"),
             format!("d.{own}.partial"),
         ];
         let files =

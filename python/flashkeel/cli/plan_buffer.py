@@ -54,7 +54,7 @@ from flashkeel.output.progress import Bars
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes for the seeds; the results are the same for any number.",
+    help="Seeds at a time; the results are the same for any number.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True

@@ -187,7 +187,7 @@ class MediumType(click.ParamType[Medium]):
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes; the results are the same for any number.",
+    help="Runs at a time; the results are the same for any number.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Picture, as .png.")
 @click.option(

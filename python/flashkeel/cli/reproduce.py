@@ -31,7 +31,7 @@ from flashkeel.reproduce.claims import Study
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="Processes; the results are the same for any number.",
+    help="Runs at a time; the results are the same for any number.",
 )
 @click.option(
     "--out",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="Processes; the results are the same for any number.",
+    help="Runs at a time; the results are the same for any number.",
 )
 @click.option(
     "--out",

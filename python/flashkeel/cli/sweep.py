@@ -41,10 +41,10 @@ from flashkeel.sweep import outcome, running
     type=click.Choice(["local", "dask"]),
     default="local",
     show_default=True,
-    help="Processes here, or Dask's workers.",
+    help="Threads here, or Dask's workers.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Processes or workers."
+    "--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Runs at a time, or workers."
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Dask's scheduler, instead of a cluster here.")
 @click.option(

@@ -1,4 +1,4 @@
-"""Runs for the figures: pooled over seeds, shared among figures, in several processes."""
+"""Runs for the figures: pooled over seeds, shared among figures, in several at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Progress = Callable[[str, float], None]
 
 
 _KEPT_AT_ONCE = 4
-"""Runs a process, of which none is kept before all are done."""
+"""Runs of each job, of which none is kept before all are done."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where the runs of a sweep are worked on: processes here, or Dask's workers anywhere."""
+"""Where the runs of a sweep are worked on: threads here, or Dask's workers anywhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Finished = Callable[[int, dict[str, Any]], None]
 
 
 def local(tasks: Sequence[Task], jobs: int, finished: Finished, progress: Progress | None) -> None:
-    """Run the tasks in `jobs` processes of this machine."""
+    """Run the tasks on this machine, `jobs` at a time."""
     # Series are not kept: of a sweep they would be thousands of files.
     execution.execute(tasks, jobs, TableFiles.temporary(), progress, finished)
 

@@ -28,7 +28,7 @@ def test_nor_is_anything_of_a_stack(cli, tmp_path):
     drive.run(10)
     # The same drives, whose volume lies otherwise on them.
     err = refused(cli, drive, "--set", "stack.volumes.chunk=64KiB")
-    assert "it is of another stack, whose volumes lie otherwise" in err
+    assert "it is of another stack, whose drives" in err
     assert "it is of another drive" in refused(
         cli, drive, "--set", "stack.devices.0.ssd.preset=ssd-a"
     )

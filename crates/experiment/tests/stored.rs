@@ -230,9 +230,9 @@ fn a_file_is_of_the_stack_that_made_it() {
     };
     drop(open(&stripes("16KiB"), &path).expect("a new file"));
     let refusal = |stack: &str| open(stack, &path).err().expect("a refusal");
-    assert!(refusal(&stripes("64KiB")).contains("whose volumes lie otherwise on its drives"));
+    assert!(refusal(&stripes("64KiB")).contains("put together otherwise"));
     let in_turn = "devices = [{ ssd = {} }, { ssd = {} }]";
-    assert!(refusal(in_turn).contains("whose volumes lie otherwise on its drives"));
+    assert!(refusal(in_turn).contains("put together otherwise"));
     assert!(refusal("devices = [{ ssd = {} }]").contains("it is of another drive"));
     // Another order of requests is no other place.
     drop(open(&format!("{}\nscheduler = \"deadline\"", stripes("16KiB")), &path).expect("the same drives"));

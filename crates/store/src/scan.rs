@@ -82,7 +82,9 @@ fn compare(found: &Header, wanted: &Header) -> Result<(), Refused> {
     let is_placed = found.placement == wanted.placement;
     let (found, wanted) = (size(found), size(wanted));
     Err(Refused::Unfit(if found == wanted && !is_placed {
-        format!("it is of another stack, whose volumes lie otherwise on its drives ({found})")
+        format!(
+            "it is of another stack, whose drives, memories and tiers are put together otherwise ({found})"
+        )
     } else if found == wanted {
         format!("it is of another drive, with other blocks or another write buffer ({found})")
     } else {

@@ -46,7 +46,7 @@ impl Medium for SectionMedium {
         shared.program(self.section, to, place, source.as_ref().map(|(page, sum)| (page, *sum)));
     }
 
-    fn hold(&mut self, entry: u32, place: Place, page: &Page) {
+    fn hold(&mut self, entry: u32, place: Place, page: Option<&Page>) {
         lock(&self.shared).hold(self.section, entry, place, page);
     }
 
@@ -101,7 +101,7 @@ impl Shared {
         });
     }
 
-    fn hold(&mut self, section: usize, entry: u32, place: Place, page: &Page) {
+    fn hold(&mut self, section: usize, entry: u32, place: Place, page: Option<&Page>) {
         // Before the former one is given up, which is needed until this is durable.
         let Some(slot) = self.take_slot(section) else {
             let full = || std::io::Error::other("there is no room for another page of the write buffer");
@@ -115,8 +115,8 @@ impl Shared {
         }
         state.slot_of[entry as usize] = Some(slot);
         state.stamp += 1;
-        let record = Held { place, epoch, stamp: state.stamp, page: Some(checksum(page)) };
-        self.write_held(section, slot, &record, Some(page));
+        let record = Held { place, epoch, stamp: state.stamp, page: page.map(|page| checksum(page)) };
+        self.write_held(section, slot, &record, page);
     }
 
     /// What an entry held is elsewhere, or another page: its place may be used again once

@@ -135,7 +135,7 @@ pub(crate) struct Held {
     pub epoch: u32,
     /// Its place in the order of all that were held.
     pub stamp: u64,
-    /// The checksum of its bytes; `None` where it holds zeros.
+    /// The checksum of its bytes; `None` where it has none: zeros, or parity on its way.
     pub page: Option<u32>,
 }
 

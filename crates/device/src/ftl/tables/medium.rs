@@ -48,8 +48,9 @@ pub trait Medium: Send {
     /// A page is programmed with what another one holds, damaged or not.
     fn copy(&mut self, from: Ppn, to: Ppn, place: Place);
 
-    /// A page has come into the write buffer, or has changed in it.
-    fn hold(&mut self, entry: u32, place: Place, page: &Page);
+    /// A page has come into the write buffer, or has changed in it. Without bytes it is enough
+    /// to know that it was on its way.
+    fn hold(&mut self, entry: u32, place: Place, page: Option<&Page>);
 
     /// A buffered page is in flash.
     fn release(&mut self, entry: u32);

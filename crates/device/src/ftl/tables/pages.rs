@@ -180,6 +180,8 @@ impl Tables {
             former.into_iter().for_each(|page| pages.memory.give_back(page));
             if let Some(medium) = pages.flash.medium() {
                 let Entry { lpn, sequence, .. } = self.entries[entry];
+                // Parity on its way is computed anew after a restart, and may be given up.
+                let page = Some(page).filter(|_| lpn.0 < self.shape.lpns);
                 medium.hold(entry, Place { lpn, sequence }, page);
             }
         }

@@ -221,6 +221,26 @@ fn what_a_stack_has_flushed_outlasts_its_host_and_copies_agree() {
 }
 
 #[test]
+fn what_the_lower_has_is_not_found_in_the_upper() {
+    let stack = r#"devices = [{ tier = { placement = "write-back", eviction = "lru", writeback = { policy = "periodic", period = "1ms", batch = "256KiB" }, upper.nvm.capacity = "1MiB", lower.ssd = {} } }]"#;
+    let path = place("given up");
+    let mut client = Client::of(stack, &path, Time::ZERO);
+    (0..60).for_each(|page| client.write(page, 0));
+    let held = |client: &Client| client.stored.device.held().map(|held| held.upper_pages);
+    for (rests, found) in [(0, 60), (100, 0)] {
+        (0..rests).for_each(|_| client.rest(Span::from_ms(1)));
+        assert_eq!(held(&client), Some(60));
+        client.stored.store.close(client.now).expect("no disk fails");
+        let now = client.now;
+        drop(client);
+        client = Client::of(stack, &path, now);
+        client.flush();
+        assert_eq!(held(&client), Some(found));
+        (0..60).for_each(|page| assert_eq!(client.read(page, &[0]), 0));
+    }
+}
+
+#[test]
 fn a_file_is_of_the_stack_that_made_it() {
     let path = place("placed");
     let stripes = |chunk: &str| {

@@ -133,7 +133,9 @@ impl Shared {
     /// A place for another page; `None` where all of them are needed.
     pub fn take_slot(&mut self, section: usize) -> Option<u32> {
         // What has been handed over rests once more when it has been given up.
-        for _ in 0..3 {
+        for _ in 0..4 {
+            self.end_handed_over(section);
+            self.reclaim(section);
             if let Some(slot) = self.sections[section].free.pop_front() {
                 return Some(slot);
             }
@@ -141,10 +143,8 @@ impl Shared {
             let resting = state.resting.front().map(|&(epoch, _)| epoch);
             let handed_over = state.handed_over.front().map(|&(epoch, ..)| epoch);
             self.await_epoch(resting.into_iter().chain(handed_over).min()?);
-            self.end_handed_over(section);
-            self.reclaim(section);
         }
-        self.sections[section].free.pop_front()
+        None
     }
 
     /// Takes back the places whose rest is over.

@@ -69,6 +69,16 @@ impl Film {
         Film(Arc::new(Mutex::new(left)))
     }
 
+    /// What is found if a loss of power leaves one of the last writes and none of the others
+    /// since the last synchronisation.
+    pub fn with_one(&self, from_the_end: usize) -> Film {
+        let state = self.state();
+        let mut bytes = state.durable.clone();
+        let (offset, written) = &state.log[state.log.len() - 1 - from_the_end];
+        bytes[*offset as usize..][..written.len()].copy_from_slice(written);
+        Film(Arc::new(Mutex::new(State { durable: bytes.clone(), bytes, ..State::default() })))
+    }
+
     /// Changes a bit.
     pub fn flip(&self, offset: u64) {
         let mut state = self.state();

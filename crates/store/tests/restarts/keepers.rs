@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use flashkeel_device::{Lpn, MediumShape, Place};
 use flashkeel_engine::{Keeper, PageBytes, Stream, Time};
 use flashkeel_store::{Header, Opened, SectionShape, Store, Synced};
 
@@ -131,6 +132,35 @@ fn what_is_kept_is_found_however_it_ends_and_what_was_handed_over_stays_until_it
                 }
             }
             desk.restart(if random.below(3) == 0 { End::Killed } else { End::PowerLost }, &mut random);
+        }
+    }
+}
+
+/// Once the former place of a page was given up before the new one had been found, which may
+/// wait until all that was given up is durable.
+#[test]
+fn a_page_of_the_write_buffer_that_changes_again_and_again_is_always_found() {
+    let shape = MediumShape { lpns: 8, ppns: 8, units_per_block: 8, held: 1 };
+    let header = Header::new(8 * 4096, vec![shape.into()], "").expect("it has room");
+    let places = u64::from(header.sections[0].slots);
+    let film = Film::of_zeros(header.bytes());
+    let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
+    store.complete().expect("no disk fails");
+    let mut medium = store.media(0..1).remove(0);
+    for sequence in 1..=2 * places + 2 {
+        medium.hold(0, Place { lpn: Lpn(3), sequence }, Some(&page_bytes(3, sequence)));
+        store.settle(Time::ZERO);
+        // Only once all places have been used is anything durable.
+        if sequence < 2 * places - 4 {
+            continue;
+        }
+        for from_the_end in 0..2 {
+            let film = film.with_one(from_the_end);
+            let watch = &mut |_| ControlFlow::Continue(());
+            let opened = Store::resume(Arc::new(film), &header, None, watch).expect("it is fit");
+            let Opened::Old(_, found, _) = opened else { panic!("nothing is begun on a disk") };
+            let newest = found[0].held.iter().map(|(place, _)| place.sequence).max();
+            assert!(newest >= Some(places), "after {sequence}: {newest:?} is found");
         }
     }
 }

@@ -243,7 +243,10 @@ impl Drives {
                 let pages = device.check()?.sectors / LOGICAL_PAGE_SECTORS;
                 return self.add_pages("memory", pages, pages);
             }
-            DeviceKind::File(_) | DeviceKind::Nbd(_) => "it has a real drive in it, which keeps its own",
+            DeviceKind::File(_) | DeviceKind::Nbd(_) => {
+                "it has a real drive in it, whose data are on that drive; the file and the drive would be of \
+                 different ages as soon as one of them is used without the other"
+            }
         };
         Err(reason.into())
     }

@@ -126,8 +126,7 @@ impl DeviceModel {
     /// The internal volume of an LBA: its volume bits, the lowest first.
     #[inline]
     pub fn volume_of(&self, lba: u64) -> usize {
-        let bits = self.volume_bits.iter().enumerate();
-        bits.fold(0, |volume, (index, &bit)| volume | ((lba >> bit & 1) as usize) << index)
+        self.volume_bits.iter().rev().fold(0, |volume, &bit| volume << 1 | (lba >> bit & 1) as usize)
     }
 
     /// Sectors from `lba` up to the end of its stretch in one volume.

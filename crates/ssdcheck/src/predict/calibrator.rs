@@ -2,11 +2,12 @@
 
 use flashkeel_engine::Time;
 
+use super::flight::Flight;
+use super::knowledge::{GAIN, Knowledge};
 use super::view::Terms;
 use super::volume::Seen;
-use super::{Engine, Flight, GAIN};
 
-impl Engine {
+impl Knowledge {
     /// Corrects times and counters of the volume by what a request took.
     #[inline]
     pub(super) fn calibrate(&mut self, flight: &Flight, now: Time, is_slow: bool) {
@@ -22,7 +23,7 @@ impl Engine {
             // Its last pages were taken because those before them had gone.
             volume.move_flush(now);
         }
-        if !is_slow || flight.view.is_waking {
+        if !is_slow || flight.is_waking() {
             return;
         }
         volume.slow_end = now;
@@ -59,7 +60,7 @@ impl Engine {
         let volume = &mut self.volumes[usize::from(flight.volume)];
         // A write that a back buffer takes says nothing: it may have filled it or not.
         let is_read = flight.terms.is_read;
-        if flight.view.is_waking || !(is_slow || is_read || self.drive.is_fore) {
+        if flight.is_waking() || !(is_slow || is_read || self.drive.is_fore) {
             return;
         }
         if is_read {

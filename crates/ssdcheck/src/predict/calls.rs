@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::mixer::fixed;
+
 /// Steps of the root of a probability: finer where slow requests are rare.
 const STEPS: usize = 128;
 /// Outcomes after which the least probability is looked for again, and what remains then of
 /// those before.
-const ROUND: u32 = 256;
-const REMAINS: f32 = 0.97;
+const ROUND: u32 = 512;
+const REMAINS: f32 = 0.94;
 /// What is called before anything is known.
 const FIRST: f32 = 0.4;
 /// Part of the normal requests that may be called slow in any case: the paper's drives have
@@ -63,13 +65,13 @@ impl Calls {
         self.look();
     }
 
-    /// Notes what became of a request that was given this probability.
+    /// Notes what became of a request that was given this probability, as if it had come so many times.
     #[inline]
-    pub fn note(&mut self, probability: f32, is_slow: bool) {
-        let step = ((probability.sqrt() * STEPS as f32) as usize).min(STEPS - 1);
+    pub fn note(&mut self, probability: f32, is_slow: bool, times: u32) {
+        let step = ((fixed(probability.sqrt()) as usize * STEPS) >> 16).min(STEPS - 1);
         let counts = if is_slow { &mut self.slow } else { &mut self.normal };
-        counts[step] += 1.0;
-        self.left -= 1;
+        counts[step] += times as i32 as f32;
+        self.left = self.left.saturating_sub(times);
         if self.left == 0 {
             self.left = ROUND;
             self.look();
@@ -113,9 +115,9 @@ mod tests {
         let mut calls = Calls::new(most_false);
         for number in 0..20_000 {
             match number % 100 {
-                0 => calls.note(0.9, number / 100 % 10 != 0),
-                1..=10 => calls.note(0.5, number / 100 % 2 == 0),
-                _ => calls.note(0.01, number / 100 % 100 == 0),
+                0 => calls.note(0.9, number / 100 % 10 != 0, 1),
+                1..=10 => calls.note(0.5, number / 100 % 2 == 0, 1),
+                _ => calls.note(0.01, number / 100 % 100 == 0, 1),
             }
         }
         calls

@@ -27,8 +27,21 @@ impl Entry {
         (slow as f32, ((self.0 >> 16) as i32 - slow) as f32)
     }
 
+    /// The probability of being slow, where `prior` is thought without history.
     #[inline]
-    fn all(self) -> u16 {
+    pub fn probability(self, prior: f32) -> f32 {
+        let (slow, normal) = self.counts();
+        (slow + PRIOR * prior) / (slow + normal + PRIOR)
+    }
+
+    /// Forgets half of it.
+    #[cold]
+    fn fade(&mut self) {
+        *self = Entry::new(self.slow() / 2, self.all() / 2);
+    }
+
+    #[inline]
+    pub fn all(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
@@ -41,6 +54,13 @@ impl Entry {
 /// An entry, how many slow requests it has seen, and how many in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Noted(u32, u16, u16);
+
+impl Noted {
+    /// Which entry it is.
+    pub fn index(&self) -> u32 {
+        self.0
+    }
+}
 
 /// A table of entries, by circumstances.
 #[derive(Clone, Debug)]
@@ -63,8 +83,7 @@ impl<const ENTRIES: usize> History<ENTRIES> {
     /// The probability of being slow, where `prior` is thought without history.
     #[inline]
     pub fn probability(&self, index: usize, prior: f32) -> f32 {
-        let (slow, normal) = self.entries[index].counts();
-        (slow + PRIOR * prior) / (slow + normal + PRIOR)
+        self.entries[index].probability(prior)
     }
 
     /// What the entries have seen that have seen anything.
@@ -91,27 +110,16 @@ impl<const ENTRIES: usize> History<ENTRIES> {
         }
     }
 
-    /// Notes an outcome.
+    /// Notes an outcome as if it had come so many times, a few; what the entry has seen then.
     #[inline]
-    pub fn note(&mut self, index: usize, is_slow: bool) {
+    pub fn note(&mut self, index: usize, is_slow: bool, times: u32) -> Entry {
         let entry = &mut self.entries[index];
-        if entry.all() == MEMORY {
-            *entry = Entry::new(entry.slow() / 2, MEMORY / 2);
+        if entry.all() >= MEMORY {
+            entry.fade();
         }
-        entry.0 += 1 << 16 | u32::from(is_slow);
+        entry.0 += times << 16 | if is_slow { times } else { 0 };
+        *entry
     }
-}
-
-/// A time on a scale of quarter octaves from 64 us on: 0 below that, and
-/// `steps - 1` at most.
-#[inline]
-pub(super) fn quarter_octaves(ns: u64, steps: usize) -> usize {
-    let octave = 63 - (ns | 1).leading_zeros();
-    if octave < 16 {
-        return 0;
-    }
-    let quarter = (ns >> (octave - 2) & 3) as usize;
-    (1 + (octave as usize - 16) * 4 + quarter).min(steps - 1)
 }
 
 #[cfg(test)]
@@ -122,20 +130,14 @@ mod tests {
     fn entries_learn_and_forget() {
         let mut history = History::<2>::new();
         assert_eq!(history.probability(0, 0.5), 0.5);
-        (0..5_000).for_each(|_| history.note(0, true));
+        (0..5_000).for_each(|_| {
+            history.note(0, true, 1);
+        });
         assert!(history.probability(0, 0.0) > 0.98);
-        (0..3_000).for_each(|_| history.note(0, false));
+        (0..3_000).for_each(|_| {
+            history.note(0, false, 1);
+        });
         assert!(history.probability(0, 0.0) < 0.1);
         assert_eq!(history.probability(1, 0.5), 0.5, "others learn nothing");
-    }
-
-    #[test]
-    fn the_scale_rises_by_quarter_octaves() {
-        assert_eq!(quarter_octaves(0, 40), 0);
-        assert_eq!(quarter_octaves(65_535, 40), 0);
-        assert_eq!(quarter_octaves(65_536, 40), 1);
-        assert_eq!(quarter_octaves(131_072, 40), 5);
-        assert_eq!(quarter_octaves(131_072 + 32_768, 40), 6);
-        assert_eq!(quarter_octaves(u64::MAX, 40), 39);
     }
 }

@@ -10,7 +10,7 @@ const MEMORY: u32 = 1_024;
 const PRIOR: (f32, f32) = (0.1, 2.0);
 /// Levels are found anew after each of the first intervals, and after so many later on.
 const SOON: u32 = 16;
-const ROUND: u32 = 8;
+const ROUND: u32 = 16;
 /// Probabilities that divide the levels of [`Intervals::level`].
 const BOUNDS: [f32; LEVELS - 1] = [0.06, 0.2, 0.5];
 /// Levels of the probability that an interval ends.
@@ -58,17 +58,24 @@ impl Intervals {
 
     fn find_levels(&mut self) {
         let mut left = self.total;
-        for (&count, level) in self.counts.iter().zip(&mut self.levels) {
+        // Beyond the longest that came nothing is left, and what is presumed makes the lowest level.
+        let seen = self.longest();
+        self.levels[seen..].fill(0);
+        for (&count, level) in self.counts[..seen].iter().zip(&mut self.levels) {
             let probability = (f32::from(count) + PRIOR.0) / (left as f32 + PRIOR.1);
             *level = BOUNDS.iter().map(|&bound| u8::from(probability > bound)).sum();
             left -= u32::from(count);
         }
     }
 
+    /// One more than the longest interval that came.
+    fn longest(&self) -> usize {
+        self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1)
+    }
+
     /// How often each interval came, up to the longest that did.
     pub fn noted(&self) -> Vec<u16> {
-        let longest = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
-        self.counts[..longest].to_vec()
+        self.counts[..self.longest()].to_vec()
     }
 
     /// Whether intervals can have come so often.

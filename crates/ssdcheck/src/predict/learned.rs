@@ -6,17 +6,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::calls::Called;
+use super::calls::{Called, Calls};
 use super::history::Noted;
-use super::mixer::{Mixed, Step};
-use super::signals::Tables;
-use super::thought::share_odds;
-use super::{Busy, BusyBySize, Engine, Waking};
+use super::intervals::Intervals;
+use super::knowledge::{Busy, BusyBySize, Knowledge, Waking};
+use super::mixer::{Calibration, Mixed, Mixer, Step};
+use super::tables::Tables;
 use crate::DeviceModel;
 use crate::model::LONGEST_NS;
 
 /// Another arrangement of what follows has another number.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 
 /// What an engine has learnt of a drive: part of a [`DeviceModel`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,11 +73,11 @@ impl Learned {
         let tests = [
             ("flush_ns", times.iter().all(|&ns| ns <= LONGEST_NS)),
             ("slow_share", self.slow_share.into_iter().all(is_part)),
-            ("collections", super::Intervals::holds(&self.collections)),
-            ("wakes", super::Intervals::holds(&self.wakes)),
-            ("mixed", super::Mixer::holds(&self.mixed)),
-            ("calibration", super::Calibration::holds(&self.calibration)),
-            ("calls", super::Calls::holds(&self.calls)),
+            ("collections", Intervals::holds(&self.collections)),
+            ("wakes", Intervals::holds(&self.wakes)),
+            ("mixed", Mixer::holds(&self.mixed)),
+            ("calibration", Calibration::holds(&self.calibration)),
+            ("calls", Calls::holds(&self.calls)),
             ("precision", is_part(self.precision)),
         ];
         match tests.into_iter().find(|(_, is_right)| !is_right) {
@@ -87,22 +87,22 @@ impl Learned {
     }
 }
 
-impl Engine {
+impl Knowledge {
     /// The model with what has been learnt: who begins with it need not learn it again.
-    pub fn model(&self) -> DeviceModel {
+    pub(super) fn model(&self) -> DeviceModel {
         let learned = Learned {
             layout: LAYOUT,
             flush_ns: self.drive.flush_ns,
             read_flush_ns: self.drive.read_flush_ns,
             collection_ns: self.drive.collection_ns,
             slow_ns: self.slow_ns,
-            slow_share: self.slow_share,
+            slow_share: self.signals.shares(),
             collections: self.collections.noted(),
             wakes: self.wakes.noted(),
             busy: self.busy.noted(),
             busy_by_size: self.busy_by_size.noted(),
             silence: self.silence.noted(),
-            signals: self.signals.noted(),
+            signals: self.signals.tables.noted(),
             mixed: self.mixer.mixed(),
             calibration: self.calibration.noted(),
             calls: self.calls.noted(),
@@ -118,8 +118,6 @@ impl Engine {
         self.drive.read_flush_ns = learned.read_flush_ns;
         self.drive.collection_ns = learned.collection_ns;
         self.slow_ns = learned.slow_ns;
-        self.slow_share = learned.slow_share;
-        self.share_odds = learned.slow_share.map(share_odds);
         self.collections.recall(&learned.collections);
         self.wakes.recall(&learned.wakes);
         self.busy.recall(&learned.busy);

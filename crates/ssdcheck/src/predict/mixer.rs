@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What is mixed.
-pub(super) const INPUTS: usize = 16;
+pub(super) const INPUTS: usize = 8;
 /// Sets of weights, one of which a request chooses.
 pub(super) const SETS: usize = 8;
 
@@ -28,6 +28,7 @@ const MOST_WEIGHT: f32 = 1e4;
 const MOST_SQUARE: f32 = 1e9;
 /// Steps of the calibration, each of half a doubling of the odds.
 const STEPS: usize = 49;
+const ROOM: usize = STEPS.next_power_of_two();
 /// Outcomes that a step of it is taken to have seen, and after which older ones fade.
 const SEEN: f32 = 16.0;
 const MEMORY: f32 = 512.0;
@@ -36,13 +37,7 @@ const MEMORY: f32 = 512.0;
 /// two, which is a twelfth off at most; of `slow` and `normal` that of the odds.
 #[inline]
 pub(super) fn stretch(slow: f32, normal: f32) -> f32 {
-    bounded((slow.to_bits() as i32 - normal.to_bits() as i32) as f32 / ONE, MOST)
-}
-
-/// The logarithm of a positive number by chords between powers of two.
-#[inline]
-pub(super) fn log2(of: f32) -> f32 {
-    stretch(of, 1.0)
+    (slow.to_bits() as i32 - normal.to_bits() as i32) as f32 / ONE
 }
 
 /// A number of nanoseconds or pages, as processors convert it.
@@ -50,6 +45,14 @@ pub(super) fn log2(of: f32) -> f32 {
 pub(super) fn float(of: u64) -> f32 {
     debug_assert!(of <= i64::MAX as u64);
     of as i64 as f32
+}
+
+/// A number below 128 that is not below 0, in parts of 65,536.
+#[inline]
+pub(super) fn fixed(of: f32) -> u32 {
+    debug_assert!((0.0..128.0).contains(&of));
+    // The last bit of numbers from 128 on is worth that part.
+    (of + 128.0).to_bits() & 0x7f_ffff
 }
 
 /// `of` kept between `-most` and `most`. Unlike the library's, this is no more than the least
@@ -60,10 +63,11 @@ pub(super) fn bounded(of: f32, most: f32) -> f32 {
     if of > -most { of } else { -most }
 }
 
-/// The probability whose odds these are the logarithm of, by the same chords.
+/// The probability whose odds these are the logarithm of, within [`MOST`], by the same chords.
 #[inline]
 fn squash(odds: f32) -> f32 {
-    let ratio = f32::from_bits((1.0_f32.to_bits() as i32 - (bounded(odds, MOST) * ONE) as i32) as u32);
+    // A number's bits rise by as much from one power of two to the next as this in 128 steps.
+    let ratio = f32::from_bits((127 + MOST as u32) * (1 << 23) - fixed(odds + MOST) * 128);
     1.0 / (1.0 + ratio)
 }
 
@@ -91,8 +95,9 @@ impl Mixer {
         Mixer { weights: [weights; SETS], squares: [[PRESUMED; INPUTS]; SETS] }
     }
 
-    /// The logarithm of the odds that the inputs come to.
-    #[inline]
+    /// The logarithm of the odds that the inputs come to, below [`MOST`]. Never put into another function, where they
+    /// would be kept one by one instead of being read several at once.
+    #[inline(never)]
     pub fn mix(&self, set: usize, inputs: &[f32; INPUTS]) -> f32 {
         // In so many sums as are added at once.
         let mut sums = [0.0; LANES];
@@ -101,7 +106,7 @@ impl Mixer {
                 *sum += weight * input;
             }
         }
-        bounded(sums.iter().sum(), MOST)
+        bounded(sums.iter().sum(), MOST - 0.01)
     }
 
     /// What it has learnt.
@@ -126,16 +131,17 @@ impl Mixer {
         }
     }
 
-    /// Learns from an outcome that was thought to have these odds.
+    /// Learns from an outcome that was thought to have these odds, as if it had come so many times.
     #[inline]
-    pub fn learn(&mut self, set: usize, inputs: &[f32; INPUTS], odds: f32, is_slow: bool) {
+    pub fn learn(&mut self, set: usize, inputs: &[f32; INPUTS], odds: f32, is_slow: bool, times: u32) {
+        let times = times as i32 as f32;
         let error = f32::from(u8::from(is_slow)) - squash(odds);
         let (weights, squares) = (&mut self.weights[set], &mut self.squares[set]);
         for ((weight, square), input) in weights.iter_mut().zip(squares).zip(inputs) {
             let gradient = error * input;
-            let sum = *square * FADE + gradient * gradient;
+            let sum = *square * FADE + times * gradient * gradient;
             *square = if sum > LEAST_SQUARE { sum } else { LEAST_SQUARE };
-            *weight += STEP * gradient / square.sqrt();
+            *weight += STEP * times * gradient / square.sqrt();
         }
     }
 }
@@ -145,30 +151,30 @@ impl Mixer {
 pub(super) struct Calibration {
     /// Slow ones, and all.
     steps: [(f32, f32); STEPS],
-    /// The former over the latter.
-    parts: [f32; STEPS],
+    /// The former over the latter, in room for which a place need not be checked.
+    parts: [f32; ROOM],
 }
 
 impl Calibration {
     pub fn new() -> Calibration {
         let odds = |step: usize| (step as f32 - (STEPS / 2) as f32) / 2.0;
         let parts = std::array::from_fn(|step| squash(odds(step)));
-        Calibration { steps: parts.map(|part| (SEEN * part, SEEN)), parts }
+        Calibration { steps: std::array::from_fn(|step| (SEEN * parts[step], SEEN)), parts }
     }
 
     /// The step below these odds, and how far they are from it.
     #[inline]
     fn place(odds: f32) -> (usize, f32) {
-        let place = (bounded(odds, MOST - 0.01) + MOST) * 2.0;
-        let step = place as i32;
-        (step as usize, place - step as f32)
+        let place = fixed((odds + MOST) * 2.0);
+        ((place >> 16) as usize, (place & 0xffff) as i32 as f32 / 65_536.0)
     }
 
     /// The probability of being slow.
     #[inline]
     pub fn probability(&self, odds: f32) -> f32 {
         let (step, further) = Self::place(odds);
-        self.parts[step] * (1.0 - further) + self.parts[step + 1] * further
+        let [below, above] = [step, step + 1].map(|step| self.parts[step % ROOM]);
+        below + (above - below) * further
     }
 
     /// What became of requests at each step.
@@ -190,12 +196,12 @@ impl Calibration {
         }
     }
 
-    /// Learns from an outcome.
+    /// Learns from an outcome as if it had come so many times.
     #[inline]
-    pub fn learn(&mut self, odds: f32, is_slow: bool) {
+    pub fn learn(&mut self, odds: f32, is_slow: bool, times: u32) {
         let (step, further) = Self::place(odds);
-        let outcome = f32::from(u8::from(is_slow));
-        for (step, share) in [(step, 1.0 - further), (step + 1, further)] {
+        let (outcome, times) = (f32::from(u8::from(is_slow)), times as i32 as f32);
+        for (step, share) in [(step, times * (1.0 - further)), (step + 1, times * further)] {
             let (slow, all) = &mut self.steps[step];
             *slow += share * outcome;
             *all += share;
@@ -218,8 +224,7 @@ mod tests {
             let back = squash(stretch(probability, 1.0 - probability));
             assert!((stretch(back, 1.0 - back) - stretch(probability, 1.0 - probability)).abs() < 0.2);
         }
-        assert_eq!((log2(1.0), log2(8.0), log2(0.25)), (0.0, 3.0, -2.0));
-        assert_eq!(stretch(1.0, 0.0), MOST);
+        assert_eq!([1.0, 8.0, 0.25].map(|of| stretch(of, 1.0)), [0.0, 3.0, -2.0]);
         for of in [-20.0_f32, -12.0, -3.5, 0.0, 11.9, 12.0, 20.0] {
             assert_eq!(bounded(of, MOST), of.clamp(-MOST, MOST));
         }
@@ -228,10 +233,10 @@ mod tests {
     #[test]
     fn what_was_learnt_is_taken_over_with_the_parts_that_follow_from_it() {
         let mut learned = Calibration::new();
-        (0..100).for_each(|number| learned.learn(1.3, number % 3 == 0));
+        (0..100).for_each(|number| learned.learn(1.3, number % 3 == 0, 1));
         let mut other = Calibration::new();
         other.recall(&learned.noted());
-        for odds in [-12.0, 0.0, 1.0, 1.3, 12.0] {
+        for odds in [-11.9, 0.0, 1.0, 1.3, 11.9] {
             assert_eq!(other.probability(odds), learned.probability(odds));
         }
     }
@@ -256,8 +261,8 @@ mod tests {
                 _ => ((number >> (input % 7)) & 1) as f32 - 0.5,
             });
             let odds = mixer.mix(1, &inputs);
-            mixer.learn(1, &inputs, odds, is_slow);
-            calibration.learn(odds, is_slow);
+            mixer.learn(1, &inputs, odds, is_slow, 1);
+            calibration.learn(odds, is_slow, 1);
         }
         let at = |sign: f32| {
             let inputs = std::array::from_fn(|input| if input == 5 { sign } else { 0.0 });
@@ -275,7 +280,7 @@ mod tests {
     #[test]
     fn what_is_thought_too_likely_is_put_right() {
         let mut calibration = Calibration::new();
-        (0..2_000).for_each(|number| calibration.learn(4.0, number % 4 == 0));
+        (0..2_000).for_each(|number| calibration.learn(4.0, number % 4 == 0, 1));
         assert!((0.2..0.3).contains(&calibration.probability(4.0)));
     }
 }

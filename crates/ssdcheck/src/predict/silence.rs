@@ -8,6 +8,8 @@ const OCTAVES: usize = 16;
 /// Steps of the data written.
 pub(super) const DEBTS: usize = 4;
 
+/// Shorter ones are none.
+const SHORTEST_NS: u64 = 1 << 16;
 /// A silence at least as long is remembered for the requests after the first.
 const LONG_NS: u64 = 1_000_000;
 /// How long the work of a silence may go on after its end, in two steps.
@@ -18,7 +20,9 @@ pub(super) const PLACES: usize = 3;
 /// Pages written since the last silence of each length, and the last long one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Silences {
+    /// When the last long one ended, and up to when requests stand in its wake.
     last_end_ns: u64,
+    wake_ns: u64,
     last_ns: u64,
     last_debt: usize,
     written: u64,
@@ -38,20 +42,27 @@ impl Silences {
     pub fn end(&mut self, now: Time, ns: u64, pages: u32) {
         if ns >= LONG_NS {
             (self.last_end_ns, self.last_ns, self.last_debt) = (now.0, ns, self.debt(ns, pages));
+            self.wake_ns = now.0 + AFTER_NS[1];
         }
         if let Some(octave) = octave(ns) {
             self.at[..=octave].fill(self.written);
         }
     }
 
+    /// Whether a request at `now` stands in no wake, and `ns` of quiet are no silence.
+    #[inline]
+    pub fn is_none(&self, now: Time, ns: u64) -> bool {
+        ns < SHORTEST_NS && now.0 >= self.wake_ns
+    }
+
     /// The silence in whose wake a request at `now` stands, after `ns` of quiet:
     /// its length in nanoseconds, the debt before it, and the place after it.
     #[inline]
     pub fn wake(&self, now: Time, ns: u64, pages: u32) -> (u64, usize, usize) {
-        let since_ns = now.0.saturating_sub(self.last_end_ns);
-        if ns >= LONG_NS || self.last_ns == 0 || since_ns >= AFTER_NS[1] {
+        if ns >= LONG_NS || now.0 >= self.wake_ns {
             return (ns, self.debt(ns, pages), 0);
         }
+        let since_ns = now.0.saturating_sub(self.last_end_ns);
         (self.last_ns, self.last_debt, 1 + usize::from(since_ns >= AFTER_NS[0]))
     }
 
@@ -68,8 +79,8 @@ impl Silences {
 
 #[inline]
 fn octave(ns: u64) -> Option<usize> {
-    let octave = 63 - (ns | 1).leading_zeros() as usize;
-    (octave >= 16).then(|| (octave - 16).min(OCTAVES - 1))
+    let octave = |ns: u64| ns.ilog2() as usize - SHORTEST_NS.ilog2() as usize;
+    (ns >= SHORTEST_NS).then(|| octave(ns).min(OCTAVES - 1))
 }
 
 #[cfg(test)]

@@ -1,19 +1,27 @@
-//! How a request stands before the volume that it waits for longest.
+//! How a request stands before the volume that it waits for longest, and after a silence.
 
 use flashkeel_engine::{Operation, Request, Time};
 
-use super::history::quarter_octaves;
+use super::knowledge::{CALL, CIRCUMSTANCES, KINDS, Knowledge, SIZES, SLOW_STEPS, STEPS};
+use super::scale::Scale;
 use super::silence::{DEBTS, PLACES};
 use super::thought::asleep_prior;
 use super::volume::{Seen, Volume};
-use super::{CALL, CIRCUMSTANCES, Engine, KINDS, SIZES, SLOW_STEPS, STEPS};
+
+/// Quarter octaves of the time since a flush began and of a silence, octaves of that since a slow
+/// request ended.
+const QUARTERS: Scale = Scale::new(2, 16, STEPS as u32);
+const OCTAVES: Scale = Scale::new(0, 16, SLOW_STEPS as u32);
+
+/// Outcomes of requests of one size after which those of others count for nothing.
+const ENOUGH: u16 = 64;
 
 /// What a request is, and what is expected of one like it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Terms {
     pub is_read: bool,
     pub pages: u32,
-    /// Octaves of its pages, below eight.
+    /// Octaves of its pages, below [`SIZES`].
     pub size: u32,
     /// What it takes if nothing interferes, and from what on it is slow.
     pub base_ns: u64,
@@ -22,35 +30,44 @@ pub(super) struct Terms {
     pub queue_ns: u64,
 }
 
-/// How a request stands.
+/// How a request stands before a volume.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct View {
     pub busy: u32,
     pub busy_by_size: u32,
-    pub silence: u32,
     /// Expected wait for flush and collection, in nanoseconds.
     pub wait_ns: u64,
-    /// Called slow for the silence before it.
-    pub is_waking: bool,
-    /// Probability of being slow for what its volume is at, and for the silence.
+    /// Probability of being slow for what the volume is at.
     pub busy_chance: f32,
-    pub waking_chance: f32,
+    /// How full its buffer is, in steps below 64; where that is not followed, what has been written
+    /// since the last slow request, in steps from there to 128.
+    pub phase: u32,
 }
 
 impl View {
     /// Which of several volumes decides.
     fn weight(&self) -> (bool, u64) {
-        (self.is_waking || self.busy_chance > CALL, self.wait_ns)
+        (self.busy_chance > CALL, self.wait_ns)
     }
 }
 
-impl Engine {
+/// How a request stands after a silence.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Woken {
+    pub silence: u32,
+    /// Probability of being slow for it.
+    pub chance: f32,
+    /// Whether that is called the reason if it is slow.
+    pub is_likely: bool,
+}
+
+impl Knowledge {
     #[inline]
     pub(super) fn terms(&self, request: &Request) -> Terms {
         let is_read = request.operation == Operation::Read;
         let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
         let pages = request.sectors.div_ceil(8);
-        let size = (pages | 1).ilog2().min(7);
+        let size = (pages | 1).ilog2().min(SIZES as u32 - 1);
         let queue_ns = self.outstanding_pages * self.page_ns;
         Terms { is_read, pages, size, base_ns, threshold_ns, queue_ns }
     }
@@ -63,8 +80,8 @@ impl Engine {
         ahead: &[Request],
         request: &Request,
         terms: &Terms,
-    ) -> (usize, View) {
-        let mut decisive: Option<(usize, View)> = None;
+    ) -> (u16, View) {
+        let mut decisive: Option<(u16, View)> = None;
         for index in self.model.volumes_of(request) {
             let mut volume = self.volumes[index];
             for other in ahead {
@@ -76,7 +93,7 @@ impl Engine {
             }
             let view = self.view(now, &volume, terms, self.model.pages_in(index, request));
             if decisive.is_none_or(|(_, other)| view.weight() > other.weight()) {
-                decisive = Some((index, view));
+                decisive = Some((index as u16, view));
             }
         }
         decisive.expect("a request lies in a volume")
@@ -105,40 +122,52 @@ impl Engine {
         };
         let since_flush = if is_own { 0 } else { since(volume.flush_start) };
         let kind = usize::from(is_read) + 2 * usize::from(own_flush);
-        let slow_step = (quarter_octaves(since(volume.slow_end), 4 * SLOW_STEPS) / 4).min(SLOW_STEPS - 1);
+        let slow_step = OCTAVES.step(since(volume.slow_end)) as usize;
         let level = self.wakes.level(volume.since_late);
         let busy = (((level * KINDS + kind) * 3 + volume.seen as usize) * SLOW_STEPS + slow_step) * STEPS
-            + quarter_octaves(since_flush, STEPS);
-        let size = (terms.size as usize).min(SIZES - 1);
-        let busy_by_size = size * CIRCUMSTANCES + busy;
-        let quiet_ns = if self.ids.is_empty() { now.0.saturating_sub(self.active.0) } else { 0 };
-        let (silent_ns, debt, place) = self.silences.wake(now, quiet_ns, drive.buffer_pages);
-        let silence = (((size * 2 + usize::from(is_read)) * DEBTS + debt) * PLACES + place) * STEPS
-            + quarter_octaves(silent_ns, STEPS);
+            + QUARTERS.step(since_flush) as usize;
+        let busy_by_size = terms.size as usize * CIRCUMSTANCES + busy;
         let prior = match base_ns + wait_ns > threshold_ns {
             true => 0.8,
             // Slow requests come together.
             false if volume.seen == Seen::Slow && slow_step <= 2 => 0.35,
             false => 0.02,
         };
+        let by_size = self.busy_by_size.entry(busy_by_size);
+        let busy_chance = by_size.probability(match by_size.all() {
+            // What little could be added is not looked for.
+            ENOUGH.. => prior,
+            _ => self.busy.probability(busy, prior),
+        });
+        let is_followed = drive.buffer_pages > 0 && !drive.is_flushed_by_reads;
+        let phase = match is_followed {
+            true => volume.pending * 64 / drive.buffer_pages,
+            false => self.signals.since_slow(),
+        };
+        View { busy: busy as u32, busy_by_size: busy_by_size as u32, wait_ns, busy_chance, phase }
+    }
+
+    /// How a request stands after a silence, if there is any.
+    #[inline(always)]
+    pub(super) fn woken(&self, now: Time, terms: &Terms) -> Option<Woken> {
+        let quiet_ns = if self.signals.queue().is_busy { 0 } else { now.0.saturating_sub(self.active.0) };
+        if self.silences.is_none(now, quiet_ns) {
+            return None;
+        }
+        let &Terms { is_read, base_ns, threshold_ns, .. } = terms;
+        let (silent_ns, debt, place) = self.silences.wake(now, quiet_ns, self.drive.buffer_pages);
+        let silence = (((terms.size as usize * 2 + usize::from(is_read)) * DEBTS + debt) * PLACES + place)
+            * STEPS
+            + QUARTERS.step(silent_ns) as usize;
         // Whether the drive is known to sleep by now, so that the request wakes it.
         let is_asleep = self
             .model
             .sleep
             .is_some_and(|sleep| quiet_ns >= sleep.after_ns && base_ns + sleep.wake_ns > threshold_ns);
         // A silence explains what comes more often after it than otherwise.
-        let share = self.slow_share[usize::from(is_read)];
-        let call = share + (1.0 - share) * CALL;
-        let waking_chance = self.silence.probability(silence, asleep_prior(is_asleep));
-        let busy_chance = self.busy_by_size.probability(busy_by_size, self.busy.probability(busy, prior));
-        View {
-            busy: busy as u32,
-            busy_by_size: busy_by_size as u32,
-            silence: silence as u32,
-            wait_ns,
-            is_waking: waking_chance > call,
-            busy_chance,
-            waking_chance,
-        }
+        let (share, _) = self.signals.share(is_read);
+        let chance = self.silence.probability(silence, asleep_prior(is_asleep));
+        let is_likely = chance > share + (1.0 - share) * CALL;
+        Some(Woken { silence: silence as u32, chance, is_likely })
     }
 }

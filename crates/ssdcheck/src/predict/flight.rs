@@ -1,0 +1,49 @@
+//! A request from when it is asked for to its completion.
+
+use flashkeel_engine::{Lba, Operation, Request, RequestId, Time};
+
+use super::thought::Thought;
+use super::view::{Terms, View, Woken};
+
+/// What was thought of a request when it was asked for, and what became of its volume when it was
+/// submitted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flight {
+    pub id: RequestId,
+    pub submitted: Time,
+    pub lba: Lba,
+    pub sectors: u32,
+    pub terms: Terms,
+    /// The volume that it was thought to wait for longest, and whether it lies in no other.
+    pub volume: u16,
+    pub lies_in_one: bool,
+    /// Start of the volume's last flush, seen from the request.
+    pub flush_start: Time,
+    /// Whether the request started it.
+    pub flushes: bool,
+    /// Pages written to the volume, and of how many of the last ones the request
+    /// tells whether they started a flush.
+    pub count: u64,
+    pub told: u32,
+    pub view: View,
+    pub woken: Option<Woken>,
+    pub thought: Thought,
+}
+
+impl Flight {
+    /// Whether it is called slow for the silence before it.
+    #[inline]
+    pub fn is_waking(&self) -> bool {
+        self.woken.is_some_and(|woken| woken.is_likely)
+    }
+
+    /// Whether this is what was thought of `request` if it is submitted `now`.
+    #[inline]
+    pub fn is_of(&self, now: Time, request: &Request) -> bool {
+        self.id == request.id
+            && self.submitted == now
+            && self.lba == request.lba
+            && self.sectors == request.sectors
+            && self.terms.is_read == (request.operation == Operation::Read)
+    }
+}

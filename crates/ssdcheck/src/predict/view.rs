@@ -39,7 +39,7 @@ pub(super) struct View {
     pub wait_ns: u64,
     /// Probability of being slow for what the volume is at.
     pub busy_chance: f32,
-    /// How full its buffer is, in steps below 64; where that is not followed, what has been written
+    /// How full its buffer is, in steps below 64; where that is not known, what has been written
     /// since the last slow request, in steps from there to 128.
     pub phase: u32,
 }
@@ -139,7 +139,7 @@ impl Knowledge {
             ENOUGH.. => prior,
             _ => self.busy.probability(busy, prior),
         });
-        let is_followed = drive.buffer_pages > 0 && !drive.is_flushed_by_reads;
+        let is_followed = drive.buffer_pages > 0;
         let phase = match is_followed {
             true => volume.pending * 64 / drive.buffer_pages,
             false => self.signals.since_slow(),

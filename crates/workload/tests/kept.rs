@@ -9,11 +9,12 @@ use flashkeel_engine::{Span, Stream};
 use flashkeel_workload::trace::{DeviceSpaces, Fold, TimeWindow, ZeroLength};
 use flashkeel_workload::{Arrival, Basis, Counts, SourceConfig, Trace, WorkloadConfig};
 
-/// Requests of any kind and length at any gap, lines between them that are none, and some behind.
-fn text() -> String {
+/// So many requests of any kind and length at any gap, lines between them that are none, and
+/// some behind.
+fn text(requests: u32) -> String {
     let (mut random, mut time_ns) = (Stream::new(1, "kept"), 1 << 60);
     let mut text = String::from("time_ns,operation,offset,bytes\n");
-    for _ in 0..3_000 {
+    for _ in 0..requests {
         let mut any = |bits: u64| random.word() >> (64 - random.between(1, bits));
         time_ns += any(30);
         let word = ["R", "W", "W", "D", "Z"][any(3) as usize % 5];
@@ -35,7 +36,7 @@ fn replayed(config: &WorkloadConfig, device_sectors: u64) -> (Vec<Arrival>, Coun
 
 #[test]
 fn what_was_kept_is_what_would_be_read() {
-    let path = file("mine.csv", text());
+    let path = file("mine.csv", text(3_000));
     let base = Trace { zero_length: ZeroLength::Skip, ..Trace::new(&path) };
     let window = Some(TimeWindow { from: Span::from_ms(20), to: Some(Span::from_ms(400)) });
     let half = DEVICE_SECTORS / 4;
@@ -71,4 +72,21 @@ fn what_was_kept_is_what_would_be_read() {
         );
         assert!(!kept.0.is_empty());
     }
+}
+
+#[test]
+fn what_was_kept_is_not_read_again() {
+    let text = text(20_000);
+    let path = file("mine.csv", &text);
+    let trace = Trace { zero_length: ZeroLength::Skip, ..Trace::new(&path) };
+    let read = replay(Trace { devices: DeviceSpaces::Merge, ..trace.clone() }).unwrap();
+    let mut whole = open(&workload(SourceConfig::Trace(trace.clone())), DEVICE_SECTORS).unwrap();
+    // Half of its lines go, far behind what is read to tell its format.
+    let half = text[..text.len() / 2].rfind('\n').expect("there are lines") + 1;
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(half as u64).unwrap();
+    let arrivals = drain(&mut *whole).unwrap();
+    assert!(arrivals == read.0 && *whole.counts() == read.1);
+    // The file is another from now on.
+    let (left, _) = replay(trace).unwrap();
+    assert!(left.len() < arrivals.len() && left == arrivals[..left.len()]);
 }

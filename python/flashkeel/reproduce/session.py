@@ -1,4 +1,4 @@
-"""Runs for the figures: pooled over seeds, shared among figures, in several at a time."""
+"""Runs for the figures: pooled over seeds, shared among figures, several at a time."""
 
 from __future__ import annotations
 

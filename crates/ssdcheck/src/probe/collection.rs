@@ -18,7 +18,8 @@ use flashkeel_engine::{Operation, Span};
 use serde::Serialize;
 
 use super::runner::{ProbeError, Runner};
-use super::statistics::{median, same_distribution, variation};
+use super::stalls::{Starts, distances, longest_stalls, stall_threshold};
+use super::statistics::{median, same_distribution};
 
 /// Writes to the flipped page come in bursts of as many flushes at random, those
 /// to the other in bursts twice as long: volumes that collect in turn would look
@@ -31,11 +32,11 @@ const TYPICAL_FLUSH: u64 = 8;
 const EVENTS: usize = 24;
 const MOST_EVENTS: usize = 72;
 const QUICK_WRITES: u64 = 60_000;
-const WARM_UP: usize = 6;
+pub(super) const WARM_UP: usize = 6;
 /// Fewest collections that tell anything.
-const FEWEST: usize = 12;
+pub(super) const FEWEST: usize = 12;
 /// Most writes of a run, and the longest that one may take on the drive.
-const MOST_WRITES: u64 = 160_000;
+pub(super) const MOST_WRITES: u64 = 160_000;
 const LONGEST: Span = Span::from_secs(20);
 /// How often a bit is asked about that was not clear before, or is told by intervals alone.
 const ASKED: usize = 2;
@@ -53,10 +54,9 @@ const LEAST_FLUSH: u64 = 4;
 /// are counted in the writes of the volume, and so many at most where not.
 const WITH_FLUSHES: f64 = 0.9;
 const BY_CHANCE: f64 = 0.6;
-/// Collections are at most this part of the slow writes; the others are flushes.
-const RARE: usize = 6;
-/// Intervals of *Fixed* vary at most by this part of their mean.
-const REGULAR: f64 = 0.35;
+/// Or, where late answers are among the stalls, most are, and hardly any where not.
+const MOSTLY: f64 = 0.6;
+const HARDLY_ANY: f64 = 0.25;
 /// Stalls within this many flushes are of one collection.
 const TOGETHER: u64 = 4;
 
@@ -102,9 +102,12 @@ impl FlipEvidence {
             (Some(p), Some(own)) if p >= POSSIBLE && p > own * BETTER => Some(false),
             _ => None,
         };
+        let is_clear = |whole: f64, other: f64| {
+            whole >= WITH_FLUSHES && other <= BY_CHANCE || whole >= MOSTLY && other <= HARDLY_ANY
+        };
         let flushes = match (self.with_flushes, self.with_own_flushes) {
-            (Some(all), Some(own)) if own >= WITH_FLUSHES && all <= BY_CHANCE => Some(true),
-            (Some(all), Some(own)) if all >= WITH_FLUSHES && own <= BY_CHANCE => Some(false),
+            (Some(all), Some(own)) if is_clear(own, all) => Some(true),
+            (Some(all), Some(own)) if is_clear(all, own) => Some(false),
             _ => None,
         };
         match (intervals, flushes) {
@@ -339,86 +342,6 @@ fn part(grids: &[Grid]) -> Option<f64> {
     (distances >= FEWEST).then(|| regular as f64 / distances as f64)
 }
 
-/// Where collections began.
-#[derive(Default)]
-struct Starts {
-    starts: Vec<u64>,
-    last: Option<u64>,
-}
-
-impl Starts {
-    /// Write number `index` was held up; it counts as `position`, unless it is
-    /// of the same collection as the one before.
-    fn stalled(&mut self, index: u64, position: u64, together: u64) {
-        if self.last.is_none_or(|last| index - last > together) {
-            self.starts.push(position);
-        }
-        self.last = Some(index);
-    }
-
-    fn after(&self, warm_up: usize) -> &[u64] {
-        &self.starts[warm_up.min(self.starts.len())..]
-    }
-}
-
-fn distances(starts: &[u64]) -> Vec<u64> {
-    starts.windows(2).map(|pair| pair[1] - pair[0]).collect()
-}
-
-/// The longest of the stalls above so many nanoseconds of each collection.
-fn longest_stalls(slow: &[(u64, u64)], above: u64, together: u64) -> Vec<u64> {
-    let mut longest: Vec<u64> = Vec::new();
-    let mut starts = Starts::default();
-    for &(index, latency) in slow.iter().filter(|&&(_, latency)| latency > above) {
-        starts.stalled(index, index, together);
-        longest.resize(starts.starts.len(), 0);
-        if let Some(longest) = longest.last_mut() {
-            *longest = latency.max(*longest);
-        }
-    }
-    longest
-}
-
-/// The latency above which slow writes, given with their numbers, are rare and
-/// recur regularly: where the gap between latencies is the clearest.
-/// Where flushes are not seen at all, because slow writes are rarer, every slow
-/// write counts.
-fn stall_threshold(
-    slow: &[(u64, u64)],
-    buffer_pages: Option<u64>,
-    together: u64,
-    slow_write_ns: u64,
-) -> Option<u64> {
-    if slow.len() < FEWEST {
-        return None;
-    }
-    let flushes = buffer_pages.map(|pages| MOST_WRITES / 2 / pages);
-    if flushes.is_some_and(|flushes| (slow.len() as u64) < flushes / 4) {
-        return Some(slow_write_ns);
-    }
-    let mut latencies: Vec<u64> = slow.iter().map(|&(_, latency)| latency).collect();
-    latencies.sort_unstable();
-    let mut best = (0.0, None);
-    for count in FEWEST..=slow.len() / RARE {
-        let (below, from) = (latencies[latencies.len() - count - 1], latencies[latencies.len() - count]);
-        let gap = from as f64 / below as f64;
-        // A narrower gap below many is as clear as a wide one below few.
-        let clarity = libm::log(gap) * libm::sqrt(count as f64);
-        if clarity <= best.0 {
-            continue;
-        }
-        let mut starts = Starts::default();
-        for &(index, _) in slow.iter().filter(|&&(_, latency)| latency > below) {
-            starts.stalled(index, index, together);
-        }
-        let settled = distances(starts.after(WARM_UP / 2));
-        if settled.len() >= FEWEST / 2 && variation(&settled) < REGULAR {
-            best = (clarity, Some((below as f64 * libm::sqrt(gap)) as u64));
-        }
-    }
-    best.1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -451,13 +374,6 @@ mod tests {
         assert_eq!(few.selects(), None);
         assert_eq!(probability(&[320; 40], &[320; FEWEST / 2 - 1]), None);
         assert_eq!(probability(&[320; 40], &[320; FEWEST / 2]), Some(1.0));
-    }
-
-    /// Once what else a collection holds up was counted, too, and was more on one specimen.
-    #[test]
-    fn a_collection_takes_what_its_longest_stall_takes() {
-        let slow = [(10, 8_000), (12, 2_000), (14, 2_500), (90, 500), (200, 9_000), (204, 2_000)];
-        assert_eq!(longest_stalls(&slow, 1_000, 4), [8_000, 9_000]);
     }
 
     #[test]

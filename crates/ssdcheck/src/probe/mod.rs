@@ -9,6 +9,7 @@ mod rested;
 mod runner;
 mod size;
 mod sleep;
+mod stalls;
 mod statistics;
 mod thresholds;
 mod volumes;

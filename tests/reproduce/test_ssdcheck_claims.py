@@ -103,11 +103,21 @@ def test_hybrid_pas_is_judged_after_the_nvm_is_full():
 
 
 def test_hybrid_pas_over_a_range_is_judged_at_its_own_weight_and_the_best_is_named():
-    rates = {"all": [9.0, 9.0, 1.0, 1.0], "W = 0": [9.0, 9.0, 2.0, 2.0], "W = 80": [1.0] * 4}
+    rates = {"all": [[9.0, 9.0, 1.0, 1.0]], "W = 0": [[9.0, 9.0, 2.0, 2.0]], "W = 80": [[1.0] * 4]}
     found = fig15.judge_steady(rates)
     assert (found.measured, found.holds) == ({"W = 80": 1.0, "best W": 2.0}, False)
     assert found.reason == "W = 0 is the best"
-    assert fig15.judge_steady(rates | {"W = 80": [0.0, 0.0, 1.6, 1.6]}).holds
+    assert fig15.judge_steady(rates | {"W = 80": [[0.0, 0.0, 1.6, 1.6]]}).holds
+
+
+def test_w_by_the_load_is_found_on_one_seed_and_judged_on_the_others():
+    rates = {
+        "all": [[1.0, 1.0]] * 3,
+        "W = 0": [[1.0, 1.2], [1.0, 1.0], [1.0, 0.9]],
+        "W = 80": [[1.0, 1.1], [1.0, 1.1], [1.0, 1.1]],
+    }
+    found = fig15.judge_steady(rates).measured
+    assert found == pytest.approx({"W = 80": 1.1, "best W": 1.1, "W by the load": 0.95})
 
 
 def test_a_study_runs():

@@ -124,6 +124,9 @@ pub fn probe(
 /// Normal reads may be so many times as quick later on as when thresholds were measured: where
 /// pages of the map are loaded, they take twice as long.
 const QUICKER: u64 = 3;
+/// Of the reads beside writes so many are the quickest, and fewer where none was tried after a rest.
+const QUICK: f64 = 0.1;
+const QUICK_UNRESTED: f64 = 0.05;
 
 impl Report {
     /// Says so if reads were much quicker later on than when thresholds were measured: the drive
@@ -131,7 +134,8 @@ impl Report {
     fn doubt_thresholds(&mut self) {
         let Report { model, evidence } = self;
         let mut beside: Vec<u64> = evidence.buffer.reads.iter().map(|&(_, ns)| ns).collect();
-        let beside = Some(quantile(&mut beside, 0.1)).filter(|&ns| ns > 0);
+        let quick = if evidence.sleep.is_empty() { QUICK_UNRESTED } else { QUICK };
+        let beside = Some(quantile(&mut beside, quick)).filter(|&ns| ns > 0);
         let quickest = evidence.sleep.iter().map(|seen| seen.read_ns).chain(beside).min();
         let before_ns = model.latencies_ns.read;
         let before = Span(before_ns);

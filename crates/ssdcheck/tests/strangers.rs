@@ -5,7 +5,7 @@ mod support;
 
 use std::ops::Range;
 
-use support::strangers::{Judged, QUESTIONS, Verdict, fills, judge, table};
+use support::strangers::{Judged, QUESTIONS, Verdict, fills, judge, table, totals};
 
 /// Diagnoses strangers, prints what became of it, and tells the answers that were wrong
 /// without a doubt.
@@ -20,7 +20,7 @@ fn diagnose(numbers: Range<u64>) -> (Vec<Judged>, Vec<String>) {
         shares.into_iter().flat_map(|share| share.join().expect("its drives")).collect()
     });
     all.sort_by_key(|of| of.number);
-    println!("{}", table(&all));
+    println!("{}\n{}", totals(&all), table(&all));
     let wrong = all.iter().flat_map(mistakes).inspect(|mistake| println!("{mistake}")).collect();
     (all, wrong)
 }

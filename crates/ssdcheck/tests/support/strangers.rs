@@ -1,11 +1,11 @@
 //! What a diagnosis of a stranger is worth beside the truth.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use flashkeel_device::{BufferKind, DeviceConfig, MapCacheSize, PowerConfig, Trigger, stranger};
-use flashkeel_engine::Span;
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Span};
 use flashkeel_ssdcheck::{BufferType, DeviceModel, FlushTrigger, Report, probe};
 
 use super::ready;
@@ -142,6 +142,12 @@ pub fn features(config: &DeviceConfig) -> Vec<String> {
         format!("scheduler {}", config.scheduler.name()),
         format!("allocation {}", config.allocation.name()),
     ];
+    let pages = buffer_of(config).0 / LOGICAL_PAGE_BYTES;
+    all.push(match pages {
+        ..32 => "buffer of less than 128 KiB a volume".into(),
+        32..128 => "buffer of 128 to 512 KiB a volume".into(),
+        _ => "buffer of 512 KiB and more a volume".to_string(),
+    });
     let is_slow_nand = config.timing.erase.0 > 100_000;
     for (name, has) in [
         ("as an NVM", !is_slow_nand),
@@ -161,29 +167,62 @@ pub fn features(config: &DeviceConfig) -> Vec<String> {
     all
 }
 
-/// A table by feature: of each question how many answers were right, undetermined and
-/// wrong.
-pub fn table(all: &[Judged]) -> String {
-    let mut rows: BTreeMap<String, (usize, [[usize; 3]; QUESTIONS.len()])> = BTreeMap::new();
-    for judged in all {
-        let mut names = features(&judged.config);
-        names.push(" all".into());
-        names.push(
-            if fills(&judged.config) { " a buffer that fills" } else { " no buffer that fills" }.into(),
-        );
-        for name in names {
-            let (drives, counts) = rows.entry(name).or_default();
-            *drives += 1;
-            for (count, &verdict) in counts.iter_mut().zip(&judged.answers) {
-                count[verdict as usize] += 1;
+/// The questions that [`table`] tells of apart.
+const TOLD: [&str; 4] = ["buffer size", "volume bits", "threshold", "sleep"];
+
+/// Of some drives how many there are, the percentages of [`TOLD`] that were answered, and the
+/// answers to any question that were wrong without a doubt.
+fn counted<'a>(some: impl Iterator<Item = &'a Judged>) -> (usize, [f64; TOLD.len()], usize) {
+    let (mut drives, mut answered, mut wrong) = (0, [0.0; TOLD.len()], 0);
+    for of in some {
+        drives += 1;
+        wrong += of.answers.iter().filter(|&&answer| answer == Verdict::Wrong).count();
+        for (question, &answer) in QUESTIONS.iter().zip(&of.answers) {
+            if let Some(at) = TOLD.iter().position(|told| told == question) {
+                answered[at] += f64::from(u8::from(answer != Verdict::Undetermined));
             }
         }
     }
-    let mut text =
-        format!("| feature | drives | {} |\n|---|---|{}\n", QUESTIONS.join(" | "), "---|".repeat(7));
-    for (name, (drives, counts)) in rows {
-        let cells = counts.map(|[right, unsure, wrong]| format!("{right} / {unsure} / {wrong}"));
-        writeln!(text, "| {} | {drives} | {} |", name.trim(), cells.join(" | ")).expect("a string");
+    (drives, answered.map(|count| 100.0 * count / (drives as f64).max(1.0)), wrong)
+}
+
+/// A table by feature of the drives whose buffer fills: what part of them was answered with the
+/// feature and without, and how many answers were wrong.
+pub fn table(all: &[Judged]) -> String {
+    let filling: Vec<(Vec<String>, &Judged)> =
+        all.iter().filter(|of| fills(&of.config)).map(|of| (features(&of.config), of)).collect();
+    let names: BTreeSet<&String> = filling.iter().flat_map(|(names, _)| names).collect();
+    let heads = TOLD.map(|told| format!("{told}, % | without")).join(" | ");
+    let mut text = format!("| drives with | | {heads} | wrong | without |\n|{}\n", "---|".repeat(12));
+    let mut row = |name: &str, is_one: &dyn Fn(&[String]) -> bool| {
+        let some = |wanted| {
+            let those = filling.iter().filter(move |(names, _)| is_one(names) == wanted);
+            counted(those.map(|&(_, of)| of))
+        };
+        let ((drives, with, wrong), (others, without, wrong_without)) = (some(true), some(false));
+        let of = |part: f64| if others > 0 { format!("{part:.0}") } else { "–".into() };
+        let cells: Vec<String> =
+            with.iter().zip(without).map(|(with, without)| format!("{with:.0} | {}", of(without))).collect();
+        let cells = cells.join(" | ");
+        writeln!(text, "| {name} | {drives} | {cells} | {wrong} | {wrong_without} |").expect("a string");
+    };
+    row("a buffer that fills", &|_| true);
+    names.iter().for_each(|&name| row(name, &|names| names.contains(name)));
+    let (drives, _, wrong) = counted(all.iter().filter(|of| !fills(&of.config)));
+    writeln!(text, "{drives} others, with {wrong} wrong answers").expect("a string");
+    text
+}
+
+/// Of the drives whose buffer fills how many answers to each question were right, undetermined
+/// and wrong.
+pub fn totals(all: &[Judged]) -> String {
+    let mut text = String::new();
+    for (question, name) in QUESTIONS.iter().enumerate() {
+        let count = |verdict: Verdict| {
+            all.iter().filter(|of| fills(&of.config) && of.answers[question] == verdict).count()
+        };
+        let counts = [Verdict::Right, Verdict::Undetermined, Verdict::Wrong].map(count);
+        writeln!(text, "{name}: {counts:?} right, undetermined, wrong").expect("a string");
     }
     text
 }

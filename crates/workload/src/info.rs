@@ -151,9 +151,9 @@ pub fn info(trace: &Trace, watch: &mut Watch<'_>) -> Result<TraceInfo, Stopped> 
     let (format, compression, file) = (opened.format, opened.compression, opened.file.clone());
     let (progress, mut pulse) = (opened.progress.clone(), Pulse::new(watch));
     let mut input = Ordered::new(opened, trace.reorder, trace.zero_length);
-    let mut counts = Counts::default();
+    let (mut record, mut counts) = (Record::EMPTY, Counts::default());
     let mut tally = Tally::new();
-    while let Some(record) = input.next(&mut counts)? {
+    while input.next(&mut record, &mut counts)? {
         tally.add(&record);
         pulse.step(|| progress.fraction())?;
     }

@@ -91,8 +91,8 @@ impl Events {
         };
         let name = FormatName::parse(format).expect("it is one of ours");
         let mut opened = readers::open(path, Some(name), &reader_options)?;
-        let (mut all, mut counts) = (Vec::new(), Counts::default());
-        while let Some(record) = opened.reader.next(&mut counts)? {
+        let (mut all, mut record, mut counts) = (Vec::new(), Record::EMPTY, Counts::default());
+        while opened.reader.next(&mut record, &mut counts)? {
             pulse.step(|| opened.progress.fraction())?;
             all.push(record);
         }

@@ -15,7 +15,7 @@ use flashkeel_engine::Operation;
 use super::{LatencyLog, LatencyLogOptions, chosen, moments, plausible, served};
 use crate::error::Pulse;
 use crate::input::Input;
-use crate::readers::{self, ReaderOptions, Times};
+use crate::readers::{self, ReaderOptions, Record, Times};
 use crate::text::{Field, Separator, lines, quote};
 use crate::{Counts, Location, Stopped, WorkloadError};
 
@@ -176,8 +176,8 @@ fn submissions(
     drop(input);
     let name = readers::FormatName::parse("fio").expect("it is one of ours");
     let mut opened = readers::open(iolog, Some(name), &reader_options)?;
-    let (mut all, mut counts) = (Vec::new(), Counts::default());
-    while let Some(record) = opened.reader.next(&mut counts)? {
+    let (mut all, mut record, mut counts) = (Vec::new(), Record::EMPTY, Counts::default());
+    while opened.reader.next(&mut record, &mut counts)? {
         pulse.step(|| opened.progress.fraction())?;
         all.push(record);
     }

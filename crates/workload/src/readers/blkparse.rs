@@ -65,7 +65,7 @@ struct Blkparse {
 }
 
 impl Reader for Blkparse {
-    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         while let Some((item, line)) = self.input.line()? {
             self.is_summary |= begins_summary(line);
             let refuse = |message| WorkloadError::at(&self.file, Location::Line(item), message);
@@ -77,11 +77,14 @@ impl Reader for Blkparse {
                 continue;
             }
             match parse(line, item, &self.action, &mut self.actions, &mut self.devices).map_err(refuse)? {
-                Some(record) => return Ok(Some(record)),
+                Some(record) => {
+                    *next = record;
+                    return Ok(true);
+                }
                 None => counts.not_io += 1,
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn devices(&self) -> &Devices {

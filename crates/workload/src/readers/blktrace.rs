@@ -310,7 +310,7 @@ impl Blktrace {
 }
 
 impl Reader for Blktrace {
-    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         while let Some(event) = self.take()? {
             let action = event.action & 0xffff;
             let moves_data = event.action & (NOTIFIES | PASSED_THROUGH) == 0
@@ -322,11 +322,12 @@ impl Reader for Blktrace {
                 counts.not_io += 1;
                 continue;
             }
-            return self.request(&event).map(Some).map_err(|message| {
+            *next = self.request(&event).map_err(|message| {
                 WorkloadError::at(&self.cpus[event.cpu].input.file, Location::Byte(event.byte), message)
-            });
+            })?;
+            return Ok(true);
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn devices(&self) -> &Devices {

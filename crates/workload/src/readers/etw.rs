@@ -109,7 +109,7 @@ struct Etw {
 }
 
 impl Reader for Etw {
-    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         while let Some((item, line)) = self.input.line()? {
             let refuse = |message| WorkloadError::at(&self.file, Location::Line(item), message);
             let event = name(line);
@@ -131,14 +131,13 @@ impl Reader for Etw {
                 )));
             };
             let record = parse(line, OPERATIONS[kind], positions, self.tick_ns, &mut self.devices);
-            let mut record = record.map_err(refuse)?;
-            record.item = item;
-            return Ok(Some(record));
+            *next = Record { item, ..record.map_err(refuse)? };
+            return Ok(true);
         }
         if self.is_in_header {
             return Err(WorkloadError::file(&self.file, "its header has no EndHeader"));
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn devices(&self) -> &Devices {

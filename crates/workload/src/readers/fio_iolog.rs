@@ -79,7 +79,7 @@ struct Clock {
 }
 
 impl Reader for Iolog {
-    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         while let Some((item, line)) = self.input.line()? {
             let record = if line.is_empty() {
                 None
@@ -87,12 +87,13 @@ impl Reader for Iolog {
                 parse(line, item, &mut self.clock, &mut self.devices)
                     .map_err(|message| WorkloadError::at(&self.file, Location::Line(item), message))?
             };
-            match record {
-                Some(record) => return Ok(Some(record)),
-                None => counts.not_io += 1,
+            if let Some(record) = record {
+                *next = record;
+                return Ok(true);
             }
+            counts.not_io += 1;
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn devices(&self) -> &Devices {

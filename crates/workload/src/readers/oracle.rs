@@ -81,14 +81,15 @@ struct Oracle {
 }
 
 impl Reader for Oracle {
-    fn next(&mut self, _: &mut Counts) -> Result<Option<Record>, WorkloadError> {
-        let Some((item, record)) = self.input.record(RECORD_BYTES)? else { return Ok(None) };
+    fn next(&mut self, next: &mut Record, _: &mut Counts) -> Result<bool, WorkloadError> {
+        let Some((item, record)) = self.input.record(RECORD_BYTES)? else { return Ok(false) };
         let raw = Raw::read(record);
         let range = sector_range(raw.object, 0).map(|(offset, _)| (offset, u64::from(raw.bytes)));
         let refuse = |message| WorkloadError::at(&self.file, self.place(item), message);
         match (u64::from(raw.time).checked_mul(self.tick_ns), range) {
             (Some(time_ns), Ok((offset, bytes))) if offset.checked_add(bytes).is_some() => {
-                Ok(Some(Record { time_ns, item, device: 0, operation: Operation::Read, offset, bytes }))
+                *next = Record { time_ns, item, device: 0, operation: Operation::Read, offset, bytes };
+                Ok(true)
             }
             (None, _) => Err(refuse(format!("time {} is too large for nanoseconds", raw.time))),
             _ => Err(refuse(format!(

@@ -346,16 +346,16 @@ impl Parquet {
 }
 
 impl Reader for Parquet {
-    fn next(&mut self, _counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    fn next(&mut self, next: &mut Record, _counts: &mut Counts) -> Result<bool, WorkloadError> {
         if self.at == self.read && !self.refill()? {
-            return Ok(None);
+            return Ok(false);
         }
-        let record = self
+        *next = self
             .record()
             .map_err(|message| WorkloadError::at(&self.file, Location::Row(self.item + 1), message))?;
         self.at += 1;
         self.item += 1;
-        Ok(Some(record))
+        Ok(true)
     }
 
     fn devices(&self) -> &Devices {

@@ -72,15 +72,14 @@ impl Table {
 
     /// How many of the first lines are of this table and give such a request.
     pub(super) fn matches_where(&self, head: &[u8], is_likely: impl Fn(&Record) -> bool) -> usize {
-        let mut unused = Devices::default();
+        let (mut found, mut unused) = (Record::EMPTY, Devices::default());
         lines(head, DETECTION_LINES)
             .enumerate()
             .filter(|(item, line)| {
                 // A header says nothing of the lines below it.
                 !(*item == 0 && self.is_header(line))
-                    && self
-                        .parse(line, 0, &mut unused)
-                        .is_ok_and(|found| found.is_some_and(|found| is_likely(&found)))
+                    && self.parse(line, 0, &mut found, &mut unused) == Ok(true)
+                    && is_likely(&found)
             })
             .count()
     }
@@ -115,9 +114,15 @@ impl Table {
         number(fields[column]).ok_or_else(|| self.refuse(column, explain(fields[column], "whole number")))
     }
 
-    /// The request of a line; none where it is something else.
+    /// Puts the request of a line into `next`; whether it is one.
     #[inline]
-    fn parse(&self, line: &[u8], item: u64, devices: &mut Devices) -> Result<Option<Record>, String> {
+    fn parse(
+        &self,
+        line: &[u8],
+        item: u64,
+        next: &mut Record,
+        devices: &mut Devices,
+    ) -> Result<bool, String> {
         let mut fields = NO_FIELDS;
         self.split(line, &mut fields)?;
         let time_ns = match scaled(fields[self.time], self.tick_ns) {
@@ -155,14 +160,15 @@ impl Table {
             },
             Column::At(column, words) => match self.operation(*column, words, fields[*column])? {
                 Some(operation) => operation,
-                None => return Ok(None),
+                None => return Ok(false),
             },
         };
         let (offset, length) = (self.number(&fields, self.offset)?, self.number(&fields, self.length)?);
         let range = offset.checked_mul(self.offset_bytes).zip(length.checked_mul(self.length_bytes));
         match range {
             Some((start, bytes)) if start.checked_add(bytes).is_some() => {
-                Ok(Some(Record { time_ns, item, device, operation, offset: start, bytes }))
+                *next = Record { time_ns, item, device, operation, offset: start, bytes };
+                Ok(true)
             }
             _ => Err(self.refuse(self.offset, self.beyond(offset, length))),
         }
@@ -262,19 +268,19 @@ impl TableReader {
 }
 
 impl Reader for TableReader {
-    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         while let Some((item, line)) = self.input.line()? {
             if line.is_empty() || item == 1 && self.table.is_header(line) {
                 counts.not_io += 1;
                 continue;
             }
-            match self.table.parse(line, item, &mut self.devices) {
-                Ok(Some(record)) => return Ok(Some(record)),
-                Ok(None) => counts.not_io += 1,
+            match self.table.parse(line, item, next, &mut self.devices) {
+                Ok(true) => return Ok(true),
+                Ok(false) => counts.not_io += 1,
                 Err(message) => return Err(WorkloadError::at(&self.file, Location::Line(item), message)),
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn devices(&self) -> &Devices {

@@ -73,15 +73,15 @@ struct Vscsi {
 }
 
 impl Reader for Vscsi {
-    fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         while let Some((item, record)) = self.input.record(self.layout.size)? {
-            match parse(record, item, self.layout, self.tick_ns) {
-                Ok(Some(record)) => return Ok(Some(record)),
-                Ok(None) => counts.not_io += 1,
+            match parse(record, next, item, self.layout, self.tick_ns) {
+                Ok(true) => return Ok(true),
+                Ok(false) => counts.not_io += 1,
                 Err(message) => return Err(WorkloadError::at(&self.file, self.place(item), message)),
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn devices(&self) -> &Devices {
@@ -97,7 +97,15 @@ impl Reader for Vscsi {
     }
 }
 
-fn parse(record: &[u8], item: u64, layout: &Layout, tick_ns: u64) -> Result<Option<Record>, String> {
+/// Puts the request of a record into `next`, if it is one.
+#[inline]
+fn parse(
+    record: &[u8],
+    next: &mut Record,
+    item: u64,
+    layout: &Layout,
+    tick_ns: u64,
+) -> Result<bool, String> {
     let u32_at = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
     let opcode = layout.opcode(record).ok_or_else(|| {
@@ -106,7 +114,7 @@ fn parse(record: &[u8], item: u64, layout: &Layout, tick_ns: u64) -> Result<Opti
     let operation = match opcode {
         0x08 | 0x28 | 0xa8 | 0x88 => Operation::Read,
         0x0a | 0x2a | 0xaa | 0x8a => Operation::Write,
-        _ => return Ok(None),
+        _ => return Ok(false),
     };
     let length = u32_at(layout.length);
     if length % 512 != 0 {
@@ -116,5 +124,6 @@ fn parse(record: &[u8], item: u64, layout: &Layout, tick_ns: u64) -> Result<Opti
     let time = u64_at(layout.time);
     let time_ns =
         time.checked_mul(tick_ns).ok_or_else(|| format!("time {time} is too large for nanoseconds"))?;
-    Ok(Some(Record { time_ns, item, device: 0, operation, offset, bytes }))
+    *next = Record { time_ns, item, device: 0, operation, offset, bytes };
+    Ok(true)
 }

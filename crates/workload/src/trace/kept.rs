@@ -169,12 +169,12 @@ impl Again {
         self.begun as f64 / self.kept.chunks.len() as f64
     }
 
-    /// The next request; `counts` go forward by chunks. At the end `latest_ns` becomes the
-    /// time of the last one by the trace's own clock.
+    /// Puts the next request into `next`; whether there was one. `counts` go forward by
+    /// chunks. At the end `latest_ns` becomes the time of the last one by the trace's own clock.
     #[inline]
-    pub fn next(&mut self, counts: &mut Counts, latest_ns: &mut u64) -> Option<Selected> {
-        if self.left == 0 {
-            self.begin_chunk(counts, latest_ns)?;
+    pub fn next(&mut self, next: &mut Selected, counts: &mut Counts, latest_ns: &mut u64) -> bool {
+        if self.left == 0 && !self.begin_chunk(counts, latest_ns) {
+            return false;
         }
         self.left -= 1;
         let packed = &*self.kept.chunks[self.begun - 1].packed;
@@ -192,7 +192,7 @@ impl Again {
         if head & HAS_DEVICE != 0 {
             self.device = number(4) as u32;
         }
-        Some(Selected {
+        *next = Selected {
             time_ns: self.time_ns,
             item: 0,
             device: self.device,
@@ -200,22 +200,23 @@ impl Again {
             lba,
             sectors,
             asked_sectors,
-        })
+        };
+        true
     }
 
     #[cold]
-    fn begin_chunk(&mut self, counts: &mut Counts, latest_ns: &mut u64) -> Option<()> {
+    fn begin_chunk(&mut self, counts: &mut Counts, latest_ns: &mut u64) -> bool {
         let kept = &*self.kept;
         match kept.chunks.get(self.begun) {
             Some(chunk) => {
                 counts.add(&chunk.counts);
                 (self.begun, self.at, self.left) = (self.begun + 1, 0, chunk.requests);
-                Some(())
+                true
             }
             None => {
                 counts.add(&kept.rest);
                 *latest_ns = kept.latest_ns;
-                None
+                false
             }
         }
     }
@@ -272,8 +273,10 @@ mod tests {
         assert!(kept.bytes < taken.len() * size_of::<Selected>());
         for _ in 0..2 {
             let (mut again, mut counts, mut latest_ns) = (Again::new(kept.clone()), Counts::default(), 0);
+            let mut next = Selected::EMPTY;
             let back: Vec<Selected> =
-                std::iter::from_fn(|| again.next(&mut counts, &mut latest_ns)).collect();
+                std::iter::from_fn(|| again.next(&mut next, &mut counts, &mut latest_ns).then_some(next))
+                    .collect();
             assert_eq!(back, taken);
             assert_eq!((counts, latest_ns), (Counts { not_io: 5, ..all.clone() }, 17));
             assert_eq!(again.progress(), 1.0);

@@ -11,7 +11,7 @@ use serde::{
 };
 
 use crate::input::is_read_once;
-use crate::readers::{self, FormatName, Opened, ReaderOptions, Times};
+use crate::readers::{self, FormatName, Opened, ReaderOptions, Record, Times};
 use crate::{Arrival, Basis, Context, Counts, Open, Source, Stopped, Watch, WorkloadError};
 
 mod compact;
@@ -24,7 +24,7 @@ mod remembered;
 
 use kept::Kept;
 pub(crate) use order::Ordered;
-use pass::{Pass, Shape};
+use pass::{Pass, Selected, Shape};
 use place::AddressMap;
 pub(crate) use rate::Pace;
 
@@ -266,8 +266,9 @@ impl Trace {
     /// When its first request was recorded, in nanoseconds of its own clock.
     pub(crate) fn origin_ns(&self) -> Result<u64, WorkloadError> {
         let mut input = Ordered::new(self.open_file()?, self.reorder, self.zero_length);
-        let first = input.next(&mut Counts::default())?;
-        Ok(first.map_or(0, |first| first.time_ns))
+        let mut first = Record::EMPTY;
+        input.next(&mut first, &mut Counts::default())?;
+        Ok(first.time_ns)
     }
 
     /// Opens the file itself.
@@ -322,8 +323,9 @@ struct TraceSource {
 impl Source for TraceSource {
     fn fill(&mut self, batch: &mut Vec<Arrival>, limit: usize) -> Result<(), WorkloadError> {
         batch.clear();
+        let mut selected = Selected::EMPTY;
         while batch.len() < limit && self.requests_left > 0 {
-            let Some(selected) = self.pass.next(&mut self.counts)? else {
+            if !self.pass.next(&mut selected, &mut self.counts)? {
                 if self.counts.delivered == 0 {
                     return Err(self.pass.nothing_left(&self.trace, &self.counts));
                 }
@@ -334,7 +336,7 @@ impl Source for TraceSource {
                 }
                 self.begin_again()?;
                 continue;
-            };
+            }
             let time_ns = self.start_ns.saturating_add(selected.time_ns);
             if self.shape.duration_ns.is_some_and(|end| time_ns >= end) {
                 self.counts.outside_window += 1;

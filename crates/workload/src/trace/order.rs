@@ -63,47 +63,48 @@ impl Ordered {
         if says_synthetic(Path::new(&self.file)) { Basis::Synthetic } else { self.reader.devices().basis() }
     }
 
-    /// The next request.
+    /// Puts the next request into `next`; whether there was one.
     #[inline]
-    pub(crate) fn next(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
+    pub(crate) fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
         let Some(window_ns) = self.window_ns else {
-            let record = self.read(counts)?;
-            if let Some(record) = &record {
-                if record.time_ns < self.newest_ns {
-                    return Err(self.backwards(record, None));
+            let is_read = self.read(next, counts)?;
+            if is_read {
+                if next.time_ns < self.newest_ns {
+                    return Err(self.backwards(next, None));
                 }
-                self.newest_ns = record.time_ns;
+                self.newest_ns = next.time_ns;
             }
-            return Ok(record);
+            return Ok(is_read);
         };
         loop {
             if let Some(Reverse(first)) = self.waiting.peek()
                 && (self.is_ended || self.newest_ns - first.time_ns >= window_ns)
             {
-                return Ok(self.waiting.pop().map(|Reverse(record)| record));
+                *next = *first;
+                self.waiting.pop();
+                return Ok(true);
             }
             if self.is_ended {
-                return Ok(None);
+                return Ok(false);
             }
-            match self.read(counts)? {
-                None => self.is_ended = true,
-                Some(record) => {
-                    let back_ns = self.newest_ns.saturating_sub(record.time_ns);
-                    if back_ns > window_ns {
-                        return Err(self.backwards(&record, Some(window_ns)));
-                    }
-                    counts.reordered += u64::from(back_ns > 0);
-                    self.newest_ns = self.newest_ns.max(record.time_ns);
-                    self.waiting.push(Reverse(record));
+            if self.read(next, counts)? {
+                let back_ns = self.newest_ns.saturating_sub(next.time_ns);
+                if back_ns > window_ns {
+                    return Err(self.backwards(next, Some(window_ns)));
                 }
+                counts.reordered += u64::from(back_ns > 0);
+                self.newest_ns = self.newest_ns.max(next.time_ns);
+                self.waiting.push(Reverse(*next));
+            } else {
+                self.is_ended = true;
             }
         }
     }
 
-    /// The next request as recorded, if it has a length.
+    /// Puts the next request as recorded into `record`, if it has a length.
     #[inline]
-    fn read(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
-        while let Some(record) = self.reader.next(counts)? {
+    fn read(&mut self, record: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
+        while self.reader.next(record, counts)? {
             counts.read += 1;
             if record.bytes > LONGEST_BYTES {
                 return Err(WorkloadError::at(
@@ -113,7 +114,7 @@ impl Ordered {
                 ));
             }
             if record.bytes > 0 || record.operation == Operation::Flush {
-                return Ok(Some(record));
+                return Ok(true);
             }
             if self.zero_length == ZeroLength::Refuse {
                 return Err(WorkloadError::at(
@@ -124,7 +125,7 @@ impl Ordered {
             }
             counts.zero_length += 1;
         }
-        Ok(None)
+        Ok(false)
     }
 
     #[cold]

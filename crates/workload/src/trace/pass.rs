@@ -87,16 +87,8 @@ impl Shape {
     }
 
     /// Whole alignment units of zeros are left zeros; what covers the rest in part is
-    /// a write, since the rest of its unit stays what it is. The part of a request that
-    /// comes first, and what is behind it.
-    #[inline]
-    fn part(&self, request: Record) -> (Record, Option<Record>) {
-        if request.operation == Operation::WriteZeroes {
-            return self.part_of_zeros(request);
-        }
-        (request, None)
-    }
-
+    /// a write, since the rest of its unit stays what it is. The part of a request of zeros
+    /// that comes first, and what is behind it.
     #[cold]
     fn part_of_zeros(&self, request: Record) -> (Record, Option<Record>) {
         let unit = self.align_sectors * SECTOR_BYTES;
@@ -137,6 +129,19 @@ pub(super) struct Selected {
     pub sectors: u32,
     /// Sectors it touched before it was aligned.
     pub asked_sectors: u32,
+}
+
+impl Selected {
+    /// Nothing, to be filled.
+    pub const EMPTY: Selected = Selected {
+        time_ns: 0,
+        item: 0,
+        device: 0,
+        operation: Operation::Read,
+        lba: 0,
+        sectors: 0,
+        asked_sectors: 0,
+    };
 }
 
 /// One pass through a trace.
@@ -213,32 +218,35 @@ impl Pass {
         self.input.reader().devices().name(device)
     }
 
-    /// What the trace has next, or the rest of what it had last.
+    /// Puts what the trace has next into `next`, or the rest of what it had last; whether
+    /// there was anything.
     #[inline]
-    fn next_record(&mut self, counts: &mut Counts) -> Result<Option<Record>, WorkloadError> {
-        if let Some(rest) = self.rest.take() {
+    fn next_record(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
+        if self.rest.is_some() {
             counts.read += 1;
-            return Ok(Some(rest));
+            *next = self.rest.take().expect("there is a rest");
+            return Ok(true);
         }
-        let mut next = self.input.next(counts)?;
-        if let Some(record) = next.as_mut().filter(|record| record.operation == Operation::Write) {
-            record.bytes = record.bytes.saturating_mul(self.shape.write_magnification).min(LONGEST_BYTES);
+        let is_read = self.input.next(next, counts)?;
+        if next.operation == Operation::Write {
+            next.bytes = next.bytes.saturating_mul(self.shape.write_magnification).min(LONGEST_BYTES);
         }
-        Ok(next)
+        Ok(is_read)
     }
 
-    /// The next request to deliver.
+    /// Puts the next request to deliver into `next`; whether there was one.
     #[inline]
-    pub(super) fn next(&mut self, counts: &mut Counts) -> Result<Option<Selected>, WorkloadError> {
+    pub(super) fn next(&mut self, next: &mut Selected, counts: &mut Counts) -> Result<bool, WorkloadError> {
         if let Some(again) = &mut self.again {
-            return Ok(again.next(counts, &mut self.latest_ns));
+            return Ok(again.next(next, counts, &mut self.latest_ns));
         }
-        let shape = self.shape;
-        while let Some(record) = self.next_record(counts)? {
+        let mut record = Record::EMPTY;
+        while self.next_record(&mut record, counts)? {
+            let shape = &self.shape;
             let recorded_ns = record.time_ns - *self.origin_ns.get_or_insert(record.time_ns);
             if shape.to_ns.is_some_and(|to_ns| recorded_ns >= to_ns) {
                 counts.outside_window += 1;
-                return Ok(None);
+                return Ok(false);
             }
             if recorded_ns < shape.from_ns {
                 counts.outside_window += 1;
@@ -250,8 +258,9 @@ impl Pass {
                 counts.other_device += 1;
                 continue;
             }
-            let (record, rest) = shape.part(record);
-            self.rest = rest;
+            if record.operation == Operation::WriteZeroes {
+                (record, self.rest) = shape.part_of_zeros(record);
+            }
             let bytes = record.bytes;
             let (lba, sectors) = shape.align(record.operation, record.offset, bytes);
             if sectors == 0 && record.operation == Operation::Trim {
@@ -262,7 +271,7 @@ impl Pass {
             counts.aligned += u64::from(!is_same);
             self.latest_ns = record.time_ns;
             let time_ns = shape.scale(record.time_ns - *self.first_ns.get_or_insert(record.time_ns));
-            return Ok(Some(Selected {
+            *next = Selected {
                 time_ns,
                 item: record.item,
                 device: record.device,
@@ -271,9 +280,10 @@ impl Pass {
                 // A request is at most 1 TiB long, aligned or not: see `Ordered`.
                 sectors: sectors as u32,
                 asked_sectors: bytes.div_ceil(SECTOR_BYTES) as u32,
-            }));
+            };
+            return Ok(true);
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// The error for a trace of which nothing is left to deliver.

@@ -193,12 +193,13 @@ fn extents(
     let mut extents: Vec<Reach> = Vec::new();
     let (mut counts, mut keeper) = (Counts::default(), Keeper::new());
     let mut requests_left = context.requests.unwrap_or(u64::MAX);
+    let mut selected = Selected::EMPTY;
     let mut is_whole = false;
     while requests_left > 0 {
-        let Some(selected) = pass.next(&mut counts)? else {
+        if !pass.next(&mut selected, &mut counts)? {
             is_whole = true;
             break;
-        };
+        }
         // The first behind the end is what ends a replay, too.
         keeper.take(&selected, &mut counts);
         if shape.duration_ns.is_some_and(|end| selected.time_ns >= end) {

@@ -94,8 +94,9 @@ struct Chip {
     started: Time,
     /// When the present wait for the channel began.
     waiting_since: Time,
-    /// Blame gathered while waiting for the channel and while suspended.
-    waited: Waits,
+    /// Blame gathered while waiting for the channel and while suspended; none where it has
+    /// done neither.
+    waited: Option<Waits>,
 }
 
 /// An operation that has been broken off.
@@ -103,7 +104,7 @@ struct Chip {
 struct Paused {
     job: Job,
     started: Time,
-    waited: Waits,
+    waited: Option<Waits>,
     since: Time,
     /// Array time that it still needs.
     left: Span,
@@ -148,7 +149,7 @@ impl Array {
             until: Time::ZERO,
             started: Time::ZERO,
             waiting_since: Time::ZERO,
-            waited: Waits::default(),
+            waited: None,
         };
         Array {
             timing,
@@ -217,9 +218,7 @@ impl Array {
         debug_assert_eq!(state.phase, Phase::Idle);
         state.job = job;
         state.started = now;
-        if job.tracked {
-            state.waited = Waits::default();
-        }
+        state.waited = None;
         let span = match job.command {
             FlashCommand::Read => timing.read(job.page),
             FlashCommand::Erase => timing.erase(),
@@ -319,7 +318,7 @@ impl Array {
         state.started = paused.started + lost;
         state.waited = paused.waited;
         if state.job.tracked {
-            state.waited[Cause::Suspension as usize] += lost.0;
+            state.waited.get_or_insert_default()[Cause::Suspension as usize] += lost.0;
         }
         state.enter(now, Phase::Cell, paused.left);
         events.push(state.until, u64::from(chip.0));
@@ -331,7 +330,9 @@ impl Array {
     pub fn charge(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
         let state = &self.chips[chip.0 as usize];
         let mut worked_until = now;
-        ledger.add_waits(&state.waited);
+        if let Some(waited) = &state.waited {
+            ledger.add_waits(waited);
+        }
         if state.phase == Phase::ChannelWait {
             self.channels[state.channel as usize].meter.end_wait(now, ledger.waits());
             worked_until = state.waiting_since;
@@ -343,7 +344,9 @@ impl Array {
     /// up again.
     pub fn charge_paused(&self, now: Time, chip: ChipId, ledger: &mut Ledger) {
         let paused = self.paused[chip.0 as usize].as_ref().expect("something is suspended");
-        ledger.add_waits(&paused.waited);
+        if let Some(waited) = &paused.waited {
+            ledger.add_waits(waited);
+        }
         ledger.charge_between(Cause::OwnFlash, paused.started, paused.since);
         ledger.charge_between(Cause::Suspension, paused.since, now);
     }
@@ -359,9 +362,9 @@ impl Array {
         };
         let state = &mut self.chips[next as usize];
         state.started += now.since(state.waiting_since);
-        if state.job.tracked {
-            channel.meter.end_wait(now, &mut state.waited);
-            debug_assert_eq!(state.waited.iter().sum::<u64>(), now.since(state.waiting_since).0);
+        if let Some(waited) = &mut state.waited {
+            channel.meter.end_wait(now, waited);
+            debug_assert_eq!(waited.iter().sum::<u64>(), now.since(state.waiting_since).0);
         }
         state.take_channel(now, next, &mut channel.meter, &self.timing, events);
     }
@@ -388,7 +391,7 @@ impl Chip {
             self.phase = Phase::ChannelWait;
             self.waiting_since = now;
             if self.job.tracked {
-                channel.meter.begin_wait(now, &mut self.waited);
+                channel.meter.begin_wait(now, self.waited.get_or_insert_default());
             }
             channel.waiting.push_back(chip);
         } else {

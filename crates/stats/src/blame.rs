@@ -46,7 +46,8 @@ pub struct BlameTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sums {
     count: u64,
-    owned: [Owned; Cause::COUNT],
+    /// By cause, filled up as ledgers are.
+    owned: [Owned; Cause::COUNT.next_multiple_of(Ledger::GROUP)],
 }
 
 /// Nanoseconds that a cause owned, and of how many requests.
@@ -57,13 +58,17 @@ struct Owned {
 }
 
 impl Sums {
-    const EMPTY: Sums = Sums { count: 0, owned: [Owned { ns: 0, requests: 0 }; Cause::COUNT] };
+    const EMPTY: Sums = Sums {
+        count: 0,
+        owned: [Owned { ns: 0, requests: 0 }; Cause::COUNT.next_multiple_of(Ledger::GROUP)],
+    };
 
     #[inline]
     fn record(&mut self, ledger: &Ledger) {
         self.count += 1;
         // Most groups own nothing, and are passed over at once.
-        for (owned, group) in self.owned.chunks_mut(Ledger::GROUP).zip(ledger.groups()) {
+        let (groups, _) = self.owned.as_chunks_mut::<{ Ledger::GROUP }>();
+        for (owned, group) in groups.iter_mut().zip(ledger.groups()) {
             if *group == [0; Ledger::GROUP] {
                 continue;
             }

@@ -128,22 +128,18 @@ impl Ssd {
         }
         self.serve_read(id, operation.owner, part);
         self.partitions[part].ftl.read_done(now, operation, &mut self.machine);
+        if operation.purpose == Activity::Rebuild.read() {
+            let ledger = self.machine.dispatcher.operations.ledger_mut(id);
+            ledger.reassign(Cause::OwnFlash, Cause::Reconstruction);
+        }
         let request = &mut self.requests[operation.owner];
         request.outstanding -= 1;
-        let is_over = request.outstanding == 0 && request.issued;
-        if !is_over && !request.held_back {
-            return;
+        if request.outstanding == 0 && request.issued {
+            self.complete_read(now, operation.owner, id);
+        } else if request.held_back {
+            request.take_blame(now, self.machine.dispatcher.operations.ledger(id));
+            request.held_back = false;
+            self.schedule_generation(now, operation.owner);
         }
-        // The operation that finished last carries the blame since submission.
-        request.ledger = *self.machine.dispatcher.operations.ledger(id);
-        if operation.purpose == Activity::Rebuild.read() {
-            request.ledger.reassign(Cause::OwnFlash, Cause::Reconstruction);
-        }
-        request.mark = now;
-        if is_over {
-            return self.complete(now, operation.owner);
-        }
-        request.held_back = false;
-        self.schedule_generation(now, operation.owner);
     }
 }

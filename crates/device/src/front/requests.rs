@@ -60,6 +60,13 @@ impl RequestState {
         (self.end - self.first) * LOGICAL_PAGE_BYTES
     }
 
+    /// Takes over the blame since submission from the flash operation that carries it.
+    #[inline]
+    pub fn take_blame(&mut self, now: Time, ledger: &Ledger) {
+        self.ledger = *ledger;
+        self.mark = now;
+    }
+
     /// Charges the time since the last change to its owner; from `now` on
     /// `owner` owns it.
     #[inline]

@@ -172,7 +172,7 @@ impl FlashOps {
     }
 
     #[inline]
-    pub(super) fn ledger_mut(&mut self, id: FlashOpId) -> &mut Ledger {
+    pub(crate) fn ledger_mut(&mut self, id: FlashOpId) -> &mut Ledger {
         &mut self.ledgers[id.0 as usize]
     }
 

@@ -205,26 +205,40 @@ impl Ssd {
             self.machine.schedule_turn(over, DeviceEvent::Linked(index), self.requests[index].turn);
             return;
         }
-        self.report_completion(now, index);
+        self.report_completion(now, index, |ssd| &ssd.requests[index].ledger);
     }
 
+    /// Ends a read by the flash operation that was its last and has carried the blame since
+    /// submission.
     #[inline(always)]
-    fn report_completion(&mut self, now: Time, index: u32) {
+    pub(crate) fn complete_read(&mut self, now: Time, index: u32, last: FlashOpId) {
+        if self.link.is_some() {
+            self.requests[index].take_blame(now, self.machine.dispatcher.operations.ledger(last));
+            return self.complete(now, index);
+        }
+        self.report_completion(now, index, |ssd| ssd.machine.dispatcher.operations.ledger(last));
+    }
+
+    /// Reports what ends now, with the blame that `ledger` finds.
+    #[inline(always)]
+    fn report_completion(&mut self, now: Time, index: u32, ledger: impl Fn(&Ssd) -> &Ledger) {
         let status = if self.may_fail { self.end_status(index) } else { Status::Ok };
         let request = &self.requests[index];
         debug_assert_eq!(
-            request.ledger.total(),
+            ledger(self).total(),
             now.since(request.submitted),
             "the ledger of {:?} does not sum to its latency: {:?}",
             request.id,
-            request.ledger
+            ledger(self)
         );
+        let mut completed = std::mem::take(&mut self.completed);
         // With room for it, it is made where it will stand.
-        self.completed.reserve(1);
-        self.completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
-        if let Some(completion) = self.completed.last_mut() {
-            completion.ledger = request.ledger;
+        completed.reserve(1);
+        completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
+        if let Some(completion) = completed.last_mut() {
+            completion.ledger = *ledger(self);
         }
+        self.completed = completed;
         self.requests.release(index);
         self.active_at = now;
     }
@@ -232,7 +246,7 @@ impl Ssd {
     fn linked(&mut self, now: Time, index: u32) {
         if self.requests[index].operation == Operation::Read {
             self.requests[index].pass(now, Cause::HostLink);
-            self.report_completion(now, index);
+            self.report_completion(now, index, |ssd| &ssd.requests[index].ledger);
         } else {
             self.start(now, index);
         }

@@ -99,13 +99,7 @@ impl Reader for Vscsi {
 
 /// Puts the request of a record into `next`, if it is one.
 #[inline]
-fn parse(
-    record: &[u8],
-    next: &mut Record,
-    item: u64,
-    layout: &Layout,
-    tick_ns: u64,
-) -> Result<bool, String> {
+fn parse(record: &[u8], next: &mut Record, item: u64, layout: &Layout, tick_ns: u64) -> Result<bool, String> {
     let u32_at = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
     let opcode = layout.opcode(record).ok_or_else(|| {

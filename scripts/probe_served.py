@@ -107,9 +107,14 @@ def probed(drive: str, seed: int, folder: Path) -> tuple[dict[str, Any], float, 
 
 
 def is_open(drive: str, model: dict[str, Any]) -> bool:
-    """Return whether all is right but that volumes of collection are not determined."""
-    known = {"undetermined": [], "gc_volume_bits": model["volume_bits"]}
-    return model["gc_volume_bits"] is None and table1.judged(drive, model | known)[1]
+    """Return whether all is right but that volumes of collection or who waits is undetermined."""
+    bits, buffer = model["gc_volume_bits"], model["write_buffer"]
+    known = {"undetermined": [], "gc_volume_bits": model["volume_bits"] if bits is None else bits}
+    kinds = ("back", "fore") if buffer["type"] == "unknown" else (buffer["type"],)
+    return bool(model["undetermined"]) and any(
+        table1.judged(drive, model | known | {"write_buffer": buffer | {"type": kind}})[1]
+        for kind in kinds
+    )
 
 
 def is_right(drive: str, seed: int, tries: int) -> bool:

@@ -39,11 +39,11 @@ fn judge(drive: &str, latenesses: &[Lateness], seeds: Range<u64>) -> (Vec<String
     for (&lateness, seed) in latenesses.iter().flat_map(|of| seeds.clone().map(move |seed| (of, seed))) {
         let model = probed(&fresh, lateness, seed);
         let told = format!("{drive}, seed {seed}, {lateness:?}: {model:?}");
-        let volumes = !model.undetermined.iter().any(|why| why.starts_with("volume_bits"));
-        let mistaken = volumes && model.volume_bits != *bits
+        let is_sure = |key: &str| !model.undetermined.iter().any(|why| why.starts_with(key));
+        let mistaken = is_sure("volume_bits") && model.volume_bits != *bits
             || model.gc_volume_bits.as_ref().is_some_and(|found| found != bits)
             || model.write_buffer.bytes.is_some_and(|found| found != bytes)
-            || model.sleep.is_none();
+            || is_sure("sleep") && model.sleep.is_none();
         if mistaken {
             wrong.push(told);
         } else if !model.undetermined.is_empty() {

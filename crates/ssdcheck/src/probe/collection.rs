@@ -367,6 +367,10 @@ mod tests {
             assert_eq!(evidence(p, p, Some((0.5, 0.5))).selects(), None);
             assert_eq!(evidence(p, p, Some((0.1, 1.0))).selects(), Some(true));
             assert_eq!(evidence(p, p, Some((1.0, 0.1))).selects(), Some(false));
+            // With late answers among them, as long as the other way is hardly any.
+            assert_eq!(evidence(p, p, Some((0.7, 0.1))).selects(), Some(false));
+            assert_eq!(evidence(p, p, Some((0.1, 0.7))).selects(), Some(true));
+            assert_eq!(evidence(p, p, Some((0.7, 0.3))).selects(), None);
         }
         assert_eq!(evidence(1e-6, 0.4, Some((1.0, 0.1))).selects(), None);
         // Too few intervals say nothing.

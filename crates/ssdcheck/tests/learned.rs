@@ -77,7 +77,7 @@ fn what_no_engine_can_have_learnt_is_refused() {
         ("busy_by_size", json!([[0, 2, 1]]), "learned.busy_by_size"),
         ("signals", json!([[0, 0, 33]]), "learned.signals"),
         ("mixed", json!([]), "learned.mixed"),
-        ("calibration", json!(vec![[2.0, 1.0]; 49]), "learned.calibration"),
+        ("calibration", json!(vec![[2.0, 1.0]; 52]), "learned.calibration"),
     ];
     for (key, value, named) in wrong {
         let mut document = right.clone();

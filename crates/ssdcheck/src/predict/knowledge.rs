@@ -2,11 +2,12 @@
 
 use flashkeel_engine::{Filling, Prediction, Request, Span, Time};
 
+use super::calibration::Calibration;
 use super::calls::Calls;
 use super::flight::Flight;
 use super::history::History;
 use super::intervals::{Intervals, LEVELS};
-use super::mixer::{Calibration, Mixer};
+use super::mixer::Mixer;
 use super::phase::Phase;
 use super::sample::Sample;
 use super::signals::Signals;
@@ -139,7 +140,7 @@ impl Knowledge {
             _ => (flight.volume, flight.view) = self.decisive(now, ahead, request, terms),
         }
         flight.woken = self.woken(now, terms);
-        self.think(now, flight);
+        self.think(now, ahead.is_empty(), flight);
         self.prediction(flight)
     }
 
@@ -213,7 +214,7 @@ impl Knowledge {
         let was_slow = took.0 > threshold_ns;
         self.signals.ended(now, &flight.terms, took.0);
         self.learn(flight, was_slow);
-        if self.switch.judge(flight.thought.chance >= self.calls.least, was_slow) {
+        if self.switch.judge(flight.thought.is_called, was_slow) {
             self.collections.reset();
         }
     }

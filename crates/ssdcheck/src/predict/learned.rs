@@ -6,17 +6,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::calibration::{Calibration, Step};
 use super::calls::{Called, Calls};
 use super::history::Noted;
 use super::intervals::Intervals;
 use super::knowledge::{Busy, BusyBySize, Knowledge, Waking};
-use super::mixer::{Calibration, Mixed, Mixer, Step};
+use super::mixer::{Mixed, Mixer};
 use super::tables::Tables;
 use crate::DeviceModel;
 use crate::model::LONGEST_NS;
 
 /// Another arrangement of what follows has another number.
-const LAYOUT: u32 = 3;
+const LAYOUT: u32 = 4;
 
 /// What an engine has learnt of a drive: part of a [`DeviceModel`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

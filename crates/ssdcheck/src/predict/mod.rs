@@ -8,6 +8,7 @@
 //! Histories learn that, and take the model's word where they have seen nothing
 //! yet.
 
+mod calibration;
 mod calibrator;
 mod calls;
 mod flight;
@@ -16,6 +17,7 @@ mod intervals;
 mod knowledge;
 mod learned;
 mod mixer;
+mod naive;
 mod phase;
 mod queue;
 mod sample;

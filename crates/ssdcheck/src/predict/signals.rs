@@ -26,10 +26,13 @@ const LEAST_SHARE: f32 = 0.001;
 const SLOW: Scale = Scale::new(1, 14, 32);
 const ENDED: Scale = Scale::new(1, 12, 32);
 const WAITED: Scale = Scale::new(1, 12, 32);
-const LAST: Scale = Scale::new(1, 0, 16);
+const LAST: Scale = Scale::new(1, 0, LASTS as u32);
 const REUSE: Scale = Scale::new(1, 0, 32);
 /// Quarter octaves of the mean latency, in parts of 65,536 of the threshold.
 const MEANS: Scale = Scale::new(2, 12, 48);
+/// Steps of the last latency, and room for those of the mean.
+pub(super) const LASTS: usize = 16;
+pub(super) const MOST_MEANS: usize = 64;
 /// Where others are outstanding, in the table by these.
 const BUSY: u32 = READ / 2;
 /// Of reads in every table.
@@ -70,6 +73,7 @@ impl Lately {
             mean: 0.0,
             outstanding: 0,
         };
+        of.conclude_share();
         of.conclude(0);
         of
     }
@@ -77,14 +81,21 @@ impl Lately {
     /// What follows from share, mean, outcomes and the `last` latency.
     #[inline]
     fn conclude(&mut self, last: u32) {
+        let mean = MEANS.step(u64::from(fixed(self.mean)));
+        self.places[0] = self.tables[0] | last << 7;
+        self.places[1] = self.tables[1] | mean << 5;
+        self.places[3] = self.tables[3] | (self.outcomes & 3) << 2;
+    }
+
+    /// What follows from the share.
+    #[inline]
+    fn conclude_share(&mut self) {
         let share = self.share.clamp(LEAST_SHARE, 1.0 - LEAST_SHARE);
         self.presumed = (PRIOR * share, PRIOR * (1.0 - share));
         self.share_odds = stretch(share, 1.0 - share);
-        let mean = MEANS.step(u64::from(fixed(self.mean)));
         let share = fixed(8.0 * share.sqrt()) >> 16;
-        self.places[0] = self.tables[0] | last << 7;
-        self.places[1] = self.tables[1] | (mean << 3 | share) << 2;
-        self.places[3] = self.tables[3] | (self.outcomes & 3) << 2;
+        let kind = self.tables[1] & READ;
+        self.tables[1] = ENTRIES as u32 | kind | share << 2;
     }
 }
 
@@ -155,6 +166,13 @@ impl Signals {
             };
     }
 
+    /// Steps of the last latency of a request's operation and of the mean of late ones, of which
+    /// its places tell; see [`naive`](super::naive).
+    #[inline]
+    pub fn latencies(places: &Places) -> [usize; 2] {
+        [(places[0] >> 7) as usize % LASTS, (places[1] >> 5) as usize % MOST_MEANS]
+    }
+
     /// What is written since the last slow request, in steps below 128.
     #[inline]
     pub fn since_slow(&self) -> u32 {
@@ -195,7 +213,8 @@ impl Signals {
     /// The tables learn what became of a request at these places.
     #[inline]
     pub fn learn(&mut self, places: &Places, is_read: bool, is_slow: bool, times: u32) {
-        let of = &self.of[usize::from(is_read)];
+        let of = &mut self.of[usize::from(is_read)];
+        of.conclude_share();
         self.tables.note(places, is_slow, times, of.presumed, of.share_odds);
     }
 

@@ -4,7 +4,8 @@ use flashkeel_engine::{Prediction, Span, Time};
 
 use super::flight::Flight;
 use super::knowledge::Knowledge;
-use super::mixer::{INPUTS, SETS, bounded, fixed, float, stretch};
+use super::mixer::{INPUTS, SETS, bounded, fixed, float, squash, stretch};
+use super::signals::Signals;
 use super::tables::{Places, SIGNALS};
 use super::view::Terms;
 
@@ -27,12 +28,14 @@ pub(super) struct Thought {
     odds: f32,
     /// Probability of being slow.
     pub chance: f32,
+    /// Whether it is called slow, if anything is.
+    pub is_called: bool,
 }
 
 impl Knowledge {
-    /// What the view and all signals come to.
+    /// What the view and all signals come to; `is_next` if nothing else goes before the request.
     #[inline(always)]
-    pub(super) fn think(&self, now: Time, flight: &mut Flight) {
+    pub(super) fn think(&self, now: Time, is_next: bool, flight: &mut Flight) {
         let Terms { is_read, base_ns, queue_ns, threshold_ns, .. } = flight.terms;
         let queue = self.signals.queue();
         let thought = &mut flight.thought;
@@ -59,6 +62,8 @@ impl Knowledge {
         thought.set = set as u8;
         thought.odds = self.mixer.mix(set, &thought.inputs);
         thought.chance = self.calibration.probability(thought.odds);
+        let latencies = is_next.then(|| Signals::latencies(&thought.places));
+        thought.is_called = self.calls.calls(thought.chance, latencies);
     }
 
     /// What the view comes to, for those who ask.
@@ -73,22 +78,23 @@ impl Knowledge {
         Prediction {
             latency: Span(normal_ns + more_ns),
             chance,
-            is_slow: self.switch.is_on && chance >= self.calls.least,
+            is_slow: self.switch.is_on && flight.thought.is_called,
         }
     }
 
     /// The signals, the mixture, its calibration and the calls learn from an outcome.
     #[inline]
     pub(super) fn learn(&mut self, flight: &Flight, is_slow: bool) {
-        let Thought { places, inputs, set, odds, chance } = &flight.thought;
+        let Thought { places, inputs, set, odds, chance, .. } = &flight.thought;
         let times = self.sample.times(*chance, is_slow);
         if times == 0 {
             return;
         }
         self.signals.learn(places, flight.terms.is_read, is_slow, times);
-        self.mixer.learn(usize::from(*set), inputs, *odds, is_slow, times);
-        self.calibration.learn(*odds, is_slow, times);
-        self.calls.note(*chance, is_slow, times);
+        let (error, times) = (f32::from(u8::from(is_slow)) - squash(*odds), times as i32 as f32);
+        self.mixer.learn(usize::from(*set), inputs, error, times);
+        self.calibration.learn(*odds, error, times);
+        self.calls.note(*chance, Signals::latencies(places), is_slow, times);
     }
 }
 

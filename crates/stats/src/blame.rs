@@ -46,8 +46,7 @@ pub struct BlameTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sums {
     count: u64,
-    /// By cause, filled up as ledgers are.
-    owned: [Owned; Cause::COUNT.next_multiple_of(Ledger::GROUP)],
+    owned: [Owned; Cause::COUNT],
 }
 
 /// Nanoseconds that a cause owned, and of how many requests.
@@ -58,17 +57,13 @@ struct Owned {
 }
 
 impl Sums {
-    const EMPTY: Sums = Sums {
-        count: 0,
-        owned: [Owned { ns: 0, requests: 0 }; Cause::COUNT.next_multiple_of(Ledger::GROUP)],
-    };
+    const EMPTY: Sums = Sums { count: 0, owned: [Owned { ns: 0, requests: 0 }; Cause::COUNT] };
 
     #[inline]
     fn record(&mut self, ledger: &Ledger) {
         self.count += 1;
         // Most groups own nothing, and are passed over at once.
-        let (groups, _) = self.owned.as_chunks_mut::<{ Ledger::GROUP }>();
-        for (owned, group) in groups.iter_mut().zip(ledger.groups()) {
+        for (owned, group) in self.owned.chunks_mut(Ledger::GROUP).zip(ledger.groups()) {
             if *group == [0; Ledger::GROUP] {
                 continue;
             }

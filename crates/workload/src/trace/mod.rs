@@ -267,8 +267,8 @@ impl Trace {
     pub(crate) fn origin_ns(&self) -> Result<u64, WorkloadError> {
         let mut input = Ordered::new(self.open_file()?, self.reorder, self.zero_length);
         let mut first = Record::EMPTY;
-        input.next(&mut first, &mut Counts::default())?;
-        Ok(first.time_ns)
+        let is_found = input.next(&mut first, &mut Counts::default())?;
+        Ok(if is_found { first.time_ns } else { 0 })
     }
 
     /// Opens the file itself.

@@ -4,41 +4,45 @@
 /// takes no look at all of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Fullest {
-    /// A power of two of them; what is no lane is empty.
-    lens: Vec<u32>,
-    /// The longest below each node, the root at 1; the children of a node lie at twice its
-    /// place and behind it. Of equals the last.
-    winners: Vec<u32>,
+    /// The greatest key below each node, the root at 1; the children of a node lie at twice
+    /// its place and behind it. A lane's key is its length, then its number, so that of
+    /// equals the last wins. There is a power of two of leaves; what is no lane is empty.
+    keys: Vec<u64>,
+}
+
+#[inline]
+fn key_of(lane: u32, len: u32) -> u64 {
+    u64::from(len) << 32 | u64::from(lane)
 }
 
 impl Fullest {
     /// So many empty lanes.
     pub fn new(lanes: u32) -> Self {
         let leaves = lanes.next_power_of_two();
-        let mut winners = vec![0; 2 * leaves as usize];
-        (0..leaves).for_each(|lane| winners[(leaves + lane) as usize] = lane);
-        (1..leaves as usize).rev().for_each(|node| winners[node] = winners[2 * node + 1]);
-        Fullest { lens: vec![0; leaves as usize], winners }
+        let mut keys = vec![0; 2 * leaves as usize];
+        (0..leaves).for_each(|lane| keys[(leaves + lane) as usize] = key_of(lane, 0));
+        (1..leaves as usize).rev().for_each(|node| keys[node] = keys[2 * node].max(keys[2 * node + 1]));
+        Fullest { keys }
     }
 
     /// The length of a lane has changed.
     #[inline]
     pub fn note(&mut self, lane: u32, len: u32) {
-        self.lens[lane as usize] = len;
-        let mut node = (self.lens.len() + lane as usize) / 2;
-        while node > 0 {
-            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            let is_right = self.lens[right as usize] >= self.lens[left as usize];
-            self.winners[node] = if is_right { right } else { left };
+        let mut node = self.keys.len() / 2 + lane as usize;
+        let mut key = key_of(lane, len);
+        self.keys[node] = key;
+        while node > 1 {
+            key = key.max(self.keys[node ^ 1]);
             node /= 2;
+            self.keys[node] = key;
         }
     }
 
     /// The longest lane, the last of equals, and its length. There is one that is not empty.
     #[inline]
     pub fn longest(&self) -> (u32, u32) {
-        let lane = self.winners[1];
-        (lane, self.lens[lane as usize])
+        let longest = self.keys[1];
+        (longest as u32, (longest >> 32) as u32)
     }
 }
 

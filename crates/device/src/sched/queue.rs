@@ -303,8 +303,12 @@ impl Pending<'_> {
     /// The tasks to choose from.
     #[inline]
     pub fn tasks(&self) -> impl Iterator<Item = Task> + use<> {
-        let mask = self.mask;
-        Task::ALL.iter().copied().filter(move |&task| mask >> task as u32 & 1 == 1)
+        let mut left = self.mask;
+        std::iter::from_fn(move || {
+            let task = *Task::ALL.get(left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(task)
+        })
     }
 
     /// The task's first operation.

@@ -80,8 +80,8 @@ impl Pages {
     }
 
     /// Gives a physical page other bytes.
-    pub(super) fn replace(&mut self, ppn: Ppn, page: Page) {
-        self.flash.program(ppn, self.place(ppn), Some(Arc::new(page)));
+    pub(super) fn replace(&mut self, ppn: Ppn, page: Arc<Page>) {
+        self.flash.program(ppn, self.place(ppn), Some(page));
     }
 
     /// Takes away what a physical page holds.
@@ -296,6 +296,8 @@ impl Tables {
 
     /// A lost page of `lpn`, which was at `from`, has been rebuilt in memory and
     /// programmed.
+    #[cold]
+    #[inline(never)]
     pub(in crate::ftl) fn data_restored(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
         if self.pages.is_none() {
             return;

@@ -1,6 +1,7 @@
 //! The bytes of logical stripes: what parity is computed from, and what follows from it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use flashkeel_engine::LOGICAL_PAGE_BYTES;
 
@@ -16,10 +17,17 @@ fn add(sum: &mut Page, page: &Page) {
 impl Tables {
     /// Computes the new parity of a stripe from the pages of its `programs`, of
     /// which this has the first entries, and what the parity covers so far.
+    #[inline]
     pub(in crate::ftl) fn compute_parity(&mut self, stripe: u32, programs: impl Iterator<Item = EntryId>) {
-        if self.pages.is_none() {
-            return;
+        if self.pages.is_some() {
+            self.compute_bytes_of_parity(stripe, programs);
         }
+    }
+
+    // Never part of who calls it: there would be no room on its stack for anything else.
+    #[cold]
+    #[inline(never)]
+    fn compute_bytes_of_parity(&mut self, stripe: u32, programs: impl Iterator<Item = EntryId>) {
         let stripes = self.shape.static_stripes.expect("only stripes are updated");
         let (mut images, mut parity) = (Vec::new(), Vec::new());
         for mut entry in programs {
@@ -59,7 +67,7 @@ impl Tables {
         let images = self.pages.as_mut().and_then(|pages| pages.updating.remove(&stripe));
         for (lpn, page) in images.unwrap_or_default() {
             if self.pages.as_mut().is_some_and(|pages| pages.outdated.remove(&lpn)) {
-                self.replace_parity(lpn, *page);
+                self.replace_parity(lpn, page);
             }
         }
     }
@@ -78,6 +86,8 @@ impl Tables {
 
     /// A page that parity in memory covers has been given up: from now on it
     /// covers zeros there. What is being programmed is corrected at the end.
+    #[cold]
+    #[inline(never)]
     pub(in crate::ftl) fn correct_parity(&mut self, parity: Lpn) {
         if !self.is_updating(parity) {
             return;
@@ -90,11 +100,11 @@ impl Tables {
         pages.outdated.insert(parity);
     }
 
-    fn replace_parity(&mut self, lpn: Lpn, page: Page) {
+    fn replace_parity(&mut self, lpn: Lpn, page: Box<Page>) {
         if let Some(ppn) = self.flash_copy(lpn) {
             self.set_lost(ppn, false);
             if let Some(pages) = &mut self.pages {
-                pages.replace(ppn, page);
+                pages.replace(ppn, Arc::from(page));
             }
         }
     }

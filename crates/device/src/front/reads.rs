@@ -121,25 +121,26 @@ impl Ssd {
 
     /// A flash read of the host is done.
     #[inline]
-    pub(crate) fn host_read_done(&mut self, now: Time, id: FlashOpId, operation: &FlashOp) {
-        let part = operation.partition as usize;
+    pub(crate) fn host_read_done(&mut self, now: Time, id: FlashOpId) {
+        let FlashOp { purpose, partition, owner, units, target, .. } = self.machine.dispatcher.operations[id];
+        let part = usize::from(partition);
         if self.machine.dispatcher.operations.ledger(id).has_gc() {
-            self.machine.counters.gc_blocked_pages_read += u64::from(operation.units);
+            self.machine.counters.gc_blocked_pages_read += u64::from(units);
         }
-        self.serve_read(id, operation.owner, part);
-        self.partitions[part].ftl.read_done(now, operation, &mut self.machine);
-        if operation.purpose == Activity::Rebuild.read() {
+        self.serve_read(id, owner, part);
+        self.partitions[part].ftl.read_done(now, target, &mut self.machine);
+        if purpose == Activity::Rebuild.read() {
             let ledger = self.machine.dispatcher.operations.ledger_mut(id);
             ledger.reassign(Cause::OwnFlash, Cause::Reconstruction);
         }
-        let request = &mut self.requests[operation.owner];
+        let request = &mut self.requests[owner];
         request.outstanding -= 1;
         if request.outstanding == 0 && request.issued {
-            self.complete_read(now, operation.owner, id);
+            self.complete_read(now, owner, id);
         } else if request.held_back {
             request.take_blame(now, self.machine.dispatcher.operations.ledger(id));
             request.held_back = false;
-            self.schedule_generation(now, operation.owner);
+            self.schedule_generation(now, owner);
         }
     }
 }

@@ -168,7 +168,7 @@ impl EccCheck {
         let first = ftl.shape.first_unit(operation.target);
         let valid = ftl.tables.map.valid_run(first, ftl.shape.units_per_page);
         machine.counters.checked_pages += u64::from(valid.count_ones());
-        ftl.read_done(now, operation, machine);
+        ftl.read_done(now, operation.target, machine);
         ftl.tasks.ecc_check.is_busy = false;
         EccCheck::read_later(ftl, now, machine);
     }

@@ -124,7 +124,7 @@ impl Ftl {
 
     /// A map page has been read.
     pub fn map_read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        self.read_done(now, operation, machine);
+        self.read_done(now, operation.target, machine);
         self.map_page_arrived(now, operation.owner, machine);
     }
 

@@ -227,11 +227,11 @@ impl Ftl {
         }
     }
 
-    /// A flash read is done; an erase may have waited for it.
+    /// A read of a flash page is done; an erase may have waited for it.
     #[inline(always)]
-    pub fn read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        let block = self.shape.block_of_page(operation.target);
-        let part = self.shape.stripes.member_of(operation.target - block.0 * self.shape.pages_per_block);
+    pub fn read_done(&mut self, now: Time, page: u32, machine: &mut Machine) {
+        let block = self.shape.block_of_page(page);
+        let part = self.shape.stripes.member_of(page - block.0 * self.shape.pages_per_block);
         if self.tables.blocks.end_read(block, part)
             && self.tables.blocks.state(block) == super::BlockState::Victim
         {

@@ -250,7 +250,7 @@ impl Restoring {
 
     /// A read for a lost page is done.
     fn page_read(ftl: &mut Ftl, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        ftl.read_done(now, operation, machine);
+        ftl.read_done(now, operation.target, machine);
         ftl.tasks.restoring.reads -= 1;
         if ftl.tasks.restoring.reads == 0 {
             Restoring::program(ftl, now, machine);

@@ -211,7 +211,7 @@ impl Ftl {
 
     /// A read for the parity of a stripe is done.
     pub fn parity_read_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
-        self.read_done(now, operation, machine);
+        self.read_done(now, operation.target, machine);
         let update = &mut self.tasks.updates.list[operation.update as usize];
         update.reads -= 1;
         if update.reads == 0 {

@@ -30,7 +30,7 @@ use crate::idleness::Idleness;
 use crate::layout::Layout;
 use crate::limits::MAX_INDEX;
 use crate::machine::{DeviceEvent, Machine};
-use crate::sched::{Activity, FlashOpId, Task};
+use crate::sched::{Activity, FlashOp, FlashOpId, Task};
 use bytes::Bytes;
 use inspect::endurance;
 
@@ -256,18 +256,38 @@ impl Ssd {
     fn chip_event(&mut self, now: Time, chip: u32) {
         let machine = &mut self.machine;
         let Some(id) = machine.dispatcher.step(now, ChipId(chip), &mut machine.events) else { return };
-        let operation = machine.dispatcher.operations[id];
+        let FlashOp { purpose, task, chip, .. } = machine.dispatcher.operations[id];
+        if purpose == Activity::Host.read() || purpose == Activity::Rebuild.read() {
+            self.host_read_done(now, id);
+        } else {
+            self.operation_done(now, id);
+        }
+        if task == Task::Host && self.machine.dispatcher.host_load(chip) == 0 {
+            // Partitions may share a channel.
+            for partition in &mut self.partitions {
+                partition.ftl.go_on(now, &mut self.machine);
+            }
+        }
+        self.machine.dispatcher.operations.release(id);
+        if self.preparing != 0 {
+            self.begin_prepared(now);
+        }
+    }
+
+    /// A flash operation other than a read of the host is done.
+    #[inline(always)]
+    fn operation_done(&mut self, now: Time, id: FlashOpId) {
+        let operation = self.machine.dispatcher.operations[id];
         let quiet_since = self.quiet_since(now);
         let ftl = &mut self.partitions[operation.partition as usize].ftl;
         let is_read = operation.purpose.command() == FlashCommand::Read;
         match operation.purpose.activity() {
-            Activity::Host if !is_read => {
+            Activity::Host => {
                 self.host_write_done(now, id, &operation);
                 if operation.update != NONE {
                     self.stripe_programmed(now, &operation);
                 }
             }
-            Activity::Host | Activity::Rebuild => self.host_read_done(now, id, &operation),
             Activity::Map if is_read => ftl.map_read_done(now, &operation, &mut self.machine),
             Activity::Map => ftl.program_done(now, &operation, &mut self.machine),
             Activity::Parity if is_read => ftl.parity_read_done(now, &operation, &mut self.machine),
@@ -279,16 +299,6 @@ impl Ssd {
                 self.stripe_programmed(now, &operation);
             }
             _ => ftl.done(now, &operation, quiet_since, &mut self.machine),
-        }
-        if operation.task == Task::Host && self.machine.dispatcher.host_load(operation.chip) == 0 {
-            // Partitions may share a channel.
-            for partition in &mut self.partitions {
-                partition.ftl.go_on(now, &mut self.machine);
-            }
-        }
-        self.machine.dispatcher.operations.release(id);
-        if self.preparing != 0 {
-            self.begin_prepared(now);
         }
     }
 

@@ -280,7 +280,7 @@ impl Ftl {
             let entry = Entry::new(self.tables.map.holds(ppn), Home(ppn.0), index, 0, now);
             moves.stage(&mut self.tables.entries, domain, entry);
         }
-        self.read_done(now, operation, machine);
+        self.read_done(now, operation.target, machine);
         self.check_job(now, index, machine);
         self.wake(now, mover, machine);
     }

@@ -114,7 +114,8 @@ class Drive:
         predecessor's completion, or an experiment's TOML file. No greater part of
         the normal requests than `false_calls` is called slow, if given. The dictionary
         has ``requests``, ``slow_fraction``, ``slow_recall``, ``normal_recall``,
-        ``precision``, ``score`` (in requests), ``is_on`` and ``model``, with what was learnt.
+        ``precision``, ``score`` (in requests), ``is_on``, ``contradiction`` (what the drive did
+        that the model's cannot do, or None) and ``model``, with what was learnt.
         """
         if workload in json.loads(_core.list_names("profiles")):
             experiment = Experiment.with_profile(workload)

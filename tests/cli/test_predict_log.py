@@ -72,6 +72,19 @@ def test_a_log_scores_as_the_drive_did_while_it_was_predicted(cli, _served):
     assert not found["is_model_assumed"]
 
 
+def test_a_model_of_another_drive_of_the_same_size_is_warned_of(cli, _served):
+    folder, _ = _served
+    model = json.loads((folder / "model.json").read_text())
+    model["write_buffer"] |= {"bytes": 253952, "type": "back", "flush": ["full"]}
+    (folder / "other.json").write_text(json.dumps(model))
+    for name in ("model", "other"):
+        outcome = cli("predict", "--log", folder / "log.csv", "--model", folder / f"{name}.json")
+        assert outcome.status == 0
+        warned = "does not behave as the model" in outcome.err
+        assert warned == (name == "other"), outcome.err
+    assert "a read right after a write is slow" in outcome.err
+
+
 def test_without_a_model_what_is_slow_comes_from_the_log(cli, _served):
     folder, _ = _served
     outcome = cli("predict", "--log", folder / "log.csv")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashkeel_ssdcheck::{DeviceModel, Engine, LEAST, Measured, Scored, assume, score_log};
+use flashkeel_ssdcheck::{DeviceModel, Engine, LEAST, Measured, Scored, assume, contradiction, score_log};
 use flashkeel_workload::{LatencyLog, LatencyLogOptions, read_latencies};
 use serde::Serialize;
 
@@ -20,6 +20,8 @@ pub struct Logged {
     pub passed_over: u64,
     /// What had to be assumed.
     pub notes: Vec<String>,
+    /// What the drive did that the model's cannot do: then the model is of another one.
+    pub contradiction: Option<String>,
     /// Whether there was no model, and `model` is what the log's first half tells.
     pub is_model_assumed: bool,
     /// What is known of the drive, with what was learnt.
@@ -69,9 +71,20 @@ pub fn predict_log(
     let is_model_assumed = model.is_none();
     let model = model.unwrap_or_else(|| assume(&measured));
     model.validate().map_err(|why| Error::Input(format!("{file}: no drive is like that: {why}")))?;
+    let contradiction = contradiction(&model, &measured);
     let mut engine = Engine::new(&model, false_calls);
     let scored = score_log(&mut engine, &measured, &mut |fraction| progress("replay", fraction))
         .ok_or(Error::Interrupted)?;
     let model = engine.model();
-    Ok(Logged { log: file, format, passed_over, notes, is_model_assumed, model, least: LEAST, scored })
+    Ok(Logged {
+        log: file,
+        format,
+        passed_over,
+        notes,
+        contradiction,
+        is_model_assumed,
+        model,
+        least: LEAST,
+        scored,
+    })
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use flashkeel_engine::{
     Answer, Arena, Coming, Command, Completion, Leaf, Limits, Notice, Operation, Place, Predictor as _,
-    Refusal, Request, RequestId, Submit, Time, Wake,
+    Refusal, Request, RequestId, Span, Submit, Time, Wake,
 };
 use flashkeel_host::device::Device;
 use flashkeel_host::{Measured, Tenant, drive};
-use flashkeel_ssdcheck::{DeviceModel, Engine, Score};
+use flashkeel_ssdcheck::{DeviceModel, Engine, Measured as Served, Score, TELLING, contradiction};
 use flashkeel_stats::Recorder;
 use flashkeel_workload::Basis;
 use serde::Serialize;
@@ -33,6 +33,8 @@ pub struct Predicted {
     pub score: Score,
     /// Whether the off-switch left prediction on.
     pub is_on: bool,
+    /// What the drive did that the model's cannot do: then the model is of another one.
+    pub contradiction: Option<String>,
     /// What the workload is made from.
     pub basis: Basis,
     /// The model with what was learnt.
@@ -74,6 +76,7 @@ pub fn predict(
         engine: Engine::new(model, false_calls),
         score: Score::default(),
         flights: Vec::new(),
+        first: Vec::new(),
     };
     let tenants = sources.iter_mut().zip(workloads).map(|(source, workload)| Tenant {
         source: source.as_mut(),
@@ -87,7 +90,7 @@ pub fn predict(
         progress("replay", fraction)
     });
     real::end(world.as_ref(), driven.map_err(Error::from))?;
-    let Judged { engine, score, .. } = judged;
+    let Judged { engine, score, first, .. } = judged;
     let slow = score.slow_found + score.slow_missed;
     let requests = slow + score.normal_found + score.normal_missed;
     let is_synthetic = sources.iter().any(|source| source.basis() == Basis::Synthetic);
@@ -99,6 +102,7 @@ pub fn predict(
         precision: score.precision(),
         score,
         is_on: engine.is_on(),
+        contradiction: contradiction(model, &first),
         basis: if is_synthetic { Basis::Synthetic } else { Basis::Trace },
         model: engine.model(),
     })
@@ -110,9 +114,13 @@ struct Judged {
     engine: Engine,
     score: Score,
     flights: Vec<Flight>,
+    /// The first [`TELLING`] requests, of which those that are outstanding have taken nothing.
+    first: Vec<Served>,
 }
 
 struct Flight {
+    /// Which it is of the first, if it is one of them.
+    number: usize,
     id: RequestId,
     operation: Operation,
     sectors: u32,
@@ -127,6 +135,9 @@ impl Judged {
             let Some(index) = index else { continue };
             let flight = self.flights.swap_remove(index);
             let latency = completion.time.since(flight.submitted);
+            if let Some(served) = self.first.get_mut(flight.number) {
+                served.latency = latency;
+            }
             self.score
                 .count(flight.predicted_slow, self.engine.is_slow(flight.operation, flight.sectors, latency));
             self.engine.observe(completion.time, completion);
@@ -144,8 +155,12 @@ impl Leaf for Judged {
         let answer = self.device.submit(now, request, data);
         if answer == Submit::Accepted && matches!(request.operation, Operation::Read | Operation::Write) {
             self.engine.submitted(now, request);
-            let Request { id, operation, sectors, .. } = *request;
-            self.flights.push(Flight { id, operation, sectors, submitted: now, predicted_slow });
+            let Request { id, operation, lba, sectors, .. } = *request;
+            let number = self.first.len();
+            if number < TELLING {
+                self.first.push(Served { submitted: now, latency: Span::ZERO, operation, lba, sectors });
+            }
+            self.flights.push(Flight { number, id, operation, sectors, submitted: now, predicted_slow });
         }
         answer
     }
@@ -250,7 +265,13 @@ mod tests {
             "undetermined": [],
         }))
         .expect("a model");
-        Judged { device, engine: Engine::new(&model, None), score: Score::default(), flights: Vec::new() }
+        Judged {
+            device,
+            engine: Engine::new(&model, None),
+            score: Score::default(),
+            flights: Vec::new(),
+            first: Vec::new(),
+        }
     }
 
     fn submit(judged: &mut Judged, count: u64) {

@@ -12,7 +12,9 @@ mod predict;
 mod probe;
 
 pub use model::{BufferType, DeviceModel, FlushTrigger, Latencies, Sleep, Thresholds, WriteBuffer};
-pub use offline::{LEAST, Measured, Method, Scored, Tenth, assume, score as score_log};
+pub use offline::{
+    LEAST, Measured, Method, Scored, TELLING, Tenth, assume, contradiction, score as score_log,
+};
 pub use predict::{Engine, Learned, Score};
 pub use probe::{
     BitEvidence, BufferEvidence, CollectionEvidence, Evidence, ProbeError, Report, SleepEvidence, probe,

@@ -110,6 +110,8 @@ def predict(
             found = predict_log(log, model, iolog, device, partial(bars.update, 0), false_calls)
         if save_model is not None:
             _save(save_model, log.name, found["model"])
+        if model is not None:
+            _warn(model, log.name, found)
         # Thousands of numbers, which are for another predictor.
         del found["model"]["learned"]
         if form == "json":
@@ -134,6 +136,8 @@ def predict(
             )
             for index, name in enumerate(chosen, 1)
         ]
+    for name, result in zip(chosen, results, strict=True):
+        _warn(model, name, result)
     learned = [result.pop("model") for result in results]
     if save_model is not None:
         _save(save_model, target, learned[0])
@@ -141,6 +145,16 @@ def predict(
         echo(json.dumps({"target": target, "seed": seed, "workloads": results}, indent=2))
     else:
         console().print(probe_tables.predictions(target, results))
+
+
+def _warn(model: Diagnosis, what: str, found: dict[str, Any]) -> None:
+    """Say what the drive did that the model's cannot do."""
+    if found["contradiction"] is not None:
+        echo(
+            f"warning: {what}: this drive does not behave as the model {model.name} says: "
+            f"{found['contradiction']}",
+            err=True,
+        )
 
 
 def _save(path: Path, name: str, model: dict[str, Any]) -> None:

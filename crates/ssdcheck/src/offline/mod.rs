@@ -7,6 +7,7 @@
 mod assumed;
 mod baselines;
 mod mirror;
+mod other_drive;
 mod ranking;
 
 use std::cmp::Reverse;
@@ -19,6 +20,7 @@ use flashkeel_engine::{
 use serde::Serialize;
 
 pub use assumed::assume;
+pub use other_drive::{TELLING, contradiction};
 
 use crate::{Engine, Score};
 use baselines::Baselines;

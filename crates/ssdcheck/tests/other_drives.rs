@@ -1,0 +1,98 @@
+//! Models of other drives of the same size: whether what a drive does contradicts them.
+
+mod support;
+
+use std::ops::ControlFlow;
+
+use flashkeel_device::stranger;
+use flashkeel_engine::{Leaf, Span, Time};
+use flashkeel_ssdcheck::{DeviceModel, Engine, Measured, contradiction, probe};
+use support::loads::{PACINGS, log};
+use support::{DRIVES, Thinks, preset, ready, serve};
+
+/// Drives whose buffers and volumes are alike: each is predicted as well by the other's model.
+const ALIKE: [[&str; 2]; 2] = [["ssd-a", "ssd-b"], ["ssd-f", "ssd-g"]];
+const REQUESTS: u64 = 40_000;
+const LIMIT: Span = Span::from_secs(120);
+
+/// Tries the model of each of these drives, found on another specimen, on each of them, under workloads
+/// with such parts of writes. Returns in how many cases it is told that the model is of another drive, and in how
+/// many it is of one; that it is not of its own or a like one is never told.
+fn told(drives: &[&str], seeds: &[u64], writes: &[f64]) -> (usize, usize) {
+    let found = drives.iter().map(|name| {
+        let mut ssd = ready(&preset(name), 101);
+        probe(&mut ssd, None, 101, None, &mut |_| ControlFlow::Continue(())).expect("a drive").model
+    });
+    let models: Vec<DeviceModel> = found.collect();
+    let (mut told, mut others) = (0, 0);
+    for &own in drives {
+        let device = ready(&preset(own), 1);
+        let sectors = device.limits().sectors;
+        for (&seed, &writes) in seeds.iter().flat_map(|seed| writes.iter().map(move |part| (seed, part))) {
+            let mut thinks = Thinks::new(writes, sectors, seed);
+            let mut requests = Vec::new();
+            let _ =
+                serve(&mut device.clone(), Time::ZERO, &mut thinks, REQUESTS, &mut |now, request, done| {
+                    if let Some(done) = done {
+                        let (latency, operation) = (done.time.since(now), request.operation);
+                        let (lba, sectors) = (request.lba, request.sectors);
+                        requests.push(Measured { submitted: now, latency, operation, lba, sectors });
+                    }
+                });
+            for (&name, model) in drives.iter().zip(&models) {
+                // As if it were of the same size.
+                let found = contradiction(&DeviceModel { sectors, ..model.clone() }, &requests);
+                let case = format!("{name} on {own}, {writes} writes, seed {seed}: {found:?}");
+                if own == name || ALIKE.iter().any(|pair| pair.contains(&own) && pair.contains(&name)) {
+                    assert_eq!(found, None, "{case}");
+                    continue;
+                }
+                others += 1;
+                told += usize::from(found.is_some());
+                if found.is_none() {
+                    println!("not told: {case}");
+                }
+            }
+        }
+    }
+    (told, others)
+}
+
+#[test]
+fn a_model_of_another_drive_is_contradicted_and_its_own_is_not() {
+    let (told, others) = told(&["ssd-a", "ssd-d", "ssd-e", "ssd-f"], &[1], &[0.5]);
+    assert_eq!((told, others), (12, 12));
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_model_of_another_drive_is_contradicted_under_many_workloads() {
+    let (told, others) = told(&DRIVES, &[2, 3, 4], &[0.924, 0.904, 0.094, 0.222, 0.539, 0.5]);
+    println!("{told} of {others} told");
+    // Where hardly anything is written few requests are slow.
+    assert!(told * 50 >= others * 49, "{told} of {others}");
+}
+
+/// What may be wrong of a warning is worse than none: on strangers, most of whose slow requests have other
+/// reasons than the buffer, none is made of their own model.
+#[test]
+#[ignore = "takes minutes"]
+fn no_stranger_contradicts_its_own_model() {
+    const DRIVES: u64 = 100;
+    let round: u64 =
+        std::env::var("FLASHKEEL_SOAK_ROUND").map_or(0, |round| round.parse().expect("a number"));
+    for number in (700_000 + round * DRIVES..).take(DRIVES as usize) {
+        let config = stranger(number);
+        let mut other = ready(&config, number + (1 << 32));
+        let progress = &mut |_| ControlFlow::Continue(());
+        let Ok(report) = probe(&mut other, None, number, Some(LIMIT), progress) else { continue };
+        let device = ready(&config, number);
+        for (pacing_name, pacing) in PACINGS {
+            let mut engine = Engine::new(&report.model, None);
+            let asked = log(&mut device.clone(), &mut engine, number, pacing, REQUESTS);
+            let requests: Vec<Measured> = asked.iter().map(|asked| asked.measured).collect();
+            let found = contradiction(&report.model, &requests);
+            assert_eq!(found, None, "stranger {number}, {pacing_name}");
+        }
+    }
+}

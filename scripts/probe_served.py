@@ -13,7 +13,7 @@ machine was too busy every time. Server and probe take real-time priority where 
 RLIMIT_RTPRIO), and need a processor each; processors that have nothing to do are kept awake, where
 that may be asked for.
 
-Without --drives it is one of them, another in each round of `make soak`.
+Without --drives it is all of them, in each round of `make soak` with another seed.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     turn = int(os.environ.get("FLASHKEEL_SOAK_ROUND", "0"))
-    parser.add_argument("--drives", default=DRIVES[turn % len(DRIVES)])
-    parser.add_argument("--seed", type=int, default=1 + turn // len(DRIVES))
+    parser.add_argument("--drives", default=",".join(DRIVES))
+    parser.add_argument("--seed", type=int, default=1 + turn)
     parser.add_argument("--tries", type=int, default=5, help="probes of a drive, at most")
     given = parser.parse_args()
     drives = given.drives.split(",")

@@ -173,6 +173,17 @@ pub fn resolve_target(document: &str, name: &str, sets: &[(String, String)]) -> 
     Ok(target)
 }
 
+/// Most characters of a run's name in the name of a file, which has 255 with its seed and
+/// its ending.
+const LONGEST_NAME: usize = 200;
+
+/// How many characters a name takes in the name of a file: what a path could not hold as it
+/// is takes three for each byte.
+fn in_file_names(name: &str) -> usize {
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b" _.-~".contains(&byte);
+    name.bytes().map(|byte| if is_kept(byte) { 1 } else { 3 }).sum()
+}
+
 /// Every variant's name and layers.
 fn variants(file: &Node, overrides: &[Node]) -> Result<Vec<(String, Vec<Node>)>, ConfigError> {
     let mut whole = file.clone();
@@ -188,6 +199,13 @@ fn variants(file: &Node, overrides: &[Node]) -> Result<Vec<(String, Vec<Node>)>,
     for (index, variant) in variants.into_iter().enumerate() {
         if variant.name.is_empty() {
             return Err(whole.error_at(&format!("runs.{index}.name"), "a run needs a name"));
+        }
+        let length = in_file_names(&variant.name);
+        if length > LONGEST_NAME {
+            let message = format!(
+                "it is part of the names of files, and takes {length} characters there, {LONGEST_NAME} at most"
+            );
+            return Err(whole.error_at(&format!("runs.{index}.name"), message));
         }
         let mut layers = Vec::new();
         if let Some(Kind::Table(entries)) = runs.get(&format!("{index}.set")).map(|set| &set.kind) {

@@ -265,3 +265,17 @@ fn what_is_wrong_in_some_runs_only_names_the_first_of_them() {
     let single = format!("{WORKLOAD}[device]\nwindow = \"none\"\n");
     assert!(refusal(&single, &[("device.window.bogus", "1")]).ends_with("no keys here"));
 }
+
+/// Once the run ended before it was told that its tables could not be written.
+#[test]
+fn a_name_that_no_file_can_have_is_refused() {
+    let named = |name: &str| format!("{WORKLOAD}[[runs]]\nname = \"{name}\"");
+    assert!(resolve(&named(&"a".repeat(200)), "exp.toml", &[], None).is_ok());
+    for (name, length) in [("a".repeat(201), 201), ("\u{e9}".repeat(34), 204)] {
+        let expected = format!(
+            "exp.toml:7: runs.0.name: it is part of the names of files, and takes {length} characters there, 200 \
+             at most"
+        );
+        assert_eq!(refusal(&named(&name), &[]), expected);
+    }
+}

@@ -5,8 +5,9 @@ mod support;
 use std::ops::ControlFlow;
 
 use flashkeel_device::stranger;
-use flashkeel_engine::{Leaf, Span, Time};
+use flashkeel_engine::{Lba, Leaf, Operation, Span, Time};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Measured, contradiction, probe};
+use serde_json::json;
 use support::loads::{PACINGS, log};
 use support::{DRIVES, Thinks, preset, ready, serve};
 
@@ -95,4 +96,28 @@ fn no_stranger_contradicts_its_own_model() {
             assert_eq!(found, None, "stranger {number}, {pacing_name}");
         }
     }
+}
+
+/// Once each page of a log was looked up, so that one of long writes took all memory.
+#[test]
+fn writes_as_long_as_there_are_end_soon() {
+    let model: DeviceModel = serde_json::from_value(json!({
+        "sectors": 1u64 << 45,
+        "volume_bits": [],
+        "gc_volume_bits": null,
+        "write_buffer": { "bytes": 1 << 20, "type": "back", "flush": ["full"] },
+        "thresholds_ns": { "read": 250_000, "write": 250_000 },
+        "latencies_ns": { "read": 80_000, "write": 20_000, "flush": 0, "collection": 0 },
+        "sleep": null,
+        "undetermined": [],
+    }))
+    .expect("a model");
+    let write = |number: u64| Measured {
+        submitted: Time(number * 1_000_000),
+        latency: Span::from_us(if number.is_multiple_of(10) { 900 } else { 20 }),
+        operation: Operation::Write,
+        lba: Lba(number << 32),
+        sectors: u32::MAX,
+    };
+    contradiction(&model, &(0..10_000).map(write).collect::<Vec<_>>());
 }

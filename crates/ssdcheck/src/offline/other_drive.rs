@@ -15,6 +15,8 @@ use crate::DeviceModel;
 
 /// Requests of a log that are looked at: a few hundred slow ones, where one in a hundred is.
 pub const TELLING: usize = 200_000;
+/// Pages that are looked up for how often they are written again, whatever is written.
+const LOOKED_UP: usize = 1 << 20;
 /// Fewest slow requests that tell.
 const LEAST: usize = 60;
 /// And slow ones of them.
@@ -96,14 +98,14 @@ fn own_sureness(model: &DeviceModel, pages: u64, requests: &[Measured], steps: &
     let mut written = vec![0u64; model.volumes()];
     let mut last = BTreeMap::new();
     let (mut all, mut again) = (0u64, 0u64);
-    for measured in requests.iter().filter(|measured| measured.operation == Operation::Write) {
-        for page in measured.lba.0 / 8..(measured.lba.0 + u64::from(measured.sectors)).div_ceil(8) {
-            let volume = model.volume_of(8 * page);
-            written[volume] += 1;
-            all += 1;
-            let before = last.insert(page, written[volume]);
-            again += u64::from(before.is_some_and(|before| written[volume] - before < pages));
-        }
+    let writes = requests.iter().filter(|measured| measured.operation == Operation::Write);
+    let pages_of = |of: &Measured| of.lba.0 / 8..of.lba.0.saturating_add(of.sectors.into()).div_ceil(8);
+    for page in writes.flat_map(pages_of).take(LOOKED_UP) {
+        let volume = model.volume_of(8 * page);
+        written[volume] += 1;
+        all += 1;
+        let before = last.insert(page, written[volume]);
+        again += u64::from(before.is_some_and(|before| written[volume] - before < pages));
     }
     let counts = events(&model.volume_bits, steps);
     let most = pages + (2 * pages * again).div_ceil(all.max(1));

@@ -135,13 +135,6 @@ impl DeviceModel {
         self.volume_bits.first().map_or(u64::MAX, |&bit| (1 << bit) - (lba & ((1 << bit) - 1)))
     }
 
-    /// The internal volume that a request lies in, if it is one.
-    #[inline]
-    pub fn only_volume(&self, request: &Request) -> Option<usize> {
-        let lies_in_one = u64::from(request.sectors) <= self.stretch(request.lba.0);
-        lies_in_one.then(|| self.volume_of(request.lba.0))
-    }
-
     /// The internal volumes that a request touches, rising.
     #[inline]
     pub fn volumes_of(&self, request: &Request) -> impl Iterator<Item = usize> + use<> {
@@ -231,24 +224,29 @@ impl DeviceModel {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use flashkeel_engine::{Lba, Operation, RequestId};
 
     use super::*;
 
-    #[test]
-    fn a_request_may_touch_several_volumes() {
-        let model = DeviceModel {
+    /// A drive of which nothing but its volume bits is known.
+    pub(crate) fn with_bits(volume_bits: Vec<u32>) -> DeviceModel {
+        DeviceModel {
             sectors: 1 << 20,
-            volume_bits: vec![4, 6],
-            gc_volume_bits: Some(vec![]),
+            volume_bits,
+            gc_volume_bits: None,
             write_buffer: WriteBuffer::UNKNOWN,
             thresholds_ns: Thresholds { read: 1, write: 1 },
             latencies_ns: Latencies::default(),
             sleep: None,
             undetermined: vec![],
             learned: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_request_may_touch_several_volumes() {
+        let model = with_bits(vec![4, 6]);
         let told = |page: u64, pages: u32| {
             let request = Request::new(RequestId(0), Operation::Write, Lba(page * 8), pages * 8);
             let volumes = model.volumes_of(&request);
@@ -264,17 +262,7 @@ mod tests {
 
     #[test]
     fn a_model_that_no_drive_can_have_is_refused() {
-        let model = DeviceModel {
-            sectors: 1 << 20,
-            volume_bits: vec![4, 6],
-            gc_volume_bits: None,
-            write_buffer: WriteBuffer::UNKNOWN,
-            thresholds_ns: Thresholds { read: 1, write: 1 },
-            latencies_ns: Latencies::default(),
-            sleep: None,
-            undetermined: vec![],
-            learned: None,
-        };
+        let model = with_bits(vec![4, 6]);
         assert_eq!(model.validate(), Ok(()));
         for bits in [vec![6, 4], vec![4, 4], vec![20], vec![1, 2, 3, 4, 5, 6, 7]] {
             let other = DeviceModel { volume_bits: bits.clone(), ..model.clone() };

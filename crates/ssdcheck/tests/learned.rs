@@ -36,7 +36,7 @@ fn f1(model: &DeviceModel, log: &[Measured]) -> (f64, Engine) {
 
 #[test]
 fn a_known_drive_starts_warm() {
-    let drives = ["ssd-a", "ssd-d", "ssd-f"].map(preset).into_iter().chain((206..214).map(stranger));
+    let drives = ["ssd-a", "ssd-d", "ssd-f"].map(preset).into_iter().chain((200..216).map(stranger));
     let (mut cold_sum, mut warm_sum, mut count) = (0.0, 0.0, 0.0);
     for (number, config) in drives.enumerate() {
         let Some((model, [before, after])) = logs(&config, 40 + number as u64) else { continue };

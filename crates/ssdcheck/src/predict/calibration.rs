@@ -3,12 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mixer::{MOST, fixed, squash};
+use super::mixer::{MOST, squash};
 
 /// Steps, each of half a doubling of the odds: those that the odds may have, and one before and
 /// two after them, which learn with their neighbours.
 const STEPS: usize = 52;
-const ROOM: usize = STEPS.next_power_of_two();
+/// Room beyond them, so that whatever is read of a number lies within.
+const ROOM: usize = 128;
+/// A number from which on the last bit of the fraction is worth a part of 131,072.
+const BEGIN: f32 = 64.0;
 /// Steps that learn of an outcome: those less than two away. One alone sees few outcomes on a
 /// drive of which most is sure.
 const NEAR: usize = 4;
@@ -17,7 +20,7 @@ const SEEN: f32 = 12.0;
 /// What a step has seen fades by half where its variance, in outcomes of a fair coin times four,
 /// is above the first of these: where slow requests are rare, it takes more to tell how rare they
 /// are; and where there are more of them than the second.
-const VARIANCE: f32 = 24.0;
+const VARIANCE: f32 = 16.0;
 const MEMORY: f32 = 4_096.0;
 /// Nothing is surer than this.
 const LEAST: f32 = 0.0002;
@@ -47,8 +50,8 @@ impl Calibration {
     /// The first of the steps that are near these odds, and how far they are from the second.
     #[inline]
     fn place(odds: f32) -> (usize, f32) {
-        let place = fixed((odds + MOST) * 2.0);
-        (((place >> 16) as usize).min(ROOM - NEAR), (place & 0xffff) as i32 as f32 / 65_536.0)
+        let place = (odds + (MOST + BEGIN)).to_bits();
+        ((place >> 16) as usize % (ROOM / 2), (place & 0xffff) as i32 as f32 / 65_536.0)
     }
 
     /// The probability of being slow.

@@ -1,37 +1,56 @@
 //! The calibrator: corrects the model of a volume by what its requests took.
 
-use flashkeel_engine::Time;
+use flashkeel_engine::{Span, Time};
 
 use super::flight::Flight;
-use super::knowledge::{GAIN, Knowledge};
-use super::view::Terms;
+use super::knowledge::{GAIN, Knowledge, MOST_VOLUMES};
 use super::volume::Seen;
 
 impl Knowledge {
-    /// Corrects times and counters of the volume by what a request took.
+    /// Corrects times and counters of the volume by what a request took, `latency` of it but for
+    /// the queue.
     #[inline]
-    pub(super) fn calibrate(&mut self, flight: &Flight, now: Time, is_slow: bool) {
-        let drive = &mut self.drive;
-        let volume = &mut self.volumes[usize::from(flight.volume)];
-        let Terms { is_read, base_ns, .. } = flight.terms;
+    pub(super) fn calibrate(&mut self, flight: &Flight, now: Time, latency: Span, is_slow: bool) {
+        let volume = &mut self.volumes[usize::from(flight.volume) % MOST_VOLUMES];
         let is_newest = flight.flush_start == volume.flush_start;
-        if is_read && is_newest {
-            volume.seen = if is_slow { Seen::Slow } else { Seen::Normal };
-        }
-        let lasted_ns = now.0.saturating_sub(base_ns).saturating_sub(flight.flush_start.0);
-        if flight.flushes && !is_read && is_newest && volume.pending > 0 {
+        if flight.is_read {
+            // Whatever was told before this is told.
+            volume.unread = [(flight.count, now); 2];
+            if is_newest {
+                volume.seen = if is_slow { Seen::Slow } else { Seen::Normal };
+            }
+        } else if is_newest && flight.flushes && volume.pending > 0 {
             // Its last pages were taken because those before them had gone.
             volume.move_flush(now);
         }
-        if !is_slow || flight.is_waking() {
+        // A write that a back buffer takes says nothing: it may have filled it or not.
+        if flight.told > 0 && (is_slow || flight.is_read || self.drive.is_fore) {
+            self.correct_phase(flight, is_slow);
+        }
+        if is_slow {
+            self.calibrate_slow(flight, now, latency);
+        }
+    }
+
+    #[inline(never)]
+    fn calibrate_slow(&mut self, flight: &Flight, now: Time, latency: Span) {
+        let Flight { is_read, base_ns, .. } = *flight;
+        let mean = &mut self.slow_ns[usize::from(!is_read)];
+        *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
+        if flight.is_waking() {
             return;
         }
+        let drive = &mut self.drive;
+        let volume = &mut self.volumes[usize::from(flight.volume) % MOST_VOLUMES];
         volume.slow_end = now;
+        let lasted_ns = now.0.saturating_sub(base_ns).saturating_sub(flight.flush_start.0);
+        let is_newest = flight.flush_start == volume.flush_start;
         if lasted_ns > drive.flush_ns * 3 / 2 && is_newest && volume.since_late > 0 {
-            self.wakes.note(volume.since_late);
+            self.recurring.wakes.note(volume.since_late);
             volume.since_late = 0;
+            volume.find_level(&self.recurring);
         }
-        let expected = flight.view.wait_ns > 0;
+        let expected = flight.wait_ns > 0;
         if expected && lasted_ns < 2 * drive.flush_ns.max(drive.read_flush_ns) {
             let mean = if drive.is_flushed_by_reads && is_read {
                 &mut drive.read_flush_ns
@@ -45,7 +64,7 @@ impl Knowledge {
         {
             // Too long for a flush: garbage was collected.
             drive.collection_ns = (drive.collection_ns * (GAIN - 1) + lasted_ns) / GAIN;
-            self.collections.note(volume.since_collection);
+            self.recurring.collections.note(volume.since_collection);
             volume.since_collection = 0;
         }
         if !is_read && !drive.is_fore {
@@ -54,18 +73,13 @@ impl Knowledge {
     }
 
     /// Tells the volume's phase what a request says of it.
-    #[inline]
-    pub(super) fn correct_phase(&mut self, flight: &Flight, now: Time, is_slow: bool) {
+    #[inline(never)]
+    fn correct_phase(&mut self, flight: &Flight, is_slow: bool) {
         let Some(phase) = self.phases.get_mut(usize::from(flight.volume)) else { return };
-        let volume = &mut self.volumes[usize::from(flight.volume)];
-        // A write that a back buffer takes says nothing: it may have filled it or not.
-        let is_read = flight.terms.is_read;
-        if flight.is_waking() || !(is_slow || is_read || self.drive.is_fore) {
+        if flight.is_waking() {
             return;
         }
-        if is_read {
-            volume.unread = [(flight.count, now); 2];
-        }
+        let volume = &mut self.volumes[usize::from(flight.volume) % MOST_VOLUMES];
         let pages = u64::from(self.drive.buffer_pages);
         let from = (flight.count - u64::from(flight.told)) % pages;
         if phase.tell(from as u32, flight.told, is_slow) {

@@ -3,7 +3,7 @@
 use flashkeel_engine::{Lba, Operation, Request, RequestId, Time};
 
 use super::thought::Thought;
-use super::view::{Terms, View, Woken};
+use super::view::Woken;
 
 /// What was thought of a request when it was asked for, and what became of its volume when it was
 /// submitted.
@@ -13,7 +13,11 @@ pub(super) struct Flight {
     pub submitted: Time,
     pub lba: Lba,
     pub sectors: u32,
-    pub terms: Terms,
+    pub is_read: bool,
+    pub pages: u32,
+    pub base_ns: u64,
+    pub threshold_ns: u64,
+    pub queue_ns: u64,
     /// The volume that it was thought to wait for longest, and whether it lies in no other.
     pub volume: u16,
     pub lies_in_one: bool,
@@ -25,7 +29,10 @@ pub(super) struct Flight {
     /// tells whether they started a flush.
     pub count: u64,
     pub told: u32,
-    pub view: View,
+    /// Its place among the circumstances there, the wait expected, and whether that makes it slow.
+    pub place: u32,
+    pub wait_ns: u64,
+    pub waits: bool,
     pub woken: Option<Woken>,
     pub thought: Thought,
 }
@@ -44,6 +51,6 @@ impl Flight {
             && self.submitted == now
             && self.lba == request.lba
             && self.sectors == request.sectors
-            && self.terms.is_read == (request.operation == Operation::Read)
+            && self.is_read == (request.operation == Operation::Read)
     }
 }

@@ -21,15 +21,28 @@ pub(super) const LEVELS: usize = 4;
 pub(super) struct Intervals {
     counts: Vec<u16>,
     total: u32,
+    /// One more than the longest interval that came.
+    longest: usize,
     /// The level of each interval.
     levels: Vec<u8>,
 }
 
-impl Intervals {
-    pub fn new() -> Self {
-        Intervals { counts: vec![0; LONGEST], total: 0, levels: vec![0; LONGEST] }
-    }
+/// What recurs on a drive.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recurring {
+    /// Between collections.
+    pub collections: Intervals,
+    /// Between flushes in whose wake requests were slow for longer than a flush takes.
+    pub wakes: Intervals,
+}
 
+impl Default for Intervals {
+    fn default() -> Self {
+        Intervals { counts: vec![0; LONGEST], total: 0, longest: 0, levels: vec![0; LONGEST] }
+    }
+}
+
+impl Intervals {
     /// How likely the flush that is number `since` since the last event is to
     /// bring the next, in steps.
     #[inline]
@@ -48,8 +61,11 @@ impl Intervals {
         if self.total == MEMORY {
             self.counts.iter_mut().for_each(|count| *count /= 2);
             self.total = self.counts.iter().map(|&count| u32::from(count)).sum();
+            self.longest = longest(&self.counts);
         }
-        self.counts[(since as usize).min(LONGEST - 1)] += 1;
+        let since = (since as usize).min(LONGEST - 1);
+        self.counts[since] += 1;
+        self.longest = self.longest.max(since + 1);
         self.total += 1;
         if self.total <= SOON || self.total.is_multiple_of(ROUND) {
             self.find_levels();
@@ -59,7 +75,7 @@ impl Intervals {
     fn find_levels(&mut self) {
         let mut left = self.total;
         // Beyond the longest that came nothing is left, and what is presumed makes the lowest level.
-        let seen = self.longest();
+        let seen = self.longest;
         self.levels[seen..].fill(0);
         for (&count, level) in self.counts[..seen].iter().zip(&mut self.levels) {
             let probability = (f32::from(count) + PRIOR.0) / (left as f32 + PRIOR.1);
@@ -68,14 +84,9 @@ impl Intervals {
         }
     }
 
-    /// One more than the longest interval that came.
-    fn longest(&self) -> usize {
-        self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1)
-    }
-
     /// How often each interval came, up to the longest that did.
     pub fn noted(&self) -> Vec<u16> {
-        self.counts[..self.longest()].to_vec()
+        self.counts[..self.longest].to_vec()
     }
 
     /// Whether intervals can have come so often.
@@ -87,13 +98,19 @@ impl Intervals {
     pub fn recall(&mut self, counts: &[u16]) {
         self.counts[..counts.len()].copy_from_slice(counts);
         self.total = counts.iter().map(|&count| u32::from(count)).sum();
+        self.longest = longest(&self.counts);
         self.find_levels();
     }
 
     /// Forgets all of it: the drive is used in another way now.
     pub fn reset(&mut self) {
-        *self = Intervals::new();
+        *self = Intervals::default();
     }
+}
+
+/// One more than the longest interval that came.
+fn longest(counts: &[u16]) -> usize {
+    counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]
@@ -102,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_recurs_is_expected_and_the_rest_is_not() {
-        let mut intervals = Intervals::new();
+        let mut intervals = Intervals::default();
         assert!(!intervals.expects(5), "nothing is known");
         for round in 0..40 {
             intervals.note(if round % 10 == 0 { 3 } else { 5 });

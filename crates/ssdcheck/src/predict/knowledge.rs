@@ -4,36 +4,28 @@ use flashkeel_engine::{Filling, Prediction, Request, Span, Time};
 
 use super::calibration::Calibration;
 use super::calls::Calls;
+use super::circumstances::{Circumstances, SIZES};
 use super::flight::Flight;
 use super::history::History;
-use super::intervals::{Intervals, LEVELS};
+use super::intervals::Recurring;
 use super::mixer::Mixer;
 use super::phase::Phase;
+use super::placing::Placing;
 use super::sample::Sample;
 use super::signals::Signals;
 use super::silence::{DEBTS, PLACES, Silences};
 use super::switch::Switch;
 use super::thought::WEIGHTS;
-use super::view::Terms;
+use super::view::{Expected, STEPS};
 use super::volume::{Drive, Volume};
+use crate::model::MOST_BITS;
 use crate::{BufferType, DeviceModel};
 
-/// Steps of the time since a flush began, and of the length of a silence.
-pub(super) const STEPS: usize = 64;
-/// Steps of the time since a slow request ended.
-pub(super) const SLOW_STEPS: usize = 6;
-/// Kinds of requests: reads and writes, either waiting for a flush that they
-/// start themselves or not.
-pub(super) const KINDS: usize = 4;
-/// Circumstances in a volume.
-pub(super) const CIRCUMSTANCES: usize = LEVELS * KINDS * 3 * SLOW_STEPS * STEPS;
-/// Sizes of requests told apart: octaves of pages, 64 and more together.
-pub(super) const SIZES: usize = 7;
-/// Histories by circumstances in the volume; by these and the size of the request, where the former
-/// is the prior; and by the size, the length of the silence before, and what was written before that.
-pub(super) type Busy = History<CIRCUMSTANCES>;
-pub(super) type BusyBySize = History<{ SIZES * CIRCUMSTANCES }>;
+/// Histories by the size of a request, the length of the silence before, and what was written before
+/// that.
 pub(super) type Waking = History<{ SIZES * 2 * DEBTS * PLACES * STEPS }>;
+/// Volumes that a model may have.
+pub(super) const MOST_VOLUMES: usize = 1 << MOST_BITS;
 /// One part of so many is a new time's share in a running mean.
 pub(super) const GAIN: u64 = 16;
 /// Probability from which on a volume is thought to be what makes a request slow.
@@ -43,16 +35,15 @@ pub(super) const CALL: f32 = 0.4;
 #[derive(Clone, Debug)]
 pub(super) struct Knowledge {
     pub model: DeviceModel,
+    pub placing: Placing,
+    /// Of writes and reads.
+    pub expected: [Expected; 2],
     pub drive: Drive,
-    pub volumes: Vec<Volume>,
+    pub volumes: Box<[Volume; MOST_VOLUMES]>,
     /// Of each volume; empty where reads flush the buffer, which tells its state.
     pub phases: Vec<Phase>,
-    /// Between collections, and between flushes in whose wake requests were
-    /// slow for longer than a flush takes.
-    pub collections: Intervals,
-    pub wakes: Intervals,
-    pub busy: Busy,
-    pub busy_by_size: BusyBySize,
+    pub recurring: Recurring,
+    pub circumstances: Circumstances,
     pub silence: Waking,
     pub silences: Silences,
     pub switch: Switch,
@@ -78,24 +69,20 @@ impl Knowledge {
         let latencies = &model.latencies_ns;
         let flush_ns = if latencies.flush > 0 { latencies.flush } else { 1_000_000 };
         let buffer = &model.write_buffer;
-        let drive = Drive {
-            buffer_pages: buffer.bytes.map_or(0, |bytes| (bytes / 4_096) as u32),
-            is_fore: buffer.kind == BufferType::Fore,
-            is_flushed_by_reads: buffer.is_flushed_by_reads(),
-            flush_ns,
-            read_flush_ns: flush_ns,
-            collection_ns: latencies.collection.max(2 * flush_ns),
-        };
+        let buffer_pages = buffer.bytes.map_or(0, |bytes| (bytes / 4_096) as u32);
+        let is_fore = buffer.kind == BufferType::Fore;
+        let collection_ns = latencies.collection.max(2 * flush_ns);
+        let drive = Drive::new(buffer_pages, is_fore, buffer.is_flushed_by_reads(), flush_ns, collection_ns);
         let votes = if drive.buffer_pages > 0 && !drive.is_flushed_by_reads { model.volumes() } else { 0 };
         let phases = vec![Phase::new(drive.buffer_pages); votes];
         let mut knowledge = Knowledge {
             drive,
-            volumes: vec![Volume::NEW; model.volumes()],
+            placing: Placing::new(model),
+            expected: Expected::new(model),
+            volumes: Box::new([Volume::NEW; MOST_VOLUMES]),
             phases,
-            collections: Intervals::new(),
-            wakes: Intervals::new(),
-            busy: Busy::new(),
-            busy_by_size: BusyBySize::new(),
+            recurring: Recurring::default(),
+            circumstances: Circumstances::new(),
             silence: Waking::new(),
             silences: Silences::default(),
             // Without a buffer to follow, only what has come true is given out.
@@ -127,21 +114,29 @@ impl Knowledge {
         flight.submitted = now;
         flight.lba = request.lba;
         flight.sectors = request.sectors;
-        flight.terms = self.terms(request);
-        let only = self.model.only_volume(request);
+        let terms = self.terms(request);
+        flight.is_read = terms.is_read;
+        flight.pages = terms.pages;
+        (flight.base_ns, flight.threshold_ns, flight.queue_ns) =
+            (terms.base_ns, terms.threshold_ns, terms.queue_ns);
+        let only = self.placing.only_volume(request);
         flight.lies_in_one = only.is_some();
-        let terms = &flight.terms;
+        let view;
         match (only, ahead) {
             // Nearly every request.
             (Some(index), []) => {
-                flight.view = self.view(now, &self.volumes[index], terms, terms.pages);
+                view = self.view(now, &self.volumes[index % MOST_VOLUMES], &terms, terms.pages);
                 flight.volume = index as u16;
             }
-            _ => (flight.volume, flight.view) = self.decisive(now, ahead, request, terms),
+            _ => (flight.volume, view) = self.decisive(now, ahead, request),
         }
-        flight.woken = self.woken(now, terms);
-        self.think(now, ahead.is_empty(), flight);
-        self.prediction(flight)
+        (flight.place, flight.wait_ns, flight.waits) = (view.place, view.wait_ns, view.waits);
+        let mut odds = view.odds;
+        flight.woken = self.woken(now, flight).map(|(woken, awake)| {
+            odds = if awake > odds { awake } else { odds };
+            woken
+        });
+        self.think(now, ahead.is_empty(), &terms, odds, view.phase, flight)
     }
 
     /// How full the buffer is that `write` goes to, as far as that is known.
@@ -155,9 +150,9 @@ impl Knowledge {
     /// `request`, of which that was thought, has been submitted.
     #[inline]
     pub fn submitted(&mut self, now: Time, request: &Request, flight: &mut Flight) {
-        let Knowledge { model, drive, volumes, collections, .. } = self;
-        let Terms { is_read, pages, base_ns, .. } = flight.terms;
-        let decisive = usize::from(flight.volume);
+        let Knowledge { model, drive, volumes, recurring, .. } = self;
+        let Flight { is_read, pages, base_ns, .. } = *flight;
+        let decisive = usize::from(flight.volume) % MOST_VOLUMES;
         let before = &volumes[decisive];
         (flight.count, flight.told) = match is_read {
             // What other volumes do tells nothing of this one.
@@ -167,20 +162,23 @@ impl Knowledge {
         };
         let flush_start = before.flush_start;
         if flight.lies_in_one {
-            volumes[decisive].lead(now, request.operation, pages, base_ns, drive, collections);
+            volumes[decisive].lead(now, request.operation, pages, base_ns, drive, recurring);
         } else {
             for index in model.volumes_of(request) {
                 let pages = model.pages_in(index, request);
-                volumes[index].lead(now, request.operation, pages, base_ns, drive, collections);
+                volumes[index].lead(now, request.operation, pages, base_ns, drive, recurring);
             }
         }
         flight.flush_start = volumes[decisive].flush_start;
         flight.flushes = flight.flush_start != flush_start;
-        if !self.signals.queue().is_busy {
-            self.silences.end(now, now.0.saturating_sub(self.active.0), self.drive.buffer_pages);
+        if !self.signals.is_busy() {
+            let quiet_ns = now.0.saturating_sub(self.active.0);
+            if Silences::is_any(quiet_ns) {
+                self.silences.end(now, quiet_ns, self.drive.buffer_pages);
+            }
             self.oldest = now;
         }
-        self.signals.submitted(request.lba, &flight.terms);
+        self.signals.submitted(request.lba, is_read, pages);
         if !is_read {
             self.silences.write(pages);
         }
@@ -191,31 +189,22 @@ impl Knowledge {
     /// Learns from a request that has ended at `now`.
     #[inline]
     pub fn ended(&mut self, flight: &Flight, now: Time) {
-        let Terms { is_read, pages, threshold_ns, queue_ns, .. } = flight.terms;
+        let Flight { is_read, pages, threshold_ns, queue_ns, .. } = *flight;
         self.active = now;
         self.outstanding_pages -= u64::from(pages);
         let took = now.since(flight.submitted);
         // What the queue explains tells nothing of the drive.
         let latency = Span(took.0.saturating_sub(queue_ns));
         let is_slow = latency.0 > threshold_ns;
-        if let Some(woken) = &flight.woken {
-            self.silence.note(woken.silence as usize, is_slow, 1);
-        }
-        if !flight.is_waking() {
-            self.busy.note(flight.view.busy as usize, is_slow, 1);
-            self.busy_by_size.note(flight.view.busy_by_size as usize, is_slow, 1);
-        }
-        if is_slow {
-            let mean = &mut self.slow_ns[usize::from(!is_read)];
-            *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
-        }
-        self.correct_phase(flight, now, is_slow);
-        self.calibrate(flight, now, is_slow);
         let was_slow = took.0 > threshold_ns;
-        self.signals.ended(now, &flight.terms, took.0);
-        self.learn(flight, was_slow);
+        self.calibrate(flight, now, latency, is_slow);
+        self.signals.ended(now, is_read, threshold_ns, took.0);
+        let times = self.sample.times(flight.thought.chance, was_slow);
+        if times > 0 {
+            self.learn(flight, is_slow, was_slow, times);
+        }
         if self.switch.judge(flight.thought.is_called, was_slow) {
-            self.collections.reset();
+            self.recurring.collections.reset();
         }
     }
 

@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::calibration::{Calibration, Step};
 use super::calls::{Called, Calls};
+use super::circumstances::Circumstances;
 use super::history::Noted;
 use super::intervals::Intervals;
-use super::knowledge::{Busy, BusyBySize, Knowledge, Waking};
+use super::knowledge::{Knowledge, Waking};
 use super::mixer::{Mixed, Mixer};
 use super::tables::Tables;
 use crate::DeviceModel;
 use crate::model::LONGEST_NS;
 
 /// Another arrangement of what follows has another number.
-const LAYOUT: u32 = 4;
+const LAYOUT: u32 = 5;
 
 /// What an engine has learnt of a drive: part of a [`DeviceModel`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,9 +61,10 @@ impl Learned {
                 self.layout
             ));
         }
+        let [busy, busy_by_size] = Circumstances::hold(&self.busy, &self.busy_by_size);
         let tables = [
-            ("busy", Busy::holds(&self.busy)),
-            ("busy_by_size", BusyBySize::holds(&self.busy_by_size)),
+            ("busy", busy),
+            ("busy_by_size", busy_by_size),
             ("silence", Waking::holds(&self.silence)),
             ("signals", Tables::holds(&self.signals)),
         ];
@@ -91,6 +93,7 @@ impl Learned {
 impl Knowledge {
     /// The model with what has been learnt: who begins with it need not learn it again.
     pub(super) fn model(&self) -> DeviceModel {
+        let [busy, busy_by_size] = self.circumstances.noted();
         let learned = Learned {
             layout: LAYOUT,
             flush_ns: self.drive.flush_ns,
@@ -98,10 +101,10 @@ impl Knowledge {
             collection_ns: self.drive.collection_ns,
             slow_ns: self.slow_ns,
             slow_share: self.signals.shares(),
-            collections: self.collections.noted(),
-            wakes: self.wakes.noted(),
-            busy: self.busy.noted(),
-            busy_by_size: self.busy_by_size.noted(),
+            collections: self.recurring.collections.noted(),
+            wakes: self.recurring.wakes.noted(),
+            busy,
+            busy_by_size,
             silence: self.silence.noted(),
             signals: self.signals.tables.noted(),
             mixed: self.mixer.mixed(),
@@ -119,10 +122,10 @@ impl Knowledge {
         self.drive.read_flush_ns = learned.read_flush_ns;
         self.drive.collection_ns = learned.collection_ns;
         self.slow_ns = learned.slow_ns;
-        self.collections.recall(&learned.collections);
-        self.wakes.recall(&learned.wakes);
-        self.busy.recall(&learned.busy);
-        self.busy_by_size.recall(&learned.busy_by_size);
+        self.recurring.collections.recall(&learned.collections);
+        self.recurring.wakes.recall(&learned.wakes);
+        self.volumes.iter_mut().for_each(|volume| volume.find_level(&self.recurring));
+        self.circumstances.recall(&learned.busy, &learned.busy_by_size);
         self.silence.recall(&learned.silence);
         self.signals.recall(&learned.signals, learned.slow_share);
         self.mixer.recall(&learned.mixed);

@@ -11,6 +11,7 @@
 mod calibration;
 mod calibrator;
 mod calls;
+mod circumstances;
 mod flight;
 mod history;
 mod intervals;
@@ -19,6 +20,7 @@ mod learned;
 mod mixer;
 mod naive;
 mod phase;
+mod placing;
 mod queue;
 mod sample;
 mod scale;
@@ -123,13 +125,13 @@ impl Predictor for Engine {
         self.ids.swap_remove(index);
         let (flights, last) = (&mut self.flights, self.ids.len());
         self.knowledge.ended(&flights[index], completion.time);
-        let was_oldest = flights[index].submitted == self.knowledge.oldest;
-        if index < last {
+        if last > 0 {
+            let was_oldest = flights[index].submitted == self.knowledge.oldest;
             flights[index] = flights[last];
-        }
-        if was_oldest {
-            let submitted = flights[..last].iter().map(|flight| flight.submitted);
-            self.knowledge.oldest = submitted.min().unwrap_or_default();
+            if was_oldest {
+                let submitted = flights[..last].iter().map(|flight| flight.submitted);
+                self.knowledge.oldest = submitted.min().unwrap_or_default();
+            }
         }
     }
 

@@ -1,26 +1,46 @@
 //! What the requests outstanding come to.
 
+use flashkeel_engine::Time;
+
 use super::mixer::SETS;
+use super::scale::Scale;
+use super::signals::QUEUE_TABLE;
 
 /// Numbers of writes and of reads told apart.
 const NUMBERS: usize = 64;
 /// Depths told apart, octaves of all that are outstanding.
 pub(super) const DEPTHS: usize = SETS / 2;
 
+/// Half octaves of the time since the oldest was submitted.
+const WAITED: Scale = Scale::new(1, 12, 32);
+
 /// What so many writes and reads come to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
-    pub is_busy: bool,
     /// Which of [`DEPTHS`].
-    pub depth: u8,
+    depth: u8,
     /// Writes and reads each in half octaves, eight of the former and four of the latter.
-    pub both: u8,
+    both: u8,
+}
+
+impl Queue {
+    /// Which of [`DEPTHS`].
+    #[inline]
+    pub fn depth(&self) -> usize {
+        usize::from(self.depth)
+    }
+
+    /// Where a request stands behind these, of which the oldest was submitted then.
+    #[inline]
+    pub fn place(&self, now: Time, oldest: Time) -> u32 {
+        QUEUE_TABLE + (u32::from(self.both) << 5) + WAITED.since(now, oldest)
+    }
 }
 
 static QUEUES: [[Queue; NUMBERS]; NUMBERS] = queues();
 
 const fn queues() -> [[Queue; NUMBERS]; NUMBERS] {
-    let none = Queue { is_busy: false, depth: 0, both: 0 };
+    let none = Queue { depth: 0, both: 0 };
     let mut queues = [[none; NUMBERS]; NUMBERS];
     let mut writes = 0;
     while writes < NUMBERS {
@@ -28,7 +48,6 @@ const fn queues() -> [[Queue; NUMBERS]; NUMBERS] {
         while reads < NUMBERS {
             let all = writes + reads;
             queues[writes][reads] = Queue {
-                is_busy: all > 0,
                 depth: least((all + 1).ilog2(), DEPTHS as u32 - 1),
                 both: (least(half_octaves(writes), 7) << 2) | least(half_octaves(reads), 3),
             };
@@ -64,11 +83,11 @@ mod tests {
     fn many_are_as_the_most_that_are_told_apart() {
         let of = |writes, reads| {
             let queue = queue([writes, reads]);
-            (queue.is_busy, queue.depth, queue.both)
+            (queue.depth, queue.both)
         };
-        assert_eq!(of(0, 0), (false, 0, 0));
-        assert_eq!(of(3, 1), (true, 2, 4 << 2 | 2));
-        assert_eq!(of(3, 4), (true, 3, 4 << 2 | 3));
-        assert_eq!(of(1_000, 1_000), (true, 3, 31));
+        assert_eq!(of(0, 0), (0, 0));
+        assert_eq!(of(3, 1), (2, 4 << 2 | 2));
+        assert_eq!(of(3, 4), (3, 4 << 2 | 3));
+        assert_eq!(of(1_000, 1_000), (3, 31));
     }
 }

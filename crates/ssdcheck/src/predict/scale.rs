@@ -1,5 +1,7 @@
 //! Steps of times and counts: so many to an octave, from a first one on.
 
+use flashkeel_engine::Time;
+
 use super::mixer::float;
 
 /// A scale: from zero on steps rise with the logarithm of `least` and more.
@@ -26,9 +28,24 @@ impl Scale {
     /// The step of a number.
     #[inline(always)]
     pub fn step(&self, of: u64) -> u32 {
-        let of = float(of) + self.least;
+        self.step_of(float(of))
+    }
+
+    /// The step of a number that is not below 0.
+    #[inline(always)]
+    pub fn step_of(&self, of: f32) -> u32 {
+        let of = of + self.least;
         let of = if of < self.most { of } else { self.most };
         // Exponent and first bits of the fraction.
+        (of.to_bits() >> self.shift) - self.first
+    }
+
+    /// The step of the time from `then` to `now`; the first if `then` is still to come.
+    #[inline(always)]
+    pub fn since(&self, now: Time, then: Time) -> u32 {
+        let of = now.0.wrapping_sub(then.0) as i64 as f32 + self.least;
+        let of = if of > self.least { of } else { self.least };
+        let of = if of < self.most { of } else { self.most };
         (of.to_bits() >> self.shift) - self.first
     }
 }
@@ -46,5 +63,7 @@ mod tests {
         assert_eq!(quarters.step(65_536), 4);
         assert_eq!(quarters.step(131_072), 6);
         assert_eq!(quarters.step(1 << 60), 63);
+        let (now, before) = (Time(1 << 40), [1 << 40, 0, (1 << 40) - 131_072, 1 << 41]);
+        assert_eq!(before.map(|then| quarters.since(now, Time(then))), [0, 63, 6, 0]);
     }
 }

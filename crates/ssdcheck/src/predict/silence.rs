@@ -37,8 +37,14 @@ impl Silences {
         self.written += u64::from(pages);
     }
 
-    /// A silence of this many nanoseconds ends `now`; a buffer has `pages` pages.
+    /// Whether so many nanoseconds of quiet are a silence.
     #[inline]
+    pub fn is_any(ns: u64) -> bool {
+        ns >= SHORTEST_NS
+    }
+
+    /// A silence of this many nanoseconds ends `now`; a buffer has `pages` pages.
+    #[inline(never)]
     pub fn end(&mut self, now: Time, ns: u64, pages: u32) {
         if ns >= LONG_NS {
             (self.last_end_ns, self.last_ns, self.last_debt) = (now.0, ns, self.debt(ns, pages));

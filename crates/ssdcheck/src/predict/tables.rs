@@ -1,15 +1,15 @@
 //! What became of requests by each signal, and the odds that follow.
 
 use super::history::{History, Noted};
-use super::mixer::stretch;
+use super::mixer::{SETS, stretch};
 
 /// Circumstances that each have a table of their own.
 pub(super) const SIGNALS: usize = 5;
-/// Entries of each table, and of all.
+/// Entries of the tables of one set of weights, which has its own; and of all.
 pub(super) const ENTRIES: usize = 4_096;
-const ALL: usize = (SIGNALS * ENTRIES).next_power_of_two();
+const ALL: usize = SETS * ENTRIES;
 
-/// Where a request stands in the tables.
+/// Where a request stands in the tables of its set.
 pub(super) type Places = [u32; SIGNALS];
 
 /// What the tables have seen, and what that comes to.
@@ -18,27 +18,21 @@ pub(super) struct Tables {
     seen: History<ALL>,
     /// By how much the logarithm of an entry's odds is above that of the share of slow requests;
     /// nothing where nothing has been seen.
-    beyond: Box<[f32; ALL]>,
+    beyond: Box<[[f32; ENTRIES]; SETS]>,
 }
 
 impl Tables {
     pub fn new() -> Tables {
-        let beyond = vec![0.0; ALL].into_boxed_slice();
+        let beyond = vec![[0.0; ENTRIES]; SETS].into_boxed_slice();
         Tables { seen: History::new(), beyond: beyond.try_into().expect("so many were made") }
     }
 
-    #[inline]
-    fn index(place: u32) -> usize {
-        // A place lies within the tables; the processor need not be asked.
-        place as usize % ALL
-    }
-
     /// What is at these places, beyond the share of slow requests.
-    #[inline]
-    pub fn beyond(&self, places: &Places, beyond: &mut [f32]) {
-        for (beyond, &place) in beyond.iter_mut().zip(places) {
-            *beyond = self.beyond[Self::index(place)];
-        }
+    #[inline(always)]
+    pub fn beyond(&self, set: usize, places: &Places) -> [f32; SIGNALS] {
+        let beyond = &self.beyond[set % SETS];
+        // A place lies within the tables; the processor need not be asked.
+        places.map(|place| beyond[place as usize % ENTRIES])
     }
 
     /// Notes an outcome as if it had come so many `times`, where an entry that has seen nothing
@@ -46,19 +40,22 @@ impl Tables {
     #[inline]
     pub fn note(
         &mut self,
+        set: usize,
         places: &Places,
         is_slow: bool,
         times: u32,
         presumed: (f32, f32),
         share_odds: f32,
     ) {
-        let entries = places.map(|place| self.seen.note(Self::index(place), is_slow, times));
+        let set = set % SETS;
+        let places = places.map(|place| place as usize % ENTRIES);
+        let entries = places.map(|place| self.seen.note(set * ENTRIES + place, is_slow, times));
         let beyond = entries.map(|entry| {
             let (slow, normal) = entry.counts();
             stretch(slow + presumed.0, normal + presumed.1) - share_odds
         });
-        for (&place, beyond) in places.iter().zip(beyond) {
-            self.beyond[Self::index(place)] = beyond;
+        for (place, beyond) in places.into_iter().zip(beyond) {
+            self.beyond[set][place] = beyond;
         }
     }
 
@@ -72,13 +69,14 @@ impl Tables {
         History::<ALL>::holds(noted)
     }
 
-    /// Takes over what others have seen; `presumed` is told of a place what [`note`](Self::note) is.
-    pub fn recall(&mut self, noted: &[Noted], presumed: impl Fn(u32) -> ((f32, f32), f32)) {
+    /// Takes over what others have seen; `presumed` is told of a set what [`note`](Self::note) is.
+    pub fn recall(&mut self, noted: &[Noted], presumed: impl Fn(usize) -> ((f32, f32), f32)) {
         self.seen.recall(noted);
-        for place in noted.iter().map(|noted| noted.index()) {
-            let ((slow, normal), share_odds) = presumed(place);
-            let (more_slow, more_normal) = self.seen.entry(place as usize).counts();
-            self.beyond[place as usize] = stretch(slow + more_slow, normal + more_normal) - share_odds;
+        for place in noted.iter().map(|noted| noted.index() as usize) {
+            let (set, entry) = (place / ENTRIES, place % ENTRIES);
+            let ((slow, normal), share_odds) = presumed(set);
+            let (more_slow, more_normal) = self.seen.entry(place).counts();
+            self.beyond[set][entry] = stretch(slow + more_slow, normal + more_normal) - share_odds;
         }
     }
 }

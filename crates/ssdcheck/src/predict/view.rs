@@ -2,19 +2,47 @@
 
 use flashkeel_engine::{Operation, Request, Time};
 
-use super::knowledge::{CALL, CIRCUMSTANCES, KINDS, Knowledge, SIZES, SLOW_STEPS, STEPS};
+use super::circumstances::{KIND, SIZE, SIZES, SLOW_STEP};
+use super::flight::Flight;
+use super::knowledge::{CALL, Knowledge};
+use super::mixer::stretch;
 use super::scale::Scale;
 use super::silence::{DEBTS, PLACES};
 use super::thought::asleep_prior;
-use super::volume::{Seen, Volume};
+use super::volume::Volume;
+use crate::DeviceModel;
 
+/// Steps of the time since a flush began, and of the length of a silence.
+pub(super) const STEPS: usize = 1 << SLOW_STEP;
 /// Quarter octaves of the time since a flush began and of a silence, octaves of that since a slow
 /// request ended.
 const QUARTERS: Scale = Scale::new(2, 16, STEPS as u32);
-const OCTAVES: Scale = Scale::new(0, 16, SLOW_STEPS as u32);
+const OCTAVES: Scale = Scale::new(0, 16, 6);
+/// Least and greatest probability of what a silence brings.
+const LEAST_LIKELY: f32 = 1e-6;
+const MOST_LIKELY: f32 = 0.9995;
 
-/// Outcomes of requests of one size after which those of others count for nothing.
-const ENOUGH: u16 = 64;
+/// What a page takes, from what on it is slow, and what each further one adds to both: see
+/// [`DeviceModel::expectation`].
+///
+/// [`DeviceModel::expectation`]: crate::DeviceModel::expectation
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected {
+    pub base_ns: u64,
+    pub threshold_ns: u64,
+    pub page_ns: u64,
+}
+
+impl Expected {
+    /// Of a model's writes and reads.
+    pub fn new(model: &DeviceModel) -> [Expected; 2] {
+        [false, true].map(|is_read| {
+            let (threshold_ns, base_ns) = model.expectation(is_read, 8);
+            let page_ns = model.expectation(is_read, 16).1 - base_ns;
+            Expected { base_ns, threshold_ns, page_ns }
+        })
+    }
+}
 
 /// What a request is, and what is expected of one like it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,12 +61,13 @@ pub(super) struct Terms {
 /// How a request stands before a volume.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct View {
-    pub busy: u32,
-    pub busy_by_size: u32,
-    /// Expected wait for flush and collection, in nanoseconds.
+    /// Its place among the [`Circumstances`](super::circumstances::Circumstances).
+    pub place: u32,
+    /// Expected wait for flush and collection, in nanoseconds, and whether that makes it slow.
     pub wait_ns: u64,
-    /// Probability of being slow for what the volume is at.
-    pub busy_chance: f32,
+    pub waits: bool,
+    /// The logarithm of the odds of being slow for what the volume is at.
+    pub odds: f32,
     /// How full its buffer is, in steps below 64; where that is not known, what has been written
     /// since the last slow request, in steps from there to 128.
     pub phase: u32,
@@ -47,7 +76,7 @@ pub(super) struct View {
 impl View {
     /// Which of several volumes decides.
     fn weight(&self) -> (bool, u64) {
-        (self.busy_chance > CALL, self.wait_ns)
+        (self.odds > stretch(CALL, 1.0 - CALL), self.wait_ns)
     }
 }
 
@@ -55,8 +84,6 @@ impl View {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Woken {
     pub silence: u32,
-    /// Probability of being slow for it.
-    pub chance: f32,
     /// Whether that is called the reason if it is slow.
     pub is_likely: bool,
 }
@@ -65,22 +92,22 @@ impl Knowledge {
     #[inline]
     pub(super) fn terms(&self, request: &Request) -> Terms {
         let is_read = request.operation == Operation::Read;
-        let (threshold_ns, base_ns) = self.model.expectation(is_read, request.sectors);
-        let pages = request.sectors.div_ceil(8);
-        let size = (pages | 1).ilog2().min(SIZES as u32 - 1);
+        // One at least.
+        let further = request.sectors.saturating_sub(1) / 8;
+        let pages = further + 1;
+        let Expected { base_ns, threshold_ns, page_ns } = self.expected[usize::from(is_read)];
+        let more_ns = u64::from(further) * page_ns;
+        let (base_ns, threshold_ns) = (base_ns + more_ns, threshold_ns + more_ns);
+        let size = size(pages);
         let queue_ns = self.outstanding_pages * self.page_ns;
         Terms { is_read, pages, size, base_ns, threshold_ns, queue_ns }
     }
 
     /// The volume that `request` waits for longest, when those `ahead` have been
     /// submitted, and how the request stands there.
-    pub(super) fn decisive(
-        &self,
-        now: Time,
-        ahead: &[Request],
-        request: &Request,
-        terms: &Terms,
-    ) -> (u16, View) {
+    #[inline(never)]
+    pub(super) fn decisive(&self, now: Time, ahead: &[Request], request: &Request) -> (u16, View) {
+        let terms = self.terms(request);
         let mut decisive: Option<(u16, View)> = None;
         for index in self.model.volumes_of(request) {
             let mut volume = self.volumes[index];
@@ -88,10 +115,10 @@ impl Knowledge {
                 let pages = self.model.pages_in(index, other);
                 if pages > 0 {
                     let terms = self.terms(other);
-                    volume.lead(now, other.operation, pages, terms.base_ns, &self.drive, &self.collections);
+                    volume.lead(now, other.operation, pages, terms.base_ns, &self.drive, &self.recurring);
                 }
             }
-            let view = self.view(now, &volume, terms, self.model.pages_in(index, request));
+            let view = self.view(now, &volume, &terms, self.model.pages_in(index, request));
             if decisive.is_none_or(|(_, other)| view.weight() > other.weight()) {
                 decisive = Some((index as u16, view));
             }
@@ -102,63 +129,64 @@ impl Knowledge {
     /// How a request stands before `volume`, in which `pages` of its pages lie.
     #[inline(always)]
     pub(super) fn view(&self, now: Time, volume: &Volume, terms: &Terms, pages: u32) -> View {
-        let until = |time: Time| time.0.saturating_sub(now.0);
-        let since = |time: Time| now.0.saturating_sub(time.0);
         let drive = &self.drive;
-        let &Terms { is_read, base_ns, threshold_ns, .. } = terms;
+        let &Terms { is_read, base_ns, threshold_ns, size, .. } = terms;
         // Whether it waits for a flush that it starts itself, or may; and the
         // time since the last one started, which decides only in the latter case.
-        let (wait_ns, own_flush, is_own) = if is_read {
-            let flushes = drive.is_flushed_by_reads && volume.pending > 0;
-            let own_ns = if flushes { drive.read_flush_ns } else { 0 };
-            (until(volume.flush_end) + own_ns, flushes, flushes)
+        let (mut wait_ns, mut own_flush, mut is_own) = (0, false, false);
+        if is_read {
+            if volume.flush_end > now {
+                wait_ns = volume.flush_end.since(now).0;
+            }
+            if drive.is_flushed_by_reads && volume.pending > 0 {
+                (own_flush, is_own) = (true, true);
+                wait_ns += drive.read_flush_ns;
+            }
         } else {
             let arrival = Time(now.0 + base_ns);
-            let taken = volume.takes(arrival, pages, drive, &self.collections);
             let filled = volume.pending + pages;
-            let is_full = filled >= drive.buffer_pages && drive.buffer_pages > 0;
-            let waits = is_full && (drive.is_fore || filled >= 2 * drive.buffer_pages);
-            (taken.since(arrival).0, waits || is_full && filled > drive.buffer_pages, waits)
-        };
-        let since_flush = if is_own { 0 } else { since(volume.flush_start) };
-        let kind = usize::from(is_read) + 2 * usize::from(own_flush);
-        let slow_step = OCTAVES.step(since(volume.slow_end)) as usize;
-        let level = self.wakes.level(volume.since_late);
-        let busy = (((level * KINDS + kind) * 3 + volume.seen as usize) * SLOW_STEPS + slow_step) * STEPS
-            + QUARTERS.step(since_flush) as usize;
-        let busy_by_size = terms.size as usize * CIRCUMSTANCES + busy;
-        let prior = match base_ns + wait_ns > threshold_ns {
-            true => 0.8,
-            // Slow requests come together.
-            false if volume.seen == Seen::Slow && slow_step <= 2 => 0.35,
-            false => 0.02,
-        };
-        let by_size = self.busy_by_size.entry(busy_by_size);
-        let busy_chance = by_size.probability(match by_size.all() {
-            // What little could be added is not looked for.
-            ENOUGH.. => prior,
-            _ => self.busy.probability(busy, prior),
-        });
+            if filled < drive.room_pages {
+                if volume.room_from > arrival {
+                    wait_ns = volume.room_from.since(arrival).0;
+                }
+            } else {
+                is_own = drive.is_fore || filled >= 2 * drive.buffer_pages;
+                own_flush = is_own || filled > drive.buffer_pages;
+                wait_ns = volume.takes(arrival, pages, drive, &self.recurring).since(arrival).0;
+            }
+        }
+        let since_flush = if is_own { 0 } else { QUARTERS.since(now, volume.flush_start) };
+        let kind = u32::from(is_read) + 2 * u32::from(own_flush);
+        let place = (size << SIZE)
+            + volume.level
+            + volume.seen as u32
+            + (kind << KIND)
+            + (OCTAVES.since(now, volume.slow_end) << SLOW_STEP)
+            + since_flush;
+        let waits = base_ns + wait_ns > threshold_ns;
+        let odds = self.circumstances.odds(place, waits);
         let is_followed = drive.buffer_pages > 0;
-        let phase = match is_followed {
-            true => volume.pending * 64 / drive.buffer_pages,
-            false => self.signals.since_slow(),
-        };
-        View { busy: busy as u32, busy_by_size: busy_by_size as u32, wait_ns, busy_chance, phase }
+        let phase = if is_followed { drive.phase(volume.pending) } else { self.signals.since_slow() };
+        View { place, wait_ns, waits, odds, phase }
     }
 
-    /// How a request stands after a silence, if there is any.
+    /// How the request of `flight` stands after a silence, if there is any, and the logarithm of the
+    /// odds of being slow for that.
     #[inline(always)]
-    pub(super) fn woken(&self, now: Time, terms: &Terms) -> Option<Woken> {
-        let quiet_ns = if self.signals.queue().is_busy { 0 } else { now.0.saturating_sub(self.active.0) };
+    pub(super) fn woken(&self, now: Time, flight: &Flight) -> Option<(Woken, f32)> {
+        let quiet_ns = if self.signals.is_busy() { 0 } else { now.0.saturating_sub(self.active.0) };
         if self.silences.is_none(now, quiet_ns) {
             return None;
         }
-        let &Terms { is_read, base_ns, threshold_ns, .. } = terms;
+        Some(self.after_silence(now, quiet_ns, flight))
+    }
+
+    #[inline(never)]
+    fn after_silence(&self, now: Time, quiet_ns: u64, flight: &Flight) -> (Woken, f32) {
+        let &Flight { is_read, pages, base_ns, threshold_ns, .. } = flight;
+        let kind = size(pages) as usize * 2 + usize::from(is_read);
         let (silent_ns, debt, place) = self.silences.wake(now, quiet_ns, self.drive.buffer_pages);
-        let silence = (((terms.size as usize * 2 + usize::from(is_read)) * DEBTS + debt) * PLACES + place)
-            * STEPS
-            + QUARTERS.step(silent_ns) as usize;
+        let silence = ((kind * DEBTS + debt) * PLACES + place) * STEPS + QUARTERS.step(silent_ns) as usize;
         // Whether the drive is known to sleep by now, so that the request wakes it.
         let is_asleep = self
             .model
@@ -168,6 +196,14 @@ impl Knowledge {
         let (share, _) = self.signals.share(is_read);
         let chance = self.silence.probability(silence, asleep_prior(is_asleep));
         let is_likely = chance > share + (1.0 - share) * CALL;
-        Some(Woken { silence: silence as u32, chance, is_likely })
+        // What it explains is what goes beyond the share of slow ones.
+        let beyond = ((chance - share) / (1.0 - share + f32::EPSILON)).clamp(LEAST_LIKELY, MOST_LIKELY);
+        (Woken { silence: silence as u32, is_likely }, stretch(beyond, 1.0 - beyond))
     }
+}
+
+/// Octaves of so many pages, below [`SIZES`].
+#[inline]
+fn size(pages: u32) -> u32 {
+    pages.ilog2().min(SIZES as u32 - 1)
 }

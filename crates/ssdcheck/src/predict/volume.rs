@@ -3,7 +3,11 @@
 
 use flashkeel_engine::{Operation, Time};
 
-use super::intervals::Intervals;
+use super::circumstances::{LEVEL, SEEN};
+use super::intervals::Recurring;
+
+/// Steps of how full a buffer is.
+const PHASES: u64 = 64;
 
 /// What the model of every volume knows of the drive.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +15,10 @@ pub(super) struct Drive {
     /// Pages of a buffer; 0 where that is not known, and nothing is predicted
     /// of flushes.
     pub buffer_pages: u32,
+    /// So many pages fill it; more than there are where that is not known.
+    pub room_pages: u32,
+    /// Steps of [`Drive::phase`] to a page, in parts of 65,536.
+    page_steps: u64,
     /// Whether a write waits for its own flush.
     pub is_fore: bool,
     /// Whether a read starts a flush.
@@ -23,6 +31,32 @@ pub(super) struct Drive {
 }
 
 impl Drive {
+    /// A drive of which the buffer is known, but for `buffer_pages` of 0, and how long it takes.
+    pub fn new(
+        buffer_pages: u32,
+        is_fore: bool,
+        is_flushed_by_reads: bool,
+        flush_ns: u64,
+        collection_ns: u64,
+    ) -> Drive {
+        Drive {
+            buffer_pages,
+            room_pages: if buffer_pages > 0 { buffer_pages } else { u32::MAX },
+            page_steps: (PHASES << 16) / u64::from(buffer_pages.max(1)),
+            is_fore,
+            is_flushed_by_reads,
+            flush_ns,
+            read_flush_ns: flush_ns,
+            collection_ns,
+        }
+    }
+
+    /// How full a buffer with so many pages in it is, in steps below [`PHASES`].
+    #[inline]
+    pub fn phase(&self, pending: u32) -> u32 {
+        ((u64::from(pending) * self.page_steps) >> 16) as u32
+    }
+
     /// How long after a write a read is sure to meet the flush that it started.
     #[inline]
     pub fn fresh_ns(&self) -> u64 {
@@ -52,6 +86,8 @@ pub(super) struct Volume {
     pub since_collection: u32,
     /// Flushes since a request was last slow for longer than a flush takes.
     pub since_late: u32,
+    /// How likely the last flush is to bring the next such request, in steps of [`LEVEL`].
+    pub level: u32,
     /// Whether any read has been seen since the flush started, and the last one
     /// was slow.
     pub seen: Seen,
@@ -59,13 +95,13 @@ pub(super) struct Volume {
     pub slow_end: Time,
 }
 
-/// The latest outcome of a read since the last flush started.
+/// The latest outcome of a read since the last flush started, in steps of [`SEEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+#[repr(u32)]
 pub(super) enum Seen {
     Nothing,
-    Normal,
-    Slow,
+    Normal = 1 << SEEN,
+    Slow = 2 << SEEN,
 }
 
 impl Volume {
@@ -80,15 +116,16 @@ impl Volume {
         room_from: Time::ZERO,
         since_collection: 0,
         since_late: 0,
+        level: 0,
         seen: Seen::Nothing,
         slow_end: Time::ZERO,
     };
 
     /// `pages` pages will be in the drive at `now`; returns when the buffer has
-    /// taken all of them. `collections` tells which flushes are expected to collect
+    /// taken all of them. `recurring` tells which flushes are expected to collect
     /// garbage.
     #[inline]
-    pub fn write(&mut self, now: Time, pages: u32, drive: &Drive, collections: &Intervals) -> Time {
+    pub fn write(&mut self, now: Time, pages: u32, drive: &Drive, recurring: &Recurring) -> Time {
         if drive.buffer_pages == 0 {
             return now;
         }
@@ -100,10 +137,16 @@ impl Volume {
         self.count += u64::from(pages);
         self.written = now;
         self.pending += pages;
-        let mut taken = now.max(self.room_from);
+        let taken = now.max(self.room_from);
+        if self.pending < drive.buffer_pages { taken } else { self.fill(taken, drive, recurring) }
+    }
+
+    /// Flushes what is more than the buffer holds.
+    #[inline(never)]
+    fn fill(&mut self, mut taken: Time, drive: &Drive, recurring: &Recurring) -> Time {
         while self.pending >= drive.buffer_pages {
             self.pending -= drive.buffer_pages;
-            self.flush(taken, drive.flush_ns, drive, collections);
+            self.flush(taken, drive.flush_ns, drive, recurring);
             if drive.is_fore || self.pending > 0 {
                 taken = self.room_from;
             }
@@ -113,22 +156,22 @@ impl Volume {
 
     /// When the buffer would have taken all of `pages` pages that are in the drive at `now`.
     #[inline]
-    pub fn takes(&self, now: Time, pages: u32, drive: &Drive, collections: &Intervals) -> Time {
+    pub fn takes(&self, now: Time, pages: u32, drive: &Drive, recurring: &Recurring) -> Time {
         if drive.buffer_pages == 0 {
             return now;
         }
         if self.pending + pages < drive.buffer_pages {
             return now.max(self.room_from);
         }
-        { *self }.write(now, pages, drive, collections)
+        { *self }.write(now, pages, drive, recurring)
     }
 
     /// A read arrives at `now`.
     #[inline]
-    pub fn read(&mut self, now: Time, drive: &Drive, collections: &Intervals) {
+    pub fn read(&mut self, now: Time, drive: &Drive, recurring: &Recurring) {
         if drive.is_flushed_by_reads && self.pending > 0 {
             self.pending = 0;
-            self.flush(now, drive.read_flush_ns, drive, collections);
+            self.flush(now, drive.read_flush_ns, drive, recurring);
         }
     }
 
@@ -142,22 +185,23 @@ impl Volume {
         pages: u32,
         base_ns: u64,
         drive: &Drive,
-        collections: &Intervals,
+        recurring: &Recurring,
     ) {
         match operation {
-            Operation::Read => self.read(now, drive, collections),
+            Operation::Read => self.read(now, drive, recurring),
             Operation::Write => {
                 // None of a write is in the buffer before all of it is in the drive.
-                let _ = self.write(Time(now.0 + base_ns), pages, drive, collections);
+                let _ = self.write(Time(now.0 + base_ns), pages, drive, recurring);
             }
             Operation::Trim | Operation::WriteZeroes | Operation::Flush | Operation::Demote => {}
         }
     }
 
-    fn flush(&mut self, now: Time, flush_ns: u64, drive: &Drive, collections: &Intervals) {
+    fn flush(&mut self, now: Time, flush_ns: u64, drive: &Drive, recurring: &Recurring) {
         self.since_collection += 1;
         self.since_late += 1;
-        let collects = collections.expects(self.since_collection);
+        self.find_level(recurring);
+        let collects = recurring.collections.expects(self.since_collection);
         let duration = if collects { drive.collection_ns } else { flush_ns };
         self.flush_start = now.max(self.flush_end);
         self.flush_end = Time(self.flush_start.0 + duration);
@@ -165,6 +209,11 @@ impl Volume {
         // second half is free once the first is on its way.
         self.room_from = if drive.is_fore { self.flush_end } else { self.flush_start };
         self.seen = Seen::Nothing;
+    }
+
+    /// Finds how likely the last flush is to bring a request that is slow for longer than it takes.
+    pub fn find_level(&mut self, recurring: &Recurring) {
+        self.level = (recurring.wakes.level(self.since_late) as u32) << LEVEL;
     }
 
     /// The last flush began at `start`, not when it was thought to.
@@ -200,21 +249,14 @@ mod tests {
     #[test]
     fn a_write_takes_as_long_as_was_foreseen() {
         for (buffer_pages, is_fore) in [(0, false), (16, false), (16, true)] {
-            let drive = Drive {
-                buffer_pages,
-                is_fore,
-                is_flushed_by_reads: false,
-                flush_ns: 1_000,
-                read_flush_ns: 1_000,
-                collection_ns: 5_000,
-            };
-            let mut collections = Intervals::new();
-            (0..40).for_each(|_| collections.note(3));
+            let drive = Drive::new(buffer_pages, is_fore, false, 1_000, 5_000);
+            let mut recurring = Recurring::default();
+            (0..40).for_each(|_| recurring.collections.note(3));
             let mut volume = Volume::NEW;
             for number in 0..500 {
                 let (now, pages) = (Time(number * 90), 1 + (number * 7 % 40) as u32);
-                let foreseen = volume.takes(now, pages, &drive, &collections);
-                assert_eq!(foreseen, volume.write(now, pages, &drive, &collections), "{number} {drive:?}");
+                let foreseen = volume.takes(now, pages, &drive, &recurring);
+                assert_eq!(foreseen, volume.write(now, pages, &drive, &recurring), "{number} {drive:?}");
             }
         }
     }

@@ -79,7 +79,7 @@ fn a_model_of_another_drive_is_contradicted_under_many_workloads() {
 #[test]
 #[ignore = "takes minutes"]
 fn no_stranger_contradicts_its_own_model() {
-    const DRIVES: u64 = 100;
+    const DRIVES: u64 = 40;
     let round: u64 =
         std::env::var("FLASHKEEL_SOAK_ROUND").map_or(0, |round| round.parse().expect("a number"));
     for number in (700_000 + round * DRIVES..).take(DRIVES as usize) {

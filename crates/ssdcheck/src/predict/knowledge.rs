@@ -1,6 +1,6 @@
 //! What is known of a drive, and what it is thought to be at.
 
-use flashkeel_engine::{Filling, Prediction, Request, Span, Time};
+use flashkeel_engine::{Filling, Operation, Prediction, Request, Span, Time};
 
 use super::calibration::Calibration;
 use super::calls::Calls;
@@ -136,7 +136,9 @@ impl Knowledge {
             odds = if awake > odds { awake } else { odds };
             woken
         });
-        self.think(now, ahead.is_empty(), &terms, odds, view.phase, flight)
+        let is_next =
+            !ahead.iter().any(|other| matches!(other.operation, Operation::Read | Operation::Write));
+        self.think(now, is_next, &terms, odds, view.phase, flight)
     }
 
     /// How full the buffer is that `write` goes to, as far as that is known.

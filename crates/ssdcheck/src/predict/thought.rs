@@ -29,8 +29,8 @@ pub(super) struct Thought {
 }
 
 impl Knowledge {
-    /// What a view with these `odds` and this `phase`, and all signals, come to; `is_next` if nothing
-    /// else goes before the request. One pass: whatever does not depend on the request or on the time
+    /// What a view with these `odds` and this `phase`, and all signals, come to; `is_next` if no read
+    /// or write goes before the request. One pass: whatever does not depend on the request or on the time
     /// has been worked out when the last one was submitted or ended.
     #[inline(always)]
     pub(super) fn think(
@@ -56,7 +56,11 @@ impl Knowledge {
             set += queue.depth();
             quiet = bounded(stretch(float(base_ns + queue_ns), float(threshold_ns)), MOST);
         }
-        let [last, mean, region, phase, outstanding] = self.signals.tables.beyond(set, places);
+        let [mut last, mean, region, phase, mut outstanding] = self.signals.tables.beyond(set, places);
+        if !is_next {
+            // When those before it have gone, what came last and what is outstanding will be others.
+            (last, outstanding) = (0.0, 0.0);
+        }
         thought.inputs = [share_odds, odds, quiet, last, mean, region, phase, outstanding];
         thought.set = set as u8;
         thought.odds = self.mixer.mix(set, &thought.inputs);

@@ -3,11 +3,14 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from programs import require
@@ -46,6 +49,12 @@ def serving(tmp_path, *options):
     finally:
         server.kill()
         server.wait()
+
+
+def processor_ticks(process):
+    """Return how long a process has computed, in ticks of 10 ms."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def ended(server):
@@ -255,3 +264,20 @@ def test_a_socket_in_use_is_left_alone_and_one_that_was_left_is_not(cli, tmp_pat
     assert outcome.status == 2
     assert f"{path}: something that is no socket is there" in outcome.err
     assert path.read_text() == "no socket"
+
+
+def test_who_cannot_be_let_in_waits_and_costs_nothing(tmp_path):
+    with serving(tmp_path) as (server, _, path):
+        limit = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        files = max(int(number) for number in os.listdir(f"/proc/{server.pid}/fd"))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (files + 1, limit[1]))
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.settimeout(10)
+            before = processor_ticks(server)
+            time.sleep(1)
+            # All of it, were the listener asked again at once.
+            assert processor_ticks(server) - before < 25
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limit)
+            assert client.recv(8) == b"NBDMAGIC"
+        ended(server)

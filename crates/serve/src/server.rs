@@ -174,9 +174,16 @@ struct Clients {
     unsent: Option<Time>,
     /// Until when the next request is awaited awake, if at all.
     lingers_until: Option<Instant>,
+    /// Until when nobody more is let in, after the system could not.
+    closed_until: Option<Instant>,
 }
 
 impl Clients {
+    /// Whether one more is let in.
+    fn has_room(&self) -> bool {
+        self.all.len() < MOST_CLIENTS && self.closed_until.is_none_or(|until| Instant::now() >= until)
+    }
+
     /// Answers what has ended by now, which is returned.
     fn advance<L: Leaf>(&mut self, drive: &mut Drive<L>, clock: &Clock) -> io::Result<Time> {
         let now = clock.now();
@@ -263,8 +270,8 @@ fn run<L: Leaf>(
         {
             due = Some(Duration::ZERO);
         }
-        let ready = wait(server, &clients.all, due, &mut sleep)?;
-        if ready[0] && clients.all.len() < MOST_CLIENTS {
+        let ready = wait(server, &clients, due, &mut sleep)?;
+        if ready[0] {
             match listener.accept() {
                 Ok(stream) => {
                     let number = served.clients as usize;
@@ -272,7 +279,9 @@ fn run<L: Leaf>(
                     clients.all.push(Connection::new(number, stream, settings.export.clone()));
                 }
                 Err(error) if is_for_later(&error) => {}
-                Err(_) => {}
+                // Too many files are open, say. Whoever waits goes on waiting, and would be
+                // heard at once again.
+                Err(_) => clients.closed_until = Some(Instant::now() + ASK),
             }
         }
         if ready[1] {
@@ -350,7 +359,7 @@ fn show<L: Leaf>(look: Look, now: Time, drive: &mut Drive<L>, clients: &Clients,
 /// what is outside.
 fn wait(
     server: &Server,
-    clients: &[Connection],
+    clients: &Clients,
     due: Option<Duration>,
     sleep: &mut Sleep,
 ) -> io::Result<Vec<bool>> {
@@ -359,7 +368,7 @@ fn wait(
         let heard = if client.is_heard() { PollFlags::IN } else { PollFlags::empty() };
         heard | if client.session.output().is_empty() { PollFlags::empty() } else { PollFlags::OUT }
     };
-    let listening = if clients.len() < MOST_CLIENTS { PollFlags::IN } else { PollFlags::empty() };
+    let listening = if clients.has_room() { PollFlags::IN } else { PollFlags::empty() };
     let mut watched = vec![
         PollFd::from_borrowed_fd(server.listener.as_fd(), listening),
         PollFd::from_borrowed_fd(server.wakes.as_fd(), PollFlags::IN),
@@ -369,8 +378,9 @@ fn wait(
             if server.outside.is_some() { PollFlags::IN } else { PollFlags::empty() },
         ),
     ];
-    watched
-        .extend(clients.iter().map(|client| PollFd::from_borrowed_fd(client.stream.as_fd(), flags(client))));
+    watched.extend(
+        clients.all.iter().map(|client| PollFd::from_borrowed_fd(client.stream.as_fd(), flags(client))),
+    );
     let timeout = Timespec { tv_sec: sleeps.as_secs() as i64, tv_nsec: i64::from(sleeps.subsec_nanos()) };
     let begun = Instant::now();
     match poll(&mut watched, Some(&timeout)) {

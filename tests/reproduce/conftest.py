@@ -46,8 +46,8 @@ STUDY = Study(
     "toy/fig1",
     "A toy",
     (
-        Claim("mean", "priority is quicker", "mean of priority below that of fifo", -10.0),
-        Claim("never", "nobody knows", "there is none", None),
+        Claim("mean", "priority is quicker", "mean of priority below that of fifo", -10.0, "ns"),
+        Claim("never", "nobody knows", "there is none", None, ""),
     ),
     _measure,
 )

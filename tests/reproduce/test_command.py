@@ -7,7 +7,7 @@ from flashkeel.reproduce import report, works
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, Verdict
 from matplotlib.figure import Figure
 
-KEYS = {"id", "claim", "rule", "paper", "measured", "holds", "reason", "basis"}
+KEYS = {"id", "claim", "rule", "unit", "paper", "measured", "holds", "reason", "basis"}
 
 
 def test_json_has_the_promised_shape(cli, toy):
@@ -16,6 +16,7 @@ def test_json_has_the_promised_shape(cli, toy):
     mean, never = json.loads(outcome.out)
     assert mean.keys() >= KEYS
     assert (mean["id"], mean["paper"], mean["basis"]) == ("toy/fig1/mean", -10.0, "synthetic")
+    assert (mean["unit"], never["unit"]) == ("ns", "")
     assert mean["measured"].keys() == {"fifo", "priority"}
     assert mean["holds"] is (mean["measured"]["priority"] < mean["measured"]["fifo"])
     assert (never["holds"], never["reason"]) == (None, "no samples")
@@ -29,7 +30,7 @@ def test_a_claim_can_be_asked_for_alone(cli, toy):
 def test_table_says_what_holds_and_why_not(cli, toy):
     outcome = cli("reproduce", "toy/fig1", "--quick")
     assert outcome.status == 0
-    for words in ("toy/fig1: A toy (synthetic)", "unknown", "→ no samples", "2 claims"):
+    for words in ("toy/fig1: A toy (synthetic)", "-10.0 ns", "unknown", "→ no samples", "2 claims"):
         assert words in outcome.out
 
 
@@ -40,7 +41,7 @@ def test_out_keeps_verdicts(cli, toy, tmp_path):
 
 
 def test_a_picture_says_what_it_rests_on(tmp_path):
-    claim = Claim("c", "a claim", "a rule", None)
+    claim = Claim("c", "a claim", "a rule", None, "")
     figure = Figure()
     outcome = Outcome({"c": Finding(1.0, True)}, "synthetic", "none", lambda: figure)
     study = Study("toy/drawn", "A toy", (claim,), lambda session: outcome)
@@ -69,3 +70,9 @@ def test_claims_are_complete_and_named_once(study):
     names = [claim.name for claim in study.claims]
     assert names and len(set(names)) == len(names)
     assert all(claim.claim and claim.rule for claim in study.claims)
+
+
+@pytest.mark.parametrize("study", works.STUDIES, ids=lambda study: study.id)
+def test_the_numbers_of_a_work_have_their_unit(study):
+    for claim in study.claims:
+        assert claim.unit or claim.paper is None or isinstance(claim.paper, str), claim.name

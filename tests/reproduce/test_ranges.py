@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 from functools import partial
 
 import pytest
-from flashkeel.reproduce import Session, kept, sweep, works
+from flashkeel.reproduce import Session, kept, range_report, sweep, works
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
 from flashkeel.reproduce.kept import Kept
 from flashkeel.reproduce.session import basis
@@ -19,15 +20,15 @@ def _measure_at(least, session, iops):
     source = {"policy": "synthetic", "read_fraction": 0.5, "arrivals": arrivals}
     runs = session.run([tiny("a", workload__source=source)])
     read = runs["a"].iops("read")
-    findings = {"busy": Finding({"reads/s": read}, read > least), "never": Finding(None, None)}
+    findings = {"busy": Finding({"reads": read}, read > least), "never": Finding(None, None)}
     return Outcome(findings, basis(runs), "a tiny device")
 
 
 @pytest.fixture
 def swept(monkeypatch):
-    claims = (Claim("busy", "it is busy", "over 2000 reads/s", None),
-              Claim("never", "nobody knows", "there is none", None),
-              Claim("fixed", "it has no range", "none", None))  # fmt: skip
+    claims = (Claim("busy", "it is busy", "over 2000 reads/s", None, "reads/s"),
+              Claim("never", "nobody knows", "there is none", None, ""),
+              Claim("fixed", "it has no range", "none", None, ""))  # fmt: skip
     range_ = Range(LOAD, ("busy", "never"), partial(_measure_at, 2000))
     study = Study("toy/load", "A toy", claims, lambda session: None, (range_,))
     monkeypatch.setattr(works, "STUDIES", (*works.STUDIES, study))
@@ -50,7 +51,7 @@ def test_a_row_says_where_it_holds_and_where_not(cli, swept, tmp_path):
         "load (requests/s): holds at 5000, 8000; does not at 1000; the paper: somewhere near"
         in (words)
     )
-    assert "5000 requests/s *" in words
+    assert re.search(r"5000 requests/s \* holds reads [\d.]+ reads/s", words)
     pictures = sorted(path.name for path in (tmp_path / "out").glob("*.png"))
     assert pictures == ["toy-load-busy-load.png"], "one a claim that turned"
 
@@ -139,3 +140,9 @@ def test_ranges_name_claims_of_their_study(study):
         quantity = each.quantity
         assert quantity.nearest in quantity.values
         assert list(quantity.values) == sorted(set(quantity.values))
+
+
+def test_a_picture_says_in_what_was_measured(swept):
+    busy, _ = sweep(["toy"], Session(quick=True))
+    (axes,) = range_report.draw(busy.swept[0], busy).axes
+    assert axes.get_ylabel() == "measured (reads/s)"

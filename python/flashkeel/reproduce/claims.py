@@ -35,6 +35,9 @@ class Claim:
     """When it holds: an ordering, a sign, a bound, or a factor with its tolerance."""
     paper: Value
     """The work's own number."""
+    unit: str
+    """Of the work's numbers and of those measured; empty where there are none or each says its
+    own."""
 
 
 @dataclass(frozen=True)

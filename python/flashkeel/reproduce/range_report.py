@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashkeel.output import units
-from flashkeel.reproduce.claims import Finding, Swept, Value
+from flashkeel.reproduce import pictures
+from flashkeel.reproduce.claims import Finding, Swept, Value, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,21 +53,24 @@ def sentence(swept: Swept) -> str:
     return f"{quantity.name}{unit}: {'; '.join(parts)}; the paper: {quantity.paper}"
 
 
-def rows(swept: Swept) -> list[tuple[str, str, str]]:
+def rows(swept: Swept, unit: str) -> list[tuple[str, str, str]]:
     """Return value, verdict and what was measured, for a table; the nearest value is marked."""
     quantity = swept.quantity
     return [
         (
             f"{value:g}{quantity.unit}{' *' if value == quantity.nearest else ''}",
             _WORDS[found.holds],
-            ", ".join(f"{name} {_number(number)}" for name, number in _numbers(found).items()),
+            ", ".join(
+                f"{name} {units.significant(number)} {unit}".rstrip()
+                for name, number in _numbers(found).items()
+            ),
         )
         for value, found in swept.findings.items()
     ]
 
 
-def draw(swept: Swept, title: str) -> Figure:
-    """Draw what was measured over a quantity, on the colour of the verdict at each value."""
+def draw(swept: Swept, verdict: Verdict) -> Figure:
+    """Draw what was measured over a quantity, on the colour of what came of it at each value."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
@@ -80,7 +84,9 @@ def draw(swept: Swept, title: str) -> Figure:
     _draw_lines(axes, [_numbers(found) for found in swept.findings.values()])
     axes.set_xticks(range(len(names)), names)
     axes.set_xlabel(f"{quantity.name}{quantity.unit and f' ({quantity.unit.strip()})'}")
-    axes.set_title(title)
+    unit = verdict.claim.unit
+    axes.set_ylabel(f"measured ({unit})" if unit else "measured")
+    axes.set_title(verdict.id)
     axes.grid(axis="y", alpha=0.3)
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
     colours = "green: holds; red: does not; grey: open; dotted: nearest to the work's text"
@@ -93,6 +99,7 @@ def _draw_lines(axes: Axes, points: Sequence[Mapping[str, float]]) -> None:
     values = [value for point in points for value in point.values()]
     if values and min(values) > 0 and max(values) > 20 * min(values):
         axes.set_yscale("log")
+        pictures.log_numbers(axes.yaxis)
     for name in lines:
         known = [(at, point[name]) for at, point in enumerate(points) if name in point]
         axes.plot(*zip(*known, strict=True), marker="o", markersize=3, label=name)
@@ -107,7 +114,3 @@ def _numbers(found: Finding) -> dict[str, float]:
         case Mapping():
             return {name: value for name, value in measured.items() if value is not None}
     return {}
-
-
-def _number(value: float) -> str:
-    return units.significant(value)

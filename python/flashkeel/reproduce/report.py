@@ -39,6 +39,7 @@ def _object(verdict: Verdict) -> dict[str, Any]:
         "id": verdict.id,
         "claim": claim.claim,
         "rule": claim.rule,
+        "unit": claim.unit,
         "paper": claim.paper,
         "measured": finding.measured,
         "ci95": finding.interval,
@@ -64,7 +65,7 @@ def table(verdicts: Sequence[Verdict]) -> Group:
             found.add_row(
                 f"[bold]{escape(row.claim.name)}[/] {escape(row.claim.claim)}",
                 escape(row.claim.rule),
-                escape(_value(row.claim.paper)),
+                escape(_value(row.claim.paper, row.claim.unit)),
                 escape(_measured(row)),
                 _HOLDS[row.finding.holds],
             )
@@ -93,34 +94,30 @@ def _turned(verdict: Verdict, swept: Swept) -> Table:
     found = Table(box=box.SIMPLE_HEAD, title=f"{escape(verdict.claim.name)} (*: nearest)")
     for name in (swept.quantity.name, "", "measured"):
         found.add_column(name)
-    for row in range_report.rows(swept):
+    for row in range_report.rows(swept, verdict.claim.unit):
         found.add_row(*map(escape, row))
     return found
 
 
 def _measured(verdict: Verdict) -> str:
-    text = _value(verdict.finding.measured)
+    text = _value(verdict.finding.measured, verdict.claim.unit)
     if verdict.finding.interval is not None:
         low, high = verdict.finding.interval
-        text += f"\n[{_number(low)} … {_number(high)}]"
+        text += f"\n[{units.significant(low)} … {units.significant(high)}]"
     return text
 
 
-def _value(value: Value) -> str:
+def _value(value: Value, unit: str) -> str:
     match value:
         case None:
             return units.MISSING
         case str():
             return value
         case int() | float():
-            return _number(value)
+            return f"{units.significant(value)} {unit}".rstrip()
         case Mapping():
-            return "\n".join(f"{name} {_value(number)}" for name, number in value.items())
-    return ", ".join(map(_number, value))
-
-
-def _number(value: float) -> str:
-    return units.significant(value)
+            return "\n".join(f"{name} {_value(number, unit)}" for name, number in value.items())
+    return ", ".join(_value(number, unit) for number in value)
 
 
 def save(verdicts: Sequence[Verdict], directory: Path) -> list[Path]:
@@ -152,5 +149,5 @@ def _pictures(verdicts: Sequence[Verdict]) -> dict[str, tuple[str, Callable[[], 
         for swept in verdict.swept:
             if swept.turns:
                 name = f"{verdict.id}-{swept.quantity.name.replace(' ', '-')}"
-                found[name] = (outcome.basis, partial(range_report.draw, swept, verdict.id))
+                found[name] = (outcome.basis, partial(range_report.draw, swept, verdict))
     return found

@@ -70,12 +70,14 @@ def claims(printed: tuple[Reductions, ...]) -> tuple[Claim, ...]:
                 f"against rain the {_words(row.metric)} falls by {row.mean} % over the traces",
                 "the mean of the reductions is at least half of the paper's",
                 row.mean,
+                "%",
             ),
             Claim(
                 f"{row.metric}-best",
                 f"at most it falls by {row.best} %, under {row.best_trace}",
                 "the largest reduction is at least half of the paper's",
                 row.best,
+                "%",
             ),
         ]
     return (*found, _VANILLA)
@@ -86,6 +88,7 @@ _VANILLA = Claim(
     "without coordination vanilla suffers most in the long tail",
     "vanilla's p99.9999 is above that of each other system, on the mean of the traces (geometric)",
     None,
+    "times",
 )
 
 BURSTY = Claim(
@@ -93,6 +96,7 @@ BURSTY = Claim(
     "the gains at six nines are largest under bursty traces, RAD-AS and LM-TBE",
     "one of the two has the largest reduction of p99.9999, and both are among the first four",
     None,
+    "%",
 )
 
 

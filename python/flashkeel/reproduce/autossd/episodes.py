@@ -69,6 +69,7 @@ def claims(task: Task, window_s: int, *, follows: bool) -> tuple[Claim, ...]:
         f"in windows of {window_s} s that begin with {task.name} at work, the largest mean of "
         "100 ms is at most half of that of rain and of qosfc (medians over the windows)",
         None,
+        "ms",
     )
     share = Claim(
         "follows",
@@ -77,6 +78,7 @@ def claims(task: Task, window_s: int, *, follows: bool) -> tuple[Claim, ...]:
         f"fewer than {_START_BELOW} free blocks, shares are larger where fewer blocks are free: "
         "the correlation is below -0.3",
         None,
+        "",
     )
     return (bounded, share) if follows else (bounded,)
 
@@ -200,9 +202,7 @@ def _peak_ms(table: series.Columns, at: int, window_s: int) -> float:
 
 def _bounded(peaks: Mapping[str, Sequence[float]], task: Task, runs: Mapping[str, Run]) -> Finding:
     medians = {system: intervals.median(values) for system, values in peaks.items() if values}
-    measured = {
-        f"{system} (ms)": medians[system].value if system in medians else None for system in peaks
-    }
+    measured = {system: medians[system].value if system in medians else None for system in peaks}
     told = intervals.words(medians, "ms")
     fewest = min(map(len, peaks.values()))
     if fewest < intervals.FEWEST:

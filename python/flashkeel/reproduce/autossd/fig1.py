@@ -19,6 +19,7 @@ _DROP = Claim(
     "a fresh drive is fast, and much slower once it collects garbage",
     "mean throughput of the last quarter is at most half of that of the first tenth",
     None,
+    "times",
 )
 _SWINGS = Claim(
     "swings",
@@ -26,6 +27,7 @@ _SWINGS = Claim(
     "throughput per 100 ms varies at least twice as much (standard deviation to mean) "
     "in the last quarter as in the first tenth",
     None,
+    "of the mean",
 )
 
 

@@ -26,12 +26,14 @@ _READ = Claim(
     "at every rate up to 800 MB/s at least 90 % of what four channels can carry, "
     "from 1000 to 2000 MB/s less than a quarter more",
     "knee at 1000 MB/s",
+    "MB/s",
 )
 _WRITE = Claim(
     "write-earlier",
     "write bandwidth saturates earlier",
     "the rate at which 90 % of the bandwidth at 2000 MB/s is reached is lower for writes",
     None,
+    "MB/s",
 )
 
 

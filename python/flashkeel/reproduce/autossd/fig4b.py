@@ -27,12 +27,14 @@ _FALLS = Claim(
     "the larger the map cache, the shorter the response time, and best with the whole map",
     "mean and p99.9 fall with every larger cache (up to 1 % of noise)",
     None,
+    "µs",
 )
 _TRAFFIC = Claim(
     "traffic",
     "smaller caches cost flash traffic for map reads",
     "the chips' share of time spent reading falls with every larger cache",
     None,
+    "%",
 )
 
 
@@ -69,10 +71,10 @@ def _measure(session: Session) -> Outcome:
     falls = all(rises(list(values.values())[::-1], 0.01) for values in (means, tails))
     return Outcome(
         {
-            "falls": Finding(
-                {f"mean µs, {name}": mean / 1e3 for name, mean in means.items()}, falls
+            "falls": Finding({f"{name}": mean / 1e3 for name, mean in means.items()}, falls),
+            "traffic": Finding(
+                {name: 100 * each for name, each in busy.items()}, rises(list(busy.values())[::-1])
             ),
-            "traffic": Finding(busy, rises(list(busy.values())[::-1])),
         },
         basis(runs),
         f"{described(session)}, written from end to end beforehand; "

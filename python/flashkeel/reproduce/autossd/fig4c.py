@@ -37,18 +37,21 @@ _ERASES = Claim(
     "erases per second with GC active are at least 10 % more at 80 % than at 20 %, "
     "and fall by at most 3 % from any share to the next",
     None,
+    "erases/s",
 )
 _P3_RISES = Claim(
     "p99.9",
     "the larger the share of GC, the worse p99.9 of reads",
     "p99.9 rises from 30 % on with every larger share, and is worse at 80 % than at 20 %",
     None,
+    "ms",
 )
 _P6_FALLS = Claim(
     "p99.9999",
     "too small a share of GC makes p99.9999 worse",
     "at 20 % p99.9999 is at least 20 % above that at 40 % or at 80 %",
     None,
+    "ms",
 )
 
 
@@ -119,16 +122,14 @@ def _judge(runs: Mapping[str, Run], at: float, conditions: str) -> Outcome:
     reason = "" if worse else f"{series.least_free(_named(runs))}; {_owned(runs, at)}"
     return Outcome(
         {
-            "erases": Finding(
-                _labelled(erases, "erases/s"), rate[-1] >= 1.1 * rate[0] and rises(rate, 0.03)
-            ),
+            "erases": Finding(_labelled(erases), rate[-1] >= 1.1 * rate[0] and rises(rate, 0.03)),
             "p99.9": Finding(
-                _labelled(p3, "ms"),
+                _labelled(p3),
                 rises(tail[1:]) and tail[-1] > tail[0],
                 _owned(runs, _P3),
             ),
             "p99.9999": Finding(
-                _labelled(p6, "ms"),
+                _labelled(p6),
                 worse if enough else None,
                 reason if enough else too_few(sparse),
             ),
@@ -148,8 +149,8 @@ def _owned(runs: Mapping[str, Run], percentile: float) -> str:
     return owners(_named(runs), "small_read", percentile)
 
 
-def _labelled(values: Mapping[str, float], unit: str) -> dict[str, float]:
-    return {f"{share} % ({unit})": value for share, value in values.items()}
+def _labelled(values: Mapping[str, float]) -> dict[str, float]:
+    return {f"{share} %": value for share, value in values.items()}
 
 
 def _erases_per_s(run: Run) -> float:

@@ -45,12 +45,14 @@ _BETTER = Claim(
     "a share of 10 % is better than one of 20 %",
     "mean and p99.9 of small reads are lower at 10 %",
     None,
+    "ms",
 )
 _COLLAPSE = Claim(
     "5-collapses",
     "5 % is better than 10 % up to a point, and worse in the long tail",
     "p99.9999 at 5 % is above that at 10 %, while p90 is not (the paper: lower QoS levels)",
     None,
+    "ms",
 )
 _NO_STATIC = Claim(
     "no-static-share",
@@ -59,6 +61,7 @@ _NO_STATIC = Claim(
     "p99.9 under five loads: each static share of 5 to 40 % is more than 20 % above the best "
     "share's under some load, and the dynamic one is at most 20 % above it under each",
     None,
+    "times",
 )
 _LOADS = ("msn-befs x4", "msn-befs x8", "msn-befs x12", "dtrs x4", loads.BURSTS)
 _LOADED = {"5 %": 0.05, "10 %": 0.10, "20 %": 0.20, "40 %": 0.40}
@@ -212,7 +215,7 @@ def _grown(before: Run, after: Run) -> str:
 
 
 def _labelled(values: Mapping[str, Estimate], what: str) -> dict[str, float]:
-    return {f"{what}, {name} (ms)": each.value for name, each in values.items()}
+    return {f"{what}, {name}": each.value for name, each in values.items()}
 
 
 def _draw(runs: Mapping[str, Run]) -> Figure:

@@ -31,6 +31,7 @@ _BURSTS = Claim(
     "requests are, which the paper expects to help (no figures)",
     f"bursts of a second, and a second between: {_RULE}",
     None,
+    "times",
 )
 _STEADY = Claim(
     "steady",
@@ -38,12 +39,14 @@ _STEADY = Claim(
     "profiles near saturation: p99.9 of small reads with foresight is at most 10 % above that "
     "with feedback alone, in each",
     None,
+    "times",
 )
 _RECORDED = Claim(
     "recorded",
     "the same of recorded requests",
     f"in each of two traces, at each of two speeds, on the mean of its windows: {_RULE}",
     None,
+    "times",
 )
 
 

@@ -49,6 +49,7 @@ _PLATEAU = Claim(
     "p99.9 of small reads with the defaults, on the geometric mean of the loads, is at most "
     "10 % above the best of every sweep",
     None,
+    "%",
 )
 
 

@@ -41,60 +41,70 @@ _CLAIMS = (
         "policies I and II lose the same in a crash, policy III nothing",
         f"I and II above 0 and within 10 % of each other, III 0, {_OWN}",
         None,
+        "KB",
     ),
     Claim(
         "read-order",
         "average read latency on a busy day: base is worst, policy III best",
         f"base above I and II, III below them, {_OWN}",
         None,
+        "µs",
     ),
     Claim(
         "read-to",
         "policy III reads in 58 % of base's time",
         f"at least half of that reduction: at most 79 %, {_OWN}",
         58.0,
+        "%",
     ),
     Claim(
         "read-by",
         "policy III improves read latency by 58 %",
         f"by at least half as much, {_OWN}",
         58.0,
+        "%",
     ),
     Claim(
         "read-relevant",
         "policy II reads faster than policy I",
         f"by either reading of what is relevant, {_OWN}",
         None,
+        "µs",
     ),
     Claim(
         "write-order",
         "average write latency on a busy day: I < II < III < base",
         f"that order, {_OWN}",
         None,
+        "µs",
     ),
     Claim(
         "write-to",
         "policy III writes in 28 % of base's time",
         f"at least half of that reduction: at most 64 %, {_OWN}",
         28.0,
+        "%",
     ),
     Claim(
         "write-by",
         "policy III improves write latency by 28 %",
         f"by at least half as much, {_OWN}",
         28.0,
+        "%",
     ),
     Claim(
         "tlc-endurance",
         "TLC alone keeps its rating of 252.5 GB a day",
         f"base over TLC writes less on a busy day, {_OWN}",
         TLC_GB_PER_DAY,
+        "GB",
     ),
     Claim(
         "tlc-latency",
         "TLC alone reads and writes much slower than QLC with ENVM",
         f"both at least 1.25 times policy III's over QLC, {_OWN}",
         None,
+        "µs",
     ),
     Claim(
         "tail",
@@ -102,12 +112,14 @@ _CLAIMS = (
         "within a quarter of each other and rising with the size in each, requests of 8, 32 and "
         "128 KiB (above half of that); at the profile's own skew",
         None,
+        "µs",
     ),
     Claim(
         "write-days",
         "policy III's writes are slower on a busy day than on others",
         f"slower than on moderate and low days, {_OWN}",
         None,
+        "µs",
     ),
     Claim(
         "write-full",
@@ -115,6 +127,7 @@ _CLAIMS = (
         "by at least half as much on a drive that holds other data wherever the workload does not "
         "go, so that garbage is collected; at the profile's own skew",
         28.0,
+        "%",
     ),
 )
 
@@ -161,7 +174,7 @@ def _full(days: Mapping[str, Day]) -> Finding:
     return Finding(
         reduction(full["base"], full["III"]),
         below(full["III"], times(full["base"], 0.86)),
-        "in us: " + ", ".join(f"{name} {us:.0f}" for name, us in full.items()),
+        "in µs: " + ", ".join(f"{name} {us:.0f}" for name, us in full.items()),
     )
 
 
@@ -179,8 +192,8 @@ def _swept_findings(
         name: days[replace(iii, day=name).at(skew)].write_us for name in ("busy", "moderate", "low")
     }
     return {
-        "risk": found(_risk, {name: day.risk_kb for name, day in own.items()}, "in KB"),
-        "read-order": found(_read_order, reads, "in us"),
+        "risk": found(_risk, {name: day.risk_kb for name, day in own.items()}),
+        "read-order": found(_read_order, reads),
         "read-to": found(
             lambda at: below(at(iii).read_us, times(at(base).read_us, 0.79)),
             100 * own["III"].read_us / own["base"].read_us,
@@ -195,12 +208,10 @@ def _swept_findings(
                 for name in ("II", "II, most")
             ),
             {name: reads[name] for name in ("I", "II", "II, most")},
-            "in us",
         ),
         "write-order": found(
             lambda at: rising([at(Setting(name)).write_us for name in ("I", "II", "III", "base")]),
             writes,
-            "in us",
         ),
         "write-to": found(
             lambda at: below(at(iii).write_us, times(at(base).write_us, 0.64)),
@@ -222,7 +233,6 @@ def _swept_findings(
                 "TLC writes": tlc.write_us,
                 "III writes": own["III"].write_us,
             },
-            "in us",
         ),
         "write-days": found(
             lambda at: _either(
@@ -234,7 +244,6 @@ def _swept_findings(
                 ]
             ),
             by_day,
-            "in us",
         ),
     }
 
@@ -287,7 +296,7 @@ def _tail(days: Mapping[str, Day]) -> Finding:
         *([] if rises else ["it does not rise with the size: what is waited for decides"]),
         *([] if alike else ["they differ by more than a quarter"]),
     ]
-    words = "; ".join([f"in us, at least {fewest} samples beyond each", *missed])
+    words = "; ".join([f"at least {fewest} samples beyond each", *missed])
     return Finding(measured, bool(rises) and alike, words)
 
 

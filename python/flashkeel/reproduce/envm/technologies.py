@@ -39,30 +39,35 @@ _CLAIMS = (
         "SLC needs the least ENVM, PLC the most",
         "the need never falls from SLC to PLC in any process, and PLC's is above SLC's in each",
         None,
+        "GB",
     ),
     Claim(
         "process",
         "1Xnm needs more than 2Xnm and 3Xnm for SLC, TLC, QLC and PLC",
         "more than both in each of the four",
         None,
+        "GB",
     ),
     Claim(
         "written",
         "what may be written in all falls from SLC to PLC, although capacity grows",
         "it falls with each bit in each process",
         None,
+        "TB",
     ),
     Claim(
         "cost",
         "MLC with its ENVM is cheaper than any other technology with its own",
         "of 1 TB of SSD and the ENVM that it needs by its rating, in 3Xnm",
         None,
+        "",
     ),
     Claim(
         "absorbed",
         "an ENVM that is large enough absorbs what QLC may not be written",
         "policy III keeps 110 GB a day with an ENVM of at most the workload's footprint",
         None,
+        "GB",
     ),
 )
 
@@ -97,7 +102,7 @@ def _measure(session: Session) -> Outcome:
         "bits": Finding(
             {t.upper(): _shown(absorbing[t, "1xnm"]) for t in TECHNOLOGIES},
             _rises_with_bits(absorbing) and _rises_with_bits(enduring),
-            "in GB in 1Xnm, no number where no ENVM up to the footprint is enough; by its "
+            "in 1Xnm, no number where no ENVM up to the footprint is enough; by its "
             f"rating alone {_words({t: enduring[t, '1xnm'] for t in TECHNOLOGIES})} GB",
         ),
         "process": Finding(
@@ -110,7 +115,7 @@ def _measure(session: Session) -> Outcome:
                 enduring[t, "1xnm"] > max(enduring[t, "2xnm"], enduring[t, "3xnm"])
                 for t in ("slc", "tlc", "qlc", "plc")
             ),
-            f"in GB; base writes {base_gb:.0f} GB, within the rating of SLC in every process, "
+            f"base writes {base_gb:.0f} GB, within the rating of SLC in every process, "
             "which needs none",
         ),
         "written": Finding(
@@ -131,7 +136,7 @@ def _measure(session: Session) -> Outcome:
         "absorbed": Finding(
             {f"{gb:g} GB": written for gb, written in late.items()},
             min(late.values()) <= ratings["qlc", PROCESSES[0]],
-            "written to the SSD in GB, where it is written back only for room; with the "
+            "written to the SSD, where it is written back only for room; with the "
             f"opportunistic writeback {both:.0f} at least, with whatever ENVM",
         ),
     }

@@ -48,24 +48,28 @@ _CLAIMS = (
         "policy III with its write budget keeps the SSD within its rating",
         "in each week at most seven times 110 GB, by the anchored budget",
         7 * QLC_GB_PER_DAY,
+        "GB",
     ),
     Claim(
         "days",
         "base exceeds the day's rating on busy and moderate days",
         "on each of them, and on no day of low traffic",
         None,
+        "GB",
     ),
     Claim(
         "budget",
         "the budget lowers what the SSD is written",
         "over all weeks, by more than 3 % against policy III without one",
         None,
+        "%",
     ),
     Claim(
         "printed",
         "the next week's budget is the estimate less what was written above it, as it is printed",
         "it stays between 0 and twice the rating in every week",
         None,
+        "GB",
     ),
 )
 
@@ -91,13 +95,13 @@ def _measure(session: Session) -> Outcome:
         "weeks": Finding(
             max(anchored),
             max(anchored) <= limit,
-            f"in GB, the largest of {weeks}; base {max(sums['base']):.0f}, writing back only for "
+            f"the largest of {weeks}; base {max(sums['base']):.0f}, writing back only for "
             f"room {max(sums['III, late']):.0f}",
         ),
         "days": Finding(
             {name: max(gb for gb, day in base if day == name) for name in DAYS},
             all((gb > QLC_GB_PER_DAY) == (day != "low") for gb, day in base),
-            "in GB, the most of each class",
+            "the most of each class",
         ),
         "budget": Finding(
             less,
@@ -108,9 +112,9 @@ def _measure(session: Session) -> Outcome:
         "printed": Finding(
             {f"week {number}": budget for number, budget in enumerate(budgets, 1)},
             None if weeks < 3 else all(0 <= budget <= 2 * limit for budget in budgets),
-            "in GB; too few weeks to see it"
+            "too few weeks to see it"
             if weeks < 3
-            else "in GB; what is above the rating is taken off twice, so that it runs away",
+            else "what is above the rating is taken off twice, so that it runs away",
         ),
     }
     days = "; ".join(

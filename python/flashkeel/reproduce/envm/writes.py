@@ -43,60 +43,70 @@ _CLAIMS = (
         "base writes more than the rating on busy and moderate days",
         f"above 110 GB on both, and at most that on a low day, {_OWN}",
         None,
+        "GB",
     ),
     Claim(
         "within",
         "policy III's SSD writes stay within the safe limit on a busy day",
         f"at most 110 GB, {_OWN}",
         QLC_GB_PER_DAY,
+        "GB",
     ),
     Claim(
         "order",
         "policy III writes more to the SSD than I and II",
         f"more than either, {_OWN}",
         None,
+        "GB",
     ),
     Claim(
         "envm",
         "policy III writes 22 % less to the ENVM than policy I",
         f"at least half as much less, {_OWN}",
         22.0,
+        "%",
     ),
     Claim(
         "envm-rating",
         "with 32 GB all three policies write more to the ENVM than its rating",
         f"each above 100 GB on a busy day, {_OWN}",
         OPTANE_WRITES_PER_DAY * ENVM_GB,
+        "GB",
     ),
     Claim(
         "larger",
         "an ENVM of 12 % of the SSD's size keeps both within their ratings",
         f"with 120 GB, I, II and III on a busy day: ENVM at most 375 GB, SSD 110, {_OWN}",
-        12.0,
+        "12 % of the SSD's size",
+        "GB",
     ),
     Claim(
         "magnified-base",
         "base is above the rating substantially with writes of 4 and 16 times the size",
         f"by more than the rating again at both, {_OWN}",
         None,
+        "GB",
     ),
     Claim(
         "magnified-2",
         "with writes of twice the size all policies are safe",
         f"I, II and III at most 110 GB to the SSD, {_OWN}",
         QLC_GB_PER_DAY,
+        "GB",
     ),
     Claim(
         "magnified-4",
         "with four times policy III is slightly critical",
         f"above 110 GB by at most a quarter, {_OWN}",
         None,
+        "GB",
     ),
     Claim(
         "magnified-16",
         "with sixteen times all are critical",
         f"I, II and III above 110 GB by more than the rating again, {_OWN}",
         None,
+        "GB",
     ),
 )
 
@@ -143,14 +153,12 @@ def _measure(session: Session) -> Outcome:
                 for policy in ("I", "II", "III")
             ),
             {policy: days[Setting(policy, magnification=2)].ssd_gb for policy in _POLICIES},
-            "in GB",
         ),
         "magnified-4": magnified(
             lambda at: (
                 0 < at(replace(iii, magnification=4)).critical_gb() <= _SLIGHTLY * QLC_GB_PER_DAY
             ),
             _by_size(days, "III"),
-            "in GB",
         ),
         **_most(session, days),
     }
@@ -188,11 +196,11 @@ def _swept_findings(
         for what, key in (("SSD", "ssd_gb"), ("ENVM", "envm_gb"))
     }
     return {
-        "base": found(_exceeds, by_day, "in GB"),
+        "base": found(_exceeds, by_day),
         "within": found(
             lambda at: below(at(iii).ssd_gb, QLC_GB_PER_DAY),
             ssd["III"],
-            "in GB; what the background writes is not held back by the budget, so that all that "
+            "what the background writes is not held back by the budget, so that all that "
             "is written comes to the SSD sooner or later",
         ),
         "order": found(
@@ -200,7 +208,6 @@ def _swept_findings(
                 max(at(Setting("I")).ssd_gb, at(Setting("II")).ssd_gb), at(iii).ssd_gb
             ),
             ssd,
-            "in GB",
         ),
         "envm": found(
             lambda at: below(at(iii).envm_gb, times(at(Setting("I")).envm_gb, 0.89)),
@@ -213,10 +220,10 @@ def _swept_findings(
                 for policy in envm
             ),
             envm,
-            "in GB; years until the module is worn out by its wear law: "
+            "years until the module is worn out by its wear law: "
             + ", ".join(f"{name} {here(Setting(name)).envm_years:.1f}" for name in envm),
         ),
-        "larger": found(_large_enough, large, "in GB"),
+        "larger": found(_large_enough, large),
     }
 
 
@@ -242,8 +249,7 @@ def _most(session: Session, days: Mapping[Setting, Day]) -> dict[str, Finding]:
         {policy: days[Setting(policy, magnification=_MOST)].ssd_gb for policy in _POLICIES},
     )
     return {
-        name: found(rule, values, "in GB")
-        for name, rule, values in zip(names, rules, measured, strict=True)
+        name: found(rule, values) for name, rule, values in zip(names, rules, measured, strict=True)
     }
 
 

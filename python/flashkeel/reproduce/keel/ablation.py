@@ -56,6 +56,7 @@ def _claim(left_out: str) -> Claim:
         f"without it p99.99 of small reads, p99.9 of writes or erases are more than {_WORSE:g} "
         "times what they are with it, on some shape under `mixed`, `bursts` or `write-heavy`",
         None,
+        "times",
     )
 
 

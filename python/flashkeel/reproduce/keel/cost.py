@@ -28,6 +28,7 @@ _CAPACITY = Claim(
     "the keel spends at most an eighth of the flash",
     "on every shape at most 12.5 % of the flash is not for the host",
     12.5,
+    "%",
 )
 _MOST_ERASES = 1.05
 _ERASES = Claim(
@@ -38,6 +39,7 @@ _ERASES = Claim(
     "capacity (so the same eighth is spare), under the same requests; where it falls behind, what "
     "is kept free for the host and what is moved are not the same",
     _MOST_ERASES,
+    "times",
 )
 _FEWEST = 100
 """Erases of either; of fewer a twentieth is chance."""
@@ -60,7 +62,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {
             "capacity": Finding(
-                {f"{shape} (%)": value for shape, value in spent.items()},
+                spent,
                 all(value <= 12.5 for value in spent.values()),
             ),
             "erases": Finding(

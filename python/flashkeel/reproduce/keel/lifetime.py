@@ -23,6 +23,7 @@ _KEPT = Claim(
     "p5 of the lives is at least five years, at most 0.5 % short, under every profile; READY "
     f"holds no write for longer than {_BUDGET}",
     lives.TARGET_YEARS,
+    "years",
 )
 
 

@@ -57,6 +57,7 @@ def _claim(shape: str, limit: int) -> Claim:
         "beyond (of the write-heavy workloads up to p99.999), or the 95 % interval of the ratio "
         "contains the bound",
         _MOST,
+        "times",
     )
 
 

@@ -43,6 +43,7 @@ def _claim(shape: str) -> Claim:
         f"p99.9 of writes at most {_MOST:g} times NoGC's in every workload that plain greedy "
         "collection completes as fast as it comes (it takes at most 1 % longer than NoGC)",
         _MOST,
+        "times",
     )
 
 

@@ -105,6 +105,7 @@ _BEST = Claim(
     "of the combinations with windows whose writes keep up, the lowest p99.9999 of small reads is "
     "below the lowest of those four, by more than the 95 % intervals leave open",
     None,
+    "",
 )
 _ALIKE = Claim(
     "alike",
@@ -112,12 +113,14 @@ _ALIKE = Claim(
     "p99.999 of small reads of those combinations whose writes keep up differ by at most 10 %, but "
     "for parity and other ways of allocation",
     None,
+    "µs",
 )
 _ADDS = Claim(
     "parity",
     "parity beside a copy adds nothing to reads",
     "ttFlash's parity with windows has a longer p99.999 of small reads than windows alone",
     None,
+    "µs",
 )
 _ALLOCATES_ALIKE = tuple(
     name for name in _IN_WINDOWS if name not in ("autossd", "ttflash", "logical parity", "keel")
@@ -182,8 +185,8 @@ def _best(
     rival = min(_RIVALS, key=lambda name: _tail(alone[name], _SIX))
     ours, theirs = inside[first], alone[rival]
     measured = {
-        f"windows, {first}, p99.9999 (us)": _tail(ours, _SIX) / 1e3,
-        f"{rival}, p99.9999 (us)": _tail(theirs, _SIX) / 1e3,
+        f"windows, {first}, p99.9999 (µs)": _tail(ours, _SIX) / 1e3,
+        f"{rival}, p99.9999 (µs)": _tail(theirs, _SIX) / 1e3,
         "times shorter": _tail(theirs, _SIX) / max(_tail(ours, _SIX), 1),
     }
     bounds = [with_interval(run, CLASS, _SIX) for run in (ours, theirs)]
@@ -210,7 +213,7 @@ def _alike(inside: Mapping[str, Run], names: Sequence[str]) -> Finding:
     unknown = _unknown([inside[name] for name in names], 99.999)
     left_out = [name for name in _ALLOCATES_ALIKE if name not in names]
     return Finding(
-        {f"{name} (us)": value / 1e3 for name, value in tails.items()},
+        {name: value / 1e3 for name, value in tails.items()},
         None if unknown else max(tails.values()) <= 1.1 * min(tails.values()),
         unknown or (f"writes do not keep up: {', '.join(left_out)}" if left_out else ""),
     )
@@ -221,7 +224,7 @@ def _parity(inside: Mapping[str, Run]) -> Finding:
     tails = {name: _tail(run, 99.999) for name, run in pair.items()}
     unknown = _unknown(list(pair.values()), 99.999)
     return Finding(
-        {f"{name} (us)": value / 1e3 for name, value in tails.items()},
+        {name: value / 1e3 for name, value in tails.items()},
         None if unknown else tails["ttflash"] > tails["priority"],
         unknown,
     )

@@ -31,30 +31,35 @@ _EXACT_USED = Claim(
     "a tenth, half and nine tenths of the windows use 99 % at least, in every class "
     "that is given any, strict and ratio",
     100.0,
+    "%",
 )
 _EXACT_COVERED = Claim(
     "hod-covered",
     "and the share of requests that is not covered is near zero",
     "its median over windows is at most 1 % in every class, strict and ratio",
     0.0,
+    "%",
 )
 _EXPECTED_USED = Claim(
     "cod-used",
     "with expected counts half of the windows use all of it, a tenth less",
     "the median is 97 % at least and the 10th percentile below it, in every class, strict",
     100.0,
+    "%",
 )
 _LOW_USED = Claim(
     "low-uses-most",
     "the low class uses a little more of its counts than the others",
     "its 10th percentile is the highest of all classes, strict and ratio, with expected counts",
     None,
+    "%",
 )
 _EXPECTED_COVERED = Claim(
     "cod-covered",
     "the median of what is not covered is small, its 90th percentile is not",
     "the median is at most 10 % and the 90th percentile above it, in the high class, strict",
     None,
+    "%",
 )
 
 

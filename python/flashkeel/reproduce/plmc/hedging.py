@@ -41,6 +41,7 @@ def _claim(percentile: float) -> Claim:
         "on every pair at every load the median over seeds of the ratio is below 1, and so is its "
         "95 % interval",
         None,
+        "times",
     )
 
 
@@ -50,6 +51,7 @@ _LOAD = Claim(
     "on every pair at every load reads that are asked twice, and twice what is written again, are "
     "at most as many as the reads that are asked twice with hedging alone",
     None,
+    "%",
 )
 
 
@@ -118,7 +120,7 @@ def _load(cells: Mapping[str, Any], by_seed: list[dict[str, Run]]) -> Finding:
     above = []
     for cell in cells:
         hedged, ours = (_extra([runs[f"{way} {cell}"] for runs in by_seed]) for way in _WAYS)
-        shares |= {f"hedged, {cell} (%)": 100 * hedged, f"ours, {cell} (%)": 100 * ours}
+        shares |= {f"hedged, {cell}": 100 * hedged, f"ours, {cell}": 100 * ours}
         if ours > hedged:
             above.append(cell)
     return Finding(shares, not above, f"more: {', '.join(above)}" if above else "")

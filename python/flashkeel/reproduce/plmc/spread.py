@@ -47,6 +47,7 @@ _EXACT = Claim(
     "the 99th percentile over windows of the high class is shorter by half at least at every "
     "spread of the rate",
     87.2,
+    "%",
 )
 _EXPECTED = Claim(
     "cod-range",
@@ -54,6 +55,7 @@ _EXPECTED = Claim(
     "the same at one spread at least, whether hosts may ask for more within a window or not; the "
     "output says at which",
     81.7,
+    "%",
 )
 
 

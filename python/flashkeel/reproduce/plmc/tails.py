@@ -39,6 +39,7 @@ _SHARING = Claim(
     "the high class has a 6 times longer tail when it shares the drive than alone",
     f"{_METRIC}, and of these the one judged below, is longer by half at least",
     6.0,
+    "times",
 )
 _COD = Claim(
     "cod",
@@ -46,18 +47,21 @@ _COD = Claim(
     "by 81.7 % in the high class, 42.9 and 16.2 % in the others",
     "in the high class by half at least, and in no other longer",
     {"high": 81.7, "medium": 42.9, "low": 16.2},
+    "%",
 )
 _HOD = Claim(
     "hod",
     "with exact counts (strict) by 87.2, 56.9 and 42.5 %",
     "in the high class by half at least, and in no other longer",
     {"high": 87.2, "medium": 56.9, "low": 42.5},
+    "%",
 )
 _ORDER = Claim(
     "order",
     "the high class gains most, then the medium one, then the low one",
     "in that order, with expected and with exact counts (strict)",
     None,
+    "%",
 )
 _GAP = Claim(
     "cod-hod",
@@ -65,6 +69,7 @@ _GAP = Claim(
     "ones",
     "longer by 5 to 60 % with both",
     {"strict": 30.0, "ratio": 25.0},
+    "%",
 )
 _APART = Claim(
     "peaks-apart",
@@ -72,12 +77,14 @@ _APART = Claim(
     "they come together",
     "the low class's are shorter by half at least, strict, with expected counts",
     30.0,
+    "times",
 )
 _ALIKE = Claim(
     "classes-alike",
     "all classes are then served alike",
     "the largest median tail is at most 1.25 times the smallest, strict, with expected counts",
     None,
+    "times",
 )
 
 

@@ -107,7 +107,7 @@ def _all(workloads: tuple[str, ...], kind: str, percentile: float) -> Callable[[
 def _slow(measured: Measured) -> Finding:
     p90 = {w: measured.at(w, BASELINE, HIGH, "read", 90) / 1e6 for w in ("I", "III")}
     return Finding(
-        {f"{w} p90 ms": ms for w, ms in p90.items()},
+        {f"{w} p90": ms for w, ms in p90.items()},
         all(ms >= 1 for ms in p90.values()),
         "; ".join(f"{w}: {owner(measured.runs[w][BASELINE], 'read', 90)}" for w in p90),
     )
@@ -151,7 +151,7 @@ def _owner(measured: Measured, workload: str, system: str, kind: str, percentile
 
 def _micro(measured: Measured) -> Finding:
     at = {
-        f"{system} p{percentile:g} ms": measured.at("III", system, HIGH, "read", percentile) / 1e6
+        f"{system} p{percentile:g}": measured.at("III", system, HIGH, "read", percentile) / 1e6
         for system in (EQUAL, PRIORITISED)
         for percentile in (99.0, 99.9)
     }
@@ -206,7 +206,7 @@ def _below_two(measured: Measured) -> Finding:
         for h in (MEDIUM, LOW)
     }
     return _told(
-        {f"{w} {h} ms": estimate.value for (w, h), estimate in at.items()},
+        {f"{w} {h}": estimate.value for (w, h), estimate in at.items()},
         intervals.every(intervals.above(at["II", h], at["IV", h]) for h in (MEDIUM, LOW)),
         "reads of IV have 13 pages of 4 KiB in the mean, those of II one",
     )
@@ -218,7 +218,7 @@ def _quick_writes(measured: Measured) -> Finding:
         for system in (BASELINE, EQUAL, PRIORITISED)
     }
     return Finding(
-        {f"{system} us": us for system, us in slowest.items()},
+        {f"{system}": us for system, us in slowest.items()},
         all(slowest[system] < 1000 for system in (EQUAL, PRIORITISED)),
     )
 
@@ -255,6 +255,7 @@ JUDGED: tuple[Judged, ...] = (
             "reads of the write-heavy workloads take milliseconds from the 90th percentile on",
             "p90 of reads is 1 ms at least on the plain mirror, under I and III",
             None,
+            "ms",
         ),
         ("I", "III"),
         _READS,
@@ -268,6 +269,7 @@ JUDGED: tuple[Judged, ...] = (
             "baseline's",
             "half of that reduction: 1.46 times at least",
             2.7,
+            "times",
         ),
         ("III",),
         _READS,
@@ -280,6 +282,7 @@ JUDGED: tuple[Judged, ...] = (
             "III: 5.8 times better with the prioritised base (called read p99 in one place)",
             "half of that reduction: 1.71 times at least",
             5.8,
+            "times",
         ),
         ("III",),
         _READS,
@@ -292,6 +295,7 @@ JUDGED: tuple[Judged, ...] = (
             "III: 5.8 times better with the prioritised base (called write latency in another)",
             "half of that reduction in the high class's p99 of writes: 1.71 times at least",
             5.8,
+            "times",
         ),
         ("III",),
         "write",
@@ -304,6 +308,7 @@ JUDGED: tuple[Judged, ...] = (
             "III: reads take microseconds at the 99th percentile, and milliseconds again at p99.9",
             "p99 of the high class is below 1 ms and p99.9 above, with both bases",
             None,
+            "ms",
         ),
         ("III",),
         _READS,
@@ -317,6 +322,7 @@ JUDGED: tuple[Judged, ...] = (
             "p99",
             "its p99 is shorter than theirs by a quarter at least",
             {MEDIUM: 50.0, LOW: 50.0},
+            "%",
         ),
         ("III",),
         _READS,
@@ -329,6 +335,7 @@ JUDGED: tuple[Judged, ...] = (
             "I: the high class's p99.9 of reads is shorter by about half",
             "by a quarter at least, prioritised base",
             {"p99.9": 50.0},
+            "%",
         ),
         ("I",),
         _READS,
@@ -341,6 +348,7 @@ JUDGED: tuple[Judged, ...] = (
             "I: the low and the medium class get worse for it",
             "their p99.9 is longer than the baseline's, prioritised base",
             None,
+            "%",
         ),
         ("I",),
         _READS,
@@ -353,6 +361,7 @@ JUDGED: tuple[Judged, ...] = (
             "II: the high class's reads are better by 70 % at p99 and by 30 % at p99.99",
             "by half of that, prioritised base",
             {"p99": 70.0, "p99.99": 30.0},
+            "%",
         ),
         ("II",),
         _READS,
@@ -365,6 +374,7 @@ JUDGED: tuple[Judged, ...] = (
             "IV: by 80 % at p99 and by 55 % at p99.9",
             "by half of that, prioritised base",
             {"p99": 80.0, "p99.9": 55.0},
+            "%",
         ),
         ("IV",),
         _READS,
@@ -377,6 +387,7 @@ JUDGED: tuple[Judged, ...] = (
             "IV: the reads of the low and the medium class are better than in II",
             "their p99 is shorter, prioritised base",
             None,
+            "ms",
         ),
         ("II", "IV"),
         _READS,
@@ -389,6 +400,7 @@ JUDGED: tuple[Judged, ...] = (
             "I: writes take microseconds in all classes",
             "p99.9 of each class is below 1 ms, with both bases",
             None,
+            "µs",
         ),
         ("I",),
         "write",
@@ -401,6 +413,7 @@ JUDGED: tuple[Judged, ...] = (
             "III and IV: writes are significantly better than the baseline's",
             "median and p99 of every class are shorter by a quarter at least, with both bases",
             None,
+            "%",
         ),
         ("III", "IV"),
         "write",
@@ -413,6 +426,7 @@ JUDGED: tuple[Judged, ...] = (
             "III and IV: classes do not differ in writes, whose counts they share",
             "the longest p99 of a class is at most 1.25 times the shortest, with both bases",
             None,
+            "times",
         ),
         ("III", "IV"),
         "write",

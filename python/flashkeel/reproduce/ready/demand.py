@@ -18,6 +18,7 @@ _PLAIN = Claim(
     "without throttling and recovery within 1 % of the formula on each trace; its years are "
     "derived from the paper's volumes, amplification, capacities and cycles, not printed in it",
     _DERIVED_YEARS,
+    "years",
 )
 _RECOVERY = Claim(
     "recovery",
@@ -25,6 +26,7 @@ _RECOVERY = Claim(
     "it is worth at least 1.54 times on proj and less than 4.35 times on proxy; both bounds are "
     "derived from the paper's results, not printed in it",
     _DERIVED_WORTH,
+    "times",
 )
 _SIMILAR = {"exchange": 0.88, "proxy": 0.98}
 """Share of half hours whose demand is within 30 % (exchange) and 20 % (proxy) of the one before."""
@@ -36,6 +38,7 @@ _CYCLIC = Claim(
     "exchange, by less than 20 % in 98 % of them on proxy",
     "each within 0.05",
     _SIMILAR,
+    "of the periods",
 )
 
 

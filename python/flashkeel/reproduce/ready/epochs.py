@@ -24,6 +24,7 @@ _SIMILAR = Claim(
     "on exchange and proxy the share of periods whose demand is within 30 % and 20 % of the one "
     "before is larger by 30 min than by 1 min, and by 1 h and 2 h at most 0.05 larger than that",
     None,
+    "of the periods",
 )
 _CHOSEN = Claim(
     "chosen",
@@ -32,6 +33,7 @@ _CHOSEN = Claim(
     "response times is at most 1.1 times that of the best fixed length, and the lifetime within "
     "0.5 % of five years",
     None,
+    "of the mean",
 )
 
 

@@ -16,6 +16,7 @@ _EVEN = Claim(
     "one's life, on a small drive whose every write is simulated and on a large one; on the small "
     "one later than without it (on the large one it is foreseen within 0.03)",
     None,
+    "times",
 )
 
 _SMALL = Plan(

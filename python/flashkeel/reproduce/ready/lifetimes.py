@@ -27,18 +27,21 @@ _UNTHROTTLED = Claim(
     "without throttling only proj reaches five years",
     "NT meets five years on proj, and misses them on the others",
     None,
+    "years",
 )
 _CLOSE = Claim(
     "ready-close",
     "READY lasts close to five years on every trace",
     "it meets five years (p5 of the seeds, at most 0.5 % short), and lasts at most 5.5, on each",
     TARGET_YEARS,
+    "years",
 )
 _LONG = Claim(
     "others-long",
     "ST and DT last much longer than five years, with endurance left unused",
     "each at least 1.2 times 5 years on every trace",
     None,
+    "years",
 )
 
 

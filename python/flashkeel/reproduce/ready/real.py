@@ -27,12 +27,14 @@ _MET = Claim(
     "READY makes a drive last five years under any traffic",
     "under every recorded demand it meets five years, at most 0.5 % short",
     None,
+    "demands",
 )
 _COST = Claim(
     "cost",
     "READY's guarantee costs less than a fixed cap's",
     "over the demands that need throttling, the median of ST's mean delay over READY's is above 1",
     None,
+    "times",
 )
 
 _BETWEEN = Claim(
@@ -41,6 +43,7 @@ _BETWEEN = Claim(
     "over the demands that need throttling, DT's mean delay is above READY's on each, and the "
     "median of it over ST's is at most 0.99",
     None,
+    "times",
 )
 
 _CYCLIC = Claim(
@@ -49,6 +52,7 @@ _CYCLIC = Claim(
     "over the recorded demands, the median share of half hours whose demand is within 30 % of the "
     "one before is above a half; the paper shows 0.88 on exchange",
     None,
+    "of the periods",
 )
 
 _EPOCHS = Claim(
@@ -57,6 +61,7 @@ _EPOCHS = Claim(
     "none of 30 min, 1 h and 2 h has the most periods within 30 % of the one before under more "
     "than three quarters of the recorded demands, which are known by the half hour",
     None,
+    "demands",
 )
 
 _PERIOD_S = 1_800

@@ -36,18 +36,21 @@ _BEST = Claim(
     "NT has the lowest mean response time of page writes on a small drive whose life is "
     "simulated write by write under each throttle",
     None,
+    "ms",
 )
 _ORDER = Claim(
     "ready-better",
     "READY responds faster than ST and DT, while the lifetime is kept",
     "its mean response time is below both on each trace",
     None,
+    "times",
 )
 _BETWEEN = Claim(
     "dt-between",
     "DT's response time lies between READY's and ST's",
     "its mean response time is above READY's and at least 1 % below ST's on each trace",
     None,
+    "times",
 )
 _FACTOR = Claim(
     "factor",
@@ -55,6 +58,7 @@ _FACTOR = Claim(
     "the geometric mean of ST's mean over READY's by trace is at least 2.2, half of it, over all "
     "traces and over those on which READY holds writes",
     4.4,
+    "times",
 )
 _SWINGS = Claim(
     "cap-swings",
@@ -62,6 +66,7 @@ _SWINGS = Claim(
     "the standard deviation over the mean, of all pages, is larger under ST than under DT "
     "and READY on each trace; unknown where a throttle holds at most 1 % of the pages",
     None,
+    "of the mean",
 )
 _HARD = Claim(
     "unpredictable",
@@ -69,6 +74,7 @@ _HARD = Claim(
     "the variation of both is larger on proj and map than on proxy, exchange and msnfs, and below "
     "ST's there; unknown where a throttle holds at most 1 % of the pages",
     None,
+    "of the mean",
 )
 
 _REGULAR = ("proxy", "exchange", "msnfs")
@@ -246,7 +252,7 @@ def _flat(table: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def _milliseconds(table: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    return {f"{name} (ms)": value / 1e6 for name, value in _flat(table).items()}
+    return {f"{name}": value / 1e6 for name, value in _flat(table).items()}
 
 
 def _draw(lives: Mapping[str, Mapping[str, Estimate]]) -> Figure:

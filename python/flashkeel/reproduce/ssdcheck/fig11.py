@@ -125,6 +125,7 @@ STUDY = Study(
                 f"{paper} % of the slow requests are predicted on SSD {letter(drive)}",
                 "at least as many in the mean of the workloads; the paper gives no precision",
                 paper,
+                "%",
             )
             for drive, paper in _SLOW.items()
         ),
@@ -133,6 +134,7 @@ STUDY = Study(
             "99.0 to 99.7 % of the normal requests are predicted to be normal",
             f"at least {_LEAST_NORMAL:g} % in the mean of the workloads, on every drive",
             {letter(drive): part for drive, part in _NORMAL.items()},
+            "%",
         ),
     ),
     _measure,

@@ -41,30 +41,35 @@ _CLAIMS = (
         "the reader's throughput rises to 2.38 times in the mean",
         "by at least half as much in the mean of the nine pairs",
         2.38,
+        "times",
     ),
     Claim(
         "best-throughput",
         "the reader's throughput rises up to 4.29 times",
         "by at least half as much in the best pair",
         4.29,
+        "times",
     ),
     Claim(
         "tail",
         "the reader's 99.5 % latency falls to 20.3 % in the mean",
         "by at least half as much in the mean of the nine pairs",
         20.3,
+        "%",
     ),
     Claim(
         "best-tail",
         "the reader's 99.5 % latency falls to 6.53 %",
         "by at least half as much in the best pair",
         6.53,
+        "%",
     ),
     Claim(
         "writer",
         "the writer keeps its throughput",
         "at least 95 % of it in every pair",
         None,
+        "times",
     ),
 )
 

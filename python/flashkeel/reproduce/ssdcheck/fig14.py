@@ -81,24 +81,34 @@ def _claims() -> tuple[Claim, ...]:
         name, rate = letter(drive), _RATE[drive]
         ideal = {"tail": _IDEAL_TAIL[drive], "throughput": _IDEAL_RATE[drive]}
         claims += [
-            Claim(f"{drive}-tail", f"PAS cuts the tail of reads on SSD {name}", _LESS, tail),
-            Claim(f"{drive}-throughput", f"PAS raises the throughput of SSD {name}", _LESS, rate),
+            Claim(f"{drive}-tail", f"PAS cuts the tail of reads on SSD {name}", _LESS, tail, "%"),
+            Claim(
+                f"{drive}-throughput", f"PAS raises the throughput of SSD {name}", _LESS, rate, "%"
+            ),
             Claim(
                 f"{drive}-ideal",
                 f"on SSD {name} PAS comes near what an ideal predictor gives: its tail is longer "
                 "and its throughput lower by a few percent",
                 "by no more than twice as much in the mean of the three traces",
                 ideal,
+                "%",
             ),
         ]
     return (
         *claims,
-        Claim("best", "PAS raises throughput by up to 44.0 %", "at least half as much", _BEST_RATE),
+        Claim(
+            "best",
+            "PAS raises throughput by up to 44.0 %",
+            "at least half as much",
+            _BEST_RATE,
+            "%",
+        ),
         Claim(
             "shortest",
             "PAS has a shorter tail of reads than noop, deadline and cfq",
             "the shortest at the percentile judged, on both drives under each trace",
             None,
+            "",
         ),
     )
 

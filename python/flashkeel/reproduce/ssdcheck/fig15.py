@@ -47,12 +47,14 @@ _CLAIMS = (
         "every write to the NVM",
         "at least half the gain on SSD C, over the time after the NVM of that tier is full",
         _GAIN,
+        "times",
     ),
     Claim(
         "tail",
         "Hybrid PAS shortens the 99.7 % latency of Web on SSD C 1.46 times",
         "at least half the gain, over the whole run",
         1.46,
+        "times",
     ),
     *(
         Claim(
@@ -60,6 +62,7 @@ _CLAIMS = (
             f"Hybrid PAS sends {less} % less to the NVM on SSD {letter(drive)}",
             "at least half as much less in the mean of the three write-intensive traces",
             less,
+            "%",
         )
         for drive, less in _PRESSURE.items()
     ),

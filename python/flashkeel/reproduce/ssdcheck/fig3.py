@@ -75,24 +75,28 @@ _CLAIMS = (
         "the first, to which our host path is set, within a tenth; collection lengthens it again "
         "by at least half of the paper's factor of 5.7",
         {"WB+Others": 8.24, "All": 47.12},
+        "times",
     ),
     Claim(
         "collection",
         "with collection alone the 99.5 % latency is 46.67 times that of an SSD that does nothing",
         "at least half as much",
         46.67,
+        "times",
     ),
     Claim(
         "rare",
         "6.39 % of the requests wait for a flush and 0.24 % for collection",
         "the first set by the size of the buffer, the second within a factor of two",
         {"flush": 6.39, "collection": 0.24},
+        "%",
     ),
     Claim(
         "overhead",
         "flushes and collection are 92.3 % of the overhead of slow requests",
         "at least 90 %",
         92.3,
+        "%",
     ),
 )
 

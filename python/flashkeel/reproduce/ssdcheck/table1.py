@@ -69,6 +69,7 @@ STUDY = Study(
             "volumes, buffer size, type and flush are found exactly, with garbage-collection "
             "volumes those of allocation, and nothing is undetermined",
             features,
+            "",
         )
         for drive, features in _FEATURES.items()
     ),

@@ -101,6 +101,7 @@ _CLAIMS = (
             f"{100 - paper[0]:.2f} % of {operation}s take 250 us or more (the table)",
             "the share of slow ones within a factor of two",
             _named(paper),
+            "%",
         )
         for operation, paper in _TABLE.items()
     ),
@@ -111,6 +112,7 @@ _CLAIMS = (
             "and writes the other way round)",
             "the share of slow ones within a factor of two",
             {f"< {_BOUNDS_US[0]} us": below},
+            "%",
         )
         for operation, below in _TEXT.items()
     ),

@@ -40,12 +40,14 @@ _ERASES = Claim(
     "append-only stripes take at most half of the further erases that static ones take over base, "
     "in each trace of random writes",
     53.0,
+    "%",
 )
 _TAILS = Claim(
     "tails",
     "of ours: what append-only stripes cost in tails",
     "p99.9 and p99.99 of reads are at most twice those of all of ttFlash, in each trace",
     None,
+    "times",
 )
 
 
@@ -73,7 +75,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {
             "erases": Finding(
-                {f"{p}, {v} (%)": value for (p, v), value in extra.items()},
+                {f"{p}, {v}": value for (p, v), value in extra.items()},
                 fewer if fewest >= _FEWEST_ERASES else None,
                 f"{fewest:,} erases or more; requests that collection blocks: {', '.join(blocked)}",
             ),

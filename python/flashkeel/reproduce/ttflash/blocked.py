@@ -26,24 +26,28 @@ _BASE = Claim(
     "2 to 7 % of I/Os are blocked by GC in base",
     "between 1 and 14 %, a factor of two around it, in at least five of six traces",
     "2 to 7 %",
+    "%",
 )
 _ONE = Claim(
     "plane-blocking",
     "with plane-blocking GC about 3 % are",
     "the mean over the traces is between 1.5 and 6 %",
     3.0,
+    "%",
 )
 _ALL = Claim(
     "all",
     "with all techniques 0.003 to 0.05 % are",
     "at most 0.1 %, twice the paper's most, in every trace",
     "0.003 to 0.05 %",
+    "%",
 )
 _EACH = Claim(
     "each",
     "every technique takes its part",
     "on the mean of the traces each technique added blocks fewer I/Os than the ones before it",
     None,
+    "%",
 )
 
 

@@ -33,6 +33,7 @@ _GROWS = Claim(
     "at 55 MB/s blocks are collected out of turn, and p99.9 of reads is at least five times "
     "that at 10 MB/s",
     None,
+    "ms",
 )
 _RATE = Claim(
     "rate",
@@ -40,24 +41,28 @@ _RATE = Claim(
     "in the sweep no block is collected out of turn at 10 MB/s; the lowest rate at which one is "
     "lies within a factor of two of the paper's",
     _SHOWN,
+    "MB/s",
 )
 _SPACE = Claim(
     "space",
     "rotation yields so that there are always free pages",
     "at 55 MB/s no write waits for a free block",
     0.0,
+    "writes",
 )
 _BACKLOG = Claim(
     "backlog",
     "without idle time semi-preemptive GC builds a backlog, then latency spikes",
     "at the highest rate its p99.9 is at least twenty times that at 10 MB/s",
     None,
+    "ms",
 )
 _STABLER = Claim(
     "stabler",
     "ttFlash is stabler than semi-preemptive GC",
     "at the highest rate p99.9 of all is at most half of semi-preemptive's",
     None,
+    "ms",
 )
 
 
@@ -96,7 +101,7 @@ def _measure(session: Session) -> Outcome:
             ),
             "stabler": Finding(
                 {
-                    f"{system}, {high} MB/s (ms)": tail[system, high] / 1e6
+                    f"{system}, {high} MB/s": tail[system, high] / 1e6
                     for system in (ALL, _PREEMPTIVE)
                 },
                 # A backlog takes longer to build than a quick run lasts.
@@ -137,7 +142,7 @@ def _count(run: Run, counter: str) -> int:
 def _tails(
     tail: Mapping[tuple[str, int], float], system: str, rates: tuple[int, ...]
 ) -> dict[str, float | None]:
-    return {f"p99.9 at {rate} MB/s (ms)": tail[system, rate] / 1e6 for rate in rates}
+    return {f"p99.9 at {rate} MB/s": tail[system, rate] / 1e6 for rate in rates}
 
 
 def _lost(rates: list[int]) -> str:

@@ -32,6 +32,7 @@ _ALL = Claim(
     "under each of the eight p99.999 of small reads is below that of base, semi-preemptive and "
     "plane-blocking",
     None,
+    "ms",
 )
 _SUSPENSION = Claim(
     "suspension",
@@ -39,6 +40,7 @@ _SUSPENSION = Claim(
     "in none of the sixteen pairs p99.999 of small reads with it is above that without by more "
     "than the 95 % intervals leave open",
     None,
+    "",
 )
 _BEST = Claim(
     "best",
@@ -47,12 +49,14 @@ _BEST = Claim(
     "with the best scheduler of each way, with and without suspension, it has the lowest p99.9999 "
     "of small reads, by more than the 95 % intervals leave open",
     None,
+    "ms",
 )
 _SCHEDULER = Claim(
     "scheduler",
     "once garbage collection is out of the way, the scheduler matters little",
     "with all of ttFlash and suspension, p99.999 of the four schedulers differs by at most 10 %",
     None,
+    "ms",
 )
 
 _LIMIT = Claim(
@@ -61,6 +65,7 @@ _LIMIT = Claim(
     "with 1000 suspensions to a move of a block's pages instead of 8, p99.9999 of small reads of "
     "plane-blocking under fifo is at most that of all of ttFlash",
     None,
+    "ms",
 )
 _MANY = 1000
 """About 16 to each page that a move takes along."""
@@ -88,7 +93,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {
             "all": Finding(
-                {f"{name}, p99.999 (ms)": value / 1e6 for name, value in five.items()},
+                {f"{name}, p99.999": value / 1e6 for name, value in five.items()},
                 None if sparse else not better,
                 missing or "; ".join(filter(None, [_before(list(better)), _rows(runs)])),
             ),
@@ -99,7 +104,7 @@ def _measure(session: Session) -> Outcome:
             ),
             "best": _best(runs),
             "scheduler": Finding(
-                {f"{s} (ms)": value / 1e6 for s, value in zip(SCHEDULERS, last, strict=True)},
+                {f"{s}": value / 1e6 for s, value in zip(SCHEDULERS, last, strict=True)},
                 None if sparse else max(last) <= 1.1 * min(last),
                 missing,
             ),
@@ -171,7 +176,7 @@ def _best(runs: Mapping[str, Run]) -> Finding:
         for way, on in product(WAYS, SUSPENDS)
     ]
     first, second, *_ = sorted(best, key=lambda name: _tail(runs[name], _SIX))
-    measured = {f"{name}, p99.9999 (ms)": _tail(runs[name], _SIX) / 1e6 for name in best}
+    measured = {f"{name}, p99.9999": _tail(runs[name], _SIX) / 1e6 for name in best}
     sparse = [run.beyond(CLASS, _SIX) for run in runs.values() if few(run, CLASS, _SIX)]
     bounds = [with_interval(runs[name], CLASS, _SIX) for name in (first, second)]
     if sparse or bounds[0] is None or bounds[1] is None:
@@ -187,7 +192,7 @@ def _unlimited(runs: Mapping[str, Run]) -> Finding:
     sparse = [run.beyond(CLASS, _SIX) for run in runs.values() if few(run, CLASS, _SIX)]
     alone, everything = (tails[name] for name in _UNLIMITED)
     return Finding(
-        {f"{name}, p99.9999 (ms)": value / 1e6 for name, value in tails.items()},
+        {f"{name}, p99.9999": value / 1e6 for name, value in tails.items()},
         None if sparse else alone <= everything,
         too_few(min(sparse)) if sparse else "",
     )

@@ -25,24 +25,28 @@ _AVERAGE = Claim(
     "on average ttFlash is 1.09 to 1.33 times as slow as NoGC without RAIN",
     "in every trace between 1 and 1.5",
     "1.09 to 1.33",
+    "times",
 )
 _ERASES = Claim(
     "erases",
     "most traces take 15 to 18 % more P/E cycles",
     "DAPPS, DTRS, EXCH and LMBE take between 10 and 30 % more erases than base",
     "15 to 18 %",
+    "%",
 )
 _RANDOM_ERASES = Claim(
     "erases-random",
     "TPCC and MSN, whose writes are random, take more than 53 %",
     "both take at least 40 % more erases than base, and more than DAPPS, DTRS and LMBE",
     53.0,
+    "%",
 )
 _CAPACITY = Claim(
     "capacity",
     "parity costs one channel of eight",
     "none: what all addresses over what base does, with the same share of flash unused",
     0.875,
+    "of the capacity",
 )
 
 
@@ -63,13 +67,13 @@ def _measure(session: Session) -> Outcome:
                 all(1 <= value <= 1.5 for value in averages.values()),
             ),
             "erases": Finding(
-                {f"{p} (%)": extra[p] for p in _OTHERS},
+                {p: extra[p] for p in _OTHERS},
                 all(10 <= extra[p] <= 30 for p in _OTHERS),
                 f"{_why(runs, _OTHERS)}; the EXCH profile writes 8 KB at random, two pages of a "
                 "stripe's seven, and so costs what TPCC does",
             ),
             "erases-random": Finding(
-                {f"{p} (%)": extra[p] for p in _RANDOM},
+                {p: extra[p] for p in _RANDOM},
                 random >= 40 and all(random > extra[p] for p in ("dapps", "dtrs", "lmbe")),
                 _why(runs, _RANDOM),
             ),

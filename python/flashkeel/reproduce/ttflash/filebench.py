@@ -26,6 +26,7 @@ _AVERAGE = Claim(
     "under Filebench ttFlash has a better average latency than base",
     "in a closed loop like a file server's the mean of all requests is below base's",
     None,
+    "ms",
 )
 
 
@@ -59,7 +60,7 @@ def _mean_ms(run: Run) -> float:
 
 
 def _labelled(values: Mapping[str, float], what: str) -> dict[str, float]:
-    return {f"{system}, {what} (ms)": value for system, value in values.items()}
+    return {f"{system}, {what}": value for system, value in values.items()}
 
 
 STUDY = Study("ttflash/filebench", "A file server's closed loop", (_AVERAGE,), _measure)

@@ -36,12 +36,14 @@ _ALL = Claim(
     "from p99 to p99.99 ttFlash is 1.0 to 2.6 times as slow as NoGC",
     "no ratio of any trace at p99, p99.9 or p99.99 is above 3.25, the paper's most and a quarter",
     "1.0 to 2.6",
+    "times",
 )
 _BASE = Claim(
     "base",
     "base is 5.6 to 138.2 times as slow",
     "every ratio is at least 2.8, half of the paper's least, and none above 276, twice its most",
     "5.6 to 138.2",
+    "times",
 )
 _CLOSER = Claim(
     "closer",
@@ -49,6 +51,7 @@ _CLOSER = Claim(
     "on the geometric mean of the traces p99.9 falls from base to plane-blocking, "
     "GC-tolerant read and rotating GC, and all are at most 5 % above the last",
     None,
+    "times",
 )
 
 

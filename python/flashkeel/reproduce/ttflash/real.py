@@ -21,6 +21,7 @@ _BLOCKED = Claim(
     "GC blocks 2 to 7 % of I/Os in base and 0.003 to 0.05 % in ttFlash",
     "in every trace base blocks at least twenty times as many I/Os as all",
     None,
+    "%",
 )
 _TAIL = Claim(
     "tail",
@@ -28,6 +29,7 @@ _TAIL = Claim(
     "p99 and p99.9 of reads: all at most 3.25 times NoGC, base at least 2.8 times, in every trace, "
     "on the geometric mean of its windows",
     None,
+    "times",
 )
 
 
@@ -45,7 +47,7 @@ def _measure(session: Session) -> Outcome:
     found = session.run([Case(_name(*key), _keys(parts, *key)) for key in keys])
     runs = {key: found[_name(*key)] for key in keys}
     blocked = {
-        f"{name} {s} (%)": 100 * sum(counts) / sum(requests)
+        f"{name} {s}": 100 * sum(counts) / sum(requests)
         for name in files
         for s in (BASE, ALL)
         for counts, requests in [_counts(runs, name, s)]
@@ -62,7 +64,7 @@ def _measure(session: Session) -> Outcome:
         else intervals.at_most(intervals.exact(2.8), ratio)
         for (_, system, _), ratio in ratios.items()
     )
-    fewer = all(blocked[f"{n} {BASE} (%)"] >= 20 * blocked[f"{n} {ALL} (%)"] for n in files)
+    fewer = all(blocked[f"{n} {BASE}"] >= 20 * blocked[f"{n} {ALL}"] for n in files)
     told = {_words(*key): ratio for key, ratio in ratios.items()}
     untold = "" if tail is not None else f"{intervals.UNTOLD}; "
     return Outcome(

@@ -176,10 +176,10 @@ def test_what_was_learnt_is_saved_for_another_time(cli, _served):
     first = json.loads(told.out)["whole_log"]
     assert again["whole_log"]["slow_missed"] < first["slow_missed"]
     broken = folder / "broken.json"
-    broken.write_text(known.read_text().replace('"layout":5', '"layout":4'))
+    broken.write_text(known.read_text().replace('"layout":6', '"layout":5'))
     refused = cli("predict", *arguments[:2], "--model", broken)
     assert refused.status == 2
-    assert "learned.layout: 4, of another version" in refused.err
+    assert "learned.layout: 5, of another version" in refused.err
 
 
 def test_several_workloads_have_no_one_model_to_save(cli, tmp_path):

@@ -74,7 +74,7 @@ fn what_no_engine_can_have_learnt_is_refused() {
         ("collections", json!(vec![1; 1_025]), "learned.collections"),
         ("wakes", json!([60_000]), "learned.wakes"),
         ("busy", json!([[1_000_000_000, 1, 1]]), "learned.busy"),
-        ("busy_by_size", json!([[0, 2, 1]]), "learned.busy_by_size"),
+        ("busy", json!([[0, 2, 1]]), "learned.busy"),
         ("signals", json!([[0, 0, 33]]), "learned.signals"),
         ("mixed", json!([]), "learned.mixed"),
         ("calibration", json!(vec![[2.0, 1.0]; 52]), "learned.calibration"),

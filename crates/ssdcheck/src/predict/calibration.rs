@@ -38,28 +38,45 @@ pub(super) struct Calibration {
     /// What the mixture says at each step, and the part that is slow.
     said: [f32; ROOM],
     parts: [f32; ROOM],
+    /// The straight line from the step after each to the one after that: what it is at even odds, and
+    /// what each doubling adds.
+    at_even: [f32; ROOM],
+    slopes: [f32; ROOM],
 }
 
 impl Calibration {
     pub fn new() -> Calibration {
-        let odds = |step: usize| (step as f32 - 1.0) / 2.0 - MOST;
         let said = std::array::from_fn(|step| squash(odds(step).clamp(-MOST, MOST)));
-        Calibration { beyond: [0.0; ROOM], seen: [SEEN; ROOM], said, parts: said }
+        let none = [0.0; ROOM];
+        let mut calibration =
+            Calibration { beyond: none, seen: [SEEN; ROOM], said, parts: said, at_even: none, slopes: none };
+        calibration.draw::<STEPS>(0);
+        calibration
     }
 
-    /// The first of the steps that are near these odds, and how far they are from the second.
+    /// The first of the steps that are near these odds.
     #[inline]
-    fn place(odds: f32) -> (usize, f32) {
-        let place = (odds + (MOST + BEGIN)).to_bits();
-        ((place >> 16) as usize % (ROOM / 2), (place & 0xffff) as i32 as f32 / 65_536.0)
+    fn place(odds: f32) -> usize {
+        ((odds + (MOST + BEGIN)).to_bits() >> 16) as usize % (ROOM / 2)
+    }
+
+    /// Draws so many lines anew, from the one of this step on.
+    #[inline(always)]
+    fn draw<const LINES: usize>(&mut self, first: usize) {
+        let [below, above] = [1, 2].map(|next| some::<LINES>(&self.parts, first + next));
+        let slopes: [f32; LINES] = std::array::from_fn(|line| 2.0 * (above[line] - below[line]));
+        let begins = odds(first + 1);
+        let at_even: [f32; LINES] =
+            std::array::from_fn(|line| below[line] - slopes[line] * (begins + line as f32 / 2.0));
+        self.slopes[first..first + LINES].copy_from_slice(&slopes);
+        self.at_even[first..first + LINES].copy_from_slice(&at_even);
     }
 
     /// The probability of being slow.
     #[inline]
     pub fn probability(&self, odds: f32) -> f32 {
-        let (first, further) = Self::place(odds);
-        let (below, above) = (self.parts[first + 1], self.parts[first + 2]);
-        below + (above - below) * further
+        let first = Self::place(odds);
+        self.at_even[first] + self.slopes[first] * odds
     }
 
     /// What became of requests at each step.
@@ -80,27 +97,46 @@ impl Calibration {
             (self.beyond[step], self.seen[step]) = (beyond, seen);
             self.parts[step] = part(self.said[step], beyond, seen);
         }
+        self.draw::<STEPS>(0);
     }
 
-    /// Learns from an outcome that came otherwise than these odds say by `error`, as if it had
+    /// Learns from an outcome that came otherwise than these odds said by `error`, as if it had
     /// come so many times.
     #[inline]
-    pub fn learn(&mut self, odds: f32, error: f32, times: f32) {
-        let (first, further) = Self::place(odds);
-        let near = first..first + NEAR;
+    pub fn learn(&mut self, said: f32, error: f32, times: f32) {
+        let first = Self::place(said);
+        let further = 2.0 * (said - odds(first + 1));
         // A step two away learns nothing.
         let shares = [1.0 - further, 2.0 - further, 1.0 + further, further].map(|share| times / 2.0 * share);
-        let (beyond, seen) = (&mut self.beyond[near.clone()], &mut self.seen[near.clone()]);
-        let (said, parts) = (&self.said[near.clone()], &mut self.parts[near]);
-        for (step, share) in shares.into_iter().enumerate() {
-            let all = seen[step] + share;
-            let is_full = all * parts[step] * (1.0 - parts[step]) > VARIANCE || all > MEMORY;
-            let keeps = if is_full { 0.5 } else { 1.0 };
-            seen[step] = all * keeps;
-            beyond[step] = (beyond[step] + share * error) * keeps;
-            parts[step] = part(said[step], beyond[step], seen[step]);
-        }
+        let [beyond, seen, said, parts] =
+            [&self.beyond, &self.seen, &self.said, &self.parts].map(|of| some::<NEAR>(of, first));
+        let all: [f32; NEAR] = std::array::from_fn(|step| seen[step] + shares[step]);
+        let keeps: [f32; NEAR] = std::array::from_fn(|step| {
+            let variance = all[step] * parts[step] * (1.0 - parts[step]);
+            if variance > VARIANCE || all[step] > MEMORY { 0.5 } else { 1.0 }
+        });
+        let seen: [f32; NEAR] = std::array::from_fn(|step| all[step] * keeps[step]);
+        let beyond: [f32; NEAR] =
+            std::array::from_fn(|step| (beyond[step] + shares[step] * error) * keeps[step]);
+        let parts: [f32; NEAR] = std::array::from_fn(|step| part(said[step], beyond[step], seen[step]));
+        self.seen[first..first + NEAR].copy_from_slice(&seen);
+        self.beyond[first..first + NEAR].copy_from_slice(&beyond);
+        self.parts[first..first + NEAR].copy_from_slice(&parts);
+        // The lines that begin or end at one of these.
+        self.draw::<{ NEAR + 1 }>(first.saturating_sub(2));
     }
+}
+
+/// Some of what there is of each step.
+#[inline(always)]
+fn some<const STEPS: usize>(of: &[f32; ROOM], first: usize) -> [f32; STEPS] {
+    of[first..first + STEPS].try_into().expect("so many")
+}
+
+/// The odds at a step.
+#[inline]
+fn odds(step: usize) -> f32 {
+    (step as f32 - 1.0) / 2.0 - MOST
 }
 
 #[inline]

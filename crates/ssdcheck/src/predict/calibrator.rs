@@ -17,7 +17,7 @@ impl Knowledge {
             // Whatever was told before this is told.
             volume.unread = [(flight.count, now); 2];
             if is_newest {
-                volume.seen = if is_slow { Seen::Slow } else { Seen::Normal };
+                volume.has_seen(if is_slow { Seen::Slow } else { Seen::Normal });
             }
         } else if is_newest && flight.flushes && volume.pending > 0 {
             // Its last pages were taken because those before them had gone.
@@ -35,14 +35,14 @@ impl Knowledge {
     #[inline(never)]
     fn calibrate_slow(&mut self, flight: &Flight, now: Time, latency: Span) {
         let Flight { is_read, base_ns, .. } = *flight;
-        let mean = &mut self.slow_ns[usize::from(!is_read)];
+        let mean = &mut self.signals.of[usize::from(is_read)].slow_ns;
         *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
         if flight.is_waking() {
             return;
         }
         let drive = &mut self.drive;
         let volume = &mut self.volumes[usize::from(flight.volume) % MOST_VOLUMES];
-        volume.slow_end = now;
+        volume.was_slow(now);
         let lasted_ns = now.0.saturating_sub(base_ns).saturating_sub(flight.flush_start.0);
         let is_newest = flight.flush_start == volume.flush_start;
         if lasted_ns > drive.flush_ns * 3 / 2 && is_newest && volume.since_late > 0 {

@@ -14,9 +14,9 @@ const REMAINS: f32 = 0.94;
 /// What is called before anything is known.
 const FIRST: f32 = 0.4;
 /// Part of the normal requests that may be called slow in any case: the paper's drives have
-/// 1.0 to 0.3 % (§V-B). Below the second a call is no help even so.
+/// 1.0 to 0.3 % (§V-B). Below the second step, a probability of 0.08, a call is no help even so.
 const FALSE_CALLS: f32 = 0.0085;
-const LEAST: f32 = 0.08;
+const LEAST_STEP: usize = 37;
 /// By how much more a naive way has to reach, to be gone by.
 const MARGIN: f32 = 0.01;
 
@@ -119,20 +119,22 @@ impl Calls {
         let [slow, normal] = [&self.slow, &self.normal].map(|counts| counts.iter().sum::<f32>());
         let most = self.most_false.unwrap_or(FALSE_CALLS) * normal;
         let (mut found, mut missed) = (0.0, 0.0);
-        let (mut afforded, mut afforded_mean) = (1.0f32, 0.0);
-        let (mut balanced, mut best) = (1.0, 0.0);
-        for step in (0..STEPS).rev() {
-            found += self.slow[step];
-            missed += self.normal[step];
-            let probability = (step as f32 / STEPS as f32).powi(2);
-            let mean = 2.0 * found / (slow + found + missed).max(1.0);
-            if missed <= most && probability >= LEAST {
-                (afforded, afforded_mean) = (probability, mean);
+        let mean = |found: f32, missed: f32| 2.0 * found / (slow + found + missed).max(1.0);
+        let (mut afforded, mut afforded_counts) = (STEPS, (0.0, 0.0));
+        let (mut balanced, mut best) = (STEPS, 0.0);
+        for (step, (&slow_here, &normal_here)) in self.slow.iter().zip(&self.normal).enumerate().rev() {
+            found += slow_here;
+            missed += normal_here;
+            if missed <= most && step >= LEAST_STEP {
+                (afforded, afforded_counts) = (step, (found, missed));
             }
-            if mean > best {
-                (best, balanced) = (mean, probability);
+            // Where none is found the mean falls.
+            if slow_here > 0.0 && mean(found, missed) > best {
+                (best, balanced) = (mean(found, missed), step);
             }
         }
+        let afforded_mean = mean(afforded_counts.0, afforded_counts.1);
+        let [afforded, balanced] = [afforded, balanced].map(|step| (step as f32 / STEPS as f32).powi(2));
         let (naive, naive_least) = self.naive.best();
         self.naive_least = naive_least;
         self.is_naive = self.most_false.is_none() && best + MARGIN < naive;

@@ -16,7 +16,6 @@ pub(super) struct Flight {
     pub is_read: bool,
     pub pages: u32,
     pub base_ns: u64,
-    pub threshold_ns: u64,
     pub queue_ns: u64,
     /// The volume that it was thought to wait for longest, and whether it lies in no other.
     pub volume: u16,
@@ -29,10 +28,9 @@ pub(super) struct Flight {
     /// tells whether they started a flush.
     pub count: u64,
     pub told: u32,
-    /// Its place among the circumstances there, the wait expected, and whether that makes it slow.
-    pub place: u32,
+    /// Its place among the circumstances there, and the wait expected.
+    pub place: u16,
     pub wait_ns: u64,
-    pub waits: bool,
     pub woken: Option<Woken>,
     pub thought: Thought,
 }

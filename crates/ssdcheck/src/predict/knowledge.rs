@@ -4,8 +4,9 @@ use flashkeel_engine::{Filling, Operation, Prediction, Request, Span, Time};
 
 use super::calibration::Calibration;
 use super::calls::Calls;
-use super::circumstances::{Circumstances, SIZES};
+use super::circumstances::Circumstances;
 use super::flight::Flight;
+use super::ground::Ground;
 use super::history::History;
 use super::intervals::Recurring;
 use super::mixer::Mixer;
@@ -13,10 +14,10 @@ use super::phase::Phase;
 use super::placing::Placing;
 use super::sample::Sample;
 use super::signals::Signals;
-use super::silence::{DEBTS, PLACES, Silences};
+use super::silence::{DEBTS, PLACES, SHORTEST_NS, Silences};
 use super::switch::Switch;
 use super::thought::WEIGHTS;
-use super::view::{Expected, STEPS};
+use super::view::{SIZES, STEPS, Terms, View};
 use super::volume::{Drive, Volume};
 use crate::model::MOST_BITS;
 use crate::{BufferType, DeviceModel};
@@ -36,8 +37,6 @@ pub(super) const CALL: f32 = 0.4;
 pub(super) struct Knowledge {
     pub model: DeviceModel,
     pub placing: Placing,
-    /// Of writes and reads.
-    pub expected: [Expected; 2],
     pub drive: Drive,
     pub volumes: Box<[Volume; MOST_VOLUMES]>,
     /// Of each volume; empty where reads flush the buffer, which tells its state.
@@ -52,15 +51,15 @@ pub(super) struct Knowledge {
     pub calibration: Calibration,
     pub calls: Calls,
     pub sample: Sample,
-    /// Mean latency of slow reads and writes.
-    pub slow_ns: [u64; 2],
-    /// When a request was submitted or completed last.
-    pub active: Time,
+    /// Until when what is quiet is no silence: forever while a request is outstanding.
+    pub quiet_until: Time,
     /// When the oldest of the requests that are outstanding was submitted, if there are any.
     pub oldest: Time,
-    /// Pages of these, and what each takes on the way that all share.
+    /// Pages of these, what each takes on the way that all share, and the wait for all of them when the
+    /// next request is looked at.
     pub outstanding_pages: u64,
     pub page_ns: u64,
+    pub queue_ns: u64,
 }
 
 impl Knowledge {
@@ -78,7 +77,6 @@ impl Knowledge {
         let mut knowledge = Knowledge {
             drive,
             placing: Placing::new(model),
-            expected: Expected::new(model),
             volumes: Box::new([Volume::NEW; MOST_VOLUMES]),
             phases,
             recurring: Recurring::default(),
@@ -87,14 +85,14 @@ impl Knowledge {
             silences: Silences::default(),
             // Without a buffer to follow, only what has come true is given out.
             switch: Switch::new(drive.buffer_pages > 0),
-            signals: Signals::new(),
+            signals: Signals::new(Ground::new(model), drive.buffer_pages > 0),
             mixer: Mixer::new(WEIGHTS),
             calibration: Calibration::new(),
             calls: Calls::new(false_calls.map(|part| part as f32)),
             sample: Sample::default(),
-            slow_ns: [2 * model.thresholds_ns.read, 2 * model.thresholds_ns.write],
-            active: Time::ZERO,
+            quiet_until: Time(SHORTEST_NS),
             oldest: Time::ZERO,
+            queue_ns: 0,
             outstanding_pages: 0,
             page_ns: latencies.read_page.min(latencies.write_page),
             model: DeviceModel { learned: None, ..model.clone() },
@@ -105,40 +103,69 @@ impl Knowledge {
         knowledge
     }
 
-    /// What is to be expected of `request`, and what that comes from, as [`Predictor::predict`].
+    /// What is to be expected of `request` if it is submitted `now`, and what that comes from.
+    #[inline]
+    pub fn look(&mut self, now: Time, request: &Request, flight: &mut Flight) -> Prediction {
+        let terms = self.note(now, request, flight);
+        let view = match self.placing.only_volume(request) {
+            // Nearly every request.
+            Some(index) => {
+                (flight.volume, flight.lies_in_one) = (index as u16, true);
+                self.view(now, &self.volumes[index % MOST_VOLUMES], &terms, terms.pages)
+            }
+            None => {
+                let (volume, view) = self.decisive(now, &[], request);
+                (flight.volume, flight.lies_in_one) = (volume, false);
+                view
+            }
+        };
+        self.conclude(now, true, &terms, view, flight)
+    }
+
+    /// The same if those `ahead` are submitted before it, as [`Predictor::predict`].
     ///
     /// [`Predictor::predict`]: flashkeel_engine::Predictor::predict
-    #[inline]
-    pub fn look(&self, now: Time, ahead: &[Request], request: &Request, flight: &mut Flight) -> Prediction {
-        flight.id = request.id;
-        flight.submitted = now;
-        flight.lba = request.lba;
-        flight.sectors = request.sectors;
-        let terms = self.terms(request);
-        flight.is_read = terms.is_read;
-        flight.pages = terms.pages;
-        (flight.base_ns, flight.threshold_ns, flight.queue_ns) =
-            (terms.base_ns, terms.threshold_ns, terms.queue_ns);
-        let only = self.placing.only_volume(request);
-        flight.lies_in_one = only.is_some();
-        let view;
-        match (only, ahead) {
-            // Nearly every request.
-            (Some(index), []) => {
-                view = self.view(now, &self.volumes[index % MOST_VOLUMES], &terms, terms.pages);
-                flight.volume = index as u16;
-            }
-            _ => (flight.volume, view) = self.decisive(now, ahead, request),
-        }
-        (flight.place, flight.wait_ns, flight.waits) = (view.place, view.wait_ns, view.waits);
-        let mut odds = view.odds;
-        flight.woken = self.woken(now, flight).map(|(woken, awake)| {
-            odds = if awake > odds { awake } else { odds };
-            woken
-        });
+    pub fn look_behind(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
+        let flight = &mut Flight::default();
+        let terms = self.note(now, request, flight);
+        let (_, view) = self.decisive(now, ahead, request);
         let is_next =
             !ahead.iter().any(|other| matches!(other.operation, Operation::Read | Operation::Write));
-        self.think(now, is_next, &terms, odds, view.phase, flight)
+        self.conclude(now, is_next, &terms, view, flight)
+    }
+
+    /// Notes what a request is.
+    #[inline(always)]
+    fn note(&mut self, now: Time, request: &Request, flight: &mut Flight) -> Terms {
+        let is_read = request.operation == Operation::Read;
+        if !self.signals.settled[usize::from(is_read)] {
+            self.settle(is_read);
+        }
+        let terms = self.terms(request);
+        (flight.id, flight.submitted) = (request.id, now);
+        (flight.lba, flight.sectors) = (request.lba, request.sectors);
+        (flight.is_read, flight.pages) = (is_read, terms.pages);
+        (flight.base_ns, flight.queue_ns) = (terms.base_ns, self.queue_ns);
+        terms
+    }
+
+    #[inline(always)]
+    fn conclude(
+        &self,
+        now: Time,
+        is_next: bool,
+        terms: &Terms,
+        mut view: View,
+        flight: &mut Flight,
+    ) -> Prediction {
+        (flight.place, flight.wait_ns) = (view.place, view.wait_ns);
+        flight.woken = None;
+        if !self.is_awake(now) {
+            let (woken, odds) = self.after_silence(now, flight);
+            flight.woken = Some(woken);
+            view.odds = if odds > view.odds { odds } else { view.odds };
+        }
+        self.think(now, is_next, terms, &view, flight)
     }
 
     /// How full the buffer is that `write` goes to, as far as that is known.
@@ -149,51 +176,72 @@ impl Knowledge {
         is_known.then(|| Filling { pages: self.volumes[volume].pending, of: self.drive.buffer_pages })
     }
 
+    /// How long it has been quiet.
+    #[inline]
+    pub fn quiet_ns(&self, now: Time) -> u64 {
+        now.0.saturating_sub(self.quiet_until.0 - SHORTEST_NS)
+    }
+
     /// `request`, of which that was thought, has been submitted.
     #[inline]
     pub fn submitted(&mut self, now: Time, request: &Request, flight: &mut Flight) {
-        let Knowledge { model, drive, volumes, recurring, .. } = self;
+        let Knowledge { drive, volumes, recurring, .. } = self;
         let Flight { is_read, pages, base_ns, .. } = *flight;
-        let decisive = usize::from(flight.volume) % MOST_VOLUMES;
-        let before = &volumes[decisive];
-        (flight.count, flight.told) = match is_read {
-            // What other volumes do tells nothing of this one.
-            _ if !flight.lies_in_one && model.pages_in(decisive, request) != pages => (before.count, 0),
-            true => (before.count, before.fresh(now, drive)),
-            false => (before.count + u64::from(pages), pages),
-        };
-        let flush_start = before.flush_start;
         if flight.lies_in_one {
-            volumes[decisive].lead(now, request.operation, pages, base_ns, drive, recurring);
+            let volume = &mut volumes[usize::from(flight.volume) % MOST_VOLUMES];
+            let flush_start = volume.flush_start;
+            if is_read {
+                (flight.count, flight.told) = (volume.count, volume.fresh(now, drive));
+                volume.read(now, drive, recurring);
+            } else {
+                (flight.count, flight.told) = (volume.count + u64::from(pages), pages);
+                // None of it is in the buffer before all of it is in the drive.
+                let _ = volume.write(Time(now.0 + base_ns), pages, drive, recurring);
+            }
+            flight.flush_start = volume.flush_start;
+            flight.flushes = volume.flush_start != flush_start;
         } else {
-            for index in model.volumes_of(request) {
-                let pages = model.pages_in(index, request);
-                volumes[index].lead(now, request.operation, pages, base_ns, drive, recurring);
-            }
+            self.submitted_to_several(now, request, flight);
         }
-        flight.flush_start = volumes[decisive].flush_start;
-        flight.flushes = flight.flush_start != flush_start;
-        if !self.signals.is_busy() {
-            let quiet_ns = now.0.saturating_sub(self.active.0);
-            if Silences::is_any(quiet_ns) {
-                self.silences.end(now, quiet_ns, self.drive.buffer_pages);
-            }
-            self.oldest = now;
+        if now >= self.quiet_until {
+            self.silences.end(now, self.quiet_ns(now), self.drive.buffer_pages);
+        }
+        if self.quiet_until != Time::MAX {
+            (self.oldest, self.quiet_until) = (now, Time::MAX);
         }
         self.signals.submitted(request.lba, is_read, pages);
         if !is_read {
             self.silences.write(pages);
         }
-        self.active = now;
         self.outstanding_pages += u64::from(pages);
+    }
+
+    #[inline(never)]
+    fn submitted_to_several(&mut self, now: Time, request: &Request, flight: &mut Flight) {
+        let Knowledge { model, drive, volumes, recurring, .. } = self;
+        let Flight { is_read, pages, base_ns, .. } = *flight;
+        let decisive = usize::from(flight.volume) % MOST_VOLUMES;
+        let before = volumes[decisive];
+        (flight.count, flight.told) = match is_read {
+            // What other volumes do tells nothing of this one.
+            _ if model.pages_in(decisive, request) != pages => (before.count, 0),
+            true => (before.count, before.fresh(now, drive)),
+            false => (before.count + u64::from(pages), pages),
+        };
+        for index in model.volumes_of(request) {
+            let pages = model.pages_in(index, request);
+            volumes[index].lead(now, request.operation, pages, base_ns, drive, recurring);
+        }
+        flight.flush_start = volumes[decisive].flush_start;
+        flight.flushes = flight.flush_start != before.flush_start;
     }
 
     /// Learns from a request that has ended at `now`.
     #[inline]
     pub fn ended(&mut self, flight: &Flight, now: Time) {
-        let Flight { is_read, pages, threshold_ns, queue_ns, .. } = *flight;
-        self.active = now;
+        let Flight { is_read, pages, base_ns, queue_ns, .. } = *flight;
         self.outstanding_pages -= u64::from(pages);
+        let threshold_ns = self.signals.of[usize::from(is_read)].threshold_ns(base_ns);
         let took = now.since(flight.submitted);
         // What the queue explains tells nothing of the drive.
         let latency = Span(took.0.saturating_sub(queue_ns));
@@ -201,6 +249,9 @@ impl Knowledge {
         let was_slow = took.0 > threshold_ns;
         self.calibrate(flight, now, latency, is_slow);
         self.signals.ended(now, is_read, threshold_ns, took.0);
+        if !self.signals.is_busy() {
+            self.quiet_until = Time(now.0 + SHORTEST_NS);
+        }
         let times = self.sample.times(flight.thought.chance, was_slow);
         if times > 0 {
             self.learn(flight, is_slow, was_slow, times);
@@ -211,8 +262,8 @@ impl Knowledge {
     }
 
     /// Nothing is outstanding any more.
-    pub fn cut_power(&mut self) {
+    pub fn cut_power(&mut self, now: Time) {
         self.signals.clear();
-        self.outstanding_pages = 0;
+        (self.outstanding_pages, self.quiet_until) = (0, Time(now.0 + SHORTEST_NS));
     }
 }

@@ -18,7 +18,7 @@ use crate::DeviceModel;
 use crate::model::LONGEST_NS;
 
 /// Another arrangement of what follows has another number.
-const LAYOUT: u32 = 5;
+const LAYOUT: u32 = 6;
 
 /// What an engine has learnt of a drive: part of a [`DeviceModel`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,16 +29,14 @@ pub struct Learned {
     flush_ns: u64,
     read_flush_ns: u64,
     collection_ns: u64,
-    /// Of reads and writes.
-    slow_ns: [u64; 2],
     /// Of writes and reads.
+    slow_ns: [u64; 2],
     slow_share: [f32; 2],
     /// Flushes between two collections, and between two others that last long: how often each
     /// number came.
     collections: Vec<u16>,
     wakes: Vec<u16>,
     busy: Vec<Noted>,
-    busy_by_size: Vec<Noted>,
     silence: Vec<Noted>,
     signals: Vec<Noted>,
     mixed: Vec<Mixed>,
@@ -61,10 +59,8 @@ impl Learned {
                 self.layout
             ));
         }
-        let [busy, busy_by_size] = Circumstances::hold(&self.busy, &self.busy_by_size);
         let tables = [
-            ("busy", busy),
-            ("busy_by_size", busy_by_size),
+            ("busy", Circumstances::holds(&self.busy)),
             ("silence", Waking::holds(&self.silence)),
             ("signals", Tables::holds(&self.signals)),
         ];
@@ -93,18 +89,16 @@ impl Learned {
 impl Knowledge {
     /// The model with what has been learnt: who begins with it need not learn it again.
     pub(super) fn model(&self) -> DeviceModel {
-        let [busy, busy_by_size] = self.circumstances.noted();
         let learned = Learned {
             layout: LAYOUT,
             flush_ns: self.drive.flush_ns,
             read_flush_ns: self.drive.read_flush_ns,
             collection_ns: self.drive.collection_ns,
-            slow_ns: self.slow_ns,
+            slow_ns: self.signals.of.map(|ground| ground.slow_ns),
             slow_share: self.signals.shares(),
             collections: self.recurring.collections.noted(),
             wakes: self.recurring.wakes.noted(),
-            busy,
-            busy_by_size,
+            busy: self.circumstances.noted(),
             silence: self.silence.noted(),
             signals: self.signals.tables.noted(),
             mixed: self.mixer.mixed(),
@@ -121,11 +115,13 @@ impl Knowledge {
         self.drive.flush_ns = learned.flush_ns;
         self.drive.read_flush_ns = learned.read_flush_ns;
         self.drive.collection_ns = learned.collection_ns;
-        self.slow_ns = learned.slow_ns;
+        for (ground, slow_ns) in self.signals.of.iter_mut().zip(learned.slow_ns) {
+            ground.slow_ns = slow_ns;
+        }
         self.recurring.collections.recall(&learned.collections);
         self.recurring.wakes.recall(&learned.wakes);
         self.volumes.iter_mut().for_each(|volume| volume.find_level(&self.recurring));
-        self.circumstances.recall(&learned.busy, &learned.busy_by_size);
+        self.circumstances.recall(&learned.busy);
         self.silence.recall(&learned.silence);
         self.signals.recall(&learned.signals, learned.slow_share);
         self.mixer.recall(&learned.mixed);

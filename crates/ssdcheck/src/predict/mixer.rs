@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is mixed.
+/// What is mixed: what is a request's own, each followed by what those of an operation have in common.
 pub(super) const INPUTS: usize = 8;
 /// Sets of weights, one of which a request chooses.
 pub(super) const SETS: usize = 8;
@@ -82,14 +82,10 @@ impl Mixer {
         Mixer { weights: [weights; SETS], squares: [[PRESUMED; INPUTS]; SETS] }
     }
 
-    /// The logarithm of the odds that the inputs come to, below [`MOST`].
+    /// The weights of a set.
     #[inline]
-    pub fn mix(&self, set: usize, inputs: &[f32; INPUTS]) -> f32 {
-        let weights = &self.weights[set % SETS];
-        // In as many sums as processors add at once.
-        let sums: [f32; INPUTS / 2] =
-            std::array::from_fn(|at| weights[at] * inputs[at] + weights[at + 4] * inputs[at + 4]);
-        bounded((sums[0] + sums[2]) + (sums[1] + sums[3]), MOST - 0.01)
+    pub fn weights(&self, set: usize) -> &[f32; INPUTS] {
+        &self.weights[set % SETS]
     }
 
     /// What it has learnt.
@@ -116,7 +112,7 @@ impl Mixer {
 
     /// Learns from an outcome that came otherwise than it was thought to by `error`, as if it had
     /// come so many times.
-    #[inline]
+    #[inline(never)]
     pub fn learn(&mut self, set: usize, inputs: &[f32; INPUTS], error: f32, times: f32) {
         let (weights, squares) = (&mut self.weights[set], &mut self.squares[set]);
         for ((weight, square), input) in weights.iter_mut().zip(squares).zip(inputs) {
@@ -145,6 +141,10 @@ mod tests {
         }
     }
 
+    fn mix(mixer: &Mixer, set: usize, inputs: &[f32; INPUTS]) -> f32 {
+        bounded(mixer.weights(set).iter().zip(inputs).map(|(weight, input)| weight * input).sum(), MOST)
+    }
+
     #[test]
     fn the_input_that_tells_is_found_among_those_that_do_not() {
         let mut mixer = Mixer::new([0.0; INPUTS]);
@@ -163,12 +163,12 @@ mod tests {
                 }
                 _ => ((number >> (input % 7)) & 1) as f32 - 0.5,
             });
-            let odds = mixer.mix(1, &inputs);
+            let odds = mix(&mixer, 1, &inputs);
             mixer.learn(1, &inputs, f32::from(u8::from(is_slow)) - squash(odds), 1.0);
         }
         let at = |sign: f32| {
             let inputs = std::array::from_fn(|input| if input == 5 { sign } else { 0.0 });
-            squash(mixer.mix(1, &inputs))
+            squash(mix(&mixer, 1, &inputs))
         };
         assert!(
             (0.8..0.95).contains(&at(1.0)) && (0.05..0.2).contains(&at(-1.0)),
@@ -176,6 +176,6 @@ mod tests {
             at(1.0),
             at(-1.0)
         );
-        assert_eq!(mixer.mix(0, &[1.0; INPUTS]), 0.0, "other weights learn nothing");
+        assert_eq!(mix(&mixer, 0, &[1.0; INPUTS]), 0.0, "other weights learn nothing");
     }
 }

@@ -13,6 +13,7 @@ mod calibrator;
 mod calls;
 mod circumstances;
 mod flight;
+mod ground;
 mod history;
 mod intervals;
 mod knowledge;
@@ -33,9 +34,7 @@ mod thought;
 mod view;
 mod volume;
 
-use flashkeel_engine::{
-    Completion, Filling, Operation, Prediction, Predictor, Request, RequestId, Span, Time,
-};
+use flashkeel_engine::{Completion, Filling, Operation, Prediction, Predictor, Request, Span, Time};
 
 pub use learned::Learned;
 pub use score::Score;
@@ -48,10 +47,10 @@ use knowledge::Knowledge;
 #[derive(Clone, Debug)]
 pub struct Engine {
     knowledge: Knowledge,
-    /// What is outstanding.
-    ids: Vec<RequestId>,
-    /// What was thought of each of these, in their order, and then of the last request that was asked
-    /// for: whoever submits it need not wait for that again, as long as nothing has been learnt since.
+    /// How many requests are outstanding.
+    outstanding: usize,
+    /// What was thought of each of these, and then of the last request that was asked for: whoever
+    /// submits it need not wait for that again, as long as nothing has been learnt since.
     flights: Vec<Flight>,
     is_asked: bool,
 }
@@ -64,7 +63,7 @@ impl Engine {
     pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> Self {
         Engine {
             knowledge: Knowledge::new(model, false_calls),
-            ids: Vec::new(),
+            outstanding: 0,
             flights: vec![Flight::default()],
             is_asked: false,
         }
@@ -92,10 +91,10 @@ impl Predictor for Engine {
     #[inline]
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
         if !ahead.is_empty() {
-            return self.knowledge.look(now, ahead, request, &mut Flight::default());
+            return self.knowledge.look_behind(now, ahead, request);
         }
         self.is_asked = true;
-        self.knowledge.look(now, ahead, request, &mut self.flights[self.ids.len()])
+        self.knowledge.look(now, request, &mut self.flights[self.outstanding])
     }
 
     fn filling(&self, write: &Request) -> Option<Filling> {
@@ -107,24 +106,25 @@ impl Predictor for Engine {
         if !matches!(request.operation, Operation::Read | Operation::Write) {
             return;
         }
-        let asked = &mut self.flights[self.ids.len()];
+        let asked = &mut self.flights[self.outstanding];
         if !self.is_asked || !asked.is_of(now, request) {
-            let _ = self.knowledge.look(now, &[], request, asked);
+            let _ = self.knowledge.look(now, request, asked);
         }
         self.is_asked = false;
         self.knowledge.submitted(now, request, asked);
-        self.ids.push(request.id);
-        if self.flights.len() == self.ids.len() {
+        self.outstanding += 1;
+        if self.flights.len() == self.outstanding {
             self.flights.push(Flight::default());
         }
     }
 
     fn observe(&mut self, _now: Time, completion: &Completion) {
         self.is_asked = false;
-        let Some(index) = self.ids.iter().position(|&id| id == completion.id) else { return };
-        self.ids.swap_remove(index);
-        let (flights, last) = (&mut self.flights, self.ids.len());
+        let flights = &mut self.flights[..self.outstanding];
+        let Some(index) = flights.iter().position(|flight| flight.id == completion.id) else { return };
         self.knowledge.ended(&flights[index], completion.time);
+        self.outstanding -= 1;
+        let last = self.outstanding;
         if last > 0 {
             let was_oldest = flights[index].submitted == self.knowledge.oldest;
             flights[index] = flights[last];
@@ -135,9 +135,9 @@ impl Predictor for Engine {
         }
     }
 
-    fn cut_power(&mut self, _now: Time) {
+    fn cut_power(&mut self, now: Time) {
         self.is_asked = false;
-        self.ids.clear();
-        self.knowledge.cut_power();
+        self.outstanding = 0;
+        self.knowledge.cut_power(now);
     }
 }

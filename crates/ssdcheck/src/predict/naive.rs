@@ -46,9 +46,12 @@ fn best(counts: &[Counts]) -> (f32, usize) {
     let (mut found, mut missed, mut best) = (0.0, 0.0, (0.0, NEVER));
     for (step, &[slow_here, normal_here]) in counts.iter().enumerate().rev() {
         (found, missed) = (found + slow_here, missed + normal_here);
-        let mean = 2.0 * found / (slow + found + missed).max(1.0);
-        if mean > best.0 {
-            best = (mean, step);
+        // Where none is found the mean falls.
+        if slow_here > 0.0 {
+            let mean = 2.0 * found / (slow + found + missed).max(1.0);
+            if mean > best.0 {
+                best = (mean, step);
+            }
         }
     }
     best

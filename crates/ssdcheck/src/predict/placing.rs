@@ -7,7 +7,9 @@ use crate::DeviceModel;
 /// The volume bits of a drive, in runs of neighbours, which move together.
 #[derive(Clone, Debug)]
 pub(super) struct Placing {
-    /// Sectors that lie in one volume, and the bits of an address within them.
+    /// Sectors that lie in one volume, and the bits of an address within them. Where there are several
+    /// runs the former are 0, so that no request is taken to lie in one at first sight.
+    simple: u64,
     stretch: u64,
     within: u64,
     /// The lowest run, which is the only one of most drives, and the others.
@@ -36,23 +38,26 @@ impl Placing {
         let stretch = model.volume_bits.first().map_or(u64::MAX, |&bit| 1 << bit);
         let within = if stretch == u64::MAX { 0 } else { stretch - 1 };
         let first = runs.first().copied().unwrap_or_default();
-        Placing { stretch, within, first, others: runs.into_iter().skip(1).collect() }
+        let simple = if runs.len() > 1 { 0 } else { stretch };
+        Placing { simple, stretch, within, first, others: runs.into_iter().skip(1).collect() }
     }
 
     /// The volume that a request lies in, if it is one.
     #[inline]
     pub fn only_volume(&self, request: &Request) -> Option<usize> {
         let lba = request.lba.0;
-        if (lba & self.within) + u64::from(request.sectors) > self.stretch {
-            return None;
+        match (lba & self.within) + u64::from(request.sectors) <= self.simple {
+            true => Some((lba >> self.first.shift & self.first.mask) as usize),
+            false => self.on_second_look(request),
         }
+    }
+
+    #[cold]
+    fn on_second_look(&self, request: &Request) -> Option<usize> {
+        let lba = request.lba.0;
         let of = |run: &Run| (lba >> run.shift & run.mask) as usize;
-        let first = of(&self.first);
-        Some(if self.others.is_empty() {
-            first
-        } else {
-            self.others.iter().fold(first, |all, run| all | of(run))
-        })
+        let is_one = (lba & self.within) + u64::from(request.sectors) <= self.stretch;
+        is_one.then(|| self.others.iter().fold(of(&self.first), |all, run| all | of(run)))
     }
 }
 

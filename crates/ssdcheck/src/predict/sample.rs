@@ -23,9 +23,12 @@ impl Sample {
         if is_slow || chance > SURE {
             return 1;
         }
+        self.turn = self.turn.wrapping_add(STEP);
+        if self.turn > u32::MAX >> 1 {
+            return 0;
+        }
         // Exponents of two in the bits of the numbers.
         let octaves = (((SURE.to_bits() - chance.to_bits()) >> 23) + 1).min(MOST);
-        self.turn = self.turn.wrapping_add(STEP);
         if self.turn <= u32::MAX >> octaves { 1 << octaves } else { 0 }
     }
 }

@@ -40,6 +40,15 @@ impl Scale {
         (of.to_bits() >> self.shift) - self.first
     }
 
+    /// The last step, and from which number on all are of it.
+    pub const fn last(&self) -> u32 {
+        (self.most.to_bits() >> self.shift) - self.first
+    }
+
+    pub const fn end(&self) -> u64 {
+        (self.most - self.least) as u64
+    }
+
     /// The step of the time from `then` to `now`; the first if `then` is still to come.
     #[inline(always)]
     pub fn since(&self, now: Time, then: Time) -> u32 {

@@ -9,7 +9,7 @@ const OCTAVES: usize = 16;
 pub(super) const DEBTS: usize = 4;
 
 /// Shorter ones are none.
-const SHORTEST_NS: u64 = 1 << 16;
+pub(super) const SHORTEST_NS: u64 = 1 << 16;
 /// A silence at least as long is remembered for the requests after the first.
 const LONG_NS: u64 = 1_000_000;
 /// How long the work of a silence may go on after its end, in two steps.
@@ -37,12 +37,6 @@ impl Silences {
         self.written += u64::from(pages);
     }
 
-    /// Whether so many nanoseconds of quiet are a silence.
-    #[inline]
-    pub fn is_any(ns: u64) -> bool {
-        ns >= SHORTEST_NS
-    }
-
     /// A silence of this many nanoseconds ends `now`; a buffer has `pages` pages.
     #[inline(never)]
     pub fn end(&mut self, now: Time, ns: u64, pages: u32) {
@@ -55,10 +49,10 @@ impl Silences {
         }
     }
 
-    /// Whether a request at `now` stands in no wake, and `ns` of quiet are no silence.
+    /// Whether a request at `now` stands in no wake of a silence.
     #[inline]
-    pub fn is_none(&self, now: Time, ns: u64) -> bool {
-        ns < SHORTEST_NS && now.0 >= self.wake_ns
+    pub fn is_over(&self, now: Time) -> bool {
+        now.0 >= self.wake_ns
     }
 
     /// The silence in whose wake a request at `now` stands, after `ns` of quiet:

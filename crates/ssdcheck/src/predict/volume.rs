@@ -5,7 +5,10 @@ use flashkeel_engine::{Operation, Time};
 
 use super::circumstances::{LEVEL, SEEN};
 use super::intervals::Recurring;
+use super::scale::Scale;
 
+/// Octaves of the time since a slow request ended.
+pub(super) const SLOW: Scale = Scale::new(0, 16, 6);
 /// Steps of how full a buffer is.
 const PHASES: u64 = 64;
 
@@ -87,12 +90,15 @@ pub(super) struct Volume {
     /// Flushes since a request was last slow for longer than a flush takes.
     pub since_late: u32,
     /// How likely the last flush is to bring the next such request, in steps of [`LEVEL`].
-    pub level: u32,
+    level: u32,
     /// Whether any read has been seen since the flush started, and the last one
     /// was slow.
-    pub seen: Seen,
-    /// When a slow request ended last.
+    seen: Seen,
+    /// Both of these, as part of a place.
+    pub standing: u32,
+    /// When a slow request ended last, and from when on that is as long ago as is told.
     pub slow_end: Time,
+    pub calm_from: Time,
 }
 
 /// The latest outcome of a read since the last flush started, in steps of [`SEEN`].
@@ -118,7 +124,9 @@ impl Volume {
         since_late: 0,
         level: 0,
         seen: Seen::Nothing,
+        standing: 0,
         slow_end: Time::ZERO,
+        calm_from: Time(SLOW.end()),
     };
 
     /// `pages` pages will be in the drive at `now`; returns when the buffer has
@@ -200,7 +208,7 @@ impl Volume {
     fn flush(&mut self, now: Time, flush_ns: u64, drive: &Drive, recurring: &Recurring) {
         self.since_collection += 1;
         self.since_late += 1;
-        self.find_level(recurring);
+        self.level = (recurring.wakes.level(self.since_late) as u32) << LEVEL;
         let collects = recurring.collections.expects(self.since_collection);
         let duration = if collects { drive.collection_ns } else { flush_ns };
         self.flush_start = now.max(self.flush_end);
@@ -208,12 +216,25 @@ impl Volume {
         // A fore buffer takes nothing while it is flushed; of a back one, the
         // second half is free once the first is on its way.
         self.room_from = if drive.is_fore { self.flush_end } else { self.flush_start };
-        self.seen = Seen::Nothing;
+        self.has_seen(Seen::Nothing);
     }
 
     /// Finds how likely the last flush is to bring a request that is slow for longer than it takes.
     pub fn find_level(&mut self, recurring: &Recurring) {
         self.level = (recurring.wakes.level(self.since_late) as u32) << LEVEL;
+        self.has_seen(self.seen);
+    }
+
+    /// This is what has been seen of reads since the last flush started.
+    #[inline]
+    pub fn has_seen(&mut self, seen: Seen) {
+        self.seen = seen;
+        self.standing = self.level + seen as u32;
+    }
+
+    /// A slow request ended `now`.
+    pub fn was_slow(&mut self, now: Time) {
+        (self.slow_end, self.calm_from) = (now, Time(now.0 + SLOW.end()));
     }
 
     /// The last flush began at `start`, not when it was thought to.
@@ -238,7 +259,7 @@ impl Volume {
         self.flush_start = start;
         self.flush_end = Time(start.0 + drive.flush_ns);
         self.room_from = start;
-        self.seen = Seen::Nothing;
+        self.has_seen(Seen::Nothing);
     }
 }
 

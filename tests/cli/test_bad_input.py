@@ -104,3 +104,22 @@ def test_interrupt_ends_without_traceback(cli, monkeypatch):
     monkeypatch.setattr("flashkeel._core.show", interrupt)
     outcome = cli("show", "demo")
     assert (outcome.status, outcome.err.strip()) == (130, "flashkeel: interrupted")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "a\udcff.toml"),
+        ("run", "small.toml", "--set", "workload.source.path=a\udcff.csv"),
+        ("serve", "nbd", "a\udcff.toml"),
+    ],
+    ids=ascii,
+)
+def test_a_name_that_no_document_can_hold(cli, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    for name in ("small.toml", "a\udcff.toml"):
+        (tmp_path / name).write_text(SMALL)
+    outcome = cli(*arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "a\\udcff." in outcome.err
+    assert outcome.err.endswith(": a name that is no UTF-8; choose another\n")

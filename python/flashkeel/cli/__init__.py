@@ -88,8 +88,8 @@ def main() -> NoReturn:
         sys.exit(BAD_INPUT)
     except click.ClickException as error:
         _fail(error.format_message(), BAD_INPUT)
-    except InputError as error:
-        _fail(str(error), BAD_INPUT)
+    except (InputError, UnicodeEncodeError) as error:
+        _fail(_what_is_wrong(error), BAD_INPUT)
     except BrokenPipeError:
         # Whoever read standard output has gone.
         _close_output()
@@ -115,6 +115,14 @@ def main() -> NoReturn:
             raise
         hint = "an error of flashkeel itself; FLASHKEEL_TRACEBACK=1 shows where"
         _fail(f"{type(error).__name__}: {error} ({hint})", FAILURE)
+
+
+def _what_is_wrong(error: InputError | UnicodeEncodeError) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        # The system's names may be any bytes; what is in documents may not.
+        shown = error.object.encode(errors="backslashreplace").decode()
+        return f"{shown}: a name that is no UTF-8; choose another"
+    return str(error)
 
 
 def _close_output() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -150,7 +152,7 @@ def merge(
     sets: tuple[str, ...],
 ) -> None:
     """Write several traces as one, by time."""
-    with Bars([target]) as bars:
+    with Bars([target]) as bars, _may_go(target):
         progress = partial(bars.update, 0)
         chosen = json.dumps(settings(sets))
         _print_written(
@@ -191,7 +193,7 @@ def synth(
     """
     profiles = json.loads(_core.list_names("profiles"))
     if name not in profiles and _is_trace(name):
-        with Bars([name]) as bars:
+        with Bars([name]) as bars, _may_go(target):
             written = _core.trace_like(
                 name,
                 json.dumps(settings(sets)),
@@ -208,7 +210,7 @@ def synth(
     chosen = Experiment.with_profile(name) if name in profiles else _experiment(name, profiles)
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
-    with Bars([name]) as bars:
+    with Bars([name]) as bars, _may_go(target):
         progress = partial(bars.update, 0)
         plans = chosen.plans(seed, progress)
         config = next((plan["config"] for plan in plans if run_name in (None, plan["name"])), None)
@@ -248,18 +250,23 @@ def _form(given: str | None, target: str) -> str:
 
 def _write(source: str, target: str, form: str | None, chosen: dict[str, Any]) -> None:
     """Write `source` to `target`."""
-    with Bars([source]) as bars:
+    with Bars([source]) as bars, _may_go(target):
         progress = partial(bars.update, 0)
-        try:
-            written = _core.trace_convert(
-                source, json.dumps(chosen), target, _form(form, target), progress
-            )
-        except InputError as error:
-            # Whoever read standard output has seen enough.
-            if target == "-" and str(error).endswith("Broken pipe"):
-                raise BrokenPipeError from error
-            raise
+        written = _core.trace_convert(
+            source, json.dumps(chosen), target, _form(form, target), progress
+        )
     _print_written(written, target)
+
+
+@contextmanager
+def _may_go(target: str) -> Iterator[None]:
+    """Take it for no error of the trace's where whoever read standard output has seen enough."""
+    try:
+        yield
+    except InputError as error:
+        if target == "-" and str(error).endswith("Broken pipe"):
+            raise BrokenPipeError from error
+        raise
 
 
 def _print_written(done: str, target: str) -> None:

@@ -4,10 +4,12 @@ import json
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -118,6 +120,18 @@ def test_metrics_count_what_clients_did(served):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(served.metrics.replace("/metrics", "/other"), timeout=10)
     assert served.end()["late"]["count"] == 52
+
+
+def test_browsers_that_go_leave_nothing_behind(served):
+    place = urllib.parse.urlsplit(served.page)
+    for asked in (b"GET / HTTP/1.1\r\n\r\n", b"GET /me", b""):
+        with socket.create_connection((place.hostname, place.port)) as client:
+            # It is reset, not closed, with the answer on its way.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(asked)
+    assert served.scrape()
+    served.process.send_signal(signal.SIGINT)
+    assert served.process.communicate(timeout=20)[1] == ""
 
 
 def test_what_chips_do_is_told_since_it_was_last_asked(served):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -43,6 +43,11 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
 
     class Handler(BaseHTTPRequestHandler):
         timeout = PATIENCE_S
+
+        def handle(self) -> None:
+            """Answer until the client goes, which it may at any time."""
+            with suppress(ConnectionError):
+                super().handle()
 
         def do_GET(self) -> None:
             """Answer with a page, if there is one of that name."""

@@ -3,8 +3,11 @@
 //! prediction copies a device. What counts as slow is what a probe of the device
 //! says, as for `ssdcheck`, so that the two answer the same question.
 
+use std::collections::VecDeque;
+
 use flashkeel_engine::{
-    Arena, Completion, Leaf, Operation, Payload, Prediction, Predictor, Request, RequestId, Submit, Time,
+    Arena, Completion, Leaf, Ledger, Operation, Payload, Prediction, Predictor, Request, RequestId, Submit,
+    Time,
 };
 use flashkeel_ssdcheck::DeviceModel;
 use schemars::JsonSchema;
@@ -38,66 +41,92 @@ impl Build for Oracle {
         device: &(dyn Device + 'static),
         depth: usize,
     ) -> Box<dyn Predictor> {
-        Box::new(Shadow {
-            model: model.clone(),
-            device: dyn_clone::clone_box(device),
-            depth,
-            in_flight: 0,
-            completions: Vec::new(),
-        })
+        let device = dyn_clone::clone_box(device);
+        let copy = Given { device, waiting: VecDeque::new(), in_flight: 0, ended: Vec::new() };
+        Box::new(Shadow { model: model.clone(), copy, depth })
     }
 }
 
-/// The number of the request in question.
-const ASKED: RequestId = RequestId(u64::MAX);
+/// The number of the request in question, which no other has: of the numbers that two bits
+/// are left in for whoever hands them on, the last.
+const ASKED: RequestId = RequestId((1 << 62) - 1);
 
 #[derive(Clone)]
 struct Shadow {
     /// Says what is slow.
     model: DeviceModel,
-    device: Box<dyn Device>,
+    copy: Given,
     /// Requests that the host gives the device at most.
     depth: usize,
-    in_flight: usize,
-    completions: Vec<Completion>,
 }
 
-impl Shadow {
+/// A device with what it has been given, as a child of a stage is.
+#[derive(Clone)]
+struct Given {
+    device: Box<dyn Device>,
+    /// Requests that it has not taken yet, oldest first.
+    waiting: VecDeque<Request>,
+    /// Requests that have not ended, `waiting` among them.
+    in_flight: usize,
+    /// Those that the last call has ended.
+    ended: Vec<Completion>,
+}
+
+impl Given {
+    /// Gives the device a request, which waits where others do or it takes no more.
+    fn give(&mut self, now: Time, request: &Request) {
+        self.ended.clear();
+        self.in_flight += 1;
+        self.waiting.push_back(Request { payload: Payload::NONE, ..*request });
+        self.offer(now);
+    }
+
+    /// Runs what is due by `limit`, until something has ended; says when.
+    fn run(&mut self, limit: Time) -> Option<Time> {
+        self.ended.clear();
+        let time = self.device.advance_to_completion(limit, &mut Arena::new(), &mut self.ended)?;
+        self.in_flight -= self.ended.len();
+        self.offer(time);
+        Some(time)
+    }
+
+    /// Offers what waits until one is not taken. One that is refused for good has ended so.
+    fn offer(&mut self, now: Time) {
+        while let Some(request) = self.waiting.front() {
+            match self.device.submit(now, request, &mut Arena::new()) {
+                Submit::Busy => return,
+                Submit::Accepted => {}
+                Submit::Refused(status) => {
+                    self.in_flight -= 1;
+                    let ledger = Ledger::ZERO;
+                    self.ended.push(Completion { id: request.id, time: now, status, ledger });
+                }
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Runs what is due by `now`.
     fn advance(&mut self, now: Time) {
-        self.device.advance(now, &mut Arena::new(), &mut self.completions);
-        self.in_flight -= self.completions.len();
-        self.completions.clear();
+        while self.run(now).is_some() {}
     }
 }
 
 impl Predictor for Shadow {
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
-        self.advance(now);
-        let mut copy = self.device.clone();
-        let (mut time, mut in_flight) = (now, self.in_flight);
-        let mut done = Vec::new();
-        let mut wait = |copy: &mut Box<dyn Device>, in_flight: &mut usize| {
-            done.clear();
-            let time = copy.advance_to_completion(Time::MAX, &mut Arena::new(), &mut done);
-            *in_flight -= done.len();
-            let is_over = done.iter().any(|completion| completion.id == ASKED);
-            (time.expect("what is in flight completes"), is_over)
-        };
+        self.copy.advance(now);
+        let mut copy = self.copy.clone();
+        let mut time = now;
         for (index, next) in ahead.iter().chain([request]).enumerate() {
-            while in_flight >= self.depth {
-                (time, _) = wait(&mut copy, &mut in_flight);
+            while copy.in_flight >= self.depth {
+                time = copy.run(Time::MAX).expect("what is in flight completes");
             }
-            // Numbers that no request has.
             let id = RequestId(ASKED.0 - (ahead.len() - index) as u64);
-            let answer =
-                copy.submit(time, &Request { id, payload: Payload::NONE, ..*next }, &mut Arena::new());
-            assert_eq!(answer, Submit::Accepted, "the depth is below the device's");
-            in_flight += 1;
+            copy.give(time, &Request { id, ..*next });
         }
         let begun = time;
-        let mut is_over = false;
-        while !is_over {
-            (time, is_over) = wait(&mut copy, &mut in_flight);
+        while copy.ended.iter().all(|completion| completion.id != ASKED) {
+            time = copy.run(Time::MAX).expect("what is in flight completes");
         }
         let latency = time.since(begun);
         let is_read = request.operation == Operation::Read;
@@ -107,21 +136,20 @@ impl Predictor for Shadow {
     }
 
     fn submitted(&mut self, now: Time, request: &Request) {
-        self.advance(now);
-        self.in_flight += 1;
-        let answer =
-            self.device.submit(now, &Request { payload: Payload::NONE, ..*request }, &mut Arena::new());
-        assert_eq!(answer, Submit::Accepted, "who asks keeps to the device's queue depth");
+        self.copy.advance(now);
+        self.copy.give(now, request);
     }
 
     fn observe(&mut self, now: Time, _completion: &Completion) {
-        self.advance(now);
+        self.copy.advance(now);
     }
 
     fn cut_power(&mut self, now: Time) {
         // As the device itself, which has run what was due before.
-        self.advance(Time(now.0.saturating_sub(1)));
-        self.device.cut_power(now, &mut Arena::new());
-        self.advance(now);
+        self.copy.advance(Time(now.0.saturating_sub(1)));
+        self.copy.in_flight -= self.copy.waiting.len();
+        self.copy.waiting.clear();
+        self.copy.device.cut_power(now, &mut Arena::new());
+        self.copy.advance(now);
     }
 }

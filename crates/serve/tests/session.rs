@@ -120,6 +120,10 @@ fn requests_are_taken_whole_and_answered_in_any_order() {
     session.receive(&request(0, 3, 3, 0, 0, b""));
     session.receive(&request(2, 6, 4, 4096, 64 << 20 >> 1, b""));
     session.receive(&request(8, 7, 5, 0, 1 << 20, b""));
+    // Force unit access changes nothing for what changes nothing.
+    session.receive(&request(1, 0, 6, 0, 4096, b""));
+    session.receive(&request(1, 3, 7, 0, 0, b""));
+    session.receive(&request(1, 4, 8, 0, 4096, b""));
     let mut seen = Vec::new();
     while let Some(ask) = session.next_ask().expect("no fault") {
         seen.push((ask.cookie, ask.kind, ask.fua, ask.data.len()));
@@ -130,9 +134,12 @@ fn requests_are_taken_whole_and_answered_in_any_order() {
         (3, Kind::Flush, false, 0),
         (4, Kind::WriteZeroes(false), false, 0),
         (5, Kind::Status(true), false, 0),
+        (6, Kind::Read, false, 0),
+        (7, Kind::Flush, false, 0),
+        (8, Kind::Trim, true, 0),
     ];
     assert_eq!(seen, expected);
-    assert_eq!(session.inside(), 5);
+    assert_eq!(session.inside(), 8);
     session.done(3);
     session.read(2, 0, &[3; 8192]);
     session.fail(1, false, Failure::NoSpace);
@@ -142,7 +149,7 @@ fn requests_are_taken_whole_and_answered_in_any_order() {
     assert_eq!((number(&read[..4]), number(&read[4..6]), number(&read[6..8])), (0x668E_33EF, 1, 1));
     assert_eq!((number(&read[16..20]), number(&read[20..28])), (8 + 8192, 0));
     assert_eq!(number(&told[16 + 28 + 8192 + 4..][..4]), 28);
-    assert_eq!(session.inside(), 2);
+    assert_eq!(session.inside(), 5);
 }
 
 #[test]

@@ -51,6 +51,12 @@ pub enum Kind {
     Status(bool),
 }
 
+impl Kind {
+    fn is_change(self) -> bool {
+        matches!(self, Kind::Write | Kind::Trim | Kind::WriteZeroes(_))
+    }
+}
+
 /// How a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -221,7 +227,8 @@ impl Session {
                 Ok(kind) => {
                     let Header { cookie, from, length, flags, .. } = header;
                     let (from, length) = if kind == Kind::Flush { (0, 0) } else { (from, length) };
-                    let fua = flags & wire::command::FUA != 0;
+                    // Some clients set it on whatever they send.
+                    let fua = kind.is_change() && flags & wire::command::FUA != 0;
                     let data = &self.input[begin..begin + carried];
                     return Ok(Some(Ask { cookie, kind, from, length, fua, data }));
                 }
@@ -242,15 +249,14 @@ impl Session {
             BLOCK_STATUS if agreed.has_contexts => (Kind::Status(header.flags & ONE_EXTENT != 0), ONE_EXTENT),
             _ => return Err(Failure::NotSupported),
         };
-        // Some clients set it on whatever they send.
+        // It goes with anything, and means something for changes alone.
         if header.flags & !(known | FUA) != 0 {
             return Err(Failure::Invalid);
         }
         if kind == Kind::Flush {
             return Ok(kind);
         }
-        let is_change = matches!(kind, Kind::Write | Kind::Trim | Kind::WriteZeroes(_));
-        if is_change && self.export.is_read_only {
+        if kind.is_change() && self.export.is_read_only {
             return Err(Failure::NotPermitted);
         }
         let block = u64::from(self.export.block_bytes);

@@ -179,6 +179,15 @@ def test_a_folder_with_other_files_is_refused(cli, mine, tmp_path):
     assert "holds other files, such as 'mine.toml'" in outcome.err
 
 
+def test_what_a_killed_sweep_was_writing_does_not_stop_the_next(cli, mine, tmp_path):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / ".flashkeel-12741-0.partial.png").touch()
+    outcome = cli("sweep", mine, "-o", folder)
+    assert outcome.status == 0, outcome.err
+    assert (folder / "sweep.png").exists()
+
+
 def test_a_file_that_is_not_there_names_the_sweeps(cli, tmp_path):
     outcome = cli("sweep", "nope", "-o", tmp_path / "a")
     assert outcome.status == 2

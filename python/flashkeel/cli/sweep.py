@@ -11,7 +11,7 @@ import click
 
 from flashkeel._core import InputError
 from flashkeel.cli.common import console, echo, settings
-from flashkeel.output import tables
+from flashkeel.output import files, tables
 from flashkeel.output.progress import Bars
 from flashkeel.sweep import design as designs
 from flashkeel.sweep import outcome, running
@@ -107,10 +107,9 @@ def sweep(
 
 
 def _refuse_others(directory: Path) -> None:
-    known = {running.RUNS, outcome.TABLE, outcome.PICTURE}
-    others = {path.name for path in directory.iterdir()} - known if directory.exists() else set()
-    if others:
-        raise InputError(f"{directory}: holds other files, such as {min(others)!r}")
+    ours = (running.RUNS, outcome.TABLE, outcome.PICTURE)
+    if directory.exists() and (others := files.others(directory, ours)):
+        raise InputError(f"{directory}: holds other files, such as {others[0]!r}")
 
 
 def _print(design: designs.Design, done: Sequence[running.Done], form: str) -> None:

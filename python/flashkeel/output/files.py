@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
+
+_PARTIAL = re.compile(r"\.flashkeel-\d+-\d+\.partial(\..*)?")
+
+
+def others(directory: Path, ours: Iterable[str]) -> list[str]:
+    """Return the names in a directory that are not `ours`, in order.
+
+    What a killed process has left of a file that it was writing is nobody's.
+    """
+    names = set(os.listdir(directory)) - set(ours)
+    return sorted(name for name in names if not _PARTIAL.fullmatch(name))
 
 
 def refuse_overwriting(target: Path, sources: Iterable[str | Path]) -> None:

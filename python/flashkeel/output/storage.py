@@ -12,7 +12,7 @@ from typing import Any
 
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
-from flashkeel.output import plots, units
+from flashkeel.output import files, plots, units
 from flashkeel.result import SCHEMA, Result
 
 RESULT = "result.json"
@@ -53,8 +53,7 @@ def check(directory: Path, identity: str, overwrite: bool) -> None:
         raise InputError(f"{directory}: cannot write in {parent}")
     if not directory.exists():
         return
-    others = sorted(set(os.listdir(directory)) - _OURS)
-    if others:
+    if others := files.others(directory, _OURS):
         raise InputError(f"{directory}: holds other files, such as {others[0]!r}")
     if not (directory / RESULT).exists() or overwrite:
         return

@@ -124,6 +124,7 @@ def test_a_run_that_was_steady_and_is_no_more_is_told_as_steady_tells_it(small_r
     found = steadiness.assess(run, "lat")
     assert not found.last.is_steady and found.reached.points[0].start_s == 0
     assert "the first steady rounds, from 0 to 5 s, are those that `flashkeel steady` tells" in told
+    assert "<code>flashkeel steady</code> tells" in page.render([run], "Small")
     monkeypatch.setattr(steadiness, "rounds", lambda *_: points[12:])
     (told,) = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
     assert "the first steady rounds" not in told

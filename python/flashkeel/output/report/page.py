@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib import resources
@@ -135,7 +136,8 @@ def _grouped(found: Sequence[warnings.Warning]) -> Iterator[str]:
     for (kind, text), group in groupby(ordered, key=lambda it: (it.kind, it.text)):
         names = ", ".join(it.run for it in group if it.run)
         whose = f" ({escape(names)})" if names else ""
-        yield f"<li><strong>{escape(kind)}</strong>{whose}: {escape(text)}</li>"
+        said = re.sub("`(.+?)`", r"<code>\1</code>", escape(text))
+        yield f"<li><strong>{escape(kind)}</strong>{whose}: {said}</li>"
 
 
 def _runs(runs: Sequence[Run]) -> str:

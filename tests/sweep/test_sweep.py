@@ -188,6 +188,20 @@ def test_what_a_killed_sweep_was_writing_does_not_stop_the_next(cli, mine, tmp_p
     assert (folder / "sweep.png").exists()
 
 
+def test_a_run_is_made_from_its_traces_and_models(tmp_path):
+    trace, model = tmp_path / "a.csv", tmp_path / "model.json"
+    config = {
+        "workload": {"source": {"policy": "trace", "path": str(trace)}},
+        "stack": {"predictor": {"policy": "ssdcheck", "model": str(model)}},
+    }
+    point = running.Point(0, {}, {"name": "a", "config": config}, [1])
+    names = set()
+    for changed in (trace, model, model, trace):
+        changed.write_text(changed.read_text() + "x" if changed.exists() else "x")
+        names.add(running.Store(tmp_path).path(point, 1))
+    assert len(names) == 4
+
+
 def test_a_file_that_is_not_there_names_the_sweeps(cli, tmp_path):
     outcome = cli("sweep", "nope", "-o", tmp_path / "a")
     assert outcome.status == 2

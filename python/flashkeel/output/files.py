@@ -12,6 +12,8 @@ from typing import Any
 
 from flashkeel._core import InputError
 
+_PATHS = ("path", "model")
+"""Keys whose values are files: traces and drives, and what a probe has found of a drive."""
 _PARTIAL = re.compile(r"\.flashkeel-\d+-\d+\.partial(\..*)?")
 
 
@@ -39,9 +41,9 @@ def refuse_overwriting(target: Path, sources: Iterable[str | Path]) -> None:
 
 
 def paths_in(table: Any) -> Iterator[str]:  # noqa: ANN401
-    """Give the files that an experiment reads: what stands under `path`, wherever."""
+    """Give the files that an experiment reads: what stands under `path` or `model`, wherever."""
     for key, value in table.items() if isinstance(table, dict) else enumerate(table):
-        if key == "path" and isinstance(value, str):
+        if key in _PATHS and isinstance(value, str):
             yield value
         elif isinstance(value, (dict, list)):
             yield from paths_in(value)
@@ -50,7 +52,7 @@ def paths_in(table: Any) -> Iterator[str]:  # noqa: ANN401
 def move_paths(table: Any, folder: Path) -> None:  # noqa: ANN401
     """Let the relative paths of an experiment start at `folder`, instead of the current one."""
     for key, value in table.items() if isinstance(table, dict) else enumerate(table):
-        if key == "path" and isinstance(value, str) and not Path(value).is_absolute():
+        if key in _PATHS and isinstance(value, str) and not Path(value).is_absolute():
             table[key] = os.path.relpath(value, folder)
         elif isinstance(value, (dict, list)):
             move_paths(value, folder)

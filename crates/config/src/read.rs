@@ -82,7 +82,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             chosen.map_err(|error| policy.place(self.name_key(error)))
         } else if name == KEYED_AXIS {
             let chosen = Choice::keyed(self).and_then(|choice| visitor.visit_enum(choice));
-            chosen.map_err(|error| self.place(self.name_key(error)))
+            chosen.map_err(|error| self.place(self.name_several(self.name_key(error))))
         } else {
             visitor.visit_newtype_struct(self)
         }
@@ -123,6 +123,18 @@ impl Node {
             self.error_in("", error.message())
         } else {
             error
+        }
+    }
+
+    /// Says which keys a table has where a kind would be its only one: a preset may have
+    /// put one there.
+    fn name_several(&self, error: ConfigError) -> ConfigError {
+        match &self.kind {
+            Kind::Table(entries) if entries.len() > 1 => {
+                let keys: Vec<&str> = entries.keys().map(String::as_str).collect();
+                self.error_in("", &format!("{}; this one has {}", error.message(), keys.join(" and ")))
+            }
+            _ => error,
         }
     }
 }

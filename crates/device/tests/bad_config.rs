@@ -79,10 +79,12 @@ fn controller_limits_out_of_range() {
 
 #[test]
 fn capacity_out_of_range() {
-    refused("logical_capacity is 0B; it must be a positive multiple of 4KiB", |c| {
+    refused("logical_capacity is 0B; use a multiple of 4KiB, such as 4KiB", |c| {
         c.logical_capacity = Bytes(0)
     });
-    refused("logical_capacity is 4097B", |c| c.logical_capacity = Bytes(4097));
+    refused("logical_capacity is 8191B; use a multiple of 4KiB, such as 4KiB", |c| {
+        c.logical_capacity = Bytes(8191)
+    });
     refused("logical_capacity 1GiB exceeds the flash, 12MiB", |c| c.logical_capacity = Bytes(1 << 30));
     refused("logical_capacity: too little over-provisioning: the device has 96 blocks", |c| {
         c.logical_capacity = Bytes(12 << 20)

@@ -53,6 +53,9 @@ fn parse(text: &str, units: &[(&str, u64)], what: &str) -> Result<u64, String> {
     let names =
         || units.iter().map(|(name, _)| *name).filter(|n| n.is_ascii()).collect::<Vec<_>>().join(", ");
     let refuse = |why: String| Err(format!("{why}; a {what} is a number and a unit ({})", names()));
+    if text.starts_with('-') {
+        return refuse(format!("{text:?} is negative"));
+    }
     let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
         return if unit.is_empty() {
             refuse(format!("{text:?} has no unit"))
@@ -242,7 +245,7 @@ mod tests {
             ("50", "no unit"),
             ("50 parsecs", "\"parsecs\""),
             ("0.5ns", "whole number"),
-            ("-3us", "not a unit"),
+            ("-3us", "negative"),
             ("99999999999w", "too large"),
             ("", "no unit"),
         ] {

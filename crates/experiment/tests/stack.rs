@@ -288,7 +288,8 @@ fn kinds_of_device_nest_and_every_part_reports() {
 fn nested_devices_are_refused_at_their_own_place() {
     let kinds = DeviceKind::NAMES.join(", ");
     let unknown = format!(
-        "--set stack.devices.0.tier.lower: a device is a table with exactly one key, its kind: {kinds}"
+        "--set stack.devices.0.tier.lower: a device is a table with exactly one key, its kind: {kinds}; \
+         this one has sdd and stack"
     );
     let lower = "stack.devices.0.tier.lower.stack";
     for (path, value, expected) in [

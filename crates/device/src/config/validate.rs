@@ -210,11 +210,11 @@ impl DeviceConfig {
     }
 
     fn logical_pages(&self, geometry: &Geometry, partition_bits: &[u32]) -> Result<u64, String> {
-        let capacity = self.logical_capacity;
-        if capacity.0 == 0 || !capacity.0.is_multiple_of(LOGICAL_PAGE_BYTES) {
-            return Err(format!("logical_capacity is {capacity}; it must be a positive multiple of 4KiB"));
+        let (capacity, lpns) = (self.logical_capacity, self.logical_capacity.0 / LOGICAL_PAGE_BYTES);
+        if lpns == 0 || !capacity.0.is_multiple_of(LOGICAL_PAGE_BYTES) {
+            let near = Bytes(lpns.max(1) * LOGICAL_PAGE_BYTES);
+            return Err(format!("logical_capacity is {capacity}; use a multiple of 4KiB, such as {near}"));
         }
-        let lpns = capacity.0 / LOGICAL_PAGE_BYTES;
         if lpns > geometry.units() {
             return Err(format!(
                 "logical_capacity {capacity} exceeds the flash, {}",

@@ -231,7 +231,7 @@ impl<'a> Runner<'a> {
 
     /// Lets time pass; nothing may be in flight.
     pub fn wait(&mut self, span: Span) -> Result<(), ProbeError> {
-        let end = self.now + span;
+        let end = (self.now + span).min(self.end);
         while self.leaf.next_event().hears_outside() && self.now < end {
             self.listen(end)?;
         }
@@ -297,13 +297,16 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the drive until something completes, at `limit` at the latest;
-    /// appends it to `done`.
+    /// appends it to `done`. What is in flight when the time given is over is waited for no longer.
     pub fn next(&mut self, limit: Time, done: &mut Vec<Done>) -> Result<(), ProbeError> {
         self.completions.clear();
-        match self.run(limit)? {
+        match self.run(limit.min(self.end))? {
             Some(now) => self.now = now,
-            None if limit == Time(u64::MAX) => return Err(ProbeError::Stuck),
-            None => self.now = limit.max(self.now),
+            None if limit.min(self.end) == Time::MAX => return Err(ProbeError::Stuck),
+            None => self.now = limit.min(self.end).max(self.now),
+        }
+        if self.completions.is_empty() && self.now >= self.end {
+            return Err(ProbeError::OutOfTime);
         }
         for completion in self.completions.drain(..) {
             let (submitted, lba) = self.flights[(completion.id.0 - self.first) as usize];

@@ -42,6 +42,8 @@ pub fn judge(number: u64) -> Option<Judged> {
     let report = probe(&mut ssd, None, number, Some(LIMIT), &mut |_| ControlFlow::Continue(()))
         .inspect_err(|error| println!("stranger {number}: {error}\n{config:?}"))
         .ok()?;
+    let took = Span(report.evidence.duration_ns);
+    assert!(took <= LIMIT, "stranger {number}: {took}");
     let answers = answers(&config, &report.model);
     Some(Judged { number, config, report, answers })
 }

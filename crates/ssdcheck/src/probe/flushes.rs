@@ -24,6 +24,8 @@ const LARGE: u64 = 64;
 const CLOSE: u64 = 8;
 /// Of all distances so many are whole buffers.
 const OWN: f64 = 0.4;
+/// Buffers that have to be filled for a place in them to be told.
+const FILLED: u64 = 10;
 /// So many equal distances one after another are enough.
 const REGULAR: u32 = 24;
 /// Of the distances that are about a buffer, so many are one.
@@ -36,6 +38,7 @@ const CLEAR: u32 = 12;
 const ENOUGH: u32 = 20;
 const ALL: u32 = 6;
 const ALL_PAGES: u64 = 24;
+const ALL_LARGE: u32 = 4;
 /// Of the distances so many are whole buffers where they are counted in the writes of the
 /// volume, and so many at most where not.
 const WITH_FLUSHES: f64 = 0.5;
@@ -112,6 +115,19 @@ impl Flushes {
         // Nor is it only the sum of several others.
         let is_own = self.whole(pages, slack) >= OWN;
         (exact as f64 >= EXACT * near as f64 && is_own).then_some(pages)
+    }
+
+    /// Whether most writes at one place in a buffer of so many pages have waited, whatever else
+    /// others wait for.
+    pub fn is_in_phase(&self, pages: u64) -> bool {
+        let mut waits = vec![0; pages as usize];
+        for at in &self.at {
+            waits[(at % pages) as usize] += 1;
+        }
+        waits.sort_unstable();
+        let filled = self.writes / pages;
+        let [.., next, most] = waits[..] else { return false };
+        filled >= FILLED && 4 * most >= 3 * filled && 2 * next <= filled
     }
 
     /// The part of all distances that are whole buffers, `slack` writes more or less.
@@ -274,6 +290,7 @@ pub(super) fn is_one_buffer(
     let mut sides = [all; 2];
     let mut own = all;
     let mut last = 0;
+    let all_agree = if pages >= LARGE { ALL_LARGE } else { ALL };
     let writes = 120 * pages.max(16);
     // Of a slow drive a bit takes longer than a size.
     let watched = Watch { longest: Span(2 * watched.longest.0), ..watched };
@@ -290,14 +307,14 @@ pub(super) fn is_one_buffer(
         own.distances = sides[0].distances + sides[1].distances;
         let (least, most) = (all.part().min(own.part()), all.part().max(own.part()));
         let enough = match () {
-            () if most == 1.0 && least == 0.0 && pages >= ALL_PAGES => ALL,
+            () if most == 1.0 && least == 0.0 && pages >= ALL_PAGES => all_agree,
             () if most >= NEARLY_ALL && least <= HARDLY_ANY => CLEAR,
             () => ENOUGH,
         };
         all.distances.min(own.distances) >= enough
     })?;
     let (least, most) = (all.part().min(own.part()), all.part().max(own.part()));
-    let fewest = if most == 1.0 && least == 0.0 && pages >= ALL_PAGES { ALL } else { FEWEST };
+    let fewest = if most == 1.0 && least == 0.0 && pages >= ALL_PAGES { all_agree } else { FEWEST };
     if all.distances.min(own.distances) < fewest {
         return Ok(None);
     }
@@ -409,6 +426,20 @@ mod tests {
         assert_eq!(of(true).at, (1..=10).map(|buffers| buffers * 32).collect::<Vec<u64>>());
         assert_eq!(of(true).above(50).at, of(true).at);
         assert_eq!(of(false).at.len(), 19, "in simulated time nobody sleeps");
+    }
+
+    /// Once writes that wait for the map, too, hid those that wait for a flush.
+    #[test]
+    fn most_buffers_have_to_wait_at_one_place_whatever_else_waits() {
+        let seen = |at: Vec<u64>| Flushes { at, writes: 20 * 64, ..Flushes::default() };
+        let every = |pages: u64| (1..=20).map(move |buffer| buffer * pages);
+        let others = |step: u64| (1..20 * 64).filter(move |at| at % 64 != 0 && at % step == 0);
+        let mixed = |step| every(64).chain(others(step)).collect::<Vec<u64>>();
+        assert!(seen(every(64).collect()).is_in_phase(64));
+        assert!(seen(mixed(7)).is_in_phase(64), "another waits at each place in one buffer of seven");
+        assert!(!seen(mixed(2)).is_in_phase(64), "all at other places wait as often");
+        assert!(!seen(every(63).collect()).is_in_phase(64), "at another place each time");
+        assert!(!Flushes { writes: 9 * 64, ..seen(every(64).take(9).collect()) }.is_in_phase(64), "too few");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod buffer;
+mod certain;
 mod collection;
 mod flushes;
 mod places;

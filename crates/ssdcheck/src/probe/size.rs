@@ -4,7 +4,7 @@
 use flashkeel_engine::Span;
 
 use super::buffer::{AGREEING, FLUSHES, Test, WRITES};
-use super::flushes::{Flushes, Sight, watch};
+use super::flushes::{Sight, watch};
 use super::places::Where;
 use super::runner::{ProbeError, Runner};
 use super::statistics::median;
@@ -22,8 +22,6 @@ const THINK: [Span; 5] = [
 const RUNS: usize = 3;
 /// Fewer pages than this are no buffer: they leave for flash as they come.
 const LEAST_PAGES: u64 = 8;
-/// Buffers of fewer have to be seen by reads.
-const SMALL_PAGES: u64 = 24;
 /// Of the waits of a drive from which pages leave by themselves, too, so many have to be at
 /// the distance.
 const STRICT: f64 = 0.8;
@@ -43,12 +41,12 @@ pub(super) struct Size {
 
 /// What writes without a pause show.
 #[derive(Clone, Copy)]
-struct Rhythm {
+pub(super) struct Rhythm {
     place: Where,
     /// The distance at which they wait.
     pages: Option<u64>,
     /// Whether nearly every wait is at that distance.
-    is_strict: bool,
+    pub is_strict: bool,
     /// Whether most waits lie so close together that pages leave a few at a time.
     is_close: bool,
     per_write_ns: u64,
@@ -72,7 +70,7 @@ impl Test<'_> {
         // Low enough for every bit to be flipped.
         let page = (runner.random.below(runner.pages() / 16) * 8) & !self.mask;
         let mut rhythms: Vec<Rhythm> = Vec::new();
-        let mut has_rested = false;
+        let (mut has_rested, mut volumes) = (false, None);
         for place in [Where::One(page), Where::Without(self.mask)] {
             let rhythm = self.rhythm(runner, place)?;
             if let Some(pages) = rhythm.pages {
@@ -81,7 +79,7 @@ impl Test<'_> {
                 if trigger == Some(true) {
                     return Ok(self.plausible(size));
                 }
-                let is_again = rhythms.iter().any(|other| other.pages == Some(pages));
+                let again = rhythms.first().copied().filter(|first| first.pages == Some(pages));
                 let beside = match pages {
                     ..LEAST_PAGES => Some(false),
                     _ => self.is_beside(runner, &rhythm, &size)?,
@@ -89,6 +87,9 @@ impl Test<'_> {
                 let is_buffer = match beside {
                     Some(is_buffer) => is_buffer,
                     None => {
+                        if self.leave_early && rhythm.is_strict {
+                            self.leave_early = !self.counts_on(runner, &size)?;
+                        }
                         // Where they leave by themselves a silence empties the buffer.
                         if rhythms.is_empty() && self.leave_early {
                             has_rested = true;
@@ -97,13 +98,18 @@ impl Test<'_> {
                                 return Ok(at_rest);
                             }
                         }
-                        self.is_sure(runner, &rhythm, &size, is_again)?
+                        self.is_sure(runner, &rhythm, &size, again.is_some())?
                     }
                 };
-                if is_buffer {
-                    return Ok(Some(size));
+                match again.filter(|first| first.is_strict) {
+                    // Writes to one page wait for nothing else.
+                    Some(first) if is_buffer => {
+                        self.volumes = volumes;
+                        return Ok(Some(first.size(pages, size.sight)));
+                    }
+                    None if is_buffer => return Ok(Some(size)),
+                    _ => volumes = self.volumes.take().filter(|(_, unclear)| unclear.is_empty()),
                 }
-                self.volumes = None;
             }
             rhythms.push(rhythm);
         }
@@ -178,37 +184,6 @@ impl Test<'_> {
         Ok(beside.map(|seen| seen == size.pages || (seen > size.pages && seen.is_multiple_of(size.pages))))
     }
 
-    /// Whether writes wait for a buffer that is full, not for something that recurs as
-    /// regularly, where reads do not tell. `is_again` says that writes elsewhere wait as often.
-    fn is_sure(
-        &mut self,
-        runner: &mut Runner<'_>,
-        rhythm: &Rhythm,
-        size: &Size,
-        is_again: bool,
-    ) -> Result<bool, ProbeError> {
-        // Slots before chips fill as regularly as a small buffer, but reads do not wait for that.
-        let is_doubtful = self.leave_early && !rhythm.is_strict && matches!(size.place, Where::One(_));
-        if size.pages < SMALL_PAGES || is_doubtful {
-            return Ok(false);
-        }
-        if is_again {
-            return Ok(true);
-        }
-        let is_sure = match size.place {
-            Where::One(_) => self.is_elsewhere(runner, size)?,
-            _ => self.keeps_newest(runner, size)?,
-        };
-        if self.leave_early && !rhythm.is_strict {
-            return Ok(is_sure);
-        }
-        if is_sure || self.waits(runner, size)? == Some(true) {
-            return Ok(true);
-        }
-        self.why = Some("writes are slow at regular intervals, but reads beside them are not");
-        Ok(false)
-    }
-
     /// The distance at which reads wait beside a writer that thinks so long.
     fn beside(
         &mut self,
@@ -258,43 +233,6 @@ impl Test<'_> {
             self.why = Some("runs with other think times find other sizes");
         }
         Ok(None)
-    }
-
-    /// Whether writes to many pages of the volume wait as often as those to one: collection comes
-    /// at other times where it has data to move.
-    fn is_elsewhere(&mut self, runner: &mut Runner<'_>, size: &Size) -> Result<bool, ProbeError> {
-        let is_same = |seen: &Flushes| seen.period(0) == Some(size.pages) || seen.fits(size.pages);
-        let (watched, shortest_wait_ns) = (self.watched, self.shortest_wait_ns);
-        let is_so = |runner: &mut Runner<'_>, mask| {
-            let other = watch(runner, watched, size.sight, Where::Without(mask), WRITES)?;
-            Ok::<bool, ProbeError>(is_same(&other) || is_same(&other.above(shortest_wait_ns)))
-        };
-        if is_so(runner, self.mask)? {
-            return Ok(true);
-        }
-        // They may be of several volumes.
-        let volumes = match self.volumes.take() {
-            Some(volumes) => volumes,
-            None => self.bits(runner, &[], size)?,
-        };
-        let mask = volumes.0.iter().fold(self.mask, |mask, bit| mask | 1u64 << bit);
-        self.volumes = Some(volumes);
-        if mask == self.mask { Ok(false) } else { is_so(runner, mask) }
-    }
-
-    /// Whether a buffer keeps only the newest of each page, so that a few pages less than it
-    /// holds never fill it, written in turn, and a few more do.
-    fn keeps_newest(&self, runner: &mut Runner<'_>, size: &Size) -> Result<bool, ProbeError> {
-        let beside = (size.pages / 16).max(2);
-        let writes = size.pages * FLUSHES;
-        let fewer = Where::Round(self.mask, size.pages - beside);
-        // What was written before may fill it once.
-        let seen = watch(runner, self.watched, size.sight, fewer, writes)?;
-        if seen.at.iter().any(|&at| at > 2 * size.pages) {
-            return Ok(false);
-        }
-        let more = Where::Round(self.mask, size.pages + beside);
-        Ok(watch(runner, self.watched, size.sight, more, writes)?.period(0) == Some(size.pages))
     }
 
     fn plausible(&mut self, size: Size) -> Option<Size> {

@@ -59,10 +59,10 @@ impl Test<'_> {
         Ok((selecting, unclear))
     }
 
-    /// Asks again where the first answer is none.
+    /// Asks again where the first answer is none, and there are no halves to be asked.
     fn is_one(&self, runner: &mut Runner<'_>, size: &Size, flip: u64) -> Result<Option<bool>, ProbeError> {
-        let mut told = None;
-        for _ in 0..AGREEING {
+        let (mut told, times) = (None, if flip.count_ones() == 1 { AGREEING } else { 1 });
+        for _ in 0..times {
             told = match size.sight {
                 Sight::Rested { rest, first } => {
                     self.is_one_from_rest(runner, size.place, (rest, first), flip)?

@@ -67,10 +67,10 @@ fn buffers_whose_volumes_are_many_or_whose_pages_leave_early_are_found() {
 /// Buffers that reads do not show: of a few pages, of which slots before chips once could not be
 /// told; whose writes wait for the map besides, so that they seemed to wait at no regular intervals
 /// where they went to many pages, or no bits were told; from which nothing leaves, though it once
-/// seemed so; so large that there was no time for all bits.
+/// seemed so; so large that there was no time for all bits; and one that only a second search finds.
 #[test]
 fn buffers_that_reads_do_not_show_are_found() {
-    for number in [25_340, 785, 565, 515, 501, 25_299, 25_274, 25_467] {
+    for number in [25_340, 785, 565, 515, 501, 25_299, 25_274, 25_467, 761] {
         let of = judge(number).expect("it serves");
         for question in ["buffer size", "volume bits"] {
             assert_eq!(

@@ -178,10 +178,51 @@ fn features(
     }
     model.volume_bits.clone_from(&fallen);
     told.reach(0.2)?;
+    find_buffer(runner, model, evidence, &fallen, unknown)?;
+    told.reach(0.4)?;
+    let (thresholds, latencies) = (model.thresholds_ns, model.latencies_ns);
+    match sleep::measure(runner, &thresholds, &latencies)? {
+        (Ok(sleep), seen) => (model.sleep, evidence.sleep) = (sleep, seen),
+        (Err(why), seen) => {
+            evidence.sleep = seen;
+            model.undetermined.push(format!("sleep: {why}"));
+        }
+    }
+    *unknown = &FEATURES[3..];
+    // By chance one search finds nothing, and another does.
+    if !model.tells_buffer() {
+        again(runner, model, evidence, &fallen)?;
+    }
+    told.reach(0.5)?;
+    let slow_write_ns = 4 * latencies.write + latencies.read;
+    let buffer_pages = model.write_buffer.bytes.map(|bytes| bytes / LOGICAL_PAGE_BYTES);
+    let volume_bits = model.volume_bits.clone();
+    let collection = collection::measure(
+        runner,
+        slow_write_ns,
+        buffer_pages,
+        &volume_bits,
+        &mut model.undetermined,
+        &mut |part| told.reach(0.5 + 0.5 * part),
+    )?;
+    model.gc_volume_bits = collection.bits;
+    evidence.collection = collection.evidence;
+    model.latencies_ns.collection = collection.stall_ns;
+    Ok(())
+}
+
+/// Looks for the buffer and the bits that select one; `fallen` are those that seem to.
+fn find_buffer(
+    runner: &mut Runner<'_>,
+    model: &mut DeviceModel,
+    evidence: &mut Evidence,
+    fallen: &[u32],
+    unknown: &mut &[&str],
+) -> Result<(), ProbeError> {
     let (thresholds, latencies) = (model.thresholds_ns, model.latencies_ns);
     let mut unfound = Vec::new();
     let mut found = buffer::Found::nothing();
-    let done = buffer::measure(runner, &fallen, &thresholds, &latencies, &mut found, &mut unfound);
+    let done = buffer::measure(runner, fallen, &thresholds, &latencies, &mut found, &mut unfound);
     if done.is_err() && found.bits.is_none() {
         return done;
     }
@@ -203,35 +244,32 @@ fn features(
     }
     model.put_buffer(found, unfound, evidence);
     *unknown = &FEATURES[2..];
-    done?;
-    told.reach(0.4)?;
-    match sleep::measure(runner, &thresholds, &latencies)? {
-        (Ok(sleep), seen) => (model.sleep, evidence.sleep) = (sleep, seen),
-        (Err(why), seen) => {
-            evidence.sleep = seen;
-            model.undetermined.push(format!("sleep: {why}"));
-        }
+    done
+}
+
+/// Looks for the buffer once more. What is found counts if it is the whole of it.
+fn again(
+    runner: &mut Runner<'_>,
+    model: &mut DeviceModel,
+    evidence: &mut Evidence,
+    fallen: &[u32],
+) -> Result<(), ProbeError> {
+    let (mut second, mut seen) = (model.clone(), evidence.clone());
+    second.undetermined.retain(|reason| !FEATURES[..2].iter().any(|key| reason.starts_with(key)));
+    let done = find_buffer(runner, &mut second, &mut seen, fallen, &mut &FEATURES[..]);
+    if second.tells_buffer() {
+        (*model, *evidence) = (second, seen);
     }
-    *unknown = &FEATURES[3..];
-    told.reach(0.5)?;
-    let slow_write_ns = 4 * latencies.write + latencies.read;
-    let buffer_pages = model.write_buffer.bytes.map(|bytes| bytes / LOGICAL_PAGE_BYTES);
-    let volume_bits = model.volume_bits.clone();
-    let collection = collection::measure(
-        runner,
-        slow_write_ns,
-        buffer_pages,
-        &volume_bits,
-        &mut model.undetermined,
-        &mut |part| told.reach(0.5 + 0.5 * part),
-    )?;
-    model.gc_volume_bits = collection.bits;
-    evidence.collection = collection.evidence;
-    model.latencies_ns.collection = collection.stall_ns;
-    Ok(())
+    done
 }
 
 impl DeviceModel {
+    /// Whether the buffer's size is known, and what selects one.
+    fn tells_buffer(&self) -> bool {
+        let is_doubtful = |reason: &String| reason.starts_with(FEATURES[0]);
+        self.write_buffer.bytes.is_some() && !self.undetermined.iter().any(is_doubtful)
+    }
+
     /// Takes over what was found of the buffer, and why not more.
     fn put_buffer(&mut self, found: buffer::Found, unfound: Vec<String>, evidence: &mut Evidence) {
         self.thresholds_ns.write = found.slow_write_ns.unwrap_or(self.thresholds_ns.read);

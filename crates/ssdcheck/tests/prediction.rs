@@ -179,12 +179,15 @@ fn judge(all: &[Run]) -> Vec<String> {
         }
     }
     let names: std::collections::BTreeSet<&String> = all.iter().flat_map(|run| &run.features).collect();
-    println!("\n| feature | {} |", PACINGS.map(|(name, _)| format!("{name}: F1, best naive")).join(" | "));
+    println!("\nF1, best naive (runs), on drives with a feature and on those without:");
+    println!("| feature | {} |", PACINGS.map(|(name, _)| format!("{name} | without")).join(" | "));
     for feature in names {
-        let cells = (0..PACINGS.len()).map(|pacing| {
-            let of: Vec<&Run> =
-                all.iter().filter(|run| run.pacing == pacing && run.features.contains(feature)).collect();
-            format!("{:.2}, {:.2} ({})", mean(&of, |run| run.f1[0]), mean(&of, Run::naive), of.len())
+        let cells = (0..PACINGS.len()).flat_map(|pacing| {
+            [true, false].map(|is_there| {
+                let has_it = |run: &&Run| run.features.contains(feature) == is_there;
+                let of: Vec<&Run> = all.iter().filter(|run| run.pacing == pacing).filter(has_it).collect();
+                format!("{:.2}, {:.2} ({})", mean(&of, |run| run.f1[0]), mean(&of, Run::naive), of.len())
+            })
         });
         println!("| {feature} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }

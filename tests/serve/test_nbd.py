@@ -1,5 +1,6 @@
 """flashkeel serve nbd, with real clients and with hostile ones."""
 
+import itertools
 import json
 import os
 import re
@@ -269,15 +270,18 @@ def test_a_socket_in_use_is_left_alone_and_one_that_was_left_is_not(cli, tmp_pat
 def test_who_cannot_be_let_in_waits_and_costs_nothing(tmp_path):
     with serving(tmp_path) as (server, _, path):
         limit = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-        files = max(int(number) for number in os.listdir(f"/proc/{server.pid}/fd"))
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (files + 1, limit[1]))
+        open_files = {int(number) for number in os.listdir(f"/proc/{server.pid}/fd")}
+        free = next(number for number in itertools.count() if number not in open_files)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (free, limit[1]))
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
-            client.settimeout(10)
             before = processor_ticks(server)
             time.sleep(1)
             # All of it, were the listener asked again at once.
             assert processor_ticks(server) - before < 25
+            with pytest.raises(BlockingIOError):
+                client.recv(8, socket.MSG_DONTWAIT)
+            client.settimeout(10)
             resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limit)
             assert client.recv(8) == b"NBDMAGIC"
         ended(server)

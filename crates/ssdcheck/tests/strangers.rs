@@ -52,15 +52,7 @@ fn strangers_are_never_mistaken_without_a_doubt() {
 #[test]
 fn buffers_whose_volumes_are_many_or_whose_pages_leave_early_are_found() {
     for number in [1_000_016, 1_000_056, 1_000_071, 4_000_362, 4_000_347, 1_000_026, 4_000_262] {
-        let of = judge(number).expect("it serves");
-        for question in ["buffer size", "volume bits", "buffer type"] {
-            assert_eq!(
-                answer(&of, question),
-                Verdict::Right,
-                "stranger {number}: {question}: {:?}",
-                of.report.model
-            );
-        }
+        is_answered(number, &["buffer size", "volume bits", "buffer type"], Verdict::Right);
     }
 }
 
@@ -71,15 +63,7 @@ fn buffers_whose_volumes_are_many_or_whose_pages_leave_early_are_found() {
 #[test]
 fn buffers_that_reads_do_not_show_are_found() {
     for number in [25_340, 785, 565, 515, 501, 25_299, 25_274, 25_467, 761] {
-        let of = judge(number).expect("it serves");
-        for question in ["buffer size", "volume bits"] {
-            assert_eq!(
-                answer(&of, question),
-                Verdict::Right,
-                "stranger {number}: {question}: {:?}",
-                of.report.model
-            );
-        }
+        is_answered(number, &["buffer size", "volume bits"], Verdict::Right);
     }
 }
 
@@ -96,18 +80,17 @@ fn what_cannot_be_told_is_not_said() {
         (8_000_169, "buffer type"),
         (25_121, "buffer size"),
     ] {
-        let of = judge(number).expect("it serves");
-        assert_eq!(
-            answer(&of, question),
-            Verdict::Undetermined,
-            "stranger {number}: {question}: {:?}",
-            of.report.model
-        );
+        is_answered(number, &[question], Verdict::Undetermined);
     }
 }
 
-fn answer(of: &Judged, question: &str) -> Verdict {
-    of.answers[QUESTIONS.iter().position(|&it| it == question).expect("a question")]
+/// Whether these questions about a stranger are all answered so.
+fn is_answered(number: u64, questions: &[&str], verdict: Verdict) {
+    let of = judge(number).expect("it serves");
+    for question in questions {
+        let answer = of.answers[QUESTIONS.iter().position(|it| it == question).expect("a question")];
+        assert_eq!(answer, verdict, "stranger {number}: {question}: {:?}", of.report.model);
+    }
 }
 
 /// Whether of the drives whose buffer fills so great a part of the buffers and of the volume

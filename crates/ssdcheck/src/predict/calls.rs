@@ -107,8 +107,8 @@ impl Calls {
             self.left = ROUND;
             self.look();
             self.naive.fade(REMAINS);
-            for count in self.slow.iter_mut().chain(&mut self.normal) {
-                *count *= REMAINS;
+            for counts in [&mut self.slow, &mut self.normal] {
+                counts.iter_mut().for_each(|count| *count *= REMAINS);
             }
         }
     }
@@ -118,22 +118,28 @@ impl Calls {
     fn look(&mut self) {
         let [slow, normal] = [&self.slow, &self.normal].map(|counts| counts.iter().sum::<f32>());
         let most = self.most_false.unwrap_or(FALSE_CALLS) * normal;
-        let (mut found, mut missed) = (0.0, 0.0);
         let mean = |found: f32, missed: f32| 2.0 * found / (slow + found + missed).max(1.0);
-        let (mut afforded, mut afforded_counts) = (STEPS, (0.0, 0.0));
-        let (mut balanced, mut best) = (STEPS, 0.0);
-        for (step, (&slow_here, &normal_here)) in self.slow.iter().zip(&self.normal).enumerate().rev() {
+        let steps = || self.slow.iter().zip(&self.normal).enumerate().rev();
+        let (mut afforded, mut found, mut missed) = (STEPS, 0.0, 0.0);
+        for (step, (&slow_here, &normal_here)) in steps().take(STEPS - LEAST_STEP) {
+            if missed + normal_here > most {
+                break;
+            }
+            (afforded, found, missed) = (step, found + slow_here, missed + normal_here);
+        }
+        let afforded_mean = mean(found, missed);
+        let (mut balanced, mut best, mut found, mut missed) = (STEPS, 0.0, 0.0, 0.0);
+        for (step, (&slow_here, &normal_here)) in steps() {
             found += slow_here;
             missed += normal_here;
-            if missed <= most && step >= LEAST_STEP {
-                (afforded, afforded_counts) = (step, (found, missed));
-            }
             // Where none is found the mean falls.
-            if slow_here > 0.0 && mean(found, missed) > best {
-                (best, balanced) = (mean(found, missed), step);
+            if slow_here > 0.0 {
+                let here = mean(found, missed);
+                if here > best {
+                    (best, balanced) = (here, step);
+                }
             }
         }
-        let afforded_mean = mean(afforded_counts.0, afforded_counts.1);
         let [afforded, balanced] = [afforded, balanced].map(|step| (step as f32 / STEPS as f32).powi(2));
         let (naive, naive_least) = self.naive.best();
         self.naive_least = naive_least;

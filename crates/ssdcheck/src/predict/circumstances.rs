@@ -1,7 +1,7 @@
 //! What became of requests that stood alike before their volume. What follows is kept beside it, so
 //! that a request finds it at once.
 
-use super::history::{History, Noted};
+use super::history::{Entry, History, Noted};
 use super::mixer::stretch;
 use super::volume::Seen;
 
@@ -40,13 +40,12 @@ impl Circumstances {
     /// Notes an outcome as if it had come so many times, a few.
     #[inline]
     pub fn note(&mut self, place: u16, is_slow: bool, times: u32) {
-        self.seen.note(usize::from(place) % SEEN_PLACES, is_slow, times);
-        self.conclude(place);
+        let entry = self.seen.note(usize::from(place) % SEEN_PLACES, is_slow, times);
+        self.conclude(place, entry);
     }
 
     #[inline]
-    fn conclude(&mut self, place: u16) {
-        let entry = self.seen.entry(usize::from(place) % SEEN_PLACES);
+    fn conclude(&mut self, place: u16, entry: Entry) {
         for place in [place & !(1 << WAITS), place | 1 << WAITS] {
             self.odds[usize::from(place)] = odds(entry.probability(prior(place)));
         }
@@ -65,7 +64,9 @@ impl Circumstances {
     /// Takes over what others have seen.
     pub fn recall(&mut self, noted: &[Noted]) {
         self.seen.recall(noted);
-        noted.iter().for_each(|noted| self.conclude(noted.index() as u16));
+        for place in noted.iter().map(|noted| noted.index() as u16) {
+            self.conclude(place, self.seen.entry(usize::from(place)));
+        }
     }
 }
 

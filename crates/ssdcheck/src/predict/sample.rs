@@ -6,6 +6,8 @@ const SURE: f32 = 0.12;
 /// Of those in the first octave below that one in two is learnt from, in the next one in four, and
 /// so on, as far as so many octaves.
 const MOST: u32 = 5;
+/// Below this all are in the last of them.
+const LEAST: f32 = SURE / (1 << (MOST - 1)) as f32;
 /// The golden section of all that a `u32` counts: its multiples are spread evenly, and fall in
 /// step with nothing that a drive does.
 const STEP: u32 = 0x9E37_79B9;
@@ -27,8 +29,9 @@ impl Sample {
         if self.turn > u32::MAX >> 1 {
             return 0;
         }
+        let chance = if chance > LEAST { chance } else { LEAST };
         // Exponents of two in the bits of the numbers.
-        let octaves = (((SURE.to_bits() - chance.to_bits()) >> 23) + 1).min(MOST);
+        let octaves = ((SURE.to_bits() - chance.to_bits()) >> 23) + 1;
         if self.turn <= u32::MAX >> octaves { 1 << octaves } else { 0 }
     }
 }

@@ -5,7 +5,8 @@ mod support;
 use std::ops::ControlFlow;
 
 use flashkeel_engine::{
-    Arena, Lba, Leaf, Operation, Predictor, Request, RequestId, Span, Stream, Submit, Time,
+    Arena, Completion, Lba, Leaf, Ledger, Operation, Predictor, Request, RequestId, Span, Status, Stream,
+    Submit, Time,
 };
 use flashkeel_ssdcheck::{
     BufferType, DeviceModel, Engine, FlushTrigger, Latencies, Score, Thresholds, WriteBuffer, probe,
@@ -60,10 +61,8 @@ fn writes_beside_bursts_of_others_are_predicted() {
     assert!(score.precision().expect("predictions") > 0.6, "{score:?}");
 }
 
-/// Whoever is switched off says nothing, not even of requests in a long queue.
-/// Where no buffer is known that is so from the start.
-#[test]
-fn a_predictor_that_is_switched_off_calls_nothing_slow() {
+/// Of a drive whose buffer is not known, and of one where it is.
+fn models() -> [DeviceModel; 2] {
     let model = DeviceModel {
         sectors: 1 << 20,
         volume_bits: vec![],
@@ -84,6 +83,14 @@ fn a_predictor_that_is_switched_off_calls_nothing_slow() {
     let buffer =
         WriteBuffer { bytes: Some(131_072), kind: BufferType::Back, flush: vec![FlushTrigger::Full] };
     let known = DeviceModel { write_buffer: buffer, ..model.clone() };
+    [model, known]
+}
+
+/// Whoever is switched off says nothing, not even of requests in a long queue.
+/// Where no buffer is known that is so from the start.
+#[test]
+fn a_predictor_that_is_switched_off_calls_nothing_slow() {
+    let [model, known] = models();
     for (model, is_on) in [(model, false), (known, true)] {
         let mut engine = Engine::new(&model, None);
         assert_eq!(engine.is_on(), is_on);
@@ -94,4 +101,48 @@ fn a_predictor_that_is_switched_off_calls_nothing_slow() {
         let last = Request { sectors: 8, ..request(40) };
         assert_eq!(engine.predict(Time(40), &[], &last).is_slow, is_on);
     }
+}
+
+/// Whoever asks, of whatever and how often, learns no less and nothing else for that.
+#[test]
+fn asking_changes_nothing_that_is_learnt() {
+    let [_, model] = models();
+    let mut engines = [(); 2].map(|()| Engine::new(&model, None));
+    let mut random = Stream::new(1, "asking");
+    let mut outstanding: Vec<Completion> = Vec::new();
+    let request = |random: &mut Stream, id| {
+        let operation = if random.chance(0.5) { Operation::Read } else { Operation::Write };
+        Request::new(RequestId(id), operation, Lba(random.below(1_000) * 8), 8)
+    };
+    let mut next = request(&mut random, 0);
+    let mut now = Time(0);
+    for id in 1..20_000 {
+        // Several come, or end, at the same time.
+        now += Span(random.below(3) * 20_000);
+        let this = std::mem::replace(&mut next, request(&mut random, id));
+        if random.chance(0.1) {
+            let said = engines.each_mut().map(|engine| engine.predict(now, &[], &this));
+            assert_eq!(said[0], said[1]);
+        }
+        if random.chance(0.5) {
+            let _ = engines[1].predict(now, &[], &next);
+        }
+        let ended: Vec<Completion> = outstanding.extract_if(.., |one| one.time <= now).collect();
+        engines.iter_mut().for_each(|engine| ended.iter().for_each(|one| engine.observe(now, one)));
+        for _ in 0..random.below(3) {
+            match random.below(3) {
+                0 => engines[1].predict(now, &[], &this),
+                1 => engines[1].predict(now, &[], &next),
+                _ => engines[1].predict(now, &[this], &next),
+            };
+        }
+        engines.iter_mut().for_each(|engine| engine.submitted(now, &this));
+        if random.chance(0.5) {
+            let _ = engines[1].predict(now, &[this], &request(&mut random, 1 << 40));
+        }
+        let time = now + Span(if random.chance(0.05) { 900_000 } else { 10_000 * (1 + random.below(8)) });
+        outstanding.push(Completion { id: this.id, time, status: Status::Ok, ledger: Ledger::ZERO });
+    }
+    let [told, asked] = engines.map(|engine| engine.model());
+    assert_eq!(told, asked);
 }

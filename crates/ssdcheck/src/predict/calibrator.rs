@@ -7,10 +7,9 @@ use super::knowledge::{GAIN, Knowledge, MOST_VOLUMES};
 use super::volume::Seen;
 
 impl Knowledge {
-    /// Corrects times and counters of the volume by what a request took, `latency` of it but for
-    /// the queue.
-    #[inline]
-    pub(super) fn calibrate(&mut self, flight: &Flight, now: Time, latency: Span, is_slow: bool) {
+    /// Corrects counters of the volume by what became of a request; true if it tells of its phase.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, flight: &Flight, now: Time, is_slow: bool) -> bool {
         let volume = &mut self.volumes[usize::from(flight.volume) % MOST_VOLUMES];
         let is_newest = flight.flush_start == volume.flush_start;
         if flight.is_read {
@@ -23,17 +22,20 @@ impl Knowledge {
             // Its last pages were taken because those before them had gone.
             volume.move_flush(now);
         }
-        // A write that a back buffer takes says nothing: it may have filled it or not.
-        if flight.told > 0 && (is_slow || flight.is_read || self.drive.is_fore) {
-            self.correct_phase(flight, is_slow);
-        }
-        if is_slow {
-            self.calibrate_slow(flight, now, latency);
-        }
+        self.tells(flight, is_slow)
     }
 
+    /// Whether a request tells of its volume's phase.
+    #[inline]
+    pub(super) fn tells(&self, flight: &Flight, is_slow: bool) -> bool {
+        // A write that a back buffer takes says nothing: it may have filled it or not.
+        flight.told > 0 && (is_slow || flight.is_read || self.drive.is_fore)
+    }
+
+    /// Corrects times and counters of the volume by what a slow request took, `latency` of it but for
+    /// the queue.
     #[inline(never)]
-    fn calibrate_slow(&mut self, flight: &Flight, now: Time, latency: Span) {
+    pub(super) fn calibrate_slow(&mut self, flight: &Flight, now: Time, latency: Span) {
         let Flight { is_read, base_ns, .. } = *flight;
         let mean = &mut self.signals.of[usize::from(is_read)].slow_ns;
         *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
@@ -74,7 +76,7 @@ impl Knowledge {
 
     /// Tells the volume's phase what a request says of it.
     #[inline(never)]
-    fn correct_phase(&mut self, flight: &Flight, is_slow: bool) {
+    pub(super) fn correct_phase(&mut self, flight: &Flight, is_slow: bool) {
         let Some(phase) = self.phases.get_mut(usize::from(flight.volume)) else { return };
         if flight.is_waking() {
             return;

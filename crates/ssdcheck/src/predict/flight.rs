@@ -1,6 +1,6 @@
 //! A request from when it is asked for to its completion.
 
-use flashkeel_engine::{Lba, Operation, Request, RequestId, Time};
+use flashkeel_engine::{Lba, Operation, Request, RequestId, Span, Time};
 
 use super::thought::Thought;
 use super::view::Woken;
@@ -33,6 +33,30 @@ pub(super) struct Flight {
     pub wait_ns: u64,
     pub woken: Option<Woken>,
     pub thought: Thought,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// What it took, and what of that the queue does not explain.
+    pub took: Span,
+    pub latency: Span,
+    /// What takes longer is slow.
+    pub threshold_ns: u64,
+}
+
+impl Outcome {
+    /// Whether it was slow but for the queue.
+    #[inline]
+    pub fn is_slow(&self) -> bool {
+        self.latency.0 > self.threshold_ns
+    }
+
+    /// Whether it was slow in all.
+    #[inline]
+    pub fn was_slow(&self) -> bool {
+        self.took.0 > self.threshold_ns
+    }
 }
 
 impl Flight {

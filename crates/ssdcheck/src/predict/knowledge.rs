@@ -5,7 +5,7 @@ use flashkeel_engine::{Filling, Operation, Prediction, Request, Span, Time};
 use super::calibration::Calibration;
 use super::calls::Calls;
 use super::circumstances::Circumstances;
-use super::flight::Flight;
+use super::flight::{Flight, Outcome};
 use super::ground::Ground;
 use super::history::History;
 use super::intervals::Recurring;
@@ -104,9 +104,19 @@ impl Knowledge {
     }
 
     /// What is to be expected of `request` if it is submitted `now`, and what that comes from.
-    #[inline]
+    #[inline(never)]
     pub fn look(&mut self, now: Time, request: &Request, flight: &mut Flight) -> Prediction {
-        let terms = self.note(now, request, flight);
+        // Two ways, so that which operation it is need not be asked again.
+        if request.operation == Operation::Read {
+            self.look_at(true, now, request, flight)
+        } else {
+            self.look_at(false, now, request, flight)
+        }
+    }
+
+    #[inline(always)]
+    fn look_at(&mut self, is_read: bool, now: Time, request: &Request, flight: &mut Flight) -> Prediction {
+        let terms = self.note(is_read, now, request, flight);
         let view = match self.placing.only_volume(request) {
             // Nearly every request.
             Some(index) => {
@@ -122,12 +132,19 @@ impl Knowledge {
         self.conclude(now, true, &terms, view, flight)
     }
 
+    /// Whether nothing has been submitted or has ended since a request of the same operation was
+    /// looked at.
+    #[inline]
+    pub fn is_settled(&self, request: &Request) -> bool {
+        self.signals.settled[usize::from(request.operation == Operation::Read)]
+    }
+
     /// The same if those `ahead` are submitted before it, as [`Predictor::predict`].
     ///
     /// [`Predictor::predict`]: flashkeel_engine::Predictor::predict
     pub fn look_behind(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
         let flight = &mut Flight::default();
-        let terms = self.note(now, request, flight);
+        let terms = self.note(request.operation == Operation::Read, now, request, flight);
         let (_, view) = self.decisive(now, ahead, request);
         let is_next =
             !ahead.iter().any(|other| matches!(other.operation, Operation::Read | Operation::Write));
@@ -136,12 +153,11 @@ impl Knowledge {
 
     /// Notes what a request is.
     #[inline(always)]
-    fn note(&mut self, now: Time, request: &Request, flight: &mut Flight) -> Terms {
-        let is_read = request.operation == Operation::Read;
+    fn note(&mut self, is_read: bool, now: Time, request: &Request, flight: &mut Flight) -> Terms {
         if !self.signals.settled[usize::from(is_read)] {
             self.settle(is_read);
         }
-        let terms = self.terms(request);
+        let terms = self.terms(is_read, request.sectors);
         (flight.id, flight.submitted) = (request.id, now);
         (flight.lba, flight.sectors) = (request.lba, request.sectors);
         (flight.is_read, flight.pages) = (is_read, terms.pages);
@@ -203,10 +219,10 @@ impl Knowledge {
         } else {
             self.submitted_to_several(now, request, flight);
         }
-        if now >= self.quiet_until {
-            self.silences.end(now, self.quiet_ns(now), self.drive.buffer_pages);
-        }
         if self.quiet_until != Time::MAX {
+            if now >= self.quiet_until {
+                self.silences.end(now, self.quiet_ns(now), self.drive.buffer_pages);
+            }
             (self.oldest, self.quiet_until) = (now, Time::MAX);
         }
         self.signals.submitted(request.lba, is_read, pages);
@@ -236,27 +252,51 @@ impl Knowledge {
         flight.flushes = flight.flush_start != before.flush_start;
     }
 
-    /// Learns from a request that has ended at `now`.
-    #[inline]
-    pub fn ended(&mut self, flight: &Flight, now: Time) {
-        let Flight { is_read, pages, base_ns, queue_ns, .. } = *flight;
-        self.outstanding_pages -= u64::from(pages);
-        let threshold_ns = self.signals.of[usize::from(is_read)].threshold_ns(base_ns);
+    /// What has become of the request of `flight`, which has ended at `now`.
+    #[inline(always)]
+    fn outcome(&self, flight: &Flight, now: Time) -> Outcome {
         let took = now.since(flight.submitted);
         // What the queue explains tells nothing of the drive.
-        let latency = Span(took.0.saturating_sub(queue_ns));
-        let is_slow = latency.0 > threshold_ns;
-        let was_slow = took.0 > threshold_ns;
-        self.calibrate(flight, now, latency, is_slow);
-        self.signals.ended(now, is_read, threshold_ns, took.0);
+        let latency = Span(took.0.saturating_sub(flight.queue_ns));
+        let threshold_ns = self.signals.of[usize::from(flight.is_read)].threshold_ns(flight.base_ns);
+        Outcome { took, latency, threshold_ns }
+    }
+
+    /// Learns from a request that has ended at `now`.
+    #[inline(never)]
+    pub fn ended(&mut self, flight: &Flight, now: Time) {
+        self.outstanding_pages -= u64::from(flight.pages);
+        let outcome = self.outcome(flight, now);
+        let tells = self.follow(flight, now, outcome.is_slow());
+        self.signals.ended(now, flight.is_read, &outcome);
         if !self.signals.is_busy() {
             self.quiet_until = Time(now.0 + SHORTEST_NS);
         }
-        let times = self.sample.times(flight.thought.chance, was_slow);
-        if times > 0 {
-            self.learn(flight, is_slow, was_slow, times);
+        let thought = &flight.thought;
+        let times = self.sample.times(thought.chance, outcome.was_slow());
+        // Most tell nothing more, and go a short way.
+        if times > 0 || tells || thought.is_called || outcome.is_slow() {
+            self.heed(flight, now, times);
         }
-        if self.switch.judge(flight.thought.is_called, was_slow) {
+    }
+
+    /// Learns what else a request tells: the histories as if it had come so many times, or not at all.
+    #[inline(never)]
+    fn heed(&mut self, flight: &Flight, now: Time, times: u32) {
+        let outcome = self.outcome(flight, now);
+        if self.tells(flight, outcome.is_slow()) {
+            self.correct_phase(flight, outcome.is_slow());
+        }
+        if outcome.is_slow() {
+            self.calibrate_slow(flight, now, outcome.latency);
+        }
+        if outcome.was_slow() {
+            self.signals.was_slow();
+        }
+        if times > 0 {
+            self.learn(flight, &outcome, times);
+        }
+        if self.switch.judge(flight.thought.is_called, outcome.was_slow()) {
             self.recurring.collections.reset();
         }
     }

@@ -112,7 +112,7 @@ impl Mixer {
 
     /// Learns from an outcome that came otherwise than it was thought to by `error`, as if it had
     /// come so many times.
-    #[inline(never)]
+    #[inline]
     pub fn learn(&mut self, set: usize, inputs: &[f32; INPUTS], error: f32, times: f32) {
         let (weights, squares) = (&mut self.weights[set], &mut self.squares[set]);
         for ((weight, square), input) in weights.iter_mut().zip(squares).zip(inputs) {

@@ -34,7 +34,9 @@ mod thought;
 mod view;
 mod volume;
 
-use flashkeel_engine::{Completion, Filling, Operation, Prediction, Predictor, Request, Span, Time};
+use flashkeel_engine::{
+    Completion, Filling, Operation, Prediction, Predictor, Request, RequestId, Span, Time,
+};
 
 pub use learned::Learned;
 pub use score::Score;
@@ -50,9 +52,8 @@ pub struct Engine {
     /// How many requests are outstanding.
     outstanding: usize,
     /// What was thought of each of these, and then of the last request that was asked for: whoever
-    /// submits it need not wait for that again, as long as nothing has been learnt since.
+    /// submits it need not wait for that again, as long as nothing has been submitted or has ended since.
     flights: Vec<Flight>,
-    is_asked: bool,
 }
 
 impl Engine {
@@ -61,12 +62,7 @@ impl Engine {
     /// greater part slow than `false_calls`; without that, as many as give the greatest
     /// harmonic mean of recall and precision, or the paper's share.
     pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> Self {
-        Engine {
-            knowledge: Knowledge::new(model, false_calls),
-            outstanding: 0,
-            flights: vec![Flight::default()],
-            is_asked: false,
-        }
+        Engine { knowledge: Knowledge::new(model, false_calls), outstanding: 0, flights: Vec::new() }
     }
 
     /// Whether predictions are given out; otherwise every request is predicted
@@ -85,16 +81,39 @@ impl Engine {
     pub fn model(&self) -> DeviceModel {
         self.knowledge.model()
     }
+
+    /// A request has ended that is not the only one outstanding.
+    #[inline(never)]
+    fn one_of_several_ended(&mut self, completion: &Completion) {
+        let flights = &mut self.flights[..self.outstanding];
+        let Some(index) = flights.iter().position(|flight| flight.id == completion.id) else { return };
+        self.knowledge.ended(&flights[index], completion.time);
+        self.outstanding -= 1;
+        let last = self.outstanding;
+        let was_oldest = flights[index].submitted == self.knowledge.oldest;
+        flights[index] = flights[last];
+        if was_oldest {
+            let submitted = flights[..last].iter().map(|flight| flight.submitted);
+            self.knowledge.oldest = submitted.min().unwrap_or_default();
+        }
+    }
 }
 
 impl Predictor for Engine {
     #[inline]
     fn predict(&mut self, now: Time, ahead: &[Request], request: &Request) -> Prediction {
+        let Some(asked) = self.flights.get_mut(self.outstanding) else {
+            self.flights.push(Flight::default());
+            return self.predict(now, ahead, request);
+        };
         if !ahead.is_empty() {
+            if !self.knowledge.is_settled(request) {
+                // What was thought before would be taken for what is thought now.
+                asked.id = RequestId::NONE;
+            }
             return self.knowledge.look_behind(now, ahead, request);
         }
-        self.is_asked = true;
-        self.knowledge.look(now, request, &mut self.flights[self.outstanding])
+        self.knowledge.look(now, request, asked)
     }
 
     fn filling(&self, write: &Request) -> Option<Filling> {
@@ -106,37 +125,28 @@ impl Predictor for Engine {
         if !matches!(request.operation, Operation::Read | Operation::Write) {
             return;
         }
-        let asked = &mut self.flights[self.outstanding];
-        if !self.is_asked || !asked.is_of(now, request) {
+        let Some(asked) = self.flights.get_mut(self.outstanding) else {
+            self.flights.push(Flight::default());
+            return self.submitted(now, request);
+        };
+        if !self.knowledge.is_settled(request) || !asked.is_of(now, request) {
             let _ = self.knowledge.look(now, request, asked);
         }
-        self.is_asked = false;
         self.knowledge.submitted(now, request, asked);
         self.outstanding += 1;
-        if self.flights.len() == self.outstanding {
-            self.flights.push(Flight::default());
-        }
     }
 
     fn observe(&mut self, _now: Time, completion: &Completion) {
-        self.is_asked = false;
-        let flights = &mut self.flights[..self.outstanding];
-        let Some(index) = flights.iter().position(|flight| flight.id == completion.id) else { return };
-        self.knowledge.ended(&flights[index], completion.time);
-        self.outstanding -= 1;
-        let last = self.outstanding;
-        if last > 0 {
-            let was_oldest = flights[index].submitted == self.knowledge.oldest;
-            flights[index] = flights[last];
-            if was_oldest {
-                let submitted = flights[..last].iter().map(|flight| flight.submitted);
-                self.knowledge.oldest = submitted.min().unwrap_or_default();
+        match self.flights.first() {
+            Some(flight) if self.outstanding == 1 && flight.id == completion.id => {
+                self.outstanding = 0;
+                self.knowledge.ended(flight, completion.time);
             }
+            _ => self.one_of_several_ended(completion),
         }
     }
 
     fn cut_power(&mut self, now: Time) {
-        self.is_asked = false;
         self.outstanding = 0;
         self.knowledge.cut_power(now);
     }

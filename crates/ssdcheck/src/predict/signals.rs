@@ -3,6 +3,7 @@
 
 use flashkeel_engine::{Lba, Time};
 
+use super::flight::Outcome;
 use super::ground::Ground;
 use super::history::{Noted, PRIOR};
 use super::mixer::{SETS, fixed, float, stretch};
@@ -230,27 +231,29 @@ impl Signals {
         }
     }
 
-    /// A request has ended `now`, after so many nanoseconds.
-    #[inline]
-    pub fn ended(&mut self, now: Time, is_read: bool, threshold_ns: u64, ns: u64) {
-        let is_slow = ns > threshold_ns;
+    /// A request has ended `now`.
+    #[inline(always)]
+    pub fn ended(&mut self, now: Time, is_read: bool, outcome: &Outcome) {
+        let is_slow = outcome.was_slow();
         self.outstanding[usize::from(is_read)] -= 1;
         self.unsettle();
         let ground = &mut self.of[usize::from(is_read)];
         ground.ended = now;
         let of = &mut ground.lately;
         // Halves, which are never too many to convert.
-        let parts = float(ns / 2) * (2.0 * PARTS) / float(threshold_ns);
+        let parts = float(outcome.took.0 / 2) * (2.0 * PARTS) / float(outcome.threshold_ns);
         let parts = if parts < MOST { parts } else { MOST };
         of.mean += (parts - of.mean) / MEAN_MEMORY;
         of.outcomes = of.outcomes << 1 | u32::from(is_slow);
         self.outcomes = self.outcomes << 1 | u32::from(is_slow);
         of.last = parts;
-        if is_slow {
-            self.slow = self.written;
-            if !self.is_followed {
-                self.find_since_slow();
-            }
+    }
+
+    /// The request that ended last was slow.
+    pub fn was_slow(&mut self) {
+        self.slow = self.written;
+        if !self.is_followed {
+            self.find_since_slow();
         }
     }
 
@@ -290,6 +293,8 @@ impl Signals {
 
 #[cfg(test)]
 mod tests {
+    use flashkeel_engine::Span;
+
     use super::super::tables::ENTRIES;
     use super::*;
 
@@ -318,7 +323,11 @@ mod tests {
             assert!((QUEUE_TABLE..ENTRIES as u32).contains(&queued), "{queued}");
             if number % 7 == 0 {
                 signals.submitted(lba, is_read, 300);
-                signals.ended(now, is_read, 1, number);
+                let took = Span(number);
+                signals.ended(now, is_read, &Outcome { took, latency: took, threshold_ns: 1 });
+                if number > 1 {
+                    signals.was_slow();
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use flashkeel_engine::{Prediction, Span, Time};
 
-use super::flight::Flight;
+use super::flight::{Flight, Outcome};
 use super::ground::Ground;
 use super::knowledge::Knowledge;
 use super::mixer::{INPUTS, SETS, bounded, fixed, float, squash, stretch};
@@ -115,9 +115,10 @@ impl Knowledge {
     }
 
     /// The histories, the signals, the mixture, its calibration and the calls learn from an outcome,
-    /// as if it had come so many times: `is_slow` but for the queue, and `was_slow` in all.
-    #[inline(never)]
-    pub(super) fn learn(&mut self, flight: &Flight, is_slow: bool, was_slow: bool, times: u32) {
+    /// as if it had come so many times.
+    #[inline]
+    pub(super) fn learn(&mut self, flight: &Flight, outcome: &Outcome, times: u32) {
+        let (is_slow, was_slow) = (outcome.is_slow(), outcome.was_slow());
         let &Flight { is_read, base_ns, queue_ns, .. } = flight;
         if let Some(woken) = &flight.woken {
             self.silence.note(woken.silence as usize, is_slow, times);

@@ -61,10 +61,9 @@ pub(super) struct Woken {
 
 impl Knowledge {
     #[inline]
-    pub(super) fn terms(&self, request: &Request) -> Terms {
-        let is_read = request.operation == Operation::Read;
+    pub(super) fn terms(&self, is_read: bool, sectors: u32) -> Terms {
         // One at least.
-        let further = request.sectors.saturating_sub(1) / 8;
+        let further = sectors.saturating_sub(1) / 8;
         let pages = further + 1;
         let ground = &self.signals.of[usize::from(is_read)];
         let base_ns = ground.base_ns + u64::from(further) * ground.page_ns;
@@ -75,15 +74,16 @@ impl Knowledge {
     /// submitted, and how the request stands there.
     #[inline(never)]
     pub(super) fn decisive(&self, now: Time, ahead: &[Request], request: &Request) -> (u16, View) {
-        let terms = self.terms(request);
+        let terms_of = |of: &Request| self.terms(of.operation == Operation::Read, of.sectors);
+        let terms = terms_of(request);
         let mut decisive: Option<(u16, View)> = None;
         for index in self.model.volumes_of(request) {
             let mut volume = self.volumes[index];
             for other in ahead {
                 let pages = self.model.pages_in(index, other);
                 if pages > 0 {
-                    let terms = self.terms(other);
-                    volume.lead(now, other.operation, pages, terms.base_ns, &self.drive, &self.recurring);
+                    let base_ns = terms_of(other).base_ns;
+                    volume.lead(now, other.operation, pages, base_ns, &self.drive, &self.recurring);
                 }
             }
             let view = self.view(now, &volume, &terms, self.model.pages_in(index, request));

@@ -44,8 +44,6 @@ fn compressed_data_that_is_cut_off_or_damaged() {
         damaged[at] ^= 0x55;
         let damaged = refused(name, damaged);
         assert!(damaged.contains("the compressed data is damaged"), "{damaged}");
-        let garbage = refused(name, [&whole[..], b"garbage garbage"].concat());
-        assert!(garbage.contains("damaged") || garbage.contains("cut off"), "{garbage}");
     }
     assert!(refused("t.gz", [0x1f, 0x8b]).contains("cut off"));
     assert!(refused("t.zst", [0x28, 0xb5, 0x2f, 0xfd]).contains("cut off"));

@@ -198,3 +198,22 @@ fn other_packings_are_named() {
         assert!(refused.contains(expected), "{refused}");
     }
 }
+
+#[test]
+fn what_follows_compressed_data_is_named() {
+    let text = TEXT.as_bytes();
+    for (compression, whole) in [
+        ("gzip", gzip(text)),
+        ("gzip", [gzip(&text[..20]), gzip(&text[20..])].concat()),
+        ("bzip2", bzip2(text)),
+        ("Zstandard", zstd(text)),
+    ] {
+        for rest in [&b"garbage garbage"[..], b"\n", &[0; 512]] {
+            let refused = refusal(Trace::new(file("x", [&whole[..], rest].concat())));
+            let expected = format!("x: its {compression} data is followed by bytes that are none; ");
+            assert!(refused.starts_with(&expected), "{refused}");
+        }
+    }
+    let refused = refusal(Trace::new(file("x", [&xz(text)[..], b"garbage garbage"].concat())));
+    assert!(refused.ends_with("invalid data after stream"), "{refused}");
+}

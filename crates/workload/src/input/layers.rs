@@ -3,12 +3,12 @@
 
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 
-use bzip2::read::MultiBzDecoder;
-use flate2::bufread::MultiGzDecoder;
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
 use serde::{Deserialize, Serialize};
 
-use super::{BUFFER_BYTES, utf16::Utf16, zip::ZipMember, zstd::ZstdFrames};
+use super::{BUFFER_BYTES, members::Members, utf16::Utf16, zip::ZipMember, zstd::ZstdFrames};
 
 /// Bytes from which a wrapping is told.
 const MAGIC_BYTES: usize = 265;
@@ -146,10 +146,10 @@ pub(super) fn unwrap(mut source: Box<dyn Read>) -> Result<Unwrapped, (io::Error,
         layers.push(compression);
         let packed = BufReader::with_capacity(BUFFER_BYTES, whole);
         source = match compression {
-            Compression::Gzip => Box::new(MultiGzDecoder::new(packed)),
+            Compression::Gzip => Box::new(Members::<GzDecoder<_>>::new(packed)),
             Compression::Zstd => Box::new(ZstdFrames::new(packed)),
             Compression::Xz => Box::new(XzReader::new_mem_limit(packed, true, XZ_LIMIT_KIB)),
-            Compression::Bzip2 => Box::new(MultiBzDecoder::new(packed)),
+            Compression::Bzip2 => Box::new(Members::<BzDecoder<_>>::new(packed)),
             Compression::Zip => match ZipMember::open(packed) {
                 Ok(member) => Box::new(member),
                 Err(error) => return Err((error, layers)),

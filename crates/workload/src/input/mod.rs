@@ -7,6 +7,7 @@ use crate::text::trim_end;
 use crate::{Location, WorkloadError};
 
 mod layers;
+mod members;
 mod open;
 mod utf16;
 mod zip;
@@ -215,6 +216,14 @@ impl Input {
             },
         )
     }
+}
+
+/// The error where compressed data has ended and the file has not.
+fn followed(compression: &str) -> io::Error {
+    let message = format!(
+        "its {compression} data is followed by bytes that are none; unpack it first, if they are not part of it"
+    );
+    io::Error::new(ErrorKind::Unsupported, message)
 }
 
 /// The reason without the operating system's error number.

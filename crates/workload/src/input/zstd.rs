@@ -6,23 +6,39 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use super::followed;
+
 /// Decodes frame after frame until the source ends between two frames.
 pub(super) struct ZstdFrames<R> {
     source: BufReader<R>,
     decoder: FrameDecoder,
     is_in_frame: bool,
+    /// Whether a frame has been decoded.
+    has_begun: bool,
 }
 
 impl<R: Read> ZstdFrames<R> {
     pub(super) fn new(source: R) -> Self {
-        ZstdFrames { source: BufReader::new(source), decoder: FrameDecoder::new(), is_in_frame: false }
+        ZstdFrames {
+            source: BufReader::new(source),
+            decoder: FrameDecoder::new(),
+            is_in_frame: false,
+            has_begun: false,
+        }
     }
 
     /// Begins the next frame; `false` at the end of the source.
     fn begin(&mut self) -> io::Result<bool> {
-        while !self.source.fill_buf()?.is_empty() {
+        while let Some(first) = self.source.fill_buf()?.first() {
+            // Of a frame, or of one to be skipped.
+            if self.has_begun && !matches!(first, 0x28 | 0x50..=0x5f) {
+                return Err(followed("Zstandard"));
+            }
             match self.decoder.reset(&mut self.source) {
-                Ok(()) => return Ok(true),
+                Ok(()) => {
+                    self.has_begun = true;
+                    return Ok(true);
+                }
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
                     length,
                     ..

@@ -119,7 +119,9 @@ pub(crate) enum Separator {
 }
 
 impl Separator {
-    pub(crate) const ALL: [Separator; 3] = [Separator::Space, Separator::Comma, Separator::Semicolon];
+    /// Tabs before spaces, which are tabs too.
+    pub(crate) const ALL: [Separator; 4] =
+        [Separator::Tab, Separator::Space, Separator::Comma, Separator::Semicolon];
 
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -103,6 +103,13 @@ fn each_line_error_names_line_and_field() {
             "200;hm;1;Write;4096;4096;0",
             ":2: expected 7 fields separated by commas (timestamp, hostname, disk number, type, offset, size, response time), found 1; this line is separated by semicolons",
         ),
+        (
+            "t.csv",
+            MSR,
+            "200,hm,1,Write,4096,4096,0",
+            "200\thm\t1\tWrite\t4096\t4096\t0",
+            ":2: expected 7 fields separated by commas (timestamp, hostname, disk number, type, offset, size, response time), found 1; this line is separated by tabs",
+        ),
         ("t.mq", MQSIM, "200 0 8 8 0", "200 0 word 8 0", ":2: field 3 (lba): \"word\" is not a whole number"),
         (
             "t.mq",
@@ -189,7 +196,7 @@ fn separators_of_another_kind_are_named() {
     let message = refused("t.csv", MSR.replace(',', ";"));
     assert!(message.contains("looks like msr separated by semicolons"), "{message}");
     let message = refused("t.csv", MSR.replace(',', "\t"));
-    assert!(message.contains("looks like msr separated by spaces"), "{message}");
+    assert!(message.contains("looks like msr separated by tabs"), "{message}");
     let message = refused("t.txt", "some prose, of no format at all\n");
     assert!(
         message.contains("t.txt:1: no known trace format") && message.contains("msr, vscsi"),

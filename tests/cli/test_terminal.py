@@ -99,6 +99,31 @@ def test_who_reads_nothing_loses_no_result(small_toml, tmp_path, reader, message
     assert len(storage.load(tmp_path / "out").runs) == 2
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("trace", "convert", "{trace}", "{out}", "--to", "mqsim"),
+        ("export", "{saved}", "--format", "csv", "-o", "{out}"),
+        ("report", "{saved}", "-o", "{out}.html"),
+        ("plot", "{saved}", "-o", "{out}.png"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_full_disk_is_a_failure_and_a_wrong_name_is_not(cli, saved, tmp_path, arguments):
+    trace = tmp_path / "t.csv"
+    trace.write_text("100,hm,1,Read,0,4096,0\n")
+    for suffix in ("", ".html", ".png"):
+        (tmp_path / f"full{suffix}").symlink_to("/dev/full")
+    for out, status, words in (
+        ("full", 1, "No space left on device"),
+        ("nowhere/out", 2, "No such file or directory"),
+    ):
+        places = {"saved": saved, "trace": trace, "out": tmp_path / out}
+        outcome = cli(*(part.format(**places) for part in arguments))
+        assert (outcome.status, outcome.out) == (status, "")
+        assert outcome.err.startswith(f"flashkeel: {tmp_path / out}") and words in outcome.err
+
+
 _STARTING = """
 import sys
 

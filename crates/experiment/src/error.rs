@@ -39,6 +39,7 @@ impl From<Stopped> for Error {
     fn from(stopped: Stopped) -> Self {
         match stopped {
             Stopped::Wrong(error) => error.into(),
+            Stopped::Unwritten(error) => Error::Failure(error.to_string()),
             Stopped::Interrupted => Error::Interrupted,
         }
     }

@@ -113,7 +113,9 @@ impl WorkloadConfig {
         self.open_watched(device_sectors, block, seed, &mut |_| ControlFlow::Continue(())).map_err(
             |stopped| match stopped {
                 Stopped::Wrong(error) => error,
-                Stopped::Interrupted => unreachable!("nobody interrupts"),
+                Stopped::Interrupted | Stopped::Unwritten(_) => {
+                    unreachable!("nobody interrupts, and nothing is written")
+                }
             },
         )
     }

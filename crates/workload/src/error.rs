@@ -81,6 +81,8 @@ pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 pub enum Stopped {
     /// The input is wrong.
     Wrong(WorkloadError),
+    /// What was to be written could not be, and whoever asked for it is not to blame.
+    Unwritten(WorkloadError),
     /// Whoever watched asked for it.
     Interrupted,
 }
@@ -94,7 +96,7 @@ impl From<WorkloadError> for Stopped {
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stopped::Wrong(error) => error.fmt(f),
+            Stopped::Wrong(error) | Stopped::Unwritten(error) => error.fmt(f),
             Stopped::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -8,7 +8,8 @@ use common::*;
 use flashkeel_workload::profiles::measure;
 use flashkeel_workload::trace::DeviceSpaces;
 use flashkeel_workload::{
-    Basis, Beginnings, Context, Source, Trace, TraceInfo, WriterName, conversion, convert, merge, save,
+    Basis, Beginnings, Context, Source, Stopped, Trace, TraceInfo, WriterName, conversion, convert, merge,
+    save,
 };
 
 fn msr() -> WriterName {
@@ -46,6 +47,18 @@ fn what_is_no_file_is_written_to_and_stays() {
     let path = file("a.csv", "100,hm,1,Read,0,4096,0\n");
     convert(&Trace::new(path), msr(), Path::new("/dev/null"), &mut go_on).unwrap();
     assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
+}
+
+#[test]
+fn a_full_disk_is_no_mistake_in_the_name_of_a_file() {
+    let trace = Trace::new(file("a.csv", "100,hm,1,Read,0,4096,0\n"));
+    let stopped = convert(&trace, msr(), Path::new("/dev/full"), &mut go_on).unwrap_err();
+    assert!(matches!(stopped, Stopped::Unwritten(_)), "{stopped}");
+    assert_eq!(stopped.to_string(), "/dev/full: cannot write it: No space left on device");
+    for out in [trace.path.join("b.csv"), trace.path.with_file_name("nowhere").join("b.csv")] {
+        let stopped = convert(&trace, msr(), &out, &mut go_on).unwrap_err();
+        assert!(matches!(stopped, Stopped::Wrong(_)), "{stopped}");
+    }
 }
 
 fn two() -> [PathBuf; 2] {

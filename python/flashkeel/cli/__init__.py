@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -20,6 +21,17 @@ FAILURE = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 TERMINATED = 128 + signal.SIGTERM
+_MISNAMED = {
+    errno.EACCES,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+"""What the system says of a file that cannot be where it was asked for."""
 
 
 _PLACES = {
@@ -65,7 +77,11 @@ class _Commands(UserDict[str, Any]):
     flashkeel.__version__, prog_name="flashkeel", message=f"%(prog)s %(version)s ({BUILD})"
 )
 def app() -> None:
-    """Simulate SSDs and the storage policies around them, tails first."""
+    """Simulate SSDs and the storage policies around them, tails first.
+
+    Exit status: 0 success, 1 failure, such as of a full disk, 2 wrong usage or input, 130
+    interrupted.
+    """
 
 
 def _prepare() -> None:
@@ -107,7 +123,9 @@ def main() -> NoReturn:
         if error.filename == terminal.OUTPUT:
             _close_output()
         place = f"{error.filename}: " if error.filename else ""
-        _fail(f"{place}{error.strerror or error}", FAILURE)
+        # A disk that is full or fails is no mistake of who named the file.
+        status = BAD_INPUT if error.errno in _MISNAMED else FAILURE
+        _fail(f"{place}{error.strerror or error}", status)
     except RuntimeError as error:
         _fail(str(error), FAILURE)
     except BaseException as error:

@@ -263,7 +263,7 @@ def _may_go(target: str) -> Iterator[None]:
     """Take it for no error of the trace's where whoever read standard output has seen enough."""
     try:
         yield
-    except InputError as error:
+    except RuntimeError as error:
         if target == "-" and str(error).endswith("Broken pipe"):
             raise BrokenPipeError from error
         raise

@@ -30,7 +30,9 @@ pub trait Load {
     fn load(&self, seed: u64) -> Result<Demand, WorkloadError> {
         self.load_watched(seed, &mut |_| ControlFlow::Continue(())).map_err(|stopped| match stopped {
             Stopped::Wrong(error) => error,
-            Stopped::Interrupted => unreachable!("nobody interrupts"),
+            Stopped::Interrupted | Stopped::Unwritten(_) => {
+                unreachable!("nobody interrupts, and nothing is written")
+            }
         })
     }
 

@@ -243,8 +243,7 @@ pub fn save(
 ) -> Result<Written, Stopped> {
     let writer = WRITERS.iter().find(|writer| writer.name == format.0).expect("names come from the list");
     let name = out.display().to_string();
-    let cannot =
-        |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
+    let cannot = |error| unwritten(&name, &error);
     if out == Path::new(STANDARD_OUTPUT) {
         return write_to(writer, source, out, io::stdout(), watch);
     }
@@ -257,9 +256,8 @@ pub fn save(
     // A link stays one.
     let place = out.canonicalize().unwrap_or_else(|_| out.to_owned());
     let (beside, file) = create_beside(&place).map_err(cannot)?;
-    let written = write_to(writer, source, out, file, watch).and_then(|written| {
-        std::fs::rename(&beside, &place).map(|()| written).map_err(|error| cannot(error).into())
-    });
+    let written = write_to(writer, source, out, file, watch)
+        .and_then(|written| std::fs::rename(&beside, &place).map(|()| written).map_err(cannot));
     if written.is_err() {
         // What went wrong is said already.
         let _ = std::fs::remove_file(beside);
@@ -276,8 +274,7 @@ fn write_to(
     watch: &mut Watch<'_>,
 ) -> Result<Written, Stopped> {
     let name = out.display().to_string();
-    let cannot =
-        |error: io::Error| WorkloadError::file(&name, format!("cannot write it: {}", reason(&error)));
+    let cannot = |error| unwritten(&name, &error);
     let has_extension = |wanted: &str| out.extension().is_some_and(|extension| extension == wanted);
     if let Some(packed) = ["zst", "xz", "bz2", "zip"].into_iter().find(|packed| has_extension(packed)) {
         let message =
@@ -305,6 +302,20 @@ fn write_to(
     Ok(Written { requests: counts.delivered, times_rounded, basis, counts, notes })
 }
 
+/// Why a file is not written: its name is wrong, or a disk is full or fails.
+fn unwritten(file: &str, error: &io::Error) -> Stopped {
+    use io::ErrorKind::{
+        InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+    };
+    let message = WorkloadError::file(file, format!("cannot write it: {}", reason(error)));
+    match error.kind() {
+        InvalidFilename | IsADirectory | NotADirectory | NotFound | PermissionDenied | ReadOnlyFilesystem => {
+            Stopped::Wrong(message)
+        }
+        _ => Stopped::Unwritten(message),
+    }
+}
+
 /// Writes every arrival; returns how many times had to be rounded.
 fn write_requests(
     writer: &'static Writer,
@@ -313,7 +324,7 @@ fn write_requests(
     out: &mut (dyn Write + Send),
     watch: &mut Watch<'_>,
 ) -> Result<u64, Stopped> {
-    let cannot = |error: io::Error| WorkloadError::file(file, format!("cannot write it: {}", reason(&error)));
+    let cannot = |error| unwritten(file, &error);
     let mut batch = Vec::with_capacity(BATCH);
     let mut times_rounded = 0;
     source.fill(&mut batch, BATCH)?;

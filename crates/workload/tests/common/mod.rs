@@ -69,7 +69,7 @@ pub fn go_on(_: f64) -> ControlFlow<()> {
 /// The error of what nobody has broken off.
 pub fn wrong(stopped: Stopped) -> WorkloadError {
     match stopped {
-        Stopped::Wrong(error) => error,
+        Stopped::Wrong(error) | Stopped::Unwritten(error) => error,
         Stopped::Interrupted => panic!("nobody interrupts"),
     }
 }

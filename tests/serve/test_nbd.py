@@ -114,6 +114,7 @@ def test_what_is_copied_there_comes_back(tmp_path):
         info = json.loads(subprocess.check_output([require("nbdinfo"), "--json", uri], text=True))
         (export,) = info["exports"]
         assert export["export-size"] == 64 << 20
+        assert export["description"] == "simulated by flashkeel"
         flags = ("is_read_only", "can_multi_conn", "can_fua", "can_trim", "can_zero", "can_flush")
         assert [export[flag] for flag in flags] == [False, True, True, True, True, True]
         assert export["block_size_minimum"] == 4096

@@ -77,7 +77,8 @@ pub fn serve_nbd(
     let outside = real.as_ref().map(RealDrives::heard).transpose().map_err(exception)?;
     let limits = device.limits();
     let export = Export {
-        description: format!("flashkeel {name} ({})", if real.is_some() { "real" } else { "simulated" }),
+        description: if real.is_some() { "a real drive behind flashkeel" } else { "simulated by flashkeel" }
+            .into(),
         name,
         bytes: limits.sectors * 512,
         block_bytes: limits.block_sectors * 512,

@@ -7,8 +7,11 @@ import json
 import re
 import subprocess
 
+import flashkeel
 import pytest
+from flashkeel.output import fio_json
 from programs import require
+from small import SMALL
 
 
 def export(cli, saved, form):
@@ -52,6 +55,14 @@ def test_fio_json_has_smallest_deviation_and_classes(cli, saved, small_result):
         assert sum(sum(each.values()) for each in classes) == pytest.approx(100)
         assert list(classes[2])[-2:] == ["2000", ">=2000"]
         assert job["trim"]["clat_ns"]["N"] == 0
+
+
+def test_the_smallest_latency_is_no_larger_than_the_mean():
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    result = experiment.set("workload.requests", 1).set("workload.source.read_fraction", 1).run()
+    (job,) = json.loads(fio_json.render(result))["jobs"]
+    latency = job["read"]["lat_ns"]
+    assert latency["min"] <= latency["mean"] == latency["max"]
 
 
 def test_keys_of_latencies_are_fios_own(cli, saved, tmp_path):

@@ -82,7 +82,8 @@ def _latency(run: Run, latency_class: str, *, bins: bool) -> dict[str, Any]:
     mean = distribution["mean_ns"]
     squares = sum(count * (ns - mean) ** 2 for ns, count in counts)
     found = {
-        "min": counts[0][0],
+        # A bin is known by its upper end, which may lie beyond the mean of what is in it.
+        "min": min(counts[0][0], int(mean)),
         "max": distribution["max_ns"],
         "mean": mean,
         "stddev": math.sqrt(squares / samples),

@@ -4,6 +4,7 @@ import flashkeel
 import pytest
 from flashkeel import InputError
 from flashkeel.output import pictures
+from small import SMALL
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +73,34 @@ def test_windows_have_a_lane_for_each_set_and_counts_below(windowed, logged):
 def test_an_unknown_picture_names_the_known_ones(small_result):
     with pytest.raises(InputError, match="no picture 'tail'; the pictures are tails, cdf, blame"):
         small_result.plot("tail")
+
+
+@pytest.fixture(scope="module")
+def sparse(tmp_path_factory):
+    """Of two trims, and a read a second: its series has gaps around each."""
+    trace = "fio version 3 iolog\n0 f read 0 4096\n1000000 f trim 0 4096\n2000000 f read 0 4096\n"
+    path = tmp_path_factory.mktemp("trace") / "sparse.log"
+    path.write_text(trace + "2500000 f trim 8192 4096\n")
+    experiment = flashkeel.Experiment(SMALL.split("[workload]")[0], "small")
+    experiment.set("workload.source", {"policy": "trace", "path": str(path)})
+    return experiment.set("measure.series_window", "100ms").run()
+
+
+def test_a_value_between_gaps_is_seen(sparse):
+    _, latencies, _ = sparse.plot("series", latency_class="read").axes
+    assert [len(line.get_markevery()) for line in latencies.get_lines()] == [2, 2]
+
+
+def test_latencies_have_units_however_alike_they_are(sparse):
+    figure = sparse.plot("cdf", latency_class="trim")
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    labels = [label.get_text() for label in axes.xaxis.get_ticklabels(which="both")]
+    assert any(label.endswith(" ns") for label in labels)
+    assert not any("10^" in label for label in labels)
+
+
+@pytest.mark.parametrize("kind", ["cdf", "blame"])
+def test_a_class_without_a_request_is_no_picture(sparse, kind):
+    with pytest.raises(InputError, match="no run has flushes"):
+        sparse.plot(kind, latency_class="flush")

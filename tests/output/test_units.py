@@ -51,3 +51,11 @@ def test_shares():
 
 def test_causes_are_words():
     assert units.cause("behind_gc_program") == "behind GC program"
+
+
+@pytest.mark.parametrize(
+    ("latency_class", "number", "text"),
+    [("small_read", 0, "small reads"), ("flush", 2, "flushes"), ("flush", 1, "flush")],
+)
+def test_classes_of_requests_are_words(latency_class, number, text):
+    assert units.requests(latency_class, number) == text

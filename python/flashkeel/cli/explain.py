@@ -11,7 +11,7 @@ from flashkeel import _core
 from flashkeel.budget import spent
 from flashkeel.cli.common import console, echo, split_assignment
 from flashkeel.cli.results import load_runs
-from flashkeel.output import plots, tables
+from flashkeel.output import plots, tables, units
 from flashkeel.run import LATENCY_CLASSES
 
 
@@ -57,8 +57,7 @@ def explain(
     screen = console()
     for run, one in found:
         if one.count == 0:
-            words = "request" if latency_class is None else latency_class.replace("_", " ")
-            screen.print(f"{run.name}: no {words}s")
+            screen.print(f"{run.name}: no {units.requests(latency_class or 'request')}")
             continue
         screen.print(tables.explanation(one, plots.workload_kind([run])))
         if parts is not None:

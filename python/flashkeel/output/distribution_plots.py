@@ -6,12 +6,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from flashkeel import percentiles
+from flashkeel._core import InputError
 from flashkeel.output import units
 from flashkeel.output.plots import (
     CAUSE_COLOURS,
     OTHER_COLOUR,
     RUN_COLOURS,
     SMALLEST_SHARE,
+    latencies,
     workload_kind,
 )
 from flashkeel.run import Run
@@ -32,7 +34,7 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    chosen = latency_class or result.runs[0].main_class()
+    chosen = _chosen(result, latency_class)
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     for index, run in enumerate(result.runs):
@@ -49,9 +51,9 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
             label=f"{run.name} ({units.count(samples)} samples)",
         )
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    latencies(axes.xaxis)
     axes.set_xlabel("latency")
-    axes.set_ylabel(f"{chosen.replace('_', ' ')}s at most as slow (%)")
+    axes.set_ylabel(f"{units.requests(chosen)} at most as slow (%)")
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.3)
     if axes.get_lines():
@@ -68,7 +70,7 @@ def blame(result: Result, latency_class: str | None = None) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    chosen = latency_class or result.runs[0].main_class()
+    chosen = _chosen(result, latency_class)
     figure = Figure(figsize=(9, 2.2 * len(result.runs) + 1.2), layout="constrained")
     rows = figure.subplots(len(result.runs), 1, sharex=True, squeeze=False)
     seen: set[str] = set()
@@ -87,11 +89,19 @@ def blame(result: Result, latency_class: str | None = None) -> Figure:
         frameon=False,
         fontsize="small",
     )
-    words = chosen.replace("_", " ")
+    words = units.requests(chosen)
     figure.suptitle(
-        f"{result.title}: what owns the latency of {words}s ({workload_kind(result.runs)})"
+        f"{result.title}: what owns the latency of {words} ({workload_kind(result.runs)})"
     )
     return figure
+
+
+def _chosen(result: Result, latency_class: str | None) -> str:
+    """Return the class to draw; InputError where no run has any of it."""
+    chosen = latency_class or result.runs[0].main_class()
+    if not any(run.samples(chosen) for run in result.runs):
+        raise InputError(f"{result.title}: no run has {units.requests(chosen)}")
+    return chosen
 
 
 def _shares(axes: Axes, run: Run, latency_class: str) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from flashkeel.output import units
 from flashkeel.output.plots import workload_kind
 from flashkeel.result import Result
 from flashkeel.run import LATENCY_CLASSES, Run
@@ -34,7 +35,7 @@ def percentiles_csv(result: Result) -> str:
 def biolatency(result: Result) -> str:
     """Return a histogram a run and class, in powers of two of microseconds."""
     parts = [
-        f"{run.name}: {latency_class.replace('_', ' ')}s ({workload_kind([run])})\n"
+        f"{run.name}: {units.requests(latency_class)} ({workload_kind([run])})\n"
         + _histogram(run, latency_class)
         for run in result.runs
         for latency_class in LATENCY_CLASSES

@@ -53,9 +53,9 @@ def _picture(all_runs: Sequence[Run]) -> str:
     names = "".join(
         f"<span>{key(index)}{escape(run.name)}&emsp;</span>" for index, run in enumerate(all_runs)
     )
-    words = latency_class.replace("_", " ")
+    words = units.requests(latency_class)
     return (
-        f'<div class="flashkeel"><style>{style()}</style><p>Latency of {words}s: {names}</p>'
+        f'<div class="flashkeel"><style>{style()}</style><p>Latency of {words}: {names}</p>'
         f"{picture(all_runs, latency_class)}</div>"
     )
 
@@ -70,9 +70,9 @@ def explanation(found: Explanation) -> str:
         for it in found.shares
     )
     head = "".join(f"<th>{it}</th>" for it in ("cause", "share", "mean", "requests", ""))
-    words = found.latency_class.replace("_", " ")
+    words = units.requests(found.latency_class, found.count)
     return (
-        f"<p><b>{escape(found.run)}</b>: {found.count:,} {words}s above "
+        f"<p><b>{escape(found.run)}</b>: {found.count:,} {words} above "
         f"{percentiles.label(found.above)} (from {units.duration(found.threshold_ns)}), mean "
         f"{units.duration(found.mean_ns)}</p><table><tr>{head}</tr>{rows}</table>"
     )

@@ -14,6 +14,7 @@ from flashkeel.run import Run
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from flashkeel.result import Result
@@ -92,7 +93,7 @@ def tails(result: Result) -> Figure:
     figure.suptitle(f"{result.title}: latency ({workload_kind(result.runs)})")
     handles: dict[str, Artist] = {}
     for latency_class, (left, right) in zip(classes, rows, strict=True):
-        left.set_title(f"{latency_class.replace('_', ' ')}s")
+        left.set_title(units.requests(latency_class))
         _tails(left, result.runs, latency_class)
         _causes(right, result.runs, latency_class)
         found, names = right.get_legend_handles_labels()
@@ -154,9 +155,22 @@ def draw_tail(
     guess.set_zorder(line.get_zorder() - 0.1)
 
 
-def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
+def latencies(axis: Axis) -> None:
+    """Label a logarithmic axis of latencies in ns, once all is drawn."""
     from matplotlib.ticker import LogLocator
 
+    low, high = axis.get_view_interval()
+    if high < 2 * low:
+        # Latencies that hardly differ should look it.
+        middle = (low * high) ** 0.5
+        low, high = middle / 2**0.5, middle * 2**0.5
+        axis.set_view_interval(low, high, ignore=True)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,)))
+    axis.set_major_formatter(lambda ns, _: units.duration(ns))
+    axis.minorticks_off()
+
+
+def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     for index, run in enumerate(runs):
         points = run.curve(latency_class, SHOWN[0])
         if not points:
@@ -175,15 +189,8 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
             linewidth=0,
         )
     axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    if high < 2 * low:
-        # Latencies that hardly differ should look it.
-        middle = (low * high) ** 0.5
-        axes.set_ylim(middle / 2**0.5, middle * 2**0.5)
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    latencies(axes.yaxis)
     axes.set_xticks([percentiles.nines(p) for p in SHOWN], [f"{p:g} %" for p in SHOWN])
-    axes.minorticks_off()
-    axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
     axes.set_xlabel(f"percentile of requests (dotted: fewer than {FEW} samples beyond)")
     axes.set_ylabel("latency")
     axes.grid(alpha=0.3)

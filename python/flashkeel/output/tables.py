@@ -201,7 +201,7 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
     The samples beyond a percentile are shown where they are few, its 95 %
     interval where seeds are pooled.
     """
-    title = f"Latency of {latency_class.replace('_', ' ')}s"
+    title = f"Latency of {units.requests(latency_class)}"
     table = _table("run", "mean", *map(percentiles.label, _TAIL))
     for run in all_runs:
         cells = [_tail(run, latency_class, percentile) for percentile in _TAIL]
@@ -232,8 +232,8 @@ def _tail(run: Run, latency_class: str, percentile: float) -> str:
 def largest_causes(explanations: Iterable[Explanation]) -> Group:
     """Return one row a run: the causes that own most of its tail."""
     found = list(explanations)
-    words = found[0].latency_class.replace("_", " ")
-    title = f"What owns the latency of {words}s above {percentiles.label(ABOVE)}"
+    words = units.requests(found[0].latency_class)
+    title = f"What owns the latency of {words} above {percentiles.label(ABOVE)}"
     table = _table("run")
     table.add_column("largest causes")
     for explanation in found:
@@ -245,10 +245,9 @@ def largest_causes(explanations: Iterable[Explanation]) -> Group:
 
 def explanation(found: Explanation, kind: str) -> Group:
     """Return one row a cause, with a bar; `kind` is what to call the run's input."""
-    words = found.latency_class.replace("_", " ")
-    plural = "" if found.count == 1 else "s"
+    words = units.requests(found.latency_class, found.count)
     title = (
-        f"{found.run}: {found.count:,} {words}{plural} above {percentiles.label(found.above)} "
+        f"{found.run}: {found.count:,} {words} above {percentiles.label(found.above)} "
         f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}; "
         f"{kind}"
     )
@@ -329,7 +328,7 @@ def sweep(
         first = f"{row['point']} {row['run']}" if several else str(row["point"])
         table.add_row(escape(first), *map(escape, cells))
     caption = (
-        f"{latency_class.replace('_', ' ')}s; writes/cycle: drive writes for each cycle of the "
+        f"{units.requests(latency_class)}; writes/cycle: drive writes for each cycle of the "
         f"flash; * fewer than {FEW} samples beyond: how many"
     )
     return _titled(f"{title} ({workload_kind(all_runs)})", table, caption)

@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError
-from flashkeel.output import units
+from flashkeel.output import plots, units
 from flashkeel.output.plots import RUN_COLOURS, workload_kind
 from flashkeel.run import SMALL_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from flashkeel.result import Result
@@ -45,18 +46,18 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         window_s = start_s[1] - start_s[0] if len(start_s) > 1 else 1.0
         colour = RUN_COLOURS[index % len(RUN_COLOURS)]
         line = {"color": colour, "linewidth": 0.9}
-        rates.plot(start_s, table["reads"] / window_s, label=run.name, **line)
-        rates.plot(start_s, table["writes"] / window_s, linestyle=":", **line)
-        latencies.plot(start_s, _known(table[f"{chosen}_mean_ns"]), **line)
-        latencies.plot(start_s, _known(table[f"{chosen}_max_ns"]), linestyle=":", **line)
+        _line(rates, start_s, table["reads"] / window_s, label=run.name, **line)
+        _line(rates, start_s, table["writes"] / window_s, linestyle=":", **line)
+        _line(latencies, start_s, _known(table[f"{chosen}_mean_ns"]), **line)
+        _line(latencies, start_s, _known(table[f"{chosen}_max_ns"]), linestyle=":", **line)
         # Behind a stack each drive has its own; devices that are no SSD have none.
         for name in filter(_FREE_BLOCKS.fullmatch, table):
-            blocks.plot(start_s, table[name], **line)
+            _line(blocks, start_s, np.asarray(table[name], dtype=float), **line)
     rates.set_ylabel("IOPS (dotted: writes)")
     figure.legend(*rates.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     latencies.set_yscale("log")
-    latencies.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
-    latencies.set_ylabel(f"{chosen.replace('_', ' ')}s: mean (dotted: slowest)")
+    plots.latencies(latencies.yaxis)
+    latencies.set_ylabel(f"{units.requests(chosen)}: mean (dotted: slowest)")
     blocks.set_ylabel("free blocks")
     blocks.set_xlabel("time (s)")
     for axes in (rates, latencies, blocks):
@@ -86,8 +87,8 @@ def heat(result: Result, run: str | None = None, latency_class: str = "read") ->
         time_s, np.maximum(latency_ns, 1), bins=(columns, edges), norm=LogNorm(), cmap="viridis"
     )
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
-    axes.set_ylabel(f"latency of {latency_class.replace('_', ' ')}s")
+    plots.latencies(axes.yaxis)
+    axes.set_ylabel(f"latency of {units.requests(latency_class)}")
     axes.set_xlabel("completed at (s)")
     figure.colorbar(cells, ax=axes, label="requests")
     figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])})")
@@ -113,7 +114,7 @@ def windows(result: Result, run: str | None = None) -> Figure:
     time_s, latency_ns = _logged(chosen, "read")
     axes[0].plot(time_s, latency_ns, ".", markersize=2, color=RUN_COLOURS[0])
     axes[0].set_yscale("log")
-    axes[0].yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    plots.latencies(axes[0].yaxis)
     axes[0].set_ylabel("latency of reads")
     for lane, spans in enumerate(lanes):
         axes[1].broken_barh(spans, (lane - 0.4, 0.8), color="#009E73")
@@ -174,6 +175,20 @@ def _logged(run: Run, latency_class: str) -> tuple[np.ndarray[Any, Any], np.ndar
         raise InputError(f"run {run.name!r} has no {latency_class} in its log of requests")
     completed_s = np.asarray(table["completed_ns"], dtype=float)[wanted] / 1e9
     return completed_s, np.asarray(table["latency_ns"], dtype=float)[wanted]
+
+
+def _line(
+    axes: Axes,
+    x: np.ndarray[Any, Any],
+    y: np.ndarray[Any, Any],
+    **how: Any,  # noqa: ANN401
+) -> None:
+    """Draw a line, and a dot where a value stands between gaps, of which a line shows nothing."""
+    import numpy as np
+
+    before, after = np.append(np.nan, y[:-1]), np.append(y[1:], np.nan)
+    is_alone = ~np.isnan(y) & np.isnan(before) & np.isnan(after)
+    axes.plot(x, y, marker=".", markersize=3, markevery=np.flatnonzero(is_alone).tolist(), **how)
 
 
 def _known(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

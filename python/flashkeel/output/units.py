@@ -74,6 +74,14 @@ def ratio(value: float | None) -> str:
     return MISSING if value is None else f"{value:.3f}"
 
 
+def requests(latency_class: str, number: int = 0) -> str:
+    """Return a class of requests as words, of one of them or many: ``small reads``."""
+    words = latency_class.replace("_", " ")
+    if number == 1:
+        return words
+    return f"{words}es" if words.endswith("sh") else f"{words}s"
+
+
 def cause(label: str) -> str:
     """Return a cause of the blame ledger as words: ``behind gc read``."""
     return label.replace("_", " ").replace("gc ", "GC ")

@@ -87,20 +87,16 @@ def _part(name: str) -> str:
 def _by_class(classes: Sequence[str], make: Callable[[str], str]) -> str:
     return "".join(
         f'<div class="for" data-class="{latency_class}">'
-        f"<h3>{_words(latency_class)}</h3>{make(latency_class)}</div>"
+        f"<h3>{units.requests(latency_class)}</h3>{make(latency_class)}</div>"
         for latency_class in classes
     )
-
-
-def _words(latency_class: str) -> str:
-    return {"flush": "flushes"}.get(latency_class, f"{latency_class.replace('_', ' ')}s")
 
 
 def _chooser(classes: Sequence[str]) -> str:
     """Return the choice of a class of requests, which works without a script."""
     buttons = "".join(
         f'<label><input type="radio" name="class" id="show-{name}"'
-        f"{'' if index else ' checked'}> {_words(name)}</label>"
+        f"{'' if index else ' checked'}> {units.requests(name)}</label>"
         for index, name in enumerate(classes)
     )
     every = '<label><input type="radio" name="class" id="show-all"> all</label>'

@@ -56,7 +56,7 @@ def picture(runs: Sequence[Run], latency_class: str) -> str:
         for (at, ns), (x, y), count in zip(curve, placed, beyond, strict=True):
             says = f"{run.name}, {percentiles.label(at)}: {units.duration(ns)}; {count:,} beyond"
             drawing.dot(x, y, shade, count < FEW, says)
-    return drawing.svg(f"Latency of {_words(latency_class)} from 90 % to 99.9999 %, by run")
+    return drawing.svg(f"Latency of {units.requests(latency_class)} from 90 % to 99.9999 %, by run")
 
 
 def table(runs: Sequence[Run], latency_class: str) -> str:
@@ -98,10 +98,6 @@ def _cell(run: Run, latency_class: str, at: float, beyond: int) -> str:
     bounds = f"<small>{units.interval(*interval)}</small>" if interval is not None else ""
     mark = "<b class='few'> *</b>" if beyond < FEW else ""
     return f"{units.duration(ns)}{mark}{bounds}<small>{units.count(beyond)} beyond</small>"
-
-
-def _words(latency_class: str) -> str:
-    return f"{latency_class.replace('_', ' ')}s"
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,12 @@ def _of(run: Run) -> Iterator[Warning]:
     for latency_class in run.classes():
         few = [at for at, _ in run.curve(latency_class) if _is_guess(run, latency_class, at)]
         if few:
-            words = latency_class.replace("_", " ")
             yield Warning(
                 "too few samples",
                 run.name,
-                f"of {units.count(run.samples(latency_class))} {words}s fewer than {FEW} are "
-                f"beyond {percentiles.label(few[0])}: from there on the tail is a guess",
+                f"of {units.count(run.samples(latency_class))} {units.requests(latency_class)} "
+                f"fewer than {FEW} are beyond {percentiles.label(few[0])}: "
+                "from there on the tail is a guess",
             )
     yield from _unsteady(run)
     yield from _impossible(run)

@@ -1,5 +1,7 @@
 """The other pictures of a result: whole distributions, causes, and what happens over time."""
 
+import math
+
 import flashkeel
 import pytest
 from flashkeel import InputError
@@ -104,3 +106,11 @@ def test_latencies_have_units_however_alike_they_are(sparse):
 def test_a_class_without_a_request_is_no_picture(sparse, kind):
     with pytest.raises(InputError, match="no run has flushes"):
         sparse.plot(kind, latency_class="flush")
+
+
+def test_no_rate_falls_where_a_run_ends(small_result):
+    rates, *_ = small_result.plot("series").axes
+    for line in rates.get_lines():
+        values = line.get_ydata()
+        assert math.isnan(values[-1])
+        assert min(values[:-1]) > 0.7 * max(values[:-1])

@@ -1,5 +1,6 @@
 """What a report says: warnings, bands of blame, differences."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -188,6 +189,14 @@ def test_runs_of_one_colour_are_told_apart(small_result):
 def test_runs_without_series_are_reported(small_result, tmp_path):
     runs = [Run(run.data, TableFiles(tmp_path)) for run in small_result.runs]
     assert "has no time series" in page.render(runs, "Small")
+
+
+def test_no_rate_falls_where_a_run_ends(small_result):
+    text = page.render(small_result.runs, "small")
+    data = json.loads(re.search(r'id="series-data">(.*?)</script>', text, re.DOTALL)[1])
+    for values in data["rows"][2]["values"]:
+        assert values[-1] is None
+        assert min(values[:-1]) > 0.9 * max(values[:-1])
 
 
 def test_drives_of_a_stack_share_rows():

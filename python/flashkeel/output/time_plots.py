@@ -43,7 +43,12 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     for index, run in enumerate(result.runs):
         table = run.series()
         start_s = np.asarray(table["start_ns"], dtype=float) / 1e9
-        window_s = start_s[1] - start_s[0] if len(start_s) > 1 else 1.0
+        if len(start_s) > 1:
+            window_s = start_s[1] - start_s[0]
+            # The end of the run cuts the last one short.
+            window_s = np.where(start_s < start_s[-1], window_s, np.nan)
+        else:
+            window_s = run.data["simulated_s"] / len(run.seeds)
         colour = RUN_COLOURS[index % len(RUN_COLOURS)]
         line = {"color": colour, "linewidth": 0.9}
         _line(rates, start_s, table["reads"] / window_s, label=run.name, **line)
@@ -57,7 +62,7 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     figure.legend(*rates.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     latencies.set_yscale("log")
     plots.latencies(latencies.yaxis)
-    latencies.set_ylabel(f"{units.requests(chosen)}: mean (dotted: slowest)")
+    latencies.set_ylabel(f"{units.requests(chosen)}: mean\n(dotted: slowest)")
     blocks.set_ylabel("free blocks")
     blocks.set_xlabel("time (s)")
     for axes in (rates, latencies, blocks):

@@ -115,8 +115,15 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
 
     def rate(*names: str) -> list[Values]:
         def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
-            counts = np.bincount(places, sum(table[name] for name in names), grid.columns)
-            return _there(counts / grid.step_s, np.bincount(places, minlength=grid.columns))
+            starts, counts = table["start_ns"], sum(table[name] for name in names)
+            window_s = grid.step_s
+            if len(starts) > 1:
+                window_s = float(starts[1] - starts[0]) / 1e9
+                # The end of the run cuts the last one short.
+                places, counts = places[:-1], counts[:-1]
+            windows = np.bincount(places, minlength=grid.columns)
+            found = np.bincount(places, counts, grid.columns) / (np.maximum(windows, 1) * window_s)
+            return _there(found, windows)
 
         return grid.each(of)
 
@@ -149,7 +156,7 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
 
     rows = [
         Row(
-            f"latency of {name.replace('_', ' ')}s: mean (dotted: slowest)",
+            f"latency of {units.requests(name)}: mean (dotted: slowest)",
             "duration",
             latency(name, False),
             True,

@@ -1,5 +1,6 @@
 """flashkeel sweep: the same results on every executor, none lost, none run twice."""
 
+import itertools
 import json
 import os
 import signal
@@ -88,6 +89,19 @@ def test_lines_join_what_differs_in_one_key(mine, tmp_path):
     shown = [line for line in axes.get_lines() if line.get_alpha() == 0.4]
     # A line through fifo and debit for each of two fractions and two thresholds.
     assert [list(line.get_xdata()) for line in shown] == [["fifo", "debit"]] * 4
+    # Each says at its end what no axis does.
+    assert [it.get_text() for it in axes.texts if it.get_text()] == ["40", "42"] * 2
+
+
+def test_lines_say_all_that_no_axis_does(mine, tmp_path):
+    more = '"device.gc.start_below" = [40, 42]\n"device.buffer.size" = ["1MiB", "2MiB"]\n'
+    axes, *_ = drawn(mine, tmp_path, SWEEP + more + '"device.gc.victim" = ["greedy"]\n')
+    named = [f"{below}, {size}" for below in (40, 42) for size in ("1MiB", "2MiB")]
+    assert [it.get_text() for it in axes.texts if it.get_text()] == named * 2
+    axes.figure.draw_without_rendering()
+    shown = axes.yaxis.get_ticklabels(which="both")
+    boxes = [it.get_window_extent() for it in shown if it.get_text()]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
 def test_points_by_chance_are_not_joined_and_many_numbers_have_a_scale(mine, tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flashkeel import percentiles
 from flashkeel._core import InputError
 from flashkeel.comparison import FEW
-from flashkeel.output import files, plots, units
+from flashkeel.output import files, plots
 from flashkeel.quantities import in_bytes
 from flashkeel.run import LATENCY_CLASSES, Run
 from flashkeel.sweep.design import Design
@@ -124,8 +124,11 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     for name in (x, y, by):
         if name not in found[0]:
             raise InputError(f"{design.name}: picture: no column {name!r} in the table")
-    # Points that are named by no axis say what they are.
-    label = next((key for key in design.keys if key not in (x, y, by)), None)
+    # What no axis names is said by the points, of a line by its last.
+    unnamed = [
+        key for key in design.keys
+        if key not in (x, y, by) and len({str(row[key]) for row in found}) > 1
+    ]  # fmt: skip
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.subplots()
     values = list(dict.fromkeys(row[by] for row in found))
@@ -135,6 +138,9 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
         here = [row for row in found if row[by] == value and None not in (row[x], row[y])]
         for line in _lines(design, here, x) if design.has_order else []:
             axes.plot([row[x] for row in line], [row[y] for row in line], color=colour, alpha=0.4)
+            for row in (line[-1:] if x in design.keys else line) if unnamed else []:
+                axes.annotate(", ".join(str(row[key]) for key in unnamed), (row[x], row[y]), (5, 5),
+                              textcoords="offset points", fontsize="x-small")  # fmt: skip
         for row in here:
             name = y.removesuffix("_ns")
             low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
@@ -142,13 +148,9 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
                 axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
             few = row.get(f"{name}_beyond", FEW) < FEW
             axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
-            if label is not None and design.has_order:
-                axes.annotate(str(row[label]), (row[x], row[y]), (5, 5),
-                              textcoords="offset points", fontsize="x-small")  # fmt: skip
     if y.endswith("_ns"):
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
-        axes.yaxis.set_minor_formatter(lambda ns, _: units.duration(ns))
+        plots.latencies(axes.yaxis)
     axes.set_xlabel(x if x in design.keys else _words(x))
     axes.set_ylabel(y if y in design.keys else _words(y))
     axes.grid(alpha=0.3)

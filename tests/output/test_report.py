@@ -107,6 +107,14 @@ def test_generated_input_and_few_samples_are_warned_of(small_result):
     assert any("beyond p99.95" in text or "beyond p99.99" in text for text in texts)
 
 
+def test_few_trims_are_warned_of_where_there_is_nothing_else(known_run):
+    run = known_run()
+    trims = run.data["small_read"]
+    run = known_run(trim=trims, read=trims | {"count": 0}, small_read=trims | {"count": 0})
+    text = next(warnings._of(run)).text
+    assert text.startswith("of 200 k trims fewer than 10 are beyond p99.9999")
+
+
 def test_a_percentile_that_all_share_is_no_guess(known_run):
     run = known_run()
     known = run.data["small_read"]

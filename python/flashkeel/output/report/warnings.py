@@ -38,7 +38,8 @@ def found(runs: Sequence[Run]) -> list[Warning]:
 def _of(run: Run) -> Iterator[Warning]:
     if run.synthetic:
         yield Warning("synthetic", run.name, f"its input is generated: {workload_kind([run])}")
-    for latency_class in run.classes():
+    # The main class is another where there is neither a read nor a write.
+    for latency_class in run.classes() or [run.main_class()]:
         few = [at for at, _ in run.curve(latency_class) if _is_guess(run, latency_class, at)]
         if few:
             yield Warning(

@@ -47,6 +47,11 @@ _LEAST_MODEL = 32 << 30
 """Of a smaller one a burst would use up all that is spare."""
 _LEAST_BLOCKS = 16
 """Of memory or NVM, below which there is no room for a journal."""
+_NO_TRAFFIC = "the traffic neither reads nor writes, so that there is nothing to plan for"
+_EMPTY = (
+    "--set stack.devices.0.tier.upper.dram.capacity: it is a share of the workload's footprint, "
+    "which is empty"
+)
 
 
 @dataclass(frozen=True)
@@ -278,6 +283,8 @@ class Plan:
         choices = [(one, choice) for one in sold for choice in self._choices(one.medium)]
         plans = [self._plan(one, choice, footprint) for one, choice in choices]
         runs = _runs(plans, consecutive(seed, seeds), jobs, progress)
+        if not any(run.classes() for of_plan in runs for run in of_plan):
+            raise InputError(_NO_TRAFFIC)
         outcomes = [
             self._outcome(choice, one, plan, of_plan)
             for (one, choice), plan, of_plan in zip(choices, plans, runs, strict=True)
@@ -304,7 +311,10 @@ class Plan:
             "lower": {"ssd": {}},
         }
         experiment.set("workload", self._workload()).set("stack.devices", [{"tier": tier}])
-        (plan,) = experiment.plans(progress=progress)
+        try:
+            (plan,) = experiment.plans(progress=progress)
+        except InputError as error:
+            raise InputError(str(error).replace(_EMPTY, _NO_TRAFFIC)) from None
         (device,) = plan["config"]["stack"]["devices"]
         return size_bytes(device["tier"]["upper"]["dram"]["capacity"])
 

@@ -171,6 +171,15 @@ def test_traffic_that_is_none_is_refused(cli, arguments, words):
     assert words in found.err
 
 
+@pytest.mark.parametrize("lines", ["0 f trim 0 4096\n1 f trim 8192 4096\n", "0 f sync 0 0\n"])
+def test_nothing_is_planned_for_who_neither_reads_nor_writes(cli, tmp_path, lines):
+    path = tmp_path / "none.log"
+    path.write_text(f"fio version 3 iolog\n{lines}")
+    found = plan(cli, *DRIVE, *FEW, "--trace", path)
+    assert (found.status, found.out) == (2, "")
+    assert "the traffic neither reads nor writes" in found.err
+
+
 def test_a_trace_takes_its_keys(cli, tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("".join(f"{n},W,{n * 4096},4096\n" for n in range(100)))

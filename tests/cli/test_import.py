@@ -37,3 +37,11 @@ def test_nothing_is_written_of_a_job_that_cannot_run(cli, tmp_path):
     assert outcome.status == 2
     assert f"flashkeel: {job}:3: bs: " in outcome.err
     assert not out.exists()
+
+
+def test_nothing_is_printed_of_one_either(cli, tmp_path):
+    job = tmp_path / "odd.fio"
+    job.write_text("[a]\nrw=read\nbs=3000\nsize=1m\n")
+    outcome = cli("import", "fio", job)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"flashkeel: {job}:3: bs: " in outcome.err

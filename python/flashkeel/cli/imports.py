@@ -50,13 +50,14 @@ def mqsim(config: Path, workload: Path | None, scenario: int, out: Path | None) 
 
 
 def _give(imported: Imported, out: Path | None, sources: list[Path]) -> None:
+    # What is wrong with it is better known now than at its first run.
     if out is None:
+        imported.experiment("-").plans()
         echo(imported.to_toml(), nl=False)
         return
     read = list(files.paths_in(imported.table))
     files.refuse_overwriting(out, [*sources, *read])
     files.move_paths(imported.table, out.parent)
     print_notes(imported)
-    # What is wrong with it is better known now than at its first run.
     imported.experiment(str(out)).plans()
     files.write(out, imported.to_toml())

@@ -233,3 +233,15 @@ def _toml(value: Any) -> str:  # noqa: ANN401
         case Sequence():
             return "[" + ", ".join(map(_toml, value)) + "]"
     raise InputError(f"{value!r} has no TOML equal")
+
+
+def naming_profiles(name: str, error: InputError) -> InputError:
+    """Return the error about a name that is no experiment's as one that names profiles, too."""
+    from difflib import get_close_matches
+
+    if Path(name).suffix:
+        return error
+    profiles: list[str] = json.loads(_core.list_names("profiles"))
+    near = get_close_matches(name, profiles, 1)
+    hint = f'; did you mean "{near[0]}"?' if near else ""
+    return InputError(f"{error}; the profiles are {', '.join(profiles)}{hint}")

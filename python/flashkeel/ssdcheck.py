@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from flashkeel import _core, cache
 from flashkeel._core import InputError
-from flashkeel.experiment import Experiment
+from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.seeds import check
 
 Progress = Callable[[str, float], object]
@@ -121,7 +121,10 @@ class Drive:
             experiment = Experiment.with_profile(workload)
             experiment.set("workload.pacing", "think").set("workload.requests", requests)
         else:
-            experiment = Experiment.find(workload)
+            try:
+                experiment = Experiment.find(workload)
+            except InputError as error:
+                raise naming_profiles(workload, error) from None
         plan = experiment.plans(seed, progress)[0]
         found: dict[str, Any] = json.loads(
             _core.predict(

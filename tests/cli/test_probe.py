@@ -104,3 +104,17 @@ def test_a_damaged_or_foreign_model_is_refused(cli, device, tmp_path):
     outcome = cli("predict", device, "--model", tmp_path / "f/model.json", "--workload", "web")
     assert outcome.status == 2
     assert "sectors" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "sim:ssd-a", "--workload", "build-servr"),
+        ("trace", "synth", "build-servr", "-o", "out.csv", "--format", "msr"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_misspelt_profile_is_told_its_name(cli, arguments):
+    outcome = cli(*arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert 'did you mean "build-server"?' in outcome.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from flashkeel import _core
 from flashkeel._core import InputError
 from flashkeel.cli.common import Seed, console, echo, settings, split_assignment
 from flashkeel.cli.finding import find
-from flashkeel.experiment import Experiment
+from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.output import files, listing, tables
 from flashkeel.output.progress import Bars
 
@@ -207,7 +206,13 @@ def synth(
         return
     if requests is not None:
         raise click.UsageError("--requests is for traces; --set workload.requests=N for others")
-    chosen = Experiment.with_profile(name) if name in profiles else _experiment(name, profiles)
+    if name in profiles:
+        chosen = Experiment.with_profile(name)
+    else:
+        try:
+            chosen = find(name)
+        except InputError as error:
+            raise naming_profiles(name, error) from None
     for text in sets:
         chosen.set(*split_assignment(text, "--set"))
     with Bars([name]) as bars, _may_go(target):
@@ -228,18 +233,6 @@ def _is_trace(name: str) -> bool:
     if name in known or Path(name).suffix in (".toml", ".fio"):
         return False
     return name == "-" or (Path(name).exists() and not Path(name).is_dir())
-
-
-def _experiment(name: str, profiles: list[str]) -> Experiment:
-    try:
-        return find(name)
-    except InputError as error:
-        if Path(name).suffix:
-            raise
-        near = difflib.get_close_matches(name, profiles, 1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        message = f"{error}; the profiles are {', '.join(profiles)}{hint}"
-        raise InputError(message) from error
 
 
 def _form(given: str | None, target: str) -> str:

@@ -54,6 +54,51 @@ def test_explain_refuses_an_unknown_run(cli, saved):
     assert "fifo, debit" in outcome.err
 
 
+def test_a_run_may_have_a_colon_in_its_name(cli, shell, small_toml, tmp_path):
+    odd = tmp_path / "odd.toml"
+    odd.write_text(small_toml.read_text().replace('name = "fifo"', 'name = "先入:先出: 1"'))
+    out = tmp_path / "a:b"
+    ran = shell("run", odd, "--out", out)
+    # Letters that a picture's font does not have are no reason for complaints.
+    assert (ran.status, ran.err) == (0, "")
+    outcome = cli("explain", f"{out}:先入:先出: 1")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.startswith("先入:先出: 1: ")
+    outcome = cli("explain", f"{out}:nope")
+    assert outcome.status == 2 and "no run 'nope'" in outcome.err
+
+
+def changed(saved, path, change):
+    """Save a result with its runs changed; returns where."""
+    document = json.loads((saved / "result.json").read_text())
+    for run in document["runs"]:
+        change(run)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_compare_says_what_it_does_not_compare(cli, saved, tmp_path):
+    def rename(run):
+        run["name"] = run["name"].replace("debit", "mine")
+
+    outcome = cli("compare", saved, changed(saved, tmp_path / "mine.json", rename))
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.rstrip().endswith("has none of that name: A debit, B mine")
+    assert "Not compared" not in cli("compare", saved, saved).out
+
+
+def test_compare_says_that_nothing_is_alike(cli, saved, tmp_path):
+    def make_flushes(run):
+        run["flush"] = dict(run["read"])
+        for name in ("read", "small_read", "write"):
+            run[name]["count"] = 0
+
+    other = changed(saved, tmp_path / "flushes.json", make_flushes)
+    assert "They have no class of requests in common" in cli("compare", saved, other).out
+    out = cli("compare", other, other).out
+    assert "flushes" in out and "no class" not in out
+
+
 def test_compare_pairs_runs_by_name(cli, saved):
     outcome = cli("compare", saved, saved)
     assert "A fifo against B fifo" in outcome.out

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from collections import UserDict
 from importlib import import_module
 from typing import Any, NoReturn
@@ -86,6 +87,8 @@ def app() -> None:
 
 def _prepare() -> None:
     terminal.prepare()
+    # Names may be in any script; what a picture has no letters for it shows as boxes.
+    warnings.filterwarnings("ignore", "Glyph .* missing from font")
     if sys.stdout is None:
         _fail("standard output is closed", FAILURE)
     # Whoever ends the command lets it clear up, as an interrupt does.

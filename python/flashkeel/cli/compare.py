@@ -28,13 +28,16 @@ def compare(a: str, b: str, form: str) -> None:
     DIR:RUN. Runs of the same name are compared, or a single one with all
     of the other side.
     """
-    pairs = _pairs(load_runs(a), load_runs(b))
+    runs = {"A": load_runs(a), "B": load_runs(b)}
+    pairs = _pairs(runs["A"], runs["B"])
     if form == "json":
         echo(json.dumps([_as_json(*pair) for pair in pairs], indent=2, ensure_ascii=False))
         return
     screen = console()
     for left, right in pairs:
         screen.print(tables.comparison(left, right, comparison.compare(left, right)))
+    if alone := _alone(pairs, runs):
+        echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
 
 
 def _pairs(a: list[Run], b: list[Run]) -> list[tuple[Run, Run]]:
@@ -48,6 +51,14 @@ def _pairs(a: list[Run], b: list[Run]) -> list[tuple[Run, Run]]:
         names = [", ".join(run.name for run in side) for side in (a, b)]
         raise InputError(f"no run of A ({names[0]}) has the name of one of B ({names[1]})")
     return pairs
+
+
+def _alone(pairs: list[tuple[Run, Run]], runs: dict[str, list[Run]]) -> list[str]:
+    """Return the runs that are in no pair, each with its side."""
+    paired = {id(run) for pair in pairs for run in pair}
+    return [
+        f"{side} {run.name}" for side, each in runs.items() for run in each if id(run) not in paired
+    ]
 
 
 def _as_json(a: Run, b: Run) -> dict[str, object]:

@@ -31,9 +31,15 @@ def result_file(target: str) -> Path:
 
 
 def _place(target: str) -> tuple[str, str | None]:
-    """Return the result and the run that ``RESULT`` or ``RESULT:RUN`` names."""
-    path, colon, name = target.rpartition(":")
-    return (path, name) if colon and not Path(target).exists() else (target, None)
+    """Return the result and the run that ``RESULT`` or ``RESULT:RUN`` names.
+
+    Both may have colons in them; a result is there.
+    """
+    if ":" not in target or Path(target).exists():
+        return target, None
+    colons = [at for at, character in enumerate(target) if character == ":"]
+    at = next((at for at in reversed(colons) if Path(target[:at]).exists()), colons[-1])
+    return target[:at], target[at + 1 :]
 
 
 def load_runs(target: str) -> list[Run]:

@@ -294,7 +294,7 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
     for row in found:
         if row.latency_class != previous:
             previous = row.latency_class
-            table.add_row(Text(f"{previous.replace('_', ' ')}s", style="bold"))
+            table.add_row(Text(units.requests(previous), style="bold"))
         interval = units.MISSING
         if row.interval_ns is not None:
             interval = units.interval(*row.interval_ns, units.signed_duration)
@@ -308,6 +308,8 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
             VERDICTS[row.verdict],
         )
     caption = f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many"
+    if not found:
+        caption = "They have no class of requests in common."
     return _titled(title, table, caption)
 
 

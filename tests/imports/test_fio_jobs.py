@@ -75,6 +75,8 @@ def test_what_is_made_is_an_experiment(job):
         ("rw=read\nruntime=1m\nramp_time=5\ntime_based", {"warm_up": "5000000000ns"}),
         ("rw=read\nnumber_ios=7\nsize=1g", {"requests": 7}),
         ("rw=read\nsize=1g\nio_size=2g\nbs=1m", {"requests": 2048}),
+        ("rw=read\nsize=1g\nloops=3\nbs=1m", {"requests": 3072}),
+        ("rw=read\nsize=1g\nio_size=2g\nloops=3\nbs=1m", {"requests": 2048}),
         ("rw=read\nsize=1g\niodepth=32", {"pacing": {"policy": "closed", "depth": 32}}),
         ("rw=read\nsize=1g\nrate_iops=500", {"pacing": {"policy": "open"}}),
         ("rw=read\nsize=1g\nthinktime=200", {"pacing": {"policy": "think"}}),
@@ -83,6 +85,18 @@ def test_what_is_made_is_an_experiment(job):
 def test_how_long_and_when(job, options, expected):
     workload = only(job(f"[a]\n{options}\n"))
     assert {key: workload[key] for key in expected} == expected
+
+
+def test_a_log_is_replayed(job):
+    workload = only(job("[a]\nread_iolog=a.log\nrw=randread\niodepth=4\n"))
+    assert workload == {
+        "pacing": {"policy": "open"},
+        "source": {"policy": "trace", "path": "a.log"},
+    }
+    eager = only(job("[a]\nread_iolog=a.log\nreplay_no_stall=1\niodepth=4\n"))
+    assert eager["pacing"] == {"policy": "closed", "depth": 4}
+    notes = read_fio(job("[a]\nread_iolog=a.log\nrw=randread\nsize=1g\n")).notes
+    assert "[a] read_iolog says all, and not rw, size" in notes
 
 
 def test_rates_and_thinking_are_arrivals(job):
@@ -104,6 +118,11 @@ def test_each_operation_has_its_own_value(job):
     assert source("rw=randwrite\nrate_iops=100,2000")["arrivals"]["iops"] == 2000.0
     assert source("rw=randread\nrate_iops=100,2000")["arrivals"]["iops"] == 100.0
     assert source("rw=randrw\nrate_iops=100,2000")["arrivals"]["iops"] == 2100.0
+    assert source("rw=randrw\nrate_iops=100,2000")["read_fraction"] == pytest.approx(1 / 21)
+    # fio 3.33 does 999 reads and 999 writes a second of it, whatever the mix.
+    both = source("rw=randrw\nrwmixread=70\nrate_iops=1000")
+    assert (both["arrivals"]["iops"], both["read_fraction"]) == (2000.0, 0.5)
+    assert source("rw=randrw\nbs=4k\nrate=4m")["arrivals"]["iops"] == 2048.0
     assert source("rw=randwrite\nbs=4k,64k")["block_sizes"] == ["65536B"]
     assert source("rw=randtrim\nbs=4k,64k")["block_sizes"] == ["65536B"]
     imported = read_fio(job("[a]\nrw=randrw\nsize=1g\nbs=4k,64k\n"))

@@ -39,7 +39,7 @@ _KNOWN = {
     *("rw", "bs", "bssplit", "bsrange", "iodepth", "iodepth_low", "rwmixread", "rwmixwrite"),
     *("size", "io_size", "offset", "runtime", "time_based", "ramp_time", "rate_iops", "rate"),
     *("rate_process", "random_distribution", "numjobs", "thinktime", "randseed", "number_ios"),
-    *("description", "name"),
+    *("description", "name", "loops", "read_iolog", "replay_no_stall"),
 }
 _IRRELEVANT = {
     *("ioengine", "direct", "buffered", "filename", "directory", "group_reporting", "invalidate"),
@@ -82,6 +82,7 @@ _ORIGINS = {
     "source.arrivals": ("rate_iops", "rate", "thinktime"),
     "source.read_fraction": ("rwmixread", "rwmixwrite", "rw"),
     "pacing": ("iodepth_low", "iodepth"),
+    "source.path": ("read_iolog",),
     "requests": ("number_ios", "io_size", "size"),
     "duration": ("runtime",),
     "warm_up": ("ramp_time",),
@@ -227,6 +228,8 @@ def _workload(job: _Job, notes: list[str]) -> dict[str, Any]:
     for key in job.options:
         if key not in _KNOWN | _IRRELEVANT:
             notes.append(f"[{job.name}] {key} has no equal, and is left out")
+    if path := job.get("read_iolog"):
+        return _replay(job, path, notes)
     source = _source(job, notes)
     pacing = _pacing(job, source, notes)
     workload: dict[str, Any] = {}
@@ -239,7 +242,8 @@ def _workload(job: _Job, notes: list[str]) -> dict[str, Any]:
         raise job.refuse("time_based", "runtime says for how long, and is missing")
     if runtime:
         workload["duration"] = f"{runtime + (ramp or 0)}ns"
-    amount = job.bytes("io_size") or job.bytes("size")
+    # What fio does over and over is a file, and of io_size it does no more.
+    amount = job.bytes("io_size") or (job.bytes("size") or 0) * max(1, job.number("loops", 1))
     if job.get("number_ios"):
         workload["requests"] = max(1, job.number("number_ios", 1))
     elif amount and not is_timed:
@@ -249,6 +253,16 @@ def _workload(job: _Job, notes: list[str]) -> dict[str, Any]:
             "size", "missing; size, number_ios, or runtime with time_based says how long"
         )
     return workload | {"pacing": pacing, "source": source}
+
+
+def _replay(job: _Job, path: str, notes: list[str]) -> dict[str, Any]:
+    """Return what a job asks that does what a log says, as fio does then, whatever else it has."""
+    ignored = [key for key in ("rw", "bs", "bssplit", "bsrange", "size") if key in job.options]
+    if ignored:
+        notes.append(f"[{job.name}] read_iolog says all, and not {', '.join(ignored)}")
+    stalls = job.get("replay_no_stall") in (None, "0")
+    pacing = {"policy": "open"} if stalls else _depth(job)
+    return {"pacing": pacing, "source": {"policy": "trace", "path": path}}
 
 
 def _source(job: _Job, notes: list[str]) -> dict[str, Any]:
@@ -345,15 +359,11 @@ def _block_sizes(job: _Job, notes: list[str]) -> list[str]:
 
 def _pacing(job: _Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return when requests are submitted; a rate or a time to think is put into `source`."""
-    depth = job.number("iodepth", 1)
-    if depth == 0:
-        raise job.refuse("iodepth", "a queue depth is at least 1")
+    closed = _depth(job)
     think = job.span_ns("thinktime", "us")
-    iops = _rate(job, "rate_iops", 1, notes)
-    if iops is None:
-        iops = _rate(job, "rate", _mean_bytes(source), notes)
+    iops = _rates(job, "rate_iops", 1, notes) or _rates(job, "rate", _mean_bytes(source), notes)
     if think:
-        if depth > 1 or iops:
+        if closed["depth"] > 1 or iops:
             notes.append(
                 f"[{job.name}] thinktime is taken with one request at a time, and no other rate"
             )
@@ -364,18 +374,32 @@ def _pacing(job: _Job, source: dict[str, Any], notes: list[str]) -> dict[str, An
         notes.append(
             f"[{job.name}] a rate is kept whatever is outstanding: iodepth does not limit it"
         )
-        source["arrivals"] = {"policy": process, "iops": float(iops)}
+        source["arrivals"] = {"policy": process, "iops": float(sum(iops))}
+        if len(iops) > 1:
+            # Each comes at its own rate, whatever the mix would be without.
+            source["read_fraction"] = iops[0] / sum(iops)
         return {"policy": "open"}
+    return closed
+
+
+def _depth(job: _Job) -> dict[str, Any]:
+    """Return the pacing of who has so many requests outstanding."""
+    depth = job.number("iodepth", 1)
+    if depth == 0:
+        raise job.refuse("iodepth", "a queue depth is at least 1")
     pacing: dict[str, Any] = {"policy": "closed", "depth": depth}
     low = job.number("iodepth_low", depth)
     return pacing | ({"low": low} if low < depth else {})
 
 
-def _rate(job: _Job, key: str, request: float, notes: list[str]) -> float | None:
-    """Return the requests a second that an option asks for; each takes `request` of its unit."""
+def _rates(job: _Job, key: str, request: float, notes: list[str]) -> list[float]:
+    """Return the requests a second of each operation; each takes `request` of the option's unit.
+
+    Empty where there are none. A single value is that of reads and of writes, as for fio.
+    """
     text = job.get(key)
     if text is None:
-        return None
+        return []
     every = _by_direction(text)
     used = [every[it] for it in _directions(job) if every[it]]
     if key == "rate_iops" and not all(it.isdecimal() for it in used):
@@ -383,10 +407,12 @@ def _rate(job: _Job, key: str, request: float, notes: list[str]) -> float | None
     rates = [int(it) if key == "rate_iops" else _bytes(job, key, it) for it in used]
     if len(rates) < len(_directions(job)):
         notes.append(f"[{job.name}] {key}={text}: what has no rate of its own keeps to the others'")
-    if len(rates) > 1 and "," in text:
-        notes.append(f"[{job.name}] {key}={text}: the sum is taken for all operations")
-    counted = sum(rates) if "," in text else sum(rates[:1])
-    return counted / request if counted else None
+    if len(rates) > 1:
+        notes.append(
+            f"[{job.name}] {key}={text}: reads and writes come at rates of their own, which are "
+            "their mix, too"
+        )
+    return [rate / request for rate in rates] if any(rates) else []
 
 
 def _mean_bytes(source: dict[str, Any]) -> float:

@@ -200,6 +200,10 @@ fn variants(file: &Node, overrides: &[Node]) -> Result<Vec<(String, Vec<Node>)>,
         if variant.name.is_empty() {
             return Err(whole.error_at(&format!("runs.{index}.name"), "a run needs a name"));
         }
+        if variant.name.contains(char::is_control) {
+            let message = format!("{:?} has control characters in it, such as a line's end", variant.name);
+            return Err(whole.error_at(&format!("runs.{index}.name"), message));
+        }
         let length = in_file_names(&variant.name);
         if length > LONGEST_NAME {
             let message = format!(

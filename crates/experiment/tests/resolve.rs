@@ -158,6 +158,11 @@ fn wrong_documents_are_refused_with_place_and_remedy() {
         ("", "[[runs]]\nnam = \"a\"", "exp.toml:7: runs.0.nam: unknown key; did you mean \"name\"?"),
         ("", "[[runs]]\nset = {}", "exp.toml:6: runs.0: the key \"name\" is missing"),
         ("", "[[runs]]\nname = \"\"", "exp.toml:7: runs.0.name: a run needs a name"),
+        (
+            "",
+            "[[runs]]\nname = \"a\\tb\"",
+            "exp.toml:7: runs.0.name: \"a\\tb\" has control characters in it, such as a line's end",
+        ),
         ("runs = []\n", "", "exp.toml:1: runs: there are none; leave the key out for a single run"),
         (
             "",

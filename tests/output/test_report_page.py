@@ -2,9 +2,11 @@
 
 import re
 
+import flashkeel
 import pytest
 from browser import page
 from flashkeel.output.report import page as report
+from small import SMALL
 
 CONTRAST = """
 (() => {
@@ -100,6 +102,18 @@ def test_classes_are_chosen_by_keyboard(browser, written):
     assert browser.evaluate(shown) == ["write"]
     browser.press("ArrowRight")
     assert browser.evaluate(shown) == ["small_read", "write"]
+
+
+def test_what_stands_alone_is_drawn(browser, tmp_path):
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    result = experiment.set("workload.requests", 5).run()
+    report.write(result.runs, "Short", tmp_path / "short.html")
+    browser.look((tmp_path / "short.html").as_uri(), 1280, "light")
+    caps = "[...document.querySelectorAll('#series polyline')]"
+    caps += ".map((it) => getComputedStyle(it).strokeLinecap)"
+    assert set(browser.evaluate(caps)) == {"square"}
+    # A window that the run's end cuts short has no rate.
+    assert "requests a second" not in (tmp_path / "short.html").read_text()
 
 
 def test_a_cursor_reads_all_series_at_one_time(browser, written, small_result):

@@ -81,9 +81,11 @@ class Drawing:
             places = [f"{point[0]:g},{point[1]:g}" for point in group if point is not None]
             if is_there:
                 # A single point is a line as long as it is wide.
-                places = places * 2 if len(places) == 1 else places
+                name = kind
+                if len(places) == 1:
+                    places, name = places * 2, f"{kind} alone"
                 self.parts.append(
-                    f'<polyline class="{kind}" points="{" ".join(places)}" stroke="{stroke}"/>'
+                    f'<polyline class="{name}" points="{" ".join(places)}" stroke="{stroke}"/>'
                 )
 
     def area(self, points: Sequence[tuple[float, float]], fill: str) -> None:

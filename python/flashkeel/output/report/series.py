@@ -116,11 +116,11 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
     def rate(*names: str) -> list[Values]:
         def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
             starts, counts = table["start_ns"], sum(table[name] for name in names)
-            window_s = grid.step_s
-            if len(starts) > 1:
-                window_s = float(starts[1] - starts[0]) / 1e9
-                # The end of the run cuts the last one short.
-                places, counts = places[:-1], counts[:-1]
+            if len(starts) == 1:
+                return [None] * grid.columns
+            window_s = float(starts[1] - starts[0]) / 1e9
+            # The end of the run cuts the last one short.
+            places, counts = places[:-1], counts[:-1]
             windows = np.bincount(places, minlength=grid.columns)
             found = np.bincount(places, counts, grid.columns) / (np.maximum(windows, 1) * window_s)
             return _there(found, windows)

@@ -84,6 +84,18 @@ def test_percentiles_with_few_samples_are_drawn_apart(known_run):
     assert guessed.get_linestyle() == ":"
 
 
+def test_runs_of_one_colour_are_told_apart(known_run):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    runs = [known_run(f"run {n}") for n in range(2 * len(plots.RUN_COLOURS))]
+    plots._tails(axes, runs, "small_read")
+    lines = axes.get_lines()[::2]
+    assert len({(line.get_color(), line.get_marker()) for line in lines}) == len(runs)
+    drawn = [axes.plot([0, 1], **plots.of_run(n))[0] for n in range(len(runs))]
+    assert len({(line.get_color(), line.get_linestyle()) for line in drawn}) == len(runs)
+
+
 def test_pictures_of_studies_draw_few_samples_apart_too(known_run):
     from matplotlib.figure import Figure
 

@@ -11,9 +11,9 @@ from flashkeel.output import units
 from flashkeel.output.plots import (
     CAUSE_COLOURS,
     OTHER_COLOUR,
-    RUN_COLOURS,
     SMALLEST_SHARE,
     latencies,
+    of_run,
     workload_kind,
 )
 from flashkeel.run import Run
@@ -47,7 +47,7 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
             [ns for ns, _ in found],
             shares,
             where="post",
-            color=RUN_COLOURS[index % len(RUN_COLOURS)],
+            **of_run(index),
             label=f"{run.name} ({units.count(samples)} samples)",
         )
     axes.set_xscale("log")

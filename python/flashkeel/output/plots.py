@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flashkeel import percentiles
 from flashkeel.comparison import FEW
@@ -30,6 +30,9 @@ SHOWN = (90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 
 # Okabe and Ito's colours, which people with colour blindness can tell apart.
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# What tells runs of one colour apart, where there are more of them than colours.
+_MARKERS = ("o", "s", "^", "D")
+_STROKES = ("-", "--", "-.", (0, (8, 2, 2, 2, 2, 2)))
 CAUSE_COLOURS = {
     "own_flash": "#4d4d4d",
     "controller": "#8c8c8c",
@@ -129,6 +132,12 @@ def shown_classes(runs: Sequence[Run]) -> list[str]:
     return next(found, [runs[0].main_class()])
 
 
+def of_run(index: int) -> dict[str, Any]:
+    """Return how the line of the run at `index` is drawn: in which colour, and how dashed."""
+    turn, place = divmod(index, len(RUN_COLOURS))
+    return {"color": RUN_COLOURS[place], "linestyle": _STROKES[turn % len(_STROKES)]}
+
+
 def draw_tail(
     axes: Axes,
     run: Run,
@@ -138,6 +147,7 @@ def draw_tail(
     label: str,
     markersize: float,
     color: str | None = None,
+    marker: str = "o",
 ) -> None:
     """Draw the tail of a run, open and dotted where fewer than FEW samples are beyond.
 
@@ -147,9 +157,9 @@ def draw_tail(
     placed = [place(percentile, ns) for percentile, ns in points]
     sure = sum(run.beyond(latency_class, percentile) >= FEW for percentile, _ in points)
     x, y = _columns(placed[:sure])
-    (line,) = axes.plot(x, y, color=color, marker="o", markersize=markersize, label=label)
+    (line,) = axes.plot(x, y, color=color, marker=marker, markersize=markersize, label=label)
     x, y = _columns(placed[max(0, sure - 1) :])
-    (guess,) = axes.plot(x, y, color=line.get_color(), linestyle=":", marker="o", mfc="white")
+    (guess,) = axes.plot(x, y, color=line.get_color(), linestyle=":", marker=marker, mfc="white")
     guess.set_markersize(markersize)
     # The two share a point, and that one is sure.
     guess.set_zorder(line.get_zorder() - 0.1)
@@ -175,9 +185,11 @@ def _tails(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
         points = run.curve(latency_class, SHOWN[0])
         if not points:
             continue
-        colour = RUN_COLOURS[index % len(RUN_COLOURS)]
+        turn, place = divmod(index, len(RUN_COLOURS))
+        colour, marker = RUN_COLOURS[place], _MARKERS[turn % len(_MARKERS)]
         name = f"{run.name} ({units.count(run.samples(latency_class))} samples)"
-        draw_tail(axes, run, latency_class, _place, label=name, markersize=4, color=colour)
+        how = {"color": colour, "marker": marker}
+        draw_tail(axes, run, latency_class, _place, label=name, markersize=4, **how)
         sure = [p for p, _ in points if run.beyond(latency_class, p) >= FEW]
         bounded = [(p, i) for p in sure if (i := run.interval(latency_class, p)) is not None]
         axes.fill_between(

@@ -49,12 +49,12 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
             window_s = np.where(start_s < start_s[-1], window_s, np.nan)
         else:
             window_s = run.data["simulated_s"] / len(run.seeds)
-        colour = RUN_COLOURS[index % len(RUN_COLOURS)]
-        line = {"color": colour, "linewidth": 0.9}
+        line = plots.of_run(index) | {"linewidth": 0.9}
+        dotted = line | {"linestyle": ":"}
         _line(rates, start_s, table["reads"] / window_s, label=run.name, **line)
-        _line(rates, start_s, table["writes"] / window_s, linestyle=":", **line)
+        _line(rates, start_s, table["writes"] / window_s, **dotted)
         _line(latencies, start_s, _known(table[f"{chosen}_mean_ns"]), **line)
-        _line(latencies, start_s, _known(table[f"{chosen}_max_ns"]), linestyle=":", **line)
+        _line(latencies, start_s, _known(table[f"{chosen}_max_ns"]), **dotted)
         # Behind a stack each drive has its own; devices that are no SSD have none.
         for name in filter(_FREE_BLOCKS.fullmatch, table):
             _line(blocks, start_s, np.asarray(table[name], dtype=float), **line)

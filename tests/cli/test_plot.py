@@ -37,6 +37,20 @@ def test_no_legend_covers_a_line(small_result):
     assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
 
 
+@pytest.mark.parametrize("length", [5, 30, 100])
+def test_a_legend_of_many_names_is_within_the_picture(small_result, length):
+    (run, _) = small_result.runs
+    many = [run.called(f"{n} {'a' * length}") for n in range(12)]
+    result = small_result.only("fifo")
+    result.runs = many
+    figure = result.plot("series")
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, whole = legend.get_window_extent(), figure.bbox
+    assert whole.x0 <= box.x0 and box.x1 <= whole.x1
+    assert min(axes.get_window_extent().height for axes in figure.axes) > 100
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _READS = ("read", "small_read")
 _COLUMNS, _ROWS = 200, 60
+_LEGEND_LETTERS = 120
+"""That a legend of small letters has room for, side by side."""
 
 
 _FREE_BLOCKS = re.compile(r"(ssd\d+_)?free_blocks")
@@ -59,7 +61,14 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         for name in filter(_FREE_BLOCKS.fullmatch, table):
             _line(blocks, start_s, np.asarray(table[name], dtype=float), **line)
     rates.set_ylabel("IOPS (dotted: writes)")
-    figure.legend(*rates.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    # As many beside each other as the picture has room for.
+    longest = max(len(run.name) for run in result.runs)
+    columns = max(1, min(4, _LEGEND_LETTERS // (longest + 8)))
+    handles, labels = rates.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
+    )
+    figure.set_figheight(8 + 0.2 * (len(result.runs) // columns))
     latencies.set_yscale("log")
     plots.latencies(latencies.yaxis)
     latencies.set_ylabel(f"{units.requests(chosen)}: mean\n(dotted: slowest)")

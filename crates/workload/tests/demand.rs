@@ -78,7 +78,7 @@ fn series_are_read_by_name_and_gaps_count_as_silence() {
     assert_eq!(series(TWO, Some("a")).unwrap().written, [100.0, 200.0]);
     let gap = series(TWO, Some("b")).unwrap();
     assert_eq!(gap.written, [10.0, 0.0, 30.0]);
-    assert!(gap.notes[0].contains("1 windows"), "{:?}", gap.notes);
+    assert!(gap.notes[0].contains("1 window is not"), "{:?}", gap.notes);
     let single = series("window,write_bytes\r\n3,4\r\n", None).unwrap();
     assert_eq!((single.written, single.interval), (vec![4.0], Span::from_secs(3_600)));
 }
@@ -87,8 +87,8 @@ fn series_are_read_by_name_and_gaps_count_as_silence() {
 fn a_wrong_series_is_refused_with_its_place() {
     let head = "workload,window,read_bytes,write_bytes\n";
     for (text, workload, parts) in [
-        (TWO, None, vec!["2 series share the file", "workload"]),
-        (TWO, Some("aa"), vec!["no series is named \"aa\"", "did you mean \"a\""]),
+        (TWO, None, vec!["2 series share the file, a, b; ", "workload"]),
+        (TWO, Some("aa"), vec!["no series is named \"aa\"; there are a, b", "did you mean \"a\""]),
         ("workload,window,written\na,0,1\n", None, vec![":1:", "\"write_bytes\""]),
         (&format!("{head}a,0,1\n"), None, vec![":2:", "3 fields", "4"]),
         (&format!("{head}a,0,1,-4\n"), None, vec![":2:", "field 4 (write_bytes)", "negative"]),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Demand, Load};
 use crate::input::Input;
-use crate::text::{Field, quote};
+use crate::text::{Field, listed, quote};
 use crate::{Location, Stopped, Watch, WorkloadError};
 
 /// A CSV file, plain or compressed, whose first line names its columns:
@@ -67,13 +67,15 @@ impl Load for Series {
         let wanted = match (&self.workload, names.as_slice()) {
             (None, [] | [_]) => names.first().cloned(),
             (None, _) => {
-                let message = format!("{} series share the file; say which by workload", names.len());
+                let each = listed(names.iter().map(String::as_str));
+                let message = format!("{} series share the file, {each}; say which by workload", names.len());
                 return Err(WorkloadError::file(&file, message).into());
             }
             (Some(name), _) if names.contains(name) => Some(name.clone()),
             (Some(name), _) => {
                 let hint = did_you_mean(name, names.iter().map(String::as_str));
-                let message = format!("no series is named {name:?} among {}{hint}", names.len());
+                let each = listed(names.iter().map(String::as_str));
+                let message = format!("no series is named {name:?}; there are {each}{hint}");
                 return Err(WorkloadError::file(&file, message).into());
             }
         };
@@ -100,7 +102,8 @@ impl Load for Series {
         }
         let mut notes = Vec::new();
         if missing > 0 {
-            notes.push(format!("{missing} windows are not in the series and count as without writes"));
+            let (are, count) = if missing == 1 { (" is", "counts") } else { ("s are", "count") };
+            notes.push(format!("{missing} window{are} not in the series and {count} as without writes"));
         }
         Ok(Demand { interval: self.interval, written, is_synthetic: false, recorded: None, notes })
     }

@@ -114,6 +114,7 @@ pub(crate) fn end<T>(world: Option<&World>, done: Result<T, Error>) -> Result<T,
         (Some(Fault::Refused(why)), _) => Err(Error::Input(why)),
         (Some(Fault::Failed(why)), _) => Err(Error::Failure(format!("{why}{}", written(world)))),
         (None, Err(Error::Interrupted)) => Err(Error::Broken(format!("interrupted{}", written(world)))),
+        (None, Err(Error::Broken(why))) => Err(Error::Broken(format!("{why}{}", written(world)))),
         (None, Err(Error::Failure(why))) => Err(Error::Failure(format!("{why}{}", written(world)))),
         (None, done) => done,
     }

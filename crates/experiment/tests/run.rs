@@ -196,6 +196,28 @@ fn progress_moves_forward_and_can_stop_the_run() {
 }
 
 #[test]
+fn a_run_in_which_nothing_ends_for_long_can_be_stopped_and_says_so() {
+    // What an hour's share leaves waits for the next hour.
+    let held = r#"{ policy = "static-cap", rate = "1KB/s", period = "1h" }"#;
+    let closed = DOCUMENT
+        .replace("arrivals = { policy = \"poisson\", iops = 2000 }", "")
+        .replace("[workload.source]", "pacing = { policy = \"closed\", depth = 8 }\n[workload.source]");
+    let sets = [("device.throttle", held), ("measure.series_window", "\"2h\"")];
+    for document in [closed.as_str(), DOCUMENT] {
+        let sets: Vec<_> = sets.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
+        let plan = &resolve(document, "test", &sets, None).unwrap()[0];
+        let (mut at, mut times) = (0.0, 0);
+        let stopped = run(plan, 1, None, &mut |phase, fraction| {
+            times = if phase == "replay" && fraction == at { times + 1 } else { 0 };
+            at = fraction;
+            if times == 36 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let Err(Error::Broken(why)) = stopped else { panic!("{:?}", stopped.err()) };
+        assert!(why.starts_with("interrupted, when no request had ended for 3"), "{why}");
+    }
+}
+
+#[test]
 fn a_result_has_the_promised_shape() {
     let plan = &plans(&[("measure.log_requests", "true")])[0];
     let finished = finish(plan, 1, None);

@@ -12,9 +12,11 @@ use crate::Measured;
 use crate::feed::{Feed, Tenant};
 use crate::flight::{Flights, nth};
 
-/// How long what is outside is waited for before whoever watches is told, and may break
-/// off.
+/// How long a completion, or what is outside, is waited for before whoever watches is told,
+/// and may break off.
 const PATIENCE: Span = Span::from_us(100_000);
+/// For how long no request has ended where a run that is broken off says so.
+const LONG: Span = Span::from_us(1_000_000);
 
 /// Why a run ended early.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub enum DriveError {
     Workload(WorkloadError),
     /// `progress` asked for it.
     Interrupted,
+    /// The same, when for this long no request had ended.
+    Stuck(Span),
     /// The device waits for something outside the simulation, to which nobody
     /// listens.
     Unheard,
@@ -135,7 +139,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
                 // outside has a say in does not run ahead of it.)
                 if self.feeds.len() > 1
                     && !self.leaf.next_event().hears_outside()
-                    && let Some(now) = self.advance_to_completion(due.max(self.now))
+                    && let Some(now) = self.advance_to_completion(due.max(self.now), progress)?
                 {
                     self.now = now;
                     continue;
@@ -301,7 +305,7 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
         {
             return Ok(now);
         }
-        match self.advance_to_completion(Time::MAX) {
+        match self.advance_to_completion(Time::MAX, progress)? {
             Some(now) => {
                 self.is_settled = self.outside.is_none();
                 Ok(now)
@@ -334,20 +338,44 @@ impl<'a, 'l, 'o, L: Measured + ?Sized> Driver<'a, 'l, 'o, L> {
     }
 
     /// Runs the leaf from event to event, at most up to `limit`, until
-    /// something has completed; returns when.
+    /// something has completed; returns when. A leaf that is busy with itself may leave
+    /// whoever watches to wait for long: they are told on the way.
     #[inline]
-    fn advance_to_completion(&mut self, limit: Time) -> Option<Time> {
+    fn advance_to_completion(
+        &mut self,
+        limit: Time,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Option<Time>, DriveError> {
+        let mut patient = self.now + PATIENCE;
         loop {
-            let bound = limit.min(Time(self.stop.0 - 1));
+            let bound = limit.min(Time(self.stop.0 - 1)).min(patient);
             if let Some(now) = self.leaf.advance_to_completion(bound, &mut self.data, &mut self.completions) {
                 self.record();
-                return Some(now);
+                return Ok(Some(now));
             }
-            if self.stop > limit || self.leaf.next_event().time().is_none() {
-                return None;
+            if bound == limit || self.leaf.next_event().time().is_none() {
+                return Ok(None);
             }
-            self.read_off();
+            if bound == patient {
+                patient = self.wait_on(bound, progress)?;
+            } else {
+                self.read_off();
+            }
         }
+    }
+
+    /// Nothing has completed up to `now`: tells whoever watches; returns how far to go on.
+    #[cold]
+    fn wait_on(
+        &mut self,
+        now: Time,
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Result<Time, DriveError> {
+        if progress(self.fraction()).is_break() {
+            let waited = now.since(self.now);
+            return Err(if waited < LONG { DriveError::Interrupted } else { DriveError::Stuck(waited) });
+        }
+        Ok(now + PATIENCE)
     }
 
     /// Reads off the leaf what is due at the stop, and goes on to the next one.

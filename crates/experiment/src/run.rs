@@ -239,9 +239,10 @@ impl From<DriveError> for Error {
             DriveError::Workload(error) => error.into(),
             DriveError::Interrupted => Error::Interrupted,
             DriveError::Stuck(waited) => Error::Broken(format!(
-                "interrupted, when no request had ended for {waited} of simulated time: the device held them back, \
+                "interrupted, when no request had ended for {:.1} s of simulated time: the device held them back, \
                  or was busy with itself, perhaps with collection that gains little, which a lower \
-                 device.logical_capacity or a larger device.map_cache would mend"
+                 device.logical_capacity or a larger device.map_cache would mend",
+                waited.as_ns() as f64 / 1e9
             )),
             DriveError::Unheard => Error::Failure(
                 "the device waits for something outside the simulation, to which nobody listens".into(),

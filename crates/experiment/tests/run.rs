@@ -213,7 +213,7 @@ fn a_run_in_which_nothing_ends_for_long_can_be_stopped_and_says_so() {
             if times == 36 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let Err(Error::Broken(why)) = stopped else { panic!("{:?}", stopped.err()) };
-        assert!(why.starts_with("interrupted, when no request had ended for 3"), "{why}");
+        assert!(why.starts_with("interrupted, when no request had ended for 3."), "{why}");
     }
 }
 

@@ -307,6 +307,11 @@ fn nested_devices_are_refused_at_their_own_place() {
             "only the experiment's own stack has some",
         ),
         ("devices.1.tier.lower.ssd.preset", "ssd-z", "unknown preset \"ssd-z\""),
+        (
+            "devices.1.tier.preset",
+            "nlcwip",
+            "is \"nlcwip\", which sets policies of a tier in lower; name its devices in lower.tier, as upper and lower",
+        ),
     ] {
         let path = if path.starts_with("stack") { path.to_owned() } else { format!("{lower}.{path}") };
         match plans(&format!("{}{NESTED}", tenants()), &[(&path, value)]) {

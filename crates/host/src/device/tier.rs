@@ -1,7 +1,7 @@
 //! `tier`: an upper device in front of a lower one. What was written to the
 //! upper is moved to the lower in the background.
 
-use flashkeel_config::{ConfigError, Kind, Node, Origin, preset_layer};
+use flashkeel_config::{ConfigError, Kind, Node, Origin, preset_layer, preset_name};
 use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Leaf, SECTOR_BYTES, Stack, Stream, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,6 +129,15 @@ impl Build for TieredConfig {
     fn expand(settings: &mut Node, key: &str, ground: Option<&Node>) -> Result<(), ConfigError> {
         if let Some(preset) = settings.remove("preset") {
             let mut base = preset_layer(&preset, &format!("{key}.preset"), PRESETS)?;
+            let is_no_tier = |lower: &Node| lower.get("tier").is_none();
+            if base.get("lower.tier").is_some() && settings.get("lower").is_some_and(is_no_tier) {
+                let name = preset_name(&preset).unwrap_or_default();
+                let message = format!(
+                    "is {name:?}, which sets policies of a tier in lower; name its devices in lower.tier, as \
+                     upper and lower"
+                );
+                return Err(ConfigError::new(Some(preset.origin), &format!("{key}.preset"), message));
+            }
             base.merge(settings.clone())?;
             *settings = base;
         }

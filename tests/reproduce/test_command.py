@@ -65,6 +65,22 @@ def test_list_names_everything(cli):
             assert f"{study.id}/{claim.name}: " in outcome.out
 
 
+def test_list_is_json_where_that_is_asked_for(cli):
+    outcome = cli("reproduce", "plmc/tails", "--list", "--format", "json")
+    (study,) = works.select(["plmc/tails"])
+    listed = json.loads(outcome.out)
+    assert [each["id"] for each in listed] == [f"{study.id}/{c.name}" for c in study.claims]
+    assert all(each["claim"] and each["rule"] for each in listed)
+    over = {each["id"]: each["over"] for each in listed}
+    assert (over["plmc/tails/sharing"], len(over["plmc/tails/cod"])) == ([], 1)
+
+
+def test_list_has_a_claim_alone(cli):
+    outcome = cli("reproduce", "plmc/tails/cod", "--list")
+    named = [line.split(":")[0].strip() for line in outcome.out.splitlines()]
+    assert named == ["plmc/tails", "plmc/tails/cod"]
+
+
 @pytest.mark.parametrize("study", works.STUDIES, ids=lambda study: study.id)
 def test_claims_are_complete_and_named_once(study):
     names = [claim.name for claim in study.claims]

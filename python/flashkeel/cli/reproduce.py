@@ -10,7 +10,7 @@ from flashkeel import reproduce as reproduction
 from flashkeel.cli.common import Seed, console, echo
 from flashkeel.output.progress import Bars
 from flashkeel.reproduce import report, works
-from flashkeel.reproduce.claims import Study
+from flashkeel.reproduce.claims import Claim, Study
 
 
 @click.command()
@@ -65,10 +65,7 @@ def reproduce(
     """
     studies = works.select(ids)
     if only_list:
-        for study in studies:
-            echo(f"{study.id}: {study.title}")
-            for claim in study.claims:
-                echo(f"  {study.id}/{claim.name}: {claim.claim}{_open(study, claim.name)}")
+        _list([(study, works.claims_of(study, ids)) for study in studies], form)
         return
     with Bars(["reproduce"]) as bars:
         session = reproduction.Session(
@@ -90,7 +87,12 @@ def reproduce(
         echo(f"Wrote {path}")
 
 
-def _open(study: Study, claim: str) -> str:
-    """Return the quantities over which ``--range`` judges a claim, in words."""
-    found = [each.quantity.name for each in study.ranges if claim in each.claims]
-    return f" (over {', '.join(found)})" if found else ""
+def _list(chosen: list[tuple[Study, list[Claim]]], form: str) -> None:
+    if form == "json":
+        echo(report.listing(chosen))
+        return
+    for study, claims in chosen:
+        echo(f"{study.id}: {study.title}")
+        for claim in claims:
+            over = ", ".join(study.open_for(claim))
+            echo(f"  {study.id}/{claim.name}: {claim.claim}" + (f" (over {over})" if over else ""))

@@ -122,6 +122,10 @@ class Study:
     ranges: tuple[Range, ...] = ()
     """What is swept with ``--range``."""
 
+    def open_for(self, claim: Claim) -> list[str]:
+        """Return the quantities over which ``--range`` judges a claim, in words."""
+        return [each.quantity.name for each in self.ranges if claim.name in each.claims]
+
 
 @dataclass(frozen=True)
 class Verdict:

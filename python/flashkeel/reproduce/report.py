@@ -17,13 +17,31 @@ from rich.text import Text
 
 from flashkeel.output import files, units
 from flashkeel.reproduce import range_report
-from flashkeel.reproduce.claims import Swept, Value, Verdict
+from flashkeel.reproduce.claims import Claim, Study, Swept, Value, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 VERDICTS = "verdicts.json"
 _HOLDS = {True: "[green]holds[/]", False: "[red]does not[/]", None: "[yellow]unknown[/]"}
+
+
+def listing(chosen: Sequence[tuple[Study, Sequence[Claim]]]) -> str:
+    """Return one object a claim that nobody has measured yet."""
+    objects = [
+        {
+            "id": f"{study.id}/{claim.name}",
+            "title": study.title,
+            "claim": claim.claim,
+            "rule": claim.rule,
+            "unit": claim.unit,
+            "paper": claim.paper,
+            "over": study.open_for(claim),
+        }
+        for study, claims in chosen
+        for claim in claims
+    ]
+    return json.dumps(objects, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def to_json(verdicts: Sequence[Verdict]) -> str:

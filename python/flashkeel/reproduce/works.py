@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from flashkeel._core import InputError
 from flashkeel.reproduce import autossd, envm, keel, plmc, plmlight, ready, ssdcheck, ttflash
-from flashkeel.reproduce.claims import Study
+from flashkeel.reproduce.claims import Claim, Study
 
 STUDIES: tuple[Study, ...] = (
     *autossd.STUDIES,
@@ -38,6 +38,15 @@ def names(study: Study, wanted: str) -> bool:
     return within(study.id, wanted) or any(
         f"{study.id}/{claim.name}" == wanted for claim in study.claims
     )
+
+
+def claims_of(study: Study, ids: Sequence[str]) -> list[Claim]:
+    """Return the claims of a figure that `ids` name; all where there are none."""
+
+    def is_wanted(claim: Claim) -> bool:
+        return any(within(f"{study.id}/{claim.name}", wanted) for wanted in ids)
+
+    return [claim for claim in study.claims if not ids or is_wanted(claim)]
 
 
 def within(name: str, wanted: str) -> bool:

@@ -1,6 +1,7 @@
 """The other pictures of a result: whole distributions, causes, and what happens over time."""
 
 import math
+from itertools import pairwise
 
 import flashkeel
 import pytest
@@ -70,6 +71,29 @@ def test_windows_have_a_lane_for_each_set_and_counts_below(windowed, logged):
     assert {line.get_label() for line in counts.get_lines()} >= {"medium, given"}
     with pytest.raises(InputError, match="chip"):
         logged.plot("windows")
+
+
+def test_counts_stand_over_the_window_at_whose_end_they_were_read(windowed):
+    _, _, counts = windowed.plot("windows").axes
+    series = windowed.runs[0].series()
+    lines = counts.get_lines()
+    (given,) = [at for at, line in enumerate(lines) if line.get_label() == "medium, given"]
+    line = lines[given + 1]
+    assert line.get_drawstyle() == "steps-pre"
+    at_ns = [round(1e9 * at_s) for at_s in line.get_xdata()]
+    ends = dict(zip(at_ns, line.get_ydata(), strict=True))
+    starts, used = list(series["start_ns"]), list(series["counts_used_medium"])
+    assert len(set(used)) > 1
+    assert [ends[end] for end in starts[1:]] == used[:-1]
+
+
+def test_no_label_of_the_windows_runs_into_another(windowed):
+    figure = windowed.plot("windows")
+    figure.draw_without_rendering()
+    boxes = [axes.yaxis.label.get_window_extent() for axes in figure.axes]
+    assert not any(above.overlaps(below) for above, below in pairwise(boxes))
+    _, lanes, _ = figure.axes
+    assert boxes[1].height <= 1.2 * lanes.get_window_extent().height
 
 
 def test_an_unknown_picture_names_the_known_ones(small_result):

@@ -136,14 +136,17 @@ def windows(result: Result, run: str | None = None) -> Figure:
         for begin, length in lanes[0]:
             axes[0].axvspan(begin, begin + length, color="#DDEBDD", zorder=0)
     axes[1].set_yticks(range(len(lanes)), [f"set {lane}" for lane in range(len(lanes))])
-    axes[1].set_ylabel("deterministic")
+    axes[1].set_ylabel("determi-\nnistic")
     if counts:
         table = chosen.series()
+        # As read at the end of each window of the series, over that window.
+        starts_s = [ns / 1e9 for ns in table["start_ns"]]
+        edges_s = [*starts_s, starts_s[-1] + (starts_s[1] - starts_s[0] if starts_s[1:] else 0)]
         for index, name in enumerate(counts):
             line = {"color": RUN_COLOURS[index % len(RUN_COLOURS)], "drawstyle": "steps-pre"}
-            at_s = [ns / 1e9 for ns in table["start_ns"]]
-            axes[2].plot(at_s, table[f"counts_given_{name}"], label=f"{name}, given", **line)
-            axes[2].plot(at_s, table[f"counts_used_{name}"], linestyle=":", **line)
+            given, used = (list(table[f"counts_{what}_{name}"]) for what in ("given", "used"))
+            axes[2].plot(edges_s, given[:1] + given, label=f"{name}, given", **line)
+            axes[2].plot(edges_s, used[:1] + used, linestyle=":", **line)
         axes[2].set_ylabel("counts (dotted: used)")
         axes[2].legend(frameon=False, fontsize="small")
     axes[-1].set_xlabel("time (s)")

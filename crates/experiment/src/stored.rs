@@ -9,7 +9,7 @@ use std::path::Path;
 use flashkeel_device::{DeviceConfig, Found, Page, Place, Ssd};
 use flashkeel_engine::{Keeping, LOGICAL_PAGE_SECTORS, SECTOR_BYTES, Time};
 use flashkeel_host::StackConfig;
-use flashkeel_host::device::{Build, Device, DeviceKind, Maker, MirrorConfig, TieredConfig, Unmade};
+use flashkeel_host::device::{Build, Device, DeviceKind, Maker, MirrorConfig, Probing, TieredConfig, Unmade};
 use flashkeel_ssdcheck::DeviceModel;
 use flashkeel_store::{Header, Opened, Refused, SectionShape, Store, Watch};
 use serde_json::{Value, json};
@@ -75,11 +75,14 @@ impl Target {
             refused => Error::Input(format!("{name}: {refused}")),
         };
         let read = &mut |fraction| progress("scan", fraction);
-        match open(&header, read).map_err(refused)? {
+        let opened = open(&header, read).map_err(refused)?;
+        let progress = RefCell::new(progress);
+        let probing = &mut |fraction| (progress.borrow_mut())("probe", fraction);
+        match opened {
             Opened::New(mut store) => {
                 let sections = RefCell::new(Sections::of(&parts, Vec::new()));
-                let device = self.made_of(seed, &store, &sections, None, &mut |config, seed| {
-                    let mut ssd = steady_state(config, seed, cache_dir, progress)?;
+                let device = self.made_of(seed, &store, &sections, None, probing, &mut |config, seed| {
+                    let mut ssd = steady_state(config, seed, cache_dir, &mut **progress.borrow_mut())?;
                     ssd.keep_data_in(store.media(sections.borrow_mut().next()));
                     Ok(ssd)
                 })?;
@@ -88,13 +91,14 @@ impl Target {
             }
             Opened::Old(store, found, now) => {
                 let sections = RefCell::new(Sections::of(&parts, found));
-                let device = self.made_of(seed, &store, &sections, Some(now), &mut |config, seed| {
-                    let mut ssd = Ssd::new(&config.validate()?, seed);
-                    let range = sections.borrow_mut().next();
-                    let found = range.clone().map(|section| sections.borrow_mut().found(section));
-                    ssd.recover(now, store.media(range).into_iter().zip(found).collect());
-                    Ok(ssd)
-                })?;
+                let device =
+                    self.made_of(seed, &store, &sections, Some(now), probing, &mut |config, seed| {
+                        let mut ssd = Ssd::new(&config.validate()?, seed);
+                        let range = sections.borrow_mut().next();
+                        let found = range.clone().map(|section| sections.borrow_mut().found(section));
+                        ssd.recover(now, store.media(range).into_iter().zip(found).collect());
+                        Ok(ssd)
+                    })?;
                 Ok(Stored { device, store, now })
             }
         }
@@ -108,6 +112,7 @@ impl Target {
         store: &Store,
         sections: &RefCell<Sections>,
         from: Option<Time>,
+        probing: &mut Probing<'_>,
         make: &mut dyn FnMut(&DeviceConfig, u64) -> Result<Ssd, Unmade>,
     ) -> Result<Box<dyn Device>, Unmade> {
         let mut keepers = || -> Keeping {
@@ -124,6 +129,7 @@ impl Target {
         };
         let mut maker = Maker::new(seed, make);
         maker.keep_in(&mut keepers);
+        maker.watch(probing);
         // What is no list of models is of another version: it is found anew.
         let known = store.text().and_then(|text| serde_json::from_slice(&text).ok());
         let known: Vec<DeviceModel> = known.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! What a run drives, and a probe probes: the `[device]` and `[stack]` of a document.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use flashkeel_blockdev::{Access, World};
@@ -108,8 +109,13 @@ impl Target {
         cache_dir: Option<&Path>,
         progress: &mut Progress<'_>,
     ) -> Result<Box<dyn Device>, Error> {
-        let mut precondition = |ssd: &_, seed| steady_state(ssd, seed, cache_dir, progress);
+        // Those who make SSDs and those who probe tell it in turn.
+        let progress = RefCell::new(progress);
+        let mut precondition =
+            |ssd: &_, seed| steady_state(ssd, seed, cache_dir, &mut **progress.borrow_mut());
+        let mut probing = |fraction| (progress.borrow_mut())("probe", fraction);
         let mut maker = Maker::new(seed, &mut precondition);
+        maker.watch(&mut probing);
         if let Some(world) = world {
             maker.open_in(world, if self.destroys { Access::Destroy } else { Access::ReadOnly });
         }

@@ -196,6 +196,21 @@ fn progress_moves_forward_and_can_stop_the_run() {
 }
 
 #[test]
+fn the_probe_of_a_device_that_is_predicted_can_be_stopped() {
+    let plan = &plans(&[("device.logical_capacity", "32MiB"), ("stack.scheduler", "pas")])[0];
+    let mut fractions = Vec::new();
+    let stopped = run(plan, 1, None, &mut |phase, fraction| {
+        if phase != "probe" {
+            return ControlFlow::Continue(());
+        }
+        fractions.push(fraction);
+        if fractions.len() < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert_eq!(stopped.err(), Some(Error::Interrupted));
+    assert!(fractions.len() == 4 && fractions.is_sorted(), "{fractions:?}");
+}
+
+#[test]
 fn a_run_in_which_nothing_ends_for_long_can_be_stopped_and_says_so() {
     // What an hour's share leaves waits for the next hour.
     let held = r#"{ policy = "static-cap", rate = "1KB/s", period = "1h" }"#;

@@ -1,5 +1,7 @@
 //! What devices are made with: seeds, and SSDs in their steady state.
 
+use std::ops::ControlFlow;
+
 use flashkeel_blockdev::{Access, World};
 use flashkeel_device::{DeviceConfig, Ssd};
 use flashkeel_engine::{Keeping, Predictor, Stream, Time};
@@ -26,6 +28,9 @@ impl From<String> for Unmade {
 
 /// Makes an SSD in its steady state from its settings and seed.
 pub type Preconditioner<'a> = dyn FnMut(&DeviceConfig, u64) -> Result<Ssd, Unmade> + 'a;
+
+/// Told the fraction of a probe that is done; may stop it.
+pub type Probing<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 
 /// Says where the next pages are kept that are in no SSD.
 pub type Keepers<'a> = dyn FnMut() -> Keeping + 'a;
@@ -58,6 +63,8 @@ pub struct Maker<'a> {
     models: Vec<DeviceModel>,
     /// How many of them have got their predictors.
     predicted: usize,
+    /// Who watches probes, if anybody.
+    probing: Option<&'a mut Probing<'a>>,
     precondition: &'a mut Preconditioner<'a>,
 }
 
@@ -74,6 +81,7 @@ impl<'a> Maker<'a> {
             is_spare: false,
             models: Vec::new(),
             predicted: 0,
+            probing: None,
             precondition,
         }
     }
@@ -115,6 +123,11 @@ impl<'a> Maker<'a> {
         self.models = models;
     }
 
+    /// Whoever waits for probes watches them so.
+    pub fn watch(&mut self, probing: &'a mut Probing<'a>) {
+        self.probing = Some(probing);
+    }
+
     /// What probes have found.
     pub fn models(&self) -> &[DeviceModel] {
         &self.models
@@ -124,7 +137,7 @@ impl<'a> Maker<'a> {
     /// requests at a time.
     ///
     /// # Errors
-    /// If the device cannot be predicted.
+    /// If the device cannot be predicted, or whoever watches stops the probe.
     pub fn predictor(
         &mut self,
         config: &PredictorConfig,
@@ -138,7 +151,12 @@ impl<'a> Maker<'a> {
         let sectors = device.limits().sectors;
         if self.models.get(self.predicted).is_none_or(|model| model.sectors != sectors) {
             self.models.truncate(self.predicted);
-            self.models.push(policy.probe(device)?);
+            let probing = &mut self.probing;
+            let told = &mut |fraction| match probing {
+                Some(probing) => probing(fraction),
+                None => ControlFlow::Continue(()),
+            };
+            self.models.push(policy.probe(device, told)?);
         }
         self.predicted += 1;
         Ok(policy.build(&self.models[self.predicted - 1], device, depth))

@@ -10,7 +10,7 @@ use flashkeel_config::{ConfigError, Node};
 use flashkeel_engine::{Leaf, Span, Time};
 
 pub(crate) use composed::Composed;
-pub use maker::{Contents, Keepers, Maker, Unmade, seed_of};
+pub use maker::{Contents, Keepers, Maker, Probing, Unmade, seed_of};
 pub use mirror::MirrorConfig;
 pub use ssd::put_capacity;
 pub use tier::TieredConfig;

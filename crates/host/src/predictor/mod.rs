@@ -2,12 +2,10 @@
 //!
 //! One file per policy. To add one: write the file, add its line to the list.
 
-use std::ops::ControlFlow;
-
 use flashkeel_engine::Predictor;
-use flashkeel_ssdcheck::{DeviceModel, probe};
+use flashkeel_ssdcheck::{DeviceModel, ProbeError, probe};
 
-use crate::device::Device;
+use crate::device::{Device, Probing, Unmade};
 
 flashkeel_config::axis! {
     /// Who tells the host what a request to a device would take.
@@ -35,11 +33,11 @@ pub trait Build {
         Ok(None)
     }
 
-    /// What a probe of a copy of `device` finds.
+    /// What a probe of a copy of `device` finds; `told` is told how far it is, and may stop it.
     ///
     /// # Errors
-    /// A sentence that begins with the key, if the device cannot be predicted.
-    fn probe(&self, device: &(dyn Device + 'static)) -> Result<DeviceModel, String>;
+    /// A sentence that begins with the key, if the device cannot be predicted; that it was stopped.
+    fn probe(&self, device: &(dyn Device + 'static), told: &mut Probing<'_>) -> Result<DeviceModel, Unmade>;
 
     /// A predictor for `device`, of which a probe has found this, and which has not served
     /// anything yet and gets at most `depth` requests at a time.
@@ -56,15 +54,22 @@ pub trait Build {
 }
 
 /// What a probe of a copy of `device` finds.
-fn diagnosis(device: &(dyn Device + 'static), seed: u64) -> Result<DeviceModel, String> {
+fn diagnosis(
+    device: &(dyn Device + 'static),
+    seed: u64,
+    told: &mut Probing<'_>,
+) -> Result<DeviceModel, Unmade> {
     if device.next_event().hears_outside() {
-        return Err(
+        return Err(Unmade::Refused(
             "predictor: a real drive cannot be copied to try it; predictor = { policy = \"ssdcheck\", \
                     model = FILE } takes what flashkeel probe --out found of it"
                 .into(),
-        );
+        ));
     }
     let mut copy = dyn_clone::clone_box(device);
-    let report = probe(&mut copy, None, seed, None, &mut |_| ControlFlow::Continue(()));
-    Ok(report.map_err(|error| format!("predictor cannot probe the device: {error}"))?.model)
+    match probe(&mut copy, None, seed, None, told) {
+        Ok(report) => Ok(report.model),
+        Err(ProbeError::Interrupted) => Err(Unmade::Interrupted),
+        Err(error) => Err(Unmade::Refused(format!("predictor cannot probe the device: {error}"))),
+    }
 }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, diagnosis};
-use crate::device::Device;
+use crate::device::{Device, Probing, Unmade};
 
 /// Settings of `oracle`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,8 +31,8 @@ impl Default for Oracle {
 }
 
 impl Build for Oracle {
-    fn probe(&self, device: &(dyn Device + 'static)) -> Result<DeviceModel, String> {
-        diagnosis(device, self.probe_seed)
+    fn probe(&self, device: &(dyn Device + 'static), told: &mut Probing<'_>) -> Result<DeviceModel, Unmade> {
+        diagnosis(device, self.probe_seed, told)
     }
 
     fn build(

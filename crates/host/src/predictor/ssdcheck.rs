@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, diagnosis};
-use crate::device::Device;
+use crate::device::{Device, Probing, Unmade};
 
 /// Settings of `ssdcheck`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,8 +50,8 @@ impl Build for Ssdcheck {
         Ok(Some(Box::new(Engine::new(&model, self.false_calls))))
     }
 
-    fn probe(&self, device: &(dyn Device + 'static)) -> Result<DeviceModel, String> {
-        diagnosis(device, self.probe_seed)
+    fn probe(&self, device: &(dyn Device + 'static), told: &mut Probing<'_>) -> Result<DeviceModel, Unmade> {
+        diagnosis(device, self.probe_seed, told)
     }
 
     fn build(

@@ -69,7 +69,10 @@ struct Pair {
 impl Pair {
     fn new(device: Box<dyn Device>, depth: usize) -> Pair {
         let oracle: PredictorConfig = serde_json::from_value(json!("oracle")).expect("a predictor");
-        let model = oracle.policy().probe(&*device).expect("the device can be probed");
+        let model = oracle
+            .policy()
+            .probe(&*device, &mut |_| ControlFlow::Continue(()))
+            .expect("the device can be probed");
         let oracle = oracle.policy().build(&model, &*device, depth);
         let (waiting, random) = (VecDeque::new(), Stream::new(1, "oracle"));
         Pair { device, waiting, oracle, random, now: Time::ZERO, requests: 0, inside: 0 }
@@ -177,7 +180,10 @@ fn a_request_that_is_refused_takes_no_time() {
     let tell = device.command(Time::ZERO, &Place::default(), &Command::ReadOnly(true), &mut Arena::new());
     assert!(tell.is_ok());
     let policy: PredictorConfig = serde_json::from_value(json!("oracle")).expect("a predictor");
-    let model = policy.policy().probe(&*ssd(8)).expect("the device can be probed");
+    let model = policy
+        .policy()
+        .probe(&*ssd(8), &mut |_| ControlFlow::Continue(()))
+        .expect("the device can be probed");
     let mut oracle = policy.policy().build(&model, &*device, 8);
     let write = request(1, 0, Operation::Write, 0, 1);
     assert_eq!(oracle.predict(Time::ZERO, &[], &write).latency, Span::ZERO);

@@ -185,4 +185,20 @@ mod tests {
         );
         assert_eq!(mix(&mixer, 0, &[1.0; INPUTS]), 0.0, "other weights learn nothing");
     }
+
+    #[test]
+    fn who_begins_with_what_was_saved_unlearns_it_sooner() {
+        let inputs = [1.0; INPUTS];
+        let mut former = Mixer::new([0.0; INPUTS]);
+        (0..20_000).for_each(|_| former.learn(0, &inputs, 0.5, 1.0));
+        let mut next = Mixer::new([0.0; INPUTS]);
+        next.recall(&former.mixed());
+        assert_eq!(next.weights(0), former.weights(0));
+        let [by_next, by_former] = [&mut next, &mut former].map(|mixer| {
+            let before = mixer.weights(0)[0];
+            mixer.learn(0, &inputs, -0.5, 1.0);
+            before - mixer.weights(0)[0]
+        });
+        assert!(by_next > 4.0 * by_former, "{by_next} {by_former}");
+    }
 }

@@ -71,19 +71,22 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         chosen.push((wanted, index, column));
     }
     let time_ns = chosen.first().and_then(|(_, _, time)| unit_ns(time)).unwrap_or(1);
-    let rows = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let rows_in_all = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let devices = if chosen.len() > NEEDED { Devices::default() } else { Devices::single() };
     Ok(Box::new(Parquet {
         progress: input.progress(),
         file,
         reader,
         chosen,
-        rows,
+        rows_in_all,
         group: 0,
         lanes: Vec::new(),
+        rows: Rows::default(),
+        wrong: Wrong::default(),
         at: 0,
         read: 0,
         item: 0,
-        devices: Devices::default(),
+        devices,
         name: String::new(),
         time_ns,
     }))
@@ -203,8 +206,8 @@ impl Lane {
         }
     }
 
-    /// Reads the next rows; gives how many, and the first of them without a value.
-    fn fill(&mut self) -> Result<(usize, Option<usize>), ParquetError> {
+    /// Reads the next rows; gives how many. The first of them without a value is wrong.
+    fn fill(&mut self, wrong: &mut Wrong) -> Result<usize, ParquetError> {
         self.levels.clear();
         let levels = (self.present > 0).then_some(&mut self.levels);
         let (rows, values, _) = match (&mut self.reader, &mut self.values) {
@@ -222,23 +225,103 @@ impl Lane {
             }
             _ => return Err(ParquetError::General(format!("column {} changes its type", self.name))),
         };
-        let missing = (values < rows)
-            .then(|| self.levels.iter().position(|level| *level < self.present).unwrap_or(values));
-        Ok((rows, missing))
+        if values < rows {
+            let missing = self.levels.iter().position(|level| *level < self.present).unwrap_or(values);
+            wrong.note(missing, || format!("column {} has no value", self.name));
+        }
+        Ok(rows)
     }
 
-    #[inline]
-    fn number(&self, at: usize) -> Result<u64, String> {
-        let value = match &self.values {
-            Values::Whole(values) => values[at],
-            Values::Narrow(values) if self.is_unsigned => i64::from(values[at] as u32),
-            Values::Narrow(values) => i64::from(values[at]),
+    /// Puts what was read into `numbers`. The first below 0 is wrong.
+    fn numbers(&self, numbers: &mut Vec<u64>, wrong: &mut Wrong) {
+        numbers.clear();
+        match &self.values {
+            Values::Whole(values) => numbers.extend(values.iter().map(|value| *value as u64)),
+            Values::Narrow(values) if self.is_unsigned => {
+                numbers.extend(values.iter().map(|value| u64::from(*value as u32)));
+            }
+            Values::Narrow(values) => numbers.extend(values.iter().map(|value| i64::from(*value) as u64)),
             Values::Words(_) => unreachable!("its type was checked"),
-        };
-        if value < 0 && !self.is_unsigned {
-            return Err(format!("column {}: {value} is negative", self.name));
         }
-        Ok(value as u64)
+        let is_below = |number: &u64| (*number as i64) < 0;
+        if !self.is_unsigned
+            && let Some(row) = numbers.iter().position(is_below)
+        {
+            wrong.note(row, || format!("column {}: {} is negative", self.name, numbers[row] as i64));
+        }
+    }
+
+    /// Puts what was read into `operations`. The first that is none is wrong.
+    fn operations(&self, operations: &mut Vec<Operation>, wrong: &mut Wrong) {
+        operations.clear();
+        let Values::Words(words) = &self.values else { unreachable!("its type was checked") };
+        for word in words {
+            operations.push(match word.data() {
+                b"R" => Operation::Read,
+                b"W" => Operation::Write,
+                other => match columns::operation(other) {
+                    Ok(operation) => operation,
+                    Err(why) => {
+                        wrong.note(operations.len(), || format!("column operation: {why}"));
+                        return;
+                    }
+                },
+            });
+        }
+    }
+}
+
+/// The first of the rows read together that is not right, and how. Those before it are given.
+#[derive(Default)]
+struct Wrong(Option<(usize, String)>);
+
+impl Wrong {
+    /// Notes what is wrong with a row, if those before it are right.
+    fn note(&mut self, row: usize, message: impl FnOnce() -> String) {
+        if self.0.as_ref().is_none_or(|(first, _)| row < *first) {
+            self.0 = Some((row, message()));
+        }
+    }
+}
+
+/// Rows read together, column by column.
+#[derive(Default)]
+struct Rows {
+    time_ns: Vec<u64>,
+    operation: Vec<Operation>,
+    offset: Vec<u64>,
+    bytes: Vec<u64>,
+    /// Devices that are numbers.
+    device: Vec<u64>,
+}
+
+impl Rows {
+    /// Takes what the lanes have read. A whole one of the times is `unit_ns`.
+    fn take(&mut self, lanes: &[Lane], unit_ns: u64, wrong: &mut Wrong) {
+        let [time, operation, offset, bytes, device @ ..] = lanes else { unreachable!("four are needed") };
+        time.numbers(&mut self.time_ns, wrong);
+        offset.numbers(&mut self.offset, wrong);
+        bytes.numbers(&mut self.bytes, wrong);
+        if unit_ns > 1 {
+            for (row, time) in self.time_ns.iter_mut().enumerate() {
+                let Some(time_ns) = time.checked_mul(unit_ns) else {
+                    wrong.note(row, || {
+                        format!("column time_ns: {time} is too large for a time in nanoseconds")
+                    });
+                    break;
+                };
+                *time = time_ns;
+            }
+        }
+        operation.operations(&mut self.operation, wrong);
+        let mut ranges = self.offset.iter().zip(&self.bytes);
+        if let Some(row) = ranges.position(|(offset, bytes)| offset.checked_add(*bytes).is_none()) {
+            let (offset, bytes) = (self.offset[row], self.bytes[row]);
+            wrong.note(row, || format!("offset {offset} and bytes {bytes} lie beyond any 64-bit address"));
+        }
+        if let Some(device) = device.first().filter(|lane| !matches!(lane.values, Values::Words(_))) {
+            device.numbers(&mut self.device, wrong);
+        }
     }
 }
 
@@ -247,11 +330,13 @@ struct Parquet {
     reader: SerializedFileReader<File>,
     /// Name, number and description of each column that is read.
     chosen: Vec<(&'static str, usize, ColumnDescPtr)>,
-    rows: u64,
+    rows_in_all: u64,
     /// Row groups begun.
     group: usize,
     lanes: Vec<Lane>,
-    /// The next row of those read, and how many these are.
+    rows: Rows,
+    wrong: Wrong,
+    /// The next row of those read, and how many of these are right.
     at: usize,
     read: usize,
     /// Rows given.
@@ -268,10 +353,10 @@ impl Parquet {
         WorkloadError::at(&self.file, Location::Row(self.item + 1), explain(error))
     }
 
-    /// Reads more rows; false at the end.
+    /// Reads more rows, one at least that is right; false at the end.
     fn refill(&mut self) -> Result<bool, WorkloadError> {
-        self.progress.reach(self.item as f64 / self.rows.max(1) as f64);
-        loop {
+        self.progress.reach(self.item as f64 / self.rows_in_all.max(1) as f64);
+        while self.wrong.0.is_none() {
             if self.lanes.is_empty() {
                 if self.group >= self.reader.num_row_groups() {
                     return Ok(false);
@@ -280,29 +365,31 @@ impl Parquet {
                 self.lanes = lanes;
                 self.group += 1;
             }
-            let mut counts = Vec::with_capacity(self.lanes.len());
-            for at in 0..self.lanes.len() {
-                let lane = &mut self.lanes[at];
-                let filled = guarded(|| lane.fill());
-                let (rows, missing) = filled.map_err(|error| self.damaged(&error))?;
-                if let Some(missing) = missing {
-                    let place = Location::Row(self.item + missing as u64 + 1);
-                    let message = format!("column {} has no value", self.lanes[at].name);
-                    return Err(WorkloadError::at(&self.file, place, message));
-                }
-                counts.push(rows);
-            }
-            if counts.iter().any(|rows| *rows != counts[0]) {
-                let error = ParquetError::General("its columns have different numbers of rows".into());
-                return Err(self.damaged(&error));
-            }
-            if counts[0] == 0 {
+            let filled = guarded(|| self.fill()).map_err(|error| self.damaged(&error))?;
+            if filled == 0 {
                 self.lanes.clear();
                 continue;
             }
-            (self.at, self.read) = (0, counts[0]);
-            return Ok(true);
+            self.rows.take(&self.lanes, self.time_ns, &mut self.wrong);
+            (self.at, self.read) = (0, self.wrong.0.as_ref().map_or(filled, |(row, _)| *row));
+            if self.read > 0 {
+                return Ok(true);
+            }
         }
+        let message = self.wrong.0.as_ref().map_or("", |(_, message)| message);
+        Err(WorkloadError::at(&self.file, Location::Row(self.item + 1), message))
+    }
+
+    /// Reads rows into the lanes; gives how many.
+    fn fill(&mut self) -> Result<usize, ParquetError> {
+        let mut all = None;
+        for lane in &mut self.lanes {
+            let rows = lane.fill(&mut self.wrong)?;
+            if *all.get_or_insert(rows) != rows {
+                return Err(ParquetError::General("its columns have different numbers of rows".into()));
+            }
+        }
+        Ok(all.unwrap_or(0))
     }
 
     fn begin_group(&self) -> Result<Vec<Lane>, ParquetError> {
@@ -313,46 +400,41 @@ impl Parquet {
         self.chosen.iter().map(lane).collect()
     }
 
-    #[inline]
-    fn record(&mut self) -> Result<Record, String> {
-        let [time, operation, offset, bytes, ..] = &self.lanes[..] else { unreachable!("four are needed") };
-        let (time_ns, offset, bytes) =
-            (time.number(self.at)?, offset.number(self.at)?, bytes.number(self.at)?);
-        let time_ns = time_ns
-            .checked_mul(self.time_ns)
-            .ok_or_else(|| format!("column time_ns: {time_ns} is too large for a time in nanoseconds"))?;
-        let Values::Words(words) = &operation.values else { unreachable!("its type was checked") };
-        let operation = match words[self.at].data() {
-            b"R" => Operation::Read,
-            b"W" => Operation::Write,
-            other => columns::operation(other).map_err(|why| format!("column operation: {why}"))?,
-        };
-        if offset.checked_add(bytes).is_none() {
-            return Err(format!("offset {offset} and bytes {bytes} lie beyond any 64-bit address"));
-        }
-        let device = match self.lanes.get(NEEDED) {
-            None => self.devices.index(b"0"),
-            Some(Lane { values: Values::Words(words), .. }) => self.devices.index(words[self.at].data()),
-            Some(lane) => {
+    /// The number of the device in the next row.
+    fn device(&mut self) -> Result<u32, WorkloadError> {
+        let device = match &self.lanes[NEEDED].values {
+            Values::Words(words) => self.devices.index(words[self.at].data()),
+            Values::Whole(_) | Values::Narrow(_) => {
                 self.name.clear();
-                std::fmt::Write::write_fmt(&mut self.name, format_args!("{}", lane.number(self.at)?))
+                std::fmt::Write::write_fmt(&mut self.name, format_args!("{}", self.rows.device[self.at]))
                     .expect("a string takes what is written");
                 self.devices.index(self.name.as_bytes())
             }
         };
-        let device = device.map_err(|why| format!("column device: {why}"))?;
-        Ok(Record { time_ns, item: self.item + 1, device, operation, offset, bytes })
+        device.map_err(|why| {
+            WorkloadError::at(&self.file, Location::Row(self.item + 1), format!("column device: {why}"))
+        })
     }
 }
 
 impl Reader for Parquet {
+    #[inline]
     fn next(&mut self, next: &mut Record, _counts: &mut Counts) -> Result<bool, WorkloadError> {
         if self.at == self.read && !self.refill()? {
             return Ok(false);
         }
-        *next = self
-            .record()
-            .map_err(|message| WorkloadError::at(&self.file, Location::Row(self.item + 1), message))?;
+        let (at, rows) = (self.at, &self.rows);
+        *next = Record {
+            time_ns: rows.time_ns[at],
+            item: self.item + 1,
+            device: 0,
+            operation: rows.operation[at],
+            offset: rows.offset[at],
+            bytes: rows.bytes[at],
+        };
+        if self.lanes.len() > NEEDED {
+            next.device = self.device()?;
+        }
         self.at += 1;
         self.item += 1;
         Ok(true)

@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use flashkeel_engine::{Operation, SECTOR_BYTES};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
 
 use super::{Form, Writer, columns};
 use crate::Arrival;
@@ -43,10 +44,18 @@ pub(super) struct Rows<'a> {
 impl<'a> Rows<'a> {
     pub fn begin(out: &'a mut (dyn Write + Send)) -> io::Result<Self> {
         let level = ZstdLevel::try_new(1).map_err(failed)?;
-        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
+        let mut properties = WriterProperties::builder().set_compression(Compression::ZSTD(level));
+        // Times and addresses hardly ever repeat: as differences they take a third of the
+        // bytes that a dictionary of them does, and are read and written in half the time.
+        for name in ["time_ns", "offset"] {
+            let column = ColumnPath::from(name);
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
         let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
         Ok(Rows {
-            file: SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(failed)?,
+            file: SerializedFileWriter::new(out, schema, Arc::new(properties.build())).map_err(failed)?,
             times: Vec::new(),
             operations: Vec::new(),
             offsets: Vec::new(),

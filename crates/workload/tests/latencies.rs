@@ -16,6 +16,17 @@ const BLKPARSE: &str = "8,0 3 1 0.000000000 697 D R 0 + 8 [a]\n8,0 3 2 0.0000001
                         8,0 3 7 0.000110000 0 C R 512 + 8 [0]\nCPU3 (8,0):\n Reads Queued: 1\n";
 const FIO: &str = "0, 300000, 0, 4096, 8192, 0\n0, 600000, 1, 4096, 0, 0\n1, 500000, 2, 4096, 0, 0\n\
                    1, 500000, 0, 8192, 4096, 0\n";
+const MSR: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n\
+                   128166372003061629,usr,0,Read,7014609920,24576,41286\n\
+                   128166372003061729,usr,0,Write,512,512,10\n";
+const SYSTOR: &str = "Timestamp,Response,IOType,LUN,Offset,Size\n1455592561.000000000,0.000250000,R,2,8192,4096\n\
+                      1455592561.000100000,,,2,0,0\n1455592561.000200000,0.001000000,W,2,0,4096\n";
+const ETW: &str = "BeginHeader\n\
+    DiskRead, TimeStamp, Process Name, IOSize, DiskNum, ByteOffset, ElapsedTime\n\
+    DiskWrite, TimeStamp, Process Name, IOSize, DiskNum, ByteOffset, ElapsedTime\n\
+    DiskFlush, TimeStamp, Process Name, DiskNum, ElapsedTime\nEndHeader\n\
+    DiskRead, 300, a, 0x1000, 0, 0x2000, 200\nDiskFlush, 310, a, 0, 5\n\
+    DiskWrite, 350, a, 0x200, 0, 0x400, 400\n";
 const IOLOG: &str = "fio version 3 iolog\n0 /d add\n5 /d open\n10 /d read 8192 4096\n350 /d write 0 4096\n\
                      960 /d read 4096 8192\n970 /d read 0 4096\n";
 
@@ -65,6 +76,28 @@ fn block_events_are_paired() {
 }
 
 #[test]
+fn traces_with_response_times_are_logs() {
+    let found = log("usr_0.csv", MSR).expect("it has response times");
+    assert_eq!((found.format, found.passed_over), ("msr", 0));
+    // From file times to Unix times: February 2007.
+    let began = found.requests[0].submitted.0;
+    assert_eq!(began, 1_172_163_600_306_162_900);
+    let us = began / 1000;
+    assert_eq!(told(&found), [(us, 4128, 13_700_410, 48), (us + 10, 1, 1, 1)]);
+    let bare: String = MSR.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    assert_eq!(log("usr_0.csv", &bare).expect("a header may be missing").requests.len(), 2);
+    let found = log("lun.csv", SYSTOR).expect("it has response times");
+    assert_eq!((found.format, found.passed_over), ("systor", 1));
+    let us = 1_455_592_561_000_000;
+    assert_eq!(told(&found), [(us, 250, 16, 8), (us + 200, 1000, 0, 8)]);
+    let found = log("dtrs.csv", ETW).expect("it has both times");
+    assert_eq!((found.format, found.passed_over), ("etw", 1));
+    // The write was issued before the trace began.
+    let began = found.requests[0].submitted.0 / 1000;
+    assert_eq!(told(&found), [(began, 400, 2, 1), (began + 150, 200, 16, 8)]);
+}
+
+#[test]
 fn logs_of_fio_with_and_without_the_io_log() {
     let found = log("l_lat.1.log", FIO).expect("it is a log");
     assert_eq!((found.format, found.passed_over), ("fio", 1));
@@ -109,6 +142,17 @@ fn what_is_wrong_is_named_with_its_line() {
             "c.csv",
             "submitted_us,operation,lba,sectors,latency_us\n".into(),
             "c.csv: it has no read and no write",
+        ),
+        ("m.csv", MSR.replace(",10\n", ",-10\n"), "m.csv:3: field 7 (response time): \"-10\" is negative"),
+        (
+            "s.csv",
+            SYSTOR.replace(",0.001000000,W", ",,W"),
+            "s.csv:4: field 2 (response): \"\" is not a whole",
+        ),
+        (
+            "e.csv",
+            ETW.replace("0x2000, 200\n", "0x2000, many\n"),
+            "e.csv:6: field 7 (ElapsedTime): \"many\" is not a whole number",
         ),
         ("c.csv", String::new(), "c.csv: the file is empty"),
         ("c.txt", "hello world\n".into(), "c.txt:1: no known log of latencies; known are fio's"),
@@ -170,8 +214,8 @@ fn io_logs_of_another_job_are_refused() {
 proptest! {
     /// Whatever a log holds, reading it ends with requests or an error.
     #[test]
-    fn nothing_panics(which in 0..4usize, at in 0..400usize, byte in any::<u8>(), cut in 0..400usize) {
-        let mut text = [CSV, BLKPARSE, FIO, IOLOG][which].as_bytes().to_vec();
+    fn nothing_panics(which in 0..7usize, at in 0..400usize, byte in any::<u8>(), cut in 0..400usize) {
+        let mut text = [CSV, BLKPARSE, FIO, IOLOG, MSR, SYSTOR, ETW][which].as_bytes().to_vec();
         let length = text.len();
         text[at % length] = byte;
         text.truncate(length - cut % length);

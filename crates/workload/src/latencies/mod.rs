@@ -15,6 +15,7 @@ mod block_events;
 mod fio;
 mod moments;
 mod named_columns;
+mod timed_events;
 
 /// Most bytes of one request.
 const MOST_BYTES: u64 = 1 << 30;
@@ -97,10 +98,7 @@ pub fn read_latencies(
         };
         match format.name {
             "blkparse" | "blktrace" => {
-                if input.is_read_once() {
-                    let message = "it is read twice, which a pipe cannot be; give a file";
-                    return Err(WorkloadError::file(&file, message).into());
-                }
+                refuse_pipe(&input)?;
                 drop(input);
                 block_events::read(path, format.name, options, &mut pulse)?
             }
@@ -109,22 +107,41 @@ pub fn read_latencies(
                                (with log_offset=1) as --log, and this one as --iolog";
                 return Err(WorkloadError::at(&file, Location::Line(1), message).into());
             }
+            "etw" => {
+                refuse_pipe(&input)?;
+                drop(input);
+                timed_events::read(path, options, &mut pulse)?
+            }
             other => {
-                let message =
-                    format!("a trace of the format {other}, of which no latencies are read; {KNOWN}");
-                return Err(WorkloadError::at(&file, Location::Line(1), message).into());
+                let Some(columns) = named_columns::Columns::of_trace(other) else {
+                    let message = format!("a trace of the format {other}, which has no latencies; {KNOWN}");
+                    return Err(WorkloadError::at(&file, Location::Line(1), message).into());
+                };
+                named_columns::read_columns(input, other, &columns, options, &mut pulse)?
             }
         }
     };
     if log.requests.is_empty() {
         return Err(WorkloadError::file(&file, "it has no read and no write that ended").into());
     }
+    if log.requests.iter().all(|served| served.latency == Span(0)) {
+        return Err(WorkloadError::file(&file, "all of its latencies are 0: nothing was measured").into());
+    }
     log.requests.sort_by_key(|served| served.submitted);
     Ok(log)
 }
 
+/// Refuses what cannot be read twice.
+fn refuse_pipe(input: &Input) -> Result<(), WorkloadError> {
+    if input.is_read_once() {
+        let message = "it is read twice, which a pipe cannot be; give a file";
+        return Err(WorkloadError::file(&input.file, message));
+    }
+    Ok(())
+}
+
 const KNOWN: &str = "known are fio's write_lat_log with log_offset=1, blkparse and blktrace with D and C \
-                     events, and columns named in the first line: operation, offset or lba, bytes or \
+                     events, traces with response times (msr, systor, etw), and columns named in the first line: operation, offset or lba, bytes or \
                      sectors, submitted_ns, and latency_ns or completed_ns (or in _us, _ms, _s)";
 
 /// A read or write of bytes, as one of sectors.

@@ -42,7 +42,7 @@ type Positions = [Option<usize>; COLUMNS.len()];
 const ASSUMED: [[usize; COLUMNS.len()]; 3] = [[1, 8, 7, 5, 6], [1, 8, 7, 5, 6], [1, 6, 5, 0, 0]];
 /// Where the time of issue begins to count: before the trace began, so that
 /// what was on its way then has one.
-const BEFORE_NS: u64 = 3600 * 1_000_000_000;
+pub(crate) const ISSUED_BEFORE_NS: u64 = 3600 * 1_000_000_000;
 
 /// Whether a column of `operation` is read.
 fn is_needed(column: usize, operation: Operation, times: Times) -> bool {
@@ -260,7 +260,7 @@ fn parse(
     let mut time_ns = ns_of(TIME)?;
     if positions[ELAPSED].is_some() {
         time_ns = time_ns
-            .checked_add(BEFORE_NS)
+            .checked_add(ISSUED_BEFORE_NS)
             .ok_or_else(|| refuse(TIME, "too large for a time in nanoseconds".into()))?
             .checked_sub(ns_of(ELAPSED)?)
             .ok_or_else(|| refuse(ELAPSED, "issued over an hour before the trace began".into()))?;

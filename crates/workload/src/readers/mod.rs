@@ -35,6 +35,7 @@ mod vscsi;
 
 pub(crate) use columns::{COLUMN_NAMES, operation as named_operation};
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
+pub(crate) use etw::ISSUED_BEFORE_NS;
 pub(crate) use table::explain;
 
 /// Every trace format, in the order in which they are listed and tried.

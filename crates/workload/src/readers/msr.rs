@@ -2,7 +2,8 @@
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
 //! Timestamps are Windows file times (100 ns), offset and size are bytes, and
-//! a device is named `hostname.disk`. The recorded response time is not used.
+//! a device is named `hostname.disk`. A replay does not use the
+//! recorded response time; a log of latencies does.
 //! Other collections have the same columns with times in another unit, with
 //! decimals too: `time_unit` says which.
 

@@ -291,8 +291,10 @@ def predict_log(
 
     `log` has submissions and latencies: fio's latency log, with `iolog` beside it or not,
     blkparse's or blktrace's events, a trace with response times (``msr``, ``systor``, ``etw``),
-    or columns that its first line names. `device` says which counts where there are several. Without a `model` the first half of the log says what is
-    slow. No greater part of the normal requests than `false_calls` is called slow, if given.
+    or columns that its first line names. `device` says which counts where there are several.
+    Without a `model` the first half of the log says what is slow. No greater part of the
+    normal requests than `false_calls` is called slow, if given.
+
     The dictionary has ``requests``, ``judged``, ``slow``, ``reliability`` (what came of
     probabilities, by tenths of them), ``methods`` (SSDcheck's engine first, then the
     baselines, each with ``recall``, ``precision``, ``roc_auc``, ``saved_fraction`` and what

@@ -46,6 +46,20 @@ def test_a_series_has_a_line_for_each_run(small_result):
         small_result.plot("series", latency_class="trim")
 
 
+def test_gauges_are_drawn_where_they_were_read_and_say_of_which_drive(small_result):
+    rates, latencies, blocks = small_result.plot("series").axes
+    starts_s = [ns / 1e9 for ns in small_result.runs[0].series()["start_ns"]]
+    window_s = starts_s[1] - starts_s[0]
+    for axes, into in ((rates, 0.5), (latencies, 0.5), (blocks, 1)):
+        found = list(axes.get_lines()[0].get_xdata())
+        assert found == pytest.approx([start + into * window_s for start in starts_s])
+    assert blocks.get_legend() is None
+    two = flashkeel.Experiment(SMALL, "two").set("stack.devices", [{"ssd": {}}, {"ssd": {}}])
+    *_, blocks = two.set("workload.requests", 2000).run().plot("series").axes
+    assert [text.get_text() for text in blocks.get_legend().get_texts()] == ["ssd0", "ssd1"]
+    assert len({line.get_linestyle() for line in blocks.get_lines()}) == 2
+
+
 def test_heat_takes_the_log_of_requests(logged, small_result):
     axes, _ = logged.plot("heat", run="debit", latency_class="small_read").axes
     cells = axes.collections[0].get_array()

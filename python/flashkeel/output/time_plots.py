@@ -26,6 +26,8 @@ _LEGEND_LETTERS = 120
 
 _FREE_BLOCKS = re.compile(r"(ssd\d+_)?free_blocks")
 """Gauges of the drives of a run."""
+_DRIVES = ("-", "--", ":", "-.")
+"""How the lines of a run's drives differ; one after the fourth looks like the first again."""
 
 
 def series(result: Result, latency_class: str | None = None) -> Figure:
@@ -45,21 +47,26 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     for index, run in enumerate(result.runs):
         table = run.series()
         start_s = np.asarray(table["start_ns"], dtype=float) / 1e9
+        whole_s = run.data["simulated_s"] / len(run.seeds)
         if len(start_s) > 1:
-            window_s = start_s[1] - start_s[0]
-            # The end of the run cuts the last one short.
-            window_s = np.where(start_s < start_s[-1], window_s, np.nan)
-        else:
-            window_s = run.data["simulated_s"] / len(run.seeds)
+            whole_s = start_s[1] - start_s[0]
+        # The end of the run cuts the last one short, if there are several.
+        window_s = np.where((start_s < start_s[-1]) | (len(start_s) == 1), whole_s, np.nan)
+        middle_s, end_s = start_s + whole_s / 2, start_s + whole_s
         line = plots.of_run(index) | {"linewidth": 0.9}
         dotted = line | {"linestyle": ":"}
-        _line(rates, start_s, table["reads"] / window_s, label=run.name, **line)
-        _line(rates, start_s, table["writes"] / window_s, **dotted)
-        _line(latencies, start_s, _known(table[f"{chosen}_mean_ns"]), **line)
-        _line(latencies, start_s, _known(table[f"{chosen}_max_ns"]), **dotted)
+        _line(rates, middle_s, table["reads"] / window_s, label=run.name, **line)
+        _line(rates, middle_s, table["writes"] / window_s, **dotted)
+        _line(latencies, middle_s, _known(table[f"{chosen}_mean_ns"]), **line)
+        _line(latencies, middle_s, _known(table[f"{chosen}_max_ns"]), **dotted)
         # Behind a stack each drive has its own; devices that are no SSD have none.
-        for name in filter(_FREE_BLOCKS.fullmatch, table):
-            _line(blocks, start_s, np.asarray(table[name], dtype=float), **line)
+        drives = list(filter(_FREE_BLOCKS.fullmatch, table))
+        for drive, name in enumerate(drives):
+            line["linestyle"] = _DRIVES[drive % len(_DRIVES)]
+            if index == 0 and len(drives) > 1:
+                line["label"] = name.removesuffix("_free_blocks")
+            # Read at the end of each window.
+            _line(blocks, end_s, np.asarray(table[name], dtype=float), **line)
     rates.set_ylabel("IOPS (dotted: writes)")
     # As many beside each other as the picture has room for.
     longest = max(len(run.name) for run in result.runs)
@@ -73,6 +80,8 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     plots.latencies(latencies.yaxis)
     latencies.set_ylabel(f"{units.requests(chosen)}: mean\n(dotted: slowest)")
     blocks.set_ylabel("free blocks")
+    if blocks.get_legend_handles_labels()[0]:
+        blocks.legend(frameon=False, fontsize="small", ncols=4)
     blocks.set_xlabel("time (s)")
     for axes in (rates, latencies, blocks):
         axes.grid(alpha=0.3)

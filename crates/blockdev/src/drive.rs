@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use flashkeel_engine::{
     Arena, Cause, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request,
-    SECTOR_BYTES, Status, Submit, Time, Wake,
+    SECTOR_BYTES, Status, Submit, Time, Wake, reason,
 };
 use io_uring::{IoUring, opcode, squeue, types};
 
 use crate::buffers::Buffer;
-use crate::opening::{self, Access, Found, reason};
+use crate::opening::{self, Access, Found};
 use crate::requests::{self, Filler};
 use crate::world::{Fault, World};
 

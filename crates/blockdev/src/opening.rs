@@ -1,11 +1,12 @@
 //! What a path is, whether it may be used, and as what.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use flashkeel_engine::reason;
 use rustix::fs::{FlockOperation, flock};
 
 /// Requests to a regular file begin and end at multiples of this many bytes, a block of
@@ -162,12 +163,6 @@ fn setting(device: u64, name: &str) -> Option<u64> {
     [format!("{folder}/{name}"), format!("{folder}/queue/{name}"), format!("{folder}/../queue/{name}")]
         .iter()
         .find_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
-}
-
-/// The reason without the operating system's error number.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub use events::EventQueue;
 pub use keeper::{FoundPages, Keeper, Keeping, Kept, PageBytes};
 pub use leaf::{Coming, Holds, Leaf, Submit};
 pub use limits::{Durable, Limits};
-pub use outside::Outside;
+pub use outside::{Outside, reason};
 pub use patience::Patience;
 pub use predictor::{Filling, Prediction, Predictor};
 pub use random::Stream;

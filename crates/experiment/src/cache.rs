@@ -9,6 +9,7 @@ use std::{
 };
 
 use flashkeel_device::{DeviceConfig, Layout, Ssd};
+use flashkeel_engine::reason;
 
 /// Identifies the file format.
 const MAGIC: &[u8; 8] = b"FKSTATE2";
@@ -61,7 +62,7 @@ impl Cache {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
-                note(&path, &format!("{error}; preconditioning again"));
+                note(&path, &format!("{}; preconditioning again", reason(&error)));
                 None
             }
         }
@@ -79,7 +80,7 @@ impl Cache {
             .and_then(|()| self.trim(&path, LIMIT_BYTES));
         if let Err(error) = result {
             let _ = fs::remove_file(&partial);
-            note(&path, &format!("{error}; the steady state is not kept"));
+            note(&path, &format!("{}; the steady state is not kept", reason(&error)));
         }
     }
 

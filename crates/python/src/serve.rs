@@ -8,7 +8,7 @@ use flashkeel_experiment::{Cause, Device, Error, RealDrives, Stored, Target, rea
 use flashkeel_serve::nbd::{Export, LONGEST_NAME};
 use flashkeel_serve::{
     Address, BOUNDS_NS, Counted, Kept, Late, Server, Settings, Snapshot, Tally, Time, Watch, Window,
-    listen_at,
+    listen_at, reason,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use pyo3::prelude::*;
@@ -52,7 +52,7 @@ pub fn serve_nbd(
     let target: Target = serde_json::from_str(target_json).map_err(not_resolved)?;
     let service: Service = serde_json::from_str(service_json).map_err(not_resolved)?;
     let Service { seed, listen, name, read_only, time_scale, data } = service;
-    let refused = |error: std::io::Error| InputError::new_err(format!("{listen}: {error}"));
+    let refused = |error: std::io::Error| InputError::new_err(format!("{listen}: {}", reason(&error)));
     if name.len() > LONGEST_NAME {
         let length = name.len();
         return Err(InputError::new_err(format!("--name: {length} bytes, of at most {LONGEST_NAME}")));
@@ -99,9 +99,10 @@ pub fn serve_nbd(
     let served = py.detach(|| server.run(device, kept, outside, &settings, &mut caller));
     caller.real.map_or(Ok(()), |real| real.end()).map_err(exception)?;
     let served = served.map_err(|error| {
+        let why = reason(&error);
         exception(Error::Failure(match &data {
-            Some(path) => format!("{}: {error}; nothing was acknowledged since", path.display()),
-            None => error.to_string(),
+            Some(path) => format!("{}: {why}; nothing was acknowledged since", path.display()),
+            None => why,
         }))
     })?;
     Ok(json(json!({
@@ -117,7 +118,7 @@ pub fn serve_nbd(
 /// the number of the file, which is the caller's to close.
 #[pyfunction]
 pub fn listen_unix(path: PathBuf) -> PyResult<i32> {
-    let refused = |error| InputError::new_err(format!("{}: {error}", path.display()));
+    let refused = |error| InputError::new_err(format!("{}: {}", path.display(), reason(&error)));
     listen_at(&path).map(IntoRawFd::into_raw_fd).map_err(refused)
 }
 

@@ -15,7 +15,7 @@ mod sleep;
 mod sockets;
 mod window;
 
-pub use flashkeel_engine::Time;
+pub use flashkeel_engine::{Time, reason};
 pub use lateness::Late;
 pub use seen::{BOUNDS_NS, Counted, Recent, Tally};
 pub use server::{Kept, Served, Server, Settings, Watch};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use flashkeel_engine::reason;
+
 /// Why a file is not used; it is left as it was.
 #[derive(Debug)]
 pub enum Refused {
@@ -15,7 +17,7 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Failed(error) => error.fmt(formatter),
+            Refused::Failed(error) => formatter.write_str(&reason(error)),
             Refused::Unfit(reason) => formatter.write_str(reason),
         }
     }

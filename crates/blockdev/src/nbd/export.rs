@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flashkeel_engine::{
     Arena, Cause, Completion, Durable, LOGICAL_PAGE_SECTORS, Leaf, Ledger, Limits, Operation, Request,
-    SECTOR_BYTES, Span, Status, Submit, Time, Wake,
+    SECTOR_BYTES, Span, Status, Submit, Time, Wake, reason,
 };
 use flashkeel_nbd::{self as wire, Put, REQUEST_BYTES, Reader, SIMPLE_REPLY_BYTES, command, transmission};
 
 use super::line::{self, Line, Terms};
 use super::uri::Uri;
-use crate::opening::{Access, reason};
+use crate::opening::Access;
 use crate::requests::{self, Filler};
 use crate::world::{Fault, World};
 

@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use flashkeel_engine::reason;
 use flashkeel_nbd::{self as wire, LONGEST_OPTION, Put, Reader};
 
 use super::uri::{Server, Uri};
-use crate::opening::reason;
 
 /// A server that has not said by then what its export is, is given up.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use flashkeel_engine::reason;
+
 use crate::text::trim_end;
 use crate::{Location, WorkloadError};
 
@@ -224,10 +226,4 @@ fn followed(compression: &str) -> io::Error {
         "its {compression} data is followed by bytes that are none; unpack it first, if they are not part of it"
     );
     io::Error::new(ErrorKind::Unsupported, message)
-}
-
-/// The reason without the operating system's error number.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashkeel_config::did_you_mean;
+use flashkeel_engine::reason;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::reason;
 use crate::WorkloadError;
 
 /// What a file is known by, whatever it is called: its device and its number there.

@@ -6,14 +6,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use flashkeel_config::did_you_mean;
-use flashkeel_engine::Operation;
 use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Operation, reason};
 use flate2::write::GzEncoder;
 use rustix::fs::OFlags;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::input::{identity, open_at, reason};
+use crate::input::{identity, open_at};
 use crate::readers::{SYNTHETIC, files_of, says_synthetic};
 use crate::{Arrival, Basis, Context, Source, Stopped, Trace, Watch, WorkloadError};
 

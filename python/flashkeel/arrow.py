@@ -17,10 +17,13 @@ from flashkeel._core import InputError
 
 if TYPE_CHECKING:
     import numpy as np
+    from arro3.core import ChunkedArray
     from arro3.core import Table as ArrowTable
     from arro3.core.types import ArrowStreamExportable
 
 _SHOWN_ROWS = 10
+_BATCH_ROWS = 1 << 16
+"""Rows read at a time."""
 
 KINDS = ("series", "requests", "chips")
 _WORDS = "operation"
@@ -32,8 +35,19 @@ _HINTS = {
 }
 
 
-def _array(np: Any, values: list[Any]) -> Any:  # noqa: ANN401
+def _array(np: Any, column: ChunkedArray) -> Any:  # noqa: ANN401
     """Return a column as an array; a number that is not there is none, as NumPy has it."""
+    from arro3.core import DataType
+
+    if DataType.is_numeric(column.type) and not column.null_count:
+        # Copied as a whole: number by number it takes forty times as long.
+        numbers = column.to_numpy()
+        if not DataType.is_unsigned_integer(column.type):
+            return numbers
+        # Signed, so that differences may be below 0.
+        signed = numbers.astype(np.int64)
+        return numbers if (signed < 0).any() else signed
+    values = list(column.to_pylist())
     if values and isinstance(values[0], list):
         lists = np.empty(len(values), dtype=object)
         lists[:] = values
@@ -56,7 +70,7 @@ class Table(dict[str, "np.ndarray[Any, Any]"]):
 
         self.arrow = arrow
         columns = zip(arrow.column_names, arrow.columns, strict=True)
-        super().__init__({name: _array(np, list(column.to_pylist())) for name, column in columns})
+        super().__init__({name: _array(np, column) for name, column in columns})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.arrow.__arrow_c_stream__(requested_schema)
@@ -127,7 +141,7 @@ class TableFiles:
             raise InputError(f"run {run!r} has no table of {kind} for seed {seed}{hint}")
         try:
             _refuse_torn(path)
-            return Table(read_parquet(path).read_all())
+            return Table(read_parquet(path, batch_size=_BATCH_ROWS).read_all())
         except BaseException as error:
             # The library says most of what is wrong with a file by a panic, which is no Exception.
             if isinstance(error, Exception) or type(error).__name__ == "PanicException":

@@ -9,29 +9,29 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flashkeel_config::did_you_mean;
-use flashkeel_engine::{Operation, Span};
+use flashkeel_engine::Span;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
-use parquet::column::reader::ColumnReader;
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescPtr;
 
-use super::columns;
 use crate::input::{Compression, Input, Progress};
-use crate::readers::{Devices, Format, Reader, ReaderOptions, Record};
+use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record};
 use crate::text::listed;
 use crate::{Counts, Location, WorkloadError};
+
+mod rows;
+
+use rows::{Lane, Rows, Wrong};
 
 /// The columns of a trace; all but the last are needed.
 pub(crate) const COLUMNS: [&str; 5] = ["time_ns", "operation", "offset", "bytes", "device"];
 const NEEDED: usize = 4;
-const BATCH: usize = 4096;
 
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
     shape: "a Parquet file with the columns time_ns, operation, offset, bytes and perhaps device",
-    matches: |_, head| usize::from(head.starts_with(b"PAR1")) * super::DETECTION_LINES,
+    matches: |_, head| usize::from(head.starts_with(b"PAR1")) * DETECTION_LINES,
     open,
 };
 
@@ -170,161 +170,6 @@ fn explain(error: &ParquetError) -> String {
     format!("no Parquet file, or a damaged one: {text}")
 }
 
-/// One column of the row group that is being read.
-struct Lane {
-    name: &'static str,
-    reader: ColumnReader,
-    is_unsigned: bool,
-    /// Level of a value that is there.
-    present: i16,
-    levels: Vec<i16>,
-    values: Values,
-}
-
-enum Values {
-    Narrow(Vec<i32>),
-    Whole(Vec<i64>),
-    Words(Vec<ByteArray>),
-}
-
-impl Lane {
-    fn new(name: &'static str, column: &ColumnDescPtr, reader: ColumnReader) -> Lane {
-        let values = match column.physical_type() {
-            Type::BYTE_ARRAY => Values::Words(Vec::new()),
-            Type::INT32 => Values::Narrow(Vec::new()),
-            _ => Values::Whole(Vec::new()),
-        };
-        let unsigned =
-            [ConvertedType::UINT_8, ConvertedType::UINT_16, ConvertedType::UINT_32, ConvertedType::UINT_64];
-        Lane {
-            name,
-            reader,
-            is_unsigned: unsigned.contains(&column.converted_type()),
-            present: column.max_def_level(),
-            levels: Vec::new(),
-            values,
-        }
-    }
-
-    /// Reads the next rows; gives how many. The first of them without a value is wrong.
-    fn fill(&mut self, wrong: &mut Wrong) -> Result<usize, ParquetError> {
-        self.levels.clear();
-        let levels = (self.present > 0).then_some(&mut self.levels);
-        let (rows, values, _) = match (&mut self.reader, &mut self.values) {
-            (ColumnReader::Int64ColumnReader(reader), Values::Whole(values)) => {
-                values.clear();
-                reader.read_records(BATCH, levels, None, values)?
-            }
-            (ColumnReader::Int32ColumnReader(reader), Values::Narrow(values)) => {
-                values.clear();
-                reader.read_records(BATCH, levels, None, values)?
-            }
-            (ColumnReader::ByteArrayColumnReader(reader), Values::Words(values)) => {
-                values.clear();
-                reader.read_records(BATCH, levels, None, values)?
-            }
-            _ => return Err(ParquetError::General(format!("column {} changes its type", self.name))),
-        };
-        if values < rows {
-            let missing = self.levels.iter().position(|level| *level < self.present).unwrap_or(values);
-            wrong.note(missing, || format!("column {} has no value", self.name));
-        }
-        Ok(rows)
-    }
-
-    /// Puts what was read into `numbers`. The first below 0 is wrong.
-    fn numbers(&self, numbers: &mut Vec<u64>, wrong: &mut Wrong) {
-        numbers.clear();
-        match &self.values {
-            Values::Whole(values) => numbers.extend(values.iter().map(|value| *value as u64)),
-            Values::Narrow(values) if self.is_unsigned => {
-                numbers.extend(values.iter().map(|value| u64::from(*value as u32)));
-            }
-            Values::Narrow(values) => numbers.extend(values.iter().map(|value| i64::from(*value) as u64)),
-            Values::Words(_) => unreachable!("its type was checked"),
-        }
-        let is_below = |number: &u64| (*number as i64) < 0;
-        if !self.is_unsigned
-            && let Some(row) = numbers.iter().position(is_below)
-        {
-            wrong.note(row, || format!("column {}: {} is negative", self.name, numbers[row] as i64));
-        }
-    }
-
-    /// Puts what was read into `operations`. The first that is none is wrong.
-    fn operations(&self, operations: &mut Vec<Operation>, wrong: &mut Wrong) {
-        operations.clear();
-        let Values::Words(words) = &self.values else { unreachable!("its type was checked") };
-        for word in words {
-            operations.push(match word.data() {
-                b"R" => Operation::Read,
-                b"W" => Operation::Write,
-                other => match columns::operation(other) {
-                    Ok(operation) => operation,
-                    Err(why) => {
-                        wrong.note(operations.len(), || format!("column operation: {why}"));
-                        return;
-                    }
-                },
-            });
-        }
-    }
-}
-
-/// The first of the rows read together that is not right, and how. Those before it are given.
-#[derive(Default)]
-struct Wrong(Option<(usize, String)>);
-
-impl Wrong {
-    /// Notes what is wrong with a row, if those before it are right.
-    fn note(&mut self, row: usize, message: impl FnOnce() -> String) {
-        if self.0.as_ref().is_none_or(|(first, _)| row < *first) {
-            self.0 = Some((row, message()));
-        }
-    }
-}
-
-/// Rows read together, column by column.
-#[derive(Default)]
-struct Rows {
-    time_ns: Vec<u64>,
-    operation: Vec<Operation>,
-    offset: Vec<u64>,
-    bytes: Vec<u64>,
-    /// Devices that are numbers.
-    device: Vec<u64>,
-}
-
-impl Rows {
-    /// Takes what the lanes have read. A whole one of the times is `unit_ns`.
-    fn take(&mut self, lanes: &[Lane], unit_ns: u64, wrong: &mut Wrong) {
-        let [time, operation, offset, bytes, device @ ..] = lanes else { unreachable!("four are needed") };
-        time.numbers(&mut self.time_ns, wrong);
-        offset.numbers(&mut self.offset, wrong);
-        bytes.numbers(&mut self.bytes, wrong);
-        if unit_ns > 1 {
-            for (row, time) in self.time_ns.iter_mut().enumerate() {
-                let Some(time_ns) = time.checked_mul(unit_ns) else {
-                    wrong.note(row, || {
-                        format!("column time_ns: {time} is too large for a time in nanoseconds")
-                    });
-                    break;
-                };
-                *time = time_ns;
-            }
-        }
-        operation.operations(&mut self.operation, wrong);
-        let mut ranges = self.offset.iter().zip(&self.bytes);
-        if let Some(row) = ranges.position(|(offset, bytes)| offset.checked_add(*bytes).is_none()) {
-            let (offset, bytes) = (self.offset[row], self.bytes[row]);
-            wrong.note(row, || format!("offset {offset} and bytes {bytes} lie beyond any 64-bit address"));
-        }
-        if let Some(device) = device.first().filter(|lane| !matches!(lane.values, Values::Words(_))) {
-            device.numbers(&mut self.device, wrong);
-        }
-    }
-}
-
 struct Parquet {
     file: String,
     reader: SerializedFileReader<File>,
@@ -356,7 +201,7 @@ impl Parquet {
     /// Reads more rows, one at least that is right; false at the end.
     fn refill(&mut self) -> Result<bool, WorkloadError> {
         self.progress.reach(self.item as f64 / self.rows_in_all.max(1) as f64);
-        while self.wrong.0.is_none() {
+        while self.wrong.first().is_none() {
             if self.lanes.is_empty() {
                 if self.group >= self.reader.num_row_groups() {
                     return Ok(false);
@@ -371,12 +216,12 @@ impl Parquet {
                 continue;
             }
             self.rows.take(&self.lanes, self.time_ns, &mut self.wrong);
-            (self.at, self.read) = (0, self.wrong.0.as_ref().map_or(filled, |(row, _)| *row));
+            (self.at, self.read) = (0, self.wrong.first().map_or(filled, |(row, _)| *row));
             if self.read > 0 {
                 return Ok(true);
             }
         }
-        let message = self.wrong.0.as_ref().map_or("", |(_, message)| message);
+        let message = self.wrong.first().map_or("", |(_, message)| message);
         Err(WorkloadError::at(&self.file, Location::Row(self.item + 1), message))
     }
 
@@ -402,9 +247,9 @@ impl Parquet {
 
     /// The number of the device in the next row.
     fn device(&mut self) -> Result<u32, WorkloadError> {
-        let device = match &self.lanes[NEEDED].values {
-            Values::Words(words) => self.devices.index(words[self.at].data()),
-            Values::Whole(_) | Values::Narrow(_) => {
+        let device = match self.lanes[NEEDED].word(self.at) {
+            Some(word) => self.devices.index(word),
+            None => {
                 self.name.clear();
                 std::fmt::Write::write_fmt(&mut self.name, format_args!("{}", self.rows.device[self.at]))
                     .expect("a string takes what is written");

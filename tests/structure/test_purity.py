@@ -18,7 +18,7 @@ FORBIDDEN = {
 ALLOWED = {
     ("crates/workload/src/input/open.rs", "files"): "reads traces",
     ("crates/workload/src/input/mod.rs", "files"): "gives a trace's file to who reads it by itself",
-    ("crates/workload/src/readers/parquet.rs", "files"): "reads a trace from its end",
+    ("crates/workload/src/readers/parquet/mod.rs", "files"): "reads a trace from its end",
     ("crates/workload/src/writers/mod.rs", "files"): "writes traces",
     ("crates/blockdev/src/opening.rs", "files"): "opens real drives",
     ("crates/blockdev/src/drive.rs", "files"): "hands their requests to the kernel",

@@ -1,5 +1,6 @@
 //! The device's configuration: what was written, and how it is resolved.
 
+mod partition;
 mod validate;
 
 use flashkeel_engine::units::{Bytes, Rate};

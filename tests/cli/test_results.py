@@ -68,6 +68,17 @@ def test_a_run_may_have_a_colon_in_its_name(cli, shell, small_toml, tmp_path):
     assert outcome.status == 2 and "no run 'nope'" in outcome.err
 
 
+def test_a_result_outlasts_its_picture(shell, small_toml, tmp_path, monkeypatch):
+    # As whoever sets it wrongly finds out only when a picture is drawn.
+    monkeypatch.setenv("MPLBACKEND", "nonsense")
+    out = tmp_path / "out"
+    ran = shell("run", small_toml, "--out", out)
+    assert ran.status == 1 and "the result is there, but its picture could not be drawn" in ran.err
+    monkeypatch.delenv("MPLBACKEND")
+    assert shell("explain", f"{out}:fifo").status == 0
+    assert not (out / plots.FILES[0]).exists()
+
+
 def changed(saved, path, change):
     """Save a result with its runs changed; returns where."""
     document = json.loads((saved / "result.json").read_text())

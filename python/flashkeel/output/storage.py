@@ -87,7 +87,8 @@ def check_room(directory: Path, plans: Sequence[Mapping[str, Any]], seeds: int) 
 def save(result: Result, directory: Path, overwrite: bool) -> None:
     """Write `result` to `directory`: complete and in one step, or not at all.
 
-    OSError names `directory` where the disk is full.
+    OSError names `directory` where the disk is full. RuntimeError if only its picture could not
+    be drawn: what was measured is there then.
     """
     try:
         _save(result, directory, overwrite)
@@ -104,10 +105,20 @@ def _save(result: Result, directory: Path, overwrite: bool) -> None:
         complete.mkdir()
         (complete / RESULT).write_text(result.to_json(detail=True), encoding="utf-8")
         result.files.copy_to(complete)
-        plots.save(result, complete)
+        undrawn = None
+        try:
+            plots.save(result, complete)
+        except OSError:
+            raise
+        except Exception as error:
+            # Whatever it is: hours of work may be at stake.
+            undrawn = error
         if directory.exists():
             directory.rename(Path(staging, "old"))
         complete.rename(directory)
+    if undrawn is not None:
+        words = f"{directory}: the result is there, but its picture could not be drawn: {undrawn}"
+        raise RuntimeError(words) from undrawn
 
 
 def load(path: str | Path) -> Result:

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from flashkeel import _core, cache
+from flashkeel import _core, cache, toml
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task, execute
@@ -67,7 +67,7 @@ class Experiment:
 
         ``flashkeel list profiles`` names them.
         """
-        source = f'policy = "profile"\nname = {json.dumps(name)}\n'
+        source = f'policy = "profile"\nname = {toml.value(name)}\n'
         return Experiment(f"[workload.source]\n{source}", f"profile {name}")
 
     @staticmethod
@@ -89,15 +89,17 @@ class Experiment:
 
         Where that is a path, relative paths in it start at its folder.
         """
-        return Experiment("".join(f"{_toml(k)} = {_toml(v)}\n" for k, v in table.items()), name)
+        return Experiment(
+            "".join(f"{toml.value(k)} = {toml.value(v)}\n" for k, v in table.items()), name
+        )
 
     def set(self, key: str, value: Any) -> Experiment:  # noqa: ANN401
         """Set a key over the document in every run, and return this experiment.
 
-        A string is taken as ``--set KEY=VALUE`` takes it (``"fifo"``, ``"50us"``);
-        numbers, booleans, lists and mappings become their TOML equals.
+        A string is taken as ``--set KEY=VALUE`` takes it (``"fifo"``, ``"50us"``); numbers,
+        booleans, lists, mappings, paths and what NumPy has of these become their TOML equals.
         """
-        self._sets.append((key, value if isinstance(value, str) else _toml(value)))
+        self._sets.append((key, value if isinstance(value, str) else toml.value(value)))
         self._resolved.clear()
         return self
 
@@ -218,21 +220,6 @@ def pool(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return runs[0]
     pooled: dict[str, Any] = json.loads(_core.merge([json.dumps(run) for run in runs]))
     return pooled | {"seeds": [run["seed"] for run in runs]}
-
-
-def _toml(value: Any) -> str:  # noqa: ANN401
-    match value:
-        case bool():
-            return str(value).lower()
-        case int() | float() | str():
-            return json.dumps(value)
-        case Mapping():
-            return (
-                "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + " }"
-            )
-        case Sequence():
-            return "[" + ", ".join(map(_toml, value)) + "]"
-    raise InputError(f"{value!r} has no TOML equal")
 
 
 def naming_profiles(name: str, error: InputError) -> InputError:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from flashkeel import _core, cache
+from flashkeel import _core, cache, toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.seeds import check
@@ -59,14 +59,14 @@ class Drive:
         """
         if target.startswith(_SIMULATED):
             preset = target.removeprefix(_SIMULATED)
-            return Drive(f"[device]\npreset = {json.dumps(preset)}\n", target, sets, destroy)
+            return Drive(f"[device]\npreset = {toml.value(preset)}\n", target, sets, destroy)
         if "://" in target:
             return Drive(
-                f"[[stack.devices]]\nnbd.uri = {json.dumps(target)}\n", target, sets, destroy
+                f"[[stack.devices]]\nnbd.uri = {toml.value(target)}\n", target, sets, destroy
             )
         path = Path(target)
         if _is_real(path):
-            name = json.dumps(_encodable(str(path.absolute())), ensure_ascii=False)
+            name = toml.value(_encodable(str(path.absolute())))
             return Drive(f"[[stack.devices]]\nfile.path = {name}\n", target, sets, destroy)
         if not path.exists():
             raise InputError(

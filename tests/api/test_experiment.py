@@ -1,8 +1,10 @@
 """Building and running experiments from Python."""
 
 import tomllib
+from pathlib import Path
 
 import flashkeel
+import numpy as np
 import pytest
 from flashkeel import Experiment, InputError
 from flashkeel.arrow import TableFiles
@@ -39,6 +41,37 @@ def test_set_writes_other_values_as_toml(value):
     experiment = Experiment(SMALL, "small").set("device.scheduler", value)
     (_, text), *_ = experiment._sets
     assert tomllib.loads(f"value = {text}")["value"] == value
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.float64(0.25), 0.25),
+        (np.bool_(True), True),
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        ([np.int64(1)], [1]),
+        (Path("a b") / "c", "a b/c"),
+        (['é😀\x7f\t"\\'], ['é😀\x7f\t"\\']),
+        (float("inf"), float("inf")),
+        (1e300, 1e300),
+    ],
+)
+def test_set_writes_what_numpy_and_paths_have_as_toml(value, plain):
+    (_, text), *_ = Experiment(SMALL, "small").set("device.scheduler", value)._sets
+    assert tomllib.loads(f"value = {text}")["value"] == plain
+
+
+def test_a_table_may_hold_any_letters():
+    table = {**tomllib.loads(SMALL), "title": "Ärger 😀\x7f"}
+    assert Experiment.from_table(table, "x").plans()[0]["config"]["title"] == table["title"]
+
+
+@pytest.mark.parametrize("value", [None, b"ab", {"x": object()}])
+def test_what_toml_has_no_equal_for_is_refused(value):
+    with pytest.raises(InputError, match="has no TOML equal"):
+        Experiment(SMALL, "small").set("device.scheduler", value)
 
 
 def test_seed_replaces_the_experiments_own():

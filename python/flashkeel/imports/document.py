@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from flashkeel import toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
 
@@ -100,7 +100,7 @@ def _value(value: Any) -> str:  # noqa: ANN401
         return f"{{ {pairs} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(_in_large_units(value), ensure_ascii=False)
+    return toml.value(_in_large_units(value))
 
 
 def _in_large_units(value: Any) -> Any:  # noqa: ANN401

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import math
+import os
 import shutil
 import signal
 import tempfile
 import threading
 import weakref
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -72,6 +76,14 @@ class Table(dict[str, "np.ndarray[Any, Any]"]):
         columns = zip(arrow.column_names, arrow.columns, strict=True)
         super().__init__({name: _array(np, column) for name, column in columns})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from arro3.io import write_ipc_stream
+
+        # An Arrow table goes nowhere by itself; columns may have been changed, or come to it.
+        written = io.BytesIO()
+        write_ipc_stream(self.arrow, written)
+        return _read_table, (written.getvalue(),), None, None, iter(self.items())
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.arrow.__arrow_c_stream__(requested_schema)
 
@@ -107,13 +119,27 @@ class TableFiles:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._is_temporary = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process, or into a copy, with files that are deleted here."""
+        if not self._is_temporary:
+            return TableFiles, (self.directory,)
+        found = self.directory.glob("*/*.parquet")
+        held = {str(path.relative_to(self.directory)): path.read_bytes() for path in found}
+        return TableFiles.temporary, (held,)
 
     @staticmethod
-    def temporary() -> TableFiles:
-        """Return an empty set of files that is deleted when it is no longer used."""
+    def temporary(held: Mapping[str, bytes] = MappingProxyType({})) -> TableFiles:
+        """Return a set of files, empty but for `held`, that is deleted when no longer used."""
         directory = Path(tempfile.mkdtemp(prefix="flashkeel-"))
         files = TableFiles(directory)
-        weakref.finalize(files, _remove, directory)
+        files._is_temporary = True
+        weakref.finalize(files, _remove, directory, os.getpid())
+        for name, content in held.items():
+            path = directory / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
         return files
 
     def path(self, kind: str, run: str, seed: int) -> Path:
@@ -186,8 +212,17 @@ def _encoding(kind: str, table: ArrowStreamExportable) -> dict[str, Any]:
     }
 
 
-def _remove(directory: Path) -> None:
+def _read_table(written: bytes) -> Table:
+    from arro3.io import read_ipc_stream
+
+    return Table(read_ipc_stream(io.BytesIO(written)).read_all())
+
+
+def _remove(directory: Path, owner: int) -> None:
     """Remove a directory without being interrupted, which a finalizer could tell nobody."""
+    if os.getpid() != owner:
+        # A process that was forked off has files of its parent's.
+        return
     if threading.current_thread() is not threading.main_thread():
         shutil.rmtree(directory, ignore_errors=True)
         return

@@ -1,12 +1,18 @@
 """Looking at results from Python."""
 
+import copy
 import gc
 import json
+import multiprocessing
+import pickle
+import subprocess
+import sys
 from itertools import accumulate
 
 import flashkeel
 import pytest
 from flashkeel import InputError
+from small import SMALL
 
 
 def test_percentile_takes_either_spelling(small_result):
@@ -172,6 +178,56 @@ def test_temporary_tables_go_with_the_result(small_toml):
     del run
     gc.collect()
     assert not directory.exists()
+
+
+def run_small(requests):
+    return flashkeel.Experiment.from_toml(SMALL).set("workload.requests", requests).run()
+
+
+def test_results_of_other_processes_bring_their_tables():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (result,) = pool.map(run_small, [500])
+    assert sum(result["fifo"].series()["reads"]) == result["fifo"].samples("read")
+
+
+def test_a_copy_has_its_own_tables():
+    result = run_small(500)
+    copied = copy.deepcopy(result)
+    rows = len(result["fifo"].series())
+    del result
+    gc.collect()
+    assert len(copied["fifo"].series()) == rows
+
+
+def test_a_saved_result_that_is_copied_stays_where_it_is(saved):
+    loaded = flashkeel.load(saved)
+    assert pickle.loads(pickle.dumps(loaded)).files.directory == loaded.files.directory
+
+
+def test_a_forked_process_leaves_the_tables_of_its_parent(small_toml):
+    script = f"""
+import os, sys, flashkeel
+result = flashkeel.Experiment.from_toml({str(small_toml)!r}).run()
+child = os.fork()
+if child == 0:
+    sys.exit()
+os.waitpid(child, 0)
+print(len(result["fifo"].series()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) > 0
+
+
+def test_a_table_that_is_copied_keeps_what_was_added(small_result):
+    table = small_result["fifo"].series()
+    table["twice"] = 2 * table["reads"]
+    for again in (pickle.loads(pickle.dumps(table)), copy.deepcopy(table)):
+        assert list(again) == list(table)
+        assert list(again["twice"]) == list(table["twice"])
+        assert again.num_rows == table.num_rows
+        assert again.schema == table.schema
 
 
 def test_a_number_that_is_missing_is_none_of_its_column():

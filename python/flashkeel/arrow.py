@@ -148,14 +148,9 @@ class TableFiles:
 
     def write(self, kind: str, run: str, seed: int, table: ArrowStreamExportable) -> None:
         """Write a table given as anything with ``__arrow_c_stream__``."""
-        from arro3.io import write_parquet
-
         path = self.path(kind, run, seed)
         path.parent.mkdir(exist_ok=True)
-        try:
-            write_parquet(table, path, compression="zstd(1)", **_encoding(kind, table))
-        except Exception as error:
-            raise RuntimeError(f"{path}: cannot write it: {error}") from error
+        write_table(path, table, **_encoding(kind, table))
 
     def read(self, kind: str, run: str, seed: int) -> Table:
         """Read a table; InputError where the run has none."""
@@ -180,6 +175,19 @@ class TableFiles:
         for kind in KINDS:
             if (self.directory / kind).is_dir():
                 shutil.copytree(self.directory / kind, directory / kind)
+
+
+def write_table(path: Path, table: ArrowStreamExportable, **options: Any) -> None:  # noqa: ANN401
+    """Write a table as Parquet, with `options` of the library's; OSError names `path`."""
+    from arro3.io import write_parquet
+
+    # Into memory first: where a disk is full the library panics. The table takes far more.
+    written = io.BytesIO()
+    write_parquet(table, written, compression="zstd(1)", **options)
+    try:
+        path.write_bytes(written.getbuffer())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _refuse_torn(path: Path) -> None:

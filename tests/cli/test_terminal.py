@@ -88,6 +88,31 @@ def test_a_disk_that_fills_up_loses_no_table(cli, small_toml, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_temporary_files_without_room_are_named(small_toml, tmp_path):
+    """In a process of its own, whose errors are all that is printed."""
+    script = f"""
+import sys
+from pathlib import Path
+from flashkeel import arrow
+from flashkeel.cli import main
+def to_full(self, kind, run, seed):
+    full = Path({str(tmp_path)!r}, kind, "full")
+    full.parent.mkdir(exist_ok=True)
+    full.unlink(missing_ok=True)
+    full.symlink_to("/dev/full")
+    return full
+arrow.TableFiles.path = to_full
+sys.argv = ["flashkeel", "run", {str(small_toml)!r}]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    full = tmp_path / "series/full"
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"flashkeel: {full}: No space left on device\n"
+
+
 @pytest.mark.parametrize(
     ("reader", "message"),
     [("| true", ""), ("> /dev/full", "flashkeel: standard output: No space left on device\n")],

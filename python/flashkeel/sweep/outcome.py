@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flashkeel import percentiles
 from flashkeel._core import InputError
+from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
 from flashkeel.output import files, plots
 from flashkeel.quantities import in_bytes
@@ -86,12 +87,11 @@ def _drive_writes(run: Run) -> float | None:
 def save(design: Design, done: Sequence[Done], directory: Path) -> list[Path]:
     """Write the table and the picture; return the files."""
     from arro3.core import Array, Table
-    from arro3.io import write_parquet
 
     found = rows(design, done)
     columns = {name: _column([row[name] for row in found], Array) for name in found[0]}
     with files.whole(directory / TABLE) as place:
-        write_parquet(Table.from_pydict(columns), place, compression="zstd(1)")
+        write_table(place, Table.from_pydict(columns))
     with files.whole(directory / PICTURE) as place:
         picture(design, done).savefig(place, dpi=130)
     return [directory / TABLE, directory / PICTURE]

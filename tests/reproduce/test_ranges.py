@@ -91,11 +91,20 @@ def test_runs_that_are_kept_are_not_run_again(monkeypatch, tmp_path):
     assert executed, "another seed is another run"
 
 
-def test_a_damaged_run_is_made_anew(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda whole: whole[:-20],
+        lambda whole: whole[:10] + bytes(100) + whole[110:],
+        lambda whole: whole[:-8] + bytes(8),
+        lambda whole: whole[:10] + b"\xff" + whole[11:],
+    ],
+)
+def test_a_damaged_run_is_made_anew(monkeypatch, tmp_path, damaged):
     monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path))
     first = Session(keep=True).run([tiny("a")])["a"]
     (path,) = (tmp_path / "runs").glob("*.json.gz")
-    path.write_bytes(path.read_bytes()[:-20])
+    path.write_bytes(damaged(path.read_bytes()))
     again = Session(keep=True).run([tiny("a")])["a"]
     assert again.data["digest"] == first.data["digest"]
 

@@ -99,3 +99,15 @@ def write(path: Path, text: str) -> None:
     """Write a text file, whole."""
     with whole(path) as place:
         place.write_text(text, encoding="utf-8")
+
+
+def unpacked(path: Path) -> Any | None:  # noqa: ANN401
+    """Return what a file of compressed JSON holds; None where there is none, or it is damaged."""
+    import gzip
+    import json
+    import zlib
+
+    try:
+        return json.loads(gzip.decompress(path.read_bytes()))
+    except (OSError, EOFError, ValueError, zlib.error):
+        return None

@@ -31,11 +31,10 @@ class Answers:
     def find(self, key: str) -> Any | None:  # noqa: ANN401
         """Return what is kept of `key`; None where nothing is, or it is damaged."""
         path = self._path(key)
-        try:
-            data = json.loads(gzip.decompress(path.read_bytes()))
-            path.touch()
-        except (OSError, EOFError, ValueError):
-            return None
+        data = files.unpacked(path)
+        if data is not None:
+            with suppress(OSError):
+                path.touch()
         return data
 
     def keep(self, key: str, data: Any) -> None:  # noqa: ANN401
@@ -63,15 +62,17 @@ class Kept:
     def find(self, plan: Mapping[str, Any], seed: int) -> dict[str, Any] | None:
         """Return the run object if it is there; its time series is then at hand too."""
         path = self._path(plan, seed)
+        data: dict[str, Any] | None = files.unpacked(path)
+        if data is None:
+            return None
         try:
-            data: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
             target = self._tables.path("series", plan["name"], seed)
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(path.with_suffix(".parquet"), target)
             for used in (path, path.with_suffix(".parquet")):
                 used.touch()
-        except (OSError, EOFError, ValueError):
-            # Not there, or damaged: it is made anew.
+        except OSError:
+            # Half of it is not there: it is made anew.
             return None
         return data
 

@@ -83,17 +83,9 @@ class Store:
         return self.directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json.gz"
 
     def get(self, point: Point, seed: int) -> dict[str, Any] | None:
-        """Return a run, if it was finished before."""
-        try:
-            packed = self.path(point, seed).read_bytes()
-        except FileNotFoundError:
-            return None
-        try:
-            run: dict[str, Any] = json.loads(gzip.decompress(packed))
-        except (OSError, ValueError, EOFError):
-            # What is damaged is run again.
-            return None
-        return run | {"name": point.plan["name"]}
+        """Return a run, if it was finished before; what is damaged is run again."""
+        run: dict[str, Any] | None = files.unpacked(self.path(point, seed))
+        return run and run | {"name": point.plan["name"]}
 
     def put(self, point: Point, seed: int, run: Mapping[str, Any]) -> None:
         """Keep a run, whole or not at all."""

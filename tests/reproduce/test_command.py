@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from flashkeel import reproduce as reproduction
 from flashkeel.reproduce import report, works
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, Verdict
 from matplotlib.figure import Figure
@@ -38,6 +39,23 @@ def test_out_keeps_verdicts(cli, toy, tmp_path):
     outcome = cli("reproduce", "toy", "--quick", "--out", tmp_path / "out")
     assert f"Wrote {tmp_path / 'out' / 'verdicts.json'}" in outcome.out
     assert len(json.loads((tmp_path / "out/verdicts.json").read_text())) == 2
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_place_that_takes_nothing_is_found_first_and_a_full_disk_loses_no_verdict(
+    cli, toy, tmp_path, form, monkeypatch
+):
+    (tmp_path / "file").touch()
+    with monkeypatch.context() as never:
+        never.setattr(reproduction, "reproduce", lambda *_: pytest.fail("nothing is measured"))
+        nowhere = cli("reproduce", "toy", "--out", tmp_path / "file/out", "--format", form)
+    assert (nowhere.status, nowhere.out) == (2, "")
+    assert nowhere.err == f"flashkeel: {tmp_path / 'file/out'}: Not a directory\n"
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/verdicts.json").symlink_to("/dev/full")
+    full = cli("reproduce", "toy", "--quick", "--out", tmp_path / "full", "--format", form)
+    assert full.status == 1 and "No space left on device" in full.err
+    assert "no samples" in full.out
 
 
 def test_a_picture_says_what_it_rests_on(tmp_path):

@@ -67,6 +67,9 @@ def reproduce(
     if only_list:
         _list([(study, works.claims_of(study, ids)) for study in studies], form)
         return
+    if out is not None:
+        # Where nothing can be written, that is known before hours of work.
+        out.mkdir(parents=True, exist_ok=True)
     with Bars(["reproduce"]) as bars:
         session = reproduction.Session(
             quick=quick,
@@ -78,13 +81,14 @@ def reproduce(
         )
         measure = reproduction.sweep if over_ranges else reproduction.reproduce
         verdicts = measure(ids, session)
-    written = report.save(verdicts, out) if out is not None else []
+    # Before anything is saved: a disk that is full loses no verdict.
     if form == "json":
         echo(report.to_json(verdicts))
-        return
-    console().print(report.table(verdicts))
-    for path in written:
-        echo(f"Wrote {path}")
+    else:
+        console().print(report.table(verdicts))
+    for path in report.save(verdicts, out) if out is not None else []:
+        if form == "table":
+            echo(f"Wrote {path}")
 
 
 def _list(chosen: list[tuple[Study, list[Claim]]], form: str) -> None:

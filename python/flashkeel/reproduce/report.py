@@ -100,9 +100,9 @@ def table(verdicts: Sequence[Verdict]) -> Group:
     counts = {True: 0, False: 0, None: 0}
     for verdict in verdicts:
         counts[verdict.finding.holds] += 1
+    claims = "1 claim" if len(verdicts) == 1 else f"{len(verdicts)} claims"
     parts.append(
-        f"{len(verdicts)} claims: {counts[True]} hold, {counts[False]} do not, "
-        f"{counts[None]} cannot be judged"
+        f"{claims}: {counts[True]} hold, {counts[False]} do not, {counts[None]} cannot be judged"
     )
     return Group(*parts)
 

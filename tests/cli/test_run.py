@@ -118,3 +118,9 @@ def test_demo_is_built_in(cli):
     assert outcome.status == 0
     for name in ("fifo", "priority", "fair", "debit"):
         assert f'"{name}"' in outcome.out
+
+
+def test_runs_whose_difference_is_set_over_are_told_to_be_alike(cli, small_toml):
+    told = "Note: fifo, debit: they did the same in every request"
+    assert told in cli("run", small_toml, "--set", "device.scheduler=fair").out
+    assert told not in cli("run", small_toml).out

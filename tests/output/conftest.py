@@ -33,6 +33,7 @@ def known_run():
         data = {
             "name": name,
             "seed": 1,
+            "digest": name,
             "requests": 200_000,
             "simulated_s": 10.0,
             "wall_s": 0.5,

@@ -95,3 +95,9 @@ def test_reads_of_lost_data_are_told(known_run):
     assert tables.notes([known_run("a", lost_requests=3)]) == [
         "Note: a: 3 reads asked for data that failed flash has lost"
     ]
+
+
+def test_runs_that_do_not_differ_are_told(known_run):
+    alike = [known_run("a"), known_run("b", digest="a"), known_run("c")]
+    (note,) = tables.notes(alike)
+    assert note.startswith("Note: a, b: they did the same in every request")

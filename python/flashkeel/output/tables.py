@@ -172,7 +172,16 @@ def notes(all_runs: Sequence[Run]) -> list[str]:
     unmeasured = [run.name for run in all_runs if not run.data["requests"]]
     refused = [(run.name, run.data["invalid_requests"]) for run in all_runs]
     lost = [(run.name, run.data["lost_requests"]) for run in all_runs]
+    alike: dict[str, list[str]] = {}
+    for run in all_runs:
+        alike.setdefault(run.data["digest"], []).append(run.name)
     return [
+        *(
+            f"Note: {', '.join(names)}: they did the same in every request; what they differ in "
+            "makes no difference here, or was set for all of them"
+            for names in alike.values()
+            if len(names) > 1
+        ),
         *(f"Note: {name}: no request was measured" for name in unmeasured),
         *(
             f"Note: {name}: the device refused {count:,} requests"

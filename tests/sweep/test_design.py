@@ -77,7 +77,7 @@ def test_every_example_is_one():
         (GRID.replace("[1, 2]", "[]"), r"grid\.a\.b: expected a list of values"),
         (GRID + "[random]\npoints = 0", r"random\.points: expected how many"),
         (GRID + "[random]\npoints = 1", r"random\.keys: expected keys"),
-        (GRID + "[random]\npoints = 1\nkeys.n = { from = 2, to = 1 }", "two numbers"),
+        (GRID + "[random]\npoints = 1\nkeys.n = { from = 2, to = 1 }", "from is 2, above to, 1"),
         (GRID + "[random]\npoints = 1\nkeys.n = { from = 'a', to = 1 }", "two numbers"),
         (
             GRID + "[random]\npoints = 1\nkeys.n = { from = 0, to = 1, scale = 'log' }",
@@ -91,3 +91,9 @@ def test_every_example_is_one():
 def test_what_is_no_sweep_is_refused(text, words):
     with pytest.raises(InputError, match=words):
         parse(text)
+
+
+def test_a_key_is_varied_once():
+    twice = GRID + "[random]\npoints = 3\n[random.keys]\nc = { from = 1, to = 9 }"
+    with pytest.raises(InputError, match=r"mine\.toml: c is varied under \[grid\] and under"):
+        parse(twice)

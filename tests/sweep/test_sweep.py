@@ -64,6 +64,7 @@ def test_the_table_has_keys_and_measurements(cli, mine, tmp_path):
     assert table.column("point").to_pylist() == [1, 2, 3, 4]
     for name in table.column_names:
         assert table.column(name).to_pylist() == [row[name] for row in rows]
+    assert {"reads", "trims", "flushes"} < set(table.column_names)
     assert {row["seeds"] for row in rows} == {2}
     assert {row["basis"] for row in rows} == {"synthetic"}
     for row in rows:
@@ -73,13 +74,32 @@ def test_the_table_has_keys_and_measurements(cli, mine, tmp_path):
     assert (tmp_path / "a/sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_equal_runs_are_told_from_those_that_are_there(cli, mine, tmp_path):
+    mine.write_text(SWEEP.replace("[0.5, 0.9]", "[0.5, 0.50]"))
+    fresh = cli("sweep", mine, "-o", tmp_path / "a")
+    assert fresh.err.startswith("2 of 4 runs are equal to others, and not run twice; ")
+    assert "already" not in fresh.err
+    assert "2 of 2 runs are there already" in cli("sweep", mine, "-o", tmp_path / "a").err
+
+
+@pytest.mark.parametrize("where", ["command", "file"])
+def test_a_key_that_is_varied_is_not_set_in_all(cli, mine, tmp_path, where):
+    options = ["--set", "device.scheduler=fair"] if where == "command" else []
+    if where == "file":
+        mine.write_text(SWEEP.replace("[set]", '[set]\n"device.scheduler" = "fair"'))
+    outcome = cli("sweep", mine, "-o", tmp_path / "a", *options)
+    assert outcome.status == 2
+    assert "device.scheduler is varied, and cannot be set in every point" in outcome.err
+    assert not (tmp_path / "a").exists()
+
+
 def drawn(mine, tmp_path, text):
     """Return the axes of a sweep's picture, of points that were run as they are here."""
     mine.write_text(text)
     found = design.read(str(mine))
     store = running.Store(tmp_path / "drawn")
     points = running.points(found, 1)
-    running.run(running.missing(points, store), store, "local", 1, None, None)
+    running.run(running.work(points, store).wanted, store, "local", 1, None, None)
     return picture(found, running.finished(points, store)).axes
 
 

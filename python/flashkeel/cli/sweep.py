@@ -73,10 +73,13 @@ def sweep(
     _refuse_others(directory)
     store = running.Store(directory)
     points = running.points(design, seeds)
-    wanted = running.missing(points, store)
-    known = sum(len(point.seeds) for point in points) - len(wanted)
-    if known and form == "table":
-        echo(f"{known} of {known + len(wanted)} runs are there already", err=True)
+    work = running.work(points, store)
+    wanted, total = work.wanted, work.done + len(work.wanted)
+    if work.alike and form == "table":
+        whole = f"{work.alike} of {total + work.alike} runs are equal to others, and not run twice"
+        echo(f"{whole}; what they differ in makes no difference, or is set in all", err=True)
+    if work.done and form == "table":
+        echo(f"{work.done} of {total} runs are there already", err=True)
     directory.mkdir(parents=True, exist_ok=True)
     try:
         with Bars([design.title]) as bars:

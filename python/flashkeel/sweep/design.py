@@ -111,6 +111,8 @@ def parse(text: str, name: str, folder: Path) -> Design:
     ]
     if not points or not points[0]:
         raise InputError(f"{name}: nothing is varied; give keys and their values under [grid]")
+    if twice := {key for key, _ in _dotted(grid)} & dict(_dotted(drawn.get("keys", {}))).keys():
+        raise InputError(f"{name}: {min(twice)} is varied under [grid] and under [random.keys]")
     shown = place.table(document, "picture")
     place.refuse_others(shown, _PICTURE_KEYS, "picture.")
     return Design(
@@ -193,8 +195,10 @@ def _value(choice: Any, share: float, place: _Place, key: str) -> Any:  # noqa: 
     place.refuse_others(choice, _RANGE_KEYS, f"random.keys.{key}.")
     low: Any = choice.get("from")
     high: Any = choice.get("to")
-    if not _is_number(low) or not _is_number(high) or low > high:
+    if not _is_number(low) or not _is_number(high):
         raise InputError(f"{place.name}: random.keys.{key}: expected from and to, two numbers")
+    if low > high:
+        raise InputError(f"{place.name}: random.keys.{key}: from is {low}, above to, {high}")
     scale = choice.get("scale", "linear")
     if scale not in ("linear", "log") or (scale == "log" and low <= 0):
         raise InputError(

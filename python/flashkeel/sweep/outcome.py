@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TABLE, PICTURE = "sweep.parquet", "sweep.png"
 _SHOWN = (50.0, 99.0, 99.9, 99.99, 99.9999)
+_PLURALS = {"flush": "flushes"}
 _DRIVE_WRITES = "drive_writes_per_cycle"
 
 
@@ -53,7 +54,7 @@ def _measured(run: Run) -> dict[str, Any]:
         "gc_blocked_fraction": data.get("gc_blocked_fraction"),
     }
     for latency_class in LATENCY_CLASSES:
-        found[f"{latency_class}s"] = run.samples(latency_class)
+        found[_PLURALS.get(latency_class, f"{latency_class}s")] = run.samples(latency_class)
         found[f"{latency_class}_iops"] = run.iops(latency_class)
         found[f"{latency_class}_mean_ns"] = run.mean(latency_class)
         for at in _SHOWN:

@@ -53,6 +53,8 @@ class Done:
 
 def points(design: Design, seeds: int) -> list[Point]:
     """Resolve all points; InputError names the first that is wrong, before anything is run."""
+    if both := [key for key in design.keys if key in design.fixed]:
+        raise InputError(f"{design.name}: {both[0]} is varied, and cannot be set in every point")
     found = []
     for index, values in enumerate(design.points):
         try:
@@ -102,15 +104,24 @@ def _stamp(path: str) -> list[str | int]:
     return [path, found.st_size, found.st_mtime_ns]
 
 
-def missing(all_points: Sequence[Point], store: Store) -> list[tuple[Point, int]]:
-    """Return the points and seeds that were not run yet, equal ones once."""
-    found = {
-        store.path(point, seed): (point, seed)
-        for point in all_points
-        for seed in point.seeds
-        if store.get(point, seed) is None
-    }
-    return list(found.values())
+@dataclass(frozen=True)
+class Work:
+    """What there is to do."""
+
+    wanted: Sequence[tuple[Point, int]]
+    """Points and seeds that were not run yet, equal ones once."""
+    done: int
+    """Runs that are there."""
+    alike: int
+    """Runs that are equal to others of the same sweep."""
+
+
+def work(all_points: Sequence[Point], store: Store) -> Work:
+    """Return what was not run yet, and how much was."""
+    pairs = [(point, seed) for point in all_points for seed in point.seeds]
+    distinct = {store.path(*pair): pair for pair in pairs}
+    wanted = [pair for pair in distinct.values() if store.get(*pair) is None]
+    return Work(wanted, len(distinct) - len(wanted), len(pairs) - len(distinct))
 
 
 def run(

@@ -46,17 +46,24 @@ class Drive:
         The data of real drives in it is kept, unless `destroy` says that it may be lost.
         """
         self.name = name
+        """What it was called, as ``sim:ssd-d``."""
         resolved = json.loads(_core.resolve_target(document, name, list(sets)))
         self._target = json.dumps(resolved | {"destroys": destroy})
 
+    def __repr__(self) -> str:
+        return f"<Drive {self.name!r}>"
+
     @staticmethod
-    def find(target: str, sets: Sequence[tuple[str, str]] = (), destroy: bool = False) -> Drive:
+    def find(
+        target: str | Path, sets: Sequence[tuple[str, str]] = (), destroy: bool = False
+    ) -> Drive:
         """Return the drive ``sim:PRESET``, that of a TOML file, or a real one.
 
         A real one is a block device, a file that is no text or too long for a document, or an
         export of a network block device server (``nbd://...``); `destroy` says that its data
         may be lost. `sets` are keys and values set over it, such as ``device.gc.victim``.
         """
+        target = str(target)
         if target.startswith(_SIMULATED):
             preset = target.removeprefix(_SIMULATED)
             return Drive(f"[device]\npreset = {toml.value(preset)}\n", target, sets, destroy)
@@ -189,21 +196,29 @@ class Diagnosis:
         self.evidence: dict[str, Any] | None = found.get("evidence")
         """What the diagnosis saw; ``None`` in a model from a file."""
 
+    def __repr__(self) -> str:
+        return f"<Diagnosis of {self.name!r}:\n{self._without_learned()}>"
+
     @staticmethod
     def from_file(path: str | Path) -> Diagnosis:
-        """Read a device model file."""
+        """Read a device model file; InputError where it cannot be read, or is none."""
         try:
             found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InputError(f"{path}: not a device model: {error}") from error
         if not isinstance(found, dict):
             raise InputError(f"{path}: not a device model")
         return Diagnosis(str(path), found)
 
+    def _without_learned(self) -> str:
+        known = {key: value for key, value in self.model.items() if key != "learned"}
+        return json.dumps(known, indent=2)
+
     def to_json(self) -> str:
         """Return the text of a device model file."""
-        known = {key: value for key, value in self.model.items() if key != "learned"}
-        text = json.dumps(known, indent=2)
+        text = self._without_learned()
         if "learned" not in self.model:
             return text
         # Thousands of numbers, which nobody reads line by line.

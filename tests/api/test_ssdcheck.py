@@ -1,7 +1,7 @@
 """The predictor as a library."""
 
 import pytest
-from flashkeel import Diagnosis, InputError, Predictor, Request
+from flashkeel import Diagnosis, Drive, InputError, Predictor, Request
 
 MODEL = {
     "sectors": 1 << 21,
@@ -65,3 +65,16 @@ def test_bad_input(predictor):
 def test_a_part_of_false_calls_out_of_range_is_refused(part):
     with pytest.raises(InputError, match="false_calls"):
         Predictor(Diagnosis("test", MODEL), false_calls=part)
+
+
+def test_a_model_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(InputError, match="nowhere: No such file"):
+        Diagnosis.from_file(tmp_path / "nowhere")
+
+
+def test_drives_and_diagnoses_show_what_they_are(tmp_path):
+    (tmp_path / "mine.toml").write_text('[device]\npreset = "ssd-d"\n')
+    assert repr(Drive.find(tmp_path / "mine.toml")) == f"<Drive '{tmp_path / 'mine.toml'}'>"
+    shown = repr(Diagnosis("mine", MODEL | {"learned": {"weights": [1] * 1000}}))
+    assert shown.startswith("<Diagnosis of 'mine':") and '"volume_bits"' in shown
+    assert "weights" not in shown

@@ -242,23 +242,34 @@ def test_a_wait_for_the_other_end_can_be_interrupted(msr, arguments):
         assert running.stderr.read().strip() == "flashkeel: interrupted"
 
 
-def test_a_command_that_is_ended_clears_up(msr, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "flashkeel",
-        "trace",
-        "convert",
-        "-",
-        str(tmp_path / "out.csv"),
-    ]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
-        running.stdin.write(MSR.encode())
-        running.stdin.flush()
-        time.sleep(2)
-        running.terminate()
-        assert running.wait(20) == 128 + signal.SIGTERM
+def converting(out, hangup):
+    """Begin a conversion that waits for more of its input; `hangup` is what is done at SIGHUP."""
+    command = [sys.executable, "-m", "flashkeel", "trace", "convert", "-", str(out)]
+    # It begins with what is done here.
+    here = signal.signal(signal.SIGHUP, hangup)
+    running = subprocess.Popen(command, stdin=subprocess.PIPE)
+    signal.signal(signal.SIGHUP, here)
+    running.stdin.write(MSR.encode())
+    running.stdin.flush()
+    time.sleep(2)
+    return running
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_clears_up(msr, tmp_path, number):
+    with converting(tmp_path / "out.csv", signal.SIG_DFL) as running:
+        running.send_signal(number)
+        assert running.wait(20) == 128 + number
     assert list(tmp_path.iterdir()) == [msr]
+
+
+def test_a_command_that_ignores_the_end_of_its_terminal_goes_on(tmp_path):
+    with converting(tmp_path / "out.csv", signal.SIG_IGN) as running:
+        running.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        running.stdin.close()
+        assert running.wait(20) == 0
+    assert (tmp_path / "out.csv").exists()
 
 
 def test_pipes_are_no_traces_to_measure(shell, msr):

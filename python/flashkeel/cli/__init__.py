@@ -21,7 +21,6 @@ from flashkeel.output import terminal
 FAILURE = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
-TERMINATED = 128 + signal.SIGTERM
 _MISNAMED = {
     errno.EACCES,
     errno.EISDIR,
@@ -91,8 +90,11 @@ def _prepare() -> None:
     warnings.filterwarnings("ignore", "Glyph .* missing from font")
     if sys.stdout is None:
         _fail("standard output is closed", FAILURE)
-    # Whoever ends the command lets it clear up, as an interrupt does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    # Whoever ends the command lets it clear up, as an interrupt does. What ignores the end of
+    # its terminal, as under nohup, goes on.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
 def main() -> NoReturn:

@@ -5,10 +5,20 @@ import tomllib
 from pathlib import Path
 
 from flashkeel import hierarchy
+from flashkeel.sweep import design
 
 
 def test_experiments_are_names_one_a_line(cli):
     assert "demo" in cli("list", "experiments").out.splitlines()
+
+
+def test_every_listed_sweep_shows_as_a_file_to_begin_with(cli, tmp_path):
+    names = cli("list", "sweeps").out.split()
+    assert "over-provisioning" in names
+    for name in names:
+        mine = tmp_path / f"{name}.toml"
+        mine.write_text(cli("show", name).out)
+        assert design.read(str(mine)).points == design.read(name).points
 
 
 def test_every_listed_preset_shows_as_toml(cli):

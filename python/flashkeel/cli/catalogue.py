@@ -8,25 +8,42 @@ from typing import Literal
 import click
 
 from flashkeel import _core
+from flashkeel._core import InputError
 from flashkeel.cli.common import echo
 
 
 @click.command("list")
 @click.argument(
-    "kind", type=click.Choice(["presets", "tiers", "policies", "profiles", "experiments"])
+    "kind", type=click.Choice(["presets", "tiers", "policies", "profiles", "experiments", "sweeps"])
 )
-def list_(kind: Literal["presets", "tiers", "policies", "profiles", "experiments"]) -> None:
+def list_(
+    kind: Literal["presets", "tiers", "policies", "profiles", "experiments", "sweeps"],
+) -> None:
     """List what is built in, one a line.
 
     Presets are those of devices; `tiers` are sets of policies that a tier can be based on.
     A policy stands after what it decides.
     """
-    for name in json.loads(_core.list_names(kind)):
+    if kind == "sweeps":
+        from flashkeel.sweep import design
+
+        names = design.examples()
+    else:
+        names = json.loads(_core.list_names(kind))
+    for name in names:
         echo(name)
 
 
 @click.command()
 @click.argument("name")
 def show(name: str) -> None:
-    """Print a built-in preset, profile or experiment as TOML."""
-    echo(_core.show(name).rstrip("\n"))
+    """Print a built-in preset, profile, experiment or sweep as TOML."""
+    try:
+        text = _core.show(name)
+    except InputError:
+        from flashkeel.sweep import design
+
+        if name not in design.examples():
+            raise
+        text = design.example(name)
+    echo(text.rstrip("\n"))

@@ -70,11 +70,16 @@ def examples() -> list[str]:
     return sorted(it.name.removesuffix(".toml") for it in folder.iterdir())
 
 
+def example(name: str) -> str:
+    """Return the document of a sweep that is built in."""
+    folder = resources.files("flashkeel.sweep").joinpath("examples")
+    return folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")
+
+
 def read(source: str) -> Design:
     """Return the sweep that is built in under a name, or in the TOML file of that name."""
     if source in examples():
-        folder = resources.files("flashkeel.sweep").joinpath("examples")
-        return parse(folder.joinpath(f"{source}.toml").read_text(encoding="utf-8"), source, Path())
+        return parse(example(source), source, Path())
     path = Path(source)
     try:
         text = path.read_text(encoding="utf-8")

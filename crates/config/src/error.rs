@@ -72,7 +72,18 @@ impl de::Error for ConfigError {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::custom(format!("expected {}, found {}", plain(&expected.to_string()), describe(found)))
+        let mut wanted = plain(&expected.to_string());
+        if wanted == ARRAY {
+            // One of what may be several is most likely meant to be the only one.
+            match found {
+                Unexpected::Str(it) => wanted += &format!(" such as [{it:?}]"),
+                Unexpected::Unsigned(it) => wanted += &format!(" such as [{it}]"),
+                Unexpected::Signed(it) => wanted += &format!(" such as [{it}]"),
+                Unexpected::Float(it) => wanted += &format!(" such as [{it}]"),
+                _ => {}
+            }
+        }
+        Self::custom(format!("expected {wanted}, found {}", describe(found)))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -112,6 +123,8 @@ pub(crate) fn unknown(what: &str, name: &str, names: &[&str]) -> String {
     format!("unknown {what} {name:?}, expected one of {}{hint}", names.join(", "))
 }
 
+const ARRAY: &str = "an array";
+
 /// What serde says it expected, in words a user knows.
 fn plain(expected: &str) -> String {
     let text = match expected {
@@ -122,7 +135,7 @@ fn plain(expected: &str) -> String {
         "i8" | "i16" | "i32" | "i64" => "a whole number",
         "f32" | "f64" => "a number",
         "a boolean" => "true or false",
-        "a sequence" => "an array",
+        "a sequence" => ARRAY,
         "a map" => "a table",
         text if text.starts_with("a nonzero u") => "a whole number above 0",
         text if text.starts_with("struct ") => "a table",

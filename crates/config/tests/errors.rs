@@ -90,6 +90,13 @@ fn ill_typed_values_name_the_key_and_both_types() {
         ("device.on = 1", "device.on: expected true or false, found the integer 1"),
         ("device = 1", "device: expected a table, found the integer 1"),
         ("device.parts = {}", "device.parts: expected an array, found a table"),
+        (
+            "device.parts = \"50us\"",
+            "device.parts: expected an array such as [\"50us\"], found the string \"50us\"",
+        ),
+        ("device.parts = 5", "device.parts: expected an array such as [5], found the integer 5"),
+        ("device.parts = -5", "device.parts: expected an array such as [-5], found the integer -5"),
+        ("device.parts = 0.5", "device.parts: expected an array such as [0.5], found the number 0.5"),
         ("device.parts = [1]", "device.parts.0: expected a table, found the integer 1"),
         (
             "device.mode = \"opn\"",

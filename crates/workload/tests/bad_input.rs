@@ -205,6 +205,21 @@ fn separators_of_another_kind_are_named() {
 }
 
 #[test]
+fn what_is_around_fields_is_named() {
+    let each = |change: fn(&str) -> String| MSR.lines().map(|line| change(line) + "\n").collect::<String>();
+    for (text, words) in [
+        (each(|line| format!("\"{}\"", line.replace(',', "\",\""))), "with its fields in quotation marks"),
+        (each(|line| line.replace(',', ", ")), "with blanks between its fields"),
+        (each(|line| format!("{line},")), "with a separator behind the last field"),
+    ] {
+        let message = refused("t.csv", &text);
+        let expected =
+            format!("this looks like msr {words}, which has 7 fields separated by commas: timestamp");
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
+#[test]
 fn a_forced_format_that_is_not_the_files() {
     let mut trace = Trace::new(file("t.csv", MSR));
     for (format, expected) in [

@@ -332,13 +332,8 @@ pub(crate) fn detect(file: &str, head: &[u8]) -> Result<&'static Format, Workloa
         return Err(WorkloadError::file(file, message));
     }
     let mut message = format!("no known trace format; it begins with {}", quote(first));
-    if let Some((format, separator)) = other_separator(file, head) {
-        message += &format!(
-            "; this looks like {} separated by {}, which has {}",
-            format.name,
-            separator.name(),
-            format.shape
-        );
+    if let Some((format, how)) = near(file, head) {
+        message += &format!("; this looks like {} {how}, which has {}", format.name, format.shape);
     } else {
         message += &format!("; known are {}", known());
         if Separator::ALL.iter().any(|separator| separator.fields(first, &mut []) > 2) {
@@ -374,6 +369,36 @@ fn best_matches(file: &str, head: &[u8]) -> Vec<&'static Format> {
         }
     }
     best
+}
+
+/// Gives a line as it is without something.
+type TakeOff = fn(&[u8]) -> Vec<u8>;
+
+/// What other programs put around the fields of a line, and how a line is without it.
+const AROUND: [(&str, TakeOff); 3] = [
+    ("with its fields in quotation marks", |line| without(line, b"\"'")),
+    ("with blanks between its fields", |line| without(line, b" \t")),
+    ("with a separator behind the last field", without_last),
+];
+
+/// A format that would match if its fields were written as it wants, and how they are.
+fn near(file: &str, head: &[u8]) -> Option<(&'static Format, String)> {
+    if let Some((format, separator)) = other_separator(file, head) {
+        return Some((format, format!("separated by {}", separator.name())));
+    }
+    AROUND.iter().find_map(|(how, take_off)| {
+        let lines: Vec<Vec<u8>> = head.split(|&byte| byte == b'\n').map(take_off).collect();
+        best_matches(file, &lines.join(&b'\n')).first().map(|format| (*format, (*how).to_owned()))
+    })
+}
+
+fn without(line: &[u8], bytes: &[u8]) -> Vec<u8> {
+    line.iter().copied().filter(|byte| !bytes.contains(byte)).collect()
+}
+
+fn without_last(line: &[u8]) -> Vec<u8> {
+    let line = line.trim_ascii_end();
+    line.strip_suffix(b",").or_else(|| line.strip_suffix(b";")).unwrap_or(line).to_vec()
 }
 
 /// A format that would match if its fields were separated as it wants.

@@ -36,7 +36,7 @@ impl Uri {
         let (authority, export) = place.split_once('/').unwrap_or((place, ""));
         let server = match scheme {
             "nbd" if !query.is_empty() => return Err(format!("nothing may follow the export; {form}")),
-            "nbd" => tcp(authority).ok_or_else(|| format!("no host; {form}"))?,
+            "nbd" => tcp(authority).map_err(|wrong| format!("{wrong}; {form}"))?,
             "nbd+unix" if !authority.is_empty() => {
                 return Err(format!("a host before the export of a socket; {form}"));
             }
@@ -51,14 +51,16 @@ impl Uri {
     }
 }
 
-fn tcp(authority: &str) -> Option<Server> {
+fn tcp(authority: &str) -> Result<Server, String> {
     // The colons of an address in brackets are its own.
     let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port.parse().ok()?),
+        Some((host, port)) if !port.contains(']') => {
+            (host, port.parse().map_err(|_| format!("{port:?} is no port, 0 to 65535"))?)
+        }
         _ => (authority, PORT),
     };
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    (!host.is_empty()).then(|| Server::Tcp(host.to_owned(), port))
+    if host.is_empty() { Err("no host".into()) } else { Ok(Server::Tcp(host.to_owned(), port)) }
 }
 
 fn decoded(text: &str) -> Result<String, String> {
@@ -89,7 +91,9 @@ mod tests {
         for (text, words) in [
             ("disk", "not the URI of an export"),
             ("nbd:///disk", "no host"),
-            ("nbd://host:70000/", "no host"),
+            ("nbd://:10809/disk", "no host"),
+            ("nbd://host:70000/", "\"70000\" is no port"),
+            ("nbd://host:/", "\"\" is no port"),
             ("nbd://host/disk?socket=x", "nothing may follow"),
             ("nbd+unix:///disk", "no socket"),
             ("nbd+unix://host/disk?socket=x", "a host before"),

@@ -226,6 +226,7 @@ def test_a_slower_clock_makes_a_slower_drive(tmp_path):
         (("--listen", "somewhere"), "write unix:PATH or ADDRESS:PORT"),
         (("--listen", "unix:/nowhere/at/all"), r"/nowhere/at/all: No such file or directory"),
         (("--listen", "unix:"), "write unix:PATH or ADDRESS:PORT"),
+        (("--listen", f"unix:{'x' * 108}"), "x: the path of a socket has at most 107 bytes"),
         (("--time-scale", "0"), "time-scale"),
         (("--time-scale", "nan"), "'nan' is not a number"),
         (("--name", "x" * 4097), "--name: 4097 bytes, of at most 4096"),

@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
+/// Bytes that the address of a socket has for its path, the last of which is a zero (unix(7)).
+const LONGEST_PATH: usize = 107;
+
 /// Where clients connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -37,6 +40,10 @@ pub(crate) enum Stream {
 /// If something is there that is no socket, or one at which somebody listens, or it may
 /// not be there.
 pub fn listen_at(path: &Path) -> io::Result<UnixListener> {
+    if path.as_os_str().len() > LONGEST_PATH {
+        let message = format!("the path of a socket has at most {LONGEST_PATH} bytes");
+        return Err(io::Error::new(ErrorKind::InvalidInput, message));
+    }
     match std::fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             return Err(io::Error::new(ErrorKind::AlreadyExists, "something that is no socket is there"));

@@ -142,10 +142,16 @@ fn wrong_among(subjects: Result<Vec<Subject>, String>, cases: u32) -> Vec<String
 /// `crates/blockdev/tests` and `crates/experiment/tests/real.rs` try it.
 const REAL: [&str; 2] = ["=file", "=nbd"];
 
-/// Tries the laws on every policy below a table, a half of them at a time.
-fn try_policies(table: &str) {
+/// The policies below a table that are simulations.
+fn simulated(table: &str) -> Vec<Policy> {
     let mut policies = subjects::policies(table);
     policies.retain(|policy| !REAL.iter().any(|real| policy.name.ends_with(real)));
+    policies
+}
+
+/// Tries the laws on every policy below a table, a half of them at a time.
+fn try_policies(table: &str) {
+    let policies = simulated(table);
     let halves = [0, 1].map(|first| policies.iter().skip(first).step_by(2));
     let wrong = std::thread::scope(|scope| {
         let each = halves.map(|half| {
@@ -180,4 +186,20 @@ fn the_documents_that_policies_are_put_into_keep_the_laws() {
 fn a_device_with_a_clock_of_its_own_keeps_the_laws() {
     let wrong = wrong_among(Ok(outside::subjects()), CASES_ALONE);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Whether a policy or document that is tried has this in its name.
+fn is_tried(name: &str) -> bool {
+    // A subject is called after its policy and the document.
+    let policy = name.split(" in ").next().unwrap_or_default();
+    ["device", "stack"].iter().any(|table| simulated(table).iter().any(|it| it.name.contains(policy)))
+        || subjects::documents().iter().chain(&outside::subjects()).any(|it| it.name.contains(name))
+}
+
+#[test]
+fn only_what_is_tried_can_be_asked_for() {
+    let only = std::env::var(ONLY).unwrap_or_default();
+    assert!(is_tried(&only), "{ONLY}={only}: nothing that is tried has that in its name");
+    assert!(is_tried("d-choices") && is_tried("=d-choices in collecting"));
+    assert!(!is_tried("no policy"));
 }

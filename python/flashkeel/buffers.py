@@ -18,7 +18,7 @@ from flashkeel.arrow import TableFiles
 from flashkeel.comparison import FEW
 from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, pool
-from flashkeel.media import size_bytes
+from flashkeel.quantities import in_bytes
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
 
@@ -127,7 +127,7 @@ class _Search:
 
     def answer(self) -> Answer:
         """Search."""
-        configured = size_bytes(self._plan["config"]["device"]["buffer"]["size"])
+        configured = in_bytes(self._plan["config"]["device"]["buffer"]["size"])
         first = self._run(configured)
         if not first.samples("write"):
             raise InputError(f"{self._plan['name']}: nothing is written, so no buffer is needed")

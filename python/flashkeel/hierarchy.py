@@ -21,8 +21,9 @@ from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, is_pipe
-from flashkeel.media import WARRANTY_YEARS, YEAR_DAYS, Medium, Sold, size_bytes
+from flashkeel.media import WARRANTY_YEARS, YEAR_DAYS, Medium, Sold
 from flashkeel.prices import Prices
+from flashkeel.quantities import in_bytes
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
 
@@ -316,7 +317,7 @@ class Plan:
         except InputError as error:
             raise InputError(str(error).replace(_EMPTY, _NO_TRAFFIC)) from None
         (device,) = plan["config"]["stack"]["devices"]
-        return size_bytes(device["tier"]["upper"]["dram"]["capacity"])
+        return in_bytes(device["tier"]["upper"]["dram"]["capacity"])
 
     def _choices(self, drive: Medium) -> Iterator[Choice]:
         for policy in self.policies:
@@ -328,7 +329,7 @@ class Plan:
         device = sold.model(wanted if self.model is None else _size("--model", self.model))
         lower: dict[str, Any] = {"ssd": {}}
         dram = _share("--dram", self.dram, footprint)
-        holds = size_bytes(device["logical_capacity"])
+        holds = in_bytes(device["logical_capacity"])
         if footprint > holds:
             raise InputError(
                 f"the traffic touches {footprint} bytes, more than the model of {choice.drive} "
@@ -369,7 +370,7 @@ class Plan:
         nvm_bytes = 0
         for device in plan["config"]["stack"]["devices"]:
             inner = device["tier"]["lower"].get("tier")
-            nvm_bytes = size_bytes(inner["upper"]["nvm"]["capacity"]) if inner else 0
+            nvm_bytes = in_bytes(inner["upper"]["nvm"]["capacity"]) if inner else 0
         return Outcome(
             choice,
             nvm_bytes,
@@ -452,7 +453,7 @@ def _share(option: str, text: str, footprint: int) -> int:
 
 def _size(option: str, text: str) -> int:
     try:
-        found = size_bytes(text)
+        found = in_bytes(text)
     except ValueError:
         found = 0
     if found <= 0:

@@ -10,6 +10,7 @@ from typing import Any
 
 from flashkeel._core import LOGICAL_PAGE_BYTES, InputError
 from flashkeel.experiment import Experiment
+from flashkeel.quantities import flash_bytes, in_bytes, planes
 
 YEAR_DAYS = 365.0
 """Here and in TBW and DWPD."""
@@ -18,18 +19,6 @@ WARRANTY_YEARS = 5.0
 _BLOCKS_PER_PLANE = 160
 """Of the model of a drive: enough for garbage collection to work as in a large one."""
 _FEWEST_PAGES = 48
-SIZES = {
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-    "TiB": 1 << 40,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "B": 1,
-}
-"""Units of sizes, in bytes; those that end others behind them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +58,7 @@ class Sold:
     @property
     def capacity(self) -> int:
         """What the host can address, in bytes."""
-        return size_bytes(self.config["logical_capacity"])
+        return in_bytes(self.config["logical_capacity"])
 
     @property
     def rated_cycles(self) -> float | None:
@@ -82,7 +71,9 @@ class Sold:
         """Return what may be written to it: as it is sold, or by its wear law."""
         if self.medium.writes_per_day is not None:
             return self.medium.writes_per_day * self.capacity * YEAR_DAYS * WARRANTY_YEARS
-        return (self.rated_cycles or 0.0) * self._raw() / max(waf or 1.0, 1.0)
+        return (
+            (self.rated_cycles or 0.0) * flash_bytes(self.config["geometry"]) / max(waf or 1.0, 1.0)
+        )
 
     def model(self, wanted: int) -> dict[str, Any]:
         """Return the same drive with smaller and fewer blocks, which holds so much.
@@ -90,40 +81,18 @@ class Sold:
         The share of its flash that is not for the host stays what it is.
         """
         geometry = self.config["geometry"]
-        page = size_bytes(geometry["page_size"])
-        raw = min(wanted, self.capacity) * self._raw() / self.capacity
+        flash, page = flash_bytes(geometry), in_bytes(geometry["page_size"])
+        across = planes(geometry)
+        raw = min(wanted, self.capacity) * flash / self.capacity
         blocks = min(_BLOCKS_PER_PLANE, geometry["blocks_per_plane"])
         kinds = len(self.config["timing"]["program"])
-        pages = math.ceil(raw / (self._planes() * blocks * page))
+        pages = math.ceil(raw / (across * blocks * page))
         pages = min(max(_FEWEST_PAGES, pages), geometry["pages_per_block"])
         pages = -(-pages // kinds) * kinds
-        blocks = max(blocks, math.ceil(raw / (self._planes() * pages * page)))
-        size = self._planes() * blocks * pages * page * self.capacity / self._raw()
+        blocks = max(blocks, math.ceil(raw / (across * pages * page)))
+        size = across * blocks * pages * page * self.capacity / flash
         return {
             "preset": self.medium.preset,
             "logical_capacity": f"{int(size) // LOGICAL_PAGE_BYTES * LOGICAL_PAGE_BYTES}B",
             "geometry": {"blocks_per_plane": blocks, "pages_per_block": pages},
         }
-
-    def _raw(self) -> int:
-        geometry = self.config["geometry"]
-        return int(
-            self._planes()
-            * geometry["blocks_per_plane"]
-            * geometry["pages_per_block"]
-            * size_bytes(geometry["page_size"])
-        )
-
-    def _planes(self) -> int:
-        geometry = self.config["geometry"]
-        return int(
-            geometry["channels"] * geometry["chips_per_channel"] * geometry["planes_per_chip"]
-        )
-
-
-def size_bytes(text: str) -> int:
-    """Return a size as the core writes it, in bytes."""
-    for unit, scale in SIZES.items():
-        if text.endswith(unit):
-            return int(float(text.removesuffix(unit)) * scale)
-    return int(text)

@@ -1,18 +1,45 @@
-"""Sizes and rates as resolved documents write them: whole numbers with a unit."""
+"""Sizes, rates and shapes as documents write them."""
 
-_SCALES: dict[str, int] = {
-    prefix + binary: int((1024 if binary else 1000) ** power)
-    for power, prefix in enumerate(("", "K", "M", "G", "T"))
-    for binary in ("", "i")
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+SIZES = {
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "B": 1,
 }
+"""Units of sizes, in bytes; those that end others behind them."""
+_PLANES = ("channels", "chips_per_channel", "planes_per_chip")
 
 
 def in_bytes(text: str) -> int:
-    """Return the bytes of a size, ``16KiB``."""
-    digits = "".join(it for it in text if it.isdigit())
-    return int(digits) * _SCALES[text.removeprefix(digits).removesuffix("B")]
+    """Return the bytes of a size, ``16KiB`` or ``1.5GB``; ValueError where it is none."""
+    for unit, scale in SIZES.items():
+        if text.endswith(unit):
+            number = text.removesuffix(unit)
+            # Whole numbers may be larger than those that have decimals are exact.
+            return int(number) * scale if number.isdecimal() else int(float(number) * scale)
+    return int(text)
 
 
 def bytes_per_second(text: str) -> int:
     """Return the bytes a second of a rate, ``400MB/s``."""
     return in_bytes(text.removesuffix("/s"))
+
+
+def planes(geometry: Mapping[str, Any]) -> int:
+    """Return the planes of a device."""
+    return prod(int(geometry[key]) for key in _PLANES)
+
+
+def flash_bytes(geometry: Mapping[str, Any]) -> int:
+    """Return the bytes of a device's flash, what is not for the host included."""
+    pages = planes(geometry) * geometry["blocks_per_plane"] * geometry["pages_per_block"]
+    return int(pages) * in_bytes(geometry["page_size"])

@@ -14,10 +14,11 @@ import click
 from flashkeel import hierarchy
 from flashkeel.cli.common import Seed, console, echo, settings
 from flashkeel.hierarchy import Answer, Bounds, Outcome, Plan
-from flashkeel.media import SIZES, Medium
+from flashkeel.media import Medium
 from flashkeel.output import files, hierarchy_plots, hierarchy_tables, lifetime_plots
 from flashkeel.output.progress import Bars
 from flashkeel.prices import Prices
+from flashkeel.quantities import SIZES
 
 _NVM = "optane-p4800x"
 _SECONDS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}

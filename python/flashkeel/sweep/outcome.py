@@ -12,7 +12,7 @@ from flashkeel._core import InputError
 from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
 from flashkeel.output import files, plots
-from flashkeel.quantities import in_bytes
+from flashkeel.quantities import flash_bytes
 from flashkeel.run import LATENCY_CLASSES, Run
 from flashkeel.sweep.design import Design
 from flashkeel.sweep.running import Done
@@ -76,12 +76,7 @@ def _drive_writes(run: Run) -> float | None:
     waf = run.data.get("waf")
     if not waf or run.data["config"].get("stack"):
         return None
-    shape = run.data["config"]["device"]["geometry"]
-    names = ("channels", "chips_per_channel", "planes_per_chip", "blocks_per_plane")
-    pages = shape["pages_per_block"]
-    for name in names:
-        pages *= shape[name]
-    flash = pages * in_bytes(shape["page_size"])
+    flash = flash_bytes(run.data["config"]["device"]["geometry"])
     return float(flash / run.data["limits"]["capacity_bytes"] / waf)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from flashkeel.media import size_bytes
+from flashkeel.quantities import flash_bytes
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.keel.systems import (
     CONDITIONS,
@@ -92,17 +92,8 @@ def _words(over: Mapping[str, float], beyond: Sequence[str]) -> str:
 
 def _spent(data: Mapping[str, Any]) -> float:
     """Return the share of a run's flash that is not for the host."""
-    geometry = data["config"]["device"]["geometry"]
-    raw = size_bytes(geometry["page_size"])
-    for key in (
-        "channels",
-        "chips_per_channel",
-        "planes_per_chip",
-        "blocks_per_plane",
-        "pages_per_block",
-    ):
-        raw *= geometry[key]
-    return 1 - float(data["limits"]["capacity_bytes"]) / raw
+    flash = flash_bytes(data["config"]["device"]["geometry"])
+    return 1 - float(data["limits"]["capacity_bytes"]) / flash
 
 
 STUDY = Study("keel/cost", "What the keel costs", (_CAPACITY, _ERASES), _measure)

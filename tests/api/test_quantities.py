@@ -1,0 +1,36 @@
+"""Sizes, rates and shapes as numbers."""
+
+import pytest
+from flashkeel.quantities import bytes_per_second, flash_bytes, in_bytes, planes
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("16KiB", 16 << 10),
+        ("1.5GB", 1_500_000_000),
+        ("0.5TiB", 1 << 39),
+        ("512B", 512),
+        ("4096", 4096),
+        ("9007199254740993B", 9_007_199_254_740_993),
+    ],
+)
+def test_sizes_are_whole_bytes(text, size):
+    assert in_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "KiB", "much", "4 gigabytes", "nanGiB"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(ValueError):
+        in_bytes(text)
+
+
+def test_rates_are_bytes_a_second():
+    assert bytes_per_second("400MB/s") == 400_000_000
+
+
+def test_flash_is_all_of_its_pages():
+    shape = {"channels": 2, "chips_per_channel": 3, "planes_per_chip": 4}
+    geometry = shape | {"blocks_per_plane": 5, "pages_per_block": 6, "page_size": "16KiB"}
+    assert planes(geometry) == 24
+    assert flash_bytes(geometry) == 24 * 5 * 6 * 16384

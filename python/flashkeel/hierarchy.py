@@ -454,7 +454,7 @@ def _share(option: str, text: str, footprint: int) -> int:
 def _size(option: str, text: str) -> int:
     try:
         found = in_bytes(text)
-    except ValueError:
+    except (OverflowError, ValueError):
         found = 0
     if found <= 0:
         raise InputError(f"{option} {text}: write a size, as 1GiB")

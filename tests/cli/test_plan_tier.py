@@ -126,6 +126,8 @@ def test_a_profile_is_synthetic(cli):
         ((*DRIVE, "--size", "0%"), "--size 0%"),
         ((*DRIVE, "--size", "200%"), "--size 200%"),
         ((*DRIVE, "--size", "much"), "--size much"),
+        ((*DRIVE, "--size", "infGiB"), "--size infGiB: write a size"),
+        ((*DRIVE, "--dram", "1e400GiB"), "--dram 1e400GiB: write a size"),
         ((*DRIVE, "--size", "10TiB"), "10TiB"),
         ((*DRIVE, "--size", "5000"), "--size 5000: is 5KB, no multiple of a block of 4KiB"),
         ((*DRIVE, "--size", "4KiB", "--policy", "nlcwip"), "--size 4KiB: 4KiB has no room"),

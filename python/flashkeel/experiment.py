@@ -32,6 +32,12 @@ class Experiment:
         # Resolving may read a whole trace, so it is done once.
         self._resolved: dict[int | None, list[dict[str, Any]]] = {}
 
+    def __copy__(self) -> Experiment:
+        # What is set on a copy is not set on this one.
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__, _sets=list(self._sets), _resolved={})
+        return copied
+
     def __repr__(self) -> str:
         sets = "".join(f", {key} = {value}" for key, value in self._sets)
         return f"<Experiment {self.name!r}{sets}>"

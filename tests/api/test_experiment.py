@@ -1,5 +1,6 @@
 """Building and running experiments from Python."""
 
+import copy
 import tomllib
 from pathlib import Path
 
@@ -66,6 +67,15 @@ def test_set_writes_what_numpy_and_paths_have_as_toml(value, plain):
 def test_a_table_may_hold_any_letters():
     table = {**tomllib.loads(SMALL), "title": "Ärger 😀\x7f"}
     assert Experiment.from_table(table, "x").plans()[0]["config"]["title"] == table["title"]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_what_is_set_on_a_copy_is_set_there_alone(copied):
+    experiment = Experiment.from_toml(SMALL).set("workload.requests", 9)
+    before = experiment.plans()
+    other = copied(experiment).set("workload.requests", 11)
+    assert [plan["config"]["workload"]["requests"] for plan in other.plans()] == [11, 11]
+    assert experiment.plans() == before
 
 
 @pytest.mark.parametrize("value", [None, b"ab", {"x": object()}])

@@ -50,9 +50,12 @@ class Experiment:
     def from_toml(source: str | Path) -> Experiment:
         """Return the experiment in a TOML file, or in TOML text.
 
-        A string is text if it has a line break or a ``=`` and the name of a file otherwise.
+        A string is text if it has a line break, or a ``=`` and no file is called so, and the
+        name of a file otherwise.
         """
-        if isinstance(source, str) and ("\n" in source or "=" in source):
+        if isinstance(source, str) and (
+            "\n" in source or ("=" in source and not os.path.isfile(source))
+        ):
             return Experiment(source, "<text>")
         path = Path(source)
         try:

@@ -22,6 +22,13 @@ def test_text_and_file_are_the_same_experiment(small_toml):
     assert text.plans() == file.plans()
 
 
+def test_a_file_may_have_what_text_has_in_its_name(tmp_path):
+    file = tmp_path / "seed=1.toml"
+    file.write_text(SMALL)
+    assert Experiment.from_toml(str(file)).plans() == Experiment.from_toml(SMALL).plans()
+    assert Experiment.from_toml("seed = 3" + " " * 5000).document.startswith("seed = 3")
+
+
 def test_runs_come_in_document_order(small_result):
     assert [run.name for run in small_result.runs] == ["fifo", "debit"]
 

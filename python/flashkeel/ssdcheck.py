@@ -275,13 +275,16 @@ class Predictor:
         return Prediction(latency_ns, is_slow, chance)
 
     def submitted(self, request: Request) -> None:
-        """Tell of a request that the drive was given at its time."""
+        """Tell of a request that the drive was given at its time.
+
+        InputError for one whose number another has that has not completed.
+        """
         self._core.submitted(
             request.time_ns, request.id, request.operation, request.lba, request.sectors
         )
 
     def observe(self, request_id: int, time_ns: int) -> None:
-        """Tell of a request that has completed."""
+        """Tell of a request that has completed; InputError where it is not outstanding."""
         self._core.observe(time_ns, request_id)
 
     def diagnosis(self) -> Diagnosis:

@@ -61,6 +61,23 @@ def test_bad_input(predictor):
         Predictor(Diagnosis("test", MODEL | {"thresholds_ns": {"read": 0, "write": 1}}))
 
 
+def test_every_request_is_submitted_and_completes_once(predictor):
+    with pytest.raises(InputError, match="request 1: it was not submitted"):
+        predictor.observe(1, 9_000)
+    request = Request(1, 1000, "read", 0, 8)
+    predictor.submitted(request)
+    with pytest.raises(InputError, match="request 1: it was submitted before"):
+        predictor.submitted(request)
+    with pytest.raises(InputError, match="before"):
+        predictor.observe(1, 999)
+    predictor.observe(1, 9_000)
+    with pytest.raises(InputError, match="or has completed before"):
+        predictor.observe(1, 9_000)
+    # A number may be another's then, and what was refused has changed nothing.
+    predictor.submitted(Request(1, 9_000, "read", 0, 8))
+    predictor.observe(1, 10_000)
+
+
 @pytest.mark.parametrize("part", [-0.1, 1.5, float("nan")])
 def test_a_part_of_false_calls_out_of_range_is_refused(part):
     with pytest.raises(InputError, match="false_calls"):

@@ -1,5 +1,7 @@
 //! The predictor in plain numbers, for callers outside the simulator.
 
+use std::collections::BTreeSet;
+
 use flashkeel_engine::{
     Completion, Lba, Ledger, Operation, Predictor as _, Request, RequestId, Status, Time,
 };
@@ -23,13 +25,16 @@ pub struct DrivePredictor {
     engine: Engine,
     sectors: u64,
     latest: Time,
+    /// Requests that the drive was given and that have not completed.
+    outstanding: BTreeSet<u64>,
 }
 
 impl DrivePredictor {
-    /// A predictor that knows no more than `model` says, with what was learnt if that is in it. Of the normal requests it calls no
-    /// greater part slow than `false_calls`, if that is given.
+    /// A predictor that knows no more than `model` says, with what was learnt if that is in it.
+    /// Of the normal requests it calls no greater part slow than `false_calls`, if that is given.
     pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> DrivePredictor {
-        DrivePredictor { engine: Engine::new(model, false_calls), sectors: model.sectors, latest: Time::ZERO }
+        let (engine, outstanding) = (Engine::new(model, false_calls), BTreeSet::new());
+        DrivePredictor { engine, sectors: model.sectors, latest: Time::ZERO, outstanding }
     }
 
     /// Expected latency in nanoseconds, how likely it is to be above the threshold, and whether
@@ -54,7 +59,7 @@ impl DrivePredictor {
     /// The drive has been given request number `id`.
     ///
     /// # Errors
-    /// As for [`predict`](Self::predict).
+    /// As for [`predict`](Self::predict), and for one of that number that has not completed.
     pub fn submitted(
         &mut self,
         now_ns: u64,
@@ -64,7 +69,13 @@ impl DrivePredictor {
         sectors: u32,
     ) -> Result<(), Error> {
         let request = self.request(id, operation, lba, sectors)?;
+        if self.outstanding.contains(&id) {
+            return Err(Error::Input(format!(
+                "request {id}: it was submitted before, and has not completed"
+            )));
+        }
         let now = self.advance(now_ns)?;
+        self.outstanding.insert(id);
         self.engine.submitted(now, &request);
         Ok(())
     }
@@ -72,9 +83,14 @@ impl DrivePredictor {
     /// Request number `id` has completed.
     ///
     /// # Errors
-    /// [`Error::Input`] for a time before the latest one.
+    /// [`Error::Input`] for a time before the latest one, or a request that was not submitted, or
+    /// has completed.
     pub fn observe(&mut self, now_ns: u64, id: u64) -> Result<(), Error> {
+        if !self.outstanding.contains(&id) {
+            return Err(Error::Input(format!("request {id}: it was not submitted, or has completed before")));
+        }
         let time = self.advance(now_ns)?;
+        self.outstanding.remove(&id);
         let completion = Completion { id: RequestId(id), time, status: Status::Ok, ledger: Ledger::ZERO };
         self.engine.observe(time, &completion);
         Ok(())

@@ -217,6 +217,8 @@ fn what_is_around_fields_is_named() {
             format!("this looks like msr {words}, which has 7 fields separated by commas: timestamp");
         assert!(message.contains(&expected), "{message}");
     }
+    let message = refused("t.fio", format!("# of last night\n{FIO}"));
+    assert!(message.contains("this looks like fio with comments between its lines"), "{message}");
 }
 
 #[test]

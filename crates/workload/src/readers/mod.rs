@@ -374,8 +374,9 @@ fn best_matches(file: &str, head: &[u8]) -> Vec<&'static Format> {
 /// Gives a line as it is without something.
 type TakeOff = fn(&[u8]) -> Vec<u8>;
 
-/// What other programs put around the fields of a line, and how a line is without it.
-const AROUND: [(&str, TakeOff); 3] = [
+/// What other programs and people put around lines and fields, and how a line is without it.
+const AROUND: [(&str, TakeOff); 4] = [
+    ("with comments between its lines", without_comment),
     ("with its fields in quotation marks", |line| without(line, b"\"'")),
     ("with blanks between its fields", |line| without(line, b" \t")),
     ("with a separator behind the last field", without_last),
@@ -387,13 +388,18 @@ fn near(file: &str, head: &[u8]) -> Option<(&'static Format, String)> {
         return Some((format, format!("separated by {}", separator.name())));
     }
     AROUND.iter().find_map(|(how, take_off)| {
-        let lines: Vec<Vec<u8>> = head.split(|&byte| byte == b'\n').map(take_off).collect();
+        let lines = head.split(|&byte| byte == b'\n').map(take_off).filter(|line| !line.is_empty());
+        let lines: Vec<Vec<u8>> = lines.collect();
         best_matches(file, &lines.join(&b'\n')).first().map(|format| (*format, (*how).to_owned()))
     })
 }
 
 fn without(line: &[u8], bytes: &[u8]) -> Vec<u8> {
     line.iter().copied().filter(|byte| !bytes.contains(byte)).collect()
+}
+
+fn without_comment(line: &[u8]) -> Vec<u8> {
+    if line.starts_with(b"#") { Vec::new() } else { line.to_vec() }
 }
 
 fn without_last(line: &[u8]) -> Vec<u8> {

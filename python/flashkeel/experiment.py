@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from flashkeel import _core, cache, toml
 from flashkeel._core import InputError
@@ -68,6 +68,9 @@ class Experiment:
     @staticmethod
     def named(name: str) -> Experiment:
         """Return a built-in experiment; ``flashkeel list experiments`` names them."""
+        if name not in (known := _names("experiments")):
+            hint = "; it is a profile: with_profile takes it" if name in _names("profiles") else ""
+            raise InputError(f"no experiment is named {name!r}; there are {', '.join(known)}{hint}")
         return Experiment(_core.show(name), name)
 
     @staticmethod
@@ -82,8 +85,7 @@ class Experiment:
     @staticmethod
     def find(name: str) -> Experiment:
         """Return the built-in experiment called `name`, else the one in the file `name`."""
-        known: list[str] = json.loads(_core.list_names("experiments"))
-        if name in known:
+        if name in (known := _names("experiments")):
             return Experiment.named(name)
         if not Path(name).exists():
             raise InputError(
@@ -169,6 +171,11 @@ class Experiment:
         )
 
 
+def _names(kind: Literal["experiments", "profiles"]) -> list[str]:
+    found: list[str] = json.loads(_core.list_names(kind))
+    return found
+
+
 def _has_real(node: Any) -> bool:  # noqa: ANN401
     """Return whether there is a real drive among devices."""
     match node:
@@ -237,7 +244,7 @@ def naming_profiles(name: str, error: InputError) -> InputError:
 
     if Path(name).suffix:
         return error
-    profiles: list[str] = json.loads(_core.list_names("profiles"))
+    profiles = _names("profiles")
     near = get_close_matches(name, profiles, 1)
     hint = f'; did you mean "{near[0]}"?' if near else ""
     return InputError(f"{error}; the profiles are {', '.join(profiles)}{hint}")

@@ -151,6 +151,19 @@ def test_missing_file_is_named(tmp_path):
         Experiment.from_toml(tmp_path / "nothing.toml")
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("dmeo", r"no experiment is named 'dmeo'; there are demo, [^;]*$"),
+        ("autossd", "no experiment is named 'autossd'"),
+        ("rad-as", "it is a profile: with_profile takes it"),
+    ],
+)
+def test_only_experiments_are_named_so(name, words):
+    with pytest.raises(InputError, match=words):
+        Experiment.named(name)
+
+
 def test_binary_file_is_named(tmp_path):
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match=r"x\.toml: not a text file"):

@@ -25,6 +25,12 @@ impl Medium for SectionMedium {
         lock(&self.shared).read(self.section, ppn.0)
     }
 
+    fn matches(&self, ppn: Ppn, page: &Page) -> bool {
+        let record = lock(&self.shared).programmed(self.section, ppn.0);
+        let sum = record.ok().flatten().and_then(|record| record.page);
+        sum.is_none_or(|sum| sum == checksum(page))
+    }
+
     fn program(&mut self, ppn: Ppn, place: Place, page: Option<&Page>) {
         let mut shared = lock(&self.shared);
         shared.begin_program(self.section, ppn);

@@ -42,6 +42,9 @@ pub trait Medium: Send {
     /// damaged.
     fn read(&self, ppn: Ppn) -> Option<Page>;
 
+    /// Whether a physical page was given these bytes, damaged or not as it is now.
+    fn matches(&self, ppn: Ppn, page: &Page) -> bool;
+
     /// A page is programmed; without bytes it holds zeros.
     fn program(&mut self, ppn: Ppn, place: Place, page: Option<&Page>);
 
@@ -134,6 +137,14 @@ impl Flash {
                 Some(pages.get(ppn.0 as usize).and_then(Option::as_deref).copied().unwrap_or([0; _]))
             }
             Flash::Elsewhere(medium) => medium.read(ppn),
+        }
+    }
+
+    /// Whether these bytes, which were not read here, can be those that a page was given.
+    pub fn matches(&self, ppn: Ppn, page: &Page) -> bool {
+        match self {
+            Flash::Memory(_) => true,
+            Flash::Elsewhere(medium) => medium.matches(ppn, page),
         }
     }
 

@@ -40,7 +40,7 @@ pub(in crate::ftl) struct Content {
 #[derive(Clone, Default)]
 pub(crate) struct Pages {
     /// By physical page.
-    flash: Flash,
+    pub(super) flash: Flash,
     /// The same; `None` where nothing has been programmed since the last erase.
     out_of_band: Vec<Option<OutOfBand>>,
     /// The journal of trims: the last one of each page, in the order of writes.
@@ -363,7 +363,7 @@ impl Tables {
     /// What a read of `lpn` at `ppn` brings, or the reads that rebuild it;
     /// `None` if it is lost for good.
     pub fn read_page(&self, lpn: Lpn, ppn: Ppn, is_rebuilt: bool) -> Option<Page> {
-        let rebuilt = if is_rebuilt { self.rebuilt(lpn) } else { None };
+        let rebuilt = if is_rebuilt { self.restored(lpn) } else { None };
         // What has been lost, or may have been erased, on the way is found elsewhere.
         let has_moved = self.is_lost(ppn) || (is_rebuilt && self.shape.static_stripes.is_some());
         rebuilt.or_else(|| if has_moved { self.content(lpn) } else { self.flash_page(ppn) })

@@ -135,7 +135,15 @@ impl Tables {
     /// The version of a page that belongs to the stripe's present parity, from
     /// wherever it can still be had.
     pub(in crate::ftl) fn recovered(&self, lpn: Lpn) -> Option<Page> {
-        self.covered(lpn).or_else(|| self.rebuilt(lpn))
+        self.covered(lpn).or_else(|| self.restored(lpn))
+    }
+
+    /// What its stripe makes of a page, if it can be what the page held: where another one is
+    /// damaged, or was when the process ended, the parity may be older.
+    pub(super) fn restored(&self, lpn: Lpn) -> Option<Page> {
+        let pages = self.pages.as_ref()?;
+        let can_be = |page: &Page| self.flash_copy(lpn).is_none_or(|ppn| pages.flash.matches(ppn, page));
+        self.rebuilt(lpn).filter(can_be)
     }
 
     /// Makes right again the parity of stripes that were on their way before a restart, those

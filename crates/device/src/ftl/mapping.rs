@@ -25,9 +25,9 @@ impl Ftl {
 
     /// Unmaps a trimmed page.
     pub fn trim(&mut self, now: Time, lpn: Lpn, machine: &mut Machine) {
+        self.tables.set_gone(lpn, false);
         if self.shape.static_stripes.is_some() {
             // Its stripe still holds it.
-            self.tables.set_gone(lpn, false);
             self.tables.note_trim_in_stripe(lpn);
             return self.tables.set_trimmed(lpn, true);
         }

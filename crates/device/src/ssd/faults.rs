@@ -35,7 +35,7 @@ pub enum Fault {
 impl Ssd {
     /// Lets a part of the flash fail. What logical stripes cannot rebuild is lost:
     /// reads of it end as [`Status::Lost`], or as [`Status::MediaError`] where there
-    /// are no stripes, until it is written again.
+    /// are no stripes, until it is written again or trimmed.
     ///
     /// # Errors
     /// If there is no such part, or its stripes are made of pages that happen to be

@@ -129,6 +129,41 @@ def test_a_damaged_page_is_an_error_that_says_where(drive):
     assert any(f"at byte {at} of the file" in line for at in places)
 
 
+@pytest.mark.parametrize("kind", ["plain", "stack", "stripes", "mirror", "any", "nvm", "tier"])
+def test_nothing_else_is_lost_with_a_damaged_page_outside_flash(tmp_path, kind):
+    drive = torture.Torture(tmp_path, 1, torture.DRIVES[kind])
+
+    def serve(*asks):
+        server = drive.start()
+        client = torture.Client(drive.path)
+        answers = []
+        for cookie, (operation, page, byte) in enumerate(asks):
+            data = byte * 4096 if operation == torture.WRITE else b""
+            client.ask(operation, cookie, page * 4096, 4096, data)
+            error, _ = client.answer()
+            reads = operation == torture.READ and not error
+            answers.append(client.receive(4096)[:1] if reads else error)
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=20)
+        assert server.returncode == 0
+        return answers, [line for line in said.splitlines() if "cannot be read" in line]
+
+    read = [(torture.READ, page, b"") for page in range(4)]
+    assert serve(*((torture.WRITE, page, b"\x41") for page in range(4)))[0] == [0] * 4
+    assert serve(*((torture.WRITE, page, bytes([0x51 + page])) for page in range(4)))[0] == [0] * 4
+    whole = bytearray(drive.data.read_bytes())
+    for at in range(0, len(whole), 4096):
+        if whole[at : at + 4096] in (b"\x52" * 4096, b"\x53" * 4096):
+            whole[at + 7] ^= 1
+    drive.data.write_bytes(whole)
+    for _ in range(2):
+        answers, said = serve(*read)
+        assert answers == [b"\x51", 5, 5, b"\x54"]
+        assert len(said) >= 2
+    assert serve((torture.WRITE, 1, b"\x61"), (torture.TRIM, 2, b""))[0] == [0, 0]
+    assert serve(*read) == ([b"\x51", b"\x61", b"\x00", b"\x54"], [])
+
+
 def test_a_file_system_without_room_ends_serving_with_status_1(drive):
     server = drive.start()
     limit = drive.data.stat().st_size // 2

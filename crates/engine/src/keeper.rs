@@ -1,12 +1,21 @@
 //! What keeps pages of whoever would lose them with the process.
 
+use std::collections::BTreeSet;
+
 use crate::{LOGICAL_PAGE_BYTES, Time};
 
 /// The bytes of a page.
 pub type PageBytes = [u8; LOGICAL_PAGE_BYTES as usize];
 
 /// Pages that were found.
-pub type FoundPages = Vec<(u32, Box<PageBytes>)>;
+#[derive(Clone, Debug, Default)]
+pub struct FoundPages {
+    /// Those that are whole.
+    pub whole: Vec<(u32, Box<PageBytes>)>,
+    /// Those that are damaged: nobody knows what they held. They stay so, and are found so
+    /// again, until they are kept or cleared.
+    pub damaged: BTreeSet<u32>,
+}
 
 /// Keeps pages, such as those of a memory, for whoever comes after this process.
 ///

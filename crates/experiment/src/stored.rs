@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use flashkeel_device::{DeviceConfig, Found, Page, Place, Ssd};
-use flashkeel_engine::{Keeping, LOGICAL_PAGE_SECTORS, SECTOR_BYTES, Time};
+use flashkeel_engine::{FoundPages, Keeping, LOGICAL_PAGE_SECTORS, SECTOR_BYTES, Time};
 use flashkeel_host::StackConfig;
 use flashkeel_host::device::{Build, Device, DeviceKind, Maker, MirrorConfig, Probing, TieredConfig, Unmade};
 use flashkeel_ssdcheck::DeviceModel;
@@ -118,14 +118,18 @@ impl Target {
         let mut keepers = || -> Keeping {
             let mut sections = sections.borrow_mut();
             let section = sections.next().start;
-            let pages = |(place, page): (Place, Box<Page>)| (place.lpn.0, page);
-            let found: BTreeMap<u32, Box<Page>> =
+            // The newest of a page comes last.
+            let pages = |(place, page): (Place, Option<Box<Page>>)| (place.lpn.0, page);
+            let newest: BTreeMap<u32, Option<Box<Page>>> =
                 sections.found(section).held.into_iter().map(pages).collect();
-            Keeping {
-                keeper: store.keeper(section),
-                found: found.into_iter().collect(),
-                now: from.unwrap_or(Time::ZERO),
+            let mut found = FoundPages::default();
+            for (page, bytes) in newest {
+                match bytes {
+                    Some(bytes) => found.whole.push((page, bytes)),
+                    None => drop(found.damaged.insert(page)),
+                }
             }
+            Keeping { keeper: store.keeper(section), found, now: from.unwrap_or(Time::ZERO) }
         };
         let mut maker = Maker::new(seed, make);
         maker.keep_in(&mut keepers);

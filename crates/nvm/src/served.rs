@@ -42,10 +42,8 @@ impl Served {
             Operation::Read => self.bytes_read += request.bytes(),
             _ => self.bytes_written += request.bytes(),
         }
-        if let Some(memory) = &mut self.memory {
-            memory.serve(request, data);
-        }
-        let status = if self.failed.is_empty() { Status::Ok } else { self.meet_failed(request) };
+        let served = self.memory.as_mut().map_or(Status::Ok, |memory| memory.serve(request, data));
+        let status = if self.failed.is_empty() { served } else { served.max(self.meet_failed(request)) };
         // With room for it, it is made where it will stand.
         self.completed.reserve(1);
         self.completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
@@ -57,14 +55,11 @@ impl Served {
 
     /// A request takes no time.
     pub fn at_once(&mut self, now: Time, request: &Request, data: &mut Arena) {
-        if let Some(memory) = &mut self.memory {
-            memory.serve(request, data);
-        }
+        let status = self.memory.as_mut().map_or(Status::Ok, |memory| memory.serve(request, data));
         if !self.failed.is_empty() && request.operation != Operation::Demote {
             self.meet_failed(request);
         }
-        let (id, status, ledger) = (request.id, Status::Ok, Ledger::ZERO);
-        self.completed.push(Completion { id, time: now, status, ledger });
+        self.completed.push(Completion { id: request.id, time: now, status, ledger: Ledger::ZERO });
     }
 
     /// How a request ends, as far as failed sectors go; those that it changes are

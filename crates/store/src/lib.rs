@@ -19,7 +19,9 @@
 //!   synchronised that was written up to its program;
 //! - each record names the epoch in which it was written, epochs end with a
 //!   synchronisation, and pages of epochs that have not ended count only if their
-//!   checksum is right. A wrong one of an epoch that has ended is damage, and said to be.
+//!   checksum is right. A wrong one of an epoch that has ended is damage, and said to be: as
+//!   long as nothing newer of that page is found, the page cannot be read, for what is older
+//!   is not what was written. Its place is kept until then.
 //!
 //! A record never lies across two sectors of 512 bytes, which are taken to be written as
 //! a whole.

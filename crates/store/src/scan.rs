@@ -11,11 +11,14 @@ use flashkeel_engine::Time;
 use crate::keeper::Kept;
 use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
 use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
-use crate::store::SectionState;
+use crate::store::{MOST_DAMAGE, SectionState};
 use crate::{Disk, Refused, Watch};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
+
+/// Pages of a write buffer, a memory or a tier, as they are found.
+type HeldPages = Vec<(Place, Option<Box<Page>>)>;
 
 /// What is found.
 pub(crate) struct Scanned {
@@ -25,6 +28,8 @@ pub(crate) struct Scanned {
     pub last_epoch: u32,
     /// How far the device's time had come.
     pub now: Time,
+    /// Pages that are damaged, a sentence each.
+    pub damage: Vec<String>,
 }
 
 /// Reads a file that should hold what `wanted` says. Records of pages that were being
@@ -55,12 +60,15 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
         *read += bytes as u64;
         watch((*read as f64 / total as f64).min(1.0))
     };
-    let mut scanned = Scanned { sections: vec![], found: vec![], last_epoch: synced.number, now: synced.now };
+    let (mut last_epoch, mut damage) = (synced.number, Vec::new());
+    let mut scanned =
+        Scanned { sections: vec![], found: vec![], last_epoch, now: synced.now, damage: vec![] };
     for (index, at) in sections.into_iter().enumerate() {
         let (has_read, synced) = (&has_read, synced.number);
-        Scan { disk, index, at, synced, last_epoch: &mut scanned.last_epoch, has_read }
+        Scan { disk, index, at, synced, last_epoch: &mut last_epoch, damage: &mut damage, has_read }
             .run(&mut scanned.sections, &mut scanned.found)?;
     }
+    (scanned.last_epoch, scanned.damage) = (last_epoch, damage);
     let erased = scanned.found.iter().flat_map(|found| &found.cycles).map(|cycle| cycle.erased_at);
     scanned.now = erased.fold(scanned.now, Time::max);
     Ok(scanned)
@@ -115,6 +123,7 @@ struct Scan<'a> {
     at: Section,
     synced: u32,
     last_epoch: &'a mut u32,
+    damage: &'a mut Vec<String>,
     /// Is told of bytes that have been read.
     has_read: &'a dyn Fn(usize) -> ControlFlow<()>,
 }
@@ -274,14 +283,15 @@ impl Scan<'_> {
     }
 
     /// What the write buffer held, the newest last. What has been there since a while ago, in
-    /// flash or void by now, is `unsettled`, too.
+    /// flash or void by now, is `unsettled`, too. A page of an epoch that has ended whose
+    /// checksum is wrong is damaged: its place stays taken as long as nothing newer is found.
     fn held(
         &mut self,
         places: &[Option<Place>],
         trims: &[(Lpn, u64)],
         state: &mut SectionState,
         unsettled: &mut Vec<Lpn>,
-    ) -> Result<Vec<(Place, Box<Page>)>, Refused> {
+    ) -> Result<HeldPages, Refused> {
         let mut elsewhere = vec![0; self.at.shape.lpns as usize];
         for place in places.iter().flatten() {
             let newest = &mut elsewhere[place.lpn.0 as usize];
@@ -319,35 +329,43 @@ impl Scan<'_> {
         })?;
         *self.last_epoch = last_epoch;
         // A place that has been used again may have lost its record, but not its bytes: then
-        // what the former record says is elsewhere, or a newer version is.
-        let mut newest = elsewhere.clone();
+        // what the former record says is elsewhere, or a newer version is, which may have come into
+        // the same place in the order of writes.
+        let order = |record: &Held| (record.place.sequence, record.stamp);
+        let mut newest: Vec<(u64, u64)> = elsewhere.iter().map(|&sequence| (sequence, u64::MAX)).collect();
         for (_, record, _) in found.iter().filter(|(.., page)| page.is_some()) {
             let newest = &mut newest[record.place.lpn.0 as usize];
-            *newest = record.place.sequence.max(*newest);
+            *newest = order(record).max(*newest);
         }
-        let (mut held, mut used, mut stale) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut held, mut used, mut stale, mut damaged) = (vec![], vec![], vec![], vec![]);
         for (slot, record, page) in found {
             let lpn = record.place.lpn.0 as usize;
             match page {
-                Some(page) => {
+                Some(_) => {
                     used.push(slot);
                     held.push((slot, record, page));
                 }
-                None if record.place.sequence <= newest[lpn] => stale.push(slot),
+                None if order(&record) <= newest[lpn] => stale.push(slot),
                 None if record.epoch > self.synced => {
                     stale.push(slot);
                     let offset = self.at.slots + u64::from(slot) * PLACE_BYTES as u64;
                     self.disk.write_at(&[0; PLACE_BYTES], offset)?;
                 }
-                None => return Err(damaged("a buffered page", self.at.held + u64::from(slot) * PAGE_BYTES)),
+                None => {
+                    damaged.push(slot);
+                    self.note_damage(slot, record.place.lpn);
+                    held.push((slot, record, None));
+                }
             }
         }
-        state.free.retain(|slot| used.binary_search(slot).is_err() && stale.binary_search(slot).is_err());
+        let is_taken =
+            |slot: &u32| [&used, &stale, &damaged].iter().any(|taken| taken.binary_search(slot).is_ok());
+        state.free.retain(|slot| !is_taken(slot));
         // What is in flash is durable there once what was found is, in the next epoch.
         let epoch = *self.last_epoch + 1;
         let rest = |slots: Vec<u32>, epoch| slots.into_iter().map(move |slot| (epoch, slot));
         state.resting.extend(rest(stale, epoch));
-        held.sort_by_key(|(_, record, _)| (record.place.sequence, record.stamp));
+        held.sort_by_key(|(_, record, _)| order(record));
         if self.at.shape.is_keeper() {
             let trimmed = trims.iter().map(|&(_, sequence)| sequence).max().unwrap_or(0);
             state.sequence = held.last().map_or(trimmed, |(_, record, _)| trimmed.max(record.place.sequence));
@@ -361,6 +379,17 @@ impl Scan<'_> {
             state.resting.extend(rest(used, epoch + 1));
         }
         Ok(held.into_iter().map(|(_, record, page)| (record.place, page)).collect())
+    }
+
+    fn note_damage(&mut self, slot: u32, lpn: Lpn) {
+        if self.damage.len() < MOST_DAMAGE {
+            let (page, index, offset) = (lpn.0, self.index, self.at.held + u64::from(slot) * PAGE_BYTES);
+            let whose = if self.at.shape.is_keeper() { "a memory, tier or mirror" } else { "a write buffer" };
+            self.damage.push(format!(
+                "page {page} of {whose} (section {index}), at byte {offset} of the file, cannot be read: its \
+                 checksum is wrong"
+            ));
+        }
     }
 
     fn page(&self, offset: u64) -> Result<Page, Refused> {

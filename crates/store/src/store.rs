@@ -87,6 +87,7 @@ impl Store {
     ) -> Result<Opened, Refused> {
         let scanned = scan::scan(&*disk, header, watch)?;
         let store = Store::over(disk, scanned.sections, header.bytes(), scanned.last_epoch, wake);
+        store.lock().damage = scanned.damage;
         // What was found is durable before anything is built on it.
         store.lock().sync_now();
         match store.fault() {
@@ -231,7 +232,7 @@ pub(crate) fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 }
 
 /// Sentences about damage that are kept at most.
-const MOST_DAMAGE: usize = 100;
+pub(crate) const MOST_DAMAGE: usize = 100;
 
 /// Erases after which somebody begins to synchronise, so that blocks can be used again
 /// without waiting for that.

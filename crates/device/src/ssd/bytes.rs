@@ -68,6 +68,7 @@ impl Ssd {
     /// for each partition, with what has been found in them; it starts at `now`.
     pub fn recover(&mut self, now: Time, media: Vec<(Box<dyn Medium>, Found)>) {
         self.bytes = Some(Bytes::default());
+        self.may_fail |= media.iter().flat_map(|(_, found)| &found.held).any(|(_, page)| page.is_none());
         let parts = self.partitions.iter_mut().zip(media);
         let kept = parts.map(|(partition, (medium, found))| partition.ftl.recover(medium, found)).collect();
         self.begin_again(now, kept);

@@ -11,8 +11,8 @@ mod world;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use film::Film;
-use flashkeel_engine::{Stream, Time};
+use film::{End, Film};
+use flashkeel_engine::{Holds, Lba, Leaf, Operation, Stream, Time};
 use flashkeel_experiment::{Stored, Target, resolve_target};
 use flashkeel_host::device::Device;
 use flashkeel_store::{Opened, Store};
@@ -95,11 +95,95 @@ fn seed() -> u64 {
 }
 
 #[test]
+fn whatever_rots_costs_no_more_than_itself() {
+    let lost = DEVICES.map(|device| {
+        println!("{device}");
+        World::new(Document::of(device)).live(&mut Stream::new(100 * seed(), device), 8, true)
+    });
+    assert!(lost.iter().filter(|lost| **lost > 0).count() > DEVICES.len() / 2, "{lost:?}");
+}
+
+#[test]
+fn what_is_damaged_outside_flash_cannot_be_read_until_it_is_written_or_trimmed() {
+    for device in DEVICES {
+        println!("{device}");
+        let mut world = World::new(Document::of(device));
+        let random = &mut Stream::new(1, device);
+        let pages = world.pages().min(24);
+        for _ in 0..2 {
+            (0..pages).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
+        }
+        world.submit(Operation::Write, 3..6, false);
+        world.drain();
+        world.damage(3..6, random);
+        assert!(world.store.damage().len() >= 3);
+        (6..pages).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
+        world.submit(Operation::Read, 2..4, false);
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        for end in [End::Killed, End::PowerLost, End::Killed] {
+            assert_eq!(world.lost(), [3, 4, 5]);
+            assert_eq!(world.device.holds(Lba(3 * 8), 3 * 8), (3 * 8, Holds::Data));
+            world.restart(end, random);
+        }
+        world.submit(Operation::Write, 3..4, true);
+        world.submit(Operation::Trim, 4..5, true);
+        world.submit(Operation::WriteZeroes, 5..6, true);
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        world.restart(End::PowerLost, random);
+        assert!(world.lost().is_empty() && world.store.damage().is_empty());
+    }
+}
+
+#[test]
+fn what_is_damaged_on_one_copy_of_a_mirror_the_other_has() {
+    let device = r#"mirror = { devices = [{ nvm.capacity = "256KiB" }, { nvm.capacity = "256KiB" }] }"#;
+    let mut world = World::new(Document::of(device));
+    world.submit(Operation::Write, 0..8, false);
+    world.drain();
+    for copy in 0..2 {
+        world.close();
+        let places = world.film().places(&world::bytes(3, 1));
+        assert_eq!(places.len(), 2, "one on each");
+        world.film().flip(places[copy]);
+        world.restart(End::Killed, &mut Stream::new(1, device));
+        assert_eq!(world.store.damage().len(), 1);
+        // The first copy gets it again before the second is damaged.
+        (0..100).for_each(|_| world.progress());
+    }
+}
+
+#[test]
+fn a_tier_goes_on_where_all_is_damaged_that_only_its_upper_had() {
+    for device in &DEVICES[2..4] {
+        let mut world = World::new(Document::of(device));
+        let random = &mut Stream::new(1, device);
+        (0..30).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
+        world.drain();
+        world.damage(0..30, random);
+        for end in [End::Killed, End::PowerLost] {
+            for _ in 0..4 {
+                (30..world.pages()).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
+            }
+            world.submit(Operation::Flush, 0..0, false);
+            world.drain();
+            world.restart(end, random);
+            assert_eq!(world.lost().len(), 30);
+        }
+        world.submit(Operation::Write, 0..30, true);
+        world.drain();
+        world.restart(End::PowerLost, random);
+        assert!(world.lost().is_empty());
+    }
+}
+
+#[test]
 fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
     for device in DEVICES {
         for case in 0..3 {
             println!("{device}, case {case}");
-            World::new(Document::of(device)).live(&mut Stream::new(100 * seed() + case, device), 8);
+            World::new(Document::of(device)).live(&mut Stream::new(100 * seed() + case, device), 8, false);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `mirror`: two or more devices with the same data, of everything or of ranges.
 
 use flashkeel_config::{ConfigError, Kind, Node};
-use flashkeel_engine::{Leaf, Limits, SECTOR_BYTES, Stack, units::Bytes};
+use flashkeel_engine::{FoundPages, Leaf, Limits, SECTOR_BYTES, Stack, units::Bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -164,7 +164,7 @@ impl Build for MirrorConfig {
                 mirror.keep_in(kept.keeper);
                 kept.found
             }
-            Contents::None | Contents::InMemory => Vec::new(),
+            Contents::None | Contents::InMemory => FoundPages::default(),
         };
         if let Some(now) = maker.found() {
             mirror.doubt(now, found);

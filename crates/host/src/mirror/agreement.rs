@@ -1,6 +1,7 @@
 //! Which copies hold the newest data of each page, and the log of the regions in
 //! which they may differ after a power cut.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use flashkeel_engine::LOGICAL_PAGE_SECTORS;
@@ -40,6 +41,8 @@ pub(crate) struct Agreement {
     doubtful: Vec<u8>,
     /// Pages of which some copy is in doubt.
     doubts: u64,
+    /// Pages of which nobody knows the newest data, until they are changed: every copy is stale.
+    damaged: BTreeSet<usize>,
     /// Whether a page is being changed.
     locked: Vec<bool>,
     regions: Vec<Region>,
@@ -71,6 +74,7 @@ impl Agreement {
             stale: vec![0; pages],
             doubtful: vec![0; pages],
             doubts: 0,
+            damaged: BTreeSet::new(),
             locked: vec![false; pages],
             regions: vec![clean; pages.div_ceil(region_pages)],
             region_pages,
@@ -111,7 +115,15 @@ impl Agreement {
     /// given. What they have kept is older than what they may be asked for after a power
     /// cut, so it is not enough that they take new data into a cache.
     pub fn lacking(&self, pages: Range<usize>) -> u8 {
-        if self.needs_flush { self.present & !self.valid_all(pages) } else { 0 }
+        match self.needs_flush {
+            true if self.damaged.is_empty() => self.present & !self.valid_all(pages),
+            // What was kept of a damaged page stays until the change is durable.
+            true => {
+                let others = pages.filter(|page| !self.damaged.contains(page));
+                others.fold(0, |lacking, page| lacking | self.present & self.stale[page])
+            }
+            false => 0,
+        }
     }
 
     /// How many of the pages follow the first with the same valid copies.
@@ -173,6 +185,9 @@ impl Agreement {
             if *leader == NOBODY && self.keeping >> copy & 1 == 1 {
                 *leader = copy as u8;
             }
+        }
+        if !self.damaged.is_empty() {
+            self.damaged.retain(|page| !pages.contains(page));
         }
         self.set_stale(pages, 0, 1 << copy);
     }
@@ -280,6 +295,12 @@ impl Agreement {
     /// to lack what the others have.
     pub fn decide(&mut self, pages: Range<usize>) {
         pages.for_each(|page| self.doubt(page, 0));
+    }
+
+    /// Nobody knows the newest data of a page, until it is changed.
+    pub fn damage(&mut self, page: usize) {
+        self.damaged.insert(page);
+        self.behind(page..page + 1, self.present);
     }
 
     /// A copy is not there any more.

@@ -2,7 +2,7 @@
 //! copies again before anything else is served.
 
 use flashkeel_engine::{
-    Arena, FoundPages, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request, RequestId, Status,
+    Arena, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, PageBytes, Payload, Request, RequestId, Status,
     Time, Wake,
 };
 
@@ -19,7 +19,7 @@ pub(super) struct Restoring {
     /// When it begins; none once it has.
     begins: Option<Time>,
     /// Still to be written.
-    pages: FoundPages,
+    pages: Vec<(u32, Box<PageBytes>)>,
     /// Those on their way: the page, copies that have not ended it, and those that have it.
     flying: Vec<(u32, u8, u8, Payload)>,
     /// Requests that wait, and when they came.
@@ -27,7 +27,7 @@ pub(super) struct Restoring {
 }
 
 impl Restoring {
-    pub fn new(now: Time, pages: FoundPages) -> Restoring {
+    pub fn new(now: Time, pages: Vec<(u32, Box<PageBytes>)>) -> Restoring {
         Restoring { begins: Some(now), pages, flying: Vec::new(), held: Vec::new() }
     }
 

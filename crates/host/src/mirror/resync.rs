@@ -155,12 +155,15 @@ impl Mirror {
     }
 
     /// Its copies are found after a restart, of which nothing is known but that each has what
-    /// was acknowledged, except for `pages`: they are made to agree, all of them.
+    /// was acknowledged, except for `pages`: they are made to agree, all of them, but for those
+    /// that are damaged there, which none of them may have.
     pub fn doubt(&mut self, now: Time, pages: FoundPages) {
         self.has_bytes = true;
         self.agreement.doubt_all();
         self.resync.not_before(now);
-        self.restoring = (!pages.is_empty()).then(|| Restoring::new(now, pages));
+        let FoundPages { whole, damaged } = pages;
+        damaged.into_iter().for_each(|page| self.agreement.damage(page as usize));
+        self.restoring = (!whole.is_empty()).then(|| Restoring::new(now, whole));
     }
 
     /// Begins to copy the next pages that some copies lack, if there are any.

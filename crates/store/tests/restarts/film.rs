@@ -79,10 +79,18 @@ impl Film {
         Film(Arc::new(Mutex::new(State { durable: bytes.clone(), bytes, ..State::default() })))
     }
 
-    /// Changes a bit.
+    /// Where a page lies, as often as it does.
+    pub fn places(&self, page: &[u8]) -> Vec<u64> {
+        let state = self.state();
+        let blocks = (0..).step_by(BLOCK).zip(state.bytes.chunks(BLOCK));
+        blocks.filter(|(_, block)| *block == page).map(|(place, _)| place).collect()
+    }
+
+    /// Changes a bit for good.
     pub fn flip(&self, offset: u64) {
         let mut state = self.state();
         state.bytes[offset as usize] ^= 4;
+        state.durable[offset as usize] = state.bytes[offset as usize];
     }
 
     /// Cuts it off.

@@ -94,7 +94,9 @@ impl Desk {
         let watch = &mut |_| ControlFlow::Continue(());
         let opened = Store::resume(Arc::new(self.film.clone()), &header(), None, watch).expect("it is fit");
         let Opened::Old(store, mut found, _) = opened else { panic!("nothing is begun on a disk") };
-        let found = found.remove(0).held.into_iter().map(|(place, page)| (place.lpn.0 as usize, page));
+        let whole = |page: Option<_>| page.expect("nothing is damaged");
+        let found = found.remove(0).held.into_iter();
+        let found = found.map(|(place, page)| (place.lpn.0 as usize, whole(page)));
         let found: BTreeMap<usize, Box<PageBytes>> = found.collect();
         self.keeper = store.keeper(0);
         (self.synced, self.store) = (store.synced(), store);

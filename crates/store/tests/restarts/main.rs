@@ -17,7 +17,7 @@ use world::World;
 
 /// Restarts of a device of the list.
 fn restarts(name: &str, config: &DeviceConfig, seed: u64) {
-    World::of(config).live(&mut Stream::new(seed, name), 8);
+    World::of(config).live(&mut Stream::new(seed, name), 8, false);
 }
 
 /// Rounds of `make soak` try other seeds.
@@ -117,6 +117,55 @@ fn a_damaged_page_is_an_error_where_it_lies_and_nowhere_else() {
         hit += world.rot(&mut random);
     }
     assert!(hit > 0, "some of forty places hold a page");
+}
+
+#[test]
+fn whatever_rots_costs_no_more_than_itself() {
+    for name in DEVICES {
+        println!("{name}");
+        let case =
+            |case| World::of(&device(name)).live(&mut Stream::new(100 * seed() + case, name), 10, true);
+        let lost: usize = (0..2).map(case).sum();
+        assert!(lost > 0, "{name}: nothing has been damaged");
+    }
+}
+
+#[test]
+fn what_is_damaged_in_the_write_buffer_cannot_be_read_until_it_is_written_or_trimmed() {
+    for name in DEVICES.into_iter().filter(|name| !["in flash", "fore"].contains(name)) {
+        let mut world = World::of(&device(name));
+        let random = &mut Stream::new(1, name);
+        // What is in flash is older.
+        (0..8).for_each(|_| (0..64).for_each(|page| world.submit(Operation::Write, page..page + 1, false)));
+        (0..2).for_each(|_| world.submit(Operation::Write, 3..5, false));
+        world.drain();
+        world.damage(3..5, random);
+        let said = world.store.damage();
+        assert!(
+            said.len() == 2 && said.iter().all(|said| said.contains("of a write buffer")),
+            "{name}: {said:?}"
+        );
+        assert!(world.holds()[3..5].iter().all(|holds| *holds == Holds::Data), "{name}");
+        // They stay so, whatever else is written.
+        (5..64).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
+        world.submit(Operation::Read, 3..4, false);
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        for end in [End::Killed, End::PowerLost, End::Killed] {
+            assert_eq!(world.lost(), [3, 4], "{name}");
+            world.restart(end, random);
+            assert_eq!(world.store.damage().len(), 2);
+        }
+        world.submit(Operation::Trim, 4..5, false);
+        world.submit(Operation::Write, 3..4, true);
+        world.drain();
+        world.restart(End::PowerLost, random);
+        world.submit(Operation::Trim, 4..5, true);
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        world.restart(End::PowerLost, random);
+        assert!(world.lost().is_empty() && world.store.damage().is_empty(), "{name}");
+    }
 }
 
 #[test]

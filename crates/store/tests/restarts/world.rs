@@ -47,6 +47,18 @@ pub struct Page {
     written: Option<u64>,
     /// Versions that may have been written: there was no room for all of their writes.
     or: Vec<u64>,
+    /// A version of which bits have been changed: where it would be found, or read, that may
+    /// be an error.
+    rotten: Option<u64>,
+    /// It has been one.
+    is_lost: bool,
+}
+
+impl Page {
+    /// What is read, unless that may be more than one.
+    fn newest(&self) -> u64 {
+        self.versions.last().expect("there is one").0
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +87,8 @@ impl<S: Subject> World<S> {
     /// A new one.
     pub fn new(subject: S) -> World<S> {
         let (device, store, film) = subject.begin();
-        let page = |_| Page { versions: vec![(0, 0)], written: None, or: vec![] };
+        let page =
+            |_| Page { versions: vec![(0, 0)], written: None, or: vec![], rotten: None, is_lost: false };
         World {
             pages: (0..device.limits().sectors / LOGICAL_PAGE_SECTORS).map(page).collect(),
             subject,
@@ -174,12 +187,20 @@ impl<S: Subject> World<S> {
         }
         for completion in done {
             let flying = self.flying.remove(&completion.id.0).expect("a request completes exactly once");
-            if completion.status == Status::NoSpace {
-                let pages = &mut self.pages[flying.pages];
-                pages.iter_mut().for_each(|page| page.or.extend(page.written.take()));
-            } else {
-                assert_eq!(completion.status, Status::Ok);
-                self.acknowledge(&flying);
+            match completion.status {
+                Status::NoSpace => {
+                    let pages = &mut self.pages[flying.pages];
+                    pages.iter_mut().for_each(|page| page.or.extend(page.written.take()));
+                }
+                Status::MediaError | Status::Lost => {
+                    assert_eq!(flying.request.operation, Operation::Read);
+                    let mut pages = self.pages[flying.pages].iter();
+                    assert!(pages.any(|page| page.rotten == Some(page.newest())));
+                }
+                status => {
+                    assert_eq!(status, Status::Ok);
+                    self.acknowledge(&flying);
+                }
             }
             self.data.give_back(flying.request.payload);
         }
@@ -212,6 +233,7 @@ impl<S: Subject> World<S> {
                     }
                     let version = page.written.take().expect("it was being written");
                     page.versions.push((version, self.acknowledged));
+                    page.is_lost = false;
                 }
             }
         }
@@ -243,18 +265,75 @@ impl<S: Subject> World<S> {
                 page.versions.drain(..page.versions.len() - 1);
             }
         }
-        self.film = self.film.left(end, random);
+        self.open(self.film.left(end, random));
+    }
+
+    /// Another process takes over, with this disk.
+    fn open(&mut self, film: Film) {
+        self.film = film;
         (self.device, self.store, self.now) = self.subject.find(&self.film);
         self.data = Arena::new();
         self.flying.clear();
         self.subject.check(&self.device);
     }
 
-    /// Random requests, and in between the end of the process or its host.
-    pub fn live(&mut self, random: &mut Stream, rounds: u32) {
-        let total = self.pages();
+    /// Its process ends in good order, bits of these pages change wherever they lie, and another
+    /// one takes over, which cannot read them.
+    pub fn damage(&mut self, pages: Range<usize>, random: &mut Stream) {
+        self.close();
+        let film = self.film.left(End::Killed, random);
+        for number in pages.clone() {
+            let version = self.pages[number].newest();
+            let places = film.places(&bytes(number, version));
+            assert!(!places.is_empty(), "page {number} is not there");
+            places.iter().for_each(|place| film.flip(*place + 100));
+            self.pages[number].rotten = Some(version);
+        }
+        self.pages.iter_mut().for_each(|page| drop(page.versions.drain(..page.versions.len() - 1)));
+        self.open(film);
+        self.find();
+        assert_eq!(self.lost(), pages.collect::<Vec<_>>());
+    }
+
+    /// Pages that cannot be read.
+    pub fn lost(&self) -> Vec<usize> {
+        (0..self.pages.len()).filter(|&page| self.pages[page].is_lost).collect()
+    }
+
+    /// Its process ends in good order, bits of some pages change, and another one takes over: what
+    /// those held is found as it was, or not at all. Returns how many are not.
+    pub fn decay(&mut self, random: &mut Stream) -> usize {
+        self.drain();
+        self.close();
+        let film = self.film.left(End::Killed, random);
+        for _ in 0..1 + random.below(8) {
+            let number = random.below(self.pages.len() as u64) as usize;
+            let page = &self.pages[number];
+            let version = page.newest();
+            let places = film.places(&bytes(number, version));
+            if version == 0 || !page.or.is_empty() || places.is_empty() {
+                continue;
+            }
+            let one = random.below(places.len() as u64) as usize;
+            let rots = if random.below(2) == 0 { &places[one..one + 1] } else { &places };
+            rots.iter().for_each(|place| film.flip(place + random.below(PAGE as u64)));
+            self.pages[number].rotten = Some(version);
+        }
+        for page in &mut self.pages {
+            page.versions.drain(..page.versions.len() - 1);
+        }
+        self.open(film);
+        self.find();
+        self.lost().len()
+    }
+
+    /// Random requests, and in between the end of the process or its host; where it `rots`, bits
+    /// change then, too. Returns how often a page was found that could not be read.
+    pub fn live(&mut self, random: &mut Stream, rounds: u32, rots: bool) -> usize {
+        let (total, mut lost) = (self.pages(), 0);
         for _ in 0..rounds {
-            if random.below(2) == 0 {
+            let rots = rots && random.below(2) == 0;
+            if !rots && random.below(2) == 0 {
                 self.kill_after(random.below(400) as u32);
             }
             let steps = random.below(300);
@@ -276,6 +355,10 @@ impl<S: Subject> World<S> {
                     break;
                 }
             }
+            if rots {
+                lost += self.decay(random);
+                continue;
+            }
             let end = if self.is_dead() || random.below(2) == 0 { End::Killed } else { End::PowerLost };
             self.restart(end, random);
         }
@@ -287,14 +370,25 @@ impl<S: Subject> World<S> {
         }
         self.drain();
         self.restart(End::Killed, random);
+        lost
     }
 
-    /// Reads every page: it holds one of the versions that it may hold.
+    /// Reads every page: it holds one of the versions that it may hold, or cannot be read where
+    /// that is one of which bits have been changed.
     pub fn find(&mut self) {
         for number in 0..self.pages.len() {
             let (status, found) = self.read(number);
-            assert_eq!(status, Status::Ok);
             let page = &mut self.pages[number];
+            if matches!(status, Status::MediaError | Status::Lost) {
+                let rotten = page.rotten.filter(|rotten| page.versions.iter().any(|each| each.0 == *rotten));
+                page.versions = vec![(rotten.unwrap_or_else(|| panic!("page {number}: {status:?}")), 0)];
+                (page.written, page.is_lost) = (None, true);
+                page.or.clear();
+                continue;
+            }
+            assert_eq!(status, Status::Ok);
+            // Another place may be found that has the same.
+            page.is_lost = false;
             let may = page.versions.iter().map(|&(version, _)| version).chain(page.written.take());
             let mut may = may.chain(page.or.drain(..));
             let version = may.find(|&version| bytes(number, version) == found);

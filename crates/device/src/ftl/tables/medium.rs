@@ -87,8 +87,9 @@ pub struct Found {
     /// The last trims of pages.
     pub trims: Vec<(Lpn, u64)>,
     /// Pages that came into the write buffer, the newest last; those that are in flash
-    /// by now may be among them.
-    pub held: Vec<(Place, Box<Page>)>,
+    /// by now may be among them. Without bytes those that are damaged: they stay where they
+    /// are, and are found again until something newer is, or a trim.
+    pub held: Vec<(Place, Option<Box<Page>>)>,
     /// Pages that were on their way, or may have been: of what was written together with
     /// them not all need be there. Some more than once.
     pub unsettled: Vec<Lpn>,

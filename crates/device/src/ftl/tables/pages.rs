@@ -349,6 +349,9 @@ impl Tables {
     /// What there is of a logical page, as far as is known.
     pub fn holds(&self, lpn: Lpn) -> Holds {
         let home = self.map.home(lpn);
+        if self.is_gone(lpn) {
+            return Holds::Data;
+        }
         if home == Home::UNMAPPED || self.is_trimmed(lpn) {
             return Holds::Nothing;
         }

@@ -66,9 +66,18 @@ impl Tables {
             if place.lpn.0 >= self.shape.lpns {
                 continue;
             }
-            let in_flash = newest[place.lpn.0 as usize];
-            if is_there(&place) && in_flash.is_none_or(|(sequence, _)| sequence < place.sequence) {
-                kept.insert(place.lpn, Kept::new(place, *page));
+            let in_flash = &mut newest[place.lpn.0 as usize];
+            if !is_there(&place) || in_flash.is_some_and(|(sequence, _)| sequence >= place.sequence) {
+                continue;
+            }
+            match page {
+                Some(page) => drop(kept.insert(place.lpn, Kept::new(place, *page))),
+                // What is older is not what the host has written.
+                None => {
+                    *in_flash = None;
+                    kept.remove(&place.lpn);
+                    self.set_gone(place.lpn, true);
+                }
             }
         }
         self.entries.resume(made);

@@ -126,6 +126,9 @@ impl Tier {
         if is_read {
             self.reads += 1;
             self.accounts.pages_read_from_lower += pages;
+            if self.is_damaged(lba, sectors) {
+                return self.give_lower(now, Piece::DamagedRead { part }, &below, outbox);
+            }
             let pages = if self.may_fill(page..page + pages) { pages } else { 0 };
             let piece = Piece::LowerRead { part, page, pages, sequence, payload: below.payload };
             return self.give_lower(now, piece, &below, outbox);

@@ -11,11 +11,11 @@ mod report;
 mod restoring;
 mod trouble;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use flashkeel_engine::{
-    Answer, Arena, Command, Completion, Durable, Keeping, LOGICAL_PAGE_SECTORS, Lba, Ledger, Limits,
-    Operation, Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
+    Answer, Arena, Command, Completion, Durable, FoundPages, Keeping, LOGICAL_PAGE_SECTORS, Lba, Ledger,
+    Limits, Operation, Outbox, Payload, Refusal, Request, RequestId, Span, Stage, Status, Submit, Time, Wake,
 };
 
 use latency::Medium;
@@ -104,6 +104,9 @@ pub struct Tier {
     lower_durable: Durable,
     journal: Option<Journal>,
     books: Option<Books>,
+    /// Pages that were found damaged where they are kept: they cannot be read until they are
+    /// changed, as the lower has none that is as new.
+    damaged: BTreeSet<u64>,
     recovery: Option<Recovery>,
     parts: Parts,
     pieces: Flights<Piece>,
@@ -130,14 +133,17 @@ pub struct Tier {
 impl Tier {
     /// Over two devices.
     pub fn new(plan: Plan) -> Tier {
-        let room = Room::within(plan.upper.sectors);
-        let frames = if plan.journal { room.frames } else { plan.upper.sectors / LOGICAL_PAGE_SECTORS };
-        let table = Table::new(plan.lower.sectors / LOGICAL_PAGE_SECTORS, frames, plan.journal);
-        let has_bytes = plan.kept.is_some();
         let mut kept = plan.kept;
+        let has_bytes = kept.is_some();
         let found = kept.as_mut().map(|kept| (kept.now, std::mem::take(&mut kept.found)));
-        let found = found.filter(|(_, pages)| !pages.is_empty());
-        let restoring = found.map(|(now, pages)| Recovery::of(now, Restoring::new(pages, table.len())));
+        let (now, FoundPages { whole, damaged }) = found.unwrap_or_default();
+        let mut room = Room::within(plan.upper.sectors);
+        let frames = if plan.journal { room.frames } else { plan.upper.sectors / LOGICAL_PAGE_SECTORS };
+        // As many pages are kept at most as there are frames.
+        let frames = frames.saturating_sub(damaged.len() as u64).max(1);
+        room.frames = frames.min(room.frames);
+        let table = Table::new(plan.lower.sectors / LOGICAL_PAGE_SECTORS, frames, plan.journal);
+        let restoring = (!whole.is_empty()).then(|| Recovery::of(now, Restoring::new(whole, table.len())));
         Tier {
             placement: plan.placement,
             takes_any: plan.takes_any,
@@ -156,6 +162,7 @@ impl Tier {
             lower_durable: plan.lower.durable,
             journal: plan.journal.then(|| Journal::new(room)),
             books: kept.map(|kept| Books::new(kept.keeper)),
+            damaged: damaged.into_iter().map(u64::from).collect(),
             recovery: restoring,
             parts: Parts::default(),
             pieces: Flights::default(),
@@ -303,7 +310,7 @@ impl Stage for Tier {
     }
 
     fn finds(&self, from: Lba, sectors: u32) -> Option<(usize, Lba, u32)> {
-        self.recovery.is_none().then(|| self.newest(from, sectors))
+        (self.recovery.is_none() && !self.is_damaged(from, sectors)).then(|| self.newest(from, sectors))
     }
 
     #[inline(always)]
@@ -361,6 +368,11 @@ impl Stage for Tier {
         // The part of a request that it ends, if it does, and what the ledger sums to.
         let part = match self.pieces.land(completion.id) {
             Piece::Plain { part } => Some((part, completion.ledger.total())),
+            Piece::DamagedRead { part } => {
+                self.reads -= 1;
+                completion.status = completion.status.max(Status::MediaError);
+                Some((part, completion.ledger.total()))
+            }
             Piece::LowerRead { part, page, pages, sequence, payload } => {
                 self.reads -= 1;
                 let latency = completion.ledger.total();

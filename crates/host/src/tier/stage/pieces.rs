@@ -20,6 +20,10 @@ pub(super) enum Piece {
     Plain {
         part: RequestId,
     },
+    /// A read of pages of which some are damaged.
+    DamagedRead {
+        part: RequestId,
+    },
     /// A read of pages that the upper may take, which were last changed before a change.
     LowerRead {
         part: RequestId,

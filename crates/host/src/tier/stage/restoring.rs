@@ -3,7 +3,7 @@
 //! begins without clean copies.
 
 use flashkeel_engine::{
-    Arena, FoundPages, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, Payload, Request, Time,
+    Arena, LOGICAL_PAGE_SECTORS, Lba, Operation, Outbox, PageBytes, Payload, Request, Time,
 };
 
 use super::{Piece, Tier, background};
@@ -16,7 +16,7 @@ const AT_ONCE: usize = 64;
 #[derive(Clone)]
 pub(super) struct Restoring {
     /// Still to be written.
-    pages: FoundPages,
+    pages: Vec<(u32, Box<PageBytes>)>,
     /// The pages of the frames, as far as they have been written.
     frames: Vec<u32>,
     /// The next frame that gets one.
@@ -27,7 +27,7 @@ pub(super) struct Restoring {
 
 impl Restoring {
     /// Into so many frames.
-    pub fn new(pages: FoundPages, frames: u64) -> Restoring {
+    pub fn new(pages: Vec<(u32, Box<PageBytes>)>, frames: u64) -> Restoring {
         Restoring { pages, frames: vec![NONE; frames as usize], next: 0, left: 0 }
     }
 }

@@ -101,6 +101,15 @@ def write(path: Path, text: str) -> None:
         place.write_text(text, encoding="utf-8")
 
 
+def pack(path: Path, data: Any) -> None:  # noqa: ANN401
+    """Write a file of compressed JSON, whole; the same data give the same bytes."""
+    import gzip
+    import json
+
+    with whole(path) as place:
+        place.write_bytes(gzip.compress(json.dumps(data).encode(), 3, mtime=0))
+
+
 def unpacked(path: Path) -> Any | None:  # noqa: ANN401
     """Return what a file of compressed JSON holds; None where there is none, or it is damaged."""
     import gzip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -42,8 +41,7 @@ class Answers:
         path = self._path(key)
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with files.whole(path) as place:
-                place.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
+            files.pack(path, data)
             _trim(self._folder, LIMIT_BYTES)
 
     def _path(self, key: str) -> Path:
@@ -87,8 +85,7 @@ class Kept:
             path.parent.mkdir(parents=True, exist_ok=True)
             with files.whole(path.with_suffix(".parquet")) as place:
                 shutil.copyfile(series, place)
-            with files.whole(path) as place:
-                place.write_bytes(gzip.compress(json.dumps(data).encode(), 1))
+            files.pack(path, data)
             _trim(self._folder, LIMIT_BYTES)
 
     def _path(self, plan: Mapping[str, Any], seed: int) -> Path:

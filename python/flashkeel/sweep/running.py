@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -92,8 +91,7 @@ class Store:
     def put(self, point: Point, seed: int, run: Mapping[str, Any]) -> None:
         """Keep a run, whole or not at all."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        with files.whole(self.path(point, seed)) as place:
-            place.write_bytes(gzip.compress(json.dumps(run).encode(), 3, mtime=0))
+        files.pack(self.path(point, seed), run)
 
 
 def _stamp(path: str) -> list[str | int]:

@@ -151,6 +151,7 @@ def test_what_is_not_said_is_noted(pair):
     [
         ("<Flash_Channel_Count>2<", "<Flash_Channel_Count>two<", "Flash_Channel_Count: 'two'"),
         ("<Flash_Channel_Count>2</Flash_Channel_Count>", "", "has no Flash_Channel_Count"),
+        ("Ratio>0.2<", "Ratio>1.5<", "Overprovisioning_Ratio: 1.5 leaves the host no capacity"),
         ("MLC", "XLC", "Flash_Technology XLC is not one of SLC, MLC, TLC"),
         ("</Execution_Parameter_Set>", "", "not XML"),
         ("Execution_Parameter_Set>", "Other>", "begins with <Other>"),

@@ -147,6 +147,8 @@ def _device(file: Path, root: ElementTree.Element, notes: list[str]) -> tuple[di
     if not drive.has("Overprovisioning_Ratio"):
         notes.append(f"there is no Overprovisioning_Ratio; {_SPARE} is taken")
     spare = drive.number("Overprovisioning_Ratio", _SPARE)
+    if spare >= 1:
+        raise InputError(f"{file}: Overprovisioning_Ratio: {spare:g} leaves the host no capacity")
     capacity = int(all_blocks * pages * page_bytes * (1 - spare)) >> 20 << 20
     start = max(int(drive.number("GC_Exec_Threshold", 0.05) * all_blocks), _RESERVED)
     # MQSim begins where spare blocks are nearly all there is; ours needs room to stop.

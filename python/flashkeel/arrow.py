@@ -43,7 +43,7 @@ def _array(np: Any, column: ChunkedArray) -> Any:  # noqa: ANN401
     """Return a column as an array; a number that is not there is none, as NumPy has it."""
     from arro3.core import DataType
 
-    if DataType.is_numeric(column.type) and not column.null_count:
+    if DataType.is_numeric(column.type) and len(column) and not column.null_count:
         # Copied as a whole: number by number it takes forty times as long.
         numbers = column.to_numpy()
         if not DataType.is_unsigned_integer(column.type):

@@ -240,3 +240,14 @@ def test_a_number_that_is_missing_is_none_of_its_column():
     assert column.dtype == float
     assert column[1] == 2.5
     assert column[0] != column[0]
+
+
+def test_a_table_may_have_no_row():
+    from arro3.core import DataType, Field, Schema
+    from arro3.core import Table as ArrowTable
+    from flashkeel import Table
+
+    schema = Schema([Field("reads", DataType.uint64()), Field("mean", DataType.float64())])
+    table = Table(ArrowTable.from_batches([], schema=schema))
+    assert (len(table), table["reads"].tolist(), table["mean"].tolist()) == (0, [], [])
+    assert "0 rows" in repr(table)

@@ -107,6 +107,7 @@ pub(crate) fn open(path: &Path) -> Result<Place, Refused> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
+    let path = &led(path);
     let name = path.file_name().ok_or_else(|| Refused::Unfit("it names no file".into()))?;
     let own = format!(".{}.{}.new", name.to_string_lossy(), std::process::id());
     let now = path.with_file_name(own);
@@ -114,6 +115,16 @@ pub(crate) fn open(path: &Path) -> Result<Place, Refused> {
     let naming = Naming { now, then: path.to_owned() };
     lock(&file)?;
     Ok(Place::New(file, naming))
+}
+
+/// Where symbolic links lead: what is new is made there, and they stay. That they go round in
+/// circles has been found out before.
+fn led(path: &Path) -> PathBuf {
+    let mut place = path.to_owned();
+    while let Ok(target) = fs::read_link(&place) {
+        place = place.with_file_name("").join(target);
+    }
+    place
 }
 
 fn lock(file: &File) -> Result<(), Refused> {
@@ -127,6 +138,28 @@ fn lock(file: &File) -> Result<(), Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_lead_to_what_is_made() {
+        let folder = std::env::temp_dir().join(format!("flashkeel-links-{}", std::process::id()));
+        fs::create_dir_all(folder.join("disk")).expect("a folder");
+        for (name, is_empty_file) in [("missing.data", false), ("empty.data", true)] {
+            let (first, second) = (folder.join(format!("{name}.1")), folder.join(format!("{name}.2")));
+            std::os::unix::fs::symlink(&second, &first).expect("a link");
+            std::os::unix::fs::symlink(Path::new("disk").join(name), &second).expect("a link");
+            let there = folder.join("disk").join(name);
+            if is_empty_file {
+                File::create(&there).expect("a file");
+            }
+            let Ok(Place::New(file, naming)) = open(&first) else { panic!("nothing is there") };
+            Disk::write_at(&file, b"data", 0).expect("it can be written");
+            assert!(naming.finish().is_ok());
+            assert_eq!(fs::read(&there).expect("it is there"), b"data");
+            assert!(fs::symlink_metadata(&first).expect("it is there").is_symlink());
+        }
+        assert_eq!(fs::read_dir(folder.join("disk")).expect("a folder").count(), 2);
+        fs::remove_dir_all(folder).expect("it is ours");
+    }
 
     #[test]
     fn what_has_come_to_be_there_meanwhile_is_left_alone() {

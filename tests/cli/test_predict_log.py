@@ -72,6 +72,30 @@ def test_a_log_scores_as_the_drive_did_while_it_was_predicted(cli, _served):
     assert not found["is_model_assumed"]
 
 
+def test_a_trace_with_response_times_scores_as_any_log(cli, _served, tmp_path):
+    folder, _ = _served
+    with (folder / "log.csv").open(newline="") as file:
+        requests = list(csv.DictReader(file))
+    columns, trace = tmp_path / "log.csv", tmp_path / "trace.csv"
+    with columns.open("w") as log, trace.open("w") as msr:
+        log.write("submitted_ns,operation,lba,sectors,latency_ns\n")
+        for each in requests:
+            # In ticks of 100 ns, those of the trace from 1601 on.
+            submitted, completed = (
+                int(each[f"{it}_ns"]) // 100 for it in ("submitted", "completed")
+            )
+            operation, lba, sectors = each["operation"], int(each["lba"]), int(each["sectors"])
+            latency = completed - submitted
+            log.write(f"{submitted}00,{operation},{lba},{sectors},{latency}00\n")
+            msr.write(f"{128166372003061629 + submitted},usr,0,{operation.capitalize()},")
+            msr.write(f"{512 * lba},{512 * sectors},{latency}\n")
+    both = [cli("predict", "--log", log, "--format", "json") for log in (columns, trace)]
+    as_columns, as_trace = (json.loads(outcome.out) for outcome in both)
+    assert (as_columns.pop("format"), as_trace.pop("format")) == ("columns", "msr")
+    assert as_columns.pop("log") != as_trace.pop("log")
+    assert as_columns == as_trace
+
+
 def test_a_model_of_another_drive_of_the_same_size_is_warned_of(cli, _served):
     folder, _ = _served
     model = json.loads((folder / "model.json").read_text())

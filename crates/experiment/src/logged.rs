@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use flashkeel_engine::Time;
 use flashkeel_ssdcheck::{DeviceModel, Engine, LEAST, Measured, Scored, assume, contradiction, score_log};
 use flashkeel_workload::{LatencyLog, LatencyLogOptions, read_latencies};
 use serde::Serialize;
@@ -58,10 +59,13 @@ pub fn predict_log(
             beyond.item, beyond.lba.0, beyond.sectors, model.sectors
         )));
     }
+    // Times of a calendar, which a float does not hold exactly, count from the first request.
+    let first = requests.first().map_or(Time::ZERO, |first| first.submitted);
+    let origin = if first.0 < 1 << f64::MANTISSA_DIGITS { Time::ZERO } else { first };
     let measured: Vec<Measured> = requests
         .into_iter()
         .map(|served| Measured {
-            submitted: served.submitted,
+            submitted: Time(served.submitted.0 - origin.0),
             latency: served.latency,
             operation: served.operation,
             lba: served.lba,

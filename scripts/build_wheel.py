@@ -19,6 +19,9 @@ def main() -> None:
     except NoProfileError as error:
         print(f"wheel: built without a profile: {error}", file=sys.stderr)
         profile = None
+    # What others have built there, such as the tests, would stand beside it.
+    for stale in WHEELS.glob("flashkeel-*"):
+        stale.unlink()
     build(WHEELS, profile)
     command = [sys.executable, "-m", "maturin", "sdist", "--out", str(WHEELS)]
     subprocess.run(command, cwd=ROOT, check=True)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
-/// Bytes that the address of a socket has for its path, the last of which is a zero (unix(7)).
+/// Bytes that the address of a socket has for its path, but for the zero at its end (unix(7)).
 const LONGEST_PATH: usize = 107;
 
 /// Where clients connect.

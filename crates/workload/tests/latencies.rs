@@ -79,17 +79,12 @@ fn block_events_are_paired() {
 fn traces_with_response_times_are_logs() {
     let found = log("usr_0.csv", MSR).expect("it has response times");
     assert_eq!((found.format, found.passed_over), ("msr", 0));
-    // From file times to Unix times: February 2007.
-    let began = found.requests[0].submitted.0;
-    assert_eq!(began, 1_172_163_600_306_162_900);
-    let us = began / 1000;
-    assert_eq!(told(&found), [(us, 4128, 13_700_410, 48), (us + 10, 1, 1, 1)]);
+    assert_eq!(told(&found), [(0, 4128, 13_700_410, 48), (10, 1, 1, 1)]);
     let bare: String = MSR.lines().skip(1).map(|line| format!("{line}\n")).collect();
     assert_eq!(log("usr_0.csv", &bare).expect("a header may be missing").requests.len(), 2);
     let found = log("lun.csv", SYSTOR).expect("it has response times");
     assert_eq!((found.format, found.passed_over), ("systor", 1));
-    let us = 1_455_592_561_000_000;
-    assert_eq!(told(&found), [(us, 250, 16, 8), (us + 200, 1000, 0, 8)]);
+    assert_eq!(told(&found), [(0, 250, 16, 8), (200, 1000, 0, 8)]);
     let found = log("dtrs.csv", ETW).expect("it has both times");
     assert_eq!((found.format, found.passed_over), ("etw", 1));
     // The write was issued before the trace began.

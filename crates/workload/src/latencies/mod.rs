@@ -8,7 +8,7 @@ use flashkeel_engine::{Lba, Operation, Span, Time};
 
 use crate::error::Pulse;
 use crate::input::Input;
-use crate::readers::detect;
+use crate::readers::{Devices, detect, timed_table};
 use crate::{Location, Stopped, Watch, WorkloadError};
 
 mod block_events;
@@ -16,6 +16,7 @@ mod fio;
 mod moments;
 mod named_columns;
 mod timed_events;
+mod timed_rows;
 
 /// Most bytes of one request.
 const MOST_BYTES: u64 = 1 << 30;
@@ -113,11 +114,11 @@ pub fn read_latencies(
                 timed_events::read(path, options, &mut pulse)?
             }
             other => {
-                let Some(columns) = named_columns::Columns::of_trace(other) else {
+                let Some(table) = timed_table(other) else {
                     let message = format!("a trace of the format {other}, which has no latencies; {KNOWN}");
                     return Err(WorkloadError::at(&file, Location::Line(1), message).into());
                 };
-                named_columns::read_columns(input, other, &columns, options, &mut pulse)?
+                timed_rows::read(input, other, &table, options, &mut pulse)?
             }
         }
     };
@@ -178,6 +179,20 @@ fn plausible(time_ns: u64, latency_ns: u64) -> Result<(), String> {
         return Err(format!("a time of {time_ns} ns, more than {MOST_TIME_NS}"));
     }
     Ok(())
+}
+
+/// Of what was read of each device, that of the one that counts, and how much of others there is.
+fn of_chosen<T>(
+    file: &str,
+    devices: &Devices,
+    options: &LatencyLogOptions,
+    all: Vec<(u32, T)>,
+) -> Result<(Vec<T>, u64), WorkloadError> {
+    let device = chosen(file, &devices.names(), options.device.as_deref())?;
+    let count = all.len();
+    let kept: Vec<T> = all.into_iter().filter(|(of, _)| *of == device).map(|(_, each)| each).collect();
+    let others = (count - kept.len()) as u64;
+    Ok((kept, others))
 }
 
 /// Which of a log's devices counts: the one that is wanted, or the only one there is.

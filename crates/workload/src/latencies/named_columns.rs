@@ -1,13 +1,12 @@
 //! Any text of columns whose first line names them, such as
 //! `submitted_us,operation,lba,sectors,latency_us`, separated by commas, semicolons or
 //! tabs. Times are in ns, us, ms or s, as their names end; `offset` and `bytes` are bytes,
-//! `lba` and `sectors` have 512. Columns of other names are passed over. And the formats of
-//! traces in which response times stand in a column of their own.
+//! `lba` and `sectors` have 512. Columns of other names are passed over.
 
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 
-use super::{LatencyLog, LatencyLogOptions, Served, chosen, served};
+use super::{LatencyLog, LatencyLogOptions, Served, of_chosen, served};
 use crate::error::Pulse;
 use crate::input::Input;
 use crate::readers::{Devices, explain, named_operation};
@@ -60,24 +59,17 @@ struct Column {
     scale: u64,
 }
 
-/// Windows file times begin in 1601, so that many nanoseconds before Unix times do.
-const FILE_TIMES_BEGIN_NS: u64 = 11_644_473_600 * 1_000_000_000;
-
 /// Which column is what.
-pub(super) struct Columns {
+struct Columns {
     separator: Separator,
     names: Vec<String>,
     operation: Column,
-    /// Whether lines without one are something else.
-    has_others: bool,
     offset: Column,
     length: Column,
     submitted: Column,
     completed: Option<Column>,
     latency: Option<Column>,
     device: Option<Column>,
-    /// The second part of its name.
-    disk: Option<Column>,
 }
 
 /// Whether the first line names what is needed.
@@ -151,59 +143,7 @@ impl Columns {
                 .into());
         }
         let device = find(Meaning::Device)?;
-        Ok(Columns {
-            separator,
-            names,
-            operation,
-            has_others: false,
-            offset,
-            length,
-            submitted,
-            completed,
-            latency,
-            device,
-            disk: None,
-        })
-    }
-
-    /// Those of a format of traces, if it has latencies in one of them.
-    pub(super) fn of_trace(format: &str) -> Option<Columns> {
-        let column = |at, scale| Column { at, scale };
-        let columns = |names: &[&str], operation, latency, offset, length| Columns {
-            separator: Separator::Comma,
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-            operation: column(operation, 1),
-            has_others: false,
-            offset: column(offset, 1),
-            length: column(length, 1),
-            submitted: column(0, 1_000_000_000),
-            completed: None,
-            latency: Some(latency),
-            device: None,
-            disk: None,
-        };
-        match format {
-            "msr" => {
-                let names =
-                    ["timestamp", "hostname", "disk number", "type", "offset", "size", "response time"];
-                let (device, disk) = (Some(column(1, 1)), Some(column(2, 1)));
-                let found = columns(&names, 3, column(6, 100), 4, 5);
-                Some(Columns { submitted: column(0, 100), device, disk, ..found })
-            }
-            "systor" => {
-                let names = ["timestamp", "response", "type", "lun", "offset", "size"];
-                let found = columns(&names, 2, column(1, 1_000_000_000), 4, 5);
-                Some(Columns { device: Some(column(3, 1)), has_others: true, ..found })
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether a first line names columns, rather than holding a request.
-    fn is_header(&self, line: &[u8]) -> bool {
-        let mut fields = [&[] as &[u8]; MOST];
-        self.separator.fields(line, &mut fields);
-        scaled(fields[self.submitted.at], 1).is_none()
+        Ok(Columns { separator, names, operation, offset, length, submitted, completed, latency, device })
     }
 
     fn refuse(&self, column: Column, why: impl std::fmt::Display) -> String {
@@ -232,7 +172,6 @@ impl Columns {
             text if text.eq_ignore_ascii_case(b"flush") || text.eq_ignore_ascii_case(b"F") => {
                 return Ok(None);
             }
-            [] if self.has_others => return Ok(None),
             text => named_operation(text).map_err(|why| self.refuse(self.operation, why))?,
         };
         if !matches!(operation, Operation::Read | Operation::Write) {
@@ -249,44 +188,29 @@ impl Columns {
             }
             (None, latency) => self.number(&fields, latency.expect("one of both is there"))?,
         };
-        let device = match (self.device, self.disk) {
-            (None, _) => Ok(0),
-            (Some(column), None) => devices.index(fields[column.at]),
-            (Some(column), Some(disk)) => devices.index_of_two(fields[column.at], fields[disk.at]),
+        let device = match self.device {
+            Some(column) => devices.index(fields[column.at]).map_err(|why| self.refuse(column, why))?,
+            None => 0,
         };
-        let device = device.map_err(|why| self.refuse(self.device.expect("a device was looked up"), why))?;
         let range = (self.number(&fields, self.offset)?, self.number(&fields, self.length)?);
-        // What lies before is of another clock.
-        let submitted_ns = submitted_ns.checked_sub(FILE_TIMES_BEGIN_NS).unwrap_or(submitted_ns);
         Ok(Some((device, served(submitted_ns, latency_ns, operation, range, item)?)))
     }
 }
 
 /// Reads a log of named columns.
 pub(super) fn read(
-    input: Input,
-    options: &LatencyLogOptions,
-    pulse: &mut Pulse<'_, '_>,
-) -> Result<LatencyLog, Stopped> {
-    let (separator, line) = header(input.head()).expect("it has been recognised");
-    let columns = Columns::of(separator, line).expect("it has been recognised");
-    read_columns(input, "columns", &columns, options, pulse)
-}
-
-/// Reads a log of these columns.
-pub(super) fn read_columns(
     mut input: Input,
-    format: &'static str,
-    columns: &Columns,
     options: &LatencyLogOptions,
     pulse: &mut Pulse<'_, '_>,
 ) -> Result<LatencyLog, Stopped> {
     let (file, progress) = (input.file.clone(), input.progress());
+    let (separator, line) = header(input.head()).expect("it has been recognised");
+    let columns = Columns::of(separator, line).expect("it has been recognised");
     let mut devices = if columns.device.is_some() { Devices::default() } else { Devices::single() };
-    let (mut all, mut passed_over) = (Vec::new(), 0);
+    let (mut all, mut passed_over, mut is_header) = (Vec::new(), 0, true);
     while let Some((item, line)) = input.line()? {
         pulse.step(|| progress.fraction())?;
-        if line.is_empty() || item == 1 && columns.is_header(line) {
+        if line.is_empty() || std::mem::take(&mut is_header) {
             continue;
         }
         let refuse = |message| WorkloadError::at(&file, Location::Line(item), message);
@@ -295,10 +219,7 @@ pub(super) fn read_columns(
             None => passed_over += 1,
         }
     }
-    let device = chosen(&file, &devices.names(), options.device.as_deref())?;
-    let count = all.len();
-    all.retain(|(of, _)| *of == device);
-    passed_over += (count - all.len()) as u64;
-    let requests = all.into_iter().map(|(_, served)| served).collect();
-    Ok(LatencyLog { file, format, requests, passed_over, notes: Vec::new() })
+    let (requests, others) = of_chosen(&file, &devices, options, all)?;
+    let passed_over = passed_over + others;
+    Ok(LatencyLog { file, format: "columns", requests, passed_over, notes: Vec::new() })
 }

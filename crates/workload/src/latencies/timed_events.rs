@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flashkeel_engine::Operation;
 
-use super::{LatencyLog, LatencyLogOptions, chosen, served};
+use super::{LatencyLog, LatencyLogOptions, of_chosen, served};
 use crate::error::Pulse;
 use crate::readers::{self, FormatName, ReaderOptions, Record, Times};
 use crate::{Counts, Location, Stopped, WorkloadError};
@@ -41,12 +41,7 @@ pub(super) fn read(
             served(issue.time_ns, latency_ns, issue.operation, range, issue.item).map_err(refuse)?;
         all.push((issue.device, request));
     }
-    let file = issued.file;
-    let device = chosen(&file, &issued.reader.devices().names(), options.device.as_deref())?;
-    let count = all.len();
-    all.retain(|(of, _)| *of == device);
-    passed_over += (count - all.len()) as u64;
-    let requests = all.into_iter().map(|(_, served)| served).collect();
-    let notes = issued.reader.notes();
-    Ok(LatencyLog { file, format: "etw", requests, passed_over, notes })
+    let (requests, others) = of_chosen(&issued.file, issued.reader.devices(), options, all)?;
+    let passed_over = passed_over + others;
+    Ok(LatencyLog { file: issued.file, format: "etw", requests, passed_over, notes: issued.reader.notes() })
 }

@@ -23,6 +23,7 @@ const TABLE: Table = Table {
     length_bytes: 1,
     operation: Column::At(1, Cow::Borrowed(LETTERS)),
     numbers: &[0],
+    latency: None,
 };
 
 pub(super) const FORMAT: Format = Format {

@@ -199,6 +199,7 @@ fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, S
         length_bytes: description.bytes("length_unit")?,
         operation,
         numbers: &[],
+        latency: None,
     })
 }
 

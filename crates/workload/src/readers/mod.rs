@@ -36,7 +36,7 @@ mod vscsi;
 pub(crate) use columns::{COLUMN_NAMES, operation as named_operation};
 pub(crate) use devices::{Devices, SYNTHETIC, says_synthetic};
 pub(crate) use etw::ISSUED_BEFORE_NS;
-pub(crate) use table::explain;
+pub(crate) use table::{Table, explain};
 
 /// Every trace format, in the order in which they are listed and tried.
 static FORMATS: &[Format] = &[
@@ -58,6 +58,13 @@ static FORMATS: &[Format] = &[
     parquet::FORMAT,
     columns::FORMAT,
 ];
+
+/// The columns of a format that has one for what each request took.
+pub(crate) fn timed_table(format: &str) -> Option<Table> {
+    [(msr::FORMAT.name, msr::TABLE), (systor::FORMAT.name, systor::TABLE)]
+        .into_iter()
+        .find_map(|(name, table)| (name == format).then_some(table))
+}
 
 /// Lines at the beginning of a file that detection looks at.
 const DETECTION_LINES: usize = 20;

@@ -52,6 +52,7 @@ pub(super) const fn five_columns(names: &'static [&'static str], operation: Colu
         length_bytes: 512,
         operation,
         numbers: &[1],
+        latency: None,
     }
 }
 

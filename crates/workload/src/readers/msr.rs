@@ -20,7 +20,7 @@ const NAMES: [&str; 7] = ["timestamp", "hostname", "disk number", "type", "offse
 const TICK_NS: u64 = 100;
 const WORDS: &[Word] = &[word("Read", Operation::Read), word("Write", Operation::Write)];
 
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     separator: Separator::Comma,
     names: Cow::Borrowed(&NAMES),
     is_open: false,
@@ -33,6 +33,7 @@ const TABLE: Table = Table {
     length_bytes: 1,
     operation: Column::At(3, Cow::Borrowed(WORDS)),
     numbers: &[2],
+    latency: Some((6, TICK_NS)),
 };
 
 pub(super) const FORMAT: Format = Format {

@@ -27,6 +27,7 @@ const TABLE: Table = Table {
     length_bytes: 1,
     operation: Column::At(4, Cow::Borrowed(WORDS)),
     numbers: &[1],
+    latency: None,
 };
 
 pub(super) const FORMAT: Format = Format {

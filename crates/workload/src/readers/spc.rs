@@ -24,6 +24,7 @@ const TABLE: Table = Table {
     length_bytes: 1,
     operation: Column::At(3, Cow::Borrowed(LETTERS)),
     numbers: &[0],
+    latency: None,
 };
 
 pub(super) const FORMAT: Format = Format {

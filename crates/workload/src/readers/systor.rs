@@ -18,7 +18,7 @@ const WORDS: &[Word] = &[
     Word { text: Cow::Borrowed(""), operation: None },
 ];
 
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     separator: Separator::Comma,
     names: Cow::Borrowed(&["timestamp", "response", "type", "lun", "offset", "size"]),
     is_open: false,
@@ -31,6 +31,7 @@ const TABLE: Table = Table {
     length_bytes: 1,
     operation: Column::At(2, Cow::Borrowed(WORDS)),
     numbers: &[3],
+    latency: Some((1, TICK_NS)),
 };
 
 pub(super) const FORMAT: Format = Format {

@@ -17,7 +17,7 @@ const NO_FIELDS: [&[u8]; MOST_COLUMNS] = [&[]; MOST_COLUMNS];
 
 /// What each column of a line is, counted from 0.
 #[derive(Clone)]
-pub(super) struct Table {
+pub(crate) struct Table {
     pub separator: Separator,
     /// Names of all columns, for messages.
     pub names: Cow<'static, [&'static str]>,
@@ -35,11 +35,14 @@ pub(super) struct Table {
     pub operation: Column,
     /// Further columns that are whole numbers.
     pub numbers: &'static [usize],
+    /// Which column says what a request took, and nanoseconds of a whole one there; read
+    /// by who asks for it only.
+    pub latency: Option<(usize, u64)>,
 }
 
 /// Where the operation of a line is.
 #[derive(Clone)]
-pub(super) enum Column {
+pub(crate) enum Column {
     /// Nowhere: every line is of this one.
     Constant(Operation),
     /// In this column, written so.
@@ -50,7 +53,7 @@ pub(super) enum Column {
 
 /// How an operation is written.
 #[derive(Clone)]
-pub(super) struct Word {
+pub(crate) struct Word {
     pub text: Cow<'static, str>,
     /// None of a line that is no request.
     pub operation: Option<Operation>,
@@ -85,7 +88,7 @@ impl Table {
     }
 
     /// Whether a first line names the columns.
-    fn is_header(&self, line: &[u8]) -> bool {
+    pub(crate) fn is_header(&self, line: &[u8]) -> bool {
         let begins_number =
             |text: &[u8]| text.first().is_none_or(|&byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'));
         let mut fields = NO_FIELDS;
@@ -116,7 +119,7 @@ impl Table {
 
     /// Puts the request of a line into `next`; whether it is one.
     #[inline]
-    fn parse(
+    pub(crate) fn parse(
         &self,
         line: &[u8],
         item: u64,
@@ -171,6 +174,18 @@ impl Table {
                 Ok(true)
             }
             _ => Err(self.refuse(self.offset, self.beyond(offset, length))),
+        }
+    }
+
+    /// What the request of a line took, in nanoseconds, where a column says that.
+    pub(crate) fn latency_ns(&self, line: &[u8]) -> Result<Option<u64>, String> {
+        let Some((column, tick_ns)) = self.latency else { return Ok(None) };
+        let mut fields = NO_FIELDS;
+        self.split(line, &mut fields)?;
+        match scaled(fields[column], tick_ns) {
+            Some(Some(latency_ns)) => Ok(Some(latency_ns)),
+            Some(None) => Err(self.refuse(column, format!("{} is too large", quote(fields[column])))),
+            None => Err(self.refuse(column, explain(fields[column], "number"))),
         }
     }
 

@@ -26,6 +26,7 @@ const TABLE: Table = Table {
     length_bytes: 512,
     operation: Column::At(3, Cow::Borrowed(WORDS)),
     numbers: &[4],
+    latency: None,
 };
 
 pub(super) const FORMAT: Format = Format {

@@ -89,7 +89,7 @@ impl Target {
                 store.complete().map_err(refused)?;
                 Ok(Stored { device, store, now: Time::ZERO })
             }
-            Opened::Old(store, found, now) => {
+            Opened::Old(mut store, found, now) => {
                 let sections = RefCell::new(Sections::of(&parts, found));
                 let device =
                     self.made_of(seed, &store, &sections, Some(now), probing, &mut |config, seed| {
@@ -99,6 +99,7 @@ impl Target {
                         ssd.recover(now, store.media(range).into_iter().zip(found).collect());
                         Ok(ssd)
                     })?;
+                store.complete().map_err(refused)?;
                 Ok(Stored { device, store, now })
             }
         }

@@ -69,6 +69,9 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
             .run(&mut scanned.sections, &mut scanned.found)?;
     }
     (scanned.last_epoch, scanned.damage) = (last_epoch, damage);
+    for section in &mut scanned.sections {
+        section.resting.iter_mut().for_each(|(epoch, _)| *epoch += last_epoch);
+    }
     let erased = scanned.found.iter().flat_map(|found| &found.cycles).map(|cycle| cycle.erased_at);
     scanned.now = erased.fold(scanned.now, Time::max);
     Ok(scanned)
@@ -361,10 +364,10 @@ impl Scan<'_> {
         let is_taken =
             |slot: &u32| [&used, &stale, &damaged].iter().any(|taken| taken.binary_search(slot).is_ok());
         state.free.retain(|slot| !is_taken(slot));
-        // What is in flash is durable there once what was found is, in the next epoch.
-        let epoch = *self.last_epoch + 1;
-        let rest = |slots: Vec<u32>, epoch| slots.into_iter().map(move |slot| (epoch, slot));
-        state.resting.extend(rest(stale, epoch));
+        // Epochs are counted from the last of all sections. What has taken over what was found, with
+        // the pages of whose stripes the parity is not right, is durable once the next has ended.
+        let rest = |slots: Vec<u32>, epochs| slots.into_iter().map(move |slot| (epochs, slot));
+        state.resting.extend(rest(stale, 1));
         held.sort_by_key(|(_, record, _)| order(record));
         if self.at.shape.is_keeper() {
             let trimmed = trims.iter().map(|&(_, sequence)| sequence).max().unwrap_or(0);
@@ -372,11 +375,12 @@ impl Scan<'_> {
             for &(slot, Held { place, .. }, _) in &held {
                 // The newest comes last; older ones are not needed once that is durable.
                 let former = state.kept.insert(place.lpn.0, Kept { slot, sequence: place.sequence });
-                state.resting.extend(former.map(|former| (epoch, former.slot)));
+                state.resting.extend(former.map(|former| (1, former.slot)));
             }
         } else {
-            // These hold what is found until it has been held again, in the epoch after.
-            state.resting.extend(rest(used, epoch + 1));
+            // These hold what is found until all of it has been held again. An epoch ends before
+            // that where the others are needed for it.
+            state.resting.extend(rest(used, 2));
         }
         Ok(held.into_iter().map(|(_, record, page)| (record.place, page)).collect())
     }

@@ -29,7 +29,8 @@ pub struct Store {
 pub enum Opened {
     /// Nothing: whoever fills it says so with [`Store::complete`].
     New(Store),
-    /// What each section holds, and how far the device's time had come.
+    /// What each section holds, and how far the device's time had come: whoever has taken that
+    /// over says so with [`Store::complete`].
     Old(Store, Vec<Found>, Time),
 }
 
@@ -75,7 +76,8 @@ impl Store {
         Ok(Store::over(disk, sections, end, 0, wake))
     }
 
-    /// The one on a disk.
+    /// The one on a disk. What has been found in it is not made durable here: pages that were on
+    /// their way are known by not being so, and are, until somebody has them again.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -87,13 +89,10 @@ impl Store {
     ) -> Result<Opened, Refused> {
         let scanned = scan::scan(&*disk, header, watch)?;
         let store = Store::over(disk, scanned.sections, header.bytes(), scanned.last_epoch, wake);
-        store.lock().damage = scanned.damage;
-        // What was found is durable before anything is built on it.
-        store.lock().sync_now();
-        match store.fault() {
-            Some(fault) => Err(Refused::Failed(fault)),
-            None => Ok(Opened::Old(store, scanned.found, scanned.now)),
-        }
+        let mut shared = store.lock();
+        (shared.damage, shared.now) = (scanned.damage, scanned.now);
+        drop(shared);
+        Ok(Opened::Old(store, scanned.found, scanned.now))
     }
 
     fn over(
@@ -140,10 +139,11 @@ impl Store {
         Box::new(SectionKeeper::new(Arc::clone(&self.shared), section))
     }
 
-    /// The device has told its media what there is: a new store gets its name.
+    /// The device has told its media what there is, or has taken over what they have found: that
+    /// is durable before anything else is. A new store gets its name.
     ///
     /// # Errors
-    /// If it cannot be written; nothing is left of it then.
+    /// If it cannot be written; nothing is left of a new one then.
     pub fn complete(&mut self) -> Result<(), Refused> {
         self.lock().sync_now();
         // The record of the first epoch too.

@@ -121,8 +121,9 @@ pub fn open_watched(
 ) -> Result<(Ssd, Store, Time), Refused> {
     let mut ssd = fresh(config);
     let opened = Store::resume(Arc::new(film.clone()), &header(&ssd), None, watch)?;
-    let Opened::Old(store, found, now) = opened else { panic!("nothing is begun on a disk") };
+    let Opened::Old(mut store, found, now) = opened else { panic!("nothing is begun on a disk") };
     ssd.recover(now, store.media(0..found.len()).into_iter().zip(found).collect());
+    store.complete()?;
     Ok((ssd, store, now))
 }
 

@@ -1,6 +1,8 @@
 //! A disk in memory that knows what a loss of power may leave of it.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use flashkeel_engine::Stream;
@@ -11,12 +13,53 @@ const SECTOR: usize = 512;
 /// What the page cache writes back.
 const BLOCK: usize = 4096;
 
+/// Bytes by blocks, of which a copy shares those that are alike; zeros where there is none.
+#[derive(Clone, Default)]
+struct Blocks {
+    blocks: Vec<Option<Arc<[u8; BLOCK]>>>,
+    length: usize,
+}
+
+impl Blocks {
+    fn of_zeros(length: usize) -> Blocks {
+        Blocks { blocks: vec![None; length.div_ceil(BLOCK)], length }
+    }
+
+    /// Takes a range apart: its block, the place in that, and the place in the range.
+    fn parts(offset: usize, length: usize) -> impl Iterator<Item = (usize, Range<usize>, Range<usize>)> {
+        (offset / BLOCK..(offset + length).div_ceil(BLOCK)).map(move |block| {
+            let (from, to) = (offset.max(block * BLOCK), (offset + length).min((block + 1) * BLOCK));
+            (block, from - block * BLOCK..to - block * BLOCK, from - offset..to - offset)
+        })
+    }
+
+    fn read(&self, bytes: &mut [u8], offset: usize) -> io::Result<()> {
+        if offset + bytes.len() > self.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        for (block, within, part) in Blocks::parts(offset, bytes.len()) {
+            match &self.blocks[block] {
+                Some(block) => bytes[part].copy_from_slice(&block[within]),
+                None => bytes[part].fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8], offset: usize) {
+        for (block, within, part) in Blocks::parts(offset, bytes.len()) {
+            let block = self.blocks[block].get_or_insert_with(|| Arc::new([0; BLOCK]));
+            Arc::make_mut(block)[within].copy_from_slice(&bytes[part]);
+        }
+    }
+}
+
 #[derive(Default)]
 struct State {
     /// What reads see.
-    bytes: Vec<u8>,
+    bytes: Blocks,
     /// What outlasts a loss of power.
-    durable: Vec<u8>,
+    durable: Blocks,
     /// Writes since the last synchronisation.
     log: Vec<(u64, Vec<u8>)>,
     /// Writes that are still carried out: its owner is killed then.
@@ -39,8 +82,11 @@ pub enum End {
 impl Film {
     /// A disk of zeros.
     pub fn of_zeros(bytes: u64) -> Film {
-        let zeros = vec![0; bytes as usize];
-        let state = State { bytes: zeros.clone(), durable: zeros, ..State::default() };
+        Film::of(Blocks::of_zeros(bytes as usize))
+    }
+
+    fn of(bytes: Blocks) -> Film {
+        let state = State { durable: bytes.clone(), bytes, ..State::default() };
         Film(Arc::new(Mutex::new(state)))
     }
 
@@ -58,15 +104,19 @@ impl Film {
         self.state().left == Some(0)
     }
 
-    /// What is found on it after an end.
+    /// What is found on it after an end. What its owner had not synchronised when it was killed
+    /// may still be lost with the power.
     pub fn left(&self, end: End, random: &mut Stream) -> Film {
         let state = self.state();
-        let bytes = match end {
-            End::Killed => state.bytes.clone(),
-            End::PowerLost => state.after_loss(random),
-        };
-        let left = State { durable: bytes.clone(), bytes, ..State::default() };
-        Film(Arc::new(Mutex::new(left)))
+        match end {
+            End::Killed => {
+                let State { bytes, durable, log, .. } = &*state;
+                let left =
+                    State { bytes: bytes.clone(), durable: durable.clone(), log: log.clone(), left: None };
+                Film(Arc::new(Mutex::new(left)))
+            }
+            End::PowerLost => Film::of(state.after_loss(random)),
+        }
     }
 
     /// What is found if a loss of power leaves one of the last writes and none of the others
@@ -75,57 +125,56 @@ impl Film {
         let state = self.state();
         let mut bytes = state.durable.clone();
         let (offset, written) = &state.log[state.log.len() - 1 - from_the_end];
-        bytes[*offset as usize..][..written.len()].copy_from_slice(written);
-        Film(Arc::new(Mutex::new(State { durable: bytes.clone(), bytes, ..State::default() })))
+        bytes.write(written, *offset as usize);
+        Film::of(bytes)
     }
 
     /// Where a page lies, as often as it does.
     pub fn places(&self, page: &[u8]) -> Vec<u64> {
         let state = self.state();
-        let blocks = (0..).step_by(BLOCK).zip(state.bytes.chunks(BLOCK));
-        blocks.filter(|(_, block)| *block == page).map(|(place, _)| place).collect()
+        let blocks = (0..).step_by(BLOCK).zip(&state.bytes.blocks);
+        blocks
+            .filter(|(_, block)| block.as_ref().is_some_and(|block| block[..] == *page))
+            .map(|(place, _)| place)
+            .collect()
     }
 
     /// Changes a bit for good.
     pub fn flip(&self, offset: u64) {
         let mut state = self.state();
-        state.bytes[offset as usize] ^= 4;
-        state.durable[offset as usize] = state.bytes[offset as usize];
+        let mut byte = [0];
+        state.bytes.read(&mut byte, offset as usize).expect("a place on it");
+        byte[0] ^= 4;
+        state.bytes.write(&byte, offset as usize);
+        state.durable.write(&byte, offset as usize);
     }
 
     /// Cuts it off.
     pub fn truncate(&self, bytes: u64) {
-        self.state().bytes.truncate(bytes as usize);
+        self.state().bytes.length = bytes as usize;
     }
 }
 
 impl State {
     /// Each block as after any of the writes to it, or before all; or, torn, each sector.
-    fn after_loss(&self, random: &mut Stream) -> Vec<u8> {
+    fn after_loss(&self, random: &mut Stream) -> Blocks {
         let mut bytes = self.durable.clone();
-        let writes = self.log.len() as u64;
-        for (number, block) in bytes.chunks_mut(BLOCK).enumerate() {
-            let start = (number * BLOCK) as u64;
-            let touching: Vec<_> = (0..writes)
-                .filter(|&write| {
-                    let (offset, bytes) = &self.log[write as usize];
-                    *offset < start + BLOCK as u64 && start < offset + bytes.len() as u64
-                })
-                .collect();
-            if touching.is_empty() {
-                continue;
+        let mut touching: BTreeMap<usize, Vec<Part<'_>>> = BTreeMap::new();
+        for (offset, written) in &self.log {
+            for (block, within, part) in Blocks::parts(*offset as usize, written.len()) {
+                touching.entry(block).or_default().push((within.start, &written[part]));
             }
-            let upto = |random: &mut Stream| random.below(touching.len() as u64 + 1) as usize;
+        }
+        for (number, writes) in touching {
+            let upto = |random: &mut Stream| random.below(writes.len() as u64 + 1) as usize;
             let whole = upto(random);
             let is_torn = random.below(4) == 0;
-            for (at, sector) in block.chunks_mut(SECTOR).enumerate() {
+            for sector in (0..BLOCK).step_by(SECTOR) {
                 let upto = if is_torn { upto(random) } else { whole };
-                let from = start + (at * SECTOR) as u64;
-                for &write in &touching[..upto] {
-                    let (offset, written) = &self.log[write as usize];
-                    for (place, byte) in (from..).zip(sector.iter_mut()) {
-                        let within = place.checked_sub(*offset).and_then(|at| written.get(at as usize));
-                        *byte = within.copied().unwrap_or(*byte);
+                for &(start, written) in &writes[..upto] {
+                    let (from, to) = (start.max(sector), (start + written.len()).min(sector + SECTOR));
+                    if from < to {
+                        bytes.write(&written[from - start..to - start], number * BLOCK + from);
                     }
                 }
             }
@@ -134,13 +183,12 @@ impl State {
     }
 }
 
+/// What is written within a block, and where.
+type Part<'a> = (usize, &'a [u8]);
+
 impl Disk for Film {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        let state = self.state();
-        let start = offset as usize;
-        let found = state.bytes.get(start..start + bytes.len());
-        bytes.copy_from_slice(found.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?);
-        Ok(())
+        self.state().bytes.read(bytes, offset as usize)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
@@ -150,8 +198,7 @@ impl Disk for Film {
             Some(left) => *left -= 1,
             None => {}
         }
-        let start = offset as usize;
-        state.bytes[start..start + bytes.len()].copy_from_slice(bytes);
+        state.bytes.write(bytes, offset as usize);
         state.log.push((offset, bytes.to_vec()));
         Ok(())
     }
@@ -160,13 +207,13 @@ impl Disk for Film {
         let mut state = self.state();
         if state.left != Some(0) {
             for (offset, bytes) in std::mem::take(&mut state.log) {
-                state.durable[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+                state.durable.write(&bytes, offset as usize);
             }
         }
         Ok(())
     }
 
     fn bytes(&self) -> io::Result<u64> {
-        Ok(self.state().bytes.len() as u64)
+        Ok(self.state().bytes.length as u64)
     }
 }

@@ -93,7 +93,8 @@ impl Desk {
         self.film = self.film.left(end, random);
         let watch = &mut |_| ControlFlow::Continue(());
         let opened = Store::resume(Arc::new(self.film.clone()), &header(), None, watch).expect("it is fit");
-        let Opened::Old(store, mut found, _) = opened else { panic!("nothing is begun on a disk") };
+        let Opened::Old(mut store, mut found, _) = opened else { panic!("nothing is begun on a disk") };
+        store.complete().expect("no disk fails");
         let whole = |page: Option<_>| page.expect("nothing is damaged");
         let found = found.remove(0).held.into_iter();
         let found = found.map(|(place, page)| (place.lpn.0 as usize, whole(page)));
@@ -163,6 +164,48 @@ fn a_page_of_the_write_buffer_that_changes_again_and_again_is_always_found() {
             let Opened::Old(_, found, _) = opened else { panic!("nothing is begun on a disk") };
             let newest = found[0].held.iter().map(|(place, _)| place.sequence).max();
             assert!(newest >= Some(places), "after {sequence}: {newest:?} is found");
+        }
+    }
+}
+
+/// Once places were given up too early whose section had been quiet since the last
+/// synchronisation, where another had not.
+#[test]
+fn pages_of_a_write_buffer_are_needed_until_they_are_held_again_whatever_other_sections_do() {
+    let shape = MediumShape { lpns: 8, ppns: 8, units_per_block: 8, held: 4 };
+    let header = Header::new(2 * 8 * 4096, vec![shape.into(), shape.into()], "").expect("it has room");
+    let resumed = |film: &Film| {
+        let watch = &mut |_| ControlFlow::Continue(());
+        let opened = Store::resume(Arc::new(film.clone()), &header, None, watch).expect("it is fit");
+        let Opened::Old(store, found, _) = opened else { panic!("nothing is begun on a disk") };
+        (store, found)
+    };
+    let film = Film::of_zeros(header.bytes());
+    let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
+    store.complete().expect("no disk fails");
+    let mut media = store.media(0..2);
+    let mut hold = |section: usize, entry: u32, sequence: u64| {
+        let page = page_bytes(entry as usize, sequence);
+        media[section].hold(entry, Place { lpn: Lpn(entry), sequence }, Some(&page));
+    };
+    [(0, 1), (1, 2), (0, 3)].into_iter().for_each(|(entry, sequence)| hold(0, entry, sequence));
+    store.begin_sync();
+    hold(1, 0, 1);
+    store.settle(Time::ZERO);
+    let film = film.left(End::Killed, &mut Stream::new(1, "sections"));
+    let (store, mut found) = resumed(&film);
+    let mut medium = store.media(0..1).remove(0);
+    let held: Vec<_> = found.remove(0).held.into_iter().map(|(place, page)| (place.lpn, page)).collect();
+    assert_eq!(held.iter().map(|held| held.0).collect::<Vec<_>>(), [Lpn(0), Lpn(1), Lpn(0)]);
+    for (entry, (lpn, page)) in (0..).zip(held.into_iter().skip(1)) {
+        let place = Place { lpn, sequence: 4 + u64::from(entry) };
+        medium.hold(entry, place, page.as_deref());
+        store.settle(Time::ZERO);
+        for from_the_end in 0..2 {
+            let (_, found) = resumed(&film.with_one(from_the_end));
+            let found = found[0].held.iter().map(|(place, page)| (place.lpn.0, page.as_deref()));
+            let found: BTreeMap<u32, Option<&PageBytes>> = found.collect();
+            assert_eq!(found, [(0, Some(&page_bytes(0, 3))), (1, Some(&page_bytes(1, 2)))].into());
         }
     }
 }

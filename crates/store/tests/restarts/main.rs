@@ -13,7 +13,7 @@ use film::End;
 use flashkeel_device::DeviceConfig;
 use flashkeel_engine::{Holds, Operation, Stream};
 use flashkeel_store::Refused;
-use world::World;
+use world::{Subject, World};
 
 /// Restarts of a device of the list.
 fn restarts(name: &str, config: &DeviceConfig, seed: u64) {
@@ -30,6 +30,16 @@ fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
     for name in DEVICES {
         for case in 0..3 {
             restarts(name, &device(name), 100 * seed() + case);
+        }
+    }
+}
+
+#[test]
+fn so_it_does_however_soon_the_next_process_ends() {
+    for name in DEVICES {
+        for case in 0..3 {
+            let seed = 100 * seed() + case;
+            World::of(&device(name)).live_briefly(&mut Stream::new(seed, name), 20);
         }
     }
 }
@@ -89,6 +99,9 @@ fn wear_and_time_go_on_after_a_restart() {
             world.close();
         }
         world.end_and_open(End::PowerLost, &mut random);
+        let found = (world.worn(), world.now());
+        world.end_and_open(End::PowerLost, &mut random);
+        assert_eq!((world.worn(), world.now()), found);
         let after = (world.worn(), world.now());
         world.find();
         // An erase is written down once what it rests on is durable.
@@ -198,4 +211,28 @@ fn what_is_not_fit_is_refused_and_left_alone() {
     let mut other = plain.clone();
     other.geometry.blocks_per_plane *= 2;
     assert!(says(&whole.left(End::Killed, &mut random), &other).contains("another drive"));
+}
+
+#[test]
+fn parity_that_is_not_right_is_made_right_however_often_power_is_lost_before() {
+    for name in ["logical", "sets, logical"] {
+        for case in 0..60 {
+            let random = &mut Stream::new(100 * seed() + case, name);
+            let mut world = World::of(&device(name));
+            for _ in 0..1 + random.below(3) {
+                let page = random.below(world.pages() as u64) as usize;
+                world.submit(Operation::Write, page..page + 1, false);
+            }
+            world.submit(Operation::Flush, 0..0, false);
+            (0..random.below(40)).for_each(|_| world.progress());
+            for _ in 0..20 {
+                // Whoever takes over loses it, too, in the middle of that.
+                let film = world.film().left(End::PowerLost, random);
+                film.kill_after(random.below(6) as u32);
+                drop(world.subject.find(&film));
+                let (ssd, ..) = world.subject.find(&film.left(End::PowerLost, random));
+                world.subject.check(&ssd);
+            }
+        }
+    }
 }

@@ -339,22 +339,7 @@ impl<S: Subject> World<S> {
             let steps = random.below(300);
             // Some hosts hardly ever flush: then much is written that is not durable.
             let synchronises = random.below(2) == 0;
-            for _ in 0..steps {
-                let first = random.below(total as u64) as usize;
-                let pages = first..(first + 1 + random.below(9) as usize).min(total);
-                let fua = synchronises && random.below(8) == 0;
-                match random.below(16) {
-                    0 if synchronises || random.below(20) == 0 => self.submit(Operation::Flush, 0..0, false),
-                    1 => self.submit(Operation::Trim, pages, fua),
-                    2 => self.submit(Operation::WriteZeroes, pages, fua),
-                    3 | 4 => self.submit(Operation::Read, pages, false),
-                    5 => (0..random.below(60)).for_each(|_| self.progress()),
-                    _ => self.submit(Operation::Write, pages, fua),
-                }
-                if self.is_dead() {
-                    break;
-                }
-            }
+            self.ask(random, steps, synchronises);
             if rots {
                 lost += self.decay(random);
                 continue;
@@ -371,6 +356,61 @@ impl<S: Subject> World<S> {
         self.drain();
         self.restart(End::Killed, random);
         lost
+    }
+
+    /// Random requests, at most so many, until its process ends.
+    fn ask(&mut self, random: &mut Stream, steps: u64, synchronises: bool) {
+        let total = self.pages();
+        for _ in 0..steps {
+            let first = random.below(total as u64) as usize;
+            let pages = first..(first + 1 + random.below(9) as usize).min(total);
+            let fua = synchronises && random.below(8) == 0;
+            match random.below(16) {
+                0 if synchronises || random.below(20) == 0 => self.submit(Operation::Flush, 0..0, false),
+                1 => self.submit(Operation::Trim, pages, fua),
+                2 => self.submit(Operation::WriteZeroes, pages, fua),
+                3 | 4 => self.submit(Operation::Read, pages, false),
+                5 => (0..random.below(60)).for_each(|_| self.progress()),
+                _ => self.submit(Operation::Write, pages, fua),
+            }
+            if self.is_dead() {
+                break;
+            }
+        }
+    }
+
+    /// The same in brief lives: each is over before what the one before has left is in order, some
+    /// even before they have found it.
+    pub fn live_briefly(&mut self, random: &mut Stream, rounds: u32) {
+        for _ in 0..rounds {
+            if random.below(3) == 0 {
+                self.kill_after(random.below(60) as u32);
+            }
+            let (steps, synchronises) = (random.below(40), random.below(2) == 0);
+            self.ask(random, steps, synchronises);
+            let end = if random.below(3) == 0 { End::Killed } else { End::PowerLost };
+            if random.below(4) == 0 {
+                // And then of the one that takes over.
+                let film = self.film.left(end, random);
+                film.kill_after(random.below(40) as u32);
+                drop(self.subject.find(&film));
+                self.open(film.left(End::PowerLost, random));
+            } else {
+                self.end_and_open(end, random);
+            }
+            if random.below(2) == 0 {
+                self.find();
+                continue;
+            }
+            // What is not looked for now may be found later.
+            for page in &mut self.pages {
+                let (newest, _) = page.versions.pop().expect("there is one");
+                let former = page.versions.drain(..).map(|(version, _)| version);
+                page.or.extend(former.chain(page.written.take()));
+                page.versions.push((newest, 0));
+            }
+        }
+        self.find();
     }
 
     /// Reads every page: it holds one of the versions that it may hold, or cannot be read where

@@ -187,3 +187,14 @@ fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
         }
     }
 }
+
+#[test]
+fn so_it_does_however_soon_the_next_process_ends() {
+    for device in DEVICES {
+        for case in 0..3 {
+            println!("{device}, case {case}");
+            let seed = 100 * seed() + case;
+            World::new(Document::of(device)).live_briefly(&mut Stream::new(seed, device), 20);
+        }
+    }
+}

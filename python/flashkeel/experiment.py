@@ -30,7 +30,7 @@ class Experiment:
         self.name = name
         self._sets: list[tuple[str, str]] = []
         # Resolving may read a whole trace, so it is done once.
-        self._resolved: dict[int | None, list[dict[str, Any]]] = {}
+        self._resolved: dict[int | None, str] = {}
 
     def __copy__(self) -> Experiment:
         # What is set on a copy is not set on this one.
@@ -125,9 +125,12 @@ class Experiment:
         if seed is not None:
             check(seed)
         if seed not in self._resolved:
-            text = _core.resolve(self.document, self.name, self._sets, seed, progress)
-            self._resolved[seed] = json.loads(text)
-        return self._resolved[seed]
+            self._resolved[seed] = _core.resolve(
+                self.document, self.name, self._sets, seed, progress
+            )
+        # Each caller has plans of its own.
+        plans: list[dict[str, Any]] = json.loads(self._resolved[seed])
+        return plans
 
     def run(
         self,

@@ -44,6 +44,13 @@ def test_set_takes_strings_as_the_command_line_does():
     assert {plan["config"]["device"]["scheduler"]["policy"] for plan in plans} == {"priority"}
 
 
+def test_who_changes_plans_changes_nobody_elses():
+    experiment = Experiment.from_toml(SMALL)
+    experiment.plans().clear()
+    experiment.plans()[0]["config"].clear()
+    assert experiment.plans()[0]["config"]["workload"]
+
+
 @pytest.mark.parametrize("value", [True, 3, 0.5, ["a", 1], {"policy": "fifo", "x y": [True]}])
 def test_set_writes_other_values_as_toml(value):
     experiment = Experiment(SMALL, "small").set("device.scheduler", value)

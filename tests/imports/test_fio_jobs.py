@@ -77,6 +77,14 @@ def test_what_is_made_is_an_experiment(job):
         ("rw=read\nsize=1g\nio_size=2g\nbs=1m", {"requests": 2048}),
         ("rw=read\nsize=1g\nloops=3\nbs=1m", {"requests": 3072}),
         ("rw=read\nsize=1g\nio_size=2g\nloops=3\nbs=1m", {"requests": 2048}),
+        ("rw=read\nsize=1g\nio_size=512m\nloops=3\nbs=1m", {"requests": 1536}),
+        ("rw=read\nsize=1g\nio_limit=512m\nbs=1m", {"requests": 512}),
+        ("rw=read\nsize=1m\nnumber_ios=1000", {"requests": 256}),
+        ("rw=read\nsize=1m\nnumber_ios=100\nloops=4", {"requests": 400}),
+        ("rw=read\nsize=100%\nnumber_ios=100", {"requests": 100}),
+        ("rw=read\nsize=8m\nfilesize=4m", {"requests": 1024}),
+        ("rw=read\nsize=1000k\nbs=64k", {"requests": 15}),
+        ("rw=read\nruntime=500msec\ntime_based", {"duration": "500000000ns"}),
         ("rw=read\nsize=1g\niodepth=32", {"pacing": {"policy": "closed", "depth": 32}}),
         ("rw=read\nsize=1g\nrate_iops=500", {"pacing": {"policy": "open"}}),
         ("rw=read\nsize=1g\nthinktime=200", {"pacing": {"policy": "think"}}),
@@ -85,6 +93,63 @@ def test_what_is_made_is_an_experiment(job):
 def test_how_long_and_when(job, options, expected):
     workload = only(job(f"[a]\n{options}\n"))
     assert {key: workload[key] for key in expected} == expected
+
+
+def test_what_is_timed_ends_by_time_alone(job):
+    workload = only(job("[a]\nrw=read\nsize=1g\nnumber_ios=7\ntime_based\nruntime=1\n"))
+    assert "requests" not in workload
+
+
+def test_sizes_are_as_for_fio(job):
+    def size(text, *options):
+        source = only(job("\n".join(["[a]", "rw=read", f"size={text}", *options, ""])))["source"]
+        return int(source["region_size"].removesuffix("B"))
+
+    for text in ("4m", "4mb", "4mB", "4M", "4mi", "4096k", "0x400000", "4194304b"):
+        assert size(text) == 4 << 20, text
+    # fio 3.33 takes this for powers of 1000, unless those are what it takes 4m for.
+    assert size("4MiB") == 4_000_000 // 4096 * 4096
+    assert size("4MiB", "kb_base=1000") == 4 << 20
+    assert size("4m", "kb_base=1000") == 4_000_000 // 4096 * 4096
+    # What is left behind the last whole request is not asked for.
+    assert size("1m", "bs=48k") == 21 * 48 << 10
+    assert size("8m", "filesize=64m", "offset=16m") == 48 << 20
+    whole = only(job("[a]\nrw=read\nsize=100%\nruntime=1\ntime_based\n"))
+    assert "region_size" not in whole["source"]
+
+
+def test_what_is_said_last_counts(job):
+    def reads(*options):
+        source = only(job("\n".join(["[a]", "rw=randrw", "size=1m", *options, ""])))["source"]
+        return source["read_fraction"]
+
+    assert reads("rwmixread=10", "rwmixwrite=70") == 0.3
+    assert reads("rwmixwrite=70", "rwmixread=10") == 0.1
+    path = job("[global]\nrwmixread=10\nrwmixwrite=70\nsize=1m\n[a]\nrw=randrw\nrwmixread=20\n")
+    assert only(path)["source"]["read_fraction"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("split", "expected"),
+    [
+        ("4k/50:16k/50", [50, 50]),
+        # The largest share has what is left, as in fio 3.33.
+        ("4k/80:16k/30", [70, 30]),
+        ("4k/10:16k/30", [10, 90]),
+        ("4k/80:16k/30:64k/50", [20, 30, 50]),
+        ("4k/20:16k/10:64k", [20, 10, 70]),
+        ("4k:16k:64k", [33, 33, 34]),
+    ],
+)
+def test_shares_of_sizes_are_hundred(job, split, expected):
+    source = only(job(f"[a]\nrw=randread\nsize=1g\nbssplit={split}\n"))["source"]
+    assert [int(it.partition("/")[2]) for it in source["block_sizes"]] == expected
+
+
+def test_what_no_job_here_does_is_noted(job):
+    notes = read_fio(job("[a]\nrw=rw\nsize=1m\n[b]\nstonewall\nrw=read\nsize=1m\n")).notes
+    assert "[a] rw=rw: reads and writes are one sequence, not two" in notes
+    assert "[b] stonewall has no equal: it begins with all others" in notes
 
 
 def test_a_log_is_replayed(job):
@@ -125,6 +190,8 @@ def test_each_operation_has_its_own_value(job):
     assert source("rw=randrw\nbs=4k\nrate=4m")["arrivals"]["iops"] == 2048.0
     assert source("rw=randwrite\nbs=4k,64k")["block_sizes"] == ["65536B"]
     assert source("rw=randtrim\nbs=4k,64k")["block_sizes"] == ["65536B"]
+    assert source("rw=randwrite\nbs=64k,")["block_sizes"] == ["4096B"]
+    assert source("rw=randread\nbs=,64k")["block_sizes"] == ["4096B"]
     imported = read_fio(job("[a]\nrw=randrw\nsize=1g\nbs=4k,64k\n"))
     assert any("bs=4k,64k: the first is taken" in note for note in imported.notes)
 
@@ -170,6 +237,8 @@ def test_a_range_of_sizes(job):
         ("[a]\nrw=raed\nsize=1g\n", "job.fio:2: rw: 'raed' is not one of read, write"),
         ("[a]\nrw=read\n", "job.fio:1: size: missing"),
         ("[a]\nrw=read\nsize=50%\n", "job.fio:3: size: '50%' is not a size; a share"),
+        ("[a]\nrw=read\nsize=100%\n", "job.fio:3: size: 100% says where; number_ios, io_size"),
+        ("[a]\nrw=read\nsize=1g\nkb_base=7\n", "job.fio:4: kb_base: 7 is neither 1000 nor 1024"),
         ("[a]\nrw=read\nsize=1x\n", "job.fio:3: size: '1x' is not a size"),
         ("[a]\nrw=read\nsize=1g\niodepth=0\n", "job.fio:4: iodepth: a queue depth"),
         ("[a]\nrw=read\nsize=${SIZE}\n", "job.fio:3: size: ${SIZE} has a variable"),

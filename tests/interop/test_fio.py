@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from flashkeel.imports import read_fio
 from programs import require
 
 
@@ -45,6 +46,32 @@ def test_a_log_of_fio_holds_what_fio_did(cli, tmp_path, kind, engine):
     assert found["flushes"] == counted["sync"]["total_ios"]
     assert found["max_address_bytes"] <= 4 << 20
     assert [device["name"] for device in found["devices"]] == [str(tmp_path / "file")]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"size": "1m", "number_ios": 1000},
+        {"size": "1m", "number_ios": 100, "loops": 4},
+        {"size": "1m", "io_size": "4m", "number_ios": 600},
+        {"size": "1m", "io_size": "4m", "loops": 3},
+        {"size": "1m", "io_size": "512k", "loops": 3},
+        {"size": "1MiB"},
+        {"size": "1mi", "bs": "0x2000"},
+        {"size": "1m", "kb_base": 1000},
+        {"size": "1m", "bs": "48k"},
+        {"size": "8m", "filesize": "4m"},
+        {"size": "4m", "filesize": "8m", "offset": "2m"},
+    ],
+)
+def test_a_job_file_asks_for_as_much_as_of_fio(tmp_path, options):
+    options = {"rw": "randread", "ioengine": "null", "filename": "file", "bs": "4k"} | options
+    path = tmp_path / "job.fio"
+    path.write_text("[a]\n" + "".join(f"{key}={value}\n" for key, value in options.items()))
+    words = [require("fio"), "--output-format=json", "--output=out.json", path]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    counted = json.loads((tmp_path / "out.json").read_text())["jobs"][0]["read"]
+    assert read_fio(path).table["workload"]["requests"] == counted["total_ios"]
 
 
 def test_the_times_of_a_log_are_those_of_the_requests(cli, tmp_path):

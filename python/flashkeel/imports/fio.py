@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
-import re
-from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
 from flashkeel.imports.document import Imported
+from flashkeel.imports.fio_options import IRRELEVANT, KNOWN, Job, by_direction, read_jobs
 
 _OPERATIONS = {
     "read": ("sequential", 1.0, 0.0),
@@ -26,54 +23,6 @@ _OPERATIONS = {
 }
 """Pattern, share of reads and share of trims of each `rw`."""
 
-_ALIASES = {
-    "readwrite": "rw",
-    "blocksize": "bs",
-    "blocksize_range": "bsrange",
-    "nrfiles": "files",
-    "seed": "randseed",
-    "timeout": "runtime",
-    "iodepth_batch_low": "iodepth_low",
-}
-_KNOWN = {
-    *("rw", "bs", "bssplit", "bsrange", "iodepth", "iodepth_low", "rwmixread", "rwmixwrite"),
-    *("size", "io_size", "offset", "runtime", "time_based", "ramp_time", "rate_iops", "rate"),
-    *("rate_process", "random_distribution", "numjobs", "thinktime", "randseed", "number_ios"),
-    *("description", "name", "loops", "read_iolog", "replay_no_stall"),
-}
-_IRRELEVANT = {
-    *("ioengine", "direct", "buffered", "filename", "directory", "group_reporting", "invalidate"),
-    *("norandommap", "randrepeat", "thread", "refill_buffers", "cpus_allowed", "gtod_reduce"),
-    *("exitall", "allow_file_create", "fallocate", "create_on_open", "overwrite", "files"),
-    *("write_lat_log", "write_bw_log", "write_iops_log", "log_avg_msec", "percentile_list"),
-    *(
-        "clat_percentiles",
-        "lat_percentiles",
-        "unified_rw_reporting",
-        "disable_lat",
-        "sqthread_poll",
-    ),
-    *("hipri", "fixedbufs", "registerfiles", "random_generator", "filesize", "disk_util"),
-}
-"""What says how fio works, or what it prints, and nothing of what a drive is asked."""
-
-_OTHERS = {
-    *("allrandrepeat", "disable_clat", "disable_slat", "iodepth_batch", "latency_percentile"),
-    *("rate_iops_min", "slat_percentiles", "write_hist_log", "write_iolog"),
-}
-"""Options of fio without an equal whose names are near to those above (`fio --cmdhelp`)."""
-
-_SIZES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_TIMES = {
-    "d": 86400 * 10**9,
-    "h": 3600 * 10**9,
-    "m": 60 * 10**9,
-    "s": 10**9,
-    "ms": 10**6,
-    "us": 1000,
-    "usec": 1000,
-    "ns": 1,
-}
 _ORIGINS = {
     "source.block_sizes": ("bssplit", "bsrange", "bs"),
     "source.region_size": ("size",),
@@ -88,51 +37,12 @@ _ORIGINS = {
     "warm_up": ("ramp_time",),
 }
 """The options of which a key of a workload is made, the first that is given."""
+_BEGINNINGS = {"stonewall", "wait_for_previous", "wait_for", "startdelay"}
+"""Options that say when a job begins."""
+_BLOCK = "4096"
+"""The size of requests where nothing says it."""
 _MOST_SIZES = 64
 """Sizes that a range is made of at most."""
-
-
-@dataclass(frozen=True)
-class _Job:
-    """The options of a job, each with the line it stands in."""
-
-    name: str
-    place: str
-    options: dict[str, tuple[str, str]]
-
-    def get(self, key: str) -> str | None:
-        """Return the value of an option, if it is given."""
-        found = self.options.get(key)
-        return found[0] if found else None
-
-    def refuse(self, key: str, why: str) -> InputError:
-        """Return the error about an option, with its line."""
-        place = self.options[key][1] if key in self.options else self.place
-        return InputError(f"{place}: {key}: {why}")
-
-    def number(self, key: str, default: int) -> int:
-        """Return a whole number of at least 0."""
-        text = self.get(key)
-        if text is None:
-            return default
-        if not text.isdecimal():
-            raise self.refuse(key, f"{text!r} is not a whole number")
-        return int(text)
-
-    def bytes(self, key: str) -> int | None:
-        """Return a size; None where it is not given."""
-        text = self.get(key)
-        return None if text is None else _bytes(self, key, text)
-
-    def span_ns(self, key: str, unit: str) -> int | None:
-        """Return a time; a number alone has the unit `unit`."""
-        text = self.get(key)
-        if text is None:
-            return None
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.lower())
-        if not match or (match[2] or unit) not in _TIMES:
-            raise self.refuse(key, f"{text!r} is not a time")
-        return int(Fraction(match[1]) * _TIMES[match[2] or unit])
 
 
 def read_fio(path: Path) -> Imported:
@@ -143,10 +53,10 @@ def read_fio(path: Path) -> Imported:
         raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file: {error.reason}") from error
-    jobs = _jobs(path, text)
+    jobs = read_jobs(path, text)
     notes: list[str] = []
     tenants: list[dict[str, Any]] = []
-    asked: list[_Job] = []
+    asked: list[Job] = []
     for job in jobs:
         copies = job.number("numjobs", 1)
         if copies == 0:
@@ -184,49 +94,12 @@ def read_fio(path: Path) -> Imported:
     return Imported(f"the fio job file {path.name}", table, list(dict.fromkeys(notes)), places)
 
 
-def _jobs(path: Path, text: str) -> list[_Job]:
-    """Return the jobs of a file, each with what `[global]` said before it."""
-    shared: dict[str, tuple[str, str]] = {}
-    jobs: list[_Job] = []
-    current: dict[str, tuple[str, str]] | None = None
-    for number, raw in enumerate(text.splitlines(), 1):
-        place = f"{path}:{number}"
-        line = raw.strip()
-        if not line or line[0] in "#;":
-            continue
-        if line.startswith("["):
-            if not line.endswith("]") or not line[1:-1].strip():
-                raise InputError(f"{place}: {line!r} is not the name of a job")
-            name = line[1:-1].strip()
-            current = shared if name == "global" else dict(shared)
-            if name != "global":
-                jobs.append(_Job(name, place, current))
-            continue
-        # What follows is a comment for fio too, wherever it stands.
-        line = re.split("[#;]", line, maxsplit=1)[0]
-        key, equals, value = (part.strip() for part in line.partition("="))
-        if current is None:
-            raise InputError(
-                f"{place}: {key} stands before the first [job]; is this a fio job file?"
-            )
-        if key.split()[:1] == ["include"]:
-            raise InputError(f"{place}: {key} is not read; put the options of that file here")
-        if "$" in value:
-            raise InputError(f"{place}: {key}: {value} has a variable; write what it stands for")
-        key = _ALIASES.get(key, key)
-        near = difflib.get_close_matches(key, _KNOWN | _IRRELEVANT, 1, 0.8)
-        if near and key not in _KNOWN | _IRRELEVANT | _OTHERS:
-            raise InputError(f"{place}: {key}: no option of fio; did you mean {near[0]}?")
-        current[key] = (value if equals else "1", place)
-    if not jobs:
-        raise InputError(f"{path}: no job in it; a fio job file has sections such as [job1]")
-    return jobs
-
-
-def _workload(job: _Job, notes: list[str]) -> dict[str, Any]:
+def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     """Return what a job asks."""
     for key in job.options:
-        if key not in _KNOWN | _IRRELEVANT:
+        if key in _BEGINNINGS:
+            notes.append(f"[{job.name}] {key} has no equal: it begins with all others")
+        elif key not in KNOWN | IRRELEVANT:
             notes.append(f"[{job.name}] {key} has no equal, and is left out")
     if path := job.get("read_iolog"):
         return _replay(job, path, notes)
@@ -242,20 +115,45 @@ def _workload(job: _Job, notes: list[str]) -> dict[str, Any]:
         raise job.refuse("time_based", "runtime says for how long, and is missing")
     if runtime:
         workload["duration"] = f"{runtime + (ramp or 0)}ns"
-    # What fio does over and over is a file, and of io_size it does no more.
-    amount = job.bytes("io_size") or (job.bytes("size") or 0) * max(1, job.number("loops", 1))
-    if job.get("number_ios"):
-        workload["requests"] = max(1, job.number("number_ios", 1))
-    elif amount and not is_timed:
-        workload["requests"] = max(1, round(amount / _mean_bytes(source)))
+    # A job that is timed begins anew until its time is over.
+    requests = None if is_timed else _requests(job, _extent(job), _mean_bytes(source))
+    if requests:
+        workload["requests"] = requests
     elif not runtime:
-        raise job.refuse(
-            "size", "missing; size, number_ios, or runtime with time_based says how long"
-        )
+        where = f"{job.get('size')} says where" if job.get("size") else "missing"
+        ends = "number_ios, io_size, or runtime with time_based says how long"
+        raise job.refuse("size", f"{where}; {ends if job.get('size') else f'size, {ends}'}")
     return workload | {"pacing": pacing, "source": source}
 
 
-def _replay(job: _Job, path: str, notes: list[str]) -> dict[str, Any]:
+def _requests(job: Job, extent: int | None, each: float) -> int | None:
+    """Return how many requests of `each` bytes a job makes; None where nothing says so.
+
+    They end with the first of `number_ios`, and `io_size` or the size of the file. `loops` does
+    all that again, but for an `io_size` beyond the file's, which has gone over it already.
+    """
+    limit = job.bytes("io_size")
+    ends = [max(1, int(amount / each)) for amount in (limit or extent,) if amount]
+    ends += [max(1, job.number("number_ios", 1))] if job.get("number_ios") else []
+    is_over = limit is not None and extent is not None and limit > extent
+    return min(ends) * (1 if is_over else max(1, job.number("loops", 1))) if ends else None
+
+
+def _region(job: Job) -> int | None:
+    """Return the bytes in which a job's requests lie; None for all the drive has."""
+    size = None if job.get("size") == "100%" else job.bytes("size")
+    # A file may be larger than what is done of it.
+    file = job.bytes("filesize")
+    return size if file is None else max(0, file - (job.bytes("offset") or 0))
+
+
+def _extent(job: Job) -> int | None:
+    """Return the bytes that a job goes through once; None where nothing says so."""
+    given = [_region(job), None if job.get("size") == "100%" else job.bytes("size")]
+    return min((it for it in given if it is not None), default=None)
+
+
+def _replay(job: Job, path: str, notes: list[str]) -> dict[str, Any]:
     """Return what a job asks that does what a log says, as fio does then, whatever else it has."""
     ignored = [key for key in ("rw", "bs", "bssplit", "bsrange", "size") if key in job.options]
     if ignored:
@@ -265,7 +163,7 @@ def _replay(job: _Job, path: str, notes: list[str]) -> dict[str, Any]:
     return {"pacing": pacing, "source": {"policy": "trace", "path": path}}
 
 
-def _source(job: _Job, notes: list[str]) -> dict[str, Any]:
+def _source(job: Job, notes: list[str]) -> dict[str, Any]:
     """Return what is asked, and where."""
     operation = (job.get("rw") or "read").split(":")[0].lower()
     if operation not in _OPERATIONS:
@@ -274,10 +172,14 @@ def _source(job: _Job, notes: list[str]) -> dict[str, Any]:
         notes.append(f"[{job.name}] rw={job.get('rw')}: the number behind the colon is left out")
     pattern, reads, trims = _OPERATIONS[operation]
     if reads == 0.5:
-        share = job.number("rwmixread", 100 - job.number("rwmixwrite", 50))
+        # Of both the last one counts.
+        key = ([it for it in job.options if it.startswith("rwmix")] or ["rwmixread"])[-1]
+        share = job.number(key, 50)
         if share > 100:
-            raise job.refuse("rwmixread", f"{share} is more than 100 %")
-        reads = share / 100
+            raise job.refuse(key, f"{share} is more than 100 %")
+        reads = (share if key == "rwmixread" else 100 - share) / 100
+        if pattern == "sequential":
+            notes.append(f"[{job.name}] rw={operation}: reads and writes are one sequence, not two")
     source: dict[str, Any] = {
         "policy": "synthetic",
         "read_fraction": reads,
@@ -289,13 +191,15 @@ def _source(job: _Job, notes: list[str]) -> dict[str, Any]:
     offset = job.bytes("offset")
     if offset:
         source["region_offset"] = f"{offset}B"
-    size = job.bytes("size")
-    if size:
-        source["region_size"] = f"{size}B"
+    region = _region(job)
+    if region is not None:
+        # What is left behind the last whole request is not asked for.
+        block = min(size for size, _ in _weights(source))
+        source["region_size"] = f"{max(block, region // block * block)}B"
     return source
 
 
-def _pattern(job: _Job, pattern: str, notes: list[str]) -> dict[str, Any]:
+def _pattern(job: Job, pattern: str, notes: list[str]) -> dict[str, Any]:
     distribution = job.get("random_distribution")
     if distribution is None or pattern != "uniform" or distribution == "random":
         return {"policy": pattern}
@@ -312,22 +216,16 @@ def _pattern(job: _Job, pattern: str, notes: list[str]) -> dict[str, Any]:
     return {"policy": "zipf", "theta": theta}
 
 
-def _directions(job: _Job) -> list[int]:
+def _directions(job: Job) -> list[int]:
     """Return which of the values for reads, writes and trims count."""
     _, reads, trims = _OPERATIONS[(job.get("rw") or "read").split(":")[0].lower()]
     return [2] if trims else [0] if reads == 1.0 else [0, 1] if reads else [1]
 
 
-def _by_direction(text: str) -> list[str]:
-    """Return the values of an option for reads, writes and trims; what is left out is as before."""
-    parts = [part.strip() for part in text.split(",")][:3]
-    return parts + [parts[-1]] * (3 - len(parts))
-
-
-def _block_sizes(job: _Job, notes: list[str]) -> list[str]:
+def _block_sizes(job: Job, notes: list[str]) -> list[str]:
     def first(key: str, text: str) -> str:
-        every = _by_direction(text)
-        used = [every[it] or every[0] for it in _directions(job)]
+        every = by_direction(text)
+        used = [every[it] or (_BLOCK if key == "bs" else every[0]) for it in _directions(job)]
         if len(set(used)) > 1:
             notes.append(f"[{job.name}] {key}={text}: the first is taken for all operations")
         return used[0]
@@ -338,15 +236,20 @@ def _block_sizes(job: _Job, notes: list[str]) -> list[str]:
         given = [int(weight) for _, _, weight in parts if weight.isdecimal()]
         open_ = len(parts) - len(given)
         rest = max(0, 100 - sum(given)) // max(1, open_)
-        sizes = [
-            (_bytes(job, "bssplit", size), int(w) if w.isdecimal() else rest)
-            for size, _, w in parts
-        ]
-        return [f"{size}B/{weight}" for size, weight in sizes if weight]
+        weights = [int(weight) if weight.isdecimal() else rest for _, _, weight in parts]
+        # fio goes through them by their shares, and the largest has what is left.
+        *smaller, largest = sorted(range(len(parts)), key=weights.__getitem__)
+        left = 100
+        for number in smaller:
+            weights[number] = min(weights[number], left)
+            left -= weights[number]
+        weights[largest] = left
+        sizes = [job.size("bssplit", size) for size, _, _ in parts]
+        return [f"{size}B/{weight}" for size, weight in zip(sizes, weights, strict=True) if weight]
     spread = job.get("bsrange")
     if spread:
         low, _, high = first("bsrange", spread).partition("-")
-        least, most = _bytes(job, "bsrange", low), _bytes(job, "bsrange", high or low)
+        least, most = job.size("bsrange", low), job.size("bsrange", high or low)
         if least > most:
             raise job.refuse("bsrange", f"{spread} ends before it begins")
         count = most // least
@@ -354,10 +257,10 @@ def _block_sizes(job: _Job, notes: list[str]) -> list[str]:
         if step > 1:
             notes.append(f"[{job.name}] bsrange={spread}: of {count} sizes every {step}th is taken")
         return [f"{least * n}B" for n in range(step if step > 1 else 1, count + 1, step)]
-    return [f"{_bytes(job, 'bs', first('bs', job.get('bs') or '4k'))}B"]
+    return [f"{job.size('bs', first('bs', job.get('bs') or _BLOCK))}B"]
 
 
-def _pacing(job: _Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+def _pacing(job: Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return when requests are submitted; a rate or a time to think is put into `source`."""
     closed = _depth(job)
     think = job.span_ns("thinktime", "us")
@@ -382,7 +285,7 @@ def _pacing(job: _Job, source: dict[str, Any], notes: list[str]) -> dict[str, An
     return closed
 
 
-def _depth(job: _Job) -> dict[str, Any]:
+def _depth(job: Job) -> dict[str, Any]:
     """Return the pacing of who has so many requests outstanding."""
     depth = job.number("iodepth", 1)
     if depth == 0:
@@ -392,7 +295,7 @@ def _depth(job: _Job) -> dict[str, Any]:
     return pacing | ({"low": low} if low < depth else {})
 
 
-def _rates(job: _Job, key: str, request: float, notes: list[str]) -> list[float]:
+def _rates(job: Job, key: str, request: float, notes: list[str]) -> list[float]:
     """Return the requests a second of each operation; each takes `request` of the option's unit.
 
     Empty where there are none. A single value is that of reads and of writes, as for fio.
@@ -400,11 +303,11 @@ def _rates(job: _Job, key: str, request: float, notes: list[str]) -> list[float]
     text = job.get(key)
     if text is None:
         return []
-    every = _by_direction(text)
+    every = by_direction(text)
     used = [every[it] for it in _directions(job) if every[it]]
     if key == "rate_iops" and not all(it.isdecimal() for it in used):
         raise job.refuse(key, f"{text!r} is not a whole number")
-    rates = [int(it) if key == "rate_iops" else _bytes(job, key, it) for it in used]
+    rates = [int(it) if key == "rate_iops" else job.size(key, it) for it in used]
     if len(rates) < len(_directions(job)):
         notes.append(f"[{job.name}] {key}={text}: what has no rate of its own keeps to the others'")
     if len(rates) > 1:
@@ -415,19 +318,12 @@ def _rates(job: _Job, key: str, request: float, notes: list[str]) -> list[float]
     return [rate / request for rate in rates] if any(rates) else []
 
 
-def _mean_bytes(source: dict[str, Any]) -> float:
+def _weights(source: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return the sizes of requests, each with its weight."""
     pairs = [text.partition("/") for text in source["block_sizes"]]
-    weights = [(int(size.removesuffix("B")), int(weight or 1)) for size, _, weight in pairs]
+    return [(int(size.removesuffix("B")), int(weight or 1)) for size, _, weight in pairs]
+
+
+def _mean_bytes(source: dict[str, Any]) -> float:
+    weights = _weights(source)
     return sum(size * weight for size, weight in weights) / sum(weight for _, weight in weights)
-
-
-def _bytes(job: _Job, key: str, text: str) -> int:
-    """Return a size; fio's units are powers of 1024."""
-    match = re.fullmatch(r"(\d+)([kmgtp]?)(?:i?b)?", text.strip().lower())
-    if match is None:
-        hint = "; a share of a file has no equal" if text.endswith("%") else ""
-        raise job.refuse(key, f"{text!r} is not a size{hint}")
-    found = int(match[1]) << (10 * _SIZES[match[2]])
-    if found == 0 and key != "offset":
-        raise job.refuse(key, "a size is at least 1 byte")
-    return found

@@ -88,9 +88,13 @@ class Experiment:
         if name in (known := _names("experiments")):
             return Experiment.named(name)
         if not Path(name).exists():
+            from difflib import get_close_matches
+
+            near = get_close_matches(Path(name).stem, known, 1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
             raise InputError(
                 f"{name}: no such file, and no experiment of that name; "
-                f"the experiments are {', '.join(known)}"
+                f"the experiments are {', '.join(known)}{hint}"
             )
         return Experiment.from_toml(Path(name))
 
@@ -248,6 +252,8 @@ def naming_profiles(name: str, error: InputError) -> InputError:
     if Path(name).suffix:
         return error
     profiles = _names("profiles")
+    said, mark, hint = str(error).partition("; did you mean ")
     near = get_close_matches(name, profiles, 1)
-    hint = f'; did you mean "{near[0]}"?' if near else ""
-    return InputError(f"{error}; the profiles are {', '.join(profiles)}{hint}")
+    if near:
+        mark, hint = "; did you mean ", f'"{near[0]}"?'
+    return InputError(f"{said}; the profiles are {', '.join(profiles)}{mark}{hint}")

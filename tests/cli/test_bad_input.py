@@ -73,6 +73,31 @@ def test_misspelt_key_gets_a_suggestion(cli):
     assert 'did you mean "scheduler"?' in cli("run", "demo", "--set", "device.schduler=x").err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("run", "demoo"), 'did you mean "demo"?'),
+        (("run", "demo.toml"), 'did you mean "demo"?'),
+        (("list", "preset"), "did you mean 'presets'?"),
+        (("run", "demo", "--format", "jsn"), "did you mean 'json'?"),
+        (("trace", "synth", "demmo", "-o", "x", "--format", "msr"), 'did you mean "demo"?'),
+        (("trace", "synth", "rad-sa", "-o", "x", "--format", "msr"), 'did you mean "rad-as"?'),
+    ],
+)
+def test_misspelt_names_get_a_suggestion(cli, arguments, meant):
+    said = cli(*arguments).err
+    assert said.endswith(f"{meant}\n")
+    assert said.count("did you mean") == 1
+
+
+def test_choices_stand_in_one_line(cli):
+    outcome = cli("list")
+    assert outcome.status == 2
+    assert outcome.err.endswith(
+        "Choose from: presets, tiers, policies, profiles, experiments, sweeps\n"
+    )
+
+
 def test_no_arguments_show_help(cli):
     outcome = cli()
     assert outcome.status == 2

@@ -108,7 +108,7 @@ def main() -> NoReturn:
         echo(error.format_message(), err=True)
         sys.exit(BAD_INPUT)
     except click.ClickException as error:
-        _fail(error.format_message(), BAD_INPUT)
+        _fail(_what_is_misused(error), BAD_INPUT)
     except (InputError, UnicodeEncodeError) as error:
         _fail(_what_is_wrong(error), BAD_INPUT)
     except BrokenPipeError:
@@ -138,6 +138,20 @@ def main() -> NoReturn:
             raise
         hint = "an error of flashkeel itself; FLASHKEEL_TRACEBACK=1 shows where"
         _fail(f"{type(error).__name__}: {error} ({hint})", FAILURE)
+
+
+def _what_is_misused(error: click.ClickException) -> str:
+    """Return what is said of wrong usage, with what may have been meant instead of a word."""
+    import re
+    from difflib import get_close_matches
+
+    said = " ".join(error.format_message().split())
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
+    word = re.match(r"'(.*)' is not one of ", error.message)
+    if not isinstance(kind, click.Choice) or word is None:
+        return said
+    near = get_close_matches(word[1], [str(it) for it in kind.choices], 1)
+    return f"{said.removesuffix('.')}; did you mean '{near[0]}'?" if near else said
 
 
 def _what_is_wrong(error: InputError | UnicodeEncodeError) -> str:

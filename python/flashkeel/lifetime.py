@@ -19,6 +19,8 @@ from flashkeel import _core
 from flashkeel.media import YEAR_DAYS
 from flashkeel.seeds import check, consecutive
 
+MOST_YEARS = 100.0
+"""Nothing is looked at beyond."""
 TARGET_TOLERANCE = 0.005
 """Share of the required lifetime by which a life may miss it: an epoch or two of rounding."""
 _LEVELS = (0.05, 0.5, 0.95)

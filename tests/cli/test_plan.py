@@ -43,6 +43,19 @@ def test_an_easy_traffic_needs_no_throttle(cli):
     assert "synthetic" in outcome.out
 
 
+def test_short_lives_have_digits_and_long_ones_a_bound(cli):
+    def cells(row, per_day):
+        arguments = ("--gb-per-day", per_day, "--waf", "2", "--throttle", "none")
+        lines = plan(cli, *DRIVE, *ONE, *arguments).out.splitlines()
+        return next(line for line in lines if line.startswith(row)).removeprefix(row).strip()
+
+    # 1.07 GB of flash, 300 cycles, half of what is programmed: 160.5 GB.
+    assert float(cells("lifetime, median (years)", "100")) == pytest.approx(1.605 / 365, rel=0.02)
+    assert cells("lifetime, median (years)", "0.0001") == "over 100"
+    assert cells("5 to 95 % of seeds", "0.0001") == "over 100"
+    assert float(cells("drive writes per day", "0.0001")) == pytest.approx(0.0001)
+
+
 def test_the_first_worn_block_is_told(cli):
     hot = ("--pattern", "hot-cold", "--gb-per-day", "20", "--throttle", "none", "--seeds", "1")
     shares = []

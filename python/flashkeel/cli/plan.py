@@ -21,7 +21,6 @@ from flashkeel.output.progress import Bars
 
 _ENDURANCE = ("rated_cycles", "tbw", "dwpd")
 _DRIVE = ("capacity", *_ENDURANCE, "over_provisioning", "wear_levelling")
-_MOST_TARGET = 100.0
 _RECORDED = ("demand", "trace")
 _PROFILES = ", ".join(profile["name"] for profile in lifetime.write_profiles())
 
@@ -152,9 +151,9 @@ def _check_numbers(options: dict[str, Any]) -> None:
         if value is not None and not math.isfinite(value):
             raise click.UsageError(f"--{key.replace('_', '-')} {value}: give a number")
     target = options["target_years"]
-    if not 0 < target <= _MOST_TARGET:
+    if not 0 < target <= lifetime.MOST_YEARS:
         raise click.UsageError(
-            f"--target-years {target:g}: above 0, and at most {_MOST_TARGET:g} "
+            f"--target-years {target:g}: above 0, and at most {lifetime.MOST_YEARS:g} "
             "(nothing is simulated for longer)"
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
+from flashkeel.lifetime import MOST_YEARS
 from flashkeel.media import YEAR_DAYS
 from flashkeel.output import units
 
@@ -51,7 +52,9 @@ def warning(estimate: Estimate) -> str | None:
 
 
 def _range(estimate: Estimate) -> str:
-    return " to ".join(_years(estimate.years[key]) for key in ("p5", "p95"))
+    # Of lives that nobody has seen the end of there is one bound.
+    ends = [_years(estimate.years[key]) for key in ("p5", "p95")]
+    return ends[0] if estimate.years["p5"] is None else " to ".join(ends)
 
 
 def _first_worn(estimate: Estimate) -> str:
@@ -72,7 +75,14 @@ def _written(estimate: Estimate) -> str:
 
 
 def _years(value: float | None) -> str:
-    return "endless" if value is None else f"{value:.2f}"
+    if value is None:
+        return f"over {MOST_YEARS:g}"
+    return f"{value:.2f}" if value >= 1 or value == 0 else units.significant(value)
+
+
+def _drive_writes(estimate: Estimate) -> str:
+    per_day = estimate.mean("endured", "drive_writes_per_day")
+    return units.MISSING if per_day is None else units.significant(per_day)
 
 
 def _ratio(*path: str) -> Callable[[Estimate], str]:
@@ -96,7 +106,7 @@ _ROWS: Sequence[tuple[str, Callable[[Estimate], str]]] = (
     ("write amplification", _ratio("endured", "write_amplification")),
     ("  measured on the model", _ratio("endured", "write_amplification_measured")),
     ("written a day (GB)", _written),
-    ("drive writes per day", _ratio("endured", "drive_writes_per_day")),
+    ("drive writes per day", _drive_writes),
     ("mean response of a page write", _response("mean_ns")),
     ("delay by the throttle, mean", _response("delay_mean_ns")),
     ("  p99", _delay(99)),

@@ -1,12 +1,13 @@
 //! A section of the file as the medium of a partition.
 
+use std::io;
 use std::sync::{Arc, Mutex};
 
 use flashkeel_device::{BlockId, Cycle, Lpn, Medium, Page, Place, Ppn};
 
 use crate::layout::PAGE_BYTES;
 use crate::records::{Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
-use crate::store::{Part, Shared, lock};
+use crate::store::{MOST_DAMAGE, Part, Shared, lock};
 
 /// A section of a store.
 pub(crate) struct SectionMedium {
@@ -27,29 +28,30 @@ impl Medium for SectionMedium {
 
     fn matches(&self, ppn: Ppn, page: &Page) -> bool {
         let record = lock(&self.shared).programmed(self.section, ppn.0);
-        let sum = record.ok().flatten().and_then(|record| record.page);
-        sum.is_none_or(|sum| sum == checksum(page))
+        record.is_ok_and(|record| match record.and_then(|record| record.page) {
+            Some(sum) => sum == checksum(page),
+            None => *page == [0; PAGE_BYTES as usize],
+        })
     }
 
     fn program(&mut self, ppn: Ppn, place: Place, page: Option<&Page>) {
         let mut shared = lock(&self.shared);
         shared.begin_program(self.section, ppn);
-        shared.program(self.section, ppn, place, page.map(|page| (page, checksum(page))));
+        let bytes = page.map(|page| Bytes { page: *page, sum: checksum(page), are_damaged: false });
+        shared.program(self.section, ppn, place, bytes.as_ref());
     }
 
     fn copy(&mut self, from: Ppn, to: Ppn, place: Place) {
         let mut shared = lock(&self.shared);
         shared.begin_program(self.section, to);
-        let mut source = None;
+        let mut sum = None;
         shared.attempt(|shared| {
-            let sum = shared.programmed(self.section, from.0)?.and_then(|record| record.page);
-            source = sum
-                .map(|sum| Ok::<_, std::io::Error>((shared.page(self.section, from.0)?, sum)))
-                .transpose()?;
+            sum = shared.programmed(self.section, from.0)?.and_then(|record| record.page);
             Ok(())
         });
         // With the checksum that it came with: damage stays seen.
-        shared.program(self.section, to, place, source.as_ref().map(|(page, sum)| (page, *sum)));
+        let bytes = sum.map(|sum| Bytes::copied(shared.page(self.section, from.0).ok(), sum));
+        shared.program(self.section, to, place, bytes.as_ref());
     }
 
     fn hold(&mut self, entry: u32, place: Place, page: Option<&Page>) {
@@ -81,7 +83,76 @@ impl Medium for SectionMedium {
     }
 }
 
+/// What a page in flash is given.
+struct Bytes {
+    page: Page,
+    /// Their checksum, or of those that they should be.
+    sum: u32,
+    are_damaged: bool,
+}
+
+impl Bytes {
+    /// Those of another page, if it can be read at all, with the checksum that it came with.
+    fn copied(found: Option<Page>, sum: u32) -> Bytes {
+        let page = found.unwrap_or([0; PAGE_BYTES as usize]);
+        Bytes { are_damaged: found.is_none() || checksum(&page) != sum, page, sum }
+    }
+}
+
 impl Shared {
+    /// The record of a page in flash.
+    pub fn programmed(&self, section: usize, ppn: u32) -> io::Result<Option<Programmed>> {
+        let offset = self.sections[section].at.places + u64::from(ppn) * PLACE_BYTES as u64;
+        let mut bytes = [0; PLACE_BYTES];
+        match self.places.pending(offset, PLACE_BYTES) {
+            Some(pending) => bytes.copy_from_slice(pending),
+            None => self.disk.read_at(&mut bytes, offset)?,
+        }
+        Programmed::decode(&bytes, ppn).map_err(|_| io::Error::other("a record is damaged"))
+    }
+
+    /// The bytes of a page in flash, as they are.
+    pub fn page(&self, section: usize, ppn: u32) -> io::Result<Page> {
+        let offset = self.sections[section].at.pages + u64::from(ppn) * PAGE_BYTES;
+        let mut page = [0; PAGE_BYTES as usize];
+        match self.pages.pending(offset, page.len()) {
+            Some(pending) => page.copy_from_slice(pending),
+            None => self.disk.read_at(&mut page, offset)?,
+        }
+        Ok(page)
+    }
+
+    /// The same, if it is as it was written.
+    pub fn read(&mut self, section: usize, ppn: u32) -> Option<Page> {
+        let found = self.programmed(section, ppn).and_then(|record| {
+            let sum = record.and_then(|record| record.page);
+            let page = sum.map(|_| self.page(section, ppn)).transpose()?;
+            Ok((record, page))
+        });
+        let (record, page) = match found {
+            Ok((record, page)) => (record, page.unwrap_or([0; _])),
+            Err(error) => {
+                self.note_damage(section, ppn, &error.to_string());
+                return None;
+            }
+        };
+        let sum = record.and_then(|record| record.page);
+        if sum.is_some_and(|sum| sum != checksum(&page)) {
+            self.note_damage(section, ppn, "its checksum is wrong");
+            return None;
+        }
+        Some(page)
+    }
+
+    fn note_damage(&mut self, section: usize, ppn: u32, what: &str) {
+        if self.damaged.insert((section, ppn)) && self.damage.len() < MOST_DAMAGE {
+            let offset = self.sections[section].at.pages + u64::from(ppn) * PAGE_BYTES;
+            self.damage.push(format!(
+                "physical page {ppn} of partition {section}, at byte {offset} of the file, cannot be read: {what}"
+            ));
+        }
+    }
+
     /// Before a block is programmed for the first time since its erase, what was written
     /// up to that is made durable: copies of what it held, or newer versions.
     fn begin_program(&mut self, section: usize, ppn: Ppn) {
@@ -93,14 +164,16 @@ impl Shared {
         }
     }
 
-    fn program(&mut self, section: usize, ppn: Ppn, place: Place, page: Option<(&Page, u32)>) {
+    fn program(&mut self, section: usize, ppn: Ppn, place: Place, bytes: Option<&Bytes>) {
+        self.damaged.remove(&(section, ppn.0));
         let state = &self.sections[section];
         let block = ppn.0 / state.at.shape.units_per_block;
         let erases = state.erases[block as usize].unwrap_or(0);
-        let record = Programmed { place, erases, epoch: self.epoch, page: page.map(|(_, sum)| sum) };
+        let (page, is_damaged) = (bytes.map(|bytes| bytes.sum), bytes.is_some_and(|bytes| bytes.are_damaged));
+        let record = Programmed { place, erases, epoch: self.epoch, page, is_damaged };
         let (places, pages) = (state.at.places, state.at.pages);
         self.attempt(|shared| {
-            if let Some((page, _)) = page {
+            if let Some(Bytes { page, .. }) = bytes {
                 shared.write(Part::Pages, page, pages + u64::from(ppn.0) * PAGE_BYTES)?;
             }
             shared.write(Part::Places, &record.encode(ppn.0), places + u64::from(ppn.0) * PLACE_BYTES as u64)
@@ -110,7 +183,7 @@ impl Shared {
     fn hold(&mut self, section: usize, entry: u32, place: Place, page: Option<&Page>) {
         // Before the former one is given up, which is needed until this is durable.
         let Some(slot) = self.take_slot(section) else {
-            let full = || std::io::Error::other("there is no room for another page of the write buffer");
+            let full = || io::Error::other("there is no room for another page of the write buffer");
             return self.attempt(|_| Err(full()));
         };
         self.release(section, entry);

@@ -106,7 +106,15 @@ pub(crate) struct Programmed {
     pub epoch: u32,
     /// The checksum of its bytes; `None` where it has been given none.
     pub page: Option<u32>,
+    /// It is a copy of bytes that were damaged: the checksum, which it came with, is of those that
+    /// it should hold.
+    pub is_damaged: bool,
 }
+
+/// What a record says of the bytes of its page: none, these, or others than it should have.
+const NO_BYTES: u32 = 0;
+const WHOLE: u32 = 1;
+const DAMAGED: u32 = 2;
 
 impl Record<PLACE_BYTES> for Programmed {
     const KIND: u32 = 1;
@@ -116,14 +124,20 @@ impl Record<PLACE_BYTES> for Programmed {
         bytes.put(&self.erases.to_le_bytes());
         bytes.put(&self.place.sequence.to_le_bytes());
         bytes.put(&self.epoch.to_le_bytes());
-        bytes.put(&u32::from(self.page.is_some()).to_le_bytes());
+        let kind = match self.page {
+            None => NO_BYTES,
+            Some(_) if self.is_damaged => DAMAGED,
+            Some(_) => WHOLE,
+        };
+        bytes.put(&kind.to_le_bytes());
         bytes.put(&self.page.unwrap_or(0).to_le_bytes());
     }
 
     fn read(bytes: &mut Reader<'_>) -> Programmed {
         let (lpn, erases, sequence) = (Lpn(bytes.u32()), bytes.u32(), bytes.u64());
-        let (epoch, has_bytes, page) = (bytes.u32(), bytes.u32(), bytes.u32());
-        Programmed { place: Place { lpn, sequence }, erases, epoch, page: (has_bytes != 0).then_some(page) }
+        let (epoch, kind, page) = (bytes.u32(), bytes.u32(), bytes.u32());
+        let page = (kind != NO_BYTES).then_some(page);
+        Programmed { place: Place { lpn, sequence }, erases, epoch, page, is_damaged: kind == DAMAGED }
     }
 }
 
@@ -224,7 +238,7 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written_and_where_it_was() {
         let place = Place { lpn: Lpn(77), sequence: 1 << 40 };
-        let record = Programmed { place, erases: 3, epoch: 9, page: Some(0xdead_beef) };
+        let record = Programmed { place, erases: 3, epoch: 9, page: Some(0xdead_beef), is_damaged: false };
         let bytes = record.encode(12);
         assert_eq!(Programmed::decode(&bytes, 12).unwrap(), Some(record));
         assert!(Programmed::decode(&bytes, 13).is_err());
@@ -235,6 +249,9 @@ mod tests {
             assert!(Programmed::decode(&bytes, 12).is_err());
         }
         assert_eq!(Programmed::decode(&[0; PLACE_BYTES], 12).unwrap(), None);
+        for record in [Programmed { is_damaged: true, ..record }, Programmed { page: None, ..record }] {
+            assert_eq!(Programmed::decode(&record.encode(1), 1).unwrap(), Some(record));
+        }
     }
 
     #[test]

@@ -220,8 +220,8 @@ impl Scan<'_> {
             let is_certain = record.epoch <= self.synced;
             unsettled.extend((!is_certain).then_some(record.place.lpn));
             let offset = self.at.pages + u64::from(ppn) * PAGE_BYTES;
-            match record.page {
-                Some(sum) if !is_certain && checksum(&self.page(offset)?) != sum => broken_off.push(ppn),
+            match record.page.filter(|_| !is_certain && !record.is_damaged) {
+                Some(sum) if checksum(&self.page(offset)?) != sum => broken_off.push(ppn),
                 _ => places[ppn as usize] = Some(record.place),
             }
             Ok(())

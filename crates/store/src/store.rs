@@ -1,12 +1,12 @@
 //! A store: the file, and what is known of it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use flashkeel_device::{Cycle, Found, Medium, Page};
+use flashkeel_device::{Cycle, Found, Medium};
 use flashkeel_engine::{Keeper, Time};
 
 use crate::area::Area;
@@ -14,7 +14,7 @@ use crate::disk::{self, Naming};
 use crate::keeper::{Kept, SectionKeeper};
 use crate::layout::{Header, PAGE_BYTES, Section};
 use crate::medium::SectionMedium;
-use crate::records::{CYCLE_BYTES, Epoch, PLACE_BYTES, Programmed, Record, checksum};
+use crate::records::{CYCLE_BYTES, Epoch, Record, checksum};
 use crate::syncer::{Syncer, Wake};
 use crate::{Disk, Refused, scan};
 
@@ -119,6 +119,7 @@ impl Store {
             fault: None,
             has_failed: false,
             damage: Vec::new(),
+            damaged: BTreeSet::new(),
         };
         Store { shared: Arc::new(Mutex::new(shared)), naming: None }
     }
@@ -240,13 +241,13 @@ const MOST_FRESH_ERASES: u32 = 16;
 
 /// What all media of a store share.
 pub(crate) struct Shared {
-    disk: Arc<dyn Disk>,
+    pub disk: Arc<dyn Disk>,
     syncer: Syncer,
     pub sections: Vec<SectionState>,
     /// Where they end.
     end: u64,
-    pages: Area,
-    places: Area,
+    pub pages: Area,
+    pub places: Area,
     slots: Area,
     held: Area,
     trims: Area,
@@ -258,7 +259,9 @@ pub(crate) struct Shared {
     fault: Option<io::Error>,
     /// Something has failed: nothing is written any more.
     has_failed: bool,
-    damage: Vec<String>,
+    pub damage: Vec<String>,
+    /// Pages in flash of which that has been said, by section and number.
+    pub damaged: BTreeSet<(usize, u32)>,
 }
 
 /// One section of the file, and what is known of it.
@@ -430,59 +433,6 @@ impl Shared {
     pub fn begin_sync_unless_busy(&mut self) {
         if !self.syncer.is_busy() {
             self.begin_sync();
-        }
-    }
-
-    /// The record of a page in flash.
-    pub fn programmed(&self, section: usize, ppn: u32) -> io::Result<Option<Programmed>> {
-        let offset = self.sections[section].at.places + u64::from(ppn) * PLACE_BYTES as u64;
-        let mut bytes = [0; PLACE_BYTES];
-        match self.places.pending(offset, PLACE_BYTES) {
-            Some(pending) => bytes.copy_from_slice(pending),
-            None => self.disk.read_at(&mut bytes, offset)?,
-        }
-        Programmed::decode(&bytes, ppn).map_err(|_| io::Error::other("a record is damaged"))
-    }
-
-    /// The bytes of a page in flash, as they are.
-    pub fn page(&self, section: usize, ppn: u32) -> io::Result<Page> {
-        let offset = self.sections[section].at.pages + u64::from(ppn) * PAGE_BYTES;
-        let mut page = [0; PAGE_BYTES as usize];
-        match self.pages.pending(offset, page.len()) {
-            Some(pending) => page.copy_from_slice(pending),
-            None => self.disk.read_at(&mut page, offset)?,
-        }
-        Ok(page)
-    }
-
-    /// The same, if it is as it was written.
-    pub fn read(&mut self, section: usize, ppn: u32) -> Option<Page> {
-        let found = self.programmed(section, ppn).and_then(|record| {
-            let sum = record.and_then(|record| record.page);
-            let page = sum.map(|_| self.page(section, ppn)).transpose()?;
-            Ok((record, page))
-        });
-        let (record, page) = match found {
-            Ok((record, page)) => (record, page.unwrap_or([0; _])),
-            Err(error) => {
-                self.note_damage(section, ppn, &error.to_string());
-                return None;
-            }
-        };
-        let sum = record.and_then(|record| record.page);
-        if sum.is_some_and(|sum| sum != checksum(&page)) {
-            self.note_damage(section, ppn, "its checksum is wrong");
-            return None;
-        }
-        Some(page)
-    }
-
-    fn note_damage(&mut self, section: usize, ppn: u32, what: &str) {
-        if self.damage.len() < MOST_DAMAGE {
-            let offset = self.sections[section].at.pages + u64::from(ppn) * PAGE_BYTES;
-            self.damage.push(format!(
-                "physical page {ppn} of partition {section}, at byte {offset} of the file, cannot be read: {what}"
-            ));
         }
     }
 }

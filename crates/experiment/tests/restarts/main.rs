@@ -4,6 +4,9 @@
 #[path = "../../../store/tests/restarts/film.rs"]
 #[allow(dead_code, reason = "SSDs alone need the rest")]
 mod film;
+#[path = "../../../store/tests/restarts/lives.rs"]
+#[allow(dead_code, reason = "SSDs alone need the rest")]
+mod lives;
 #[path = "../../../store/tests/restarts/world.rs"]
 #[allow(dead_code, reason = "SSDs alone need the rest")]
 mod world;
@@ -191,10 +194,10 @@ fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
 #[test]
 fn so_it_does_however_soon_the_next_process_ends() {
     for device in DEVICES {
-        for case in 0..3 {
+        for case in 0..4 {
             println!("{device}, case {case}");
             let seed = 100 * seed() + case;
-            World::new(Document::of(device)).live_briefly(&mut Stream::new(seed, device), 20);
+            World::new(Document::of(device)).live_briefly(&mut Stream::new(seed, device), 20, case % 2 == 0);
         }
     }
 }

@@ -139,6 +139,21 @@ impl Film {
             .collect()
     }
 
+    /// Some places of those that have been written to, records included.
+    pub fn some_filled(&self, count: u64, random: &mut Stream) -> Vec<u64> {
+        let state = self.state();
+        let blocks = (0..).step_by(BLOCK).zip(&state.bytes.blocks);
+        let filled: Vec<u64> = blocks.filter(|(_, block)| block.is_some()).map(|(place, _)| place).collect();
+        (0..count).map(|_| filled[random.below(filled.len() as u64) as usize]).collect()
+    }
+
+    /// The page at a place.
+    pub fn block(&self, place: u64) -> Vec<u8> {
+        let mut block = vec![0; BLOCK];
+        self.read_at(&mut block, place).expect("a place on it");
+        block
+    }
+
     /// Changes a bit for good.
     pub fn flip(&self, offset: u64) {
         let mut state = self.state();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use flashkeel_device::{Lpn, MediumShape, Place};
+use flashkeel_device::{BlockId, Cycle, Lpn, MediumShape, Place, Ppn};
 use flashkeel_engine::{Keeper, PageBytes, Stream, Time};
 use flashkeel_store::{Header, Opened, SectionShape, Store, Synced};
 
@@ -207,5 +207,39 @@ fn pages_of_a_write_buffer_are_needed_until_they_are_held_again_whatever_other_s
             let found: BTreeMap<u32, Option<&PageBytes>> = found.collect();
             assert_eq!(found, [(0, Some(&page_bytes(0, 3))), (1, Some(&page_bytes(1, 2)))].into());
         }
+    }
+}
+
+/// Once the copy of a damaged page was taken for one that was being written, where the power had
+/// taken the record of the last synchronisation: then something older was found.
+#[test]
+fn a_damaged_page_that_has_been_moved_is_found_damaged() {
+    let shape = MediumShape { lpns: 8, ppns: 24, units_per_block: 8, held: 1 };
+    let header = Header::new(8 * 4096, vec![shape.into()], "").expect("it has room");
+    let film = Film::of_zeros(header.bytes());
+    let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
+    store.complete().expect("no disk fails");
+    let mut medium = store.media(0..1).remove(0);
+    let cycle = |erases| Cycle { erases, ..Cycle::default() };
+    (0..3).for_each(|block| medium.erase(BlockId(block), cycle(0)));
+    let place = |sequence| Place { lpn: Lpn(3), sequence };
+    for sequence in [1, 2] {
+        medium.program(Ppn(8 * (sequence as u32 - 1)), place(sequence), Some(&page_bytes(3, sequence)));
+    }
+    store.close(Time::ZERO).expect("no disk fails");
+    film.flip(film.places(&page_bytes(3, 2))[0]);
+    medium.copy(Ppn(8), Ppn(16), place(2));
+    medium.erase(BlockId(1), cycle(1));
+    medium.program(Ppn(8), Place { lpn: Lpn(4), sequence: 3 }, Some(&page_bytes(4, 3)));
+    store.settle(Time::ZERO);
+    for seed in 0..40 {
+        let film = film.left(End::PowerLost, &mut Stream::new(seed, "moved"));
+        let watch = &mut |_| ControlFlow::Continue(());
+        let opened = Store::resume(Arc::new(film), &header, None, watch).expect("it is fit");
+        let Opened::Old(store, found, _) = opened else { panic!("nothing is begun on a disk") };
+        let newest = (0..).zip(&found[0].places).filter(|(_, found)| **found == Some(place(2)));
+        let newest: Vec<u32> = newest.map(|(ppn, _)| ppn).collect();
+        assert!(newest.contains(&16), "{newest:?}");
+        assert_eq!(store.media(0..1)[0].read(Ppn(16)), None);
     }
 }

@@ -4,6 +4,7 @@
 mod drives;
 mod film;
 mod keepers;
+mod lives;
 mod world;
 
 use std::ops::ControlFlow;
@@ -37,9 +38,9 @@ fn what_was_acknowledged_outlasts_the_process_and_what_was_flushed_its_host() {
 #[test]
 fn so_it_does_however_soon_the_next_process_ends() {
     for name in DEVICES {
-        for case in 0..3 {
+        for case in 0..4 {
             let seed = 100 * seed() + case;
-            World::of(&device(name)).live_briefly(&mut Stream::new(seed, name), 20);
+            World::of(&device(name)).live_briefly(&mut Stream::new(seed, name), 20, case % 2 == 0);
         }
     }
 }

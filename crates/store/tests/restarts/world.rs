@@ -43,20 +43,22 @@ pub struct Page {
     /// Versions that may be found after a loss of power, with the place of their
     /// acknowledgement in the order of all; the last is what is read. Version 0 is zeros.
     pub versions: Vec<(u64, u64)>,
+    /// All versions that it has been given.
+    pub given: Vec<u64>,
     /// A version that is being written.
-    written: Option<u64>,
+    pub written: Option<u64>,
     /// Versions that may have been written: there was no room for all of their writes.
-    or: Vec<u64>,
+    pub or: Vec<u64>,
     /// A version of which bits have been changed: where it would be found, or read, that may
     /// be an error.
-    rotten: Option<u64>,
+    pub rotten: Option<u64>,
     /// It has been one.
     is_lost: bool,
 }
 
 impl Page {
     /// What is read, unless that may be more than one.
-    fn newest(&self) -> u64 {
+    pub fn newest(&self) -> u64 {
         self.versions.last().expect("there is one").0
     }
 }
@@ -87,8 +89,14 @@ impl<S: Subject> World<S> {
     /// A new one.
     pub fn new(subject: S) -> World<S> {
         let (device, store, film) = subject.begin();
-        let page =
-            |_| Page { versions: vec![(0, 0)], written: None, or: vec![], rotten: None, is_lost: false };
+        let page = |_| Page {
+            versions: vec![(0, 0)],
+            given: vec![0],
+            written: None,
+            or: vec![],
+            rotten: None,
+            is_lost: false,
+        };
         World {
             pages: (0..device.limits().sectors / LOGICAL_PAGE_SECTORS).map(page).collect(),
             subject,
@@ -156,7 +164,10 @@ impl<S: Subject> World<S> {
         }
         if changes(operation) {
             let version = if operation == Operation::Write { id } else { 0 };
-            self.pages[pages.clone()].iter_mut().for_each(|page| page.written = Some(version));
+            for page in &mut self.pages[pages.clone()] {
+                page.written = Some(version);
+                page.given.push(version);
+            }
         }
         let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
         let request = Request { payload, fua, ..Request::new(RequestId(id), operation, lba, sectors) };
@@ -195,7 +206,8 @@ impl<S: Subject> World<S> {
                 Status::MediaError | Status::Lost => {
                     assert_eq!(flying.request.operation, Operation::Read);
                     let mut pages = self.pages[flying.pages].iter();
-                    assert!(pages.any(|page| page.rotten == Some(page.newest())));
+                    let may = |page: &Page, version| page.newest() == version || page.or.contains(&version);
+                    assert!(pages.any(|page| page.rotten.is_some_and(|rotten| may(page, rotten))));
                 }
                 status => {
                     assert_eq!(status, Status::Ok);
@@ -269,7 +281,7 @@ impl<S: Subject> World<S> {
     }
 
     /// Another process takes over, with this disk.
-    fn open(&mut self, film: Film) {
+    pub fn open(&mut self, film: Film) {
         self.film = film;
         (self.device, self.store, self.now) = self.subject.find(&self.film);
         self.data = Arena::new();
@@ -277,140 +289,9 @@ impl<S: Subject> World<S> {
         self.subject.check(&self.device);
     }
 
-    /// Its process ends in good order, bits of these pages change wherever they lie, and another
-    /// one takes over, which cannot read them.
-    pub fn damage(&mut self, pages: Range<usize>, random: &mut Stream) {
-        self.close();
-        let film = self.film.left(End::Killed, random);
-        for number in pages.clone() {
-            let version = self.pages[number].newest();
-            let places = film.places(&bytes(number, version));
-            assert!(!places.is_empty(), "page {number} is not there");
-            places.iter().for_each(|place| film.flip(*place + 100));
-            self.pages[number].rotten = Some(version);
-        }
-        self.pages.iter_mut().for_each(|page| drop(page.versions.drain(..page.versions.len() - 1)));
-        self.open(film);
-        self.find();
-        assert_eq!(self.lost(), pages.collect::<Vec<_>>());
-    }
-
     /// Pages that cannot be read.
     pub fn lost(&self) -> Vec<usize> {
         (0..self.pages.len()).filter(|&page| self.pages[page].is_lost).collect()
-    }
-
-    /// Its process ends in good order, bits of some pages change, and another one takes over: what
-    /// those held is found as it was, or not at all. Returns how many are not.
-    pub fn decay(&mut self, random: &mut Stream) -> usize {
-        self.drain();
-        self.close();
-        let film = self.film.left(End::Killed, random);
-        for _ in 0..1 + random.below(8) {
-            let number = random.below(self.pages.len() as u64) as usize;
-            let page = &self.pages[number];
-            let version = page.newest();
-            let places = film.places(&bytes(number, version));
-            if version == 0 || !page.or.is_empty() || places.is_empty() {
-                continue;
-            }
-            let one = random.below(places.len() as u64) as usize;
-            let rots = if random.below(2) == 0 { &places[one..one + 1] } else { &places };
-            rots.iter().for_each(|place| film.flip(place + random.below(PAGE as u64)));
-            self.pages[number].rotten = Some(version);
-        }
-        for page in &mut self.pages {
-            page.versions.drain(..page.versions.len() - 1);
-        }
-        self.open(film);
-        self.find();
-        self.lost().len()
-    }
-
-    /// Random requests, and in between the end of the process or its host; where it `rots`, bits
-    /// change then, too. Returns how often a page was found that could not be read.
-    pub fn live(&mut self, random: &mut Stream, rounds: u32, rots: bool) -> usize {
-        let (total, mut lost) = (self.pages(), 0);
-        for _ in 0..rounds {
-            let rots = rots && random.below(2) == 0;
-            if !rots && random.below(2) == 0 {
-                self.kill_after(random.below(400) as u32);
-            }
-            let steps = random.below(300);
-            // Some hosts hardly ever flush: then much is written that is not durable.
-            let synchronises = random.below(2) == 0;
-            self.ask(random, steps, synchronises);
-            if rots {
-                lost += self.decay(random);
-                continue;
-            }
-            let end = if self.is_dead() || random.below(2) == 0 { End::Killed } else { End::PowerLost };
-            self.restart(end, random);
-        }
-        // It takes as much as ever.
-        for _ in 0..2 {
-            for first in (0..total).step_by(8) {
-                self.submit(Operation::Write, first..(first + 8).min(total), false);
-            }
-        }
-        self.drain();
-        self.restart(End::Killed, random);
-        lost
-    }
-
-    /// Random requests, at most so many, until its process ends.
-    fn ask(&mut self, random: &mut Stream, steps: u64, synchronises: bool) {
-        let total = self.pages();
-        for _ in 0..steps {
-            let first = random.below(total as u64) as usize;
-            let pages = first..(first + 1 + random.below(9) as usize).min(total);
-            let fua = synchronises && random.below(8) == 0;
-            match random.below(16) {
-                0 if synchronises || random.below(20) == 0 => self.submit(Operation::Flush, 0..0, false),
-                1 => self.submit(Operation::Trim, pages, fua),
-                2 => self.submit(Operation::WriteZeroes, pages, fua),
-                3 | 4 => self.submit(Operation::Read, pages, false),
-                5 => (0..random.below(60)).for_each(|_| self.progress()),
-                _ => self.submit(Operation::Write, pages, fua),
-            }
-            if self.is_dead() {
-                break;
-            }
-        }
-    }
-
-    /// The same in brief lives: each is over before what the one before has left is in order, some
-    /// even before they have found it.
-    pub fn live_briefly(&mut self, random: &mut Stream, rounds: u32) {
-        for _ in 0..rounds {
-            if random.below(3) == 0 {
-                self.kill_after(random.below(60) as u32);
-            }
-            let (steps, synchronises) = (random.below(40), random.below(2) == 0);
-            self.ask(random, steps, synchronises);
-            let end = if random.below(3) == 0 { End::Killed } else { End::PowerLost };
-            if random.below(4) == 0 {
-                // And then of the one that takes over.
-                let film = self.film.left(end, random);
-                film.kill_after(random.below(40) as u32);
-                drop(self.subject.find(&film));
-                self.open(film.left(End::PowerLost, random));
-            } else {
-                self.end_and_open(end, random);
-            }
-            if random.below(2) == 0 {
-                self.find();
-                continue;
-            }
-            // What is not looked for now may be found later.
-            for page in &mut self.pages {
-                let (newest, _) = page.versions.pop().expect("there is one");
-                let former = page.versions.drain(..).map(|(version, _)| version);
-                page.or.extend(former.chain(page.written.take()));
-                page.versions.push((newest, 0));
-            }
-        }
-        self.find();
     }
 
     /// Reads every page: it holds one of the versions that it may hold, or cannot be read where
@@ -420,7 +301,9 @@ impl<S: Subject> World<S> {
             let (status, found) = self.read(number);
             let page = &mut self.pages[number];
             if matches!(status, Status::MediaError | Status::Lost) {
-                let rotten = page.rotten.filter(|rotten| page.versions.iter().any(|each| each.0 == *rotten));
+                let versions = page.versions.iter().map(|&(version, _)| version);
+                let mut may = versions.chain(page.written).chain(page.or.iter().copied());
+                let rotten = page.rotten.filter(|rotten| may.any(|version| version == *rotten));
                 page.versions = vec![(rotten.unwrap_or_else(|| panic!("page {number}: {status:?}")), 0)];
                 (page.written, page.is_lost) = (None, true);
                 page.or.clear();

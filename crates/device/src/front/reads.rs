@@ -127,7 +127,7 @@ impl Ssd {
         if self.machine.dispatcher.operations.ledger(id).has_gc() {
             self.machine.counters.gc_blocked_pages_read += u64::from(units);
         }
-        self.serve_read(id, owner, part);
+        self.serve_read(now, id, owner, part);
         self.partitions[part].ftl.read_done(now, target, &mut self.machine);
         if purpose == Activity::Rebuild.read() {
             let ledger = self.machine.dispatcher.operations.ledger_mut(id);

@@ -6,8 +6,8 @@ use flashkeel_engine::{Span, Time};
 
 use crate::address::{Lpn, Ppn};
 use crate::ftl::read_path::{ChipState, Rebuild};
-use crate::sched::Activity;
-use crate::ssd::Ssd;
+use crate::sched::{Activity, FlashOpId};
+use crate::ssd::{FlashRead, Ssd};
 
 impl Ssd {
     /// Reads what `pages` of a request, which lie in one flash page at `ppn`,
@@ -58,6 +58,36 @@ impl Ssd {
         }
         self.rebuild_reads = reads;
         rebuilds
+    }
+
+    /// Reads what a page of a request is rebuilt from that its flash read `id`, which has just
+    /// ended, has found damaged.
+    #[cold]
+    pub(crate) fn rebuild_damaged(
+        &mut self,
+        now: Time,
+        index: u32,
+        part: usize,
+        id: FlashOpId,
+        damaged: FlashRead,
+    ) {
+        let Lpn(page) = damaged.first();
+        let pages = page..page + 1;
+        let mut reads = std::mem::take(&mut self.rebuild_reads);
+        reads.clear();
+        self.logical_mates(now, index, part, &pages, true, &mut reads);
+        let request = &mut self.requests[index];
+        request.take_blame(now, self.machine.dispatcher.operations.ledger(id));
+        request.outstanding += reads.len() as u32;
+        for &page in &reads {
+            let id = self.issue_read(now, index, part, Activity::Rebuild.read(), page, 1);
+            self.note_flash_read(id, damaged.clone());
+        }
+        if reads.is_empty() {
+            self.serve(index, part, damaged);
+        }
+        self.note_rebuilt(index, part, pages);
+        self.rebuild_reads = reads;
     }
 
     fn chip_state(&self, now: Time, part: usize, page: u32) -> ChipState {

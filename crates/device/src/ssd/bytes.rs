@@ -19,23 +19,32 @@ pub(super) struct Bytes {
     arena: Arena,
     /// What flash reads on their way bring, by operation.
     reads: BTreeMap<u32, FlashRead>,
+    /// Pages that were found damaged and can be rebuilt, each as the read that is to bring it.
+    damaged: Vec<FlashRead>,
 }
 
 impl Clone for Bytes {
     /// A copy made between two calls: its callers lend it an arena of their own.
     fn clone(&self) -> Bytes {
-        Bytes { arena: Arena::new(), reads: self.reads.clone() }
+        Bytes { arena: Arena::new(), reads: self.reads.clone(), damaged: Vec::new() }
     }
 }
 
 /// The pages of a request that a flash read serves, neighbours in one flash page.
 #[derive(Clone)]
-struct FlashRead {
+pub(crate) struct FlashRead {
     /// The first of them, counted from the request's first page.
     at: u32,
     pages: Vec<(Lpn, Ppn)>,
     /// They are rebuilt from the rest of their stripe.
     is_rebuilt: bool,
+}
+
+impl FlashRead {
+    /// The first of its pages.
+    pub(crate) fn first(&self) -> Lpn {
+        self.pages[0].0
+    }
 }
 
 impl Ssd {
@@ -136,8 +145,13 @@ impl Ssd {
     ) {
         if self.bytes.is_some() {
             let read = self.flash_read(index, part, pages, is_rebuilt);
-            self.bytes.as_mut().and_then(|bytes| bytes.reads.insert(id.0, read));
+            self.note_flash_read(id, read);
         }
+    }
+
+    /// The same of one that brings this.
+    pub(crate) fn note_flash_read(&mut self, id: FlashOpId, read: FlashRead) {
+        self.bytes.as_mut().and_then(|bytes| bytes.reads.insert(id.0, read));
     }
 
     /// Serves pages that are rebuilt from what is all in memory.
@@ -159,19 +173,29 @@ impl Ssd {
         FlashRead { at, pages: pages.map(|lpn| (Lpn(lpn), place(Lpn(lpn)))).collect(), is_rebuilt }
     }
 
-    /// A flash read of a request is done.
+    /// A flash read of a request is done. What it should have brought and is damaged is left to be
+    /// rebuilt, as far as that can be.
     #[inline]
-    pub(crate) fn serve_read(&mut self, id: FlashOpId, index: u32, part: usize) {
+    pub(crate) fn serve_read(&mut self, now: Time, id: FlashOpId, index: u32, part: usize) {
         let read = self.bytes.as_mut().and_then(|bytes| bytes.reads.remove(&id.0));
         if let Some(read) = read {
             self.serve(index, part, read);
+            while let Some(damaged) = self.bytes.as_mut().and_then(|bytes| bytes.damaged.pop()) {
+                self.rebuild_damaged(now, index, part, id, damaged);
+            }
         }
     }
 
     #[cold]
-    fn serve(&mut self, index: u32, part: usize, read: FlashRead) {
+    pub(crate) fn serve(&mut self, index: u32, part: usize, read: FlashRead) {
         for (at, (lpn, ppn)) in (read.at..).zip(read.pages) {
-            let page = self.partitions[part].ftl.tables.read_page(lpn, ppn, read.is_rebuilt);
+            let tables = &self.partitions[part].ftl.tables;
+            let page = tables.read_page(lpn, ppn, read.is_rebuilt);
+            if page.is_none() && !read.is_rebuilt && tables.restored(lpn).is_some() {
+                let damaged = FlashRead { at, pages: vec![(lpn, ppn)], is_rebuilt: true };
+                self.bytes.iter_mut().for_each(|bytes| bytes.damaged.push(damaged.clone()));
+                continue;
+            }
             self.fill(index, at, page);
         }
     }

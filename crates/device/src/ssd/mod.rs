@@ -32,6 +32,7 @@ use crate::limits::MAX_INDEX;
 use crate::machine::{DeviceEvent, Machine};
 use crate::sched::{Activity, FlashOp, FlashOpId, Task};
 use bytes::Bytes;
+pub(crate) use bytes::FlashRead;
 use inspect::endurance;
 
 /// A partition: an SSD within the SSD, with chips, map, buffer and garbage

@@ -9,10 +9,10 @@ mod world;
 
 use std::ops::ControlFlow;
 
-use drives::{DEVICES, device};
+use drives::{DEVICES, Drive, device};
 use film::End;
 use flashkeel_device::DeviceConfig;
-use flashkeel_engine::{Holds, Operation, Stream};
+use flashkeel_engine::{Holds, Operation, Status, Stream};
 use flashkeel_store::Refused;
 use world::{Subject, World};
 
@@ -235,5 +235,76 @@ fn parity_that_is_not_right_is_made_right_however_often_power_is_lost_before() {
                 world.subject.check(&ssd);
             }
         }
+    }
+}
+
+/// With stripes of three flash pages of data, in one partition or two, all of them written; it is at
+/// rest, and its file is whole.
+fn filled(sets: u32) -> World<Drive> {
+    let mut config = device("sets, logical");
+    (config.sets, config.geometry.channels) = (sets, 4 * sets);
+    let mut world = World::of(&config);
+    for _ in 0..2 {
+        for first in (0..world.pages()).step_by(8) {
+            world.submit(Operation::Write, first..first + 8, false);
+        }
+    }
+    world.drain();
+    world.submit(Operation::Flush, 0..0, false);
+    world.drain();
+    world.close();
+    world
+}
+
+#[test]
+fn what_is_damaged_in_flash_is_rebuilt_where_there_is_parity() {
+    for sets in [1, 2] {
+        let (mut world, random) = (filled(sets), &mut Stream::new(1, "rebuilt"));
+        // One of a stripe.
+        let damaged: Vec<usize> = (0..world.pages() - 40).step_by(40).collect();
+        world.rot_pages(&damaged, random);
+        for &page in &damaged {
+            // A read of its own, and then those of the rest of its stripe.
+            let [rebuilt, read] = [page, page + 20].map(|page| {
+                let before = world.now();
+                assert_eq!(world.read(page).0, Status::Ok);
+                world.now().since(before)
+            });
+            assert!(rebuilt.0 * 2 > read.0 * 3, "{rebuilt:?} and {read:?}");
+        }
+        world.find();
+        assert!(world.lost().is_empty());
+        assert_eq!(world.store.damage().len(), damaged.len(), "it is said once of each");
+        // With what is written beside them, and where they are moved to.
+        for _ in 0..3000 {
+            let page = random.below(world.pages() as u64) as usize;
+            if !damaged.contains(&page) {
+                world.submit(Operation::Write, page..page + 1, false);
+            }
+        }
+        world.drain();
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        world.find();
+        assert!(world.lost().is_empty());
+        assert!(world.store.damage().len() > damaged.len() / 2, "they have been moved");
+    }
+}
+
+#[test]
+fn what_is_damaged_twice_in_a_stripe_is_not_rebuilt() {
+    for sets in [1, 2] {
+        let mut world = filled(sets);
+        // In the same place of their flash pages.
+        let damaged: Vec<usize> = (0..world.pages()).step_by(48).flat_map(|page| [page, page + 2]).collect();
+        world.rot_pages(&damaged, &mut Stream::new(1, "twice"));
+        world.find();
+        assert_eq!(world.lost(), damaged);
+        world.submit(Operation::Write, 2..3, false);
+        world.drain();
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        world.find();
+        assert_eq!(world.lost(), [&damaged[..1], &damaged[2..]].concat());
     }
 }

@@ -140,7 +140,7 @@ impl Tables {
 
     /// What its stripe makes of a page, if it can be what the page held: where another one is
     /// damaged, or was when the process ended, the parity may be older.
-    pub(super) fn restored(&self, lpn: Lpn) -> Option<Page> {
+    pub fn restored(&self, lpn: Lpn) -> Option<Page> {
         let pages = self.pages.as_ref()?;
         let can_be = |page: &Page| self.flash_copy(lpn).is_none_or(|ppn| pages.flash.matches(ppn, page));
         self.rebuilt(lpn).filter(can_be)

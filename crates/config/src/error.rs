@@ -3,8 +3,9 @@
 use std::fmt::{self, Display};
 
 use serde::de::{self, Expected, Unexpected};
+use serde_json::Value;
 
-use crate::{Origin, did_you_mean, nearest};
+use crate::{Origin, choices::choices, did_you_mean, nearest};
 
 /// What is wrong with a configuration, at which key, written where.
 ///
@@ -16,13 +17,15 @@ pub struct ConfigError {
     /// Keys from the innermost outwards, as they are met while unwinding.
     keys: Vec<String>,
     message: String,
+    /// The key that is not there, if that is what is wrong.
+    missing: Option<&'static str>,
 }
 
 impl ConfigError {
     /// An error about the value of key `path` (dotted; may be empty).
     pub fn new(origin: Option<Origin>, path: &str, message: impl Into<String>) -> Self {
         let keys = path.rsplit('.').filter(|key| !key.is_empty()).map(str::to_owned).collect();
-        ConfigError { origin, keys, message: message.into() }
+        ConfigError { origin, keys, message: message.into(), missing: None }
     }
 
     /// Adds the key that encloses what the error is about so far.
@@ -36,6 +39,18 @@ impl ConfigError {
     #[must_use]
     pub fn or_at(mut self, origin: &Origin) -> Self {
         self.origin.get_or_insert_with(|| origin.clone());
+        self
+    }
+
+    /// Says which names a missing key chooses among, if it does by the schema of the document.
+    #[must_use]
+    pub fn with_choices(mut self, schema: &Value) -> Self {
+        if let Some(key) = self.missing {
+            let names = choices(schema, &format!("{}.{key}", self.path()));
+            if !names.is_empty() {
+                self.message += &format!("; one of {}", names.join(", "));
+            }
+        }
         self
     }
 
@@ -109,7 +124,8 @@ impl de::Error for ConfigError {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::custom(format!("the key {field:?} is missing"))
+        let error = Self::custom(format!("the key {field:?} is missing"));
+        ConfigError { missing: Some(field), ..error }
     }
 
     fn duplicate_field(field: &'static str) -> Self {

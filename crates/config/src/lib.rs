@@ -2,6 +2,7 @@
 //! that name a place and suggest a remedy.
 
 mod axis;
+mod choices;
 mod error;
 mod merge;
 mod node;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::stack::{self, Checked};
-use crate::{Error, Target, footprint};
+use crate::{Error, Target, footprint, schema};
 
 /// An experiment: one device under one workload, and the variants to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -248,7 +248,7 @@ fn plan(
     let shares = footprint::take_shares(&mut tree)?;
     stack::expand(&mut tree)?;
     let read = |tree: &Node| -> Result<Experiment, Error> {
-        let config: Experiment = tree.read()?;
+        let config: Experiment = tree.read().map_err(|error| error.with_choices(&schema()))?;
         Ok(Experiment { seed: seed.unwrap_or(config.seed), ..config })
     };
     let mut config = read(&tree)?;

@@ -180,6 +180,13 @@ fn wrong_documents_are_refused_with_place_and_remedy() {
         assert_eq!(refusal(&format!("{prefix}{WORKLOAD}{suffix}"), &[]), expected, "{prefix}{suffix}");
     }
     assert_eq!(refusal("", &[]), "exp.toml:1: the key \"workload\" is missing");
+    let sources = "exp.toml:1: workload: the key \"source\" is missing; one of trace, synthetic, profile";
+    assert_eq!(refusal("[workload]", &[]), sources);
+    let tier = "stack.devices = [{ tier = { upper = { nvm = {} }, lower = { ssd = {} } } }]\n\
+                [workload]\nsource.policy = \"synthetic\"";
+    let policies = "none, write-back, small-large, hybrid-pas";
+    let key = "exp.toml:1: stack.devices.0.tier: the key \"placement\" is missing; one of";
+    assert_eq!(refusal(tier, &[]), format!("{key} {policies}"));
     let (cut, _) = WORKLOAD.split_at(WORKLOAD.len() - 4);
     assert!(refusal(cut, &[]).starts_with("exp.toml:5: column "), "a truncated document");
 }

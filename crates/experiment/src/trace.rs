@@ -40,7 +40,7 @@ pub fn trace_convert(
 /// `watch` as for [`trace_info`].
 ///
 /// # Errors
-/// If the workload is wrong or never ends, `out` cannot be written, or `watch`
+/// If the workload is wrong or never ends, or after a time that only a drive can tell, `out` cannot be written, or `watch`
 /// breaks off.
 pub fn trace_synth(
     experiment: &str,
@@ -54,6 +54,13 @@ pub fn trace_synth(
         .map_err(|error| Error::Input(format!("not a resolved experiment: {error}")))?;
     if experiment.stack.as_ref().is_some_and(|stack| !stack.tenants.is_empty()) {
         return Err(Error::Input("each tenant of the stack has a workload; a trace holds only one".into()));
+    }
+    if experiment.workload.is_ended_by_a_drive() {
+        return Err(Error::Input(format!(
+            "workload.duration: under the pacing \"{}\" a drive says how many requests come in that time; \
+             set workload.requests",
+            experiment.workload.pacing.name()
+        )));
     }
     let layout = experiment.device.validate().map_err(Error::Input)?;
     let block = stack::block(&experiment);

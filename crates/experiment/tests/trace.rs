@@ -43,6 +43,28 @@ fn a_generated_workload_becomes_a_trace_and_another() {
 }
 
 #[test]
+fn a_workload_that_a_drive_ends_is_no_trace() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("endless.fio");
+    let synth = |end: &str, pacing: &str, source: &str| {
+        let document = format!("[workload]\n{end}\npacing = \"{pacing}\"\nsource = {{ {source} }}");
+        let plan = &resolve(&document, "test", &[], None).unwrap()[0];
+        let config = serde_json::to_string(&plan.config).unwrap();
+        trace_synth(&config, &out, "fio", 1, &mut go_on)
+    };
+    let (plain, timed) = ("policy = \"synthetic\"", "policy = \"synthetic\", arrivals = \"poisson\"");
+    for (pacing, source) in
+        [("closed", plain), ("think", timed), ("think", "policy = \"profile\", name = \"rad-as\"")]
+    {
+        let error = synth("duration = \"1ms\"", pacing, source).unwrap_err().to_string();
+        let expected = format!("workload.duration: under the pacing \"{pacing}\" a drive says how many");
+        assert!(error.starts_with(&expected) && error.ends_with("set workload.requests"), "{error}");
+        assert!(!out.exists());
+        assert_eq!(synth("requests = 7", pacing, source).unwrap().requests, 7);
+        fs::remove_file(&out).unwrap();
+    }
+}
+
+#[test]
 fn every_listed_profile_shows_as_an_experiment_that_uses_it() {
     let names = list("profiles").unwrap();
     assert!(!names.is_empty());

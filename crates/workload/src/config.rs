@@ -154,6 +154,12 @@ impl WorkloadConfig {
         self.source.policy().check(&self.context(device_sectors, block, seed), watch)
     }
 
+    /// Whether it is a drive that says how many requests there are: it ends after a time, and
+    /// its pacing leaves to what has completed when they come.
+    pub fn is_ended_by_a_drive(&self) -> bool {
+        self.requests.is_none() && self.duration.is_some() && !self.pacing.policy().is_open()
+    }
+
     /// Whether it is a trace that can be read only once, as from a pipe.
     pub fn is_read_once(&self) -> bool {
         matches!(&self.source, SourceConfig::Trace(trace) if crate::input::is_read_once(&trace.path))

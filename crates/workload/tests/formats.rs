@@ -334,10 +334,18 @@ proptest! {
 fn what_a_format_cannot_express_is_refused_and_nothing_is_left() {
     let path = file("out", "");
     std::fs::remove_file(&path).unwrap();
-    let mut source = Given(vec![read(0, 0, 8), trim(1, 0, 8)], Counts::default());
-    let error = save(&mut source, WriterName::parse("msr").unwrap(), &path, &mut go_on).unwrap_err();
-    assert_eq!(strip(&error.to_string(), &path), "out: msr cannot express a trim; fio can");
-    assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 0);
+    let zeroes = Arrival { operation: Operation::WriteZeroes, ..trim(1, 0, 8) };
+    let flush = Arrival { operation: Operation::Flush, ..trim(1, 0, 0) };
+    for (format, arrival, message) in [
+        ("msr", trim(1, 0, 8), "out: msr cannot express a trim; fio, columns, parquet can"),
+        ("fio", zeroes, "out: fio cannot express a write of zeroes; columns, parquet can"),
+        ("msr", flush, "out: msr cannot express a flush; fio can"),
+    ] {
+        let mut source = Given(vec![read(0, 0, 8), arrival], Counts::default());
+        let error = save(&mut source, WriterName::parse(format).unwrap(), &path, &mut go_on).unwrap_err();
+        assert_eq!(strip(&error.to_string(), &path), message);
+        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 0);
+    }
 }
 
 #[test]

@@ -346,15 +346,7 @@ fn write_requests(
         }
         for arrival in &batch {
             if !writer.operations.contains(&arrival.operation) {
-                return Err(WorkloadError::file(
-                    file,
-                    format!(
-                        "{} cannot express a {}; fio can",
-                        writer.name,
-                        format!("{:?}", arrival.operation).to_lowercase()
-                    ),
-                )
-                .into());
+                return Err(WorkloadError::file(file, inexpressible(writer, arrival.operation)).into());
             }
             times_rounded += u64::from(arrival.time.0 % writer.tick_ns != 0);
             target.put(arrival).map_err(cannot)?;
@@ -364,4 +356,15 @@ fn write_requests(
         }
         source.fill(&mut batch, BATCH)?;
     }
+}
+
+/// What is wrong with an operation that a format has no words for.
+fn inexpressible(writer: &Writer, operation: Operation) -> String {
+    let name = match operation {
+        Operation::WriteZeroes => "write of zeroes".to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    let able = WRITERS.iter().filter(|other| other.operations.contains(&operation));
+    let able: Vec<_> = able.map(|other| other.name).collect();
+    format!("{} cannot express a {name}; {} can", writer.name, able.join(", "))
 }

@@ -139,7 +139,7 @@ fn buffers_that_would_stand_still() {
 
 #[test]
 fn collection_that_contradicts_itself() {
-    refused("gc.start_below (9) is above gc.stop_above (8)", |c| {
+    refused("gc.start_below is 9, above gc.stop_above, which is 8", |c| {
         c.gc.start_below = 9;
         c.gc.stop_above = 8;
     });
@@ -207,12 +207,13 @@ fn the_smallest_devices_run() {
 
 #[test]
 fn scrubbing_and_wear_levelling_out_of_range() {
-    refused("scrub.stop_below (100001) is above scrub.start_above (100000)", |c| {
+    refused("scrub.stop_below is 100001, above scrub.start_above, which is 100000", |c| {
         c.scrub.stop_below = 100_001
     });
-    refused("scrub.stop_below is 0 and scrub.start_above 0", |c| {
+    refused("scrub.stop_below is 0; it must lie between 1 and 16777216", |c| {
         (c.scrub.stop_below, c.scrub.start_above) = (0, 0)
     });
+    refused("scrub.start_above is 4000000000; it must lie", |c| c.scrub.start_above = 4_000_000_000);
     refused("scrub.concurrent_blocks is 0; 1 to 4096", |c| c.scrub.concurrent_blocks = 0);
     refused("scrub.pages_in_flight is 65537; 1 to 65536", |c| c.scrub.pages_in_flight = 65_537);
     refused("wear_levelling.threshold is 0; 1 to 1000000", |c| c.wear_levelling.threshold = 0);

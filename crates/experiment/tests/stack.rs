@@ -160,7 +160,7 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
         (
             "[[stack.devices]]\nssd.gc.start_below = 99\n",
             ("seed", "1"),
-            "exp.toml:28: stack.devices.0.ssd.gc.start_below: (99) is above gc.stop_above (12)",
+            "exp.toml:28: stack.devices.0.ssd.gc.start_below: is 99, above gc.stop_above, which is 12",
         ),
     ] {
         let expected = expected.replace("SCHEDULERS", &IoSchedulerConfig::NAMES.join(", "));

@@ -63,14 +63,13 @@ impl Settings for ScrubConfig {
         let &ScrubConfig { enabled, start_above, stop_below, concurrent_blocks, pages_in_flight } = self;
         if stop_below > start_above {
             return Err(format!(
-                "scrub.stop_below ({stop_below}) is above scrub.start_above ({start_above})"
+                "scrub.stop_below is {stop_below}, above scrub.start_above, which is {start_above}"
             ));
         }
-        if stop_below == 0 || start_above > MOST_READS {
-            return Err(format!(
-                "scrub.stop_below is {stop_below} and scrub.start_above {start_above}; both lie between 1 and \
-                 {MOST_READS}"
-            ));
+        for (key, reads) in [("stop_below", stop_below), ("start_above", start_above)] {
+            if !(1..=MOST_READS).contains(&reads) {
+                return Err(format!("scrub.{key} is {reads}; it must lie between 1 and {MOST_READS}"));
+            }
         }
         if !(1..=4096).contains(&concurrent_blocks) {
             return Err(format!("scrub.concurrent_blocks is {concurrent_blocks}; 1 to 4096"));

@@ -80,7 +80,7 @@ impl GcConfig {
     pub fn validate(&self) -> Result<(), String> {
         if self.start_below > self.stop_above {
             return Err(format!(
-                "gc.start_below ({}) is above gc.stop_above ({})",
+                "gc.start_below is {}, above gc.stop_above, which is {}",
                 self.start_below, self.stop_above
             ));
         }
@@ -92,8 +92,8 @@ impl GcConfig {
         }
         if self.force_below > self.start_below {
             return Err(format!(
-                "gc.force_below ({}) is above gc.start_below ({}); collection is forced when it has given way for \
-                 too long",
+                "gc.force_below is {}, above gc.start_below, which is {}; collection is forced when it has given \
+                 way for too long",
                 self.force_below, self.start_below
             ));
         }

@@ -109,6 +109,16 @@ fn a_capacity_is_a_share_of_the_flash() {
         assert!(message.starts_with(&expected), "{message}");
     }
     assert!(refusal(&share("100%"), &[]).contains("too little over-provisioning"));
+
+    // The parts of a device are of one size, whatever the share comes to.
+    let pages = |sets: &str| {
+        let plan = &plans(&share("33.3333%"), &[("device.sets", sets)])[0];
+        plan.config.device.logical_capacity.0 / 4096
+    };
+    assert!(!pages("1").is_multiple_of(8));
+    assert_eq!(pages("8"), pages("1") / 8 * 8);
+    let beyond = refusal(&share("50%"), &[("device.partition_bits", "[40]")]);
+    assert!(beyond.contains("is not a multiple of 1024TiB, the period of partition bit 40"), "{beyond}");
 }
 
 #[test]

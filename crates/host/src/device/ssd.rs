@@ -33,9 +33,13 @@ pub fn put_capacity(settings: &mut Node, key: &str) -> Result<(), ConfigError> {
     let bits =
         settings.get("partition_bits").and_then(|node| node.read::<Vec<u32>>().ok()).unwrap_or_default();
     let flash = geometry.map_or(1, |geometry| geometry.units());
-    // Partitions are of one size.
+    let sets = settings.get("sets").and_then(|node| node.read::<u32>().ok()).map_or(1, |sets| sets.max(1));
+    // Partitions are of one size, and so are sets.
     let period = bits.iter().filter(|bit| (3..48).contains(*bit)).max().map_or(1, |bit| 2u64 << (bit - 3));
-    let pages = (flash as f64 * percent / 100.0) as u64 / period * period;
+    let step = period * u64::from(sets);
+    let share = (flash as f64 * percent / 100.0) as u64;
+    // Where not one such step fits, what asks for it is wrong, and not the share.
+    let pages = if share < step { share } else { share / step * step };
     let bytes = Bytes(pages * LOGICAL_PAGE_BYTES);
     settings.merge(Node::from_json(json!({ "logical_capacity": bytes }), &origin))
 }

@@ -177,7 +177,7 @@ fn beyond_their_counts_hosts_read_the_copy_that_does_its_background_work() {
 fn what_cannot_be_shared_is_refused_with_its_key() {
     let share =
         |keys: &str| format!("[{{ coordinator = {{ device = {{ ssd = {{}} }}, share = {{ {keys} }} }} }}]");
-    let refused: [(&[(&str, &str)], &str); 14] = [
+    let refused: [(&[(&str, &str)], &str); 16] = [
         (&[("stack.devices.0.coordinator.share.count", "0")], "share.count: is 0; a window"),
         (
             &[("stack.devices.0.coordinator.share.count", "1000000")],
@@ -210,7 +210,12 @@ fn what_cannot_be_shared_is_refused_with_its_key() {
             &[("stack.devices.0.coordinator.share.demand", "exact"), ("workload.pacing", "closed")],
             "stack.tenants.0.workload.pacing",
         ),
-        (&[("stack.devices", &share("count = 10, window = \"0ns\""))], "window: is zero"),
+        (&[("stack.devices", &share("count = 10, window = \"0ns\""))], "window: is 0ns; at least 1us"),
+        (&[("stack.devices", &share("window = \"999ns\""))], "window: is 999ns; at least 1us"),
+        (
+            &[("stack.devices", &share("count = 10, window = \"50ms\", message_delay = \"25ms\""))],
+            "message_delay: is 25ms, so that a window of 50ms is over",
+        ),
         (&[("stack.devices", &share("rest = \"5ms\""))], "rest: is given, but without count nobody"),
         (
             &[("stack.tenants", "[]"), ("stack.devices", &share("count = 10, minimum = { high = 0.1 }"))],

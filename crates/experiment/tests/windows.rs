@@ -174,6 +174,7 @@ fn windows_that_nobody_could_command_are_refused() {
         ("windowed.device: it obeys windows itself", "{ ssd = {} }", "{}"),
         ("windowed.window.held: is 0B", "{ nvm = {} }", "{ held = \"0B\" }"),
         ("windowed.window.time_maximum: is 0ns", "{ nvm = {} }", "{ time_maximum = \"0ns\" }"),
+        ("windowed.window.time_maximum: is 1ns; at least 1us", "{ nvm = {} }", "{ time_maximum = \"1ns\" }"),
         ("windowed.window.writes_warning: is of what is left", "{ nvm = {} }", "{ writes_warning = 3 }"),
         ("window.time_warning: is 2ms", "{ nvm = {} }", "{ time_maximum = \"1ms\", time_warning = \"2ms\" }"),
         ("unknown key", "{ nvm = {} }", "{ writes_typical = 3 }"),

@@ -4,7 +4,7 @@ use flashkeel_engine::{Span, Stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Latency of a 4 KiB request to an idle device, by its quantiles. Between two
+/// Latency of a 4 KiB request to an idle device, or of a message, by its quantiles. Between two
 /// of them it is uniform; none is above the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -21,6 +21,7 @@ pub use report::{CoordinatorReport, HostReport};
 pub use stage::{Coordinator, Windows};
 
 use crate::claim::{Claim, Priority};
+use crate::windowed::SHORTEST_WINDOW;
 use allocation::CountAllocationConfig;
 use demand::DemandConfig;
 
@@ -29,16 +30,16 @@ use demand::DemandConfig;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Minimum {
-    /// Of a host of urgent priority; none if absent, as with the others.
+    /// Of a host of urgent priority; none if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub urgent: Option<f64>,
-    /// Of high.
+    /// Of a host of high priority; none if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// Of medium.
+    /// Of a host of medium priority; none if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub medium: Option<f64>,
-    /// Of low.
+    /// Of a host of low priority; none if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
 }
@@ -140,11 +141,12 @@ impl CoordinationConfig {
                 return Err(format!("{key} is given, but without count nobody is held to anything"));
             }
         }
-        let zero = [("window", self.window), ("rest", self.rest)];
-        match zero.iter().find(|(_, span)| *span == Some(Span::ZERO)) {
-            Some((key, _)) => Err(format!("{key} is zero")),
-            None => Ok(()),
+        for (key, span) in [("window", self.window), ("rest", self.rest)] {
+            if let Some(span) = span.filter(|&span| span < SHORTEST_WINDOW) {
+                return Err(format!("{key} is {span}; at least {SHORTEST_WINDOW}"));
+            }
         }
+        Ok(())
     }
 
     /// Refuses minima that are more than there is, for hosts with such claims.

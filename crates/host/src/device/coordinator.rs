@@ -1,7 +1,7 @@
 //! `coordinator`: a device with deterministic windows that hosts share by counts.
 
 use flashkeel_config::{ConfigError, Node};
-use flashkeel_engine::{Leaf, Stack};
+use flashkeel_engine::{Leaf, Span, Stack};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -62,7 +62,15 @@ impl Build for CoordinatorConfig {
             ));
         }
         if windows == Windows::Commanded {
-            size.has_time_to_erase("share.rest", self.share.windows().1)?;
+            let (window, rest) = self.share.windows();
+            size.has_time_to_erase("share.rest", rest)?;
+            let delay = self.share.message_delay;
+            if window <= Span(delay.0.saturating_mul(2)) && self.share.classes() == 0 {
+                return Err(format!(
+                    "share.message_delay is {delay}, so that a window of {window} is over when its hosts hear what \
+                     they were given, and without a minimum none reads in it"
+                ));
+            }
         }
         if let Some(rate) = size.reads_per_s.filter(|_| windows == Windows::Commanded) {
             let (window, _) = self.share.windows();

@@ -19,9 +19,9 @@ pub struct WeightedRoundRobin {
     pub burst: u32,
     /// Requests of high priority in a round, 1 to 256.
     pub high: u32,
-    /// Those of medium priority.
+    /// Requests of medium priority in a round, 1 to 256.
     pub medium: u32,
-    /// Those of low priority.
+    /// Requests of low priority in a round, 1 to 256.
     pub low: u32,
 }
 

@@ -295,11 +295,11 @@ impl World {
             direct_above: Bytes(pick(&[0, 4 << 10, 8 << 10, 64 << 10])),
             writes: Some(pick(&[0, 1, 8, 1_000])).filter(|&writes| writes < 1_000),
             held: Bytes(pick(&[1, 4 << 10, 40 << 10, 1 << 20])),
+            // As short as the drive is quick, which no configuration has.
             time_maximum: Span(pick(&[1, 300, 5_000])),
             settle: Span(pick(&[0, 1, 2_000])),
             ..WindowSettings::default()
         };
-        settings.validate().expect("they are right");
         let drive = Drive::new(seed);
         let windowed = Windowed::new(&settings, drive.limits());
         World {

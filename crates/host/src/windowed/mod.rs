@@ -6,5 +6,6 @@ mod settings;
 mod stage;
 
 pub use report::WindowedReport;
+pub(crate) use settings::SHORTEST_WINDOW;
 pub use settings::WindowSettings;
 pub use stage::Windowed;

@@ -5,6 +5,9 @@ use flashkeel_engine::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Each window costs a few events, however short it is: shorter ones would be all that a run does.
+pub(crate) const SHORTEST_WINDOW: Span = Span::from_us(1);
+
 /// Settings of windows that software imposes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -18,7 +21,7 @@ pub struct WindowSettings {
     /// Most that is held back; more ends the window. A trim counts as a page.
     pub held: Bytes,
     /// Longest time that a deterministic window lasts, and so the longest that a change is
-    /// held back.
+    /// held back; at least 1 us.
     pub time_maximum: Span,
     /// How long the last change must be over before a deterministic window begins: time for
     /// what the device does about it by itself.
@@ -26,7 +29,7 @@ pub struct WindowSettings {
     /// An event is raised when no more than so many pages of `writes` are left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes_warning: Option<u64>,
-    /// The same for the time that is left.
+    /// An event is raised when no more than so much time is left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_warning: Option<Span>,
 }
@@ -55,8 +58,8 @@ impl WindowSettings {
         if self.held == Bytes(0) {
             return Err("held is 0B; a window in which nothing is held back is none".into());
         }
-        if self.time_maximum == Span::ZERO {
-            return Err("time_maximum is 0ns; a window needs some".into());
+        if self.time_maximum < SHORTEST_WINDOW {
+            return Err(format!("time_maximum is {}; at least {SHORTEST_WINDOW}", self.time_maximum));
         }
         if self.writes_warning.is_some() && self.writes.is_none() {
             return Err("writes_warning is of what is left of writes, which is not given".into());

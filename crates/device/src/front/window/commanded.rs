@@ -17,29 +17,30 @@ pub struct Commanded {
     /// ends it. Any number if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_typical: Option<u64>,
-    /// Flash pages that may be written in it (DTWin writes typical): it begins only with
+    /// Flash pages that may be written in a deterministic window (DTWin writes typical): it begins only with
     /// room for them in the buffer and in free blocks, and one more ends it. If absent
     /// nothing is promised: the buffer takes what it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes_typical: Option<u64>,
-    /// Longest time that it lasts (DTWin time maximum); any if absent.
+    /// Longest time that a deterministic window lasts (DTWin time maximum); any if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_maximum: Option<Span>,
     /// Shortest time between two deterministic windows, whatever the first has used
     /// (NDWin time minimum low); one erase if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_minimum_low: Option<Span>,
-    /// The same, after a window that has used all it may (NDWin time minimum high); after
-    /// another a part of what is above the lower one. The lower one if absent.
+    /// Shortest time between two deterministic windows where the first has used all it may
+    /// (NDWin time minimum high); after another a part of what is above `time_minimum_low`,
+    /// which it is if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_minimum_high: Option<Span>,
     /// An event is raised when no more than so many reads are left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_warning: Option<u64>,
-    /// The same for flash pages to be written.
+    /// An event is raised when no more than so many flash pages may be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes_warning: Option<u64>,
-    /// The same for the time that is left.
+    /// An event is raised when no more than so much time is left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_warning: Option<Span>,
 }

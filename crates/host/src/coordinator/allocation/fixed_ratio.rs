@@ -11,13 +11,13 @@ use crate::claim::Priority;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FixedRatio {
-    /// Of a host of urgent priority.
+    /// Weight of a host of urgent priority, 1 to 1000.
     pub urgent: u32,
-    /// Of high.
+    /// Weight of a host of high priority, 1 to 1000.
     pub high: u32,
-    /// Of medium.
+    /// Weight of a host of medium priority, 1 to 1000.
     pub medium: u32,
-    /// Of low.
+    /// Weight of a host of low priority, 1 to 1000.
     pub low: u32,
 }
 

@@ -129,6 +129,41 @@ def test_a_damaged_page_is_an_error_that_says_where(drive):
     assert any(f"at byte {at} of the file" in line for at in places)
 
 
+def test_a_damaged_page_is_rebuilt_where_there_is_parity(tmp_path):
+    drive = torture.Torture(tmp_path, 1, torture.STRIPES)
+    pages = range(len(drive.versions))
+    server = drive.start()
+    client = torture.Client(drive.path)
+    for first in pages[::16]:
+        data = b"".join(torture.content(page, 1) for page in range(first, first + 16))
+        client.ask(torture.WRITE, first, first * 4096, len(data), data)
+        assert client.answer() == (0, first)
+    client.ask(torture.FLUSH, 0, 0, 0)
+    assert client.answer() == (0, 0)
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=20) == 0
+    whole = bytearray(drive.data.read_bytes())
+    damaged = pages[3::64]
+    contents = {torture.content(page, 1) for page in damaged}
+    places = [at for at in range(0, len(whole), 4096) if bytes(whole[at : at + 4096]) in contents]
+    for at in places:
+        whole[at + 5] ^= 1
+    drive.data.write_bytes(whole)
+    server = drive.start()
+    client = torture.Client(drive.path)
+    for _ in range(2):
+        for page in damaged:
+            client.ask(torture.READ, page, page * 4096, 4096)
+            assert client.answer() == (0, page)
+            assert client.receive(4096) == torture.content(page, 1)
+    server.send_signal(signal.SIGINT)
+    _, said = server.communicate(timeout=20)
+    assert server.returncode == 0
+    lines = [line for line in said.splitlines() if "cannot be read" in line]
+    assert len(lines) == len(damaged)
+    assert all(any(f"at byte {at} of the file" in line for at in places) for line in lines)
+
+
 @pytest.mark.parametrize("kind", ["plain", "stack", "stripes", "mirror", "any", "nvm", "tier"])
 def test_nothing_else_is_lost_with_a_damaged_page_outside_flash(tmp_path, kind):
     drive = torture.Torture(tmp_path, 1, torture.DRIVES[kind])

@@ -238,6 +238,10 @@ def test_a_range_of_sizes(job):
         ("[a]\nrw=read\n", "job.fio:1: size: missing"),
         ("[a]\nrw=read\nsize=50%\n", "job.fio:3: size: '50%' is not a size; a share"),
         ("[a]\nrw=read\nsize=100%\n", "job.fio:3: size: 100% says where; number_ios, io_size"),
+        (
+            "[a]\nrw=read\nsize=1g\nbs=8KiB\n",
+            "job.fio:4: bs: '8KiB' is 8000 bytes to fio; 8k is what it may mean",
+        ),
         ("[a]\nrw=read\nsize=1g\nkb_base=7\n", "job.fio:4: kb_base: 7 is neither 1000 nor 1024"),
         ("[a]\nrw=read\nsize=1x\n", "job.fio:3: size: '1x' is not a size"),
         ("[a]\nrw=read\nsize=1g\niodepth=0\n", "job.fio:4: iodepth: a queue depth"),

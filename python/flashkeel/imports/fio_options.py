@@ -114,6 +114,9 @@ class Job:
         found = number * int(base ** (_SIZES.index(match[2]) if match[2] else 0))
         if found == 0 and key != "offset":
             raise self.refuse(key, "a size is at least 1 byte")
+        if key.startswith("bs") and base == 1000 and match[3] and match[4] and found % 4096:
+            meant = f"{match[1]}{match[2]}"
+            raise self.refuse(key, f"{text!r} is {found} bytes to fio; {meant} is what it may mean")
         return found
 
     def span_ns(self, key: str, unit: str) -> int | None:

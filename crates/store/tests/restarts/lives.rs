@@ -76,11 +76,11 @@ impl<S: Subject> World<S> {
     }
 
     /// Its process ends in good order, bits of some pages change, and another one takes over: what
-    /// those held is found as it was, or not at all. Returns how many are not.
+    /// those held is found as it was, or not at all. Returns how many these are.
     pub fn decay(&mut self, random: &mut Stream) -> usize {
         self.drain();
         self.close();
-        let film = self.film.left(End::Killed, random);
+        let (film, mut damaged) = (self.film.left(End::Killed, random), 0);
         for _ in 0..1 + random.below(8) {
             let number = random.below(self.pages.len() as u64) as usize;
             let page = &self.pages[number];
@@ -93,19 +93,20 @@ impl<S: Subject> World<S> {
             let rots = if random.below(2) == 0 { &places[one..one + 1] } else { &places };
             rots.iter().for_each(|place| film.flip(place + random.below(PAGE as u64)));
             self.pages[number].rotten = Some(version);
+            damaged += 1;
         }
         for page in &mut self.pages {
             page.versions.drain(..page.versions.len() - 1);
         }
         self.open(film);
         self.find();
-        self.lost().len()
+        damaged
     }
 
     /// Random requests, and in between the end of the process or its host; where it `rots`, bits
-    /// change then, too. Returns how often a page was found that could not be read.
+    /// change then, too. Returns how many pages were damaged.
     pub fn live(&mut self, random: &mut Stream, rounds: u32, rots: bool) -> usize {
-        let (total, mut lost) = (self.pages(), 0);
+        let (total, mut damaged) = (self.pages(), 0);
         for _ in 0..rounds {
             let rots = rots && random.below(2) == 0;
             if !rots && random.below(2) == 0 {
@@ -116,7 +117,7 @@ impl<S: Subject> World<S> {
             let synchronises = random.below(2) == 0;
             self.ask(random, steps, synchronises);
             if rots {
-                lost += self.decay(random);
+                damaged += self.decay(random);
                 continue;
             }
             let end = if self.is_dead() || random.below(2) == 0 { End::Killed } else { End::PowerLost };
@@ -130,7 +131,7 @@ impl<S: Subject> World<S> {
         }
         self.drain();
         self.restart(End::Killed, random);
-        lost
+        damaged
     }
 
     /// Random requests, at most so many, until its process ends.

@@ -139,8 +139,8 @@ fn whatever_rots_costs_no_more_than_itself() {
         println!("{name}");
         let case =
             |case| World::of(&device(name)).live(&mut Stream::new(100 * seed() + case, name), 10, true);
-        let lost: usize = (0..2).map(case).sum();
-        assert!(lost > 0, "{name}: nothing has been damaged");
+        let damaged: usize = (0..2).map(case).sum();
+        assert!(damaged > 0, "{name}: nothing has been damaged");
     }
 }
 

@@ -76,8 +76,9 @@ impl<S: Subject> World<S> {
     }
 
     /// Its process ends in good order, bits of some pages change, and another one takes over: what
-    /// those held is found as it was, or not at all. Returns how many these are.
-    pub fn decay(&mut self, random: &mut Stream) -> usize {
+    /// those held is found as it was, or not at all. Returns how many these are, and how many of
+    /// all are not.
+    pub fn decay(&mut self, random: &mut Stream) -> (usize, usize) {
         self.drain();
         self.close();
         let (film, mut damaged) = (self.film.left(End::Killed, random), 0);
@@ -100,13 +101,14 @@ impl<S: Subject> World<S> {
         }
         self.open(film);
         self.find();
-        damaged
+        (damaged, self.lost().len())
     }
 
     /// Random requests, and in between the end of the process or its host; where it `rots`, bits
-    /// change then, too. Returns how many pages were damaged.
-    pub fn live(&mut self, random: &mut Stream, rounds: u32, rots: bool) -> usize {
-        let (total, mut damaged) = (self.pages(), 0);
+    /// change then, too. Returns how many pages were damaged, and how often one was found that could
+    /// not be read.
+    pub fn live(&mut self, random: &mut Stream, rounds: u32, rots: bool) -> (usize, usize) {
+        let (total, mut damaged, mut lost) = (self.pages(), 0, 0);
         for _ in 0..rounds {
             let rots = rots && random.below(2) == 0;
             if !rots && random.below(2) == 0 {
@@ -117,7 +119,8 @@ impl<S: Subject> World<S> {
             let synchronises = random.below(2) == 0;
             self.ask(random, steps, synchronises);
             if rots {
-                damaged += self.decay(random);
+                let decayed = self.decay(random);
+                (damaged, lost) = (damaged + decayed.0, lost + decayed.1);
                 continue;
             }
             let end = if self.is_dead() || random.below(2) == 0 { End::Killed } else { End::PowerLost };
@@ -131,7 +134,7 @@ impl<S: Subject> World<S> {
         }
         self.drain();
         self.restart(End::Killed, random);
-        damaged
+        (damaged, lost)
     }
 
     /// Random requests, at most so many, until its process ends.

@@ -139,8 +139,11 @@ fn whatever_rots_costs_no_more_than_itself() {
         println!("{name}");
         let case =
             |case| World::of(&device(name)).live(&mut Stream::new(100 * seed() + case, name), 10, true);
-        let damaged: usize = (0..2).map(case).sum();
-        assert!(damaged > 0, "{name}: nothing has been damaged");
+        let cases = [case(0), case(1)];
+        assert!(cases.iter().any(|&(damaged, _)| damaged > 0), "{name}: nothing has been damaged");
+        // Parity may bring all of it back.
+        let is_lost = cases.iter().any(|&(_, lost)| lost > 0);
+        assert!(is_lost || name.contains("logical"), "{name}: nothing has been lost");
     }
 }
 

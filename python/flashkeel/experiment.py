@@ -16,6 +16,7 @@ from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task, execute
 from flashkeel.result import SCHEMA, Result
 from flashkeel.seeds import check, consecutive
+from flashkeel.suggest import did_you_mean
 
 
 class Experiment:
@@ -88,13 +89,9 @@ class Experiment:
         if name in (known := _names("experiments")):
             return Experiment.named(name)
         if not Path(name).exists():
-            from difflib import get_close_matches
-
-            near = get_close_matches(Path(name).stem, known, 1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
             raise InputError(
                 f"{name}: no such file, and no experiment of that name; "
-                f"the experiments are {', '.join(known)}{hint}"
+                f"the experiments are {', '.join(known)}{did_you_mean(Path(name).stem, known)}"
             )
         return Experiment.from_toml(Path(name))
 
@@ -247,13 +244,10 @@ def pool(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def naming_profiles(name: str, error: InputError) -> InputError:
     """Return the error about a name that is no experiment's as one that names profiles, too."""
-    from difflib import get_close_matches
-
     if Path(name).suffix:
         return error
     profiles = _names("profiles")
-    said, mark, hint = str(error).partition("; did you mean ")
-    near = get_close_matches(name, profiles, 1)
-    if near:
-        mark, hint = "; did you mean ", f'"{near[0]}"?'
-    return InputError(f"{said}; the profiles are {', '.join(profiles)}{mark}{hint}")
+    # An experiment that may have been meant stands at the end, unless a profile may.
+    said, mark, meant = str(error).partition("; did you mean ")
+    hint = did_you_mean(name, profiles) or mark + meant
+    return InputError(f"{said}; the profiles are {', '.join(profiles)}{hint}")

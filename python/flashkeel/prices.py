@@ -10,12 +10,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
+from flashkeel.suggest import did_you_mean
 
 _BUILT_IN = "prices.toml"
 _KEYS = ("date", "currency", "per_gb")
@@ -65,10 +65,9 @@ def _checked(text: str, name: str) -> Prices:
         raise InputError(f"{name}: {error}") from None
     for key in found:
         if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
             raise InputError(
-                f"{name}: {key}: unknown key, expected one of {', '.join(_KEYS)}{hint}"
+                f"{name}: {key}: unknown key, expected one of {', '.join(_KEYS)}"
+                f"{did_you_mean(key, _KEYS)}"
             )
     for key in _KEYS:
         if key not in found:

@@ -39,7 +39,7 @@ def test_a_technology_without_a_price_has_none(tmp_path):
         (
             'date = "x"\ncurency = "EUR"\nper_gb = {}\n',
             "mine.toml: curency: unknown key, expected one of date, currency, per_gb; "
-            "did you mean 'currency'?",
+            'did you mean "currency"?',
         ),
         ('date = "x"\ncurrency = "EUR"\nper_gb = 3\n', "per_gb: expected a table"),
         (

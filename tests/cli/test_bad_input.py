@@ -78,8 +78,8 @@ def test_misspelt_key_gets_a_suggestion(cli):
     [
         (("run", "demoo"), 'did you mean "demo"?'),
         (("run", "demo.toml"), 'did you mean "demo"?'),
-        (("list", "preset"), "did you mean 'presets'?"),
-        (("run", "demo", "--format", "jsn"), "did you mean 'json'?"),
+        (("list", "preset"), 'did you mean "presets"?'),
+        (("run", "demo", "--format", "jsn"), 'did you mean "json"?'),
         (("trace", "synth", "demmo", "-o", "x", "--format", "msr"), 'did you mean "demo"?'),
         (("trace", "synth", "rad-sa", "-o", "x", "--format", "msr"), 'did you mean "rad-as"?'),
     ],

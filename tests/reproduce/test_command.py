@@ -71,7 +71,7 @@ def test_a_picture_says_what_it_rests_on(tmp_path):
 def test_an_unknown_id_is_refused_with_a_suggestion(cli):
     outcome = cli("reproduce", "autosd/fig1")
     assert outcome.status == 2
-    assert "did you mean 'autossd/fig1'?" in outcome.err
+    assert 'did you mean "autossd/fig1"?' in outcome.err
 
 
 def test_list_names_everything(cli):

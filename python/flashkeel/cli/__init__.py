@@ -17,6 +17,7 @@ import flashkeel
 from flashkeel._core import BUILD, InputError
 from flashkeel.cli.common import echo
 from flashkeel.output import terminal
+from flashkeel.suggest import did_you_mean
 
 FAILURE = 1
 BAD_INPUT = 2
@@ -143,15 +144,14 @@ def main() -> NoReturn:
 def _what_is_misused(error: click.ClickException) -> str:
     """Return what is said of wrong usage, with what may have been meant instead of a word."""
     import re
-    from difflib import get_close_matches
 
     said = " ".join(error.format_message().split())
     kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
     word = re.match(r"'(.*)' is not one of ", error.message)
     if not isinstance(kind, click.Choice) or word is None:
         return said
-    near = get_close_matches(word[1], [str(it) for it in kind.choices], 1)
-    return f"{said.removesuffix('.')}; did you mean '{near[0]}'?" if near else said
+    meant = did_you_mean(word[1], [str(choice) for choice in kind.choices])
+    return said.removesuffix(".") + meant if meant else said
 
 
 def _what_is_wrong(error: InputError | UnicodeEncodeError) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from flashkeel._core import InputError
 from flashkeel.reproduce import autossd, envm, keel, plmc, plmlight, ready, ssdcheck, ttflash
 from flashkeel.reproduce.claims import Claim, Study
+from flashkeel.suggest import did_you_mean
 
 STUDIES: tuple[Study, ...] = (
     *autossd.STUDIES,
@@ -58,5 +58,4 @@ def _suggestion(wanted: str) -> str:
     works = dict.fromkeys(study.id.split("/")[0] for study in STUDIES)
     claims = [f"{study.id}/{claim.name}" for study in STUDIES for claim in study.claims]
     known = [*works, *(study.id for study in STUDIES), *claims]
-    near = difflib.get_close_matches(wanted, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else "; --list shows what is there"
+    return did_you_mean(wanted, known) or "; --list shows what is there"

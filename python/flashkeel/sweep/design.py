@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import random
@@ -15,6 +14,7 @@ from typing import Any
 
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
+from flashkeel.suggest import did_you_mean
 
 _KEYS = ("title", "experiment", "set", "grid", "random", "picture")
 _RANDOM_KEYS = ("points", "seed", "keys")
@@ -146,11 +146,9 @@ class _Place:
     def refuse_others(self, table: Mapping[str, Any], known: Sequence[str], path: str) -> None:
         for key in table:
             if key not in known:
-                near = difflib.get_close_matches(key, known, 1)
-                hint = f'; did you mean "{near[0]}"?' if near else ""
                 raise InputError(
                     f"{self.name}: {path}{key}: unknown key, expected one of "
-                    f"{', '.join(known)}{hint}"
+                    f"{', '.join(known)}{did_you_mean(key, known)}"
                 )
 
     def values(self, path: str, found: Any) -> list[Any]:  # noqa: ANN401

@@ -46,6 +46,14 @@ impl WorkloadError {
     pub(crate) fn key(key: &str, message: impl Into<String>) -> Self {
         Self::at(key, Location::File, message)
     }
+
+    /// Of arrivals that no [`Time`](flashkeel_engine::Time) says.
+    #[cold]
+    pub(crate) fn beyond_the_clock() -> Self {
+        let message = "arrivals reach beyond the 584 years that the clock counts; ask for fewer requests or \
+                       repeats, a duration, or a higher rate or intensity";
+        Self::key("workload", message)
+    }
 }
 
 /// A message in which nothing moves a cursor: names come from files.

@@ -204,6 +204,15 @@ fn a_trace_repeats_after_its_mean_gap() {
 }
 
 #[test]
+fn a_trace_that_the_clock_cannot_count_is_refused() {
+    let hours = |hours: u64| file("y.mqsim", format!("0 0 0 8 1\n{} 0 8 8 0\n", hours * 3_600_000_000_000));
+    let slowest = |path| Trace { intensity: 1e-6, ..unaligned(path) };
+    assert_eq!(replay(slowest(hours(5))).unwrap().0.len(), 2);
+    let refused = refusal(slowest(hours(6)));
+    assert!(refused.contains("beyond the 584 years that the clock counts"), "{refused}");
+}
+
+#[test]
 fn a_reorder_window_puts_requests_in_order() {
     let text = "100 0 0 8 1\n300 0 1 8 1\n250 0 2 8 1\n300 0 3 8 1\n200 0 4 8 1\n400 0 5 8 1\n";
     let mut trace = unaligned(file("r.mqsim", text));

@@ -126,6 +126,16 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
             "--set stack.nvm.preset: unknown preset \"optane-p480x\", expected one of optane-p4800x, optane-memory-32gb; did you mean \
              \"optane-p4800x\"?",
         ),
+        (
+            "",
+            ("stack.nvm", "{capacity = \"1GiB\"}"),
+            "--set stack.nvm: is for a tier, and there is none; choose a tier, such as tier = \"write-back\"",
+        ),
+        (
+            "",
+            ("stack.writeback", "conditional"),
+            "--set stack.writeback: is for a tier, and there is none; choose a tier, such as tier = \"write-back\"",
+        ),
         ("", ("stack.nvm", "{units = 0}"), "--set stack.nvm.units: is 0; it must lie between 1 and 1024"),
         (
             "",

@@ -55,6 +55,13 @@ impl TierShort {
             }
             None => {}
         }
+        let idle = ["nvm", "writeback"].into_iter().find(|key| written.contains_key(*key));
+        if let Some(key) = idle.filter(|_| !written.contains_key("tier")) {
+            return wrong(
+                key,
+                "is for a tier, and there is none; choose a tier, such as tier = \"write-back\"",
+            );
+        }
         for key in KEYS {
             stack.remove(key);
         }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_experiment::{Error, RunPlan, resolve, run};
+use flashkeel_experiment::{RunPlan, resolve, run};
 use serde_json::Value;
 
 const DOCUMENT: &str = "\
@@ -199,7 +199,7 @@ fn what_cannot_be_shared_is_refused_with_its_key() {
         (&[("device.sets", "2")], "it has several NVM sets"),
         (
             &[("stack.devices.0.coordinator.share.minimum", "{ urgent = 0.1 }")],
-            "the class \"urgent\", but no tenant",
+            "minimum.urgent: is given, but no tenant has the priority \"urgent\"",
         ),
         (&[("stack.devices.0.coordinator.share.minimum", "{ high = 1.5 }")], "minimum.high: is 1.5"),
         (
@@ -219,7 +219,7 @@ fn what_cannot_be_shared_is_refused_with_its_key() {
         (&[("stack.devices", &share("rest = \"5ms\""))], "rest: is given, but without count nobody"),
         (
             &[("stack.tenants", "[]"), ("stack.devices", &share("count = 10, minimum = { high = 0.1 }"))],
-            "the class \"high\", but no tenant",
+            "minimum.high: is given, but no tenant has the priority \"high\"",
         ),
         (
             &[
@@ -250,12 +250,12 @@ fn without_counts_windows_follow_the_clock_and_nobody_waits() {
 
 #[test]
 fn minima_that_are_more_than_there_is_are_refused() {
-    let with = |minimum| {
-        let plan = plans(&[("stack.devices.0.coordinator.share.minimum", minimum)]).expect("each is a share");
-        run(&plan, 1, None, &mut |_, _| ControlFlow::Continue(()))
-    };
-    let refused = with("{ high = 0.5, medium = 0.4, low = 0.2 }");
-    let Err(Error::Input(reason)) = refused else { panic!("it runs") };
-    assert!(reason.contains("coordinator.share.minimum is 1.1000 of count for 3 hosts"), "{reason}");
+    let with = |minimum| plans(&[("stack.devices.0.coordinator.share.minimum", minimum)]);
+    let error = with("{ high = 0.4, medium = 0.5, low = 0.2 }").expect_err("it is refused");
+    assert_eq!(
+        error.to_string(),
+        "--set stack.devices.0.coordinator.share.minimum.medium: the minima of the 3 hosts are 1.1000 of count \
+         together, but at most 1 in all is there to share, as each host of a class has its share"
+    );
     assert!(with("{ high = 0.5, medium = 0.3, low = 0.2 }").is_ok());
 }

@@ -40,11 +40,6 @@ impl Priority {
     pub fn label(self) -> &'static str {
         ["urgent", "high", "medium", "low"][self as usize]
     }
-
-    /// A bit for each.
-    pub fn bit(self) -> u8 {
-        1 << self as u8
-    }
 }
 
 /// What a tenant may claim of the devices' time.

@@ -132,7 +132,7 @@ impl CoordinationConfig {
         }
         if self.count.is_none() {
             let idle = [
-                ("minimum", self.classes() != 0),
+                ("minimum", self.has_minimum()),
                 ("top_ups", self.top_ups),
                 ("rest", self.rest.is_some()),
                 ("demand", self.demand.policy().foresees()),
@@ -149,26 +149,33 @@ impl CoordinationConfig {
         Ok(())
     }
 
-    /// Refuses minima that are more than there is, for hosts with such claims.
+    /// Refuses minima of classes that no host has, and such as are more than there is, for
+    /// hosts with such claims.
     ///
     /// # Errors
     /// A sentence that begins with the key.
-    pub fn suffices_for(&self, claims: &[Claim]) -> Result<(), String> {
+    pub fn suits(&self, claims: &[Claim]) -> Result<(), String> {
+        for (key, class, share) in self.minimum.each() {
+            if share.is_some() && !claims.iter().any(|claim| claim.priority == class) {
+                return Err(format!("minimum.{key} is given, but no tenant has the priority {key:?}"));
+            }
+        }
         let sum: f64 = claims.iter().map(|claim| self.minimum.of(claim.priority)).sum();
         // Thirds may add up to a little more than a whole.
         if sum <= 1.0 + 1e-9 {
             return Ok(());
         }
-        let hosts = claims.len();
+        let largest = self.minimum.each().into_iter().filter_map(|(key, _, share)| Some((key, share?)));
+        let (key, _) = largest.max_by(|a, b| a.1.total_cmp(&b.1)).expect("the sum is above 0");
         Err(format!(
-            "coordinator.share.minimum is {sum:.4} of count for {hosts} hosts together; at most 1 in all, as each \
-             host of a class has its share"
+            "minimum.{key}: the minima of the {} hosts are {sum:.4} of count together, but at most 1 in all is \
+             there to share, as each host of a class has its share",
+            claims.len()
         ))
     }
 
-    /// The classes whose minimum is written, a bit each.
-    pub fn classes(&self) -> u8 {
-        let each = self.minimum.each();
-        each.iter().filter(|each| each.2.is_some()).fold(0, |bits, each| bits | each.1.bit())
+    /// Whether some class has a minimum.
+    pub fn has_minimum(&self) -> bool {
+        self.minimum.each().iter().any(|each| each.2.is_some())
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Build, Composed, Device, DeviceKind, HasWindows, Held, Maker, Size, Unmade};
-use crate::claim::Priority;
+use crate::claim::{Claim, Priority};
 use crate::coordinator::{CoordinationConfig, Coordinator, Foresight, Windows};
 use crate::part::Part;
 
@@ -65,7 +65,7 @@ impl Build for CoordinatorConfig {
             let (window, rest) = self.share.windows();
             size.has_time_to_erase("share.rest", rest)?;
             let delay = self.share.message_delay;
-            if window <= Span(delay.0.saturating_mul(2)) && self.share.classes() == 0 {
+            if window <= Span(delay.0.saturating_mul(2)) && !self.share.has_minimum() {
                 return Err(format!(
                     "share.message_delay is {delay}, so that a window of {window} is over when its hosts hear what \
                      they were given, and without a minimum none reads in it"
@@ -84,15 +84,22 @@ impl Build for CoordinatorConfig {
         let over = Size::over([&size]);
         Ok(Size {
             sectors: size.sectors,
-            classes: over.classes | self.share.classes(),
             foresees: over.foresees || self.share.demand.policy().foresees(),
             ..over
         })
     }
 
+    fn within(&self) -> Vec<(String, &DeviceKind)> {
+        vec![("device".to_owned(), &self.device)]
+    }
+
+    fn suits(&self, claims: &[Claim]) -> Result<(), String> {
+        self.share.suits(claims).map_err(|message| format!("share.{message}"))?;
+        self.device.suits(claims).map_err(|message| format!("device.{message}"))
+    }
+
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let windows = self.windows(&self.device.check()?)?;
-        self.share.suffices_for(maker.claims())?;
         let device = self.device.build(maker)?;
         let coordinator = Coordinator::new(&self.share, maker.claims(), windows, device.limits());
         Ok(Box::new(Stack::new(coordinator, vec![device])))

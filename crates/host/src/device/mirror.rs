@@ -140,6 +140,10 @@ impl Build for MirrorConfig {
         })
     }
 
+    fn within(&self) -> Vec<(String, &DeviceKind)> {
+        self.all().collect()
+    }
+
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let devices = self.all().map(|(_, device)| device.build(maker)).collect::<Result<Vec<_>, _>>()?;
         let limits: Vec<Limits> = devices.iter().map(|device| device.limits()).collect();

@@ -15,6 +15,7 @@ pub use mirror::MirrorConfig;
 pub use ssd::put_capacity;
 pub use tier::TieredConfig;
 
+use crate::claim::Claim;
 use crate::coordinator::Foresight;
 use crate::part::Part;
 
@@ -68,10 +69,6 @@ pub struct Size {
     pub erase: Option<Span>,
     /// Reads of 4 KiB that its flash serves in a second at most, where there is flash.
     pub reads_per_s: Option<u64>,
-    /// Classes of tenants that the settings name, a bit each ([`Priority::bit`]).
-    ///
-    /// [`Priority::bit`]: crate::claim::Priority::bit
-    pub classes: u8,
     /// Whether something has to know requests before they come.
     pub foresees: bool,
     /// Whether there is a real drive in it, whose time is that of the wall clock.
@@ -132,7 +129,6 @@ impl Size {
             windows: HasWindows::None,
             erase: None,
             reads_per_s: None,
-            classes: 0,
             foresees: false,
             is_real: false,
             needs_drives: false,
@@ -141,7 +137,6 @@ impl Size {
         others.into_iter().fold(none, |all, each| Size {
             memory_bytes: all.memory_bytes + each.memory_bytes,
             is_volatile: all.is_volatile || each.is_volatile,
-            classes: all.classes | each.classes,
             foresees: all.foresees || each.foresees,
             is_real: all.is_real || each.is_real,
             needs_drives: all.needs_drives || each.needs_drives,
@@ -179,6 +174,21 @@ pub trait Build {
         self.check().map(drop)
     }
 
+    /// The devices that it is made of, each by its key.
+    fn within(&self) -> Vec<(String, &DeviceKind)> {
+        Vec::new()
+    }
+
+    /// Refuses it for hosts with such claims.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key.
+    fn suits(&self, claims: &[Claim]) -> Result<(), String> {
+        self.within()
+            .into_iter()
+            .try_for_each(|(key, device)| device.suits(claims).map_err(|message| format!("{key}.{message}")))
+    }
+
     /// The device in the state it starts in. Its settings have been checked.
     ///
     /// # Errors
@@ -193,6 +203,14 @@ impl DeviceKind {
     /// A sentence that begins with the key, which begins with the kind.
     pub fn check(&self) -> Result<Size, String> {
         self.policy().check().map_err(|message| format!("{}.{message}", self.name()))
+    }
+
+    /// Refuses the device for hosts with such claims.
+    ///
+    /// # Errors
+    /// A sentence that begins with the key, which begins with the kind.
+    pub fn suits(&self, claims: &[Claim]) -> Result<(), String> {
+        self.policy().suits(claims).map_err(|message| format!("{}.{message}", self.name()))
     }
 
     /// The device in the state it starts in.

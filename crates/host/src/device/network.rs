@@ -35,6 +35,10 @@ impl Build for NetworkConfig {
         Ok(Size { sectors: size.sectors, ..Size::over([&size]) })
     }
 
+    fn within(&self) -> Vec<(String, &DeviceKind)> {
+        vec![("device".to_owned(), &self.device)]
+    }
+
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let device = self.device.build(maker)?;
         let random = Stream::new(maker.seed_for("network"), "network");

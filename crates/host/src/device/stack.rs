@@ -6,7 +6,6 @@ use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade, seed_of};
 use crate::blocks::WholeBlocks;
-use crate::claim::Priority;
 use crate::coordinator::Foresight;
 use crate::part::Part;
 use crate::scheduler::Scheduling;
@@ -32,6 +31,10 @@ impl Build for StackConfig {
         self.size()
     }
 
+    fn within(&self) -> Vec<(String, &DeviceKind)> {
+        self.devices.iter().enumerate().map(|(index, device)| (format!("devices.{index}"), device)).collect()
+    }
+
     /// Within another device; its devices have seeds of their own.
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let seed = Stream::new(maker.seed_for("stack"), "stack").word();
@@ -50,14 +53,8 @@ impl StackConfig {
     /// A sentence that begins with the key.
     pub fn validate(&self) -> Result<Size, String> {
         let size = self.size()?;
-        let classes = self.claims().iter().fold(0, |classes, claim| classes | claim.priority.bit());
-        match Priority::ALL.iter().find(|class| size.classes & !classes & class.bit() != 0) {
-            Some(nobody) => Err(format!(
-                "tenants: a coordinator has a minimum for the class {:?}, but no tenant has that priority",
-                nobody.label()
-            )),
-            None => Ok(size),
-        }
+        self.suits(&self.claims())?;
+        Ok(size)
     }
 
     fn size(&self) -> Result<Size, String> {

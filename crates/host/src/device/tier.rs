@@ -173,6 +173,10 @@ impl Build for TieredConfig {
         })
     }
 
+    fn within(&self) -> Vec<(String, &DeviceKind)> {
+        vec![("upper".to_owned(), &self.upper), ("lower".to_owned(), &self.lower)]
+    }
+
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let lower = self.lower.build(maker)?;
         // What it alone has is kept by the tier, which knows what that is.

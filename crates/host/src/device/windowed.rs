@@ -43,6 +43,10 @@ impl Build for WindowedConfig {
         Ok(Size { sectors: size.sectors, windows: HasWindows::Commanded, ..Size::over([&size]) })
     }
 
+    fn within(&self) -> Vec<(String, &DeviceKind)> {
+        vec![("device".to_owned(), &self.device)]
+    }
+
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let device = self.device.build(maker)?;
         let windowed = Windowed::new(&self.window, device.limits());

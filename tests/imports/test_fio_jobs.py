@@ -147,9 +147,43 @@ def test_shares_of_sizes_are_hundred(job, split, expected):
 
 
 def test_what_no_job_here_does_is_noted(job):
-    notes = read_fio(job("[a]\nrw=rw\nsize=1m\n[b]\nstonewall\nrw=read\nsize=1m\n")).notes
+    notes = read_fio(job("[a]\nrw=rw\nsize=1m\n[b]\nstartdelay=1\nrw=read\nsize=1m\n")).notes
     assert "[a] rw=rw: reads and writes are one sequence, not two" in notes
-    assert "[b] stonewall has no equal: it begins with all others" in notes
+    assert "[b] startdelay has no equal: it begins with the others of its run" in notes
+
+
+def test_behind_a_stonewall_is_a_run_of_its_own(job):
+    text = (
+        "[global]\nsize=1m\nrandseed=9\n[fill]\nrw=write\nstonewall\n[read]\nrw=randread\nstonewall\n"
+        "[beside]\nrw=randwrite\nnumjobs=2\n[read]\nrw=read\nwait_for_previous=1\n"
+        "[read]\nrw=read\nstonewall\n[last]\nrw=trim\nstonewall=0\n"
+    )
+    imported = read_fio(job(text))
+    assert imported.table["seed"] == 9
+    runs = {run["name"]: run["set"] for run in imported.table["runs"]}
+    assert list(runs) == ["fill", "read+beside", "read", "read+last"]
+    names = [it["name"] for it in runs["read+beside"]["stack"]["tenants"]]
+    assert names == ["read", "beside-1", "beside-2"]
+    assert any("are a run of their own" in note for note in imported.notes)
+    plans = imported.experiment("job.fio").plans()
+    assert [plan["name"] for plan in plans] == list(runs)
+    assert plans[0]["config"]["workload"]["source"]["read_fraction"] == 0.0
+    assert [len(plan["config"].get("stack", {}).get("tenants", [])) for plan in plans] == [
+        0,
+        3,
+        0,
+        2,
+    ]
+
+
+def test_all_jobs_may_wait_for_those_before(job):
+    sections = "".join(f"[{name}]\nrw=read\n" for name in "abcd")
+    table = read_fio(job(f"[global]\nsize=1m\nstonewall\n{sections}")).table
+    assert [run["name"] for run in table["runs"]] == list("abcd")
+    (run,) = [read_fio(job(f"[global]\nsize=1m\n{sections}[e]\nrw=read\n")).table["stack"]]
+    assert len(run["tenants"]) == 5
+    many = read_fio(job(f"[global]\nsize=1m\n{sections}[e]\nstonewall\nrw=read\n")).table
+    assert [run["name"] for run in many["runs"]] == ["a+3 others", "e"]
 
 
 def test_a_log_is_replayed(job):
@@ -211,6 +245,7 @@ def test_comments_marks_and_names_are_as_for_fio(job):
         ("[a]\nrw=read\nbs=3000\nsize=1m\n", "job.fio:3: bs: "),
         ("[a]\nrw=read\nsize=900g\n", "job.fio:3: size: "),
         ("[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=900g\n", "job.fio:6: size: "),
+        ("[a]\nrw=read\nsize=1m\n[b]\nstonewall\nrw=read\nsize=900g\n", "job.fio:7: size: "),
     ],
 )
 def test_what_a_drive_refuses_has_the_line_of_the_job(job, text, expected):

@@ -17,6 +17,11 @@ _LARGER = {
 }
 
 
+def in_run(name: str, key: str) -> str:
+    """Return a key of the run `name`, in the places of a document with several runs."""
+    return f"{name}: {key}"
+
+
 @dataclass
 class Imported:
     """An experiment made from another tool's document."""
@@ -28,7 +33,7 @@ class Imported:
     notes: list[str] = field(default_factory=list)
     """What has no equal here, or only nearly one."""
     places: dict[str, str] = field(default_factory=dict)
-    """Where what stands under a key came from, as errors say it."""
+    """Where what stands under a key came from, as errors say it; of several runs see `in_run`."""
 
     def experiment(self, name: str) -> Experiment:
         """Return the experiment, whose errors name what it was made from.
@@ -39,10 +44,13 @@ class Imported:
 
     def explained(self, error: InputError) -> InputError:
         """Return an error about the document as one about what it was made from."""
-        match = re.match(r".*?:\d+: ([\w.-]+): ", str(error))
+        match = re.fullmatch(
+            r'.*?:\d+: ([\w.-]+): (.*?)(?: \(in the run "(.*)"\))?', str(error), re.DOTALL
+        )
         if match is None:
             return error
-        key, why = match[1], str(error)[match.end() :]
+        key, why, run = match.groups()
+        key = in_run(run, key) if run and self.table.get("runs") else key
         known = [it for it in self.places if key == it or key.startswith(f"{it}.")]
         if known:
             return InputError(f"{self.places[max(known, key=len)]}: {why}")

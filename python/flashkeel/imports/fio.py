@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
-from flashkeel.imports.document import Imported
+from flashkeel.imports.document import Imported, in_run
 from flashkeel.imports.fio_options import IRRELEVANT, KNOWN, Job, by_direction, read_jobs
 
 _OPERATIONS = {
@@ -37,12 +37,14 @@ _ORIGINS = {
     "warm_up": ("ramp_time",),
 }
 """The options of which a key of a workload is made, the first that is given."""
-_BEGINNINGS = {"stonewall", "wait_for_previous", "wait_for", "startdelay"}
-"""Options that say when a job begins."""
+_BEGINNINGS = {"wait_for", "startdelay"}
+"""Options that say when a job begins, other than after all before it."""
 _BLOCK = "4096"
 """The size of requests where nothing says it."""
 _MOST_SIZES = 64
 """Sizes that a range is made of at most."""
+_MOST_NAMES = 3
+"""Jobs that a run is called after at most."""
 
 
 def read_fio(path: Path) -> Imported:
@@ -55,6 +57,57 @@ def read_fio(path: Path) -> Imported:
         raise InputError(f"{path}: not a text file: {error.reason}") from error
     jobs = read_jobs(path, text)
     notes: list[str] = []
+    table: dict[str, Any] = {"title": f"fio job file {path.name}"}
+    places: dict[str, str] = {}
+    seeds = [job for job in jobs if job.get("randseed")]
+    if seeds:
+        table["seed"] = seeds[0].number("randseed", 0)
+        places["seed"] = seeds[0].options["randseed"][1]
+    groups = _groups(jobs)
+    asked = [_together(group, notes) for group in groups]
+    if len(groups) == 1:
+        table |= asked[0][0]
+        places |= asked[0][1]
+    else:
+        table["runs"] = []
+        for group, (what, where) in zip(groups, asked, strict=True):
+            taken = {it["name"] for it in table["runs"]}
+            name = _free(_called(group), taken)
+            table["runs"].append({"name": name, "set": what})
+            places |= {in_run(name, key): place for key, place in where.items()}
+        notes.append(
+            "jobs that fio begins when those before have ended are a run of their own, on a drive "
+            "in the state in which the first one found it"
+        )
+    notes.append("fio names no drive: it is the default device, and device.preset chooses another")
+    return Imported(f"the fio job file {path.name}", table, list(dict.fromkeys(notes)), places)
+
+
+def _groups(jobs: list[Job]) -> list[list[Job]]:
+    """Return the jobs that run at the same time, one such group after the other."""
+    groups: list[list[Job]] = []
+    for job in jobs:
+        waits = any(job.get(key) not in (None, "0") for key in ("stonewall", "wait_for_previous"))
+        if waits or not groups:
+            groups.append([])
+        groups[-1].append(job)
+    return groups
+
+
+def _called(group: list[Job]) -> str:
+    """Return a name for jobs that run at the same time."""
+    names = [job.name for job in group]
+    return "+".join(names) if len(names) <= _MOST_NAMES else f"{names[0]}+{len(names) - 1} others"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return `name`, numbered where others have it: several of one name are several."""
+    names = (f"{name}-{n}" if n > 1 else name for n in itertools.count(1))
+    return next(it for it in names if it not in taken)
+
+
+def _together(jobs: list[Job], notes: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what jobs ask that run at the same time, and the places of what is in it."""
     tenants: list[dict[str, Any]] = []
     asked: list[Job] = []
     for job in jobs:
@@ -63,23 +116,16 @@ def read_fio(path: Path) -> Imported:
             raise job.refuse("numjobs", "a job runs at least once")
         for copy in range(copies):
             name = job.name if copies == 1 else f"{job.name}-{copy + 1}"
-            taken = {it["name"] for it in tenants}
-            # Several jobs of one name are several jobs.
-            free = (f"{name}-{n}" if n > 1 else name for n in itertools.count(1))
-            name = next(it for it in free if it not in taken)
+            name = _free(name, {it["name"] for it in tenants})
             tenants.append({"name": name, "workload": _workload(job, notes)})
             asked.append(job)
-    table: dict[str, Any] = {"title": f"fio job file {path.name}"}
-    seeds = [job.number("randseed", 0) for job in jobs if job.get("randseed")]
-    if seeds:
-        table["seed"] = seeds[0]
-    notes.append("fio names no drive: it is the default device, and device.preset chooses another")
+    table: dict[str, Any]
     if len(tenants) == 1:
-        table["workload"] = tenants[0]["workload"]
+        table = {"workload": tenants[0]["workload"]}
     else:
         depth = sum(it["workload"]["pacing"].get("depth", 32) for it in tenants)
-        table["stack"] = {"depth": depth, "tenants": tenants}
-        notes.append("each job has a volume of its own on the drive, and all run together")
+        table = {"stack": {"depth": depth, "tenants": tenants}}
+        notes.append("each job has a volume of its own on the drive, and all of a run together")
     places: dict[str, str] = {}
     for number, job in enumerate(asked):
         prefix = "" if len(asked) == 1 else f"stack.tenants.{number}."
@@ -89,16 +135,14 @@ def read_fio(path: Path) -> Imported:
             if option:
                 place = f"{job.options[option][1]}: {option}"
                 places[f"{prefix}workload.{key}"] = place
-    if seeds:
-        places["seed"] = next(j.options["randseed"][1] for j in jobs if j.get("randseed"))
-    return Imported(f"the fio job file {path.name}", table, list(dict.fromkeys(notes)), places)
+    return table, places
 
 
 def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     """Return what a job asks."""
     for key in job.options:
         if key in _BEGINNINGS:
-            notes.append(f"[{job.name}] {key} has no equal: it begins with all others")
+            notes.append(f"[{job.name}] {key} has no equal: it begins with the others of its run")
         elif key not in KNOWN | IRRELEVANT:
             notes.append(f"[{job.name}] {key} has no equal, and is left out")
     if path := job.get("read_iolog"):

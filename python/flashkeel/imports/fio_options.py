@@ -26,6 +26,7 @@ KNOWN = {
     *("size", "io_size", "offset", "runtime", "time_based", "ramp_time", "rate_iops", "rate"),
     *("rate_process", "random_distribution", "numjobs", "thinktime", "randseed", "number_ios"),
     *("description", "name", "loops", "read_iolog", "replay_no_stall", "filesize", "kb_base"),
+    *("stonewall", "wait_for_previous"),
 }
 IRRELEVANT = {
     *("ioengine", "direct", "buffered", "filename", "directory", "group_reporting", "invalidate"),

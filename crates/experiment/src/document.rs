@@ -1,6 +1,6 @@
 //! From a document to plans: layers, variants, validation.
 
-use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
+use std::{collections::BTreeMap, ops::ControlFlow};
 
 use flashkeel_config::{ConfigError, Kind, Node, Origin, did_you_mean, preset_layer, preset_name};
 use flashkeel_device::{DeviceConfig, PRESETS};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::stack::{self, Checked};
-use crate::{Error, Target, footprint, schema};
+use crate::{Error, Target, footprint, paths, schema};
 
 /// An experiment: one device under one workload, and the variants to run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,9 +106,8 @@ pub fn resolve_watched(
     watch: &mut Watch<'_>,
 ) -> Result<Vec<RunPlan>, Error> {
     let mut file = Node::parse(document, name)?;
-    anchor_paths(&mut file, Path::new(name).parent());
-    let overrides =
-        sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
+    paths::anchor(&mut file, name);
+    let overrides = overrides(sets)?;
     let mut plans: Vec<RunPlan> = Vec::new();
     let mut checked = Checked::default();
     let variants = variants(&file, &overrides)?;
@@ -150,7 +149,7 @@ pub fn resolve_watched(
 /// [`Error::Input`] for anything wrong in the document or the overrides.
 pub fn resolve_target(document: &str, name: &str, sets: &[(String, String)]) -> Result<Target, Error> {
     let mut file = Node::parse(document, name)?;
-    anchor_paths(&mut file, Path::new(name).parent());
+    paths::anchor(&mut file, name);
     let mut whole = Node::from_json(json!({ "workload": { "source": "synthetic" } }), &Origin::Default);
     let tables: Vec<_> =
         ["device", "stack"].into_iter().filter_map(|key| Some((key, file.get(key)?))).collect();
@@ -161,8 +160,7 @@ pub fn resolve_target(document: &str, name: &str, sets: &[(String, String)]) -> 
             whole.merge(table.clone().nest(key)?)?;
         }
     }
-    let overrides =
-        sets.iter().map(|(path, text)| Node::parse_override(path, text)).collect::<Result<Vec<_>, _>>()?;
+    let overrides = overrides(sets)?;
     let go_on = &mut |_| ControlFlow::Continue(());
     let (plan, tree) = plan(&whole, Vec::new(), &overrides, "device".into(), None, go_on)?;
     let mut target = Target::of(&plan.config);
@@ -182,6 +180,29 @@ const LONGEST_NAME: usize = 200;
 fn in_file_names(name: &str) -> usize {
     let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b" _.-~".contains(&byte);
     name.bytes().map(|byte| if is_kept(byte) { 1 } else { 3 }).sum()
+}
+
+/// What is set from outside, as layers.
+fn overrides(sets: &[(String, String)]) -> Result<Vec<Node>, ConfigError> {
+    let sets = sets.iter().map(|(path, text)| (path.as_str(), text)).collect();
+    policies_first(sets).into_iter().map(|(path, text)| Node::parse_override(path, text)).collect()
+}
+
+/// Puts a policy, or a preset, before what is set of its table: another one leaves nothing
+/// of what was set for the last.
+fn policies_first<T>(entries: Vec<(&str, T)>) -> Vec<(&str, T)> {
+    let mut ordered: Vec<(&str, T)> = Vec::with_capacity(entries.len());
+    for (path, value) in entries {
+        let table = path.strip_suffix("policy").or_else(|| path.strip_suffix("preset"));
+        let table = table.filter(|table| table.ends_with('.'));
+        let place = table.map_or(ordered.len(), |table| {
+            let again = ordered.iter().rposition(|(other, _)| *other == path).map_or(0, |last| last + 1);
+            let first = ordered[again..].iter().position(|(other, _)| other.starts_with(table));
+            first.map_or(ordered.len(), |first| again + first)
+        });
+        ordered.insert(place, (path, value));
+    }
+    ordered
 }
 
 /// Every variant's name and layers.
@@ -213,7 +234,8 @@ fn variants(file: &Node, overrides: &[Node]) -> Result<Vec<(String, Vec<Node>)>,
         }
         let mut layers = Vec::new();
         if let Some(Kind::Table(entries)) = runs.get(&format!("{index}.set")).map(|set| &set.kind) {
-            for (path, value) in entries {
+            let entries = entries.iter().map(|(path, value)| (path.as_str(), value)).collect();
+            for (path, value) in policies_first(entries) {
                 layers.push(value.clone().nest(path)?);
             }
         }
@@ -277,44 +299,6 @@ fn refuse_misspelt_preset(tree: &Node) -> Result<(), ConfigError> {
             Err(tree.error_at(&format!("device.{key}"), format!("unknown key{hint}")))
         }
         None => Ok(()),
-    }
-}
-
-/// Makes a path start at a folder, if it is relative.
-fn anchor(node: Option<&mut Node>, folder: &Path) {
-    if let Some(Node { kind: Kind::String(path), .. }) = node
-        // Standard input.
-        && path != "-"
-    {
-        *path = folder.join(&*path).to_string_lossy().into_owned();
-    }
-}
-
-/// The same for the paths of real drives and their models, wherever they are in a stack.
-fn anchor_devices(node: &mut Node, folder: &Path) {
-    anchor(node.get_mut("file.path"), folder);
-    anchor(node.get_mut("predictor.model"), folder);
-    match &mut node.kind {
-        Kind::Table(entries) => entries.values_mut().for_each(|entry| anchor_devices(entry, folder)),
-        Kind::Array(entries) => entries.iter_mut().for_each(|entry| anchor_devices(entry, folder)),
-        _ => {}
-    }
-}
-
-/// Makes relative paths of a document start at its folder.
-fn anchor_paths(file: &mut Node, folder: Option<&Path>) {
-    let Some(folder) = folder else { return };
-    let anchor = |node: Option<&mut Node>| anchor(node, folder);
-    anchor(file.get_mut("workload.source.path"));
-    if let Some(stack) = file.get_mut("stack") {
-        anchor_devices(stack, folder);
-    }
-    let tenants = match file.get("stack.tenants").map(|tenants| &tenants.kind) {
-        Some(Kind::Array(tenants)) => tenants.len(),
-        _ => 0,
-    };
-    for tenant in 0..tenants {
-        anchor(file.get_mut(&format!("stack.tenants.{tenant}.workload.source.path")));
     }
 }
 

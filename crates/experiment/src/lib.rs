@@ -15,6 +15,7 @@ mod lifetime;
 mod logged;
 mod memory;
 mod outcome;
+mod paths;
 mod predict;
 mod predictor;
 mod probe;

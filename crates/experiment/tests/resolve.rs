@@ -261,6 +261,48 @@ fn a_path_in_a_document_starts_at_its_folder() {
 }
 
 #[test]
+fn so_does_one_in_what_a_run_sets() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("set-paths");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("t.mqsim"), "0 0 0 8 1\n1000 0 8 8 0\n").expect("a trace");
+    let name = folder.join("exp.toml").display().to_string();
+    let trace = "{ policy = \"trace\", path = \"t.mqsim\" }";
+    let open = "\"workload.pacing\" = \"open\"";
+    let tenants = format!("[{{ name = \"t\", workload = {{ source = {trace}, requests = 1 }} }}]");
+    for set in [
+        format!("\"workload.source\" = {trace}, {open}"),
+        format!("workload = {{ source = {trace}, pacing = \"open\" }}"),
+        format!("\"workload.source.path\" = \"t.mqsim\", \"workload.source.policy\" = \"trace\", {open}"),
+        format!("\"stack.tenants\" = {tenants}"),
+        format!("stack = {{ tenants = {tenants} }}"),
+    ] {
+        let document = format!("[[runs]]\nname = \"a\"\nset = {{ {set} }}\n");
+        let found = resolve(&document, &name, &[], None);
+        assert!(found.is_ok(), "{set}: {found:?}");
+    }
+    let file = "[[runs]]\nname = \"a\"\nset = { stack.devices = [{ file = { path = \"no\" } }] }\n";
+    let found = resolve(&format!("{WORKLOAD}{file}"), &name, &[], None);
+    let Err(Error::Input(message)) = found else { panic!("there is none: {found:?}") };
+    assert!(message.contains("set-paths/no"), "{message}");
+}
+
+#[test]
+fn a_policy_may_be_named_behind_its_settings() {
+    let victims = |pairs: &[_]| {
+        let mut plans = plans(WORKLOAD, pairs);
+        serde_json::to_value(plans.remove(0).config.device.gc.victim).expect("JSON")
+    };
+    let three = serde_json::json!({ "policy": "d-choices", "d": 3 });
+    let (policy, d) = (("device.gc.victim.policy", "d-choices"), ("device.gc.victim.d", "3"));
+    assert_eq!(victims(&[policy, d]), three);
+    assert_eq!(victims(&[d, policy]), three);
+    assert_eq!(victims(&[("device.gc.victim.policy", "fifo"), d, policy]), three);
+    // What is written later replaces what it names as a whole.
+    assert_eq!(victims(&[d, policy, ("device.gc.victim", "greedy")])["policy"], "greedy");
+    assert_eq!(victims(&[("device.gc.victim", "greedy"), d, policy]), three);
+}
+
+#[test]
 fn unknown_names_are_refused_with_a_suggestion() {
     assert!(show("dmeo").unwrap_err().to_string().ends_with("did you mean \"demo\"?"));
     assert!(list("preset").unwrap_err().to_string().ends_with("did you mean \"presets\"?"));

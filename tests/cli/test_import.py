@@ -45,3 +45,17 @@ def test_nothing_is_printed_of_one_either(cli, tmp_path):
     outcome = cli("import", "fio", job)
     assert (outcome.status, outcome.out) == (2, "")
     assert f"flashkeel: {job}:3: bs: " in outcome.err
+
+
+def test_logs_of_several_runs_are_found_from_another_folder(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = ["fio version 2 iolog", "/x add", "/x open", "/x read 0 4096", "/x close"]
+    (tmp_path / "a.log").write_text("".join(f"{line}\n" for line in lines))
+    sections = "[a]\nread_iolog=a.log\n[b]\nstonewall\nread_iolog=a.log\n"
+    (tmp_path / "job.fio").write_text(sections)
+    (tmp_path / "documents").mkdir()
+    imported = cli("import", "fio", "job.fio", "-o", "documents/job.toml")
+    assert imported.status == 0, imported.err
+    outcome = cli("run", "documents/job.toml", *SMALL_DEVICE, "--format", "json")
+    assert outcome.status == 0, outcome.err
+    assert [run["requests"] for run in json.loads(outcome.out)["runs"]] == [1, 1]

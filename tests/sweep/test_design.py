@@ -97,3 +97,19 @@ def test_a_key_is_varied_once():
     twice = GRID + "[random]\npoints = 3\n[random.keys]\nc = { from = 1, to = 9 }"
     with pytest.raises(InputError, match=r"mine\.toml: c is varied under \[grid\] and under"):
         parse(twice)
+
+
+def test_relative_paths_start_at_the_folder_of_the_sweep(tmp_path):
+    (tmp_path / "a.mqsim").write_text("0 0 0 8 1\n1000 0 8 8 0\n")
+    text = (
+        '[experiment.workload.source]\npolicy = "trace"\npath = "a.mqsim"\n'
+        '[grid]\n"workload.source.path" = ["a.mqsim"]\n'
+        '"stack.tenants" = [[{ name = "t", workload = { source.path = "a.mqsim" } }]]\n'
+    )
+    found = design.parse(text, str(tmp_path / "sweep.toml"), tmp_path)
+    assert found.points[0]["workload.source.path"] == "a.mqsim"
+    (plan,) = found.experiment(found.points[0]).plans()
+    expected = str(tmp_path / "a.mqsim")
+    assert plan["config"]["workload"]["source"]["path"] == expected
+    (tenant,) = plan["config"]["stack"]["tenants"]
+    assert tenant["workload"]["source"]["path"] == expected

@@ -58,6 +58,16 @@ def move_paths(table: Any, folder: Path) -> None:  # noqa: ANN401
             move_paths(value, folder)
 
 
+def started_at(folder: Path, value: Any, key: str = "") -> Any:  # noqa: ANN401
+    """Return what stands under `key`, its relative paths with `folder` before them."""
+    if isinstance(value, dict):
+        return {inner: started_at(folder, it, inner) for inner, it in value.items()}
+    if isinstance(value, list):
+        return [started_at(folder, it) for it in value]
+    is_path = isinstance(value, str) and value != "-" and key.rpartition(".")[2] in _PATHS
+    return str(folder / value) if is_path else value
+
+
 def _create_beside(path: Path) -> Path:
     """Make an empty file of its own in the folder of `path`, of the same kind."""
     for number in itertools.count():

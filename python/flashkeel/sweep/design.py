@@ -14,6 +14,7 @@ from typing import Any
 
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
+from flashkeel.output import files
 from flashkeel.suggest import did_you_mean
 
 _KEYS = ("title", "experiment", "set", "grid", "random", "picture")
@@ -47,6 +48,8 @@ class Design:
     picture: Picture = field(default_factory=Picture)
     has_order: bool = True
     """Whether points follow one another, as in a grid, and not by chance."""
+    folder: Path = Path()
+    """Where relative paths start."""
 
     @property
     def keys(self) -> list[str]:
@@ -60,7 +63,7 @@ class Design:
         else:
             made = Experiment.from_table(self.base, self.name)
         for key, value in (*self.fixed.items(), *point.items()):
-            made.set(key, value)
+            made.set(key, files.started_at(self.folder, value, key))
         return made
 
 
@@ -128,6 +131,7 @@ def parse(text: str, name: str, folder: Path) -> Design:
         points,
         Picture(**{key: str(value) for key, value in shown.items()}),
         has_order=not drawn,
+        folder=folder,
     )
 
 

@@ -16,6 +16,7 @@ mod logged;
 mod memory;
 mod outcome;
 mod paths;
+mod pooling;
 mod predict;
 mod predictor;
 mod probe;

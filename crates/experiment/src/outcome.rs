@@ -6,6 +6,7 @@ use flashkeel_workload::{Basis, Counts};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::pooling::{pool, sum_of_counts};
 use crate::{Error, Experiment};
 
 /// What one tenant of a stack got.
@@ -114,50 +115,12 @@ impl RunOutcome {
                 self.notes.push(note);
             }
         }
-        self.waf = pool_reports(&mut self.device, &other.device);
+        self.device = pool(&[self.device.take(), other.device]);
+        self.waf = self.device["waf"].as_f64();
         self.workload = sum_of_counts(&self.workload, &other.workload);
         for (mine, theirs) in self.tenants.iter_mut().zip(other.tenants) {
             mine.summary.merge(&theirs.summary);
             mine.workload = sum_of_counts(&mine.workload, &theirs.workload);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.stack, &other.stack) {
-            add_counts(mine, theirs);
-        }
-    }
-}
-
-/// Adds an SSD's report to another's; returns the write amplification of both.
-pub(crate) fn pool_reports(report: &mut Value, other: &Value) -> Option<f64> {
-    add_counts(report, other);
-    let waf = report["host_bytes_written"]
-        .as_f64()
-        .filter(|host| *host > 0.0)
-        .and_then(|host| Some(report["programmed_bytes"].as_f64()? / host));
-    report["waf"] = waf.into();
-    waf
-}
-
-pub(crate) fn sum_of_counts(counts: &Counts, other: &Counts) -> Counts {
-    let mut sum = serde_json::to_value(counts).expect("counts are plain data");
-    add_counts(&mut sum, &serde_json::to_value(other).expect("counts are plain data"));
-    serde_json::from_value(sum).expect("a sum of counts is one")
-}
-
-/// Adds every whole number of `other` to its like.
-fn add_counts(sum: &mut Value, other: &Value) {
-    match (sum, other) {
-        (Value::Object(sum), Value::Object(other)) => {
-            for (key, value) in other {
-                match sum.get_mut(key) {
-                    Some(sum) => add_counts(sum, value),
-                    None => drop(sum.insert(key.clone(), value.clone())),
-                }
-            }
-        }
-        (sum, other) => {
-            if let (Some(a), Some(b)) = (sum.as_u64(), other.as_u64()) {
-                *sum = Value::from(a + b);
-            }
         }
     }
 }
@@ -168,12 +131,14 @@ fn add_counts(sum: &mut Value, other: &Value) {
 /// # Errors
 /// If there are none, one is no run, or they are runs of different plans.
 pub fn merge(runs: &[String]) -> Result<RunOutcome, Error> {
-    let mut pool: Option<RunOutcome> = None;
+    let mut pooled: Option<RunOutcome> = None;
+    let mut stacks = Vec::new();
     for text in runs {
         let mut outcome: RunOutcome = serde_json::from_str(text)
             .map_err(|error| Error::Input(format!("not a run with its detail: {error}")))?;
-        match &mut pool {
-            None => pool = Some(outcome),
+        stacks.extend(outcome.stack.take());
+        match &mut pooled {
+            None => pooled = Some(outcome),
             Some(first) => {
                 // Only the seed may differ.
                 outcome.config.seed = first.config.seed;
@@ -188,7 +153,9 @@ pub fn merge(runs: &[String]) -> Result<RunOutcome, Error> {
             }
         }
     }
-    pool.ok_or_else(|| Error::Input("there are no runs to pool".into()))
+    let mut pooled = pooled.ok_or_else(|| Error::Input("there are no runs to pool".into()))?;
+    pooled.stack = (!stacks.is_empty()).then(|| pool(&stacks));
+    Ok(pooled)
 }
 
 /// Who owns the latency of a run's slowest requests.

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use crate::{
     Error, Experiment, Opened, RunOutcome, RunPlan, Target, VERSION,
     cache::Cache,
-    outcome::{TenantOutcome, pool_reports, sum_of_counts},
+    outcome::TenantOutcome,
+    pooling::{pool, sum_of_counts},
     real, stack,
 };
 
@@ -77,11 +78,9 @@ pub fn run(
     let wall_s = start.elapsed().as_secs_f64();
 
     let report = reports(&*device);
-    let mut pooled = json!({});
-    let mut waf = None;
-    for ssd in report["ssds"].as_object().into_iter().flat_map(|ssds| ssds.values()) {
-        waf = pool_reports(&mut pooled, ssd);
-    }
+    let ssds: Vec<Value> =
+        report["ssds"].as_object().into_iter().flat_map(|ssds| ssds.values().cloned()).collect();
+    let pooled = if ssds.is_empty() { json!({}) } else { pool(&ssds) };
     let mut notes: Vec<String> = Vec::new();
     for note in sources.iter().flat_map(|source| source.notes()) {
         if !notes.contains(note) {
@@ -119,7 +118,7 @@ pub fn run(
         seed,
         summary: all.summary,
         wall_s,
-        waf,
+        waf: pooled["waf"].as_f64(),
         erases: pooled["erases"].as_u64().unwrap_or(0),
         basis: if is_synthetic { Basis::Synthetic } else { Basis::Trace },
         notes,

@@ -226,8 +226,18 @@ def test_each_operation_has_its_own_value(job):
     assert source("rw=randtrim\nbs=4k,64k")["block_sizes"] == ["65536B"]
     assert source("rw=randwrite\nbs=64k,")["block_sizes"] == ["4096B"]
     assert source("rw=randread\nbs=,64k")["block_sizes"] == ["4096B"]
-    imported = read_fio(job("[a]\nrw=randrw\nsize=1g\nbs=4k,64k\n"))
-    assert any("bs=4k,64k: the first is taken" in note for note in imported.notes)
+    mixed = only(job("[a]\nrw=randrw\nrwmixread=75\nsize=1g\nbs=4k,64k\n"))
+    assert mixed["source"]["block_sizes"] == ["4096B"]
+    assert mixed["source"]["write_block_sizes"] == ["65536B"]
+    assert mixed["requests"] == (1 << 30) // (19 << 10)
+    split = source("rw=randrw\nbssplit=4k/50:8k/50,64k")
+    assert split["block_sizes"] == ["4096B/50", "8192B/50"]
+    assert split["write_block_sizes"] == ["65536B/100"]
+    assert source("rw=randrw\nbsrange=4k-8k,16k-16k")["write_block_sizes"] == ["16384B"]
+    assert "write_block_sizes" not in source("rw=randrw\nbs=4k,4k")
+    # Each operation's bytes a second are of requests of its own size.
+    paced = source("rw=randrw\nbs=4k,64k\nrate=4m,64m")
+    assert (paced["arrivals"]["iops"], paced["read_fraction"]) == (2048.0, 0.5)
 
 
 def test_comments_marks_and_names_are_as_for_fio(job):

@@ -96,6 +96,18 @@ fn generators_that_make_no_sense() {
     refuse(limited(Synthetic { zero_fraction: 0.5, ..endless() }), "workload.source.zero_fraction: ");
     refuse(limited(Synthetic { block_sizes: vec![], ..endless() }), "workload.source.block_sizes: ");
     refuse(
+        limited(Synthetic { write_block_sizes: Some(size(512, 1)), ..endless() }),
+        "workload.source.write_block_sizes: 512B is not a multiple of 4KiB, the unit of the device",
+    );
+    refuse(
+        limited(Synthetic {
+            write_block_sizes: Some(size(16384, 1)),
+            region_size: Some(Bytes(8192)),
+            ..endless()
+        }),
+        "workload.source.write_block_sizes: 16KiB does not fit a region of 8KiB",
+    );
+    refuse(
         limited(Synthetic { block_sizes: size(1000, 1), ..endless() }),
         "workload.source.block_sizes: 1KB",
     );

@@ -152,6 +152,34 @@ fn mix_and_sizes_follow_their_weights() {
 }
 
 #[test]
+fn writes_may_have_sizes_of_their_own() {
+    let size = |kib: u64, weight| BlockSize { size: Bytes(kib << 10), weight };
+    let alike = Synthetic { read_fraction: 0.5, zero_fraction: 0.1, ..Synthetic::default() };
+    let writes = Some(vec![size(64, 3), size(16, 1)]);
+    let apart = Synthetic { block_sizes: vec![size(8, 1)], write_block_sizes: writes, ..alike.clone() };
+    let arrivals = generate(apart.clone(), 100_000, DEVICE_SECTORS, 1);
+    let mut shares = [0u64; 2];
+    for arrival in &arrivals {
+        match arrival.operation {
+            Operation::Write | Operation::WriteZeroes => {
+                shares[usize::from(arrival.sectors == 128)] += 1;
+                assert!([32, 128].contains(&arrival.sectors));
+            }
+            _ => assert_eq!(arrival.sectors, 16),
+        }
+        assert_eq!(arrival.lba.0 % 16, 0, "they begin at multiples of the smallest");
+    }
+    let of_64 = shares[1] as f64 / (shares[0] + shares[1]) as f64;
+    assert!((of_64 - 0.75).abs() < 0.006, "{of_64}");
+    // The mix is the same whatever the sizes.
+    let operations = |arrivals: &[Arrival]| arrivals.iter().map(|a| a.operation).collect::<Vec<_>>();
+    assert_eq!(operations(&arrivals), operations(&generate(alike, 100_000, DEVICE_SECTORS, 1)));
+    let only = Synthetic { block_sizes: vec![size(16, 1)], write_block_sizes: None, ..apart.clone() };
+    let twice = Synthetic { write_block_sizes: Some(vec![size(16, 1)]), ..only.clone() };
+    assert_eq!(generate(only, 1000, DEVICE_SECTORS, 1), generate(twice, 1000, DEVICE_SECTORS, 1));
+}
+
+#[test]
 fn a_region_bounds_the_requests() {
     let synthetic = Synthetic {
         region_offset: Bytes(1 << 20),

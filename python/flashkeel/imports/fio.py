@@ -227,9 +227,13 @@ def _source(job: Job, notes: list[str]) -> dict[str, Any]:
     source: dict[str, Any] = {
         "policy": "synthetic",
         "read_fraction": reads,
-        "block_sizes": _block_sizes(job, notes),
+        "block_sizes": _block_sizes(job, _directions(job)[0], notes),
         "pattern": _pattern(job, pattern, notes),
     }
+    if len(_directions(job)) > 1:
+        writes = _block_sizes(job, 1, notes)
+        if writes != source["block_sizes"]:
+            source["write_block_sizes"] = writes
     if trims:
         source["trim_fraction"] = trims
     offset = job.bytes("offset")
@@ -238,7 +242,8 @@ def _source(job: Job, notes: list[str]) -> dict[str, Any]:
     region = _region(job)
     if region is not None:
         # What is left behind the last whole request is not asked for.
-        block = min(size for size, _ in _weights(source))
+        sizes = source["block_sizes"] + source.get("write_block_sizes", [])
+        block = min(size for size, _ in _weights(sizes))
         source["region_size"] = f"{max(block, region // block * block)}B"
     return source
 
@@ -266,17 +271,16 @@ def _directions(job: Job) -> list[int]:
     return [2] if trims else [0] if reads == 1.0 else [0, 1] if reads else [1]
 
 
-def _block_sizes(job: Job, notes: list[str]) -> list[str]:
-    def first(key: str, text: str) -> str:
+def _block_sizes(job: Job, direction: int, notes: list[str]) -> list[str]:
+    """Return the sizes of reads (0), writes (1) or trims (2)."""
+
+    def own(key: str, text: str) -> str:
         every = by_direction(text)
-        used = [every[it] or (_BLOCK if key == "bs" else every[0]) for it in _directions(job)]
-        if len(set(used)) > 1:
-            notes.append(f"[{job.name}] {key}={text}: the first is taken for all operations")
-        return used[0]
+        return every[direction] or (_BLOCK if key == "bs" else every[0])
 
     split = job.get("bssplit")
     if split:
-        parts = [part.partition("/") for part in first("bssplit", split).split(":")]
+        parts = [part.partition("/") for part in own("bssplit", split).split(":")]
         given = [int(weight) for _, _, weight in parts if weight.isdecimal()]
         open_ = len(parts) - len(given)
         rest = max(0, 100 - sum(given)) // max(1, open_)
@@ -292,7 +296,7 @@ def _block_sizes(job: Job, notes: list[str]) -> list[str]:
         return [f"{size}B/{weight}" for size, weight in zip(sizes, weights, strict=True) if weight]
     spread = job.get("bsrange")
     if spread:
-        low, _, high = first("bsrange", spread).partition("-")
+        low, _, high = own("bsrange", spread).partition("-")
         least, most = job.size("bsrange", low), job.size("bsrange", high or low)
         if least > most:
             raise job.refuse("bsrange", f"{spread} ends before it begins")
@@ -301,14 +305,14 @@ def _block_sizes(job: Job, notes: list[str]) -> list[str]:
         if step > 1:
             notes.append(f"[{job.name}] bsrange={spread}: of {count} sizes every {step}th is taken")
         return [f"{least * n}B" for n in range(step if step > 1 else 1, count + 1, step)]
-    return [f"{job.size('bs', first('bs', job.get('bs') or _BLOCK))}B"]
+    return [f"{job.size('bs', own('bs', job.get('bs') or _BLOCK))}B"]
 
 
 def _pacing(job: Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return when requests are submitted; a rate or a time to think is put into `source`."""
     closed = _depth(job)
     think = job.span_ns("thinktime", "us")
-    iops = _rates(job, "rate_iops", 1, notes) or _rates(job, "rate", _mean_bytes(source), notes)
+    iops = _rates(job, "rate_iops", source, notes) or _rates(job, "rate", source, notes)
     if think:
         if closed["depth"] > 1 or iops:
             notes.append(
@@ -339,8 +343,8 @@ def _depth(job: Job) -> dict[str, Any]:
     return pacing | ({"low": low} if low < depth else {})
 
 
-def _rates(job: Job, key: str, request: float, notes: list[str]) -> list[float]:
-    """Return the requests a second of each operation; each takes `request` of the option's unit.
+def _rates(job: Job, key: str, source: dict[str, Any], notes: list[str]) -> list[float]:
+    """Return the requests a second of each operation.
 
     Empty where there are none. A single value is that of reads and of writes, as for fio.
     """
@@ -348,10 +352,14 @@ def _rates(job: Job, key: str, request: float, notes: list[str]) -> list[float]:
     if text is None:
         return []
     every = by_direction(text)
-    used = [every[it] for it in _directions(job) if every[it]]
-    if key == "rate_iops" and not all(it.isdecimal() for it in used):
+    used = [it for it in _directions(job) if every[it]]
+    if key == "rate_iops" and not all(every[it].isdecimal() for it in used):
         raise job.refuse(key, f"{text!r} is not a whole number")
-    rates = [int(it) if key == "rate_iops" else job.size(key, it) for it in used]
+    sizes = {it: _mean(_sizes_of(source, it)) for it in used}
+    rates = [
+        int(every[it]) if key == "rate_iops" else job.size(key, every[it]) / sizes[it]
+        for it in used
+    ]
     if len(rates) < len(_directions(job)):
         notes.append(f"[{job.name}] {key}={text}: what has no rate of its own keeps to the others'")
     if len(rates) > 1:
@@ -359,15 +367,27 @@ def _rates(job: Job, key: str, request: float, notes: list[str]) -> list[float]:
             f"[{job.name}] {key}={text}: reads and writes come at rates of their own, which are "
             "their mix, too"
         )
-    return [rate / request for rate in rates] if any(rates) else []
+    return [float(rate) for rate in rates] if any(rates) else []
 
 
-def _weights(source: dict[str, Any]) -> list[tuple[int, int]]:
-    """Return the sizes of requests, each with its weight."""
-    pairs = [text.partition("/") for text in source["block_sizes"]]
+def _weights(sizes: list[str]) -> list[tuple[int, int]]:
+    """Return sizes of requests, each with its weight."""
+    pairs = [text.partition("/") for text in sizes]
     return [(int(size.removesuffix("B")), int(weight or 1)) for size, _, weight in pairs]
 
 
-def _mean_bytes(source: dict[str, Any]) -> float:
-    weights = _weights(source)
+def _sizes_of(source: dict[str, Any], direction: int) -> list[str]:
+    """Return the sizes of reads (0), writes (1) or trims (2)."""
+    sizes: list[str] = source["block_sizes"]
+    return source.get("write_block_sizes", sizes) if direction == 1 else sizes
+
+
+def _mean(sizes: list[str]) -> float:
+    weights = _weights(sizes)
     return sum(size * weight for size, weight in weights) / sum(weight for _, weight in weights)
+
+
+def _mean_bytes(source: dict[str, Any]) -> float:
+    """Return the mean size of a job's requests."""
+    share = float(source["read_fraction"])
+    return share * _mean(_sizes_of(source, 0)) + (1 - share) * _mean(_sizes_of(source, 1))

@@ -87,8 +87,9 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(sizes: &[BlockSize], block: Bytes) -> Result<Sizes, WorkloadError> {
-        let refuse = |message: String| Err(refuse("block_sizes", message));
+    /// Those written under `key`.
+    pub(super) fn new(key: &str, sizes: &[BlockSize], block: Bytes) -> Result<Sizes, WorkloadError> {
+        let refuse = |message: String| Err(refuse(key, message));
         if sizes.is_empty() {
             return refuse("there is no block size".into());
         }

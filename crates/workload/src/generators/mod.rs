@@ -17,6 +17,7 @@ pub use block_size::BlockSize;
 pub use patterns::Pattern;
 
 use arrivals::Clock;
+use block_size::Sizes;
 use patterns::Draw;
 
 /// Settings of a synthetic workload.
@@ -31,6 +32,9 @@ pub struct Synthetic {
     pub zero_fraction: f64,
     /// Block sizes, each a size or a size and its weight: `["4KiB/70", "64KiB/30"]`.
     pub block_sizes: Vec<BlockSize>,
+    /// Block sizes of writes, of zeros too, where they are not those of `block_sizes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_block_sizes: Option<Vec<BlockSize>>,
     /// Requests begin at multiples of this; the smallest block size if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub align: Option<Bytes>,
@@ -53,6 +57,7 @@ impl Default for Synthetic {
             trim_fraction: 0.0,
             zero_fraction: 0.0,
             block_sizes: vec![BlockSize { size: Bytes(LOGICAL_PAGE_BYTES), weight: 1 }],
+            write_block_sizes: None,
             align: None,
             pattern: Pattern::default(),
             region_offset: Bytes(0),
@@ -95,26 +100,28 @@ impl Open for Synthetic {
             )
             .into());
         }
-        let mut sizes = block_size::Sizes::new(&self.block_sizes, context.block)?;
-        let align = self.align.unwrap_or(sizes.smallest());
+        let mut sizes = Sizes::new("block_sizes", &self.block_sizes, context.block)?;
+        let mut write_sizes = match &self.write_block_sizes {
+            Some(sizes) => Some(Sizes::new("write_block_sizes", sizes, context.block)?),
+            None => None,
+        };
+        let smallest =
+            write_sizes.as_ref().map_or(sizes.smallest(), |writes| writes.smallest().min(sizes.smallest()));
+        let align = self.align.unwrap_or(smallest);
         if align.0 == 0 || !align.0.is_multiple_of(context.block.0) {
             return Err(refuse("align", format!("{align} is not a multiple of {}", context.block)).into());
         }
         let align_sectors = align.0 / SECTOR_BYTES;
-        sizes.count_places(align_sectors);
+        write_sizes.iter_mut().chain([&mut sizes]).for_each(|sizes| sizes.count_places(align_sectors));
         let (first, region_sectors) = self.region(context.device_sectors, align_sectors)?;
         let places = region_sectors / align_sectors;
-        let longest = sizes.largest().0.div_ceil(align.0);
-        if longest > places {
-            return Err(refuse(
-                "block_sizes",
-                format!(
-                    "{} does not fit a region of {}",
-                    sizes.largest(),
-                    Bytes(region_sectors * SECTOR_BYTES)
-                ),
-            )
-            .into());
+        let known = [("block_sizes", Some(&sizes)), ("write_block_sizes", write_sizes.as_ref())];
+        for (key, sizes) in known.into_iter().filter_map(|(key, sizes)| Some((key, sizes?))) {
+            if sizes.largest().0.div_ceil(align.0) > places {
+                let region = Bytes(region_sectors * SECTOR_BYTES);
+                let message = format!("{} does not fit a region of {region}", sizes.largest());
+                return Err(refuse(key, message).into());
+            }
         }
         let clock = match (&self.arrivals, context.is_timed) {
             (Some(process), true) => Some(process.policy().clock()?),
@@ -141,6 +148,7 @@ impl Open for Synthetic {
             },
             mix_stream: stream("mix"),
             sizes,
+            write_sizes,
             size_stream: stream("size"),
             align_sectors,
             first,
@@ -220,7 +228,8 @@ impl Mix {
 struct Generator {
     mix: Mix,
     mix_stream: Stream,
-    sizes: block_size::Sizes,
+    sizes: Sizes,
+    write_sizes: Option<Sizes>,
     size_stream: Stream,
     align_sectors: u64,
     first: u64,
@@ -248,7 +257,11 @@ impl Source for Generator {
                 break;
             }
             let operation = self.mix.draw(&mut self.mix_stream);
-            let block_size::Drawn { sectors, places } = self.sizes.draw(&mut self.size_stream);
+            let sizes = match (&self.write_sizes, operation) {
+                (Some(sizes), Operation::Write | Operation::WriteZeroes) => sizes,
+                _ => &self.sizes,
+            };
+            let block_size::Drawn { sectors, places } = sizes.draw(&mut self.size_stream);
             let place = self.draw.next(&mut self.place_stream, places);
             let lba = Lba(self.first + place * self.align_sectors);
             self.counts.deliver(operation);

@@ -127,7 +127,8 @@ def _print_tables(result: Result) -> None:
     screen = console()
     screen.print(tables.runs(result.runs))
     screen.print(tables.costs(result.runs))
-    for more in (tables.tiers(result.runs), tables.tenants(result.runs)):
+    for table in (tables.tiers, tables.tenants, tables.windows):
+        more = table(result.runs)
         if more is not None:
             screen.print(more)
     for latency_class in classes:

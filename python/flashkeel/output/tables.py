@@ -142,6 +142,48 @@ def tiers(all_runs: Sequence[Run]) -> Group | None:
     return _titled("Tiers", table, below)
 
 
+def windows(all_runs: Sequence[Run]) -> Group | None:
+    """Return one row a host that shares deterministic windows; None where no run has such.
+
+    What it asked for and got in them, and how long its reads took, window by window.
+    """
+    table = _table("host", "windows", "reads", "beyond", "tail p50", "p99", "p99.9")
+    has_few = False
+    for run in all_runs:
+        coordinators = (run.data.get("stack") or {}).get("coordinators", {})
+        for number, one in coordinators.items():
+            names = [tenant.name for tenant in run.tenants] or [""] * len(one["hosts"])
+            for name, host in zip(names, one["hosts"], strict=True):
+                part = f"coordinator {number}" if len(coordinators) > 1 else ""
+                what = [run.name if len(all_runs) > 1 else "", part, name]
+                cells = []
+                for key, beyond in (("p50", 0.5), ("p99", 0.01), ("p99_9", 0.001)):
+                    cell = units.duration(host[f"tail_{key}_ns"])
+                    above = int(host["windows"] / len(run.seeds) * beyond)
+                    if host["windows"] and above < FEW:
+                        cell += f" *{above}"
+                        has_few = True
+                    cells.append(cell)
+                table.add_row(
+                    escape(": ".join(filter(None, what)) or "all"),
+                    units.count(host["windows"]),
+                    units.count(host["asked"]),
+                    units.share(host["beyond"] / host["asked"] if host["asked"] else None),
+                    *cells,
+                )
+    if not table.row_count:
+        return None
+    below = (
+        "reads of 4 KiB that came in deterministic windows, and those of them beyond the host's\n"
+        "count; tail: the 99.99th percentile of the reads of a window, over the windows"
+    )
+    if any(len(run.seeds) > 1 for run in all_runs):
+        below += "\n(of several seeds the mean of theirs)"
+    if has_few:
+        below += f"\n* fewer than {FEW} windows beyond: how many"
+    return _titled("Hosts in deterministic windows", table, below)
+
+
 def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
     """Return a trace in the terms of published tables, as ``trace info`` gives them."""
     names = {

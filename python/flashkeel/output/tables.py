@@ -147,7 +147,7 @@ def windows(all_runs: Sequence[Run]) -> Group | None:
 
     What it asked for and got in them, and how long its reads took, window by window.
     """
-    table = _table("host", "windows", "reads", "beyond", "tail p50", "p99", "p99.9")
+    table = _table("host", "windows", "reads", "beyond", "tail p50", "p99")
     has_few = False
     for run in all_runs:
         coordinators = (run.data.get("stack") or {}).get("coordinators", {})
@@ -157,7 +157,7 @@ def windows(all_runs: Sequence[Run]) -> Group | None:
                 part = f"coordinator {number}" if len(coordinators) > 1 else ""
                 what = [run.name if len(all_runs) > 1 else "", part, name]
                 cells = []
-                for key, beyond in (("p50", 0.5), ("p99", 0.01), ("p99_9", 0.001)):
+                for key, beyond in (("p50", 0.5), ("p99", 0.01)):
                     cell = units.duration(host[f"tail_{key}_ns"])
                     above = int(host["windows"] / len(run.seeds) * beyond)
                     if host["windows"] and above < FEW:

@@ -40,13 +40,22 @@ IRRELEVANT = {
         "disable_lat",
         "sqthread_poll",
     ),
-    *("hipri", "fixedbufs", "registerfiles", "random_generator", "disk_util"),
+    *("hipri", "fixedbufs", "registerfiles", "random_generator", "disk_util", "fadvise_hint"),
+    *("create_serialize", "create_fsync", "unlink", "mem", "iomem_align", "lockmem", "cpumask"),
+    *(
+        "clocksource",
+        "per_job_logs",
+        "write_iolog",
+        "zero_buffers",
+        "scramble_buffers",
+        "nonvectored",
+    ),
 }
 """What says how fio works, or what it prints, and nothing of what a drive is asked."""
 
 _OTHERS = {
     *("allrandrepeat", "disable_clat", "disable_slat", "iodepth_batch", "latency_percentile"),
-    *("rate_iops_min", "slat_percentiles", "write_hist_log", "write_iolog"),
+    *("rate_iops_min", "slat_percentiles", "write_hist_log"),
 }
 """Options of fio without an equal whose names are near to those above (`fio --cmdhelp`)."""
 

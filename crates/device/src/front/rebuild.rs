@@ -61,7 +61,7 @@ impl Ssd {
     }
 
     /// Reads what a page of a request is rebuilt from that its flash read `id`, which has just
-    /// ended, has found damaged.
+    /// ended, has found damaged. It is lost from now on, until it has been restored elsewhere.
     #[cold]
     pub(crate) fn rebuild_damaged(
         &mut self,
@@ -71,8 +71,10 @@ impl Ssd {
         id: FlashOpId,
         damaged: FlashRead,
     ) {
-        let Lpn(page) = damaged.first();
-        let pages = page..page + 1;
+        let (lpn, ppn) = damaged.first();
+        let pages = lpn.0..lpn.0 + 1;
+        self.may_rebuild = true;
+        self.partitions[part].ftl.restore_damaged(now, lpn, ppn, &mut self.machine);
         let mut reads = std::mem::take(&mut self.rebuild_reads);
         reads.clear();
         self.logical_mates(now, index, part, &pages, true, &mut reads);

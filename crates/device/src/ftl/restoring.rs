@@ -1,5 +1,5 @@
-//! Faults: flash pages that can no longer be read. Pages of logical stripes are
-//! rebuilt from the rest of their stripe, when the host asks for them and, one
+//! Faults: flash pages that can no longer be read, or, of a served drive, are found
+//! damaged. Pages of logical stripes are rebuilt from the rest of their stripe, when the host asks for them and, one
 //! after another, in the background. A failed chip is taken to be replaced by
 //! an empty spare, to which its pages return.
 
@@ -89,6 +89,18 @@ impl Ftl {
             Restoring::give_up(self, stripe, machine);
         }
         Restoring::queue_lost(self, now, machine);
+    }
+
+    /// A page that can be rebuilt from its stripe was found damaged at `ppn`: it is lost, unless
+    /// it has been moved since, and will be restored.
+    pub fn restore_damaged(&mut self, now: Time, lpn: Lpn, ppn: Ppn, machine: &mut Machine) {
+        if self.tables.flash_copy(lpn) != Some(ppn) || self.tables.is_lost(ppn) {
+            return;
+        }
+        self.tables.lost.grow(self.tables.map.ppns());
+        self.tables.set_lost(ppn, true);
+        self.tasks.restoring.queue.push_back(lpn);
+        Restoring::read_later(self, now, machine);
     }
 
     /// A stripe's update is over, and what of it was in memory no longer is.
@@ -290,9 +302,9 @@ impl Restoring {
             let (entry, following) = ftl.tables.entries.release(next);
             next = following;
             if ftl.tables.is_current(entry.lpn, entry.from) {
-                ftl.tables.data_restored(entry.lpn, entry.from, ppn);
+                let is_restored = ftl.tables.data_restored(entry.lpn, entry.from, ppn);
                 ftl.tables.install(entry.lpn, entry.from, ppn);
-                machine.counters.restored_pages += 1;
+                machine.counters.restored_pages += u64::from(is_restored);
             } else if ftl.tables.flash_copy(entry.lpn).is_some_and(|ppn| ftl.tables.is_lost(ppn)) {
                 // Moved meanwhile, and still lost.
                 ftl.tasks.restoring.queue.push_back(entry.lpn);

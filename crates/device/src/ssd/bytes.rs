@@ -41,9 +41,9 @@ pub(crate) struct FlashRead {
 }
 
 impl FlashRead {
-    /// The first of its pages.
-    pub(crate) fn first(&self) -> Lpn {
-        self.pages[0].0
+    /// The first of its pages, and where that lies.
+    pub(crate) fn first(&self) -> (Lpn, Ppn) {
+        self.pages[0]
     }
 }
 

@@ -175,6 +175,11 @@ impl World<Drive> {
         self.device.worn().sum()
     }
 
+    /// Lets it do whatever it does by itself.
+    pub fn rest(&mut self) {
+        (0..10_000).for_each(|_| self.progress());
+    }
+
     /// Changes a bit of some page's bytes on a copy of the disk. Returns how many pages
     /// cannot be read then; all others are as they were.
     pub fn rot(&mut self, random: &mut Stream) -> usize {

@@ -9,6 +9,9 @@ use flashkeel_store::Disk;
 use crate::film::End;
 use crate::world::{PAGE, Subject, World, bytes};
 
+/// The byte of a page that changes, where it does not matter which.
+const ROTS_AT: usize = 100;
+
 impl<S: Subject> World<S> {
     /// Its process or host ends, bits change somewhere, and another process takes over.
     fn end_and_rot(&mut self, end: End, random: &mut Stream) {
@@ -68,11 +71,21 @@ impl<S: Subject> World<S> {
             let version = self.pages[number].newest();
             let places = film.places(&bytes(number, version));
             assert!(!places.is_empty(), "page {number} is not there");
-            places.iter().for_each(|place| film.flip(*place + 100));
+            places.iter().for_each(|place| film.flip(*place + ROTS_AT as u64));
             self.pages[number].rotten = Some(version);
         }
         self.pages.iter_mut().for_each(|page| drop(page.versions.drain(..page.versions.len() - 1)));
         self.open(film);
+    }
+
+    /// Where what has become of pages lies by now.
+    pub fn rotten_places(&self, pages: &[usize]) -> Vec<Vec<u64>> {
+        let places = |&number: &usize| {
+            let mut page = bytes(number, self.pages[number].newest());
+            page[ROTS_AT] ^= 4;
+            self.film.places(&page)
+        };
+        pages.iter().map(places).collect()
     }
 
     /// Its process ends in good order, bits of some pages change, and another one takes over: what

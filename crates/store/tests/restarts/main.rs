@@ -271,14 +271,26 @@ fn what_is_damaged_in_flash_is_rebuilt_where_there_is_parity() {
             let [rebuilt, read] = [page, page + 20].map(|page| {
                 let before = world.now();
                 assert_eq!(world.read(page).0, Status::Ok);
-                world.now().since(before)
+                let time = world.now().since(before);
+                world.rest();
+                time
             });
             assert!(rebuilt.0 * 2 > read.0 * 3, "{rebuilt:?} and {read:?}");
         }
         world.find();
         assert!(world.lost().is_empty());
         assert_eq!(world.store.damage().len(), damaged.len(), "it is said once of each");
-        // With what is written beside them, and where they are moved to.
+    }
+}
+
+#[test]
+fn what_is_damaged_in_flash_is_rebuilt_wherever_it_has_been_moved() {
+    for sets in [1, 2] {
+        let (mut world, random) = (filled(sets), &mut Stream::new(1, "rebuilt"));
+        let damaged: Vec<usize> = (0..world.pages() - 40).step_by(40).collect();
+        world.rot_pages(&damaged, random);
+        let before = world.rotten_places(&damaged);
+        // With what is written beside them.
         for _ in 0..3000 {
             let page = random.below(world.pages() as u64) as usize;
             if !damaged.contains(&page) {
@@ -288,9 +300,34 @@ fn what_is_damaged_in_flash_is_rebuilt_where_there_is_parity() {
         world.drain();
         world.submit(Operation::Flush, 0..0, false);
         world.drain();
+        let after = world.rotten_places(&damaged);
+        let moved = before.iter().zip(&after).filter(|(before, after)| before != after);
+        assert!(moved.count() > damaged.len() / 2);
         world.find();
         assert!(world.lost().is_empty());
-        assert!(world.store.damage().len() > damaged.len() / 2, "they have been moved");
+    }
+}
+
+#[test]
+fn what_has_been_rebuilt_is_programmed_again_so_that_more_of_its_stripe_can_be_damaged() {
+    for sets in [1, 2] {
+        let (mut world, random) = (filled(sets), &mut Stream::new(1, "anew"));
+        // In the same place of their flash pages.
+        for at in [0, 2] {
+            let damaged: Vec<usize> = (at..world.pages()).step_by(48).collect();
+            world.rot_pages(&damaged, random);
+            for &page in &damaged {
+                assert_eq!(world.read(page).0, Status::Ok);
+                world.rest();
+            }
+            assert_eq!(world.store.damage().len(), damaged.len(), "the former are whole again");
+            assert_eq!(world.device.counters().restored_pages, damaged.len() as u64);
+            assert_eq!(world.device.lost_pages(), 0);
+        }
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        world.restart(End::PowerLost, random);
+        assert!(world.lost().is_empty() && world.store.damage().is_empty());
     }
 }
 

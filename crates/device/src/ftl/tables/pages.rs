@@ -295,18 +295,23 @@ impl Tables {
     }
 
     /// A lost page of `lpn`, which was at `from`, has been rebuilt in memory and
-    /// programmed.
+    /// programmed; whether it could be: if more of its stripe is damaged, that is a copy
+    /// of what it has become.
     #[cold]
     #[inline(never)]
-    pub(in crate::ftl) fn data_restored(&mut self, lpn: Lpn, from: Home, ppn: Ppn) {
+    pub(in crate::ftl) fn data_restored(&mut self, lpn: Lpn, from: Home, ppn: Ppn) -> bool {
         if self.pages.is_none() {
-            return;
+            return true;
         }
-        let page = self.recovered(lpn).map(Arc::new);
+        let Some(page) = self.recovered(lpn).map(Arc::new) else {
+            self.bytes_copied(from, ppn);
+            return false;
+        };
         if let Some(pages) = &mut self.pages {
             let out_of_band = pages.out_of_band(Ppn(from.0));
-            self.set_content(ppn, Content { page, out_of_band });
+            self.set_content(ppn, Content { page: Some(page), out_of_band });
         }
+        true
     }
 
     /// The last copy of a page has been given up: the map has no place for it.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -111,10 +111,32 @@ pub(crate) fn open(path: &Path) -> Result<Place, Refused> {
     let name = path.file_name().ok_or_else(|| Refused::Unfit("it names no file".into()))?;
     let own = format!(".{}.{}.new", name.to_string_lossy(), std::process::id());
     let now = path.with_file_name(own);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&now)?;
-    let naming = Naming { now, then: path.to_owned() };
+    let file = match made(&now) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            remove_left_behind(&now)?;
+            made(&now)
+        }
+        made => made,
+    }?;
     lock(&file)?;
-    Ok(Place::New(file, naming))
+    Ok(Place::New(file, Naming { now, then: path.to_owned() }))
+}
+
+fn made(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// Removes what a server has left that was killed before it was whole. In a container the next
+/// has the same number.
+fn remove_left_behind(path: &Path) -> Result<(), Refused> {
+    let file = File::open(path)?;
+    lock(&file)?;
+    // Whoever had the lock may just have given the file its name.
+    let (held, found) = (file.metadata()?, fs::symlink_metadata(path)?);
+    if (held.dev(), held.ino()) == (found.dev(), found.ino()) {
+        fs::remove_file(path)?;
+    }
+    Ok(())
 }
 
 /// Where symbolic links lead: what is new is made there, and they stay. That they go round in
@@ -159,6 +181,24 @@ mod tests {
         }
         assert_eq!(fs::read_dir(folder.join("disk")).expect("a folder").count(), 2);
         fs::remove_dir_all(folder).expect("it is ours");
+    }
+
+    #[test]
+    fn what_was_left_behind_before_it_was_whole_is_removed_unless_somebody_is_at_it() {
+        let folder = std::env::temp_dir().join(format!("flashkeel-left-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("drive.data");
+        let Ok(Place::New(file, naming)) = open(&path) else { panic!("nothing is there") };
+        assert!(matches!(open(&path), Err(Refused::Unfit(_))));
+        // A process that is killed closes its files, and removes nothing.
+        drop(file);
+        fs::write(&naming.now, "half").expect("it can be written");
+        std::mem::forget(naming);
+        let Ok(Place::New(file, naming)) = open(&path) else { panic!("nothing is there") };
+        assert_eq!(file.metadata().expect("a file").len(), 0);
+        assert!(naming.finish().is_ok());
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        fs::remove_dir_all(&folder).expect("it is ours");
     }
 
     #[test]

@@ -67,9 +67,12 @@ impl Target {
         }
         .map_err(kept)?;
         let size = self.check().map_err(|(_, message)| Error::Input(message))?;
-        let Drives { parts, places, .. } = drives;
+        let Drives { parts, places, addresses, .. } = drives;
         let placement = if places.is_empty() { String::new() } else { json!(places).to_string() };
-        let header = Header::new(size.sectors * SECTOR_BYTES, parts.concat(), &placement).map_err(kept)?;
+        let follow = addresses.iter().all(String::is_empty);
+        let addresses = if follow { String::new() } else { json!(addresses).to_string() };
+        let header = Header::new(size.sectors * SECTOR_BYTES, parts.concat(), &placement, &addresses);
+        let header = header.map_err(kept)?;
         let refused = |refused: Refused| match refused {
             Refused::Failed(error) if error.kind() == ErrorKind::Interrupted => Error::Interrupted,
             refused => Error::Input(format!("{name}: {refused}")),
@@ -185,6 +188,8 @@ struct Drives {
     /// How it is put together: where volumes lie on the devices of each stack, unless its one
     /// device says that, and the like.
     places: Vec<Value>,
+    /// What each SSD says of its addresses.
+    addresses: Vec<String>,
     /// Whether it holds only what others keep.
     is_spare: bool,
 }
@@ -192,8 +197,9 @@ struct Drives {
 impl Drives {
     fn add_ssd(&mut self, config: &DeviceConfig) -> Result<(), String> {
         // Its shape is that of any other with these settings.
-        let media = Ssd::new(&config.validate()?, 0).media();
-        self.parts.push(media.into_iter().map(SectionShape::from).collect());
+        let ssd = Ssd::new(&config.validate()?, 0);
+        self.parts.push(ssd.media().into_iter().map(SectionShape::from).collect());
+        self.addresses.push(ssd.addresses());
         Ok(())
     }
 

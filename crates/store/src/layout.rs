@@ -31,6 +31,11 @@ pub struct Header {
     /// The checksum of what says where a host's volumes lie on the devices, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<u32>,
+    /// The checksum of what says which page of which section an address is, and which pages have
+    /// a parity in common, of drives for which that does not follow from the rest. Files that
+    /// are older do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<u32>,
 }
 
 /// The numbers of a section.
@@ -77,13 +82,19 @@ impl SectionShape {
 impl Header {
     /// For a device of this capacity with such sections. Where it is put together of several, or
     /// its addresses are not those of its flash, `placement` says how: the file is then of no
-    /// other that does not say the same.
+    /// other that does not say the same. So are `addresses`, what its SSDs say of theirs.
     ///
     /// # Errors
     /// A sentence, if there are more partitions than a file has room for.
-    pub fn new(capacity_bytes: u64, sections: Vec<SectionShape>, placement: &str) -> Result<Header, String> {
-        let placement = (!placement.is_empty()).then(|| checksum(placement.as_bytes()));
-        let header = Header { capacity_bytes, sections, placement };
+    pub fn new(
+        capacity_bytes: u64,
+        sections: Vec<SectionShape>,
+        placement: &str,
+        addresses: &str,
+    ) -> Result<Header, String> {
+        let sum = |text: &str| (!text.is_empty()).then(|| checksum(text.as_bytes()));
+        let (placement, addresses) = (sum(placement), sum(addresses));
+        let header = Header { capacity_bytes, sections, placement, addresses };
         if header.written().len() > PAGE_BYTES as usize {
             let partitions = header.sections.len();
             return Err(format!("it has {partitions} partitions, more than a file has room for"));

@@ -9,7 +9,7 @@ use flashkeel_device::{Cycle, Found, Lpn, Page, Place};
 use flashkeel_engine::Time;
 
 use crate::keeper::Kept;
-use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section};
+use crate::layout::{EPOCHS, Header, PAGE_BYTES, Section, SectionShape};
 use crate::records::{EPOCH_BYTES, Epoch, Held, PLACE_BYTES, Programmed, Record, TRIM_BYTES, Trim, checksum};
 use crate::store::{MOST_DAMAGE, SectionState};
 use crate::{Disk, Refused, Watch};
@@ -78,9 +78,6 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
 }
 
 fn compare(found: &Header, wanted: &Header) -> Result<(), Refused> {
-    if found == wanted {
-        return Ok(());
-    }
     let size = |header: &Header| {
         let pages: u64 = header.sections.iter().map(|section| u64::from(section.ppns)).sum();
         format!(
@@ -90,17 +87,48 @@ fn compare(found: &Header, wanted: &Header) -> Result<(), Refused> {
             header.sections.len()
         )
     };
-    let is_placed = found.placement == wanted.placement;
-    let (found, wanted) = (size(found), size(wanted));
-    Err(Refused::Unfit(if found == wanted && !is_placed {
+    let keys = differing(found, wanted);
+    Err(Refused::Unfit(if !keys.is_empty() {
+        let (found, wanted, keys) = (size(found), size(wanted), keys.join(", "));
+        let found = if found == wanted { found } else { format!("{found}; this one has {wanted}") };
+        format!("it is of another drive: {found}; what differs follows from {keys}")
+    } else if found.placement != wanted.placement {
         format!(
-            "it is of another stack, whose drives, memories and tiers are put together otherwise ({found})"
+            "it is of another stack, whose drives, memories and tiers are put together otherwise ({})",
+            size(found)
         )
-    } else if found == wanted {
-        format!("it is of another drive, with other blocks or another write buffer ({found})")
+    } else if found.addresses.is_some() && found.addresses != wanted.addresses {
+        "it is of another drive, with the same numbers, but other partition_bits or sets, or stripes of other \
+         pages, which follow from redundancy and geometry.page_size"
+            .into()
     } else {
-        format!("it is of another drive: {found}; this one has {wanted}")
+        return Ok(());
     }))
+}
+
+/// The keys that numbers follow from in which two differ.
+fn differing(found: &Header, wanted: &Header) -> Vec<&'static str> {
+    let has_other = |number: fn(&SectionShape) -> u32, kept: bool| {
+        let mut pairs = found.sections.iter().zip(&wanted.sections);
+        pairs.any(|(one, other)| other.is_keeper() == kept && number(one) != number(other))
+    };
+    let is_as_large = found.capacity_bytes == wanted.capacity_bytes;
+    let keys = [
+        (!is_as_large, "logical_capacity"),
+        (found.sections.len() != wanted.sections.len(), "partition_bits, sets or the devices of the stack"),
+        (has_other(|section| section.ppns, false), "geometry"),
+        (
+            has_other(|section| section.units_per_block, false),
+            "geometry.pages_per_block and page_size, redundancy",
+        ),
+        (is_as_large && has_other(|section| section.lpns, false), "redundancy"),
+        (has_other(|section| section.slots, false), "buffer.size"),
+        (
+            has_other(|section| section.lpns.max(section.slots), true),
+            "the capacity of a memory, tier or mirror",
+        ),
+    ];
+    keys.into_iter().filter_map(|(differs, key)| differs.then_some(key)).collect()
 }
 
 /// The last epoch that has ended for certain.

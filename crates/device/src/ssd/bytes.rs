@@ -10,6 +10,7 @@ use flashkeel_engine::{Arena, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Time};
 use super::Ssd;
 use crate::address::{Lpn, Ppn};
 use crate::ftl::{Found, Medium, MediumShape, Page};
+use crate::layout::Layout;
 use crate::sched::FlashOpId;
 
 /// The bytes of requests inside the device.
@@ -61,6 +62,17 @@ impl Ssd {
     pub fn media(&self) -> Vec<MediumShape> {
         let held = self.layout.buffer.size;
         self.partitions.iter().map(|partition| partition.ftl.tables.medium_shape(held)).collect()
+    }
+
+    /// What media do not say of themselves: which page of which partition an address is, where
+    /// there are several, and which pages have a parity in common. Nothing where that follows.
+    pub fn addresses(&self) -> String {
+        let Layout { partition_bits, set_pages, partition, geometry, .. } = &self.layout;
+        let stripes = partition.static_stripes.map(|stripes| (stripes.width(), geometry.units_per_page));
+        match (partition_bits.is_empty() && *set_pages == 0, stripes) {
+            (true, None) => String::new(),
+            (_, stripes) => format!("bits {partition_bits:?}, sets of {set_pages}, stripes {stripes:?}"),
+        }
     }
 
     /// From now on what pages hold lies in `media`, one for each partition: zeros, until

@@ -100,8 +100,8 @@ pub fn device(name: &str) -> DeviceConfig {
 }
 
 fn header(ssd: &Ssd) -> Header {
-    Header::new(ssd.sectors() * 512, ssd.media().into_iter().map(Into::into).collect(), "")
-        .expect("it has room")
+    let sections = ssd.media().into_iter().map(Into::into).collect();
+    Header::new(ssd.sectors() * 512, sections, "", &ssd.addresses()).expect("it has room")
 }
 
 fn fresh(config: &DeviceConfig) -> Ssd {

@@ -29,7 +29,8 @@ struct Desk {
 }
 
 fn header() -> Header {
-    Header::new(u64::from(PAGES) * 4096, vec![SectionShape::of_pages(PAGES, PAGES)], "").expect("it has room")
+    Header::new(u64::from(PAGES) * 4096, vec![SectionShape::of_pages(PAGES, PAGES)], "", "")
+        .expect("it has room")
 }
 
 fn page_bytes(page: usize, version: u64) -> PageBytes {
@@ -144,7 +145,7 @@ fn what_is_kept_is_found_however_it_ends_and_what_was_handed_over_stays_until_it
 #[test]
 fn a_page_of_the_write_buffer_that_changes_again_and_again_is_always_found() {
     let shape = MediumShape { lpns: 8, ppns: 8, units_per_block: 8, held: 1 };
-    let header = Header::new(8 * 4096, vec![shape.into()], "").expect("it has room");
+    let header = Header::new(8 * 4096, vec![shape.into()], "", "").expect("it has room");
     let places = u64::from(header.sections[0].slots);
     let film = Film::of_zeros(header.bytes());
     let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
@@ -173,7 +174,7 @@ fn a_page_of_the_write_buffer_that_changes_again_and_again_is_always_found() {
 #[test]
 fn pages_of_a_write_buffer_are_needed_until_they_are_held_again_whatever_other_sections_do() {
     let shape = MediumShape { lpns: 8, ppns: 8, units_per_block: 8, held: 4 };
-    let header = Header::new(2 * 8 * 4096, vec![shape.into(), shape.into()], "").expect("it has room");
+    let header = Header::new(2 * 8 * 4096, vec![shape.into(), shape.into()], "", "").expect("it has room");
     let resumed = |film: &Film| {
         let watch = &mut |_| ControlFlow::Continue(());
         let opened = Store::resume(Arc::new(film.clone()), &header, None, watch).expect("it is fit");
@@ -215,7 +216,7 @@ fn pages_of_a_write_buffer_are_needed_until_they_are_held_again_whatever_other_s
 #[test]
 fn a_damaged_page_that_has_been_moved_is_found_damaged() {
     let shape = MediumShape { lpns: 8, ppns: 24, units_per_block: 8, held: 1 };
-    let header = Header::new(8 * 4096, vec![shape.into()], "").expect("it has room");
+    let header = Header::new(8 * 4096, vec![shape.into()], "", "").expect("it has room");
     let film = Film::of_zeros(header.bytes());
     let mut store = Store::create(Arc::new(film.clone()), &header, None).expect("no disk fails");
     store.complete().expect("no disk fails");

@@ -5,6 +5,7 @@ mod drives;
 mod film;
 mod keepers;
 mod lives;
+mod settings;
 mod world;
 
 use std::ops::ControlFlow;

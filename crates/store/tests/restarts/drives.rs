@@ -13,7 +13,7 @@ use crate::film::{End, Film};
 use crate::world::{PAGE_SECTORS, Subject, World, bytes};
 
 /// Devices of the kinds that can be found again, by name.
-pub const DEVICES: [&str; 15] = [
+pub const DEVICES: [&str; 27] = [
     "plain",
     "checkpoints",
     "map cache",
@@ -29,6 +29,18 @@ pub const DEVICES: [&str; 15] = [
     "copied back",
     "sets",
     "retiring",
+    "read-only",
+    "physical, retiring",
+    "logical, retiring",
+    "wear levelling",
+    "scrub",
+    "one chip",
+    "sixteen chips",
+    "planes",
+    "moved inside",
+    "windows",
+    "held up",
+    "cold map",
 ];
 
 fn policy<P: serde::de::DeserializeOwned>(value: impl Into<serde_json::Value>) -> P {
@@ -89,10 +101,54 @@ pub fn device(name: &str) -> DeviceConfig {
             config.gc.erasing = policy("in-pauses");
         }
         "sets" => config.sets = 2,
-        "retiring" => {
+        "retiring" | "read-only" => {
             config.wear = policy(json!({ "policy": "rated", "rated_cycles": 3 }));
-            config.retirement = policy("no-space");
+            config.retirement = policy(if name == "retiring" { "no-space" } else { "read-only" });
             config.geometry.blocks_per_plane = 16;
+        }
+        "physical, retiring" | "logical, retiring" => {
+            config = device(&name[..name.len() - ", retiring".len()]);
+            config.wear = policy(json!({ "policy": "rated", "rated_cycles": 4 }));
+            config.retirement = policy(if name.starts_with("logical") { "read-only" } else { "no-space" });
+        }
+        "wear levelling" => {
+            config.wear_levelling = policy(json!({ "enabled": true, "threshold": 2 }));
+        }
+        "scrub" => {
+            config.scrub = policy(json!({ "enabled": true, "start_above": 40, "stop_below": 20 }));
+        }
+        "one chip" => {
+            config.geometry.channels = 1;
+            config.geometry.chips_per_channel = 1;
+            config.geometry.blocks_per_plane = 112;
+        }
+        "sixteen chips" => {
+            config.geometry.channels = 8;
+            config.logical_capacity = Bytes(8 << 20);
+        }
+        "planes" => {
+            config.geometry.planes_per_chip = 2;
+            config.geometry.blocks_per_plane = 14;
+        }
+        "moved inside" => config.gc.movement = policy("plane-blocking"),
+        "windows" => {
+            config.sets = 2;
+            config.window = policy(json!({
+                "policy": "periodic", "deterministic": "4ms", "non_deterministic": "8ms"
+            }));
+        }
+        "held up" => {
+            config.wear = policy(json!({ "policy": "rated", "rated_cycles": 300 }));
+            config.throttle = policy(json!({ "policy": "static-cap", "rate": "50MB/s", "period": "10ms" }));
+            config.suspension = Some(policy(json!({ "latency": "20us" })));
+            config.power = policy(json!({
+                "policy": "idle-sleep", "after": "1ms", "wake": { "min": "1ms", "max": "2ms" }
+            }));
+        }
+        "cold map" => {
+            config = device("map cache");
+            config.checkpoint = policy(json!({ "enabled": true, "period": "1ms", "after_pages": 50 }));
+            config.geometry.blocks_per_plane = 80;
         }
         _ => {}
     }

@@ -172,7 +172,15 @@ impl<S: Subject> World<S> {
         let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
         let request = Request { payload, fua, ..Request::new(RequestId(id), operation, lba, sectors) };
         self.flying.insert(id, Flying { request, pages, after: self.acknowledged });
-        assert_eq!(self.device.submit(self.now, &request, &mut self.data), Submit::Accepted);
+        match self.device.submit(self.now, &request, &mut self.data) {
+            Submit::Accepted => {}
+            refused => {
+                assert_eq!(refused, Submit::Refused(Status::ReadOnly));
+                let flying = self.flying.remove(&id).expect("it was added");
+                self.pages[flying.pages].iter_mut().for_each(|page| page.written = None);
+                self.data.give_back(payload);
+            }
+        }
         self.store.settle(self.now);
     }
 
@@ -199,7 +207,7 @@ impl<S: Subject> World<S> {
         for completion in done {
             let flying = self.flying.remove(&completion.id.0).expect("a request completes exactly once");
             match completion.status {
-                Status::NoSpace => {
+                Status::NoSpace | Status::ReadOnly => {
                     let pages = &mut self.pages[flying.pages];
                     pages.iter_mut().for_each(|page| page.or.extend(page.written.take()));
                 }

@@ -89,15 +89,20 @@ fn each_variant_is_checked_on_its_own_device() {
 
 /// Nothing is wrong before the steady state is made that would be found only then.
 #[test]
-fn a_journal_in_a_stack_of_memory_is_refused_at_once() {
-    let document = format!(
-        "{DEVICE}[workload]\nrequests = 10\npacing = \"closed\"\nsource = \"synthetic\"\n{}tier.journal = true\n",
-        TIER.replace(
-            "upper.dram = { capacity = \"16MiB\" }",
-            "upper.stack.devices = [{ dram = { capacity = \"16MiB\" } }]"
+fn a_journal_in_a_stack_of_memory_or_in_whole_pages_is_refused_at_once() {
+    let with = |upper: &str| {
+        format!(
+            "{DEVICE}[workload]\nrequests = 10\npacing = \"closed\"\nsource = \"synthetic\"\n{}tier.journal = true\n",
+            TIER.replace("upper.dram = { capacity = \"16MiB\" }", upper)
         )
-    );
-    assert!(refusal(&document).contains("the upper forgets everything when power is cut"));
+    };
+    let memory = refusal(&with("upper.stack.devices = [{ dram = { capacity = \"16MiB\" } }]"));
+    assert!(memory.contains("the upper forgets everything when power is cut"));
+    let mirror = "mirror.devices = [{ nvm.capacity = \"16MiB\" }, { nvm.capacity = \"16MiB\" }]";
+    for (upper, block) in [("ssd = {}", ""), (mirror, ""), (mirror, ", block = \"4KiB\"")] {
+        let upper = format!("upper.stack = {{ devices = [{{ network.device.{upper} }}]{block} }}");
+        assert!(refusal(&with(&upper)).contains("units of 512 bytes"), "{upper}");
+    }
 }
 
 #[test]

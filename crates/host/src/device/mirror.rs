@@ -134,6 +134,7 @@ impl Build for MirrorConfig {
             sectors: Mirror::sectors(&self.ranges, sizes[0].sectors / u64::from(sizes[0].sets), copies)?,
             is_volatile: lost(|size| size.is_volatile),
             in_memory: lost(|size| size.in_memory),
+            takes_pages: true,
             windows: if read.needs_windows() { HasWindows::InTurn } else { HasWindows::None },
             needs_drives: !self.ranges.is_empty() && sizes.iter().any(|size| size.needs_drives),
             ..Size::over(&sizes)

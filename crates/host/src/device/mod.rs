@@ -79,6 +79,8 @@ pub struct Size {
     /// Whether what is written to it may be on no real drive, or in the upper device of a
     /// tier, which alone knows what that holds.
     pub in_memory: bool,
+    /// Whether it is known to take only whole pages of 4 KiB.
+    pub takes_pages: bool,
 }
 
 /// Deterministic windows, as whoever is above sees them.
@@ -133,6 +135,7 @@ impl Size {
             is_real: false,
             needs_drives: false,
             in_memory: false,
+            takes_pages: false,
         };
         others.into_iter().fold(none, |all, each| Size {
             memory_bytes: all.memory_bytes + each.memory_bytes,
@@ -141,6 +144,7 @@ impl Size {
             is_real: all.is_real || each.is_real,
             needs_drives: all.needs_drives || each.needs_drives,
             in_memory: all.in_memory || each.in_memory,
+            takes_pages: all.takes_pages || each.takes_pages,
             ..all
         })
     }

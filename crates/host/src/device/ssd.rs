@@ -70,6 +70,7 @@ impl Build for DeviceConfig {
             windows: if obeys { HasWindows::Commanded } else { HasWindows::None },
             erase: obeys.then_some(self.timing.erase),
             reads_per_s: Some(layout.reads_per_s()),
+            takes_pages: true,
             ..Size::plain(layout.sectors(), self.controller.queue_depth)
         })
     }

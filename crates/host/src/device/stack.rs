@@ -2,7 +2,7 @@
 
 use flashkeel_config::{ConfigError, Kind, Node};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Leaf, SECTOR_BYTES, Stack, Stream, Time};
+use flashkeel_engine::{LOGICAL_PAGE_BYTES, Leaf, SECTOR_BYTES, Stack, Stream, Time};
 
 use super::{Build, Device, DeviceKind, Held, Maker, Size, Unmade, seed_of};
 use crate::blocks::WholeBlocks;
@@ -78,8 +78,10 @@ impl StackConfig {
         }
         let sectors: Vec<u64> = sizes.iter().map(|size| size.sectors).collect();
         self.urgency.policy().build(sectors.len())?;
+        let takes_pages = sizes.iter().any(|size| size.takes_pages);
         Ok(Size {
             sectors: self.volumes.policy().build(&sectors, self.claims().len())?.sectors(),
+            takes_pages: takes_pages && self.block.is_none_or(|block| block.0 >= LOGICAL_PAGE_BYTES),
             ..Size::over(&sizes)
         })
     }

@@ -79,7 +79,7 @@ impl TieredConfig {
 
     /// What the policies want of each other and of the devices' sizes.
     fn check_policies(&self, upper: Size, lower: Size) -> Result<(), String> {
-        let is_forgetful = upper.is_volatile;
+        let (is_forgetful, takes_pages) = (upper.is_volatile, upper.takes_pages);
         let (upper, lower) = (upper.sectors, lower.sectors);
         let takes_any = self.placement.policy().takes_any();
         let admits = self.admission.policy().takes_any();
@@ -120,6 +120,13 @@ impl TieredConfig {
         }
         if self.journal && is_forgetful {
             return Err("journal is true, but the upper forgets everything when power is cut".into());
+        }
+        if self.journal && takes_pages {
+            return Err(
+                "journal is true, which is written in units of 512 bytes, but the upper takes only whole \
+                        pages of 4 KiB; let it be an nvm"
+                    .into(),
+            );
         }
         Ok(())
     }
@@ -169,6 +176,7 @@ impl Build for TieredConfig {
             queue_depth: lower.queue_depth,
             is_volatile: lower.is_volatile || is_lost,
             in_memory: lower.in_memory || takes_any,
+            takes_pages: true,
             ..Size::over([&upper, &lower])
         })
     }

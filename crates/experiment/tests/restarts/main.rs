@@ -32,7 +32,7 @@ geometry = { channels = 2, chips_per_channel = 1, planes_per_chip = 1, blocks_pe
 "#;
 
 /// Devices of which each keeps something in a way of its own.
-const DEVICES: [&str; 14] = [
+const DEVICES: [&str; 23] = [
     r#"nvm = { capacity = "1MiB" }"#,
     r#"tier = { placement = "write-back", writeback = { policy = "periodic", period = "300us", batch = "32KiB" }, upper.nvm.capacity = "256KiB", lower.ssd = {} }"#,
     r#"tier = { placement = "write-back", eviction = "lru", upper.nvm.capacity = "128KiB", lower.ssd = {} }"#,
@@ -47,6 +47,15 @@ const DEVICES: [&str; 14] = [
     r#"mirror = { devices = [{ ssd = {} }, { ssd.geometry.channels = 4 }], acknowledge = "any" }"#,
     r#"mirror = { devices = [{ ssd = {} }, { ssd.buffer.volatile = true }, { nvm.capacity = "2MiB" }], acknowledge = "any" }"#,
     r#"mirror = { devices = [{ ssd = { wear = { policy = "rated", rated_cycles = 3 }, retirement = "no-space" } }, { ssd = {} }], acknowledge = "any" }"#,
+    r#"network.device.ssd = {}"#,
+    r#"stack = { volumes = { policy = "striped", chunk = "8KiB" }, scheduler = "deadline", devices = [{ ssd = {} }, { network.device.ssd.buffer.volatile = true }, { ssd.sets = 2 }] }"#,
+    r#"mirror = { devices = [{ network.device.ssd = {} }, { ssd = {} }], acknowledge = "any", ranges = [{ from = "512KiB", length = "256KiB" }, { from = "1MiB", length = "64KiB" }] }"#,
+    r#"mirror = { devices = [{ ssd = {} }, { ssd = {} }, { ssd = {} }], spares = [{ ssd = {} }], acknowledge = "any", resync = { region = "64KiB" } }"#,
+    r#"mirror = { devices = [{ ssd = { sets = 2, geometry.blocks_per_plane = 96 } }], acknowledge = "any" }"#,
+    r#"mirror = { devices = [{ tier = { preset = "write-back", journal = true, upper.nvm.capacity = "256KiB", lower.ssd = {} } }, { network.device.ssd.buffer.volatile = true }], acknowledge = "any" }"#,
+    r#"tier = { placement = "small-large", eviction = "lru", fills = true, admission = "all", upper.nvm.capacity = "256KiB", lower.mirror = { devices = [{ ssd.buffer.volatile = true }, { network.device.ssd = {} }], acknowledge = "any" } }"#,
+    r#"tier = { placement = "write-back", journal = true, eviction = "lru", upper.network.device.nvm = { capacity = "256KiB", atomic_unit = "512B" }, lower.stack = { volumes = { policy = "striped", chunk = "8KiB" }, devices = [{ ssd.logical_capacity = "1MiB" }, { ssd = { logical_capacity = "1MiB", buffer.volatile = true } }] } }"#,
+    r#"mirror = { devices = [{ windowed.device.ssd = {} }, { windowed.device.ssd.buffer.volatile = true }], windows = "alternate" }"#,
 ];
 
 /// A stack of one device.
@@ -126,7 +135,7 @@ fn what_is_damaged_outside_flash_cannot_be_read_until_it_is_written_or_trimmed()
         world.drain();
         for end in [End::Killed, End::PowerLost, End::Killed] {
             assert_eq!(world.lost(), [3, 4, 5]);
-            assert_eq!(world.device.holds(Lba(3 * 8), 3 * 8), (3 * 8, Holds::Data));
+            (3..6).for_each(|page| assert_eq!(world.device.holds(Lba(page * 8), 8), (8, Holds::Data)));
             world.restart(end, random);
         }
         world.submit(Operation::Write, 3..4, true);

@@ -176,15 +176,20 @@ pub fn open_watched(
     watch: &mut Watch<'_>,
 ) -> Result<(Ssd, Store, Time), Refused> {
     let mut ssd = fresh(config);
-    let opened = Store::resume(Arc::new(film.clone()), &header(&ssd), None, watch)?;
+    let opened = Store::resume(Arc::new(film.clone()), &header(&ssd), wake(film), watch)?;
     let Opened::Old(mut store, found, now) = opened else { panic!("nothing is begun on a disk") };
     ssd.recover(now, store.media(0..found.len()).into_iter().zip(found).collect());
     store.complete()?;
     Ok((ssd, store, now))
 }
 
-/// A preconditioned SSD.
-pub struct Drive(pub DeviceConfig);
+/// What is told that something has been synchronised, where that takes its time: it is asked.
+fn wake(film: &Film) -> Option<Box<dyn Fn() + Send>> {
+    film.is_slow().then(|| Box::new(|| ()) as Box<dyn Fn() + Send>)
+}
+
+/// A preconditioned SSD, and whether its disk takes its time.
+pub struct Drive(pub DeviceConfig, bool);
 
 impl Subject for Drive {
     type Device = Ssd;
@@ -192,9 +197,9 @@ impl Subject for Drive {
     fn begin(&self) -> (Ssd, Store, Film) {
         let mut ssd = fresh(&self.0);
         let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
-        let film = Film::of_zeros(header(&ssd).bytes());
-        let mut store =
-            Store::create(Arc::new(film.clone()), &header(&ssd), None).expect("a disk that does not fail");
+        let film = if self.1 { Film::slow } else { Film::of_zeros }(header(&ssd).bytes());
+        let mut store = Store::create(Arc::new(film.clone()), &header(&ssd), wake(&film))
+            .expect("a disk that does not fail");
         ssd.keep_data_in(store.media(0..ssd.media().len()));
         store.complete().expect("a disk that does not fail");
         (ssd, store, film)
@@ -212,7 +217,12 @@ impl Subject for Drive {
 impl World<Drive> {
     /// One of these settings.
     pub fn of(config: &DeviceConfig) -> World<Drive> {
-        World::new(Drive(config.clone()))
+        World::new(Drive(config.clone(), false))
+    }
+
+    /// The same over a disk that takes its time to synchronise.
+    pub fn slow(config: &DeviceConfig) -> World<Drive> {
+        World::new(Drive(config.clone(), true))
     }
 
     /// What there is of each page.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use flashkeel_engine::Stream;
 use flashkeel_store::Disk;
@@ -68,7 +69,18 @@ struct State {
 
 /// The disk.
 #[derive(Clone, Default)]
-pub struct Film(Arc<Mutex<State>>);
+pub struct Film(Arc<Mutex<State>>, Arc<Gate>);
+
+/// What a slow disk's synchronisation waits for, in another thread.
+#[derive(Default)]
+struct Gate {
+    is_open: Mutex<bool>,
+    changed: Condvar,
+    is_slow: bool,
+}
+
+/// How long somebody else may wait for that, until it goes on by itself.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// How its owner ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +94,31 @@ pub enum End {
 impl Film {
     /// A disk of zeros.
     pub fn of_zeros(bytes: u64) -> Film {
-        Film::of(Blocks::of_zeros(bytes as usize))
+        Film::of(Blocks::of_zeros(bytes as usize), false)
     }
 
-    fn of(bytes: Blocks) -> Film {
-        let state = State { durable: bytes.clone(), bytes, ..State::default() };
-        Film(Arc::new(Mutex::new(state)))
+    /// The same, which takes its time to synchronise, while its owner goes on.
+    pub fn slow(bytes: u64) -> Film {
+        Film::of(Blocks::of_zeros(bytes as usize), true)
+    }
+
+    fn of(bytes: Blocks, is_slow: bool) -> Film {
+        Film::with(State { durable: bytes.clone(), bytes, ..State::default() }, is_slow)
+    }
+
+    fn with(state: State, is_slow: bool) -> Film {
+        Film(Arc::new(Mutex::new(state)), Arc::new(Gate { is_slow, ..Gate::default() }))
+    }
+
+    /// Whether it takes its time.
+    pub fn is_slow(&self) -> bool {
+        self.1.is_slow
+    }
+
+    /// Lets what synchronises it now go on.
+    pub fn go_on(&self) {
+        *self.1.is_open.lock().expect("no test panics here") = true;
+        self.1.changed.notify_all();
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -113,9 +144,9 @@ impl Film {
                 let State { bytes, durable, log, .. } = &*state;
                 let left =
                     State { bytes: bytes.clone(), durable: durable.clone(), log: log.clone(), left: None };
-                Film(Arc::new(Mutex::new(left)))
+                Film::with(left, self.is_slow())
             }
-            End::PowerLost => Film::of(state.after_loss(random)),
+            End::PowerLost => Film::of(state.after_loss(random), self.is_slow()),
         }
     }
 
@@ -126,7 +157,7 @@ impl Film {
         let mut bytes = state.durable.clone();
         let (offset, written) = &state.log[state.log.len() - 1 - from_the_end];
         bytes.write(written, *offset as usize);
-        Film::of(bytes)
+        Film::of(bytes, false)
     }
 
     /// Where a page lies, as often as it does.
@@ -219,11 +250,17 @@ impl Disk for Film {
     }
 
     fn sync(&self) -> io::Result<()> {
+        // What is written meanwhile may be lost.
+        let written = self.state().log.len();
+        if self.is_slow() {
+            let open = self.1.is_open.lock().expect("no test panics here");
+            let waited = self.1.changed.wait_timeout_while(open, PATIENCE, |is_open| !*is_open);
+            *waited.expect("no test panics here").0 = false;
+        }
         let mut state = self.state();
         if state.left != Some(0) {
-            for (offset, bytes) in std::mem::take(&mut state.log) {
-                state.durable.write(&bytes, offset as usize);
-            }
+            let State { log, durable, .. } = &mut *state;
+            log.drain(..written).for_each(|(offset, bytes)| durable.write(&bytes, offset as usize));
         }
         Ok(())
     }

@@ -47,6 +47,18 @@ fn so_it_does_however_soon_the_next_process_ends() {
 }
 
 #[test]
+fn so_it_does_while_what_was_written_is_being_synchronised() {
+    for name in DEVICES {
+        for case in 0..2 {
+            let random = &mut Stream::new(100 * seed() + case, name);
+            let mut world = World::slow(&device(name));
+            world.live(random, 4, false);
+            world.live_briefly(random, 10, case == 0);
+        }
+    }
+}
+
+#[test]
 fn a_drive_that_begins_full_and_used_is_found_full_with_holes_where_it_was_trimmed() {
     for name in DEVICES {
         let mut world = World::of(&device(name));

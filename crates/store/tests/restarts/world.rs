@@ -1,13 +1,13 @@
 //! Something over a store, beside what it should hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use flashkeel_engine::{
-    Arena, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request, RequestId, Status, Stream, Submit,
-    Time,
+    Arena, Completion, LOGICAL_PAGE_SECTORS, Lba, Leaf, Operation, Payload, Request, RequestId, Status,
+    Stream, Submit, Time,
 };
-use flashkeel_store::Store;
+use flashkeel_store::{Store, Synced};
 
 use crate::film::{End, Film};
 
@@ -80,6 +80,8 @@ pub struct World<S: Subject> {
     data: Arena,
     pub pages: Vec<Page>,
     flying: BTreeMap<u64, Flying>,
+    /// What has ended but for being durable.
+    syncing: VecDeque<(Synced, Completion)>,
     pub now: Time,
     next: u64,
     acknowledged: u64,
@@ -105,6 +107,7 @@ impl<S: Subject> World<S> {
             store,
             data: Arena::new(),
             flying: BTreeMap::new(),
+            syncing: VecDeque::new(),
             now: Time::ZERO,
             next: 1,
             acknowledged: 0,
@@ -186,44 +189,61 @@ impl<S: Subject> World<S> {
 
     /// What happens next.
     pub fn progress(&mut self) {
-        let Some(next) = self.device.next_event().time() else { return };
+        if self.syncing.len() > 4 {
+            self.film.go_on();
+        }
+        let Some(next) = self.device.next_event().time() else { return self.end_synced() };
         self.now = next.max(self.now);
         let mut done = Vec::new();
         self.device.advance(self.now, &mut self.data, &mut done);
         while self.device.notice().is_some() {}
         self.store.settle(self.now);
-        let waits = done.iter().any(|completion| {
-            let request = &self.flying[&completion.id.0].request;
-            request.fua || request.operation == Operation::Flush
-        });
-        if waits {
-            self.store.begin_sync();
-        }
         assert!(self.store.fault().is_none());
+        for completion in done {
+            let request = &self.flying[&completion.id.0].request;
+            if completion.status == Status::Ok && (request.fua || request.operation == Operation::Flush) {
+                self.syncing.push_back((self.store.begin_sync(), completion));
+            } else {
+                self.end(completion);
+            }
+        }
+        self.end_synced();
+    }
+
+    /// What has become durable ends.
+    fn end_synced(&mut self) {
+        while let Some((synced, completion)) = self.syncing.front().copied() {
+            if synced > self.store.synced() {
+                break;
+            }
+            self.syncing.pop_front();
+            self.end(completion);
+        }
+    }
+
+    /// A request ends, unless its owner has been killed: then nobody has heard of it.
+    fn end(&mut self, completion: Completion) {
         if self.is_dead() {
-            // Nobody has heard of it.
             return;
         }
-        for completion in done {
-            let flying = self.flying.remove(&completion.id.0).expect("a request completes exactly once");
-            match completion.status {
-                Status::NoSpace | Status::ReadOnly => {
-                    let pages = &mut self.pages[flying.pages];
-                    pages.iter_mut().for_each(|page| page.or.extend(page.written.take()));
-                }
-                Status::MediaError | Status::Lost => {
-                    assert_eq!(flying.request.operation, Operation::Read);
-                    let mut pages = self.pages[flying.pages].iter();
-                    let may = |page: &Page, version| page.newest() == version || page.or.contains(&version);
-                    assert!(pages.any(|page| page.rotten.is_some_and(|rotten| may(page, rotten))));
-                }
-                status => {
-                    assert_eq!(status, Status::Ok);
-                    self.acknowledge(&flying);
-                }
+        let flying = self.flying.remove(&completion.id.0).expect("a request completes exactly once");
+        match completion.status {
+            Status::NoSpace | Status::ReadOnly => {
+                let pages = &mut self.pages[flying.pages];
+                pages.iter_mut().for_each(|page| page.or.extend(page.written.take()));
             }
-            self.data.give_back(flying.request.payload);
+            Status::MediaError | Status::Lost => {
+                assert_eq!(flying.request.operation, Operation::Read);
+                let mut pages = self.pages[flying.pages].iter();
+                let may = |page: &Page, version| page.newest() == version || page.or.contains(&version);
+                assert!(pages.any(|page| page.rotten.is_some_and(|rotten| may(page, rotten))));
+            }
+            status => {
+                assert_eq!(status, Status::Ok);
+                self.acknowledge(&flying);
+            }
         }
+        self.data.give_back(flying.request.payload);
     }
 
     /// A request has been acknowledged.
@@ -294,6 +314,7 @@ impl<S: Subject> World<S> {
         (self.device, self.store, self.now) = self.subject.find(&self.film);
         self.data = Arena::new();
         self.flying.clear();
+        self.syncing.clear();
         self.subject.check(&self.device);
     }
 

@@ -166,6 +166,33 @@ fn what_is_damaged_on_one_copy_of_a_mirror_the_other_has() {
     }
 }
 
+/// Once what the first copy had was found, which had worn out before.
+#[test]
+fn what_only_one_copy_of_a_mirror_has_is_found_where_none_takes_anything_any_more() {
+    let worn = |cycles| {
+        format!(
+            r#"{{ ssd = {{ wear = {{ policy = "rated", rated_cycles = {cycles} }}, retirement = "read-only" }} }}"#
+        )
+    };
+    for acknowledge in ["all", "any"] {
+        let device =
+            format!(r#"mirror = {{ devices = [{}, {}], acknowledge = "{acknowledge}" }}"#, worn(3), worn(6));
+        let mut world = World::new(Document::of(&device));
+        let random = &mut Stream::new(1, &device);
+        let refused = |world: &World<Document>| world.pages.iter().any(|page| !page.or.is_empty());
+        while !refused(&world) {
+            let first = random.below(world.pages() as u64 / 8) as usize * 8;
+            world.submit(Operation::Write, first..first + 8, false);
+        }
+        world.submit(Operation::Flush, 0..0, false);
+        world.drain();
+        for end in [End::Killed, End::PowerLost] {
+            world.restart(end, random);
+            assert!(world.lost().is_empty());
+        }
+    }
+}
+
 #[test]
 fn a_tier_goes_on_where_all_is_damaged_that_only_its_upper_had() {
     for device in &DEVICES[2..4] {

@@ -31,4 +31,6 @@ pub(super) enum Work {
     Agree,
     /// Of a page that not every copy had before a restart.
     Restore(u32),
+    /// The same: no copy takes it, but some may have it.
+    Compare(u32),
 }

@@ -7,7 +7,7 @@ use flashkeel_engine::{
 };
 
 use super::each;
-use super::pieces::Work;
+use super::pieces::{Piece, Work};
 use super::stage::Mirror;
 
 /// Pages that are written at once.
@@ -20,10 +20,22 @@ pub(super) struct Restoring {
     begins: Option<Time>,
     /// Still to be written.
     pages: Vec<(u32, Box<PageBytes>)>,
-    /// Those on their way: the page, copies that have not ended it, and those that have it.
-    flying: Vec<(u32, u8, u8, Payload)>,
+    /// Those on their way.
+    flying: Vec<Flying>,
     /// Requests that wait, and when they came.
     held: Vec<(Time, Request)>,
+}
+
+/// A page on its way to the copies, or to be compared with what they have.
+#[derive(Clone, Copy)]
+struct Flying {
+    page: u32,
+    payload: Payload,
+    /// Copies that have not ended it, and those that have it.
+    left: u8,
+    done: u8,
+    /// No copy has taken it.
+    is_compared: bool,
 }
 
 impl Restoring {
@@ -51,15 +63,10 @@ impl Mirror {
         {
             let payload = data.take(LOGICAL_PAGE_SECTORS as u32);
             data.write(payload, LOGICAL_PAGE_SECTORS as u32).expect("a buffer").copy_from_slice(&*bytes);
-            let copies = self.agreement.present();
-            restoring.flying.push((page, copies, 0, payload));
-            let lba = Lba(u64::from(page) * LOGICAL_PAGE_SECTORS);
-            let write = Request {
-                payload,
-                fua: true,
-                ..Request::new(RequestId(0), Operation::Write, lba, LOGICAL_PAGE_SECTORS as u32)
-            };
-            for copy in each(copies) {
+            let left = self.agreement.present();
+            restoring.flying.push(Flying { page, payload, left, done: 0, is_compared: false });
+            let write = Request { payload, fua: true, ..of_page(Operation::Write, page) };
+            for copy in each(left) {
                 self.give(now, copy, Work::Restore(page), &write, Payload::NONE, outbox);
             }
         }
@@ -69,36 +76,58 @@ impl Mirror {
         }
     }
 
-    /// A copy has got a page, or has not.
+    /// A copy has a page by now, or does not take it.
     pub(super) fn restored(
         &mut self,
         now: Time,
-        copy: usize,
+        piece: &Piece,
         page: u32,
         status: Status,
         data: &mut Arena,
         outbox: &mut Outbox,
     ) {
+        let has_it = status == Status::Ok && (!piece.is_read || self.is_kept(page, piece.own, data));
         let Some(restoring) = &mut self.restoring else { return };
-        let Some(at) = restoring.flying.iter().position(|each| each.0 == page) else { return };
-        let (_, left, done, payload) = &mut restoring.flying[at];
-        *left &= !(1 << copy);
-        *done |= u8::from(status == Status::Ok) << copy;
-        if *left != 0 {
+        let Some(at) = restoring.flying.iter().position(|each| each.page == page) else { return };
+        let flying = &mut restoring.flying[at];
+        flying.left &= !(1 << piece.copy);
+        flying.done |= u8::from(has_it) << piece.copy;
+        if flying.left != 0 {
             return;
         }
-        let (done, payload) = (*done, *payload);
-        restoring.flying.swap_remove(at);
+        let present = self.agreement.present();
+        if flying.done == 0 && !flying.is_compared && present != 0 {
+            (flying.left, flying.is_compared) = (present, true);
+            for copy in each(present) {
+                let own = data.take(LOGICAL_PAGE_SECTORS as u32);
+                self.give(now, copy, Work::Compare(page), &of_page(Operation::Read, page), own, outbox);
+            }
+            return;
+        }
+        let Flying { done, payload, is_compared, .. } = restoring.flying.swap_remove(at);
         data.give_back(payload);
         let pages = page as usize..page as usize + 1;
-        // Where none takes it, it stays where it is kept.
-        if done != 0 {
+        self.agreement.decide(pages.clone());
+        if done == 0 {
+            // It stays where it is kept; what the copies have is older, or was never acknowledged.
+            self.agreement.damage(page as usize);
+        } else {
             each(done).for_each(|copy| self.agreement.caught_up(pages.clone(), copy));
-            self.agreement.behind(pages.clone(), self.agreement.present() & !done);
-            self.agreement.decide(pages.clone());
-            self.hand_over(pages);
+            self.agreement.behind(pages.clone(), present & !done);
+            // Where none took it, nobody has made it durable.
+            if !is_compared {
+                self.hand_over(pages);
+            }
         }
         self.restore(now, data, outbox);
+    }
+
+    /// Whether a copy has brought what is kept of a page.
+    fn is_kept(&self, page: u32, brought: Payload, data: &Arena) -> bool {
+        let mut flying = self.restoring.iter().flat_map(|restoring| &restoring.flying);
+        let kept = flying.find(|each| each.page == page).map(|each| each.payload);
+        let read = |payload| data.read(payload, LOGICAL_PAGE_SECTORS as u32);
+        kept.is_some_and(|kept| read(kept) == read(brought))
     }
 
     /// What is kept of pages is given up where all copies have it.
@@ -109,4 +138,9 @@ impl Mirror {
             .filter(|&page| self.agreement.valid(page) == present)
             .for_each(|page| books.hand_over(page as u64));
     }
+}
+
+fn of_page(operation: Operation, page: u32) -> Request {
+    let lba = Lba(u64::from(page) * LOGICAL_PAGE_SECTORS);
+    Request::new(RequestId(0), operation, lba, LOGICAL_PAGE_SECTORS as u32)
 }

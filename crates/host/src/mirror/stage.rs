@@ -424,7 +424,9 @@ impl Stage for Mirror {
             Work::Read(read) => self.read_ended(now, copy, read, &piece, completion, data, outbox),
             Work::Change(change) => self.change_ended(now, copy, change, completion, data, outbox),
             Work::Agree => self.agree_ended(now, copy, piece.is_read, completion, data, outbox),
-            Work::Restore(page) => self.restored(now, copy, page, completion.status, data, outbox),
+            Work::Restore(page) | Work::Compare(page) => {
+                self.restored(now, &piece, page, completion.status, data, outbox);
+            }
         }
         data.give_back(piece.own);
         self.wind_up(now, data, outbox);

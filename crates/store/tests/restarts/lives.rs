@@ -184,11 +184,15 @@ impl<S: Subject> World<S> {
             if rots && random.below(3) == 0 {
                 self.end_and_rot(end, random);
             } else if random.below(4) == 0 {
-                // And then of the one that takes over.
-                let film = self.film.left(end, random);
-                film.kill_after(random.below(40) as u32);
-                drop(self.subject.find(&film));
-                self.open(film.left(End::PowerLost, random));
+                // And then of those that take over, one after the other.
+                let mut film = self.film.left(end, random);
+                for _ in 0..1 + random.below(3) {
+                    film.kill_after(random.below(40) as u32);
+                    drop(self.subject.find(&film));
+                    let end = if random.below(3) == 0 { End::Killed } else { End::PowerLost };
+                    film = film.left(end, random);
+                }
+                self.open(film);
             } else {
                 self.end_and_open(end, random);
             }

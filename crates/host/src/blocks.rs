@@ -347,7 +347,7 @@ impl Stage for WholeBlocks {
         if is_over && completion.id.0 & OF_TRIM != 0 {
             completion.id.0 ^= OF_TRIM;
             let covered = completion.ledger.total();
-            return self.trims.land(completion, covered).is_some();
+            return self.trims.land(completion, covered, false).is_some();
         }
         is_over
     }

@@ -28,9 +28,21 @@ struct Whole {
     left: u32,
     /// Devices on which its parts need not hurry, a bit each, if that was decided.
     unhurried: Option<u64>,
+    /// Whether one of its parts that have ended was marked.
+    is_marked: bool,
     submitted: Time,
     /// How long a gate has held it before.
     held: Span,
+}
+
+/// A request that has ended with its last part.
+pub(crate) struct Landed {
+    pub tenant: TenantId,
+    pub operation: Operation,
+    /// Whether one of its parts was marked.
+    pub is_marked: bool,
+    /// How long it was on its way.
+    pub took: Span,
 }
 
 impl Parts {
@@ -56,6 +68,7 @@ impl Parts {
             status: Status::Ok,
             left,
             unhurried: None,
+            is_marked: false,
             submitted: now,
             held: now.since(submitted),
         })
@@ -105,20 +118,23 @@ impl Parts {
     }
 
     /// A part has ended, whose ledger sums to `covered`. If the request has with it, makes
-    /// that the end of the request, and tells whose it was.
+    /// that the end of the request, and tells what it was, and whether a part was marked.
     #[inline(always)]
-    pub fn land(&mut self, part: &mut Completion, covered: Span) -> Option<TenantId> {
+    pub fn land(&mut self, part: &mut Completion, covered: Span, is_marked: bool) -> Option<Landed> {
         let number = RequestId(part.id.0 >> 1);
         let number = if part.id.0 & 1 == 0 { number } else { self.others.land(number) };
         let is_last = |whole: &mut Whole| {
             whole.left -= 1;
+            whole.is_marked |= is_marked;
             whole.status = whole.status.max(part.status);
             whole.left == 0
         };
-        let Whole { id, tenant, status, submitted, held, .. } = self.wholes.land_if(number, is_last)?;
+        let Whole { id, tenant, operation, status, is_marked, submitted, held, .. } =
+            self.wholes.land_if(number, is_last)?;
+        let took = part.time.since(submitted);
         (part.id, part.status) = (id, status);
-        part.ledger.charge(Cause::HostQueue, part.time.since(submitted) - covered);
+        part.ledger.charge(Cause::HostQueue, took - covered);
         part.ledger.charge(Cause::Barrier, held);
-        Some(tenant)
+        Some(Landed { tenant, operation, is_marked, took })
     }
 }

@@ -219,7 +219,7 @@ impl Mirror {
         outbox: &mut Outbox,
     ) {
         let mut completion = Completion { id: part, time: now, status, ledger };
-        if self.parts.land(&mut completion, ledger.total()).is_some() {
+        if self.parts.land(&mut completion, ledger.total(), false).is_some() {
             outbox.completions.push(completion);
         }
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Completion, Durable, LOGICAL_PAGE_BYTES, Ledger, Limits, Operation, Outbox, Request, Span, Stage,
-    Status, Stream, Submit, Time,
+    Arena, Cause, Completion, Durable, LOGICAL_PAGE_BYTES, Ledger, Limits, Operation, Outbox, Request, Span,
+    Stage, Status, Stream, Submit, Time,
 };
 
 use super::request;
@@ -384,4 +384,31 @@ fn what_the_lower_does_not_take_is_not_tried_for_ever() {
         let drained = tier.report().drained_bytes / LOGICAL_PAGE_BYTES - tier.report().failed_writebacks;
         assert_eq!(drained, 9, "all that was written");
     }
+}
+
+#[test]
+fn a_request_that_waits_for_the_lower_is_the_lower_s() {
+    let mut tier = tier(Coin(Stream::new(1, "coin"), 1.0), 100, Span::from_secs(1), true);
+    let (mut outbox, data) = (Outbox::default(), &mut Arena::new());
+    // Pages 0 and 2 are in the upper: of four pages two each, and page 2 alone.
+    let asked = [
+        (Operation::Write, 0, 1),
+        (Operation::Write, 2, 1),
+        (Operation::Read, 0, 4),
+        (Operation::Read, 2, 1),
+    ];
+    for (id, (operation, page, pages)) in asked.into_iter().enumerate() {
+        let _ = tier.submit(Time(0), &request(id as u64, 0, operation, page, pages), data, &mut outbox);
+        for (child, request) in std::mem::take(&mut outbox.requests) {
+            let now = if child == NVM { Time(10) } else { Time(100) };
+            let mut end = Completion { id: request.id, time: now, status: Status::Ok, ledger: Ledger::ZERO };
+            end.ledger.charge(Cause::OwnFlash, now.since(Time::ZERO));
+            tier.completed(now, child, &mut end, data, &mut outbox);
+        }
+    }
+    let report = tier.report();
+    let [reads, writes] =
+        [report.reads, report.writes].map(|of| [of.upper_share, of.upper_ns, of.lower_ns, of.mean_ns]);
+    assert_eq!(reads, [Some(0.5), Some(10.0), Some(100.0), Some(55.0)]);
+    assert_eq!(writes, [Some(1.0), Some(10.0), None, Some(10.0)]);
 }

@@ -9,7 +9,7 @@ use flashkeel_engine::{
 
 use super::Volumes;
 use crate::gates::Gates;
-use crate::parts::Parts;
+use crate::parts::{Landed, Parts};
 use crate::urgency::Urgency;
 
 /// Sends each request, in parts where it crosses from one stretch of its volume
@@ -225,7 +225,7 @@ impl Stage for VolumeManager {
             urgency.ended(operation, unhurried, child);
         }
         let covered = completion.ledger.total();
-        let Some(tenant) = self.parts.land(completion, covered) else { return false };
+        let Some(Landed { tenant, .. }) = self.parts.land(completion, covered, false) else { return false };
         self.gates.leave(tenant);
         while let Some((submitted, request)) = self.gates.release(tenant) {
             self.pass(now, submitted, &request, outbox);

@@ -345,6 +345,7 @@ impl Tier {
                 journal.add(frame, page, Some(frame) == last);
             }
         }
+        let is_quiet = self.is_quiet();
         for Written { frame, pages, sequence, part, mut completion } in written.drain(..) {
             if is_ok {
                 let waiter = Waiter::Written { frame, pages, sequence, part, completion };
@@ -352,7 +353,7 @@ impl Tier {
             } else {
                 self.end_written(frame, pages, sequence, false, data);
                 let covered = completion.ledger.total();
-                if self.end_part(part, covered, &mut completion) {
+                if self.end_part(part, covered, UPPER, is_quiet, &mut completion) {
                     outbox.completions.push(completion);
                 }
             }

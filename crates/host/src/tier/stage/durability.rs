@@ -6,7 +6,7 @@ use flashkeel_engine::{
 
 use super::latency::Medium;
 use super::restoring::Restoring;
-use super::{Piece, Tier, Trouble, background};
+use super::{LOWER, Piece, Tier, Trouble, UPPER, background};
 use crate::tier::journal::{Journal, Unit, Waiter, decode};
 
 /// Sectors of the journal that are read at once.
@@ -86,7 +86,7 @@ impl Tier {
         write.fua = self.upper_durable == Durable::Flushed;
         self.accounts.journal_bytes += write.bytes();
         self.accounts.write(now, Medium::Upper, write.bytes());
-        outbox.requests.push((super::UPPER, write));
+        outbox.requests.push((UPPER, write));
     }
 
     /// A unit of the journal has been written, or has not.
@@ -98,20 +98,21 @@ impl Tier {
         } else {
             journal.fail();
         }
+        let is_quiet = self.is_quiet();
         while let Some(waiter) = self.journal.as_mut().and_then(Journal::served) {
-            let (part, mut completion) = match waiter {
+            let (part, child, mut completion) = match waiter {
                 Waiter::Written { frame, pages, sequence, part, mut completion } => {
                     self.end_written(frame, pages, sequence, is_ok, data);
                     completion.ledger.add(&unit.ledger);
-                    (part, completion)
+                    (part, UPPER, completion)
                 }
                 // The unit may have been on its way before it began to wait.
-                Waiter::Ended { part, completion } => (part, completion),
+                Waiter::Ended { part, completion } => (part, LOWER, completion),
             };
             completion.status = completion.status.max(unit.status);
             completion.time = unit.time;
             let covered = completion.ledger.total();
-            if self.end_part(part, covered, &mut completion) {
+            if self.end_part(part, covered, child, is_quiet, &mut completion) {
                 outbox.completions.push(completion);
             }
         }
@@ -174,7 +175,7 @@ impl Tier {
             let payload = if self.has_bytes { data.take(sectors) } else { Payload::NONE };
             let id = self.pieces.take_off(Piece::Recovered { payload, sectors });
             let read = background(Operation::Read, Lba(first + from), sectors.into(), payload);
-            outbox.requests.push((super::UPPER, Request { id, ..read }));
+            outbox.requests.push((UPPER, Request { id, ..read }));
             *left += 1;
         }
     }

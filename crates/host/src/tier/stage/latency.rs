@@ -10,20 +10,20 @@ pub(super) enum Medium {
     Upper,
 }
 
-/// The mean latency of the requests that went to the two devices, as the dissertation puts
-/// it together: share times latency of each, and what evicting and writing back add. A
-/// request that went to both counts in both. `None` where there were none.
+/// The mean latency of requests, as the dissertation puts it together: share times latency
+/// of each device, and what evicting and writing back add. A request that went to both
+/// devices counts as the lower's, for which it waits. `None` where there were none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LatencyReport {
-    /// Share of those that the upper served: the hit ratio H.
+    /// Share of those that the upper served alone: the hit ratio H.
     pub upper_share: Option<f64>,
-    /// Mean latency at the upper while nothing was moved.
+    /// Mean latency of those while nothing was moved.
     pub upper_ns: Option<f64>,
-    /// At the lower, the same.
+    /// Of the others, the same.
     pub lower_ns: Option<f64>,
     /// What is added while data are moved, on average over all requests: L.
     pub added_ns: Option<f64>,
-    /// What the equation gives.
+    /// What the equation gives: what requests take here on average, from when they come.
     pub mean_ns: Option<f64>,
 }
 

@@ -256,12 +256,24 @@ impl Tier {
         }
     }
 
-    /// Ends a part as a child's request has ended, whose ledger sums to `covered`; if the whole
-    /// has ended with it, makes it the end of that, and says so.
+    /// Ends a part as a request of `child` has ended, whose ledger sums to `covered`; if the whole
+    /// has ended with it, makes it the end of that, and says so. `is_quiet` is whether nothing
+    /// was moved when that ended.
     #[inline(always)]
-    fn end_part(&mut self, part: RequestId, covered: Span, completion: &mut Completion) -> bool {
+    fn end_part(
+        &mut self,
+        part: RequestId,
+        covered: Span,
+        child: usize,
+        is_quiet: bool,
+        completion: &mut Completion,
+    ) -> bool {
         completion.id = part;
-        self.parts.land(completion, covered).is_some()
+        let Some(landed) = self.parts.land(completion, covered, child == LOWER) else { return false };
+        if completion.status == Status::Ok {
+            self.accounts.served(landed, is_quiet);
+        }
+        true
     }
 }
 
@@ -364,7 +376,7 @@ impl Stage for Tier {
         if !is_ok {
             self.trouble = self.trouble.max(Trouble::of(child, completion.status));
         }
-        let quiet = self.is_quiet();
+        let is_quiet = self.is_quiet();
         // The part of a request that it ends, if it does, and what the ledger sums to.
         let part = match self.pieces.land(completion.id) {
             Piece::Plain { part } => Some((part, completion.ledger.total())),
@@ -376,14 +388,12 @@ impl Stage for Tier {
             Piece::LowerRead { part, page, pages, sequence, payload } => {
                 self.reads -= 1;
                 let latency = completion.ledger.total();
-                self.accounts.reads.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.found(now, page..page + pages, sequence, payload, is_ok, data, outbox);
                 Some((part, latency))
             }
             Piece::LowerWrite { part, page, pages, sequence, submitted } => {
                 let latency = now.since(submitted);
-                self.accounts.writes.add(Medium::Lower, latency, quiet);
                 self.writeback.hear(now, Happened::Served(latency));
                 self.taken(is_ok);
                 let part = self.lower_written(page..page + pages, sequence, part, completion, data);
@@ -391,14 +401,11 @@ impl Stage for Tier {
             }
             Piece::UpperRead { part, frame, pages } => {
                 self.reads -= 1;
-                let latency = completion.ledger.total();
-                self.accounts.reads.add(Medium::Upper, latency, quiet);
                 (frame..frame + pages).for_each(|frame| self.table.unpin(frame));
-                Some((part, latency))
+                Some((part, completion.ledger.total()))
             }
             Piece::UpperWrite { part, frame, pages, sequence, group } => {
                 let latency = completion.ledger.total();
-                self.accounts.writes.add(Medium::Upper, latency, quiet);
                 let part = self.upper_written(frame, pages, sequence, part, group, completion, data, outbox);
                 part.map(|part| (part, latency))
             }
@@ -439,7 +446,7 @@ impl Stage for Tier {
             }
         };
         let is_end = match part {
-            Some((part, covered)) => self.end_part(part, covered, completion),
+            Some((part, covered)) => self.end_part(part, covered, child, is_quiet, completion),
             None => false,
         };
         self.go_on(now, false, data, outbox);

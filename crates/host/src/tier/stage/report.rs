@@ -1,10 +1,11 @@
 //! What a tier counts.
 
-use flashkeel_engine::{Answer, LOGICAL_PAGE_BYTES, Span, Time};
+use flashkeel_engine::{Answer, LOGICAL_PAGE_BYTES, Operation, Span, Time};
 use serde::Serialize;
 
 use super::Tier;
 use super::latency::{Latencies, LatencyReport, Medium};
+use crate::parts::Landed;
 use crate::tier::budget::{Calendar, DayReport, Ratings};
 use crate::tier::table::Table;
 
@@ -145,6 +146,17 @@ impl Accounts {
         self.written[medium as usize] += bytes;
         if let Some(calendar) = &mut self.calendars[medium as usize] {
             calendar.write(now, bytes);
+        }
+    }
+
+    /// A request has been served: by the lower if a part of it was.
+    #[inline(always)]
+    pub fn served(&mut self, request: Landed, is_quiet: bool) {
+        let medium = if request.is_marked { Medium::Lower } else { Medium::Upper };
+        match request.operation {
+            Operation::Read => self.reads.add(medium, request.took, is_quiet),
+            Operation::Write => self.writes.add(medium, request.took, is_quiet),
+            _ => {}
         }
     }
 

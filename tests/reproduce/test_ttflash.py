@@ -48,8 +48,8 @@ def test_each_technique_is_added_to_those_before_it():
 class Canned(Session):
     """Gives every run the same figures, but for what `change` says of its name."""
 
-    def __init__(self, change):
-        super().__init__(quick=True)
+    def __init__(self, change, quick=False):
+        super().__init__(quick=quick)
         self.change = change
 
     def run(self, cases):
@@ -73,7 +73,7 @@ class Canned(Session):
             "small_read": reads,
             "waf": 1.5,
             "write": reads | {"mean_ns": 10 * reads["mean_ns"]},
-            "gc_blocked": 10,
+            "gc_blocked": change.get("blocked_requests", 10),
             "requests": 1000,
             "gc_blocked_fraction": change.get("blocked", 0.03),
             "erases": change.get("erases", 100),
@@ -123,6 +123,20 @@ def test_a_device_like_base_does_not():
     assert judged(latency.STUDY, lambda _: {})["base"] is False
     assert judged(cost.STUDY, lambda _: {})["erases-random"] is False
     assert len(PROFILES) == 6
+
+
+def test_few_blocked_requests_and_the_beginning_of_a_run_decide_nothing_rashly():
+    def found(change, quick):
+        findings = blocked.STUDY.measure(
+            Canned(lambda name: of_paper(name) | change, quick)
+        ).findings
+        return findings["all"].holds
+
+    assert found({}, quick=True) is True
+    for quick in (False, True):
+        assert found({"blocked_requests": 9}, quick) is None
+    above = {"blocked": 0.0033}
+    assert (found(above, quick=False), found(above, quick=True)) == (False, None)
 
 
 def test_rotation_that_never_yields_or_always_does_is_told():

@@ -7,7 +7,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.comparison import FEW
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, beginnings
 from flashkeel.reproduce.session import Session, basis
 from flashkeel.reproduce.ttflash import sizes
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, NOGC, PROFILES, SYSTEMS, compared, length
@@ -38,7 +39,7 @@ _ONE = Claim(
 _ALL = Claim(
     "all",
     "with all techniques 0.003 to 0.05 % are",
-    "at most 0.1 %, twice the paper's most, in every trace",
+    "at most 0.1 %, twice the paper's most, in every trace; ten blocked requests behind each",
     "0.003 to 0.05 %",
     "%",
 )
@@ -58,29 +59,31 @@ def _measure(session: Session) -> Outcome:
     mean = {s: sum(by_system[s].values()) / len(PROFILES) for s in _TECHNIQUES}
     pages = {key: _pages(run) for key, run in runs.items()}
     least = min(runs[p, ALL].data["gc_blocked"] for p in PROFILES)
+    findings = {
+        "base": Finding(
+            _percent(by_system[BASE]),
+            sum(1 <= value <= 14 for value in by_system[BASE].values()) >= len(PROFILES) - 1,
+            "; ".join(filter(None, [_outside(by_system[BASE], 2, 7), _counted(pages, BASE)])),
+        ),
+        "plane-blocking": Finding(
+            mean[_PLANE],
+            1.5 <= mean[_PLANE] <= 6,
+            f"{', '.join(f'{p} {by_system[_PLANE][p]:.3g} %' for p in PROFILES)}; "
+            f"{_counted(pages, _PLANE)}",
+        ),
+        "all": Finding(
+            _percent(by_system[ALL]),
+            None if least < FEW else max(by_system[ALL].values()) <= 0.1,
+            f"blocked requests behind each share: {least:,} or more",
+        ),
+        "each": Finding(
+            _percent(mean),
+            all(mean[b] < mean[a] for a, b in pairwise(_TECHNIQUES)),
+        ),
+    }
+    # One burst of writes may hold most of the few that are blocked.
     return Outcome(
-        {
-            "base": Finding(
-                _percent(by_system[BASE]),
-                sum(1 <= value <= 14 for value in by_system[BASE].values()) >= len(PROFILES) - 1,
-                "; ".join(filter(None, [_outside(by_system[BASE], 2, 7), _counted(pages, BASE)])),
-            ),
-            "plane-blocking": Finding(
-                mean[_PLANE],
-                1.5 <= mean[_PLANE] <= 6,
-                f"{', '.join(f'{p} {by_system[_PLANE][p]:.3g} %' for p in PROFILES)}; "
-                f"{_counted(pages, _PLANE)}",
-            ),
-            "all": Finding(
-                _percent(by_system[ALL]),
-                max(by_system[ALL].values()) <= 0.1,
-                f"blocked requests behind each share: {least:,} or more",
-            ),
-            "each": Finding(
-                _percent(mean),
-                all(mean[b] < mean[a] for a, b in pairwise(_TECHNIQUES)),
-            ),
-        },
+        beginnings(findings, session.quick),
         basis({" ".join(key): run for key, run in runs.items()}),
         f"{length(session)}; requests with any GC cause in their ledger",
         partial(_draw, by_system),

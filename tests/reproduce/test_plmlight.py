@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from flashkeel.explanation import Explanation, Share
 from flashkeel.reproduce import plmlight
-from flashkeel.reproduce.plmlight import systems
+from flashkeel.reproduce.plmlight import study, systems
 from flashkeel.reproduce.plmlight.claims import JUDGED, Measured
 from flashkeel.reproduce.plmlight.systems import CLASSES, SYSTEMS, WORKLOADS
 from flashkeel.reproduce.session import Session
@@ -125,3 +125,18 @@ def test_what_other_seeds_do_not_sustain_is_lowered_but_not_for_ever(monkeypatch
 def test_every_claim_has_a_name_of_its_own():
     names = [f"{study.id}/{claim.name}" for study in plmlight.STUDIES for claim in study.claims]
     assert len(names) == len(set(names))
+
+
+def test_a_quick_run_denies_nothing(monkeypatch):
+    runs = seen(0.5, [0.5, 0.5, 0.5]).runs
+    load = systems.full_load("I")
+    monkeypatch.setattr(study, "sustained", lambda _session, _state, w: (load, runs[w]))
+    monkeypatch.setattr(study, "_overload", lambda *_: "")
+
+    def found(quick):
+        findings = plmlight.STUDIES[0].measure(Session(quick=quick)).findings
+        return {name: finding.holds for name, finding in findings.items()}
+
+    full, quick = found(quick=False), found(quick=True)
+    assert full["baseline"] is False and full["I-writes"] is True
+    assert quick == {name: holds or None for name, holds in full.items()}

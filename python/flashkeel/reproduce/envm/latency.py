@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from flashkeel.comparison import FEW
-from flashkeel.reproduce import pictures
+from flashkeel.reproduce import intervals, pictures
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, reduction
 from flashkeel.reproduce.envm.hierarchy import (
     OWN_SKEW,
@@ -171,9 +171,16 @@ def _measure_at(session: Session, skew: float) -> Outcome:
 
 def _full(days: Mapping[str, Day]) -> Finding:
     full = {name: day.write_us for name, day in days.items()}
+    base, iii = days["base"], days["III"]
+    if len(iii.runs) > 1:
+        holds = below(iii.write_us, times(base.write_us, 0.86))
+    else:
+        # Collection comes in bursts: one seed is judged by the parts of its day.
+        found = intervals.response_ratio(iii.runs[0], base.runs[0], "write")
+        holds = intervals.at_most(found, intervals.exact(0.86))
     return Finding(
         reduction(full["base"], full["III"]),
-        below(full["III"], times(full["base"], 0.86)),
+        holds,
         "in µs: " + ", ".join(f"{name} {us:.0f}" for name, us in full.items()),
     )
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flashkeel.output import units
-from flashkeel.reproduce.claims import Outcome, Quantity, Range, Study
+from flashkeel.reproduce.claims import Outcome, Quantity, Range, Study, beginnings
 from flashkeel.reproduce.pictures import tails
 from flashkeel.reproduce.plmlight.claims import JUDGED, Measured
 from flashkeel.reproduce.plmlight.systems import (
@@ -48,7 +48,10 @@ def _measure(state: str, session: Session) -> Outcome:
         reason = "; ".join(filter(None, (said.reason, text)))
         findings[first.claim.name] = replace(said, reason=reason)
     return Outcome(
-        findings, "synthetic", _conditions(session, state, loads), partial(_draw, measured.runs)
+        beginnings(findings, session.quick),
+        "synthetic",
+        _conditions(session, state, loads),
+        partial(_draw, measured.runs),
     )
 
 

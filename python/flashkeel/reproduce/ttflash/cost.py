@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, beginnings
 from flashkeel.reproduce.session import Session, basis
 from flashkeel.reproduce.ttflash import sizes
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, CLASS, NOGC, PROFILES, compared, length
@@ -60,27 +60,26 @@ def _measure(session: Session) -> Outcome:
     }
     capacity = _mib(runs[PROFILES[0], ALL]) / _mib(runs[PROFILES[0], BASE])
     random = min(extra[p] for p in _RANDOM)
+    findings = {
+        "average": Finding(
+            averages,
+            all(1 <= value <= 1.5 for value in averages.values()),
+        ),
+        "erases": Finding(
+            {p: extra[p] for p in _OTHERS},
+            all(10 <= extra[p] <= 30 for p in _OTHERS),
+            f"{_why(runs, _OTHERS)}; the EXCH profile writes 8 KB at random, two pages of a "
+            "stripe's seven, and so costs what TPCC does",
+        ),
+        "erases-random": Finding(
+            {p: extra[p] for p in _RANDOM},
+            random >= 40 and all(random > extra[p] for p in ("dapps", "dtrs", "lmbe")),
+            _why(runs, _RANDOM),
+        ),
+        "capacity": Finding(capacity, None, "follows from the layout: one page of eight is parity"),
+    }
     return Outcome(
-        {
-            "average": Finding(
-                averages,
-                all(1 <= value <= 1.5 for value in averages.values()),
-            ),
-            "erases": Finding(
-                {p: extra[p] for p in _OTHERS},
-                all(10 <= extra[p] <= 30 for p in _OTHERS),
-                f"{_why(runs, _OTHERS)}; the EXCH profile writes 8 KB at random, two pages of a "
-                "stripe's seven, and so costs what TPCC does",
-            ),
-            "erases-random": Finding(
-                {p: extra[p] for p in _RANDOM},
-                random >= 40 and all(random > extra[p] for p in ("dapps", "dtrs", "lmbe")),
-                _why(runs, _RANDOM),
-            ),
-            "capacity": Finding(
-                capacity, None, "follows from the layout: one page of eight is parity"
-            ),
-        },
+        beginnings(findings, session.quick),
         basis({" ".join(key): run for key, run in runs.items()}),
         f"{length(session)}; {CLASS}s",
         partial(_draw, averages, extra),

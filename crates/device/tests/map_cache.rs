@@ -31,6 +31,18 @@ fn those_who_wait_for_a_map_page_go_on_in_order() {
     assert_eq!(ssd.report().counters.map_misses, 12);
 }
 
+/// A look-up is a hit or a miss, and no hit once what it has missed has come.
+#[test]
+fn a_look_up_is_counted_once() {
+    let mut ssd = ready(&with_one_map_page(), 1);
+    let read = |id: u64, map_page| (id * 1_000_000, Operation::Read, map_page * PER_MAP_PAGE, 1);
+    // One after the other: a map page is loaded, and found the next time.
+    let reads = [read(0, 0), read(1, 0), read(2, 1), read(3, 1), read(4, 2), read(5, 2), read(6, 0)];
+    timed(&mut ssd, &reads);
+    let counters = ssd.report().counters;
+    assert_eq!((counters.map_hits, counters.map_misses), (3, 4));
+}
+
 /// Reads that wait for a flush go on at the same instant, each with another map page.
 /// As these were never programmed they are made in memory, at once: each would drive
 /// out the others' before they have their turn.

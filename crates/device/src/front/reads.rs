@@ -21,8 +21,8 @@ impl Ssd {
             let (part, local) = self.layout.locate(lpn);
             let ftl = &mut self.partitions[part].ftl;
             if request.translated != lpn {
-                if !ftl.translate(now, local, index, &mut self.machine) {
-                    return request.pass(now, Cause::MapLoad);
+                if !ftl.translate(now, local, index, request.has_awaited_map(), &mut self.machine) {
+                    return request.await_map(now);
                 }
                 request.translated = lpn;
             }

@@ -7,6 +7,9 @@ use flashkeel_engine::{
 
 use crate::address::NONE;
 
+/// No logical page has so high a number.
+const AWAITED: u64 = 1 << 63;
+
 /// One request on its way through the device.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestState {
@@ -26,7 +29,8 @@ pub(crate) struct RequestState {
     pub first: u64,
     pub end: u64,
     pub next: u64,
-    /// The logical page whose map entry has been found in memory.
+    /// The logical page whose map entry has been found in memory, or with [`AWAITED`] is
+    /// being loaded.
     pub translated: u64,
     /// The partition and logical stripe of which a page is rebuilt.
     pub rebuilt: Option<(u16, u32)>,
@@ -65,6 +69,18 @@ impl RequestState {
     pub fn take_blame(&mut self, now: Time, ledger: &Ledger) {
         self.ledger = *ledger;
         self.mark = now;
+    }
+
+    /// Waits for the map entry of its next page.
+    pub fn await_map(&mut self, now: Time) {
+        self.translated = self.next | AWAITED;
+        self.pass(now, Cause::MapLoad);
+    }
+
+    /// Whether it has waited for the map entry of its next page.
+    #[inline]
+    pub fn has_awaited_map(&self) -> bool {
+        self.translated == self.next | AWAITED
     }
 
     /// Charges the time since the last change to its owner; from `now` on

@@ -21,8 +21,8 @@ impl Ssd {
             let (part, local) = self.layout.locate(lpn);
             let Partition { ftl, buffer } = &mut self.partitions[part];
             if request.translated != lpn {
-                if !ftl.translate(now, local, index, &mut self.machine) {
-                    return request.pass(now, Cause::MapLoad);
+                if !ftl.translate(now, local, index, request.has_awaited_map(), &mut self.machine) {
+                    return request.await_map(now);
                 }
                 request.translated = lpn;
             }
@@ -238,14 +238,15 @@ impl Ssd {
     pub(crate) fn continue_trim(&mut self, now: Time, index: u32) {
         self.requests[index].pass(now, Cause::Controller);
         while self.requests[index].next < self.requests[index].end {
-            let lpn = self.requests[index].next;
+            let request = &mut self.requests[index];
+            let lpn = request.next;
             let (part, local) = self.layout.locate(lpn);
-            if self.requests[index].translated != lpn {
-                if !self.partitions[part].ftl.translate(now, local, index, &mut self.machine) {
-                    self.requests[index].pass(now, Cause::MapLoad);
-                    return;
+            if request.translated != lpn {
+                let ftl = &mut self.partitions[part].ftl;
+                if !ftl.translate(now, local, index, request.has_awaited_map(), &mut self.machine) {
+                    return request.await_map(now);
                 }
-                self.requests[index].translated = lpn;
+                request.translated = lpn;
             }
             self.partitions[part].ftl.trim(now, local, &mut self.machine);
             self.requests[index].next += 1;

@@ -9,18 +9,24 @@ use crate::sched::{Activity, FlashOp, Task};
 
 impl Ftl {
     /// Whether the map entry of `lpn` is in memory; if not, it is being
-    /// loaded and the request is woken when it has come.
+    /// loaded and the request is woken when it has come. `is_again` is whether
+    /// it has been woken for it, which is no other look-up.
     #[inline]
-    pub fn translate(&mut self, now: Time, lpn: Lpn, request: u32, machine: &mut Machine) -> bool {
+    pub fn translate(
+        &mut self,
+        now: Time,
+        lpn: Lpn,
+        request: u32,
+        is_again: bool,
+        machine: &mut Machine,
+    ) -> bool {
         let Some(cache) = &mut self.tables.cache else { return true };
-        if !cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false) {
-            machine.counters.map_misses += 1;
-            if !self.load(now, lpn, Some(Waiter::Request(request)), Task::Map, machine) {
-                return false;
-            }
+        if cache.touch(lpn.0 / LPNS_PER_MAP_PAGE, false) {
+            machine.counters.map_hits += u64::from(!is_again);
+            return true;
         }
-        machine.counters.map_hits += 1;
-        true
+        machine.counters.map_misses += u64::from(!is_again);
+        self.load(now, lpn, Some(Waiter::Request(request)), Task::Map, machine)
     }
 
     /// Unmaps a trimmed page.

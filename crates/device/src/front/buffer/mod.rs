@@ -144,8 +144,8 @@ impl BufferConfig {
                 self.timeout
             ));
         }
-        if has(Trigger::Watermark) && !(self.watermark > 0.0 && self.watermark < 1.0) {
-            return Err(format!("buffer.watermark is {}; it must lie between 0 and 1", self.watermark));
+        if !(self.watermark > 0.0 && self.watermark < 1.0) {
+            return Err(format!("buffer.watermark is {}; it must lie above 0 and below 1", self.watermark));
         }
         let group = geometry.units_per_page * self.kind.policy().pages_per_flush();
         let watermark = (pages as f64 * self.watermark) as u32;

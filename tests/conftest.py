@@ -1,6 +1,7 @@
 """Fixtures: a small experiment, its result, and the command line."""
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -24,6 +25,13 @@ class Outcome:
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory):
     os.environ["FLASHKEEL_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupts():
+    """Programs that tests start hear an interrupt, though what runs in a background does not."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

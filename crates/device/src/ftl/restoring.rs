@@ -1,7 +1,7 @@
 //! Faults: flash pages that can no longer be read, or, of a served drive, are found
-//! damaged. Pages of logical stripes are rebuilt from the rest of their stripe, when the host asks for them and, one
-//! after another, in the background. A failed chip is taken to be replaced by
-//! an empty spare, to which its pages return.
+//! damaged. Pages of logical stripes are rebuilt from the rest of their stripe, when the
+//! host asks for them and, one after another, in the background. A failed chip is taken to
+//! be replaced by an empty spare, to which its pages return.
 
 use std::collections::VecDeque;
 use std::ops::Range;

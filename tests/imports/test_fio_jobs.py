@@ -253,6 +253,7 @@ def test_comments_marks_and_names_are_as_for_fio(job):
     ("text", "expected"),
     [
         ("[a]\nrw=read\nbs=3000\nsize=1m\n", "job.fio:3: bs: "),
+        ("[a]\nrw=randrw\nbs=4k,3000\nsize=1m\n", "job.fio:3: bs: "),
         ("[a]\nrw=read\nsize=900g\n", "job.fio:3: size: "),
         ("[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=900g\n", "job.fio:6: size: "),
         ("[a]\nrw=read\nsize=1m\n[b]\nstonewall\nrw=read\nsize=900g\n", "job.fio:7: size: "),

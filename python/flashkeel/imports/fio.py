@@ -25,6 +25,7 @@ _OPERATIONS = {
 
 _ORIGINS = {
     "source.block_sizes": ("bssplit", "bsrange", "bs"),
+    "source.write_block_sizes": ("bssplit", "bsrange", "bs"),
     "source.region_size": ("size",),
     "source.region_offset": ("offset",),
     "source.pattern": ("random_distribution", "rw"),

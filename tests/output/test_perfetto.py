@@ -171,6 +171,26 @@ def test_behind_a_stack_requests_keep_their_numbers(tmp_path):
     assert sides[0] & sides[1]
 
 
+def test_requests_that_take_no_time_begin_before_they_end(tmp_path):
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    experiment.set("measure.log_requests", True)
+    experiment.set("measure.chip_log", {"from": "200ms", "length": "20ms"})
+    for delay in ("lookup", "host_generation"):
+        experiment.set(f"device.controller.{delay}", {"min": "0ns", "max": "0ns"})
+    run = experiment.run()
+    perfetto.save(run.runs, tmp_path / "w.pftrace", None, None)
+    tracks, slices = read(tmp_path / "w.pftrace")
+    instant = [
+        it
+        for lane in slices.values()
+        for it in lane
+        if it[0].startswith("write") and it[1] == it[2]
+    ]
+    assert len(instant) > 10
+    lanes = [track.name for track in tracks.values() if track.name.startswith("write lane")]
+    assert len(lanes) < 10, "one that takes no time leaves its lane free"
+
+
 def test_the_command_writes_a_part_of_it(cli, watched, tmp_path):
     watched.save(tmp_path / "out")
     path = tmp_path / "window.pftrace"

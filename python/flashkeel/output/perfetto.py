@@ -45,8 +45,9 @@ def _packets(runs: Sequence[Run], from_s: float | None, length_s: float | None) 
         events = [*_chip_events(run, rows, process, tracks, flows)]
         events += _request_events(requests, process, tracks, flows)
         yield from tracks.told()
-        # Of slices that meet at one time the first ends before the next begins.
-        events.sort(key=lambda event: (event[0], event[1] == _BEGIN))
+        # Of slices that meet at one time the first ends before the next begins; what takes
+        # no time begins and ends between the two.
+        events.sort(key=lambda event: event[:2])
         for time_ns, _, packet in events:
             yield _number(8, time_ns) + packet
 
@@ -92,6 +93,8 @@ class _Flows:
 
 
 _Event = tuple[int, int, bytes]
+"""When, what goes first at that time, the packet."""
+_ENDS, _INSTANT, _BEGINS = range(3)
 
 
 def _chips(run: Run, from_s: float | None, length_s: float | None) -> list[dict[str, Any]]:
@@ -205,9 +208,10 @@ def _slice(
     for flow in flows:
         event += _fixed(47, flow)
     sequence = _number(10, _SEQUENCE)
-    yield start_ns, _BEGIN, _bytes(11, event) + sequence
+    begins, ends = (_INSTANT, _INSTANT) if start_ns == end_ns else (_BEGINS, _ENDS)
+    yield start_ns, begins, _bytes(11, event) + sequence
     end = _number(9, _END) + _number(11, track)
-    yield end_ns, _END, _bytes(11, end) + sequence
+    yield end_ns, ends, _bytes(11, end) + sequence
 
 
 def _varint(value: int) -> bytes:

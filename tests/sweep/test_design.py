@@ -45,6 +45,12 @@ def test_a_logarithmic_range_has_as_many_values_in_each_decade():
         assert 900 < sum(low <= value < 10 * low for value in values) < 1100
 
 
+def test_quantities_by_chance_have_no_exponents():
+    points = random(40, 'n = { from = 1e-5, to = 1e-4, scale = "log", unit = "ms" }')
+    assert all(point["n"].startswith("0.0000") for point in points)
+    assert random(1, 'n = { from = 1e16, to = 1e16, unit = "ns" }')[0]["n"] == "10000000000000000ns"
+
+
 def test_more_points_begin_with_the_same_and_more_keys_change_none():
     keys = "n = { from = 1, to = 1000 }\n"
     few, many = random(5, keys), random(9, keys)

@@ -8,6 +8,7 @@ import random
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,8 @@ def _value(choice: Any, share: float, place: _Place, key: str) -> Any:  # noqa: 
     else:
         value = low + share * (high + whole - low)
     number: float = min(math.floor(value), high) if whole else float(f"{value:.6g}")
-    return f"{number}{choice['unit']}" if "unit" in choice else number
+    # Quantities are written without exponents.
+    return f"{Decimal(str(number)):f}{choice['unit']}" if "unit" in choice else number
 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401

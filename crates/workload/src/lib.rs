@@ -16,6 +16,7 @@
 //! `generators/patterns/` or `generators/arrivals/` and one line. To add a
 //! profile: a constant in its paper's file in `profiles/`.
 
+mod calendar;
 mod config;
 pub mod demand;
 mod digits;
@@ -25,6 +26,7 @@ mod info;
 mod input;
 mod latencies;
 mod merge;
+mod names;
 mod noise;
 pub mod pacing;
 mod pages;

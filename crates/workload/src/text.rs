@@ -123,17 +123,22 @@ impl Separator {
     pub(crate) const ALL: [Separator; 4] =
         [Separator::Tab, Separator::Space, Separator::Comma, Separator::Semicolon];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// What it is called in a description of columns.
+    pub(crate) fn word(self) -> &'static str {
         match self {
-            Separator::Space => "spaces",
-            Separator::Comma => "commas",
-            Separator::Semicolon => "semicolons",
-            Separator::Tab => "tabs",
+            Separator::Space => "space",
+            Separator::Comma => "comma",
+            Separator::Semicolon => "semicolon",
+            Separator::Tab => "tab",
         }
     }
 
-    /// Puts the fields of a line into `fields`, without blanks around them;
-    /// returns how many there are, those beyond its length too.
+    pub(crate) fn name(self) -> String {
+        format!("{}s", self.word())
+    }
+
+    /// Puts the fields of a line into `fields`, without blanks and the quotation marks of CSV
+    /// (RFC 4180) around them; returns how many there are, those beyond its length too.
     #[inline]
     pub(crate) fn fields<'a>(self, line: &'a [u8], fields: &mut [&'a [u8]]) -> usize {
         let byte = match self {
@@ -149,7 +154,11 @@ impl Separator {
             }
             count += 1;
         };
-        while let Some(end) = next(byte, line, start) {
+        let end = |start: usize| match line.get(start) {
+            Some(b'"') => behind_quoted(byte, line, start),
+            _ => next(byte, line, start),
+        };
+        while let Some(end) = end(start) {
             take(&line[start..end]);
             start = end + 1;
         }
@@ -184,6 +193,19 @@ fn next(byte: u8, line: &[u8], from: usize) -> Option<usize> {
     line[at..].iter().position(|&last| last == byte).map(|behind| at + behind)
 }
 
+/// Where a separator is next behind a field in quotation marks, which may have others in it, and
+/// quotation marks too, each twice.
+#[inline(never)]
+fn behind_quoted(byte: u8, line: &[u8], start: usize) -> Option<usize> {
+    let mut is_inside = false;
+    let found = line[start..].iter().position(|&each| {
+        is_inside ^= each == b'"';
+        each == byte && !is_inside
+    });
+    // A mark that nothing closes is one like any other byte.
+    if is_inside { next(byte, line, start) } else { found.map(|behind| start + behind) }
+}
+
 /// The highest bit of each of eight bytes that is this one.
 #[inline]
 fn where_equal(word: u64, byte: u8) -> u64 {
@@ -216,12 +238,21 @@ fn spaced<'a>(line: &'a [u8], fields: &mut [&'a [u8]]) -> usize {
     }
 }
 
-/// A field without blanks around it.
+/// A field without what is around it.
 #[inline]
 fn trim(field: &[u8]) -> &[u8] {
     match field {
-        [b' ' | b'\t', ..] | [.., b' ' | b'\t'] => field.trim_ascii(),
+        [b' ' | b'\t' | b'"', ..] | [.., b' ' | b'\t'] => bare(field),
         _ => field,
+    }
+}
+
+/// A field without blanks and quotation marks around it.
+#[inline(never)]
+fn bare(field: &[u8]) -> &[u8] {
+    match field.trim_ascii() {
+        [b'"', inner @ .., b'"'] => inner.trim_ascii(),
+        field => field,
     }
 }
 
@@ -301,6 +332,20 @@ mod tests {
             let kept = count.min(fields.len());
             assert_eq!(fields[..kept], expected[..kept]);
         }
+    }
+
+    #[test]
+    fn quotation_marks_are_around_fields_and_not_part_of_them() {
+        let of = |separator: Separator, line: &str| -> Vec<String> {
+            let mut fields = [&[] as &[u8]; 8];
+            let count = separator.fields(line.as_bytes(), &mut fields);
+            fields[..count].iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect()
+        };
+        assert_eq!(of(Separator::Comma, r#""1","a,b",Read, "4" ,"""#), ["1", "a,b", "Read", "4", ""]);
+        assert_eq!(of(Separator::Semicolon, r#""a;""b"";c";2;"""#), [r#"a;""b"";c"#, "2", ""]);
+        assert_eq!(of(Separator::Tab, "\"a\tb\"\t 7"), ["a\tb", "7"]);
+        // A mark within a field, or one that nothing closes, is like any other byte.
+        assert_eq!(of(Separator::Comma, r#"5" disk,"6,7"#), [r#"5" disk"#, "\"6", "7"]);
     }
 
     #[test]

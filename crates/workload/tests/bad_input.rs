@@ -208,8 +208,7 @@ fn separators_of_another_kind_are_named() {
 fn what_is_around_fields_is_named() {
     let each = |change: fn(&str) -> String| MSR.lines().map(|line| change(line) + "\n").collect::<String>();
     for (text, words) in [
-        (each(|line| format!("\"{}\"", line.replace(',', "\",\""))), "with its fields in quotation marks"),
-        (each(|line| line.replace(',', ", ")), "with blanks between its fields"),
+        (each(|line| format!("'{}'", line.replace(',', "','"))), "with its fields in single quotation marks"),
         (each(|line| format!("{line},")), "with a separator behind the last field"),
     ] {
         let message = refused("t.csv", &text);

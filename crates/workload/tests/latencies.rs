@@ -54,6 +54,27 @@ fn told(log: &LatencyLog) -> Vec<(u64, u64, u64, u32)> {
 }
 
 #[test]
+fn columns_without_a_unit_have_times_of_a_calendar() {
+    const NOON_US: u64 = 1_709_294_400_000_000;
+    let on_that_day = |(time_us, latency_us, lba, sectors)| (NOON_US + time_us, latency_us, lba, sectors);
+    let plain = told(&log("log.csv", CSV).expect("it is a log"));
+    let expected: Vec<_> = plain.into_iter().map(on_that_day).collect();
+    let calendar = |line: &str| match line.split_once(',') {
+        Some(("submitted_us", rest)) => format!("submitted,{rest}\n"),
+        Some((time, rest)) => format!("\"2024-03-01T12:00:00.{time:0>6}Z\",{rest}\n"),
+        None => unreachable!("each line has commas"),
+    };
+    let text: String = CSV.lines().map(calendar).collect();
+    assert_eq!(told(&log("log.csv", &text).expect("it is a log")), expected);
+    let message = refused("log.csv", &CSV.replace("submitted_us", "submitted"));
+    assert_eq!(
+        message,
+        "log.csv:2: field 1 (submitted): \"0\" is no time such as 2024-03-01T12:00:00.25; of numbers the \
+         name says the unit, as submitted_us"
+    );
+}
+
+#[test]
 fn columns_go_by_their_names() {
     let found = log("log.csv", CSV).expect("it is a log");
     assert_eq!((found.format, found.passed_over), ("columns", 1));

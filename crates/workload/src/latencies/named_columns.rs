@@ -1,63 +1,17 @@
-//! Any text of columns whose first line names them, such as
-//! `submitted_us,operation,lba,sectors,latency_us`, separated by commas, semicolons or
-//! tabs. Times are in ns, us, ms or s, as their names end; `offset` and `bytes` are bytes,
-//! `lba` and `sectors` have 512. Columns of other names are passed over.
+//! Any text of columns whose first line names them, as `crate::names` knows them. Columns of
+//! other names are passed over.
 
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 
 use super::{LatencyLog, LatencyLogOptions, Served, of_chosen, served};
+use crate::calendar::calendar_ns;
 use crate::error::Pulse;
 use crate::input::Input;
+use crate::names::{Column, MOST, Meaning, find, header, meaning};
 use crate::readers::{Devices, explain, named_operation};
-use crate::text::{Separator, lines, quote, scaled, wrong_number};
+use crate::text::{Separator, quote, scaled, wrong_number};
 use crate::{Location, Stopped, WorkloadError};
-
-/// Most columns up to the last that is read.
-const MOST: usize = 64;
-const SECTOR: u64 = 512;
-
-/// What a column may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
-    Operation,
-    Offset,
-    Length,
-    Submitted,
-    Completed,
-    Latency,
-    Device,
-}
-
-/// Names without a unit, what they mean, and bytes of a whole one.
-const NAMES: [(&str, Meaning, u64); 10] = [
-    ("operation", Meaning::Operation, 1),
-    ("op", Meaning::Operation, 1),
-    ("rw", Meaning::Operation, 1),
-    ("offset", Meaning::Offset, 1),
-    ("lba", Meaning::Offset, SECTOR),
-    ("sector", Meaning::Offset, SECTOR),
-    ("bytes", Meaning::Length, 1),
-    ("length", Meaning::Length, 1),
-    ("sectors", Meaning::Length, SECTOR),
-    ("device", Meaning::Device, 1),
-];
-/// Names before a unit of time.
-const TIMES: [(&str, Meaning); 4] = [
-    ("submitted", Meaning::Submitted),
-    ("time", Meaning::Submitted),
-    ("completed", Meaning::Completed),
-    ("latency", Meaning::Latency),
-];
-const UNITS: [(&str, u64); 4] = [("_ns", 1), ("_us", 1_000), ("_ms", 1_000_000), ("_s", 1_000_000_000)];
-
-/// A column that is read.
-#[derive(Clone, Copy)]
-struct Column {
-    at: usize,
-    /// Nanoseconds or bytes of a whole one.
-    scale: u64,
-}
 
 /// Which column is what.
 struct Columns {
@@ -74,55 +28,19 @@ struct Columns {
 
 /// Whether the first line names what is needed.
 pub(super) fn matches(head: &[u8]) -> bool {
-    header(head).is_some_and(|(separator, line)| Columns::of(separator, line).is_ok())
+    header(head).is_some_and(|(separator, names)| Columns::of(separator, names).is_ok())
 }
 
 /// What is missing, where the first line names most of what is needed.
 pub(super) fn nearly(head: &[u8]) -> Option<String> {
-    let (separator, line) = header(head)?;
-    let known = split(separator, line).iter().filter(|name| meaning(name).is_some()).count();
-    Columns::of(separator, line).err().filter(|_| known > 2)
-}
-
-fn header(head: &[u8]) -> Option<(Separator, &[u8])> {
-    let first = lines(head, 1).next()?;
-    let separators = [(b',', Separator::Comma), (b';', Separator::Semicolon), (b'\t', Separator::Tab)];
-    let found = separators.into_iter().find(|(byte, _)| first.contains(byte))?;
-    Some((found.1, first))
-}
-
-fn split(separator: Separator, line: &[u8]) -> Vec<String> {
-    let mut fields = [&[] as &[u8]; MOST];
-    let count = separator.fields(line, &mut fields).min(MOST);
-    let name = |field: &&[u8]| String::from_utf8_lossy(field.trim_ascii()).trim_matches('"').to_lowercase();
-    fields[..count].iter().map(name).collect()
-}
-
-fn meaning(name: &str) -> Option<(Meaning, u64)> {
-    if let Some((_, meaning, scale)) = NAMES.iter().find(|(known, ..)| *known == name) {
-        return Some((*meaning, *scale));
-    }
-    UNITS.iter().find_map(|(unit, ns)| {
-        let stem = name.strip_suffix(unit)?;
-        TIMES.iter().find(|(known, _)| *known == stem).map(|(_, meaning)| (*meaning, *ns))
-    })
+    let (separator, names) = header(head)?;
+    let known = names.iter().filter(|name| meaning(name).is_some()).count();
+    Columns::of(separator, names).err().filter(|_| known > 2)
 }
 
 impl Columns {
-    fn of(separator: Separator, line: &[u8]) -> Result<Columns, String> {
-        let names = split(separator, line);
-        let find = |wanted: Meaning| {
-            let mut found = names.iter().enumerate().filter_map(|(at, name)| match meaning(name) {
-                Some((meaning, scale)) if meaning == wanted => Some(Column { at, scale }),
-                _ => None,
-            });
-            match (found.next(), found.next()) {
-                (Some(one), Some(other)) => {
-                    Err(format!("the columns {} and {} say the same", names[one.at], names[other.at]))
-                }
-                (one, _) => Ok(one),
-            }
-        };
+    fn of(separator: Separator, names: Vec<String>) -> Result<Columns, String> {
+        let find = |wanted| find(&names, wanted);
         let needed = |wanted: Meaning, known: &[&str]| {
             find(wanted)?.ok_or_else(|| {
                 let hint = known.iter().find_map(|known| {
@@ -152,7 +70,11 @@ impl Columns {
 
     fn number(&self, fields: &[&[u8]; MOST], column: Column) -> Result<u64, String> {
         let text = fields[column.at];
-        match scaled(text, column.scale) {
+        let Some(scale) = column.scale else {
+            return calendar_ns(text)
+                .ok_or_else(|| self.refuse(column, no_calendar_time(text, column, &self.names)));
+        };
+        match scaled(text, scale) {
             Some(Some(value)) => Ok(value),
             Some(None) => Err(self.refuse(column, format!("{} is too large", quote(text)))),
             None => Err(self.refuse(column, explain(text, "number"))),
@@ -197,6 +119,16 @@ impl Columns {
     }
 }
 
+/// Why a text is no time of a calendar, which a column without a unit has.
+#[cold]
+fn no_calendar_time(text: &[u8], column: Column, names: &[String]) -> String {
+    format!(
+        "{} is no time such as 2024-03-01T12:00:00.25; of numbers the name says the unit, as {}_us",
+        quote(text),
+        names[column.at]
+    )
+}
+
 /// Reads a log of named columns.
 pub(super) fn read(
     mut input: Input,
@@ -204,8 +136,8 @@ pub(super) fn read(
     pulse: &mut Pulse<'_, '_>,
 ) -> Result<LatencyLog, Stopped> {
     let (file, progress) = (input.file.clone(), input.progress());
-    let (separator, line) = header(input.head()).expect("it has been recognised");
-    let columns = Columns::of(separator, line).expect("it has been recognised");
+    let (separator, names) = header(input.head()).expect("it has been recognised");
+    let columns = Columns::of(separator, names).expect("it has been recognised");
     let mut devices = if columns.device.is_some() { Devices::default() } else { Devices::single() };
     let (mut all, mut passed_over, mut is_header) = (Vec::new(), 0, true);
     while let Some((item, line)) = input.line()? {

@@ -4,7 +4,7 @@
 //! | key | value |
 //! |---|---|
 //! | `time`, `offset`, `length` | the number of the column, from 1 |
-//! | `unit` | what a whole one of the time is: `s`, `ms`, `us`, `ns` or a span such as `100ns` |
+//! | `unit` | what a whole one of the time is: `s`, `ms`, `us`, `ns` or a span such as `100ns`; none of times of a calendar |
 //! | `op` | the number of its column, or `read` or `write` for all lines |
 //! | `read`, `write` | how an operation is written, such as `read=0,write=1`; letters and words go without |
 //! | `device` | the number of its column |
@@ -19,6 +19,7 @@ use flashkeel_engine::{Operation, Span};
 use super::table::{Column, MOST_COLUMNS, Table, TableReader, Word, unknown_operation, word};
 use crate::WorkloadError;
 use crate::input::Input;
+use crate::names::{self, Meaning};
 use crate::readers::{Format, Reader, ReaderOptions};
 use crate::text::{Separator, lines};
 
@@ -75,27 +76,41 @@ static SINGLE: [[usize; 1]; MOST_COLUMNS] = {
 pub(super) const FORMAT: Format = Format {
     name: "columns",
     shape: "columns as the setting `columns` describes them",
-    matches: |_, head| usize::from(has_own_names(head)) * super::DETECTION_LINES,
+    matches: |_, head| usize::from(by_names(head).is_some()) * super::DETECTION_LINES,
     open,
 };
 
-/// What is in which column of the files that we write.
-const OWN: &str = "time=1,unit=ns,op=2,offset=3,length=4,separator=comma";
-
-/// Whether a file begins with the line of names that we write.
-fn has_own_names(head: &[u8]) -> bool {
-    lines(head, 1).next() == Some(COLUMN_NAMES.as_bytes())
+/// A description by the first line, where it names all that a trace needs, as that of the files
+/// that we write does.
+fn by_names(head: &[u8]) -> Option<String> {
+    let (separator, names) = names::header(head)?;
+    let find = |wanted| names::find(&names, wanted).ok().flatten();
+    let (time, operation) = (find(Meaning::Submitted)?, find(Meaning::Operation)?);
+    let (offset, length) = (find(Meaning::Offset)?, find(Meaning::Length)?);
+    let mut text = format!("separator={}", separator.word());
+    for (key, column) in [("time", time), ("op", operation), ("offset", offset), ("length", length)] {
+        text += &format!(",{key}={}", column.at + 1);
+    }
+    if let Some(ns) = time.scale {
+        text += &format!(",unit={ns}ns");
+    }
+    for (key, bytes) in [("offset_unit", offset.scale), ("length_unit", length.scale)] {
+        text += &format!(",{key}={}", bytes.unwrap_or(1));
+    }
+    if let Some(device) = find(Meaning::Device) {
+        text += &format!(",device={}", device.at + 1);
+    }
+    Some(text)
 }
 
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
     options.refuse_action(FORMAT.name)?;
     let refuse = |why: String| WorkloadError::key(KEY, why);
-    let own = has_own_names(input.head()).then_some(OWN);
-    let Some(text) = options.columns.as_deref().or(own) else {
+    let Some(text) = options.columns.clone().or_else(|| by_names(input.head())) else {
         let example = "such as \"time=1,unit=us,offset=3,length=4,op=2\"";
         return Err(refuse(format!("the format `columns` needs a description of them, {example}")));
     };
-    let table = describe(text, options.time_unit, input.head()).map_err(refuse)?;
+    let table = describe(&text, options.time_unit, input.head()).map_err(refuse)?;
     if options.time_unit.is_some() {
         return Ok(TableReader::boxed(input, table, Vec::new()));
     }
@@ -184,9 +199,10 @@ fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, S
         (Some(unit), None) => tick_ns(unit)?,
         (None, Some(Span(1..))) => time_unit.expect("it is some").0,
         (Some(_), Some(_)) => return Err("unit and time_unit say the same; give one".into()),
-        _ => return Err("unit is missing: s, ms, us, ns or a span such as 100ns".into()),
+        // Times of a calendar have none.
+        _ => 1,
     };
-    Ok(Table {
+    let table = Table {
         separator: separator(description.get("separator"), head)?,
         names: Cow::Owned(names),
         is_open: true,
@@ -200,7 +216,11 @@ fn describe(text: &str, time_unit: Option<Span>, head: &[u8]) -> Result<Table, S
         operation,
         numbers: &[],
         latency: None,
-    })
+    };
+    if description.get("unit").is_none() && time_unit.is_none() && !table.is_calendar(head) {
+        return Err("unit is missing: s, ms, us, ns or a span such as 100ns".into());
+    }
+    Ok(table)
 }
 
 /// How operations are written.
@@ -231,11 +251,10 @@ fn tick_ns(unit: &str) -> Result<u64, String> {
 
 fn separator(given: Option<&str>, head: &[u8]) -> Result<Separator, String> {
     Ok(match given {
-        Some("comma") => Separator::Comma,
-        Some("semicolon") => Separator::Semicolon,
-        Some("tab") => Separator::Tab,
-        Some("space") => Separator::Space,
-        Some(other) => return Err(format!("separator={other}: it is comma, semicolon, tab or space")),
+        Some(given) => Separator::ALL
+            .into_iter()
+            .find(|separator| separator.word() == given)
+            .ok_or_else(|| format!("separator={given}: it is comma, semicolon, tab or space"))?,
         None => {
             let first = lines(head, 1).next().unwrap_or_default();
             let has = |byte: u8| first.contains(&byte);

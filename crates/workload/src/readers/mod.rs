@@ -384,7 +384,7 @@ type TakeOff = fn(&[u8]) -> Vec<u8>;
 /// What other programs and people put around lines and fields, and how a line is without it.
 const AROUND: [(&str, TakeOff); 4] = [
     ("with comments between its lines", without_comment),
-    ("with its fields in quotation marks", |line| without(line, b"\"'")),
+    ("with its fields in single quotation marks", |line| without(line, b"'")),
     ("with blanks between its fields", |line| without(line, b" \t")),
     ("with a separator behind the last field", without_last),
 ];

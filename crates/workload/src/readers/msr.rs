@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use flashkeel_engine::Operation;
 
 use super::table::{Column, Table, TableReader, Word, word};
+use crate::calendar::calendar_ns;
 use crate::readers::{DETECTION_LINES, Format};
 use crate::text::{Separator, lines, scaled};
 
@@ -50,9 +51,11 @@ pub(super) const FORMAT: Format = Format {
 /// later, and named.
 fn matches(_: &str, head: &[u8]) -> usize {
     let is_request = |line: &&[u8]| {
-        let mut fields = line.split(|&byte| byte == b',');
-        let is_number = |text: Option<&[u8]>| text.is_some_and(|text| scaled(text, 1).is_some());
-        fields.clone().count() == NAMES.len() && is_number(fields.next()) && is_number(fields.nth(3))
+        let mut fields = [&[] as &[u8]; NAMES.len()];
+        let is_number = |text: &[u8]| scaled(text, 1).is_some();
+        Separator::Comma.fields(line, &mut fields) == NAMES.len()
+            && (is_number(fields[TABLE.time]) || calendar_ns(fields[TABLE.time]).is_some())
+            && is_number(fields[TABLE.offset])
     };
     lines(head, DETECTION_LINES).filter(is_request).count()
 }

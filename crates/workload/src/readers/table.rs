@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, Span};
 
+use crate::calendar::calendar_ns;
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Reader, Record};
 use crate::text::{Separator, is_whole, lines, number, quote, scaled, wrong_number};
@@ -96,6 +97,15 @@ impl Table {
             && ![self.time, self.offset, self.length].iter().any(|&column| begins_number(fields[column]))
     }
 
+    /// Whether the times of the first lines are those of a calendar, which have no unit.
+    pub(super) fn is_calendar(&self, head: &[u8]) -> bool {
+        let mut fields = NO_FIELDS;
+        let is_time =
+            |line| self.split(line, &mut fields).is_ok() && calendar_ns(fields[self.time]).is_some();
+        // The first may name the columns.
+        lines(head, 2).any(is_time)
+    }
+
     /// Finds the columns up to the last that is read.
     #[inline]
     fn split<'a>(&self, line: &'a [u8], fields: &mut [&'a [u8]; MOST_COLUMNS]) -> Result<(), String> {
@@ -134,7 +144,8 @@ impl Table {
                 return Err(self.refuse(self.time, explain(fields[self.time], "number")));
             }
             Some(None) => return Err(self.refuse(self.time, "too large for a time in nanoseconds")),
-            None => return Err(self.refuse(self.time, explain(fields[self.time], "number"))),
+            None => calendar_ns(fields[self.time])
+                .ok_or_else(|| self.refuse(self.time, explain(fields[self.time], "number")))?,
         };
         for &column in self.numbers {
             self.number(&fields, column)?;
@@ -257,6 +268,8 @@ pub(super) struct TableReader {
     table: Table,
     devices: Devices,
     notes: Vec<String>,
+    /// Whether its times are numbers, of which somebody may set the unit.
+    has_ticks: bool,
     /// Whether the unit of its times is part of a description of columns.
     is_unit_described: bool,
 }
@@ -264,10 +277,12 @@ pub(super) struct TableReader {
 impl TableReader {
     pub(super) fn boxed(input: Input, table: Table, notes: Vec<String>) -> Box<Self> {
         let file = input.file.clone();
+        let has_ticks = !table.is_calendar(input.head());
         Box::new(TableReader {
             file,
             input,
             table,
+            has_ticks,
             devices: Devices::default(),
             notes,
             is_unit_described: false,
@@ -303,7 +318,7 @@ impl Reader for TableReader {
     }
 
     fn tick_ns(&self) -> Option<u64> {
-        Some(self.table.tick_ns)
+        self.has_ticks.then_some(self.table.tick_ns)
     }
 
     fn tick_setting(&self, unit: Span) -> String {

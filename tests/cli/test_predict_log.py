@@ -206,6 +206,18 @@ def test_what_was_learnt_is_saved_for_another_time(cli, _served):
     assert "learned.layout: 5, of another version" in refused.err
 
 
+def test_what_a_log_has_taught_is_for_logs_that_reach_further(cli, _served, tmp_path):
+    folder, _ = _served
+    names, *lines = (folder / "log.csv").read_text().splitlines(keepends=True)
+    low = [line for line in lines if int(line.split(",")[3]) < 1 << 19]
+    (tmp_path / "low.csv").write_text("".join([names, *low]))
+    known = tmp_path / "model.json"
+    cli("predict", "--log", tmp_path / "low.csv", "--save-model", known)
+    outcome = cli("predict", "--log", folder / "log.csv", "--model", known, "--save-model", known)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert json.loads(known.read_text())["sectors"] > 1 << 19
+
+
 def test_several_workloads_have_no_one_model_to_save(cli, tmp_path):
     refused = cli("predict", "sim:ssd-d", "--save-model", tmp_path / "model.json")
     assert refused.status == 2

@@ -44,15 +44,15 @@ pub struct Logged {
 pub fn predict_log(
     path: &Path,
     options: &LatencyLogOptions,
-    model: Option<DeviceModel>,
+    mut model: Option<DeviceModel>,
     false_calls: Option<f64>,
     progress: &mut Progress<'_>,
 ) -> Result<Logged, Error> {
     let log = read_latencies(path, options, &mut |fraction| progress("read", fraction))?;
     let LatencyLog { file, format, requests, passed_over, notes } = log;
-    if let Some(model) = &model
+    if let Some(model) = &mut model
         && let Some(beyond) =
-            requests.iter().find(|served| served.lba.0 + u64::from(served.sectors) > model.sectors)
+            requests.iter().find(|served| !model.reaches(served.lba.0 + u64::from(served.sectors)))
     {
         return Err(Error::Input(format!(
             "{file}:{}: a request to LBA {} of {} sectors, where the model is of a drive of {} sectors",

@@ -100,7 +100,7 @@ pub struct Sleep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceModel {
-    /// Capacity in 512-byte sectors.
+    /// Capacity in 512-byte sectors; of one that is not determined, what is known to be there.
     pub sectors: u64,
     /// Bits of the 512-byte LBA that select an allocation volume, rising.
     pub volume_bits: Vec<u32>,
@@ -123,6 +123,17 @@ pub struct DeviceModel {
 }
 
 impl DeviceModel {
+    /// Takes note that there are so many sectors; whether the drive may have them.
+    pub fn reaches(&mut self, sectors: u64) -> bool {
+        let of = |reason: &String| {
+            reason.split(':').next().is_some_and(|keys| keys.split(", ").any(|key| key == "sectors"))
+        };
+        if self.undetermined.iter().any(of) {
+            self.sectors = self.sectors.max(sectors.next_multiple_of(8));
+        }
+        sectors <= self.sectors
+    }
+
     /// The internal volume of an LBA: its volume bits, the lowest first.
     #[inline]
     pub fn volume_of(&self, lba: u64) -> usize {

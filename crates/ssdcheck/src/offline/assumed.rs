@@ -16,8 +16,9 @@ const FURTHER: f64 = 1.25;
 pub fn assume(requests: &[Measured]) -> DeviceModel {
     let end = requests.iter().map(|request| request.lba.0 + u64::from(request.sectors)).max();
     let first_half = &requests[..requests.len().div_ceil(2)];
-    let mut undetermined =
-        vec!["volume_bits, write_buffer, sleep: no probe; the log alone does not tell them".to_owned()];
+    let mut undetermined = vec![
+        "sectors, volume_bits, write_buffer, sleep: no probe; the log alone does not tell them".to_owned(),
+    ];
     let [write, read] = [Operation::Write, Operation::Read].map(|operation| {
         let of: Vec<&Measured> = first_half.iter().filter(|request| request.operation == operation).collect();
         if (of.len() as u64) < LEAST {
@@ -124,6 +125,12 @@ mod tests {
         assert_eq!(model.latencies_ns.read_page, 150_000 * 5 / 4 / 15);
         assert_eq!(model.sectors, 599 * 8 + 128);
         assert_eq!(model.undetermined.len(), 1);
+        // Another log of the drive may reach further.
+        let mut longer = model.clone();
+        assert!(longer.reaches(1 << 20) && longer.reaches(1 << 10));
+        assert_eq!(longer, DeviceModel { sectors: 1 << 20, ..model.clone() });
+        let mut probed = DeviceModel { undetermined: vec!["sleep: no time".into()], ..model };
+        assert!(probed.reaches(599 * 8 + 128) && !probed.reaches(599 * 8 + 129));
         assert_eq!(assume(&log[..1]).validate(), Ok(()));
     }
 }

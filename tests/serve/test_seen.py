@@ -11,8 +11,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
+from flashkeel.serving import metrics
 from programs import require
 from prometheus_client.parser import text_string_to_metric_families
 from torturing import ROOT, torture
@@ -104,6 +106,17 @@ def test_metrics_count_what_clients_did(served):
         and {("operation", "read"), ("le", "+Inf")} < set(labels)
     ]
     assert sum(everything) == 30
+    # What they took is told with it, once.
+    for name, expected in (
+        ("count", 30),
+        ("sum", seen["flashkeel_disk_read_time_seconds_total", disk]),
+    ):
+        parts = [
+            value
+            for (sample, *labels), value in seen.items()
+            if sample == f"flashkeel_latency_seconds_{name}" and ("operation", "read") in labels
+        ]
+        assert sum(parts) == pytest.approx(expected)
     owned = [
         value
         for (name, *labels), value in seen.items()
@@ -120,6 +133,28 @@ def test_metrics_count_what_clients_did(served):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(served.metrics.replace("/metrics", "/other"), timeout=10)
     assert served.end()["late"]["count"] == 52
+
+
+def test_what_may_fall_is_no_counter():
+    report = {"bytes_at_risk": 4096, "has_filled": False, "upper_pages": 8, "drained_bytes": 1}
+    state = {
+        "clients": 0,
+        "bounds_ns": [],
+        "operations": {
+            name: {"count": 0, "failed": 0, "bytes": 0, "latencies": {}, "owned_ns": {}}
+            for name in ("read", "write", "flush", "discard")
+        },
+        **dict.fromkeys(
+            ("late", "synced"),
+            dict.fromkeys(("count", "p50_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns"), 0),
+        ),
+        "device": [{"kind": "tier", "report": report, "gauges": {}}],
+    }
+    text = metrics.page("d", SimpleNamespace(state=lambda: json.dumps(state)))().decode()
+    kinds = {it.name: it.type for it in text_string_to_metric_families(text)}
+    assert kinds["flashkeel_bytes_at_risk"] == kinds["flashkeel_has_filled"] == "gauge"
+    assert kinds["flashkeel_upper_pages"] == "gauge"
+    assert kinds["flashkeel_drained_bytes"] == "counter"
 
 
 def test_browsers_that_go_leave_nothing_behind(served):

@@ -161,6 +161,7 @@ fn state(snapshot: &Snapshot) -> Value {
             "failed": tally.failed,
             "bytes": tally.bytes,
             "latencies": latencies,
+            "took_ns": named(&tally.took_ns),
             "owned_ns": named(&tally.owned_ns),
         })
     };

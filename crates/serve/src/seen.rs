@@ -63,6 +63,8 @@ pub struct Tally {
     /// By the cause that owned most of a request, how many took so long at most, by
     /// [`BOUNDS_NS`].
     pub latencies: [[u64; BOUNDS_NS.len() + 1]; Cause::COUNT],
+    /// What those requests took in all.
+    pub took_ns: [u64; Cause::COUNT],
     /// What each cause owned of all of them.
     pub owned_ns: [u64; Cause::COUNT],
 }
@@ -73,6 +75,7 @@ impl Tally {
         failed: 0,
         bytes: 0,
         latencies: [[0; BOUNDS_NS.len() + 1]; Cause::COUNT],
+        took_ns: [0; Cause::COUNT],
         owned_ns: [0; Cause::COUNT],
     };
 
@@ -86,6 +89,7 @@ impl Tally {
         }
         let class = BOUNDS_NS.partition_point(|&bound| bound < latency.0);
         self.latencies[owner.1 as usize][class] += 1;
+        self.took_ns[owner.1 as usize] += latency.0;
     }
 }
 
@@ -217,6 +221,7 @@ mod tests {
         assert_eq!((tally.count, tally.bytes), (201, 201 * 4096));
         assert_eq!(tally.latencies[Cause::OwnFlash as usize][3], 200);
         assert_eq!(tally.latencies[Cause::SchedulerHold as usize][BOUNDS_NS.len()], 1);
+        assert_eq!(tally.took_ns[Cause::OwnFlash as usize], 200 * 100_000);
         assert_eq!(tally.owned_ns[Cause::SchedulerHold as usize], 50 * second);
     }
 

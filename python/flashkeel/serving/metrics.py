@@ -30,6 +30,9 @@ _DISK = {
 }
 """What node_exporter calls the count, the bytes and the time of each operation."""
 
+_STATES = ("bytes_at_risk", "has_filled", "held_bytes_max", "table_bytes", "upper_pages")
+"""What reports say of a device beside what they count: it may fall."""
+
 _PERCENTILES = (
     ("0.5", "p50_ns"),
     ("0.99", "p99_ns"),
@@ -101,11 +104,10 @@ class _Drive(Collector):
         for operation, tally in state["operations"].items():
             for cause, counts in tally["latencies"].items():
                 sums = [sum(counts[: at + 1]) for at in range(len(counts))]
-                # What those requests took in all is not known, only what each cause owned.
                 histogram.add_metric(
                     [self._name, operation, cause],
                     list(zip(bounds, sums, strict=True)),
-                    sum_value=None,
+                    sum_value=tally["took_ns"][cause] / 1e9,
                 )
             for cause, ns in tally["owned_ns"].items():
                 if ns:
@@ -157,7 +159,8 @@ class _Drive(Collector):
                     for sort, count in counts.items():
                         put(CounterMetricFamily, name, count, label, sort)
                 elif isinstance(value, int):
-                    put(CounterMetricFamily, name, value, label)
+                    kind = GaugeMetricFamily if name in _STATES else CounterMetricFamily
+                    put(kind, name, value, label)
         yield from families.values()
 
 

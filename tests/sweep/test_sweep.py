@@ -242,8 +242,10 @@ def test_a_file_that_is_not_there_names_the_sweeps(cli, tmp_path):
     assert "over-provisioning" in outcome.err
 
 
-def test_a_column_that_is_not_there_is_told(cli, mine, tmp_path):
-    mine.write_text(f'{SWEEP}[picture]\nx = "speed"\n')
+def test_a_column_that_is_not_there_is_told_before_anything_is_run(cli, mine, tmp_path):
+    mine.write_text(f'{SWEEP}[picture]\nx = "small_read_p99.9"\n')
     outcome = cli("sweep", mine, "-o", tmp_path / "a")
     assert outcome.status == 2
-    assert "no column 'speed'" in outcome.err
+    hint = "no column 'small_read_p99.9' in the table; did you mean \"small_read_p99"
+    assert hint in outcome.err
+    assert not (tmp_path / "a").exists()

@@ -70,6 +70,7 @@ def sweep(
         raise click.UsageError("--scheduler is Dask's: say --executor dask")
     design = designs.read(sweep)
     design.fixed.update(settings(sets))
+    outcome.refuse_unknown_columns(design)
     _refuse_others(directory)
     store = running.Store(directory)
     points = running.points(design, seeds)

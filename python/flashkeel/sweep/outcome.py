@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from flashkeel.comparison import FEW
 from flashkeel.output import files, plots
 from flashkeel.quantities import flash_bytes
 from flashkeel.run import LATENCY_CLASSES, Run
+from flashkeel.suggest import did_you_mean
 from flashkeel.sweep.design import Design
 from flashkeel.sweep.running import Done
 
@@ -24,15 +25,18 @@ if TYPE_CHECKING:
 TABLE, PICTURE = "sweep.parquet", "sweep.png"
 _SHOWN = (50.0, 99.0, 99.9, 99.99, 99.9999)
 _PLURALS = {"flush": "flushes"}
+_IDENTITY = ("point", "run")
+"""Columns that say which run a row is of, beside its keys."""
 _DRIVE_WRITES = "drive_writes_per_cycle"
 
 
 def rows(design: Design, done: Sequence[Done]) -> list[dict[str, Any]]:
     """Return a row a point and run: the keys, then what was measured."""
+    measures = _measures()
     return [
-        {"point": it.point.index + 1, "run": it.run.data["name"]}
+        dict(zip(_IDENTITY, (it.point.index + 1, it.run.data["name"]), strict=True))
         | {key: _plain(it.point.values[key]) for key in design.keys}
-        | _measured(it.run)
+        | {name: measure(it.run) for name, measure in measures.items()}
         for it in done
     ]
 
@@ -41,30 +45,58 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
     return value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
 
 
-def _measured(run: Run) -> dict[str, Any]:
-    data = run.data
-    found: dict[str, Any] = {
-        "seeds": len(run.seeds),
-        "basis": data["basis"],
-        "digest": data["digest"],
-        "requests": data["requests"],
-        "waf": data.get("waf"),
-        "erases": data.get("erases"),
-        _DRIVE_WRITES: _drive_writes(run),
-        "gc_blocked_fraction": data.get("gc_blocked_fraction"),
+def refuse_unknown_columns(design: Design) -> None:
+    """Raise InputError where the picture is to show a column that the table will not have."""
+    known = [*_IDENTITY, *design.keys, *_measures()]
+    for name in (design.picture.x, design.picture.y, design.picture.by):
+        if name is not None and name not in known:
+            hint = did_you_mean(name, known)
+            raise InputError(f"{design.name}: picture: no column {name!r} in the table{hint}")
+
+
+_Measure = Callable[[Run], Any]
+
+
+def _measures() -> dict[str, _Measure]:
+    """Return how each column that is measured comes from a run."""
+    found: dict[str, _Measure] = {
+        "seeds": lambda run: len(run.seeds),
+        "basis": lambda run: run.data["basis"],
+        "digest": lambda run: run.data["digest"],
+        "requests": lambda run: run.data["requests"],
+        "waf": lambda run: run.data.get("waf"),
+        "erases": lambda run: run.data.get("erases"),
+        _DRIVE_WRITES: _drive_writes,
+        "gc_blocked_fraction": lambda run: run.data.get("gc_blocked_fraction"),
     }
     for latency_class in LATENCY_CLASSES:
-        found[_PLURALS.get(latency_class, f"{latency_class}s")] = run.samples(latency_class)
-        found[f"{latency_class}_iops"] = run.iops(latency_class)
-        found[f"{latency_class}_mean_ns"] = run.mean(latency_class)
-        for at in _SHOWN:
-            name = f"{latency_class}_{percentiles.label(at)}"
-            interval = run.interval(latency_class, at)
-            found[f"{name}_ns"] = run.percentile(latency_class, at)
-            found[f"{name}_low_ns"] = interval[0] if interval else None
-            found[f"{name}_high_ns"] = interval[1] if interval else None
-            found[f"{name}_beyond"] = run.beyond(latency_class, at)
+        found |= _measures_of(latency_class)
     return found
+
+
+def _measures_of(latency_class: str) -> dict[str, _Measure]:
+    found: dict[str, _Measure] = {
+        _PLURALS.get(latency_class, f"{latency_class}s"): lambda run: run.samples(latency_class),
+        f"{latency_class}_iops": lambda run: run.iops(latency_class),
+        f"{latency_class}_mean_ns": lambda run: run.mean(latency_class),
+    }
+    for at in _SHOWN:
+        found |= _measures_at(latency_class, at)
+    return found
+
+
+def _measures_at(latency_class: str, at: float) -> dict[str, _Measure]:
+    def bound(run: Run, side: int) -> int | None:
+        interval = run.interval(latency_class, at)
+        return interval[side] if interval else None
+
+    name = f"{latency_class}_{percentiles.label(at)}"
+    return {
+        f"{name}_ns": lambda run: run.percentile(latency_class, at),
+        f"{name}_low_ns": lambda run: bound(run, 0),
+        f"{name}_high_ns": lambda run: bound(run, 1),
+        f"{name}_beyond": lambda run: run.beyond(latency_class, at),
+    }
 
 
 def _drive_writes(run: Run) -> float | None:
@@ -117,9 +149,6 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     x = design.picture.x or design.keys[0]
     y = design.picture.y or f"{main}_p99.9_ns"
     by = design.picture.by or next((key for key in design.keys if key != x), "run")
-    for name in (x, y, by):
-        if name not in found[0]:
-            raise InputError(f"{design.name}: picture: no column {name!r} in the table")
     # What no axis names is said by the points, of a line by its last.
     unnamed = [
         key for key in design.keys

@@ -6,7 +6,7 @@ use flashkeel_config::{Node, Origin};
 use flashkeel_workload::{Beginnings, Context, SourceConfig, Trace, TraceInfo, Watch, WriterName, Written};
 use serde_json::Value;
 
-use crate::{Error, Experiment, stack};
+use crate::{Error, Experiment, Target, stack};
 
 /// Reads a trace to its end and describes it. `options` is a JSON object with
 /// keys of the trace source, such as `format`; `watch` is told how much has been
@@ -62,12 +62,12 @@ pub fn trace_synth(
             experiment.workload.pacing.name()
         )));
     }
-    let layout = experiment.device.validate().map_err(Error::Input)?;
+    let size = Target::of(&experiment).check().map_err(|(_, message)| Error::Input(message))?;
     let block = stack::block(&experiment);
     if let SourceConfig::Trace(trace) = &experiment.workload.source {
         flashkeel_workload::refuse_overwriting(trace, out)?;
     }
-    let mut source = experiment.workload.open_watched(layout.sectors(), block, seed, watch)?;
+    let mut source = experiment.workload.open_watched(size.sectors, block, seed, watch)?;
     Ok(flashkeel_workload::save(source.as_mut(), format, out, watch)?)
 }
 

@@ -42,6 +42,20 @@ fn a_generated_workload_becomes_a_trace_and_another() {
     }
 }
 
+/// Once it was as large as the device that is not used beside a stack.
+#[test]
+fn a_workload_of_a_stack_is_as_large_as_that() {
+    let document = "stack.devices = [{ nvm = { preset = \"optane-memory-32gb\", capacity = \"1MiB\" } }]\n\
+                    [workload]\nrequests = 500\nsource = { policy = \"synthetic\", arrivals = \"poisson\" }";
+    let plan = &resolve(document, "test", &[], None).unwrap()[0];
+    let config = serde_json::to_string(&plan.config).unwrap();
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stack.fio");
+    trace_synth(&config, &out, "fio", 1, &mut go_on).unwrap();
+    let info = trace_info(&out, "{}", &mut go_on).unwrap();
+    assert_eq!(info.max_address_bytes, 1 << 20);
+    fs::remove_file(out).unwrap();
+}
+
 #[test]
 fn a_workload_that_a_drive_ends_is_no_trace() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("endless.fio");

@@ -153,19 +153,19 @@ impl Node {
     }
 
     /// An error about the value under `path`, placed where it or the nearest
-    /// enclosing table was written.
+    /// enclosing table was written: what is wrong with a default is wrong beside that.
     pub fn error_at(&self, path: &str, message: impl Into<String>) -> ConfigError {
         let mut prefix = path;
-        let node = loop {
-            match self.get(prefix) {
-                Some(node) => break node,
-                None => match prefix.rsplit_once('.') {
-                    Some((shorter, _)) => prefix = shorter,
-                    None => break self,
-                },
+        let origin = loop {
+            let origin = self.get(prefix).map(|node| &node.origin);
+            match (origin.filter(|origin| **origin != Origin::Default), prefix.rsplit_once('.')) {
+                // What was set over a document may have been another key of that table.
+                (Some(Origin::Override), _) if self.get(path).is_some() && prefix != path => break None,
+                (Some(origin), _) => break Some(origin.clone()),
+                (None, Some((shorter, _))) => prefix = shorter,
+                (None, None) => break Some(self.origin.clone()).filter(|origin| *origin != Origin::Default),
             }
         };
-        let origin = (node.origin != Origin::Default).then(|| node.origin.clone());
         ConfigError::new(origin, path, message)
     }
 }

@@ -249,6 +249,19 @@ fn impossible_devices_are_refused_at_the_key_at_fault() {
 }
 
 #[test]
+fn what_is_wrong_with_a_default_is_placed_at_what_was_written_beside_it() {
+    let flush = "device.buffer.flush: has \"page\" with kind \"fore\": ";
+    let message = refusal(&format!("{WORKLOAD}[device]\n\nbuffer.kind = \"fore\"\n"), &[]);
+    assert!(message.starts_with(&format!("exp.toml:8: {flush}")), "{message}");
+    // Nothing in the document, and no set key of that name.
+    let message = refusal(&format!("{WORKLOAD}[device]\n"), &[("device.buffer.kind", "fore")]);
+    assert!(message.starts_with(flush), "{message}");
+    let scrub = "exp.toml:7: device.scrub.stop_below: is 80000, above scrub.start_above";
+    let message = refusal(&format!("{WORKLOAD}[device]\nscrub.start_above = 5\n"), &[]);
+    assert!(message.starts_with(scrub), "{message}");
+}
+
+#[test]
 fn a_path_in_a_document_starts_at_its_folder() {
     let document = "[workload.source]\npolicy = \"trace\"\npath = \"none.csv\"";
     let refusal = |name: &str, pairs| match resolve(document, name, &sets(pairs), None) {

@@ -12,6 +12,8 @@ from flashkeel._core import InputError
 from flashkeel.explanation import Explanation, Share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flashkeel.arrow import Table, TableFiles
 
 LATENCY_CLASSES = ("small_read", "read", "write", "trim", "flush")
@@ -263,3 +265,9 @@ class Run:
             known = ", ".join(percentiles.label(float(k)) for k in values)
             raise InputError(f"no percentile {percentile} in the result; it has {known}")
         return values.get(wanted)
+
+
+def main_class(runs: Sequence[Run]) -> str:
+    """Return the class to look at first in most of the runs; of equally many the first's."""
+    found = Counter(run.main_class() for run in runs)
+    return found.most_common(1)[0][0]

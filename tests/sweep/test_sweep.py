@@ -242,6 +242,15 @@ def test_a_file_that_is_not_there_names_the_sweeps(cli, tmp_path):
     assert "over-provisioning" in outcome.err
 
 
+def test_what_most_points_have_is_shown(cli, mine, tmp_path):
+    mine.write_text(SWEEP.replace("[0.5, 0.9]", "[0.0, 0.5, 0.9]"))
+    outcome = cli("sweep", mine, "-o", tmp_path / "a")
+    assert outcome.status == 0
+    assert "small reads; writes/cycle" in outcome.out
+    rows = [line.split() for line in outcome.out.splitlines() if line[:1].isdigit()]
+    assert [row[5] == "–" for row in rows] == [True, False, False] * 2
+
+
 def test_a_column_that_is_not_there_is_told_before_anything_is_run(cli, mine, tmp_path):
     mine.write_text(f'{SWEEP}[picture]\nx = "small_read_p99.9"\n')
     outcome = cli("sweep", mine, "-o", tmp_path / "a")

@@ -17,7 +17,7 @@ from flashkeel.comparison import FEW, Comparison
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import ABOVE, workload_kind
-from flashkeel.run import Run
+from flashkeel.run import Run, main_class
 from flashkeel.steadiness import Criterion, Steadiness
 
 _TAIL = (99.0, 99.9, 99.99, 99.9999)
@@ -368,7 +368,7 @@ def sweep(
     title: str, keys: Sequence[str], all_runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]
 ) -> Group:
     """Return one row a point: its keys, how far a cycle of the flash goes, the tail."""
-    latency_class = all_runs[0].main_class()
+    latency_class = main_class(all_runs)
     names = [key.rpartition(".")[2].replace("_", " ") for key in keys]
     several = len({run.data["name"] for run in all_runs}) > 1
     heads = ["WAF", "writes/cycle", "mean", *map(percentiles.label, (99.9, 99.99))]

@@ -13,7 +13,7 @@ from flashkeel.arrow import write_table
 from flashkeel.comparison import FEW
 from flashkeel.output import files, plots
 from flashkeel.quantities import flash_bytes
-from flashkeel.run import LATENCY_CLASSES, Run
+from flashkeel.run import LATENCY_CLASSES, Run, main_class
 from flashkeel.suggest import did_you_mean
 from flashkeel.sweep.design import Design
 from flashkeel.sweep.running import Done
@@ -145,7 +145,7 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     from matplotlib.figure import Figure
 
     found = rows(design, done)
-    main = done[0].run.main_class()
+    main = main_class([it.run for it in done])
     x = design.picture.x or design.keys[0]
     y = design.picture.y or f"{main}_p99.9_ns"
     by = design.picture.by or next((key for key in design.keys if key != x), "run")

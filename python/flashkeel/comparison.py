@@ -27,6 +27,7 @@ class Comparison:
     b_ns: int
     interval_ns: tuple[int, int] | None
     fewest_beyond: int
+    """Samples beyond the percentile, in the run with fewer; a value that many share has all."""
 
     @property
     def difference_ns(self) -> int:
@@ -74,5 +75,11 @@ def _one(a: Run, b: Run, latency_class: str, percentile: float) -> Comparison:
         a_ns,
         b_ns,
         interval,
-        min(a.beyond(latency_class, percentile), b.beyond(latency_class, percentile)),
+        min(_rests_on(run, latency_class, percentile) for run in (a, b)),
     )
+
+
+def _rests_on(run: Run, latency_class: str, percentile: float) -> int:
+    """Return how many samples lie beyond a percentile, or all where many share its value."""
+    low, high = run.interval(latency_class, percentile) or (0, 1)
+    return run.samples(latency_class) if low == high else run.beyond(latency_class, percentile)

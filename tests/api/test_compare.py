@@ -49,6 +49,13 @@ def test_few_samples_give_no_verdict():
     assert {row.verdict for row in rows} == {"unknown"}
 
 
+def test_a_value_that_many_share_is_no_guess():
+    constant = run_with(1000, 1000, 1000, beyond=0)
+    rows = flashkeel.compare(constant, run_with(500, 480, 520))
+    assert {row.verdict for row in rows} == {"lower"}
+    assert {row.verdict for row in flashkeel.compare(constant, constant)} == {"overlap"}
+
+
 def test_every_percentile_of_classes_with_samples():
     rows = flashkeel.compare(run_with(1, 1, 1), run_with(1, 1, 1))
     assert [(row.latency_class, row.percentile) for row in rows] == [

@@ -77,6 +77,12 @@ fn columns_are_known_by_the_names_above_them() {
     ] {
         assert_eq!(found(text), (expected.clone(), "columns"), "{text}");
     }
+    // Numbers that say no unit take one.
+    let mut trace = unaligned(file("t.csv", "time,op,offset,bytes\n10,R,4096,4096\n1510,T,0,8192\n"));
+    let message = refusal(trace.clone());
+    assert!(message.starts_with("t.csv:1: unit is missing: ") && message.contains("time_us"), "{message}");
+    trace.time_unit = Some(flashkeel_engine::Span::from_us(1));
+    assert_eq!(replay(trace).unwrap().0, expected);
     // What they lack, or have twice, is nothing to guess.
     for names in ["time,operation,offset", "time_us,time_ms,op,offset,bytes", "time_us,offset,bytes"] {
         let path = file("t.csv", format!("{names}\n1,2,3,4,5\n"));

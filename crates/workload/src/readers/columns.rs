@@ -17,11 +17,11 @@ use flashkeel_config::did_you_mean;
 use flashkeel_engine::{Operation, Span};
 
 use super::table::{Column, MOST_COLUMNS, Table, TableReader, Word, unknown_operation, word};
-use crate::WorkloadError;
 use crate::input::Input;
 use crate::names::{self, Meaning};
 use crate::readers::{Format, Reader, ReaderOptions};
 use crate::text::{Separator, lines};
+use crate::{Location, WorkloadError};
 
 /// The first line of the files that we write in this format.
 pub(crate) const COLUMN_NAMES: &str = "time_ns,operation,offset,bytes";
@@ -87,6 +87,10 @@ fn by_names(head: &[u8]) -> Option<String> {
     let find = |wanted| names::find(&names, wanted).ok().flatten();
     let (time, operation) = (find(Meaning::Submitted)?, find(Meaning::Operation)?);
     let (offset, length) = (find(Meaning::Offset)?, find(Meaning::Length)?);
+    let device = find(Meaning::Device);
+    if [time, operation, offset, length].into_iter().chain(device).any(|column| column.at >= MOST_COLUMNS) {
+        return None;
+    }
     let mut text = format!("separator={}", separator.word());
     for (key, column) in [("time", time), ("op", operation), ("offset", offset), ("length", length)] {
         text += &format!(",{key}={}", column.at + 1);
@@ -97,7 +101,7 @@ fn by_names(head: &[u8]) -> Option<String> {
     for (key, bytes) in [("offset_unit", offset.scale), ("length_unit", length.scale)] {
         text += &format!(",{key}={}", bytes.unwrap_or(1));
     }
-    if let Some(device) = find(Meaning::Device) {
+    if let Some(device) = device {
         text += &format!(",device={}", device.at + 1);
     }
     Some(text)
@@ -110,7 +114,13 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         let example = "such as \"time=1,unit=us,offset=3,length=4,op=2\"";
         return Err(refuse(format!("the format `columns` needs a description of them, {example}")));
     };
-    let table = describe(&text, options.time_unit, input.head()).map_err(refuse)?;
+    let table = describe(&text, options.time_unit, input.head()).map_err(|why| match options.columns {
+        Some(_) => refuse(why),
+        None => {
+            let remedy = "time_unit = \"1us\" says it, as does a name such as time_us";
+            WorkloadError::at(&input.file, Location::Line(1), format!("{why}; {remedy}"))
+        }
+    })?;
     if options.time_unit.is_some() {
         return Ok(TableReader::boxed(input, table, Vec::new()));
     }

@@ -42,9 +42,10 @@ def _served(tmp_path_factory):
     document = folder / "workload.toml"
     document.write_text(DEVICE + WORKLOAD)
     online = drive.predict(model, str(document))
-    run = flashkeel.Experiment.find(str(document)).run(seed=1).runs[0]
+    run = flashkeel.Experiment.find(str(document)).run(seed=1)
     names = ["submitted_ns", "completed_ns", "operation", "lba", "sectors"]
-    columns = run.requests()
+    run.save(folder / "saved")
+    columns = run.runs[0].requests()
     with (folder / "log.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(names)
@@ -70,6 +71,14 @@ def test_a_log_scores_as_the_drive_did_while_it_was_predicted(cli, _served):
     assert engine["saved_fraction"] > 0.1
     assert not engine["undetermined"]
     assert not found["is_model_assumed"]
+
+
+def test_a_log_of_our_own_is_read_as_it_is(cli, _served):
+    folder, online = _served
+    (log,) = (folder / "saved/requests").iterdir()
+    arguments = ("--log", log, "--model", folder / "model.json")
+    found = json.loads(cli("predict", *arguments, "--format", "json").out)
+    assert (found["format"], found["whole_log"]) == ("parquet", online["score"])
 
 
 def test_a_trace_with_response_times_scores_as_any_log(cli, _served, tmp_path):

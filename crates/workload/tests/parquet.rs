@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use common::*;
 use flashkeel_workload::trace::DeviceSpaces;
-use flashkeel_workload::{Trace, WriterName, convert};
+use flashkeel_workload::{LatencyLogOptions, Trace, WriterName, convert, read_latencies};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -225,4 +225,35 @@ fn timestamps_count_in_their_own_unit() {
         let refused = refusal(Trace::new(table(&columns, &[&rows])));
         assert!(refused.contains("it has to hold whole numbers"), "{refused}");
     }
+}
+
+#[test]
+fn latencies_stand_in_columns_of_the_same_names_as_in_text() {
+    let columns = "REQUIRED INT64 own_flash_ns; REQUIRED BYTE_ARRAY operation (UTF8); REQUIRED INT64 lba; \
+                   REQUIRED INT32 Sectors; REQUIRED INT64 submitted_us; OPTIONAL INT64 latency_us;";
+    let group = |levels: &'static [i16]| {
+        [
+            Cells::Whole(&[1, 2, 3]),
+            Cells::Words(&["write", "flush", "R"]),
+            Cells::Whole(&[8, 0, 16]),
+            Cells::Narrow(&[8, 0, 1]),
+            Cells::Whole(&[50, 60, 10]),
+            Cells::Some(levels, if levels[2] == 1 { &[20, 900, 100] } else { &[20, 900] }),
+        ]
+    };
+    let read = |path: &Path| read_latencies(path, &LatencyLogOptions::default(), &mut go_on);
+    let path = table(columns, &[&group(&[1, 1, 1]), &group(&[1, 1, 1])]);
+    let log = read(&path).unwrap();
+    assert_eq!((log.format, log.passed_over), ("parquet", 2));
+    let told: Vec<_> = log
+        .requests
+        .iter()
+        .map(|it| (it.submitted.0 / 1000, it.latency.0 / 1000, it.lba.0, it.sectors, it.item))
+        .collect();
+    assert_eq!(told, [(10, 100, 16, 1, 3), (10, 100, 16, 1, 6), (50, 20, 8, 8, 1), (50, 20, 8, 8, 4)]);
+    let refused = |path: &Path| strip(&read(path).unwrap_err().to_string(), path);
+    let path = table(columns, &[&group(&[1, 1, 1]), &group(&[1, 1, 0])]);
+    assert_eq!(refused(&path), "t.parquet: row 6: column latency_us has no value");
+    let path = table("REQUIRED INT64 time_ns; REQUIRED INT64 lba;", &[]);
+    assert!(refused(&path).contains("no column operation"), "{}", refused(&path));
 }

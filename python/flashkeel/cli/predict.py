@@ -29,7 +29,7 @@ _OF_DRIVES = ("workloads", "requests", "sets", "seed", "destroy", "no_cache")
     metavar="FILE",
     help="Instead of a drive, a log of what one was asked and how long it took: fio's "
     "write_lat_log with log_offset=1, blkparse, blktrace, a trace with response times (msr, "
-    "systor, etw), or CSV whose first line names columns.",
+    "systor, etw), CSV whose first line names columns, or Parquet with such columns.",
 )
 @click.option(
     "--iolog",

@@ -15,6 +15,7 @@ mod block_events;
 mod fio;
 mod moments;
 mod named_columns;
+mod rows;
 mod timed_events;
 mod timed_rows;
 
@@ -108,6 +109,7 @@ pub fn read_latencies(
                                (with log_offset=1) as --log, and this one as --iolog";
                 return Err(WorkloadError::at(&file, Location::Line(1), message).into());
             }
+            "parquet" => rows::read(&input, options, &mut pulse)?,
             "etw" => {
                 refuse_pipe(&input)?;
                 drop(input);
@@ -142,7 +144,8 @@ fn refuse_pipe(input: &Input) -> Result<(), WorkloadError> {
 }
 
 const KNOWN: &str = "known are fio's write_lat_log with log_offset=1, blkparse and blktrace with D and C \
-                     events, traces with response times (msr, systor, etw), and columns named in the first line: operation, offset or lba, bytes or \
+                     events, traces with response times (msr, systor, etw), and columns named in the first line, or of a \
+                     Parquet file: operation, offset or lba, bytes or \
                      sectors, submitted_ns, and latency_ns or completed_ns (or in _us, _ms, _s)";
 
 /// A read or write of bytes, as one of sectors.

@@ -14,7 +14,7 @@ use crate::text::{Separator, quote, scaled, wrong_number};
 use crate::{Location, Stopped, WorkloadError};
 
 /// Which column is what.
-struct Columns {
+pub(super) struct Columns {
     separator: Separator,
     names: Vec<String>,
     operation: Column,
@@ -39,6 +39,16 @@ pub(super) fn nearly(head: &[u8]) -> Option<String> {
 }
 
 impl Columns {
+    /// Those of a table that is no text.
+    pub(super) fn of_rows(names: Vec<String>) -> Result<Columns, String> {
+        Columns::of(Separator::Comma, names)
+    }
+
+    /// The devices of a log with these columns, none of which has been met.
+    pub(super) fn devices(&self) -> Devices {
+        if self.device.is_some() { Devices::default() } else { Devices::single() }
+    }
+
     fn of(separator: Separator, names: Vec<String>) -> Result<Columns, String> {
         let find = |wanted| find(&names, wanted);
         let needed = |wanted: Meaning, known: &[&str]| {
@@ -89,6 +99,16 @@ impl Columns {
             let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
             return Err(wrong_number(line, self.separator, &names, count));
         }
+        self.request(&fields, item, devices)
+    }
+
+    /// The same of fields, one a column.
+    pub(super) fn request(
+        &self,
+        fields: &[&[u8]; MOST],
+        item: u64,
+        devices: &mut Devices,
+    ) -> Result<Option<(u32, Served)>, String> {
         let text = fields[self.operation.at];
         let operation = match text {
             text if text.eq_ignore_ascii_case(b"flush") || text.eq_ignore_ascii_case(b"F") => {
@@ -99,22 +119,22 @@ impl Columns {
         if !matches!(operation, Operation::Read | Operation::Write) {
             return Ok(None);
         }
-        let submitted_ns = self.number(&fields, self.submitted)?;
+        let submitted_ns = self.number(fields, self.submitted)?;
         let latency_ns = match (self.completed, self.latency) {
             (Some(column), _) => {
-                let end_ns = self.number(&fields, column)?;
+                let end_ns = self.number(fields, column)?;
                 end_ns.checked_sub(submitted_ns).ok_or_else(|| {
                     let early_ns = submitted_ns - end_ns;
                     self.refuse(column, format!("the completion is {early_ns} ns before its submission"))
                 })?
             }
-            (None, latency) => self.number(&fields, latency.expect("one of both is there"))?,
+            (None, latency) => self.number(fields, latency.expect("one of both is there"))?,
         };
         let device = match self.device {
             Some(column) => devices.index(fields[column.at]).map_err(|why| self.refuse(column, why))?,
             None => 0,
         };
-        let range = (self.number(&fields, self.offset)?, self.number(&fields, self.length)?);
+        let range = (self.number(fields, self.offset)?, self.number(fields, self.length)?);
         Ok(Some((device, served(submitted_ns, latency_ns, operation, range, item)?)))
     }
 }
@@ -138,7 +158,7 @@ pub(super) fn read(
     let (file, progress) = (input.file.clone(), input.progress());
     let (separator, names) = header(input.head()).expect("it has been recognised");
     let columns = Columns::of(separator, names).expect("it has been recognised");
-    let mut devices = if columns.device.is_some() { Devices::default() } else { Devices::single() };
+    let mut devices = columns.devices();
     let (mut all, mut passed_over, mut is_header) = (Vec::new(), 0, true);
     while let Some((item, line)) = input.line()? {
         pulse.step(|| progress.fraction())?;

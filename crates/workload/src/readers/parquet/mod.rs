@@ -5,7 +5,6 @@
 //! file of any length takes the memory of a few of its pages. Its index stands at
 //! its end: it cannot come through a pipe, nor packed.
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flashkeel_config::did_you_mean;
@@ -38,18 +37,9 @@ pub(super) const FORMAT: Format = Format {
 fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, WorkloadError> {
     options.refuse_time_unit(FORMAT.name)?;
     options.refuse_action(FORMAT.name)?;
+    let reader = open_file(&input)?;
     let file = input.file.clone();
     let refuse = |message: String| WorkloadError::file(&file, message);
-    if input.compression != Compression::Plain || input.is_read_once() {
-        return Err(refuse("a Parquet file is read from its end, so neither packed nor from a pipe".into()));
-    }
-    let opened = input.reopen()?;
-    let length = opened.metadata().map(|metadata| metadata.len()).unwrap_or(u64::MAX);
-    let reader = guarded(|| {
-        let reader = SerializedFileReader::new(opened)?;
-        check_places(&reader, length).map(|()| reader)
-    })
-    .map_err(|error| refuse(explain(&error)))?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
     let mut chosen = Vec::new();
@@ -90,6 +80,24 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         name: String::new(),
         time_ns,
     }))
+}
+
+/// A file whose index has been read.
+pub(crate) type File = SerializedFileReader<std::fs::File>;
+
+/// Reads the index of a file.
+pub(crate) fn open_file(input: &Input) -> Result<File, WorkloadError> {
+    let refuse = |message: String| WorkloadError::file(&input.file, message);
+    if input.compression != Compression::Plain || input.is_read_once() {
+        return Err(refuse("a Parquet file is read from its end, so neither packed nor from a pipe".into()));
+    }
+    let opened = input.reopen()?;
+    let length = opened.metadata().map(|metadata| metadata.len()).unwrap_or(u64::MAX);
+    guarded(|| {
+        let reader = SerializedFileReader::new(opened)?;
+        check_places(&reader, length).map(|()| reader)
+    })
+    .map_err(|error| refuse(explain(&error)))
 }
 
 /// What a whole number in a column is: that many ns of a timestamp, 1 of a plain
@@ -138,7 +146,7 @@ fn check(name: &str, column: &ColumnDescPtr) -> Result<(), String> {
 }
 
 /// Refuses an index that points out of the file, which the library takes for granted.
-fn check_places(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
+fn check_places(reader: &File, length: u64) -> Result<(), ParquetError> {
     let columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
     for column in columns {
         let first = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
@@ -152,13 +160,13 @@ fn check_places(reader: &SerializedFileReader<File>, length: u64) -> Result<(), 
 }
 
 /// Does what the library may panic at, where a file contradicts itself.
-fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let contradiction = |_| Err(ParquetError::General("it contradicts itself".into()));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(contradiction)
 }
 
 /// What is wrong with a file, in one line.
-fn explain(error: &ParquetError) -> String {
+pub(crate) fn explain(error: &ParquetError) -> String {
     let text = error.to_string();
     if let Some((_, method)) = text.split_once("Disabled feature at compile time: ") {
         let method: String = method.chars().filter(char::is_ascii_alphanumeric).take(20).collect();
@@ -172,7 +180,7 @@ fn explain(error: &ParquetError) -> String {
 
 struct Parquet {
     file: String,
-    reader: SerializedFileReader<File>,
+    reader: File,
     /// Name, number and description of each column that is read.
     chosen: Vec<(&'static str, usize, ColumnDescPtr)>,
     rows_in_all: u64,

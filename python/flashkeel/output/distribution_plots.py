@@ -43,9 +43,10 @@ def cdf(result: Result, latency_class: str | None = None) -> Figure:
             continue
         samples = sum(count for _, count in found)
         shares = [100 * total / samples for total in accumulate(count for _, count in found)]
+        # From 0 on, so that one value alone is a line, too.
         axes.step(
-            [ns for ns, _ in found],
-            shares,
+            [found[0][0], *(ns for ns, _ in found)],
+            [0.0, *shares],
             where="post",
             **of_run(index),
             label=f"{run.name} ({units.count(samples)} samples)",

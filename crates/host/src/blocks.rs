@@ -18,8 +18,8 @@ use crate::parts::Parts;
 ///
 /// A request of whole blocks passes as it is. A read of parts of blocks reads the
 /// whole ones; a write reads the blocks that it covers in part, and then writes
-/// all of them. While it does, whatever changes the same blocks waits. Of a trim,
-/// parts of blocks are filled with zeros.
+/// all of them. While it does, whatever changes the same blocks waits. Of a trim, and
+/// of a range that is to read as zeros, only parts of blocks are filled with zeros.
 #[derive(Clone)]
 pub struct WholeBlocks {
     below: Limits,
@@ -29,8 +29,8 @@ pub struct WholeBlocks {
     jobs: Flights<Job>,
     /// Blocks that a job changes, with its number.
     changing: Vec<(RequestId, Range<u64>)>,
-    /// Trims that begin or end within a block, in up to three parts.
-    trims: Parts,
+    /// Trims, and ranges to be zeros, that begin or end within a block, in up to three parts.
+    ranges: Parts,
     /// What waits for blocks that are being changed, with its submission.
     held: VecDeque<(Time, Request)>,
     /// Whether requests carry bytes, and so what is read here does too.
@@ -61,8 +61,8 @@ struct Job {
     ledger: Ledger,
 }
 
-/// In the number of a part of a trim.
-const OF_TRIM: u64 = 1 << 63;
+/// In the number of a part of a range.
+const OF_RANGE: u64 = 1 << 63;
 
 fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
@@ -76,7 +76,7 @@ impl WholeBlocks {
             pieces: Flights::default(),
             jobs: Flights::default(),
             changing: Vec::new(),
-            trims: Parts::default(),
+            ranges: Parts::default(),
             held: VecDeque::new(),
             has_bytes: false,
         }
@@ -159,19 +159,20 @@ impl WholeBlocks {
         }
     }
 
-    /// Trims the whole blocks of a range, and fills the rest with zeros.
-    fn trim(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) {
+    /// Does with the whole blocks of a range what is asked, however long it is, and fills the rest
+    /// with zeros.
+    fn clear(&mut self, now: Time, request: &Request, data: &mut Arena, outbox: &mut Outbox) {
         let block = u64::from(self.below.block_sectors);
         let (start, end) = (request.lba.0, request.lba.0 + u64::from(request.sectors));
         let first = start.next_multiple_of(block).min(end);
         let last = (end / block * block).max(first);
-        let whole = self.trims.begin(now, now, request);
-        let parts = [(Operation::WriteZeroes, start..first), (Operation::Trim, first..last)];
+        let whole = self.ranges.begin(now, now, request);
+        let parts = [(Operation::WriteZeroes, start..first), (request.operation, first..last)];
         for (operation, range) in parts.into_iter().chain([(Operation::WriteZeroes, last..end)]) {
             if range.is_empty() {
                 continue;
             }
-            let id = RequestId(self.trims.add(whole).0 | OF_TRIM);
+            let id = RequestId(self.ranges.add(whole).0 | OF_RANGE);
             let (from, sectors) = (range.start - start, range.end - range.start);
             let part = request.part(id, from as u32, Lba(range.start), sectors as u32);
             self.take(now, &Request { operation, ..part }, data, outbox);
@@ -276,7 +277,7 @@ impl Stage for WholeBlocks {
         let is_whole =
             request.lba.0.is_multiple_of(u64::from(block)) && request.sectors.is_multiple_of(block);
         match request.operation {
-            Operation::Trim if !is_whole => self.trim(now, request, data, outbox),
+            Operation::Trim | Operation::WriteZeroes if !is_whole => self.clear(now, request, data, outbox),
             Operation::Demote if !is_whole => self.demote(now, request, data, outbox),
             _ => self.take(now, request, data, outbox),
         }
@@ -314,9 +315,9 @@ impl Stage for WholeBlocks {
         }
         ended.extend(self.held.drain(..).map(|(submitted, request)| (submitted, request.id)));
         self.changing.clear();
-        ended.retain(|(_, id)| id.0 & OF_TRIM == 0);
+        ended.retain(|(_, id)| id.0 & OF_RANGE == 0);
         ended.sort_by_key(|&(submitted, _)| submitted);
-        outbox.completions.append(&mut self.trims.cut_power(now));
+        outbox.completions.append(&mut self.ranges.cut_power(now));
         for (submitted, id) in ended {
             let mut ledger = Ledger::ZERO;
             ledger.charge_between(Cause::HostQueue, submitted, now);
@@ -344,10 +345,10 @@ impl Stage for WholeBlocks {
         if !self.held.is_empty() {
             self.release(data, outbox);
         }
-        if is_over && completion.id.0 & OF_TRIM != 0 {
-            completion.id.0 ^= OF_TRIM;
+        if is_over && completion.id.0 & OF_RANGE != 0 {
+            completion.id.0 ^= OF_RANGE;
             let covered = completion.ledger.total();
-            return self.trims.land(completion, covered, false).is_some();
+            return self.ranges.land(completion, covered, false).is_some();
         }
         is_over
     }

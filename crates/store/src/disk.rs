@@ -1,5 +1,6 @@
 //! What a store is written to.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -78,8 +79,7 @@ impl Naming {
         }
         fs::rename(&self.now, &self.then)?;
         self.now = PathBuf::new();
-        let folder = self.then.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        Ok(File::open(folder)?.sync_all()?)
+        Ok(File::open(folder(&self.then))?.sync_all()?)
     }
 }
 
@@ -107,36 +107,66 @@ pub(crate) fn open(path: &Path) -> Result<Place, Refused> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
+    // The new one may be read and written by whoever could read and write that.
+    let permissions = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(empty) => Some(empty.metadata()?.permissions()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
     let path = &led(path);
     let name = path.file_name().ok_or_else(|| Refused::Unfit("it names no file".into()))?;
-    let own = format!(".{}.{}.new", name.to_string_lossy(), std::process::id());
-    let now = path.with_file_name(own);
-    let file = match made(&now) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            remove_left_behind(&now)?;
-            made(&now)
-        }
-        made => made,
-    }?;
+    let name = name.to_string_lossy();
+    remove_left_behind(path, &name);
+    let now = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
+    let file = match OpenOptions::new().read(true).write(true).create_new(true).open(&now) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(in_use()),
+        made => made?,
+    };
     lock(&file)?;
+    // Somebody may have taken it for left behind before it was locked.
+    if !is_at(&file, &now) {
+        return Err(in_use());
+    }
+    permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))?;
     Ok(Place::New(file, Naming { now, then: path.to_owned() }))
 }
 
-fn made(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+/// Removes what servers have left that were killed before it was whole: nobody has it locked. What
+/// cannot be removed is in nobody's way.
+fn remove_left_behind(path: &Path, name: &str) {
+    let begins = format!(".{name}.");
+    let is_of_a_server = |found: &OsStr| {
+        let found = found.to_string_lossy();
+        let number = found.strip_prefix(&begins).and_then(|rest| rest.strip_suffix(".new"));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    for entry in fs::read_dir(folder(path)).into_iter().flatten().flatten() {
+        let found = path.with_file_name(entry.file_name());
+        if is_of_a_server(&entry.file_name())
+            && let Ok(file) = File::open(&found)
+            && lock(&file).is_ok()
+            // Whoever had the lock may just have given the file its name.
+            && is_at(&file, &found)
+        {
+            let _ = fs::remove_file(found);
+        }
+    }
 }
 
-/// Removes what a server has left that was killed before it was whole. In a container the next
-/// has the same number.
-fn remove_left_behind(path: &Path) -> Result<(), Refused> {
-    let file = File::open(path)?;
-    lock(&file)?;
-    // Whoever had the lock may just have given the file its name.
-    let (held, found) = (file.metadata()?, fs::symlink_metadata(path)?);
-    if (held.dev(), held.ino()) == (found.dev(), found.ino()) {
-        fs::remove_file(path)?;
+/// Whether a file is the one at a path.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
+        _ => false,
     }
-    Ok(())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+}
+
+fn in_use() -> Refused {
+    Refused::Unfit("another server is using it".into())
 }
 
 /// Where symbolic links lead: what is new is made there, and they stay. That they go round in
@@ -152,13 +182,18 @@ fn led(path: &Path) -> PathBuf {
 fn lock(file: &File) -> Result<(), Refused> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Refused::Unfit("another server is using it".into())),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(in_use()),
         Err(error) => Err(io::Error::from(error).into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -193,11 +228,33 @@ mod tests {
         // A process that is killed closes its files, and removes nothing.
         drop(file);
         fs::write(&naming.now, "half").expect("it can be written");
+        // Most often the next has another number.
+        let other = folder.join(".drive.data.1.new");
+        fs::copy(&naming.now, &other).expect("it can be written");
+        fs::copy(&naming.now, folder.join(".drive.data.old.new")).expect("it can be written");
         std::mem::forget(naming);
         let Ok(Place::New(file, naming)) = open(&path) else { panic!("nothing is there") };
         assert_eq!(file.metadata().expect("a file").len(), 0);
         assert!(naming.finish().is_ok());
-        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        let found = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.file_name());
+        assert_eq!(
+            found.collect::<BTreeSet<_>>(),
+            [".drive.data.old.new", "drive.data"].map(OsString::from).into()
+        );
+        fs::remove_dir_all(&folder).expect("it is ours");
+    }
+
+    #[test]
+    fn an_empty_file_stays_whose_it_was() {
+        let folder = std::env::temp_dir().join(format!("flashkeel-mode-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("drive.data");
+        File::create(&path)
+            .and_then(|file| file.set_permissions(Permissions::from_mode(0o600)))
+            .expect("a file");
+        let Ok(Place::New(_, naming)) = open(&path) else { panic!("nothing is there") };
+        assert!(naming.finish().is_ok());
+        assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
         fs::remove_dir_all(&folder).expect("it is ours");
     }
 

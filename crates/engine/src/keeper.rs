@@ -1,6 +1,7 @@
 //! What keeps pages of whoever would lose them with the process.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::{LOGICAL_PAGE_BYTES, Time};
 
@@ -33,6 +34,14 @@ pub trait Keeper: Send {
     /// Somebody else, who is kept in the same place, has what a page holds: it is given up
     /// here once all that has been told up to now is durable.
     fn hand_over(&mut self, page: u32);
+
+    /// Pages of the owner have been made the same in all of their places, which are kept in the same
+    /// place as this: that is durable once all that has been told up to now is.
+    fn agreed(&mut self, pages: Range<u32>);
+
+    /// Pages of the owner have been read. Where they [agree](Self::agreed) but for a loss of power,
+    /// nobody is to hear of it before that is durable.
+    fn shown(&mut self, pages: Range<u32>);
 
     /// Whether a page holds anything, or has been handed over and is not given up yet.
     fn has(&self, page: u32) -> bool;

@@ -7,6 +7,7 @@
 //! the power; and one that has been given up is durable in its last place.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use flashkeel_engine::{Arena, Keeper, Kept, LOGICAL_PAGE_SECTORS, Request};
 
@@ -60,8 +61,22 @@ impl Books {
         self.kept.keeper().into_iter().for_each(|keeper| keeper.hand_over(page as u32));
     }
 
+    /// Pages have been made the same in all of their places.
+    pub fn agreed(&mut self, pages: Range<usize>) {
+        self.kept.keeper().into_iter().for_each(|keeper| keeper.agreed(numbers(&pages)));
+    }
+
+    /// Pages have been read.
+    pub fn shown(&mut self, pages: Range<usize>) {
+        self.kept.keeper().into_iter().for_each(|keeper| keeper.shown(numbers(&pages)));
+    }
+
     /// What was on its way is forgotten.
     pub fn cut_power(&mut self) {
         self.changes.clear();
     }
+}
+
+fn numbers(pages: &Range<usize>) -> Range<u32> {
+    pages.start as u32..pages.end as u32
 }

@@ -132,6 +132,10 @@ mod tests {
 
         fn hand_over(&mut self, _page: u32) {}
 
+        fn agreed(&mut self, _pages: Range<u32>) {}
+
+        fn shown(&mut self, _pages: Range<u32>) {}
+
         fn has(&self, _page: u32) -> bool {
             true
         }

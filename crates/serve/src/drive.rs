@@ -54,6 +54,27 @@ struct Inside {
     has_to_last: bool,
 }
 
+impl Inside {
+    /// What has to be durable before it is answered, now that the device has served it.
+    fn lasts_from(&self, store: &Store) -> Option<Synced> {
+        match self.kind {
+            Kind::Read => store.owed(),
+            _ => self.has_to_last.then(|| store.begin_sync()),
+        }
+    }
+
+    /// Its answer, where it has been served.
+    fn served<'a>(&self, data: &'a Arena) -> Answer<'a> {
+        match self.kind {
+            Kind::Read => {
+                let Request { payload, sectors, .. } = self.request;
+                Answer::Data(self.from, data.read(payload, sectors).unwrap_or_default())
+            }
+            _ => Answer::Done,
+        }
+    }
+}
+
 /// Who waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
@@ -193,30 +214,24 @@ impl<L: Leaf> Drive<L> {
                 let number = completion.id.0 as u32;
                 let Some(inside) = self.inside[number as usize].take() else { continue };
                 self.free.push(number);
-                let Inside { client, kind, from, request, asked, taken, has_to_last } = inside;
                 let mut seen = completion;
-                seen.ledger.charge_between(Cause::HostQueue, asked, taken);
-                self.seen.record(&request, asked, &seen);
-                if let Some(store) =
-                    self.store.as_ref().filter(|_| has_to_last && completion.status == Status::Ok)
+                seen.ledger.charge_between(Cause::HostQueue, inside.asked, inside.taken);
+                self.seen.record(&inside.request, inside.asked, &seen);
+                if let Some(store) = self.store.as_ref().filter(|_| completion.status == Status::Ok)
+                    && let Some(synced) = inside.lasts_from(store)
                 {
-                    self.syncing.push_back((Instant::now(), store.begin_sync(), inside));
+                    self.syncing.push_back((Instant::now(), synced, inside));
                     continue;
                 }
-                let has_data = kind == Kind::Read;
-                answer(
-                    client,
-                    is_modelled.then_some(completion.time),
-                    match completion.status {
-                        Status::Ok if has_data => Answer::Data(
-                            from,
-                            self.data.read(request.payload, request.sectors).unwrap_or_default(),
-                        ),
-                        Status::Ok => Answer::Done,
-                        failed => Answer::Failed(has_data, failure(failed)),
-                    },
-                );
-                self.data.give_back(request.payload);
+                let due = is_modelled.then_some(completion.time);
+                match completion.status {
+                    Status::Ok => answer(inside.client, due, inside.served(&self.data)),
+                    failed => {
+                        let has_data = inside.kind == Kind::Read;
+                        answer(inside.client, due, Answer::Failed(has_data, failure(failed)));
+                    }
+                }
+                self.data.give_back(inside.request.payload);
             }
             // What has ended has made room.
             self.offer(now);
@@ -242,8 +257,8 @@ impl<L: Leaf> Drive<L> {
         {
             self.syncing.pop_front();
             self.waits.record(Span(since.elapsed().as_nanos() as u64));
+            answer(inside.client, None, inside.served(&self.data));
             self.data.give_back(inside.request.payload);
-            answer(inside.client, None, Answer::Done);
         }
     }
 

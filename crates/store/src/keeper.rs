@@ -8,6 +8,7 @@
 //! page is never older than what was durable, whatever a loss of power takes.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use flashkeel_device::{Lpn, Place};
@@ -20,6 +21,10 @@ use crate::store::{Part, Shared, lock};
 /// Pages that are handed over at a time before somebody begins to synchronise, so that they can
 /// be given up.
 const MOST_HANDED_OVER: usize = 2048;
+
+/// Runs of pages that agree but for a loss of power, before somebody begins to synchronise: all of
+/// them are looked through for each read.
+const MOST_AGREED: usize = 256;
 
 /// A section of a store.
 pub(crate) struct SectionKeeper {
@@ -63,6 +68,21 @@ impl Keeper for SectionKeeper {
         if state.handed_over.len() >= MOST_HANDED_OVER {
             shared.begin_sync_unless_busy();
         }
+    }
+
+    fn agreed(&mut self, pages: Range<u32>) {
+        let mut shared = lock(&self.shared);
+        let epoch = shared.epoch;
+        if shared.sections[self.section].agreed.add(epoch, pages) >= MOST_AGREED {
+            shared.begin_sync_unless_busy();
+        }
+    }
+
+    fn shown(&mut self, pages: Range<u32>) {
+        let mut shared = lock(&self.shared);
+        let synced = shared.synced();
+        let settled_by = shared.sections[self.section].agreed.settled_by(&pages, synced);
+        shared.owed = settled_by.unwrap_or(0).max(shared.owed);
     }
 
     fn has(&self, page: u32) -> bool {

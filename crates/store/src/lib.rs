@@ -29,6 +29,7 @@
 //! Ours: written with plain writes, not through a mapping of the file into memory, so that
 //! a full or failing file system is an error at a known place and not a signal.
 
+mod agreed;
 mod area;
 mod disk;
 mod error;

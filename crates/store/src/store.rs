@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use flashkeel_device::{Cycle, Found, Medium};
 use flashkeel_engine::{Keeper, Time};
 
+use crate::agreed::Agreed;
 use crate::area::Area;
 use crate::disk::{self, Naming};
 use crate::keeper::{Kept, SectionKeeper};
@@ -116,6 +117,7 @@ impl Store {
             epoch: epoch + 1,
             now: Time::ZERO,
             fresh_erases: 0,
+            owed: 0,
             fault: None,
             has_failed: false,
             damage: Vec::new(),
@@ -204,6 +206,20 @@ impl Store {
         Synced(self.lock().begin_sync())
     }
 
+    /// What [`synced`](Self::synced) has to come to before what has been read may be told, if it
+    /// has not yet: what a client has read it goes on reading, whatever is lost with the power.
+    pub fn owed(&self) -> Option<Synced> {
+        let mut shared = self.lock();
+        let owed = shared.owed;
+        if owed <= shared.synced() {
+            return None;
+        }
+        if owed == shared.epoch {
+            shared.begin_sync();
+        }
+        Some(Synced(owed))
+    }
+
     /// How far synchronisation has come.
     pub fn synced(&self) -> Synced {
         Synced(self.lock().syncer.synced())
@@ -256,6 +272,8 @@ pub(crate) struct Shared {
     now: Time,
     /// Erases since the last synchronisation began.
     fresh_erases: u32,
+    /// The epoch that has to end before what has been read may be told.
+    pub owed: u32,
     fault: Option<io::Error>,
     /// Something has failed: nothing is written any more.
     has_failed: bool,
@@ -287,6 +305,8 @@ pub(crate) struct SectionState {
     pub sequence: u64,
     /// Pages that are to be given up once an epoch has ended, if they lie where they did.
     pub handed_over: VecDeque<(u32, u32, Kept)>,
+    /// Pages of the owner that would not agree after a loss of power.
+    pub agreed: Agreed,
 }
 
 impl SectionState {
@@ -304,6 +324,7 @@ impl SectionState {
             kept: BTreeMap::new(),
             sequence: 0,
             handed_over: VecDeque::new(),
+            agreed: Agreed::default(),
         }
     }
 }

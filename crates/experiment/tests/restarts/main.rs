@@ -166,6 +166,36 @@ fn what_is_damaged_on_one_copy_of_a_mirror_the_other_has() {
     }
 }
 
+/// Copies differ in what was never flushed, are made to agree, differ once more, and then the one
+/// that counts is damaged.
+#[test]
+fn what_has_been_read_of_a_mirror_is_not_older_the_next_time() {
+    let nvm = r#"{ nvm.capacity = "2MiB" }"#;
+    for copies in [[nvm, nvm], ["{ ssd = {} }", "{ ssd = {} }"], [nvm, "{ ssd.buffer.volatile = true }"]] {
+        let device = format!("mirror = {{ devices = [{}] }}", copies.join(", "));
+        for case in 0..6 {
+            let random = &mut Stream::new(case, &device);
+            let mut world = World::new(Document::of(&device));
+            for is_flushed in [true, false] {
+                (0..16).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
+                if is_flushed {
+                    world.submit(Operation::Flush, 0..0, false);
+                }
+                world.drain();
+            }
+            world.restart(End::PowerLost, random);
+            let film = world.film.left(End::PowerLost, random);
+            for (number, page) in world.pages[..16].iter_mut().enumerate() {
+                let version = page.newest();
+                film.flip(film.places(&world::bytes(number, version))[0]);
+                page.rotten = Some(version);
+            }
+            world.open(film);
+            world.find();
+        }
+    }
+}
+
 /// Once what the first copy had was found, which had worn out before.
 #[test]
 fn what_only_one_copy_of_a_mirror_has_is_found_where_none_takes_anything_any_more() {

@@ -166,6 +166,7 @@ impl Mirror {
             if !is_over {
                 self.report.hedges_won += u64::from(copy != first && outstanding >> first & 1 == 1);
                 data.copy(piece.own, request.payload, request.sectors);
+                self.books.iter_mut().for_each(|books| books.shown(destination.pages()));
                 self.land(now, part, Status::Ok, ledger, outbox);
             }
         } else {

@@ -266,6 +266,7 @@ impl Mirror {
                 self.report.resynced_bytes += range.len() as u64 * LOGICAL_PAGE_BYTES;
                 self.agreement.caught_up(range.clone(), copy);
                 self.hand_over(range.clone());
+                self.books.iter_mut().for_each(|books| books.agreed(range.clone()));
                 self.resync.barren = 0;
             } else {
                 // It is known now which copy counts.

@@ -20,7 +20,7 @@ impl<S: Subject> World<S> {
         let mut known = BTreeMap::new();
         for (number, page) in self.pages.iter().enumerate() {
             let versions = page.versions.iter().map(|&(version, _)| version);
-            for version in versions.chain(page.written).chain(page.or.iter().copied()) {
+            for version in versions.chain(page.written.iter().chain(&page.or).copied()) {
                 known.insert(bytes(number, version), (number, version));
             }
         }
@@ -152,18 +152,20 @@ impl<S: Subject> World<S> {
 
     /// Random requests, at most so many, until its process ends.
     fn ask(&mut self, random: &mut Stream, steps: u64, synchronises: bool) {
-        let total = self.pages();
+        let (total, is_shared) = (self.pages(), random.below(4) == 0);
         for _ in 0..steps {
             let first = random.below(total as u64) as usize;
             let pages = first..(first + 1 + random.below(9) as usize).min(total);
             let fua = synchronises && random.below(8) == 0;
+            // Clients that do not wait for one another.
+            let at_once = is_shared && random.below(2) == 0;
             match random.below(16) {
                 0 if synchronises || random.below(20) == 0 => self.submit(Operation::Flush, 0..0, false),
-                1 => self.submit(Operation::Trim, pages, fua),
-                2 => self.submit(Operation::WriteZeroes, pages, fua),
+                1 => self.submit_among(Operation::Trim, pages, fua, at_once),
+                2 => self.submit_among(Operation::WriteZeroes, pages, fua, at_once),
                 3 | 4 => self.submit(Operation::Read, pages, false),
                 5 => (0..random.below(60)).for_each(|_| self.progress()),
-                _ => self.submit(Operation::Write, pages, fua),
+                _ => self.submit_among(Operation::Write, pages, fua, at_once),
             }
             if self.is_dead() {
                 break;
@@ -204,7 +206,7 @@ impl<S: Subject> World<S> {
             for page in &mut self.pages {
                 let (newest, _) = page.versions.pop().expect("there is one");
                 let former = page.versions.drain(..).map(|(version, _)| version);
-                page.or.extend(former.chain(page.written.take()));
+                page.or.extend(former.chain(page.written.drain(..)));
                 page.versions.push((newest, 0));
             }
         }

@@ -45,9 +45,10 @@ pub struct Page {
     pub versions: Vec<(u64, u64)>,
     /// All versions that it has been given.
     pub given: Vec<u64>,
-    /// A version that is being written.
-    pub written: Option<u64>,
-    /// Versions that may have been written: there was no room for all of their writes.
+    /// Versions that are being written.
+    pub written: Vec<u64>,
+    /// Versions that may have been written: there was no room for all of their writes, or others
+    /// were written at the same time.
     pub or: Vec<u64>,
     /// A version of which bits have been changed: where it would be found, or read, that may
     /// be an error.
@@ -57,6 +58,12 @@ pub struct Page {
 }
 
 impl Page {
+    /// A version is not being written any more.
+    fn ends(&mut self, version: u64) {
+        let at = self.written.iter().position(|&written| written == version);
+        self.written.remove(at.expect("it was being written"));
+    }
+
     /// What is read, unless that may be more than one.
     pub fn newest(&self) -> u64 {
         self.versions.last().expect("there is one").0
@@ -69,6 +76,17 @@ struct Flying {
     pages: Range<usize>,
     /// How many acknowledgements there were before.
     after: u64,
+}
+
+impl Flying {
+    /// What it makes of its pages, if it changes them: zeros, or what is told by its number.
+    fn version(&self) -> Option<u64> {
+        match self.request.operation {
+            Operation::Read | Operation::Flush => None,
+            Operation::Write => Some(self.request.id.0),
+            _ => Some(0),
+        }
+    }
 }
 
 /// It beside what it should hold.
@@ -94,7 +112,7 @@ impl<S: Subject> World<S> {
         let page = |_| Page {
             versions: vec![(0, 0)],
             given: vec![0],
-            written: None,
+            written: vec![],
             or: vec![],
             rotten: None,
             is_lost: false,
@@ -139,11 +157,19 @@ impl<S: Subject> World<S> {
         self.film.is_dead()
     }
 
-    /// Submits a request, if nothing in flight touches the same pages.
+    /// Submits a request, once nothing in flight touches the same pages.
     pub fn submit(&mut self, operation: Operation, pages: Range<usize>, fua: bool) {
+        self.submit_among(operation, pages, fua, false);
+    }
+
+    /// The same; where it is `at_once`, changes of the same pages may be in flight, such as those of
+    /// other clients.
+    pub fn submit_among(&mut self, operation: Operation, pages: Range<usize>, fua: bool, at_once: bool) {
         let changes = |operation| !matches!(operation, Operation::Read | Operation::Flush);
         let overlaps = |other: &Flying| {
-            (changes(operation) || changes(other.request.operation))
+            let (this, other_changes) = (changes(operation), changes(other.request.operation));
+            (this || other_changes)
+                && !(at_once && this && other_changes)
                 && other.pages.start < pages.end
                 && pages.start < other.pages.end
         };
@@ -165,22 +191,24 @@ impl<S: Subject> World<S> {
             let places = place.chunks_exact_mut(PAGE).zip(pages.clone());
             places.for_each(|(place, page)| place.copy_from_slice(&bytes(page, id)));
         }
-        if changes(operation) {
-            let version = if operation == Operation::Write { id } else { 0 };
-            for page in &mut self.pages[pages.clone()] {
-                page.written = Some(version);
+        let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
+        let request = Request { payload, fua, ..Request::new(RequestId(id), operation, lba, sectors) };
+        let flying = Flying { request, pages, after: self.acknowledged };
+        if let Some(version) = flying.version() {
+            for page in &mut self.pages[flying.pages.clone()] {
+                page.written.push(version);
                 page.given.push(version);
             }
         }
-        let lba = Lba(pages.start as u64 * LOGICAL_PAGE_SECTORS);
-        let request = Request { payload, fua, ..Request::new(RequestId(id), operation, lba, sectors) };
-        self.flying.insert(id, Flying { request, pages, after: self.acknowledged });
+        self.flying.insert(id, flying);
         match self.device.submit(self.now, &request, &mut self.data) {
             Submit::Accepted => {}
             refused => {
                 assert_eq!(refused, Submit::Refused(Status::ReadOnly));
                 let flying = self.flying.remove(&id).expect("it was added");
-                self.pages[flying.pages].iter_mut().for_each(|page| page.written = None);
+                self.pages[flying.pages]
+                    .iter_mut()
+                    .for_each(|page| page.written.truncate(page.written.len() - 1));
                 self.data.give_back(payload);
             }
         }
@@ -201,10 +229,15 @@ impl<S: Subject> World<S> {
         assert!(self.store.fault().is_none());
         for completion in done {
             let request = &self.flying[&completion.id.0].request;
-            if completion.status == Status::Ok && (request.fua || request.operation == Operation::Flush) {
-                self.syncing.push_back((self.store.begin_sync(), completion));
-            } else {
-                self.end(completion);
+            let lasts_from = match request.operation {
+                _ if completion.status != Status::Ok => None,
+                Operation::Read => self.store.owed(),
+                Operation::Flush => Some(self.store.begin_sync()),
+                _ => request.fua.then(|| self.store.begin_sync()),
+            };
+            match lasts_from {
+                Some(synced) => self.syncing.push_back((synced, completion)),
+                None => self.end(completion),
             }
         }
         self.end_synced();
@@ -229,8 +262,11 @@ impl<S: Subject> World<S> {
         let flying = self.flying.remove(&completion.id.0).expect("a request completes exactly once");
         match completion.status {
             Status::NoSpace | Status::ReadOnly => {
-                let pages = &mut self.pages[flying.pages];
-                pages.iter_mut().for_each(|page| page.or.extend(page.written.take()));
+                let version = flying.version().expect("a change");
+                for page in &mut self.pages[flying.pages] {
+                    page.ends(version);
+                    page.or.push(version);
+                }
             }
             Status::MediaError | Status::Lost => {
                 assert_eq!(flying.request.operation, Operation::Read);
@@ -247,7 +283,8 @@ impl<S: Subject> World<S> {
     }
 
     /// A request has been acknowledged.
-    fn acknowledge(&mut self, Flying { request, pages, after }: &Flying) {
+    fn acknowledge(&mut self, flying: &Flying) {
+        let Flying { request, pages, after } = flying;
         self.acknowledged += 1;
         match request.operation {
             Operation::Read => {
@@ -266,12 +303,17 @@ impl<S: Subject> World<S> {
                 }
             }
             _ => {
+                let version = flying.version().expect("a change");
                 for page in &mut self.pages[pages.clone()] {
-                    if request.fua {
+                    page.ends(version);
+                    // Those at the same time may have come after it.
+                    let rivals: Vec<u64> =
+                        page.versions.iter().filter(|(_, at)| at > after).map(|(rival, _)| *rival).collect();
+                    if request.fua && rivals.is_empty() {
                         page.versions.clear();
                         page.or.clear();
                     }
-                    let version = page.written.take().expect("it was being written");
+                    page.or.extend(rivals);
                     page.versions.push((version, self.acknowledged));
                     page.is_lost = false;
                 }
@@ -331,17 +373,19 @@ impl<S: Subject> World<S> {
             let page = &mut self.pages[number];
             if matches!(status, Status::MediaError | Status::Lost) {
                 let versions = page.versions.iter().map(|&(version, _)| version);
-                let mut may = versions.chain(page.written).chain(page.or.iter().copied());
+                let others = page.written.iter().chain(&page.or).copied();
+                let mut may = versions.chain(others);
                 let rotten = page.rotten.filter(|rotten| may.any(|version| version == *rotten));
                 page.versions = vec![(rotten.unwrap_or_else(|| panic!("page {number}: {status:?}")), 0)];
-                (page.written, page.is_lost) = (None, true);
+                page.is_lost = true;
+                page.written.clear();
                 page.or.clear();
                 continue;
             }
             assert_eq!(status, Status::Ok);
             // Another place may be found that has the same.
             page.is_lost = false;
-            let may = page.versions.iter().map(|&(version, _)| version).chain(page.written.take());
+            let may = page.versions.iter().map(|&(version, _)| version).chain(page.written.drain(..));
             let mut may = may.chain(page.or.drain(..));
             let version = may.find(|&version| bytes(number, version) == found);
             let version = version.unwrap_or_else(|| {
@@ -362,6 +406,9 @@ impl<S: Subject> World<S> {
             while self.device.notice().is_some() {}
             let ended = self.device.advance_to_completion(Time::MAX, &mut self.data, &mut done);
             self.now = ended.expect("it ends");
+        }
+        while self.store.owed().is_some() {
+            self.film.go_on();
         }
         let found = self.data.read(payload, PAGE_SECTORS).expect("a buffer").to_vec();
         self.data.give_back(payload);

@@ -7,15 +7,16 @@ use flashkeel_engine::{Span, Time};
 use crate::clock::Clock;
 use crate::drive::Answer;
 use crate::lateness::Lateness;
-use crate::nbd::{Export, Session};
+use crate::nbd::{Ask, Closed, Export, Session};
 use crate::sockets::{Stream, is_for_later};
 
 /// How long a client may take to choose an export and to take an answer, and say nothing in
 /// the middle of a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Answers that a client has not taken before nothing more is read from it.
-const MOST_UNSENT: usize = 64 << 20;
+/// Bytes of a client's requests that are inside and of answers that it has not taken before nothing
+/// more is read from it, and no more requests are taken: they are in memory.
+const MOST_HELD: u64 = 64 << 20;
 
 /// A client.
 pub(crate) struct Connection {
@@ -23,6 +24,8 @@ pub(crate) struct Connection {
     pub(crate) number: usize,
     pub(crate) stream: Stream,
     pub(crate) session: Session,
+    /// Bytes of requests that are inside.
+    pub(crate) held: u64,
     /// Since when it owes something: the choice of an export, or to take an answer.
     owes_since: Option<Instant>,
     /// When it last said something.
@@ -42,6 +45,7 @@ impl Connection {
             number,
             stream,
             session,
+            held: 0,
             owes_since: None,
             heard: Instant::now(),
             due,
@@ -51,7 +55,7 @@ impl Connection {
     }
 
     /// Reads what has come.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) {
+    fn read(&mut self, buffer: &mut [u8]) {
         match self.stream.read(buffer) {
             Ok(0) => self.is_gone = true,
             Ok(bytes) => {
@@ -61,6 +65,23 @@ impl Connection {
             Err(error) if is_for_later(&error) => {}
             Err(_) => self.is_gone = true,
         }
+    }
+
+    /// The next request, if a whole one has come and there is room for it.
+    ///
+    /// # Errors
+    /// As for [`Session::next_ask`].
+    pub(crate) fn next_ask(&mut self) -> Result<Option<Ask<'_>>, Closed> {
+        if !self.has_room() {
+            return Ok(None);
+        }
+        let ask = self.session.next_ask()?;
+        self.held += ask.as_ref().map_or(0, |ask| u64::from(ask.held()));
+        Ok(ask)
+    }
+
+    fn has_room(&self) -> bool {
+        self.held + (self.session.output().len() as u64) < MOST_HELD
     }
 
     /// Puts an answer where it waits to be sent; by the model it was `due` then.
@@ -95,14 +116,27 @@ impl Connection {
         let owes = !self.session.is_open() || !self.session.output().is_empty();
         self.owes_since = if owes { self.owes_since.or_else(|| Some(Instant::now())) } else { None };
         let is_over = self.is_ending && self.session.output().is_empty() && self.session.inside() == 0;
+        if !self.is_heard() {
+            // What it says meanwhile stays where it is.
+            self.heard = Instant::now();
+        }
         let stalls = self.session.is_amid() && self.heard.elapsed() > PATIENCE;
         let is_late = self.owes_since.is_some_and(|since| since.elapsed() > PATIENCE);
         self.is_gone |= is_over || stalls || is_late;
     }
 
+    /// The system has something of it. Where nothing was asked for, it has hung up.
+    pub(crate) fn is_ready(&mut self, buffer: &mut [u8]) {
+        if self.is_heard() {
+            self.read(buffer);
+        } else if self.session.output().is_empty() {
+            self.is_gone = true;
+        }
+    }
+
     /// Whether more may be read of it.
     pub(crate) fn is_heard(&self) -> bool {
-        !self.is_ending && self.session.wants_more() && self.session.output().len() < MOST_UNSENT
+        !self.is_ending && self.has_room() && self.session.wants_more()
     }
 }
 
@@ -153,8 +187,17 @@ mod tests {
         fn say(&mut self, bytes: &[u8]) {
             self.client.write_all(bytes).expect("it is said");
             self.server.read(&mut [0; 4096]);
-            while let Ok(Some(_)) = self.server.session.next_ask() {}
+            self.ask();
             self.turn();
+        }
+
+        /// Takes what is asked, and tells of how much.
+        fn ask(&mut self) -> usize {
+            let mut asked = 0;
+            while let Ok(Some(_)) = self.server.next_ask() {
+                asked += 1;
+            }
+            asked
         }
 
         fn turn(&mut self) {
@@ -164,13 +207,15 @@ mod tests {
         /// Whether it is disconnected if it goes on as now for as long as it may, and longer.
         fn times_out(mut self) -> bool {
             assert!(!self.server.is_gone);
-            let before =
-                Instant::now().checked_sub(PATIENCE + Duration::from_secs(1)).expect("it is running");
-            self.server.heard = before;
-            self.server.owes_since = self.server.owes_since.map(|_| before);
+            self.server.heard = long_ago();
+            self.server.owes_since = self.server.owes_since.map(|_| long_ago());
             self.turn();
             self.server.is_gone
         }
+    }
+
+    fn long_ago() -> Instant {
+        Instant::now().checked_sub(PATIENCE + Duration::from_secs(1)).expect("it is running")
     }
 
     fn request(kind: u16, length: u32) -> Vec<u8> {
@@ -210,6 +255,47 @@ mod tests {
         talk.turn();
         assert!(!talk.server.session.output().is_empty());
         assert!(talk.times_out());
+    }
+
+    #[test]
+    fn no_more_is_taken_of_a_client_than_there_is_room_for() {
+        let mut talk = Talk::open();
+        let reads: Vec<u8> = (0..50).flat_map(|_| request(command::READ, 32 << 20)).collect();
+        talk.say(&reads);
+        assert_eq!(talk.server.session.inside(), 2);
+        for left in (0..25).rev() {
+            for _ in 0..2 {
+                talk.server.held -= 32 << 20;
+                talk.server.put(1, None, Answer::Data(0, &vec![0; 32 << 20]));
+            }
+            // What it does not take is in memory, too.
+            assert_eq!(talk.ask(), 0);
+            talk.server.session.sent(talk.server.session.output().len());
+            assert_eq!(talk.ask(), if left > 0 { 2 } else { 0 });
+        }
+        assert!(!talk.times_out());
+    }
+
+    #[test]
+    fn who_was_not_heard_for_long_may_go_on() {
+        let mut talk = Talk::open();
+        (0..1024).for_each(|_| talk.say(&request(command::FLUSH, 0)));
+        assert_eq!(talk.server.session.inside(), 1024);
+        talk.say(&request(command::FLUSH, 0)[..10]);
+        assert!(!talk.server.is_heard());
+        talk.server.heard = long_ago();
+        talk.turn();
+        talk.server.put(1, None, Answer::Done);
+        talk.turn();
+        assert!(talk.server.is_heard() && !talk.server.is_gone);
+    }
+
+    #[test]
+    fn who_hangs_up_while_he_is_not_heard_is_gone() {
+        let mut talk = Talk::open();
+        (0..1024).for_each(|_| talk.say(&request(command::FLUSH, 0)));
+        talk.server.is_ready(&mut [0; 4096]);
+        assert!(talk.server.is_gone);
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub struct Client {
     pub session: usize,
     /// Its name for the request.
     pub cookie: u64,
+    /// Bytes that the request takes in memory until then.
+    pub held: u32,
 }
 
 /// What is answered.
@@ -134,7 +136,7 @@ impl<L: Leaf> Drive<L> {
         if let Some(bytes) = self.data.write(payload, sectors).filter(|_| ask.kind == Kind::Write) {
             bytes.copy_from_slice(ask.data);
         }
-        let client = Client { session, cookie: ask.cookie };
+        let client = Client { session, cookie: ask.cookie, held: ask.held() };
         let has_to_last = ask.fua || ask.kind == Kind::Flush;
         let number = self.free.pop().unwrap_or_else(|| {
             self.inside.push(None);

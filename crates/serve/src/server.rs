@@ -189,6 +189,7 @@ impl Clients {
         let now = clock.now();
         drive.advance(now, |whose, due, answer| {
             if let Some(client) = self.all.iter_mut().find(|client| client.number == whose.session) {
+                client.held -= u64::from(whose.held);
                 client.put(whose.cookie, due, answer);
                 self.answered += 1;
                 self.unsent.get_or_insert(now);
@@ -293,9 +294,7 @@ fn run<L: Leaf>(
             let _ = rustix::io::read(outside, &mut [0; 8]);
         }
         for (client, _) in clients.all.iter_mut().zip(&ready[3..]).filter(|(_, is_ready)| **is_ready) {
-            if client.is_heard() {
-                client.read(&mut buffer);
-            }
+            client.is_ready(&mut buffer);
         }
         clients.advance(drive, clock)?;
         for at in 0..clients.all.len() {
@@ -303,10 +302,11 @@ fn run<L: Leaf>(
                 // Each is asked at its own time: what comes last of many waits for none of them.
                 let now = clients.keep_up(drive, clock)?;
                 let client = &mut clients.all[at];
-                match client.session.next_ask() {
+                let number = client.number;
+                match client.next_ask() {
                     Ok(Some(ask)) => {
                         let cookie = ask.cookie;
-                        if let Some(answer) = drive.submit(now, client.number, &ask) {
+                        if let Some(answer) = drive.submit(now, number, &ask) {
                             clients.answered += 1;
                             clients.unsent.get_or_insert(now);
                             client.put(cookie, None, answer);

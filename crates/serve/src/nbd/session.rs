@@ -34,6 +34,13 @@ pub struct Ask<'a> {
     pub data: &'a [u8],
 }
 
+impl Ask<'_> {
+    /// Bytes that it takes in memory until it has been answered.
+    pub fn held(&self) -> u32 {
+        if matches!(self.kind, Kind::Read | Kind::Write) { self.length } else { 0 }
+    }
+}
+
 /// Kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

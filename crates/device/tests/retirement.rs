@@ -130,6 +130,46 @@ fn what_is_inside_when_spares_end_is_written() {
     ssd.check();
 }
 
+#[test]
+fn a_host_that_takes_each_block_as_soon_as_it_is_free_wears_the_device_out() {
+    // 32 writes at a time, and a block after the other is emptied: when one has been erased,
+    // no more are free than collection needs.
+    let worn_out = |retirement: &str| {
+        let mut config = worn(retirement, 4);
+        config.geometry.blocks_per_plane = 48;
+        config.logical_capacity = Bytes(12 << 20);
+        config.buffer.size = Bytes(4 << 20);
+        config.gc.concurrent_victims = 1;
+        let mut ssd = ready(&config, 1);
+        let mut random = Stream::new(1, "pages");
+        let (mut now, mut done, mut inside) = (Time::ZERO, Vec::new(), 0);
+        for id in 0..60_000 {
+            match ssd.submit(now, &request(id, Operation::Write, random.below(3072), 1), &mut Arena::new()) {
+                Submit::Accepted => inside += 1,
+                answer => {
+                    assert_eq!(answer, Submit::Refused(Status::ReadOnly));
+                    break;
+                }
+            }
+            while inside >= 32 {
+                done.clear();
+                now = ssd.advance_to_completion(Time::MAX, &mut Arena::new(), &mut done).expect("it goes on");
+                inside -= done.len();
+            }
+        }
+        settle(&mut ssd, &mut done);
+        ssd.check();
+        ssd
+    };
+    let mut ssd = worn_out("read-only");
+    assert_eq!(ssd.notice(), Some(Notice { place: Place::default(), event: Event::WornOut }));
+    let most = ssd.worn().fold(0.0, f64::max);
+    assert!(most <= 2.0 * 4.0, "a block of 4 cycles was used {most} times");
+    let retired = ssd.counters().retired_blocks;
+    assert!(retired > 0);
+    assert_eq!(worn_out("no-space").counters().retired_blocks, retired);
+}
+
 /// A device that holds pages below 500 of 768, and whose room has shrunk by the
 /// wear of writing those again and again.
 fn shrunk() -> Host {

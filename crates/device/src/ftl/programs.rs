@@ -90,6 +90,7 @@ impl Ftl {
             Task::Map => Gc::claim(self, domain),
             // The block of its choice is open already, or there is none.
             _ if chosen.is_some() => u32::MAX,
+            Task::Host => self.tables.left_by_host(domain),
             _ => self.tables.points.reserves().of(writer),
         };
         let Some(place) = self.tables.points.allocate(writer, domain, keep, &mut self.tables.blocks, load)

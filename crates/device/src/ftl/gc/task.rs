@@ -122,9 +122,13 @@ impl Gc {
         (gc.start_below, gc.stop_above) = (target, target);
     }
 
-    /// Whether free blocks of `domain` are fewer than they have to be, in all or on a chip.
+    /// Whether free blocks of `domain` are fewer than they have to be, in all or on a chip, or
+    /// none for the host.
     fn is_short(ftl: &Ftl, domain: u32) -> bool {
-        ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.start_below || Gc::lacks_on_a_chip(ftl, domain)
+        let free = ftl.tables.blocks.free_in(domain);
+        free < ftl.tasks.gc.start_below
+            || free <= ftl.tables.left_by_host(domain)
+            || Gc::lacks_on_a_chip(ftl, domain)
     }
 
     /// Starts collection in `domain` if it is not at work.
@@ -160,7 +164,8 @@ impl Gc {
         if free > state.most_free {
             (state.most_free, state.fruitless) = (free, 0);
         }
-        if free > ftl.tasks.gc.stop_above && !Gc::lacks_on_a_chip(ftl, domain) {
+        let enough = ftl.tasks.gc.stop_above.max(ftl.tables.left_by_host(domain));
+        if free > enough && !Gc::lacks_on_a_chip(ftl, domain) {
             ftl.tasks.gc.domains[domain as usize].active = false;
         }
         Gc::note_search(ftl, domain);
@@ -191,7 +196,7 @@ impl Gc {
         if !ftl.tasks.gc.invocation.policy().holds_host() {
             return false;
         }
-        if ftl.tables.blocks.free_in(domain) < ftl.tasks.gc.start_below {
+        if Gc::is_short(ftl, domain) {
             Gc::start(ftl, now, domain, machine);
         }
         ftl.tasks.gc.domains[domain as usize].active

@@ -201,8 +201,7 @@ impl Tables {
 
     /// Mapping units in the free blocks that the host may open.
     pub fn spare_units(&self) -> u64 {
-        let reserve = self.points.reserves().host;
-        let spare = |domain| u64::from(self.blocks.free_in(domain).saturating_sub(reserve));
+        let spare = |domain| u64::from(self.blocks.free_in(domain).saturating_sub(self.left_by_host(domain)));
         (0..self.shape.domains).map(spare).sum::<u64>() * u64::from(self.shape.units_per_block)
     }
 
@@ -217,8 +216,8 @@ impl Tables {
         open.find(|&(_, _, other, _)| other == block).map_or(self.shape.pages_per_block, |(.., page)| page)
     }
 
-    /// Whether the host may open a block of `domain`, and so may the movers
-    /// that do not gain space: what it leaves is for garbage collection alone.
+    /// Whether movers that do not gain space may open a block of `domain`, and so may the
+    /// host where no block is to retire: what is left is for garbage collection alone.
     #[inline]
     pub fn has_spare_block(&self, domain: u32) -> bool {
         self.blocks.free_in(domain) > self.points.reserves().host

@@ -4,7 +4,8 @@
 //! part of the capacity and its tasks need (`config/validate.rs`). A block retires
 //! when it has been erased, and only while the host may open another without it, so
 //! that collection always has room for what it has begun; otherwise it is used once
-//! more. (Ours.)
+//! more, and the host leaves one more free block until another has retired: a host
+//! that takes each block as soon as it is free would keep all of them in use. (Ours.)
 
 use flashkeel_engine::Time;
 
@@ -29,6 +30,8 @@ pub(crate) struct Spares {
     layout: SparesLayout,
     /// Spare blocks left, by domain.
     left: Vec<u32>,
+    /// Whether a domain is to have one more free block, so that one can retire.
+    wanted: Vec<bool>,
     /// The room of each domain that has shrunk.
     rooms: Vec<Option<Room>>,
     /// A worn-out block has had to stay in use.
@@ -59,7 +62,13 @@ impl Spares {
     /// Of a new partition of so many domains.
     pub fn new(layout: SparesLayout, domains: u32) -> Spares {
         let domains = domains as usize;
-        Spares { layout, left: vec![layout.blocks; domains], rooms: vec![None; domains], is_at_end: false }
+        Spares {
+            layout,
+            left: vec![layout.blocks; domains],
+            wanted: vec![false; domains],
+            rooms: vec![None; domains],
+            is_at_end: false,
+        }
     }
 }
 
@@ -84,19 +93,38 @@ impl Tables {
         let is_short = !self.has_spare_block(domain);
         let (Some(spares), Some(wear)) = (&mut self.spares, &self.wear) else { return Erased::Freed };
         let SparesLayout { rated_cycles, shrinks_by, .. } = spares.layout;
-        if is_short || wear.worn()[block.0 as usize] < rated_cycles {
+        if wear.worn()[block.0 as usize] < rated_cycles {
             return Erased::Freed;
         }
         let left = &mut spares.left[domain as usize];
+        let wanted = &mut spares.wanted[domain as usize];
+        match shrinks_by {
+            None if *left == 0 => {
+                let is_known = std::mem::replace(&mut spares.is_at_end, true);
+                return if is_known { Erased::Freed } else { Erased::Overdue };
+            }
+            _ if is_short => {
+                *wanted = true;
+                return Erased::Freed;
+            }
+            _ => *wanted = false,
+        }
         if *left > 0 {
             *left -= 1;
             return Erased::Retired;
         }
-        if let Some(pages) = shrinks_by {
-            return if self.shrink(domain, pages) { Erased::Retired } else { Erased::Freed };
+        if shrinks_by.is_some_and(|pages| self.shrink(domain, pages)) {
+            Erased::Retired
+        } else {
+            Erased::Freed
         }
-        let is_known = std::mem::replace(&mut spares.is_at_end, true);
-        if is_known { Erased::Freed } else { Erased::Overdue }
+    }
+
+    /// Free blocks of a domain that the host leaves. Collection goes on until more are free.
+    #[inline]
+    pub fn left_by_host(&self, domain: u32) -> u32 {
+        let is_wanted = |spares: &Spares| spares.wanted[domain as usize];
+        self.points.reserves().host + u32::from(self.spares.as_deref().is_some_and(is_wanted))
     }
 
     /// A block is found to have retired.

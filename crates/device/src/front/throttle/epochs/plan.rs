@@ -95,16 +95,18 @@ impl Plan {
     /// Bytes that the host may write in an epoch that begins at `now`: what is
     /// left of the endurance but for `carried` bytes, divided by what is left of
     /// the lifetime. Never nothing, so that writes never stop: a tenth of the mean
-    /// pace at least, and the whole of it once the device has
-    /// outlived what the throttle knows of its endurance.
+    /// pace at least, and the whole of it once the device has outlived its lifetime, or
+    /// what the throttle knows of its endurance.
     pub(super) fn capacity(&self, now: Time, epoch: Span, endurance: &Known, carried: f64) -> f64 {
         let epoch = epoch.0 as f64;
         let pace = endurance.whole_bytes * epoch / self.lifetime.0 as f64;
         if endurance.left_bytes <= 0.0 {
             return pace;
         }
-        let epochs = self.lifetime.0.saturating_sub(now.0) as f64 / epoch;
-        ((endurance.left_bytes - carried) / epochs.max(1.0)).max(LEAST_PACE * pace)
+        let left = self.lifetime.0.saturating_sub(now.0) as f64;
+        // What is left behind the lifetime is nobody's to be saved.
+        let least = if left > 0.0 { LEAST_PACE } else { 1.0 };
+        ((endurance.left_bytes - carried) / (left / epoch).max(1.0)).max(least * pace)
     }
 }
 
@@ -145,6 +147,22 @@ mod tests {
         assert_eq!(capacity(1e3, 1e3), 1e4);
         assert_eq!(capacity(0.0, 0.0), 1e5);
     }
+
+    #[test]
+    fn nothing_is_saved_for_later_behind_the_lifetime() {
+        let lifetime = Span::from_secs(36_000);
+        let plan = Plan { lifetime, ..Plan::default() };
+        let capacity = |now, left_bytes| {
+            plan.capacity(now, Span::from_secs(3_600), &Known { whole_bytes: 1e6, left_bytes }, 0.0)
+        };
+        let last_epoch = Time::ZERO + Span::from_secs(32_400);
+        assert_eq!(capacity(last_epoch, 1e3), 1e4);
+        for behind in [Span::ZERO, Span::from_secs(1_000_000)] {
+            assert_eq!(capacity(Time::ZERO + lifetime + behind, 1e3), 1e5);
+            assert_eq!(capacity(Time::ZERO + lifetime + behind, 5e5), 5e5);
+        }
+    }
+
     #[test]
     fn a_latency_budget_is_above_nothing_and_within_a_period() {
         let within = |latency_budget| Plan { latency_budget, ..Plan::default() }.validate();

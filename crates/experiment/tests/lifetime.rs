@@ -57,6 +57,26 @@ fn without_throttle_and_recovery_a_life_is_capacity_times_cycles_over_traffic() 
     }
 }
 
+#[test]
+fn a_large_drive_that_is_written_to_as_it_is_rated_for_lasts_its_warranty() {
+    let plan = |capacity: &str, per_day: &str| {
+        json!({
+            "drive": { "capacity": capacity, "dwpd": 1.0 },
+            "traffic": { "policy": "constant", "per_day": per_day },
+        })
+    };
+    let is_slow = |life: &Lifetime| life.notes.iter().any(|note| note.contains("too slow"));
+    for (capacity, per_day) in [("960GB", "960GB"), ("3840GB", "3840GB"), ("7680GB", "7680GB")] {
+        let life = run(plan(capacity, per_day));
+        // A closed loop: what a write takes itself comes on top.
+        assert!((5.0..5.25).contains(&years(&life)), "{capacity}: {:?}", life.years);
+        assert!(!is_slow(&life), "{capacity}: {:?}", life.notes);
+    }
+    // Nothing writes 10 GB/s to 960 GB.
+    let life = run(plan("960GB", "864TB"));
+    assert!(is_slow(&life), "{:?}", life.notes);
+}
+
 /// Half a year with a tenth of the cycles: as much throttling as in five years.
 fn half_a_year(name: &str, waf: f64, throttle: &str) -> Value {
     let mut plan = profile(name, 128.0, waf, throttle);

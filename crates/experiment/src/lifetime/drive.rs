@@ -52,10 +52,12 @@ const MODEL_BYTES: f64 = (256u64 << 20) as f64;
 const PLAIN_BYTES: f64 = 2e12;
 const FLASH_PAGE: u64 = 8 << 10;
 const CHANNELS: u32 = 4;
-/// Flash of a real chip, 32 Gbit, and the most of them that one of the model's
-/// stands for; ours.
+/// Flash of a real chip, 32 Gbit; ours.
 const CHIP_BYTES: f64 = 4e9;
-const MOST_CHIPS: f64 = 4.0;
+/// Chips of a real drive for each of the model's up to which its channels are as many as
+/// the model's, and the most real channels that one of those stands for: 16 in all. Ours.
+const CHIPS_ON_FEW_CHANNELS: f64 = 4.0;
+const MOST_CHANNELS: f64 = 4.0;
 
 /// Erases apart up to which levelling is watched; ours, for the time it takes.
 const MOST_APART: u32 = 200;
@@ -155,7 +157,7 @@ impl Drive {
     /// spare share.
     pub(super) fn model(&self) -> Model {
         let (chips, scale) = (8, (MODEL_BYTES / self.flash_bytes()).min(1.0));
-        let stands_for = (self.flash_bytes() / CHIP_BYTES / f64::from(chips)).clamp(1.0, MOST_CHIPS);
+        let stands_for = (self.flash_bytes() / CHIP_BYTES / f64::from(chips)).max(1.0);
         Model { scale, chips, stands_for, blocks_per_chip: 128, more_blocks: if scale < 1.0 { 2 } else { 0 } }
     }
 
@@ -209,7 +211,9 @@ impl Drive {
         // So many chips work at once as one would that is as much faster.
         let timing = &mut config.timing;
         let times = timing.read.iter_mut().chain(&mut timing.program).chain([&mut timing.erase]);
-        times.for_each(|time| time.0 = (time.0 as f64 / stands_for) as u64);
+        times.for_each(|time| time.0 = ((time.0 as f64 / stands_for) as u64).max(1));
+        let channels = (stands_for / CHIPS_ON_FEW_CHANNELS).clamp(1.0, MOST_CHANNELS);
+        timing.channel_rate.0 = (timing.channel_rate.0 as f64 * channels) as u64;
         if let Some(threshold) = self.wear_levelling {
             config.wear_levelling = WearLevellingConfig { enabled: true, threshold, ..Default::default() };
         }

@@ -1,9 +1,10 @@
 //! What is known of a lifetime in the end.
 
+use flashkeel_device::THROTTLE_UNIT_BYTES;
 use flashkeel_workload::demand::Demand;
 use serde::Serialize;
 
-use super::LifetimePlan;
+use super::{DAY_NS, LifetimePlan};
 
 /// A lifetime and what it costs.
 #[derive(Clone, Debug, Serialize)]
@@ -111,6 +112,23 @@ pub struct Moment {
     pub delay_mean_ns: f64,
     /// Longest delay since the moment before.
     pub delay_longest_ns: f64,
+}
+
+/// By what share of its time a demand is put off where that is said; ours.
+const SLOW: f64 = 0.05;
+
+/// Says that a drive which takes `service_ns` for a page, a throttle left out, cannot write
+/// what is asked for in the time there is, if that is so.
+pub(super) fn too_slow(demand: &Demand, service_ns: f64) -> Option<String> {
+    let asked = demand.bytes_per_day();
+    let put_off = asked / THROTTLE_UNIT_BYTES as f64 * service_ns / DAY_NS as f64;
+    (put_off > SLOW).then(|| {
+        let (asked, written) = (asked / 1e9, asked / 1e9 / (1.0 + put_off));
+        format!(
+            "the drive is too slow for {asked:.0} GB a day, as it is modelled: it writes {written:.0} GB at most, \
+             and lasts as much longer"
+        )
+    })
 }
 
 impl Lifetime {

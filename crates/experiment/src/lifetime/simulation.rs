@@ -14,7 +14,7 @@ use flashkeel_workload::generators::arrivals::{Clock, demand::DemandClock};
 
 use super::course::{Course, response};
 use super::delays::Delays;
-use super::outcome::{Blocks, Endured, Lifetime, Watched};
+use super::outcome::{Blocks, Endured, Lifetime, Watched, too_slow};
 use super::places::{PageSequence, UNIT_PAGES};
 use super::{Drive, HORIZON, LifetimePlan, ask};
 use crate::Error;
@@ -244,6 +244,7 @@ impl Simulation {
         let years = is_worn.then(|| Drive::years(days));
         let written_per_day = held.pages() * THROTTLE_UNIT_BYTES as f64 / days;
         let mut notes = demand.notes.clone();
+        notes.extend(too_slow(demand, service.mean_ns()));
         if !is_worn {
             notes.push(format!("not worn out after {:.0} years", Drive::years(days)));
         }

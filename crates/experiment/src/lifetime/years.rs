@@ -12,7 +12,7 @@ use flashkeel_workload::demand::Demand;
 
 use super::course::{Course, response};
 use super::delays::{Brief, Delays};
-use super::outcome::{Blocks, Endured, Lifetime};
+use super::outcome::{Blocks, Endured, Lifetime, too_slow};
 use super::simulation::Steady;
 use super::{DAY_NS, Drive, HORIZON, LifetimePlan, ask};
 use crate::Error;
@@ -152,6 +152,7 @@ impl<'a> Years<'a> {
         let years = is_worn.then(|| Drive::years(days));
         let written_per_day = self.held.pages() * THROTTLE_UNIT_BYTES as f64 / days;
         let mut notes = self.demand.notes.clone();
+        notes.extend(too_slow(self.demand, self.steady.service.mean_ns()));
         if self.plan.recovery.is_some() {
             notes.push("the constants of recovery are ours, not measured on a chip".into());
         }

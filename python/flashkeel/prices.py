@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
+from flashkeel.parsing import parse_toml
 from flashkeel.suggest import did_you_mean
 
 _BUILT_IN = "prices.toml"
@@ -60,8 +60,8 @@ class Prices:
 
 def _checked(text: str, name: str) -> Prices:
     try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        found = parse_toml(text)
+    except ValueError as error:
         raise InputError(f"{name}: {error}") from None
     for key in found:
         if key not in _KEYS:

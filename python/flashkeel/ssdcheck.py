@@ -12,6 +12,7 @@ from typing import Any, Literal
 from flashkeel import _core, cache, toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment, naming_profiles
+from flashkeel.parsing import parse_json
 from flashkeel.seeds import check
 
 Progress = Callable[[str, float], object]
@@ -203,10 +204,10 @@ class Diagnosis:
     def from_file(path: str | Path) -> Diagnosis:
         """Read a device model file; InputError where it cannot be read, or is none."""
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            found = parse_json(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except ValueError as error:
             raise InputError(f"{path}: not a device model: {error}") from error
         if not isinstance(found, dict):
             raise InputError(f"{path}: not a device model")

@@ -1,5 +1,7 @@
 """Bad usage and bad input: status 2, one line, no traceback, nothing written."""
 
+import re
+
 import pytest
 from small import SMALL
 
@@ -129,6 +131,32 @@ def test_interrupt_ends_without_traceback(cli, monkeypatch):
     monkeypatch.setattr("flashkeel._core.show", interrupt)
     outcome = cli("show", "demo")
     assert (outcome.status, outcome.err.strip()) == (130, "flashkeel: interrupted")
+
+
+NESTED = "[" * 5000
+LONG = "1" * 5000
+
+
+@pytest.mark.parametrize(
+    ("document", "arguments"),
+    [
+        (NESTED, ("explain", "it")),
+        (LONG, ("explain", "it")),
+        (NESTED, ("predict", "sim:ssd-a", "--model", "it")),
+        (LONG, ("predict", "sim:ssd-a", "--model", "it")),
+        (f"x = {NESTED}", ("sweep", "it", "-o", "out")),
+        (f"x = {LONG}", ("sweep", "it", "-o", "out")),
+    ],
+    ids=lambda it: it[-1] * 3 if isinstance(it, str) else it[0],
+)
+def test_what_is_nested_too_deep_or_too_long_a_number(
+    cli, tmp_path, monkeypatch, document, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "it").write_text(document)
+    outcome = cli(*arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert re.match("flashkeel: it: .*(nested too deep|has too many digits)\n$", outcome.err)
 
 
 @pytest.mark.parametrize(

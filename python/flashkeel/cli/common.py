@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from flashkeel import seeds
+from flashkeel.parsing import parse_toml
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,8 +77,8 @@ def settings(sets: tuple[str, ...]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:  # noqa: ANN401
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}")["value"]
+    except ValueError:
         return text
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashkeel._core import InputError
 from flashkeel.cli.common import echo
 from flashkeel.experiment import Experiment
+from flashkeel.parsing import parse_toml
 
 if TYPE_CHECKING:
     from flashkeel.imports import Imported
@@ -32,8 +32,8 @@ def find(name: str) -> Experiment:
 def _refuse_other_kinds(path: Path, text: str) -> None:
     """Raise InputError that says what a file is, if it is no experiment."""
     try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        parse_toml(text)
+    except ValueError as error:
         from flashkeel.imports import read_fio
 
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flashkeel._core import InputError
+from flashkeel.parsing import parse_json
 
 _PATHS = ("path", "model")
 """Keys whose values are files: traces and drives, and what a probe has found of a drive."""
@@ -123,10 +124,9 @@ def pack(path: Path, data: Any) -> None:  # noqa: ANN401
 def unpacked(path: Path) -> Any | None:  # noqa: ANN401
     """Return what a file of compressed JSON holds; None where there is none, or it is damaged."""
     import gzip
-    import json
     import zlib
 
     try:
-        return json.loads(gzip.decompress(path.read_bytes()))
+        return parse_json(gzip.decompress(path.read_bytes()))
     except (OSError, EOFError, ValueError, zlib.error):
         return None

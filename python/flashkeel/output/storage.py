@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -13,6 +12,7 @@ from typing import Any
 from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
 from flashkeel.output import files, plots, units
+from flashkeel.parsing import parse_json
 from flashkeel.result import SCHEMA, Result
 
 RESULT = "result.json"
@@ -138,7 +138,7 @@ def file(path: str | Path) -> Path:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = parse_json(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{file}: {error.strerror}") from error
     except ValueError as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashkeel._core import InputError, listen_unix
+from flashkeel.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,7 +102,7 @@ def ask(path: Path, command: str) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"unix:{path}: {error.strerror or error}") from error
     try:
-        found = json.loads(line)
+        found = parse_json(line)
     except ValueError as error:
         raise InputError(f"unix:{path}: no server of flashkeel answers there") from error
     if not isinstance(found, dict) or "error" in found:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +15,7 @@ from typing import Any
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
 from flashkeel.output import files
+from flashkeel.parsing import parse_toml
 from flashkeel.suggest import did_you_mean
 
 _KEYS = ("title", "experiment", "set", "grid", "random", "picture")
@@ -98,8 +98,8 @@ def read(source: str) -> Design:
 def parse(text: str, name: str, folder: Path) -> Design:
     """Return the sweep in a TOML document; relative paths start at `folder`."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        document = parse_toml(text)
+    except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     place = _Place(name)
     place.refuse_others(document, _KEYS, "")

@@ -1,0 +1,33 @@
+"""TOML and JSON that others have written: whatever is wrong with it is a ``ValueError``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a TOML document says; ``ValueError`` in words where it is none."""
+    found: dict[str, Any] = _parsed(tomllib.loads, text)
+    return found
+
+
+def parse_json(text: str | bytes) -> Any:  # noqa: ANN401
+    """Return what a JSON document says; ``ValueError`` in words where it is none."""
+    return _parsed(json.loads, text)
+
+
+def _parsed(loads: Callable[[Any], Any], text: str | bytes) -> Any:  # noqa: ANN401
+    try:
+        return loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except ValueError as error:
+        # Python's own words for a number that is too long are for who calls it.
+        if isinstance(error, (json.JSONDecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError)):
+            raise
+        raise ValueError("a number in it has too many digits") from None

@@ -178,6 +178,9 @@ class Drive:
             "time_scale": time_scale,
             "data": None if data is None else str(data),
         }
+        for said in (listen, name, str(data)):
+            # As JSON what is no UTF-8 would be refused without being named.
+            said.encode()
         found: dict[str, Any] = json.loads(
             _core.serve_nbd(
                 self._target, json.dumps(service), ready, say, _cache_dir(use_cache), progress

@@ -165,6 +165,10 @@ def test_what_is_nested_too_deep_or_too_long_a_number(
         ("run", "a\udcff.toml"),
         ("run", "small.toml", "--set", "workload.source.path=a\udcff.csv"),
         ("serve", "nbd", "a\udcff.toml"),
+        ("serve", "nbd", "sim:ssd-a", "--name", "a\udcff."),
+        ("serve", "nbd", "sim:ssd-a", "--listen", "unix:a\udcff.socket"),
+        ("serve", "nbd", "sim:ssd-a", "--data", "a\udcff.data"),
+        ("trace", "info", "small.toml", "--set", "format=a\udcff."),
     ],
     ids=ascii,
 )

@@ -63,7 +63,8 @@ def console() -> Console:
 
 
 def split_assignment(text: str, option: str) -> tuple[str, str]:
-    """Return the two sides of ``KEY=VALUE``."""
+    """Return the two sides of ``KEY=VALUE``; UnicodeEncodeError where it is no UTF-8."""
+    text.encode()
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise click.UsageError(f"{option} {text}: write KEY=VALUE")

@@ -249,6 +249,13 @@ def test_comments_marks_and_names_are_as_for_fio(job):
     assert tenants[0]["workload"]["source"]["block_sizes"] == ["8192B"]
 
 
+def test_more_jobs_than_run_together_are_refused_at_once(job):
+    for numjobs in (1025, 2**63):
+        path = job(f"[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=1m\nnumjobs={numjobs}\n")
+        with pytest.raises(InputError, match=":7: numjobs: at most 1024 jobs run at the same time"):
+            read_fio(path)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

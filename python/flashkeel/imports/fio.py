@@ -44,6 +44,8 @@ _BLOCK = "4096"
 """The size of requests where nothing says it."""
 _MOST_SIZES = 64
 """Sizes that a range is made of at most."""
+_MOST_JOBS = 1024
+"""Jobs that run at the same time at most: a stack has no more tenants."""
 _MOST_NAMES = 3
 """Jobs that a run is called after at most."""
 
@@ -115,6 +117,8 @@ def _together(jobs: list[Job], notes: list[str]) -> tuple[dict[str, Any], dict[s
         copies = job.number("numjobs", 1)
         if copies == 0:
             raise job.refuse("numjobs", "a job runs at least once")
+        if len(tenants) + copies > _MOST_JOBS:
+            raise job.refuse("numjobs", f"at most {_MOST_JOBS} jobs run at the same time")
         for copy in range(copies):
             name = job.name if copies == 1 else f"{job.name}-{copy + 1}"
             name = _free(name, {it["name"] for it in tenants})

@@ -168,6 +168,7 @@ def test_what_is_nested_too_deep_or_too_long_a_number(
         ("serve", "nbd", "sim:ssd-a", "--name", "a\udcff."),
         ("serve", "nbd", "sim:ssd-a", "--listen", "unix:a\udcff.socket"),
         ("serve", "nbd", "sim:ssd-a", "--data", "a\udcff.data"),
+        ("serve", "nbd", "sim:ssd-a", "--metrics", "a\udcff.:80"),
         ("trace", "info", "small.toml", "--set", "format=a\udcff."),
     ],
     ids=ascii,

@@ -23,17 +23,17 @@ from torturing import ROOT, torture
 class Served:
     """A server with metrics and a socket for commands."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, page="127.0.0.1:0"):
         document, self.path, self.control = folder / "d.toml", folder / "nbd", folder / "control"
         document.write_text(torture.DRIVE)
         command = [sys.executable, "-m", "flashkeel", "serve", "nbd", document, "--format", "json"]
         command += ["--listen", f"unix:{self.path}", "--control", f"unix:{self.control}"]
-        command += ["--metrics", "127.0.0.1:0"]
+        command += ["--metrics", page]
         self.process = subprocess.Popen(
             [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         said = self.process.stderr.readline()
-        self.page = re.match(r"To be watched at (http://127.0.0.1:\d+/), for Prometheus", said)[1]
+        self.page = re.match(r"To be watched at (http://[^ ]+/), for Prometheus", said)[1]
         self.metrics = f"{self.page}metrics"
         assert self.process.stderr.readline().startswith("Serving")
         self.client = torture.Client(self.path)
@@ -298,6 +298,8 @@ def test_nothing_is_made_where_nobody_can_be_answered(cli, tmp_path):
     document, data, control = tmp_path / "drive.toml", tmp_path / "data", tmp_path / "control"
     document.write_text(torture.DRIVE)
     control.write_text("mine")
+        (("--metrics", "127.0.0.1:\u00b2"), "write ADDRESS:PORT"),
+        (("--metrics", f"127.0.0.1:{'1' * 5000}"), "write ADDRESS:PORT"),
     places = (
         "--listen",
         f"unix:{tmp_path / 'nbd'}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
@@ -29,13 +31,16 @@ _SAFE = (
 def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
     """Take ``ADDRESS:PORT``, as long as the context lasts.
 
-    Yields what begins to answer there, in threads, and returns where the page is.
+    Yields what begins to answer there, in threads, and returns where the page is. InputError
+    where nobody can listen there; UnicodeEncodeError where it is no UTF-8.
     """
     # Prometheus is for those who ask for it: it takes time to be imported.
     from flashkeel.serving import metrics
 
+    # Python's own refusal of such a name is a TypeError.
+    place.encode()
     host, _, port = place.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 0xFFFF:
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 0xFFFF:
         raise InputError(f"--metrics {place}: write ADDRESS:PORT, such as 127.0.0.1:9100")
     page = resources.files("flashkeel.serving").joinpath("page.html").read_bytes()
 
@@ -69,14 +74,18 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
             """Say nothing of each request."""
 
     try:
-        server = ThreadingHTTPServer((host.strip("[]"), int(port)), Handler)
+        server = Server((host.strip("[]"), int(port)), Handler)
     except OSError as error:
         raise InputError(f"--metrics {place}: {error.strerror or error}") from error
-    server.daemon_threads = True
 
     def answer(serving: Serving) -> str:
         def state() -> bytes:
             return (serving.state() or "null").encode()
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        # As in an address of --listen.
+        address_family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+
 
         pages["/"] = ("text/html; charset=utf-8", lambda: page)
         pages["/state.json"] = ("application/json", state)

@@ -157,6 +157,24 @@ def test_what_may_fall_is_no_counter():
     assert kinds["flashkeel_drained_bytes"] == "counter"
 
 
+def test_what_a_page_would_be_is_told_without_it(served):
+    for page in ("", "state.json", "metrics"):
+        told = urllib.request.Request(served.page + page, method="HEAD")
+        with urllib.request.urlopen(told, timeout=10) as found:
+            assert (found.status, found.read()) == (200, b"")
+            assert int(found.headers["Content-Length"]) > 1000
+    nowhere = urllib.request.Request(f"{served.page}nowhere", method="HEAD")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(nowhere, timeout=10)
+
+
+def test_pages_are_shown_at_addresses_of_both_kinds(tmp_path):
+    found = Served(tmp_path, "[::1]:0")
+    assert found.page.startswith("http://[::1]:")
+    assert found.scrape()
+    found.end()
+
+
 def test_browsers_that_go_leave_nothing_behind(served):
     place = urllib.parse.urlsplit(served.page)
     for asked in (b"GET / HTTP/1.1\r\n\r\n", b"GET /me", b""):
@@ -280,6 +298,8 @@ def test_whoever_says_nonsense_hears_so_and_disturbs_nobody(served):
     [
         (("--metrics", "9100"), "write ADDRESS:PORT"),
         (("--metrics", "127.0.0.1:99999"), "write ADDRESS:PORT"),
+        (("--metrics", "127.0.0.1:\u00b2"), "write ADDRESS:PORT"),
+        (("--metrics", f"127.0.0.1:{'1' * 5000}"), "write ADDRESS:PORT"),
         (("--metrics", "192.0.2.1:9100"), "192.0.2.1:9100: Cannot assign requested address"),
         (("--control", "somewhere"), "write unix:PATH"),
         (("--control", "unix:/nowhere/at/all"), "/nowhere/at/all: No such file or directory"),
@@ -298,8 +318,6 @@ def test_nothing_is_made_where_nobody_can_be_answered(cli, tmp_path):
     document, data, control = tmp_path / "drive.toml", tmp_path / "data", tmp_path / "control"
     document.write_text(torture.DRIVE)
     control.write_text("mine")
-        (("--metrics", "127.0.0.1:\u00b2"), "write ADDRESS:PORT"),
-        (("--metrics", f"127.0.0.1:{'1' * 5000}"), "write ADDRESS:PORT"),
     places = (
         "--listen",
         f"unix:{tmp_path / 'nbd'}",

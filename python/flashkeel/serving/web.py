@@ -56,10 +56,19 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
 
         def do_GET(self) -> None:
             """Answer with a page, if there is one of that name."""
+            if (body := self._begin()) is not None:
+                self.wfile.write(body)
+
+        def do_HEAD(self) -> None:
+            """Answer as to GET, without the page itself."""
+            self._begin()
+
+        def _begin(self) -> bytes | None:
+            """Send what stands before the page that is asked for, and return that, if it is one."""
             found = pages.get(self.path.partition("?")[0])
             if found is None:
                 self.send_error(HTTPStatus.NOT_FOUND, f"there are {', '.join(pages)}")
-                return
+                return None
             kind, make = found
             body = make()
             self.send_response(HTTPStatus.OK)
@@ -68,10 +77,15 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
             self.send_header("Content-Security-Policy", _SAFE)
             self.send_header("Cache-Control", "no-store")
             self.end_headers()
-            self.wfile.write(body)
+            return body
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing of each request."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        # As in an address of --listen.
+        address_family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
 
     try:
         server = Server((host.strip("[]"), int(port)), Handler)
@@ -81,11 +95,6 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
     def answer(serving: Serving) -> str:
         def state() -> bytes:
             return (serving.state() or "null").encode()
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        # As in an address of --listen.
-        address_family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-
 
         pages["/"] = ("text/html; charset=utf-8", lambda: page)
         pages["/state.json"] = ("application/json", state)

@@ -64,8 +64,11 @@ fn a_client_of_the_first_fixed_newstyle_gets_its_zeroes() {
     assert_eq!(session.next_ask(), Ok(None));
     let told = sent(&mut session);
     assert_eq!((told.len(), number(&told[..8])), (8 + 2 + 124, 64 * MIB));
-    assert_eq!(number(&told[8..10]), 0b1_1000_0111, "read-only");
-    // Simple replies were agreed on.
+    assert_eq!(number(&told[8..10]), 0b1_0000_0111, "read-only");
+    // Simple replies were agreed on, which are never in fragments.
+    session.receive(&request(1 << 2, 0, 6, 4096, 4096, b""));
+    assert_eq!(session.next_ask(), Ok(None));
+    assert_eq!(number(&sent(&mut session)[4..8]), 22);
     session.receive(&request(0, 0, 7, 4096, 4096, b""));
     let ask = session.next_ask().expect("a request").expect("a request");
     assert_eq!((ask.kind, ask.from, ask.length), (Kind::Read, 4096, 4096));

@@ -25,11 +25,14 @@ pub struct Export {
 }
 
 impl Export {
-    fn flags(&self) -> u16 {
+    /// What it can do for a client with which this has been agreed on.
+    fn flags(&self, agreed: Agreed) -> u16 {
         use wire::transmission::*;
-        let read = HAS_FLAGS | SEND_FLUSH | SEND_DF | CAN_MULTI_CONN;
+        let read = HAS_FLAGS | SEND_FLUSH | CAN_MULTI_CONN;
         let write = SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES;
-        read | if self.is_read_only { READ_ONLY } else { write }
+        // Only structured replies could come in fragments.
+        let whole = if agreed.is_structured { SEND_DF } else { 0 };
+        read | whole | if self.is_read_only { READ_ONLY } else { write }
     }
 
     fn is_named(&self, name: &[u8]) -> bool {
@@ -141,7 +144,7 @@ impl Handshake {
                     return Err(Closed::Fault("an export that there is not"));
                 }
                 output.u64(export.bytes);
-                output.u16(export.flags());
+                output.u16(export.flags(self.agreed));
                 if !self.no_zeroes {
                     output.put(&[0; 124]);
                 }
@@ -165,7 +168,7 @@ impl Handshake {
                     answer(output, option, wire::reply::UNKNOWN, b"no such export");
                 }
                 Some((_, wanted)) => {
-                    describe(export, option, &wanted, output);
+                    describe(export, self.agreed, option, &wanted, output);
                     answer(output, option, wire::reply::ACK, b"");
                     return Ok(option == wire::option::GO);
                 }
@@ -222,7 +225,7 @@ fn answer(output: &mut Vec<u8>, option: u32, reply: u32, data: &[u8]) {
 }
 
 /// Tells of the export what is always told, and what else is wanted.
-fn describe(export: &Export, option: u32, wanted: &[u16], output: &mut Vec<u8>) {
+fn describe(export: &Export, agreed: Agreed, option: u32, wanted: &[u16], output: &mut Vec<u8>) {
     let mut tell = |what: u16, say: &dyn Fn(&mut Vec<u8>)| {
         let mut data = Vec::new();
         data.u16(what);
@@ -231,7 +234,7 @@ fn describe(export: &Export, option: u32, wanted: &[u16], output: &mut Vec<u8>) 
     };
     tell(wire::info::EXPORT, &|data| {
         data.u64(export.bytes);
-        data.u16(export.flags());
+        data.u16(export.flags(agreed));
     });
     tell(wire::info::BLOCK_SIZE, &|data| {
         for bytes in [export.block_bytes, export.preferred_bytes, MOST_BYTES] {

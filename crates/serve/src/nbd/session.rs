@@ -248,7 +248,7 @@ impl Session {
     fn check(&self, header: &Header, agreed: Agreed) -> Result<Kind, Failure> {
         use wire::command::*;
         let (kind, known) = match header.command {
-            READ => (Kind::Read, DONT_FRAGMENT),
+            READ => (Kind::Read, if agreed.is_structured { DONT_FRAGMENT } else { 0 }),
             WRITE => (Kind::Write, FUA),
             FLUSH => (Kind::Flush, 0),
             TRIM => (Kind::Trim, FUA),

@@ -71,14 +71,10 @@ pub enum Failure {
     NotPermitted,
     /// The device failed.
     Io,
-    /// The request is none that can be served.
+    /// The request is none that can be served, or is not known.
     Invalid,
     /// There is no room for a write.
     NoSpace,
-    /// The request is not known.
-    NotSupported,
-    /// The server ends.
-    ShuttingDown,
 }
 
 impl Failure {
@@ -88,8 +84,6 @@ impl Failure {
             Failure::Io => 5,
             Failure::Invalid => 22,
             Failure::NoSpace => 28,
-            Failure::NotSupported => 95,
-            Failure::ShuttingDown => 108,
         }
     }
 }
@@ -254,7 +248,7 @@ impl Session {
             TRIM => (Kind::Trim, FUA),
             WRITE_ZEROES => (Kind::WriteZeroes(header.flags & NO_HOLE == 0), FUA | NO_HOLE),
             BLOCK_STATUS if agreed.has_contexts => (Kind::Status(header.flags & ONE_EXTENT != 0), ONE_EXTENT),
-            _ => return Err(Failure::NotSupported),
+            _ => return Err(Failure::Invalid),
         };
         // It goes with anything, and means something for changes alone.
         if header.flags & !(known | FUA) != 0 {

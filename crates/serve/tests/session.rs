@@ -116,6 +116,23 @@ fn options_are_refused_one_by_one_and_others_go_on() {
 }
 
 #[test]
+fn contexts_that_are_asked_for_at_too_great_length_leave_none() {
+    let many = ["base:allocation"; 1000];
+    let mut session = Session::new(export());
+    session.receive(&3u32.to_be_bytes());
+    session.receive(&option(8, b""));
+    session.receive(&option(10, &queries("disk", &["base:allocation"])));
+    session.receive(&option(10, &queries("disk", &many)));
+    session.receive(&option(7, &named("disk")));
+    assert_eq!(session.next_ask(), Ok(None));
+    let kinds: Vec<_> = answers(&sent(&mut session)[18..]).iter().map(|each| (each.0, each.1)).collect();
+    assert_eq!(kinds[1..4], [(10, 4), (10, 1), (10, (1 << 31) + 9)]);
+    session.receive(&request(0, 7, 1, 0, 4096, b""));
+    assert_eq!(session.next_ask(), Ok(None), "no context has been agreed on");
+    assert_eq!(number(&sent(&mut session)[20..24]), 22);
+}
+
+#[test]
 fn requests_are_taken_whole_and_answered_in_any_order() {
     let mut session = open(export());
     session.receive(&request(1, 1, 1, 8192, 4096, &[9; 4096]));

@@ -117,6 +117,9 @@ impl Handshake {
                     if length > MOST_SKIPPED || option == wire::option::EXPORT_NAME {
                         return Err(Closed::Fault("an option too long"));
                     }
+                    if option == wire::option::SET_META_CONTEXT {
+                        self.agreed.has_contexts = false;
+                    }
                     answer(output, option, wire::reply::TOO_BIG, b"too long");
                     self.stage = Stage::Skipping(length);
                     return Ok(Step::Took(OPTION_BYTES));

@@ -35,6 +35,7 @@ __all__ = [
     "show",
     "span_ns",
     "trace_convert",
+    "trace_format",
     "trace_info",
     "trace_like",
     "trace_merge",
@@ -142,6 +143,9 @@ def trace_info(
 
     `progress` is called as by :func:`run`, here and below.
     """
+
+def trace_format(path: str, options_json: str) -> str:
+    """Name the format of a trace, from the file's head; `options_json` as for the above."""
 
 def trace_convert(
     path: str,

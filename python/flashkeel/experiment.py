@@ -84,6 +84,12 @@ class Experiment:
         return Experiment(f"[workload.source]\n{source}", f"profile {name}")
 
     @staticmethod
+    def with_trace(path: str | Path) -> Experiment:
+        """Return an experiment that replays the trace in a file on the default device."""
+        source = f'policy = "trace"\npath = {toml.value(os.path.abspath(path))}\n'
+        return Experiment(f"[workload.source]\n{source}", f"trace {path}")
+
+    @staticmethod
     def find(name: str) -> Experiment:
         """Return the built-in experiment called `name`, else the one in the file `name`."""
         if name in (known := _names("experiments")):

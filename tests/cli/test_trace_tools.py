@@ -300,13 +300,6 @@ def test_what_is_wrong_is_said_in_its_words(cli, msr, arguments, expected, monke
     assert expected in outcome.err
 
 
-def test_what_is_no_experiment_is_called_what_it_is(cli, msr, tmp_path):
-    assert "a trace is replayed by an experiment" in cli("run", msr).err
-    job = tmp_path / "job.job"
-    job.write_text("[a]\nrw=randread\nsize=1m\n")
-    assert "it is a fio job file" in cli("run", job).err
-
-
 def test_names_from_files_move_no_cursor(cli, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("128166372003061629,a\x1b[2J,0,Read,0,4096,511\n")

@@ -47,7 +47,7 @@ pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};
 pub use stored::Stored;
 pub use target::{Opened, Target};
-pub use trace::{trace_convert, trace_info, trace_like, trace_merge, trace_synth};
+pub use trace::{trace_convert, trace_format, trace_info, trace_like, trace_merge, trace_synth};
 
 pub use flashkeel_engine::{BUILD, Cause, LOGICAL_PAGE_BYTES};
 pub use flashkeel_host::device::Device;

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use flashkeel_config::{Node, Origin};
-use flashkeel_workload::{Beginnings, Context, SourceConfig, Trace, TraceInfo, Watch, WriterName, Written};
+use flashkeel_workload::{
+    Beginnings, Context, FormatName, SourceConfig, Trace, TraceInfo, Watch, WriterName, Written,
+};
 use serde_json::Value;
 
 use crate::{Error, Experiment, Target, stack};
@@ -17,6 +19,14 @@ use crate::{Error, Experiment, Target, stack};
 /// `watch` breaks off.
 pub fn trace_info(path: &Path, options: &str, watch: &mut Watch<'_>) -> Result<TraceInfo, Error> {
     Ok(flashkeel_workload::info(&trace(path, options)?, watch)?)
+}
+
+/// The format of a trace, by `options` as for [`trace_info`] or what it begins with.
+///
+/// # Errors
+/// What is wrong with an option, or that it is no trace.
+pub fn trace_format(path: &Path, options: &str) -> Result<FormatName, Error> {
+    Ok(trace(path, options)?.format()?)
 }
 
 /// Writes a trace to `out` in another format; options and `watch` as for

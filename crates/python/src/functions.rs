@@ -69,6 +69,12 @@ pub fn trace_info(
     .map(json)
 }
 
+/// Name the format of a trace.
+#[pyfunction]
+pub fn trace_format(path: PathBuf, options_json: &str) -> PyResult<String> {
+    experiment::trace_format(&path, options_json).map(|format| format.to_string()).map_err(exception)
+}
+
 /// Convert a trace to another format; give the counts as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, options_json, out_path, out_format, progress=None))]

@@ -2,47 +2,83 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flashkeel import _core
 from flashkeel._core import InputError
-from flashkeel.cli.common import echo
-from flashkeel.experiment import Experiment
+from flashkeel.cli.common import echo, settings, split_assignment
+from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.parsing import parse_toml
 
 if TYPE_CHECKING:
     from flashkeel.imports import Imported
 
+_SOURCE = "workload.source."
 
-def find(name: str) -> Experiment:
-    """Return the experiment called `name` or in that file, which may be a fio job file."""
+
+def find(name: str, sets: tuple[str, ...] = ()) -> Experiment:
+    """Return the experiment called `name` or in that file, with `sets` over it.
+
+    The file may be a fio job file. A profile, or a trace, is one on the default device.
+    """
+    found = _find(name, sets)
+    for text in sets:
+        found.set(*split_assignment(text, "--set"))
+    return found
+
+
+def _find(name: str, sets: tuple[str, ...]) -> Experiment:
     path = Path(name)
-    if path.suffix != ".fio":
-        found = Experiment.find(name)
-        if path.suffix != ".toml" and path.is_file():
-            _refuse_other_kinds(path, found.document)
-        return found
-    from flashkeel.imports import read_fio
-
-    imported = read_fio(Path(name))
-    print_notes(imported)
-    return imported.experiment(name)
-
-
-def _refuse_other_kinds(path: Path, text: str) -> None:
-    """Raise InputError that says what a file is, if it is no experiment."""
-    try:
-        parse_toml(text)
-    except ValueError as error:
+    if path.suffix == ".fio":
         from flashkeel.imports import read_fio
 
-        try:
-            read_fio(path)
-        except InputError:
-            hint = 'a trace is replayed by an experiment with workload.source.path = "…"'
-        else:
-            hint = "it is a fio job file, which runs where its name ends in .fio"
-        raise InputError(f"{path}: no experiment: not TOML ({error}); {hint}") from None
+        imported = read_fio(path)
+        print_notes(imported)
+        return imported.experiment(name)
+    if name not in json.loads(_core.list_names("experiments")):
+        if name in json.loads(_core.list_names("profiles")):
+            return Experiment.with_profile(name)
+        if path.is_file() and path.suffix != ".toml":
+            return _in_file(path, sets)
+    try:
+        return Experiment.find(name)
+    except InputError as error:
+        raise (error if path.exists() else naming_profiles(name, error)) from None
+
+
+def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
+    """Return what is in a file whose name does not say it."""
+    try:
+        parse_toml(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        wrong = ""
+    except ValueError as error:
+        _refuse_fio(path)
+        wrong = f"{path}: no experiment: not TOML ({error})"
+    else:
+        return Experiment.find(str(path))
+    given = settings(sets)
+    options = {key: given[_SOURCE + key] for key in ("format", "columns") if _SOURCE + key in given}
+    try:
+        form = _core.trace_format(str(path), json.dumps(options))
+    except InputError as error:
+        raise InputError(f"{wrong}; no trace: {error}" if wrong else str(error)) from None
+    echo(f"note: {path}: a trace ({form}), replayed on the default device", err=True)
+    return Experiment.with_trace(path)
+
+
+def _refuse_fio(path: Path) -> None:
+    """Raise InputError if a file is a fio job file."""
+    from flashkeel.imports import read_fio
+
+    try:
+        read_fio(path)
+    except InputError:
+        return
+    hint = "it is a fio job file, which runs where its name ends in .fio"
+    raise InputError(f"{path}: no experiment: {hint}")
 
 
 def print_notes(imported: Imported) -> None:

@@ -11,7 +11,7 @@ import click
 
 from flashkeel import buffers, hierarchy
 from flashkeel.buffers import Answer, Goal
-from flashkeel.cli.common import Seed, console, echo, split_assignment
+from flashkeel.cli.common import Seed, console, echo
 from flashkeel.cli.finding import find
 from flashkeel.cli.plan_tier import Span
 from flashkeel.output import buffer_tables
@@ -19,7 +19,7 @@ from flashkeel.output.progress import Bars
 
 
 @click.command("buffer")
-@click.argument("experiment", metavar="EXPERIMENT.toml|JOB.fio|NAME")
+@click.argument("experiment", metavar="EXPERIMENT.toml|JOB.fio|TRACE|NAME")
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
 )
@@ -66,9 +66,7 @@ def buffer(experiment: str, sets: tuple[str, ...], **options: Any) -> None:  # n
     sizes, until the smallest is found, within a tenth, with which the tail of writes is short
     enough.
     """
-    chosen = find(experiment)
-    for text in sets:
-        chosen.set(*split_assignment(text, "--set"))
+    chosen = find(experiment, sets)
     goal = Goal(options["percentile"], options["max_write"])
     with Bars(["plan buffer"]) as bars:
         answers = buffers.plan(

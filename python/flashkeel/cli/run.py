@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flashkeel.cli.common import DESTROY, Seed, console, echo, split_assignment
+from flashkeel.cli.common import DESTROY, Seed, console, echo
 from flashkeel.cli.finding import find
 from flashkeel.experiment import identity
 from flashkeel.output.progress import Bars
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("experiment", metavar="EXPERIMENT.toml|JOB.fio|NAME")
+@click.argument("experiment", metavar="EXPERIMENT.toml|JOB.fio|TRACE|NAME")
 @click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key over the experiment's."
 )
@@ -68,11 +68,10 @@ def run(
 ) -> None:
     """Run an experiment.
 
-    It is a TOML file, a fio job file, or built in and called by its name.
+    It is a TOML file, a fio job file, or built in and called by its name. A trace, or a
+    profile, is replayed on the default device; --set chooses another.
     """
-    chosen = find(experiment)
-    for text in sets:
-        chosen.set(*split_assignment(text, "--set"))
+    chosen = find(experiment, sets)
     with Bars([chosen.name]) as bars:
         plans = chosen.plans(seed, partial(bars.update, 0))
     if out is not None:

@@ -14,9 +14,8 @@ import click
 
 from flashkeel import _core
 from flashkeel._core import InputError
-from flashkeel.cli.common import Seed, console, echo, settings, split_assignment
+from flashkeel.cli.common import Seed, console, echo, settings
 from flashkeel.cli.finding import find
-from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.output import files, listing, tables
 from flashkeel.output.progress import Bars
 
@@ -206,15 +205,7 @@ def synth(
         return
     if requests is not None:
         raise click.UsageError("--requests is for traces; --set workload.requests=N for others")
-    if name in profiles:
-        chosen = Experiment.with_profile(name)
-    else:
-        try:
-            chosen = find(name)
-        except InputError as error:
-            raise naming_profiles(name, error) from None
-    for text in sets:
-        chosen.set(*split_assignment(text, "--set"))
+    chosen = find(name, sets)
     with Bars([name]) as bars, _may_go(target):
         progress = partial(bars.update, 0)
         plans = chosen.plans(seed, progress)

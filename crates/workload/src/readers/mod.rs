@@ -1,6 +1,7 @@
 //! Trace formats: one interface, one file each, and their list.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use flashkeel_config::did_you_mean;
@@ -247,6 +248,12 @@ impl FormatName {
     /// The name.
     pub fn as_str(self) -> &'static str {
         self.0
+    }
+}
+
+impl fmt::Display for FormatName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
     }
 }
 

@@ -271,6 +271,14 @@ impl Trace {
         Ok(if is_found { first.time_ns } else { 0 })
     }
 
+    /// The format that is given, or that the file's contents show.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no trace.
+    pub fn format(&self) -> Result<FormatName, WorkloadError> {
+        Ok(self.open_file()?.format)
+    }
+
     /// Opens the file itself.
     pub(crate) fn open_file(&self) -> Result<Opened, WorkloadError> {
         let options = ReaderOptions {

@@ -1,0 +1,79 @@
+"""What stands for an experiment on the command line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+TRACE = "".join(
+    f"{n * 10_000},host,0,{kind},{n * 4096},4096,0\n"
+    for n, kind in enumerate(["Read", "Write"] * 3)
+)
+SMALL = ("--set", "device.preset=ssd-a", "--no-cache")
+
+
+@pytest.mark.parametrize("name", ["disk.csv", "disk.gz", "disk"])
+def test_a_trace_is_replayed_on_the_default_device(cli, tmp_path, name, monkeypatch):
+    (tmp_path / "traces").mkdir()
+    path = tmp_path / "traces" / name
+    path.write_bytes(gzip.compress(TRACE.encode()) if name.endswith(".gz") else TRACE.encode())
+    # Relative to where one is, whatever the run is called.
+    monkeypatch.chdir(tmp_path)
+    outcome = cli("run", f"traces/{name}", *SMALL, "--format", "json")
+    assert outcome.status == 0, outcome.err
+    assert f"note: traces/{name}: a trace (msr), replayed on the default device" in outcome.err
+    (run,) = json.loads(outcome.out)["runs"]
+    assert (run["requests"], run["basis"]) == (6, "trace")
+    assert run["config"]["workload"]["source"]["path"] == str(path)
+
+
+def test_what_a_trace_is_may_be_set(cli, tmp_path):
+    path = tmp_path / "disk.csv"
+    path.write_text("5,W,0,4096\n900,R,4096,8192\n")
+    refused = cli("run", path, *SMALL)
+    assert refused.status == 2
+    assert 'begins with "5,W,0,4096"' in refused.err
+    columns = "workload.source.columns=time=1,unit=us,op=2,offset=3,length=4"
+    outcome = cli("run", path, *SMALL, "--set", columns, "--format", "json")
+    assert json.loads(outcome.out)["runs"][0]["requests"] == 2
+
+
+def test_a_profile_is_run_by_its_name(cli):
+    outcome = cli("run", "homes", *SMALL, "--set", "workload.requests=10", "--format", "json")
+    assert outcome.status == 0, outcome.err
+    assert json.loads(outcome.out)["runs"][0]["basis"] == "synthetic"
+
+
+def test_what_is_neither_experiment_nor_trace_is_told_as_both(cli, tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("seed = 3\n[device\n")
+    outcome = cli("run", path)
+    assert outcome.status == 2
+    assert f"{path}: no experiment: not TOML (" in outcome.err
+    assert f"at line 2, column 8)); no trace: {path}:1: no known trace format" in outcome.err
+
+
+def test_an_experiment_needs_no_ending(cli, tmp_path):
+    path = tmp_path / "mine"
+    path.write_text('title = "Mine"\n[device]\nsise = 1\n')
+    assert f"{path}:3: device.sise" in cli("run", path).err
+
+
+def test_a_fio_job_is_called_what_it_is(cli, tmp_path):
+    job = tmp_path / "job.job"
+    job.write_text("[a]\nrw=randread\nsize=1m\n")
+    assert "it is a fio job file" in cli("run", job).err
+
+
+def test_a_folder_is_no_experiment(cli, tmp_path):
+    outcome = cli("run", tmp_path)
+    assert (outcome.status, outcome.err) == (2, f"flashkeel: {tmp_path}: Is a directory\n")
+
+
+def test_an_unknown_name_names_what_there_is(cli):
+    outcome = cli("run", "hmoes")
+    assert outcome.status == 2
+    assert "the experiments are demo, " in outcome.err
+    assert 'did you mean "homes"?' in outcome.err

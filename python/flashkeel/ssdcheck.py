@@ -133,7 +133,13 @@ class Drive:
                 experiment = Experiment.find(workload)
             except InputError as error:
                 raise naming_profiles(workload, error) from None
-        plan = experiment.plans(seed, progress)[0]
+        plan, *others = experiment.plans(seed, progress)
+        if any(it["config"]["workload"] != plan["config"]["workload"] for it in others):
+            names = ", ".join(it["name"] for it in (plan, *others))
+            raise InputError(
+                f"{workload}: its runs have workloads of their own, and one is predicted: "
+                f"leave one of {names}"
+            )
         found: dict[str, Any] = json.loads(
             _core.predict(
                 _core.put_target(json.dumps(plan), self._target),

@@ -3,8 +3,10 @@
 import csv
 import json
 import subprocess
+from datetime import timedelta
 
 import pytest
+from flashkeel import Drive
 from programs import require
 
 DEVICE = """\
@@ -231,3 +233,28 @@ def test_several_workloads_have_no_one_model_to_save(cli, tmp_path):
     refused = cli("predict", "sim:ssd-d", "--save-model", tmp_path / "model.json")
     assert refused.status == 2
     assert "one --workload" in refused.err
+
+
+def test_a_model_does_not_replace_what_it_was_made_from(cli, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("time_us,op\n")
+    drive = tmp_path / "drive.toml"
+    drive.write_text(DEVICE)
+    for option in (("--log", log), (drive, "--workload", "homes")):
+        path = log if option[0] == "--log" else drive
+        before = path.read_text()
+        outcome = cli("predict", *option, "--save-model", path)
+        assert outcome.status == 2
+        assert "choose another name" in outcome.err
+        assert path.read_text() == before
+
+
+def test_a_workload_of_several_kinds_is_refused(cli, tmp_path):
+    path = tmp_path / "two.toml"
+    run = '[[runs]]\nname = "{}"\nset = {{ "workload.source.read_fraction" = {} }}\n'
+    path.write_text(DEVICE + WORKLOAD + run.format("reads", 1.0) + run.format("writes", 0.0))
+    model = tmp_path / "model.json"
+    model.write_text(Drive.find("sim:ssd-a").probe(2, limit=timedelta(seconds=1)).to_json())
+    outcome = cli("predict", "sim:ssd-a", "--model", model, "--workload", path)
+    assert outcome.status == 2
+    assert "leave one of reads, writes" in outcome.err

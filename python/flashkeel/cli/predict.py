@@ -105,6 +105,9 @@ def predict(
     log and judged on the second.
     """
     _check(context, target, log)
+    if save_model is not None:
+        read = [log, iolog, None if target is None else Path(target), *map(Path, workloads)]
+        files.refuse_overwriting(save_model, [it for it in read if it is not None and it.is_file()])
     model = None if model_file is None else Diagnosis.from_file(model_file)
     if log is not None:
         with Bars([log.name]) as bars:

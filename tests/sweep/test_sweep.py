@@ -82,11 +82,13 @@ def test_equal_runs_are_told_from_those_that_are_there(cli, mine, tmp_path):
     assert "2 of 2 runs are there already" in cli("sweep", mine, "-o", tmp_path / "a").err
 
 
-@pytest.mark.parametrize("where", ["command", "file"])
+@pytest.mark.parametrize("where", ["command", "file", "tables"])
 def test_a_key_that_is_varied_is_not_set_in_all(cli, mine, tmp_path, where):
     options = ["--set", "device.scheduler=fair"] if where == "command" else []
     if where == "file":
         mine.write_text(SWEEP.replace("[set]", '[set]\n"device.scheduler" = "fair"'))
+    if where == "tables":
+        mine.write_text(SWEEP.replace("[set]", '[set]\ndevice.scheduler = "fair"'))
     outcome = cli("sweep", mine, "-o", tmp_path / "a", *options)
     assert outcome.status == 2
     assert "device.scheduler is varied, and cannot be set in every point" in outcome.err
@@ -258,3 +260,53 @@ def test_a_column_that_is_not_there_is_told_before_anything_is_run(cli, mine, tm
     hint = "no column 'small_read_p99.9' in the table; did you mean \"small_read_p99"
     assert hint in outcome.err
     assert not (tmp_path / "a").exists()
+
+
+def test_another_title_and_more_seeds_pool_with_what_is_there(cli, mine, tmp_path):
+    sweep(cli, mine, tmp_path / "out")
+    before = runs(tmp_path / "out")
+    mine.write_text(SWEEP.replace("[experiment]", '[experiment]\ntitle = "Another"'))
+    table = sweep(cli, mine, tmp_path / "out", "--seeds", 2)
+    assert {row["requests"] for row in table} == {4000}
+    assert before.items() <= runs(tmp_path / "out").items()
+
+
+def test_seeds_that_are_varied_are_run_once(cli, mine, tmp_path):
+    mine.write_text(SWEEP.partition("[grid]")[0] + "[grid]\nseed = [1, 2, 18446744073709551615]\n")
+    outcome = cli("sweep", mine, "-o", tmp_path / "out", "--seeds", 1)
+    assert outcome.status == 0, outcome.err
+    table = read_parquet(tmp_path / "out" / "table.parquet").read_all()
+    assert table["seed"].to_pylist() == [1, 2, 2**64 - 1]
+    mine.write_text(SWEEP.partition("[grid]")[0] + "[grid]\nseed = [1, 2]\n")
+    one, two = sweep(cli, mine, tmp_path / "both", "--seeds", 2)
+    assert len(runs(tmp_path / "both")) == 3
+    assert one["requests"] == two["requests"] == 4000
+
+
+def test_a_path_that_is_set_starts_where_one_is(cli, mine, tmp_path, monkeypatch):
+    here, folder = tmp_path / "here", tmp_path / "folder"
+    here.mkdir()
+    folder.mkdir()
+    (here / "disk.mqsim").write_text("0 0 0 8 1\n1000 0 8 8 0\n")
+    path = folder / "mine.toml"
+    path.write_text(SWEEP.replace('"workload.source.read_fraction" = [0.5, 0.9]\n', ""))
+    monkeypatch.chdir(here)
+    trace = 'workload.source={ policy = "trace", path = "disk.mqsim" }'
+    assert {row["requests"] for row in sweep(cli, path, tmp_path / "out", "--set", trace)} == {2}
+    (row,) = {row["digest"] for row in sweep(cli, path, tmp_path / "out", "--set", trace)}
+    assert row
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_a_batch_queues_end_keeps_a_table(mine, tmp_path, end):
+    mine.write_text(SWEEP.replace("= 2000", "= 200000"))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "flashkeel", "sweep", mine, "-o", out]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (out / "runs").exists() or not list((out / "runs").glob("*.json.gz")):
+        time.sleep(0.05)
+    process.send_signal(end)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 128 + end
+    assert "are kept in" in said
+    assert (out / "table.parquet").exists()

@@ -69,7 +69,7 @@ def sweep(
     if scheduler is not None and executor != "dask":
         raise click.UsageError("--scheduler is Dask's: say --executor dask")
     design = designs.read(sweep)
-    design.fixed.update(settings(sets))
+    design.given.update(settings(sets))
     outcome.refuse_unknown_columns(design)
     _refuse_others(directory)
     store = running.Store(directory)
@@ -94,14 +94,19 @@ def sweep(
                 bars.update(0, f"{done} of {len(fractions)} runs", total)
 
             running.run(wanted, store, executor, jobs, scheduler, progress)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
         done = running.finished(points, store)
         if done:
             outcome.save(design, done, directory)
-        raise KeyboardInterrupt(
+        kept = (
             f"interrupted: {len(done)} of {len(points)} points are kept in {directory}; "
             "the same command goes on from there"
-        ) from None
+        )
+        if isinstance(end, KeyboardInterrupt):
+            raise KeyboardInterrupt(kept) from None
+        # A batch queue's end of it, say.
+        echo(f"flashkeel: {kept}", err=True)
+        raise
     done = running.finished(points, store)
     written = outcome.save(design, done, directory)
     _print(design, done, form)

@@ -51,6 +51,8 @@ class Design:
     """Whether points follow one another, as in a grid, and not by chance."""
     folder: Path = Path()
     """Where relative paths start."""
+    given: dict[str, Any] = field(default_factory=dict)
+    """Keys set in every point from outside; relative paths start where one is."""
 
     @property
     def keys(self) -> list[str]:
@@ -65,7 +67,20 @@ class Design:
             made = Experiment.from_table(self.base, self.name)
         for key, value in (*self.fixed.items(), *point.items()):
             made.set(key, files.started_at(self.folder, value, key))
+        for key, value in self.given.items():
+            made.set(key, value)
         return made
+
+    def set_twice(self) -> str | None:
+        """Return a key that is varied and set in every point, too."""
+        fixed = [key for key, _ in _dotted({**self.fixed, **self.given})]
+        found = (
+            varied
+            for varied in self.keys
+            for key in fixed
+            if f"{key}.".startswith(f"{varied}.") or f"{varied}.".startswith(f"{key}.")
+        )
+        return next(found, None)
 
 
 def examples() -> list[str]:

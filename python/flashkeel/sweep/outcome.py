@@ -133,7 +133,9 @@ def _column(values: list[Any], array: Any) -> Any:  # noqa: ANN401
         return array([None if v is None else str(v) for v in values], DataType.utf8())
     if any(isinstance(value, float) for value in known) or not known:
         return array([None if v is None else float(v) for v in values], DataType.float64())
-    return array([None if v is None else int(v) for v in values], DataType.int64())
+    signed, unsigned = DataType.int64(), DataType.uint64()
+    large = max(map(int, known)) >= 2**63
+    return array([None if v is None else int(v) for v in values], unsigned if large else signed)
 
 
 def picture(design: Design, done: Sequence[Done]) -> Figure:

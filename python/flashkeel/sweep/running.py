@@ -52,8 +52,8 @@ class Done:
 
 def points(design: Design, seeds: int) -> list[Point]:
     """Resolve all points; InputError names the first that is wrong, before anything is run."""
-    if both := [key for key in design.keys if key in design.fixed]:
-        raise InputError(f"{design.name}: {both[0]} is varied, and cannot be set in every point")
+    if both := design.set_twice():
+        raise InputError(f"{design.name}: {both} is varied, and cannot be set in every point")
     found = []
     for index, values in enumerate(design.points):
         try:
@@ -77,8 +77,9 @@ class Store:
 
     def path(self, point: Point, seed: int) -> Path:
         """Return the file of a run."""
-        # A run's name, and what is said above pictures of it, change nothing.
-        config = {key: it for key, it in point.plan["config"].items() if key != "title"}
+        # A run's name, and what is said above pictures of it, change nothing; the seed is told
+        # by itself.
+        config = {k: it for k, it in point.plan["config"].items() if k not in ("title", "seed")}
         read = [_stamp(path) for path in files.paths_in(config)]
         text = json.dumps([self._core, config, seed, read], sort_keys=True)
         return self.directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json.gz"
@@ -86,7 +87,9 @@ class Store:
     def get(self, point: Point, seed: int) -> dict[str, Any] | None:
         """Return a run, if it was finished before; what is damaged is run again."""
         run: dict[str, Any] | None = files.unpacked(self.path(point, seed))
-        return run and run | {"name": point.plan["name"]}
+        # As a run of this plan: it may have been kept under another title, or as the first seed
+        # of another one.
+        return run and run | {"name": point.plan["name"], "config": point.plan["config"]}
 
     def put(self, point: Point, seed: int, run: Mapping[str, Any]) -> None:
         """Keep a run, whole or not at all."""

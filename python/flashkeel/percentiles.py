@@ -16,7 +16,7 @@ def label(percentile: float) -> str:
 
 
 def parse(text: str | float) -> float:
-    """Return the percentile meant by ``p99.9``, ``99.9`` or ``99.9``.
+    """Return the percentile meant by ``p99.9``, ``99.9`` or ``99.9%``.
 
     Raises InputError where it is not a number from 0 up to but not including 100.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from flashkeel import _core, percentiles
@@ -32,9 +33,13 @@ class Run:
     table and the histograms under ``detail``. Times are in ns.
     """
 
-    def __init__(self, data: dict[str, Any], files: TableFiles) -> None:
+    def __init__(
+        self, data: dict[str, Any], files: TableFiles, tables_of: str | None = None
+    ) -> None:
+        """Take a run object, where its tables are, and the run whose they are, if another's."""
         self.data = data
         self._files = files
+        self._tables_of = tables_of or str(data["name"])
         self._called: str | None = None
 
     def __repr__(self) -> str:
@@ -56,7 +61,7 @@ class Run:
 
     def called(self, name: str) -> Run:
         """Return the run under another name, which tells it from runs of other experiments."""
-        run = Run(self.data, self._files)
+        run = Run(self.data, self._files, self._tables_of)
         run._called = name
         return run
 
@@ -80,7 +85,8 @@ class Run:
     def tenants(self) -> list[Run]:
         """What each tenant of a stack got, as a run; its series and log are the whole run's."""
         whole = {key: value for key, value in self.data.items() if key != "tenants"}
-        return [Run(whole | part, self._files) for part in self.data.get("tenants", [])]
+        parts = self.data.get("tenants", [])
+        return [Run(whole | part, self._files, self._tables_of) for part in parts]
 
     def samples(self, latency_class: str) -> int:
         """Return the number of requests measured in `latency_class`."""
@@ -129,7 +135,8 @@ class Run:
         """
         if "detail" not in self.data:
             raise self._without_detail("histograms")
-        level = percentiles.parse(percentile) / 100
+        # Exact: of a thousand requests p99.9 is the 999th.
+        level = Fraction(percentiles.key(percentiles.parse(percentile))) / 100
         found: dict[int | None, int] = {}
         for one in self.data["detail"]["histograms"]:
             if one["operation"] != operation or not one["counts"]:
@@ -208,7 +215,7 @@ class Run:
 
     def has(self, kind: str) -> bool:
         """Return whether there is a table: of the ``series``, the ``requests`` or the ``chips``."""
-        return self._files.path(kind, self._own_name, self._seed(None)).exists()
+        return self._files.path(kind, self._tables_of, self._seed(None)).exists()
 
     def series(self, seed: int | None = None) -> Table:
         """Return the time series, one row a window.
@@ -216,14 +223,14 @@ class Run:
         ``pandas.DataFrame(run.series())`` takes it, as does any Arrow library. Of a pool
         of seeds it is the first seed's unless `seed` says another.
         """
-        return self._files.read("series", self._own_name, self._seed(seed))
+        return self._files.read("series", self._tables_of, self._seed(seed))
 
     def requests(self, seed: int | None = None) -> Table:
         """Return the request log, one row a request.
 
         It exists where the experiment sets ``measure.log_requests = true``.
         """
-        return self._files.read("requests", self._own_name, self._seed(seed))
+        return self._files.read("requests", self._tables_of, self._seed(seed))
 
     def chips(self, seed: int | None = None) -> Table:
         """Return what each chip did, one row an interval.
@@ -235,7 +242,7 @@ class Run:
         whose data is read from flash or programmed meanwhile. It exists where the
         experiment sets ``measure.chip_log``.
         """
-        return self._files.read("chips", self._own_name, self._seed(seed))
+        return self._files.read("chips", self._tables_of, self._seed(seed))
 
     def _without_detail(self, what: str) -> InputError:
         return InputError(

@@ -62,7 +62,8 @@ class Window:
     @property
     def is_steady(self) -> bool:
         """Whether it is by SNIA's criterion."""
-        return self.range_share <= MOST_RANGE and self.excursion_share <= MOST_SLOPE
+        shares = self.range_share / MOST_RANGE, self.excursion_share / MOST_SLOPE
+        return self.average > 0 and max(shares) <= 1
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,9 @@ class Criterion:
 
     def is_met(self, window: Window) -> bool:
         """Return whether a window meets it."""
+        if not window.average > 0:
+            # Nothing happens; that is no state of the drive.
+            return False
         share = abs(window.slope_share_per_s) if self.is_slope else window.deviation_share
         return (share if self.is_share else share * window.average) <= self.limit
 

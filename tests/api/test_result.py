@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import flashkeel
 import pytest
-from flashkeel import InputError
+from flashkeel import Experiment, InputError
 from small import SMALL
 
 
@@ -251,3 +251,29 @@ def test_a_table_may_have_no_row():
     table = Table(ArrowTable.from_batches([], schema=schema))
     assert (len(table), table["reads"].tolist(), table["mean"].tolist()) == (0, [], [])
     assert "0 rows" in repr(table)
+
+
+def test_a_tenant_has_the_tables_of_the_whole_run(small_toml):
+    stack = {
+        "devices": [{"ssd": {"preset": "ssd-a", "precondition": {"pattern": "none"}}}],
+        "tenants": [
+            {"name": name, "workload": {"requests": 50, "source": "synthetic", "pacing": "closed"}}
+            for name in ("a", "b")
+        ],
+    }
+    table = {"stack": stack, "measure": {"log_requests": True}}
+    (run,) = Experiment.from_table(table, "two").run().runs
+    tenant = run.tenants[1]
+    assert (tenant.name, tenant.samples("read") + tenant.samples("write")) == ("b", 50)
+    assert tenant.requests().num_rows == run.requests().num_rows == 100
+    assert tenant.series().num_rows == run.series().num_rows
+    assert tenant.called("c").series().num_rows == run.series().num_rows
+
+
+def test_a_percentile_by_size_is_the_same_rank(small_toml):
+    source = {"policy": "synthetic", "read_fraction": 1.0}
+    experiment = Experiment.from_toml(small_toml).set("workload.requests", 1000)
+    run = experiment.set("workload.source", source).run().runs[0]
+    (by_size,) = run.percentile_by_size("read", 99.9).values()
+    assert run.samples("read") == 1000
+    assert by_size == run.percentile("read", 99.9)

@@ -117,3 +117,9 @@ def test_a_run_at_one_rate_is_steady_to_its_end():
 def test_what_is_tracked_has_a_name(small_result):
     with pytest.raises(InputError, match="no variable"):
         steadiness.rounds(small_result["fifo"], "speed")
+
+
+def test_where_nothing_happens_there_is_no_steady_state():
+    (silent,) = steadiness.windows(points(0, 0, 0, 0, 0))
+    assert not silent.is_steady
+    assert not steadiness.parse("iops:5%").is_met(silent)

@@ -217,6 +217,12 @@ def test_each_operation_has_its_own_value(job):
     assert source("rw=randwrite\nrate_iops=100,2000")["arrivals"]["iops"] == 2000.0
     assert source("rw=randread\nrate_iops=100,2000")["arrivals"]["iops"] == 100.0
     assert source("rw=randrw\nrate_iops=100,2000")["arrivals"]["iops"] == 2100.0
+    # Of a mix with one rate all come at that at which this part of it does.
+    assert source("rw=randrw\nrate_iops=,1000")["arrivals"]["iops"] == 2000.0
+    assert source("rw=randrw\nrwmixread=80\nrate_iops=1000,")["arrivals"]["iops"] == 1250.0
+    few = source("rw=randrw\nbs=4k\nrwmixread=90\nrate=,4m")
+    assert few["arrivals"]["iops"] == pytest.approx(10240.0)
+    assert few["read_fraction"] == 0.9
     assert source("rw=randrw\nrate_iops=100,2000")["read_fraction"] == pytest.approx(1 / 21)
     # fio 3.33 does 999 reads and 999 writes a second of it, whatever the mix.
     both = source("rw=randrw\nrwmixread=70\nrate_iops=1000")

@@ -365,8 +365,11 @@ def _rates(job: Job, key: str, source: dict[str, Any], notes: list[str]) -> list
         int(every[it]) if key == "rate_iops" else job.size(key, every[it]) / sizes[it]
         for it in used
     ]
-    if len(rates) < len(_directions(job)):
+    if rates and len(rates) < len(_directions(job)):
         notes.append(f"[{job.name}] {key}={text}: what has no rate of its own keeps to the others'")
+        # All come at a rate at which their part of the mix has its own.
+        share = float(source["read_fraction"])
+        rates = [rates[0] / (share if used == [0] else 1 - share)]
     if len(rates) > 1:
         notes.append(
             f"[{job.name}] {key}={text}: reads and writes come at rates of their own, which are "

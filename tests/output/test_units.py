@@ -31,7 +31,16 @@ def test_differences_have_a_sign(ns, text):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (9_999, "9,999"), (10_000, "10.0 k"), (1_234_567, "1.23 M")]
+    ("value", "text"),
+    [
+        (0, "0"),
+        (9_999, "9,999"),
+        (10_000, "10.0 k"),
+        (999_499, "999 k"),
+        (999_999, "1.00 M"),
+        (1_234_567, "1.23 M"),
+        (999_999_600, "1.00 G"),
+    ],
 )
 def test_counts(value, text):
     assert units.count(value) == text

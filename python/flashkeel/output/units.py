@@ -50,7 +50,9 @@ def count(value: float | None) -> str:
         return MISSING
     if abs(value) < 10_000:
         return f"{value:,.0f}"
-    scale, unit = next((s, u) for s, u in _COUNTS if abs(value) >= s)
+    # As it is shown: 999,999 is 1.00 M.
+    shown = abs(float(f"{value:.3g}"))
+    scale, unit = next((s, u) for s, u in _COUNTS if shown >= s)
     return f"{significant(value / scale)} {unit}"
 
 

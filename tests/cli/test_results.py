@@ -155,6 +155,7 @@ def test_explain_says_which_part_broke_a_budget(cli, saved):
         ("host=1us,network=1us,queue=1us,disk=1us", "no part 'disk'"),
         ("host=1us,network=1us,queue=1us,device=fast", "fast"),
         ("10us", "write KEY=VALUE"),
+        ("host=1us,network=1us,queue=1us,device=1us,device=1s", "device twice"),
     ],
 )
 def test_explain_refuses_a_budget_that_is_none(cli, saved, budget, message):

@@ -1,6 +1,7 @@
 """The picture: axes, units, labels."""
 
 import pytest
+from flashkeel import Experiment, InputError
 from flashkeel.output import plots
 from flashkeel.reproduce import pictures
 
@@ -119,3 +120,10 @@ def test_logarithmic_axes_have_plain_numbers():
     figure.draw_without_rendering()
     labels = [text.get_text() for text in axes.yaxis.get_ticklabels(which="both")]
     assert {"0.8", "0.9", "1"} <= set(labels)
+
+
+def test_series_of_runs_that_never_end_their_warm_up_are_left_out(small_toml):
+    experiment = Experiment.from_toml(small_toml).set("workload.warm_up", "10s")
+    result = experiment.run()
+    with pytest.raises(InputError, match="nothing was measured over time"):
+        result.plot("series")

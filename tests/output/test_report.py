@@ -225,6 +225,16 @@ def test_the_command_writes_a_page(cli, saved, tmp_path):
     assert "small: debit" in out.read_text() and "<h1>Mine</h1>" in out.read_text()
 
 
+def test_results_in_folders_of_one_name_are_told_apart(cli, small_result, tmp_path, monkeypatch):
+    for folder in ("a", "b"):
+        small_result.save(tmp_path / folder / "out")
+    monkeypatch.chdir(tmp_path / "a" / "out")
+    page = tmp_path / "report.html"
+    assert cli("report", ".", "../../b/out", "-o", page).status == 0
+    assert "a/out: fifo" in page.read_text()
+    assert "b/out: fifo" in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -66,5 +66,10 @@ def explain(
 
 def _parts(text: str) -> dict[str, float]:
     """Return what each part may take, in ns."""
-    assignments = (split_assignment(part.strip(), "--budget") for part in text.split(","))
-    return {name: _core.span_ns(time) for name, time in assignments}
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, time = split_assignment(part.strip(), "--budget")
+        if name in found:
+            raise click.UsageError(f"--budget {text}: {name} twice")
+        found[name] = _core.span_ns(time)
+    return found

@@ -39,7 +39,7 @@ NO_CACHE = click.option(
 @DESTROY
 @click.option(
     "--limit",
-    type=Number(min=1),
+    type=Number(min=1, max=1e9),
     metavar="SECONDS",
     help="Time of the drive; what is not found by then is not determined.",
 )

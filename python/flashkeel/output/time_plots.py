@@ -44,8 +44,11 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
         raise InputError(f"a time series has the latency of reads and writes, not of {chosen!r}")
     figure = Figure(figsize=(10, 8), layout="constrained")
     rates, latencies, blocks = figure.subplots(3, 1, sharex=True)
-    for index, run in enumerate(result.runs):
-        table = run.series()
+    # A run that ends before its warm-up does has none.
+    measured = [(run, table) for run in result.runs if len((table := run.series())["start_ns"])]
+    if not measured:
+        raise InputError("nothing was measured over time: every run ended within its warm-up")
+    for index, (run, table) in enumerate(measured):
         start_s = np.asarray(table["start_ns"], dtype=float) / 1e9
         whole_s = run.data["simulated_s"] / len(run.seeds)
         if len(start_s) > 1:

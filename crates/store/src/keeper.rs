@@ -60,7 +60,7 @@ impl Keeper for SectionKeeper {
 
     fn hand_over(&mut self, page: u32) {
         let mut shared = lock(&self.shared);
-        let epoch = shared.epoch;
+        let epoch = shared.present_epoch();
         let state = &mut shared.sections[self.section];
         if let Some(kept) = state.kept.get(&page) {
             state.handed_over.push_back((epoch, page, *kept));
@@ -72,7 +72,7 @@ impl Keeper for SectionKeeper {
 
     fn agreed(&mut self, pages: Range<u32>) {
         let mut shared = lock(&self.shared);
-        let epoch = shared.epoch;
+        let epoch = shared.present_epoch();
         if shared.sections[self.section].agreed.add(epoch, pages) >= MOST_AGREED {
             shared.begin_sync_unless_busy();
         }
@@ -96,7 +96,7 @@ impl Shared {
             let full = || io::Error::other("there is no room for another page");
             return self.attempt(|_| Err(full()));
         };
-        let epoch = self.epoch;
+        let epoch = self.present_epoch();
         let state = &mut self.sections[section];
         state.sequence += 1;
         state.stamp += 1;
@@ -112,7 +112,7 @@ impl Shared {
 
     /// Writes down that a page holds nothing any more.
     fn void(&mut self, section: usize, page: u32, kept: Kept) {
-        let epoch = self.epoch;
+        let epoch = self.present_epoch();
         let state = &mut self.sections[section];
         state.kept.remove(&page);
         state.resting.push_back((epoch, kept.slot));

@@ -71,7 +71,7 @@ impl Medium for SectionMedium {
 
     fn erase(&mut self, block: BlockId, cycle: Cycle) {
         let mut shared = lock(&self.shared);
-        let epoch = shared.epoch;
+        let epoch = shared.present_epoch();
         let section = &mut shared.sections[self.section];
         let former = section.erases[block.0 as usize].replace(cycle.erases);
         // What has never been programmed has nothing that could be needed.
@@ -166,11 +166,12 @@ impl Shared {
 
     fn program(&mut self, section: usize, ppn: Ppn, place: Place, bytes: Option<&Bytes>) {
         self.damaged.remove(&(section, ppn.0));
+        let epoch = self.present_epoch();
         let state = &self.sections[section];
         let block = ppn.0 / state.at.shape.units_per_block;
         let erases = state.erases[block as usize].unwrap_or(0);
         let (page, is_damaged) = (bytes.map(|bytes| bytes.sum), bytes.is_some_and(|bytes| bytes.are_damaged));
-        let record = Programmed { place, erases, epoch: self.epoch, page, is_damaged };
+        let record = Programmed { place, erases, epoch, page, is_damaged };
         let (places, pages) = (state.at.places, state.at.pages);
         self.attempt(|shared| {
             if let Some(Bytes { page, .. }) = bytes {
@@ -187,7 +188,7 @@ impl Shared {
             return self.attempt(|_| Err(full()));
         };
         self.release(section, entry);
-        let epoch = self.epoch;
+        let epoch = self.present_epoch();
         let state = &mut self.sections[section];
         if state.slot_of.len() <= entry as usize {
             state.slot_of.resize(entry as usize + 1, None);
@@ -201,7 +202,7 @@ impl Shared {
     /// What an entry held is elsewhere, or another page: its place may be used again once
     /// that is durable.
     fn release(&mut self, section: usize, entry: u32) {
-        let epoch = self.epoch;
+        let epoch = self.present_epoch();
         let state = &mut self.sections[section];
         if let Some(slot) = state.slot_of.get_mut(entry as usize).and_then(Option::take) {
             state.resting.push_back((epoch, slot));

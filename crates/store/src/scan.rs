@@ -17,6 +17,9 @@ use crate::{Disk, Refused, Watch};
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
 
+/// 292 years; what is later would soon be so late that nothing can come after it.
+const LATEST_NS: u64 = u64::MAX / 2;
+
 /// Pages of a write buffer, a memory or a tier, as they are found.
 type HeldPages = Vec<(Place, Option<Box<Page>>)>;
 
@@ -49,6 +52,9 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
         return Err(Refused::Unfit(format!("it is truncated: {bytes} bytes where there should be {end}")));
     }
     let synced = last_epoch(disk)?;
+    if synced.now.0 > LATEST_NS {
+        return Err(Refused::Unfit("its drive has come to the end of its time".into()));
+    }
     // Pages are gone through twice; what else there is hardly counts.
     let of_section = |at: &Section| {
         2 * u64::from(at.shape.ppns) * PLACE_BYTES as u64 + u64::from(at.shape.lpns) * TRIM_BYTES as u64

@@ -114,7 +114,8 @@ impl Store {
             slots: Area::default(),
             held: Area::default(),
             trims: Area::default(),
-            epoch: epoch + 1,
+            epoch: epoch.saturating_add(1),
+            is_epoch_empty: false,
             now: Time::ZERO,
             fresh_erases: 0,
             owed: 0,
@@ -255,6 +256,10 @@ pub(crate) const MOST_DAMAGE: usize = 100;
 /// without waiting for that.
 const MOST_FRESH_ERASES: u32 = 16;
 
+/// Where flushing ends: there are epochs left with which to open the file some hundreds of
+/// times, and copy what it holds.
+const MOST_FLUSHED: u32 = u32::MAX - 1_024;
+
 /// What all media of a store share.
 pub(crate) struct Shared {
     pub disk: Arc<dyn Disk>,
@@ -268,7 +273,9 @@ pub(crate) struct Shared {
     held: Area,
     trims: Area,
     /// Of what is being written.
-    pub epoch: u32,
+    epoch: u32,
+    /// Nothing has been done in it.
+    is_epoch_empty: bool,
     now: Time,
     /// Erases since the last synchronisation began.
     fresh_erases: u32,
@@ -360,8 +367,15 @@ impl Shared {
         }
     }
 
+    /// The epoch in which what is done now is done.
+    pub fn present_epoch(&mut self) -> u32 {
+        self.is_epoch_empty = false;
+        self.epoch
+    }
+
     /// Writes to a part of the file, now or later.
     pub fn write(&mut self, part: Part, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.is_epoch_empty = false;
         let area = match part {
             Part::Pages => &mut self.pages,
             Part::Places => &mut self.places,
@@ -401,13 +415,22 @@ impl Shared {
         (0..self.sections.len()).for_each(|section| self.end_erases(section));
     }
 
-    /// Begins to end the present epoch.
+    /// Begins to end the present epoch, or nothing where nothing was done in it; returns the
+    /// one after which all is durable that has been done.
     pub fn begin_sync(&mut self) -> u32 {
         self.settle();
+        if self.is_epoch_empty { self.epoch - 1 } else { self.end_epoch(MOST_FLUSHED) }
+    }
+
+    fn end_epoch(&mut self, most: u32) -> u32 {
         let number = self.epoch;
+        if number >= most {
+            // Under a number of before, what is done later would pass for durable.
+            self.fail(io::Error::other("it has been flushed as often as it can be; copy it to a new one"));
+        }
         if !self.has_failed {
             self.syncer.begin(Epoch { number, now: self.now });
-            self.epoch += 1;
+            (self.epoch, self.is_epoch_empty) = (number + 1, true);
             self.fresh_erases = 0;
         }
         number
@@ -415,7 +438,8 @@ impl Shared {
 
     /// Ends the present epoch.
     pub fn sync_now(&mut self) {
-        let epoch = self.begin_sync();
+        self.settle();
+        let epoch = self.end_epoch(u32::MAX);
         self.await_begun(epoch);
     }
 

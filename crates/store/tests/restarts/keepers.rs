@@ -244,3 +244,15 @@ fn a_damaged_page_that_has_been_moved_is_found_damaged() {
         assert_eq!(store.media(0..1)[0].read(Ppn(16)), None);
     }
 }
+
+#[test]
+fn what_was_flushed_is_not_flushed_again() {
+    let mut desk = Desk::new();
+    desk.keeper.keep(3, Some(&page_bytes(3, 1)));
+    let flushed = desk.store.begin_sync();
+    assert_eq!(desk.store.begin_sync(), flushed);
+    // What is told after it has to wait for a later one.
+    desk.keeper.hand_over(3);
+    let later = desk.store.begin_sync();
+    assert!(later > flushed);
+}

@@ -228,6 +228,7 @@ def test_a_slower_clock_makes_a_slower_drive(tmp_path):
         (("--listen", "unix:"), "write unix:PATH or ADDRESS:PORT"),
         (("--listen", f"unix:{'x' * 108}"), "x: the path of a socket has at most 107 bytes"),
         (("--time-scale", "0"), "time-scale"),
+        (("--time-scale", "1e-6"), "1e-06 is not in the range 0.001<=x<=1000000.0"),
         (("--time-scale", "nan"), "'nan' is not a number"),
         (("--name", "x" * 4097), "--name: 4097 bytes, of at most 4096"),
     ],

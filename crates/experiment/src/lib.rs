@@ -41,7 +41,7 @@ pub use outcome::{RunOutcome, TenantOutcome, explain, merge, span_ns};
 pub use predict::{Predicted, predict};
 pub use predictor::{DrivePredictor, parse_model};
 pub use probe::probe;
-pub use read_off::read_off;
+pub use read_off::{read_off, watch};
 pub use real::RealDrives;
 pub use run::{Finished, Progress, run};
 pub use schema::{reference, schema};

@@ -29,8 +29,13 @@ pub fn read_off(device: &mut dyn Device, since: Time, now: Time) -> Value {
         }
         said.push(all);
     }
-    device.watch(now, now + WATCHED);
+    watch(device, now);
     Value::Array(said)
+}
+
+/// What chips do is noted for a while from `now` on, to be read off.
+pub fn watch(device: &mut dyn Device, now: Time) {
+    device.watch(now, now + WATCHED);
 }
 
 /// For each chip how long it has worked, by what on. What is not over yet is not in it.

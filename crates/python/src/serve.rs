@@ -4,7 +4,7 @@ use std::os::fd::IntoRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use flashkeel_experiment::{Cause, Device, Error, RealDrives, Stored, Target, read_off};
+use flashkeel_experiment::{Cause, Device, Error, RealDrives, Stored, Target, read_off, watch};
 use flashkeel_serve::nbd::{Export, LONGEST_NAME};
 use flashkeel_serve::{
     Address, BOUNDS_NS, Counted, Kept, Late, Server, Settings, Snapshot, Tally, Time, Watch, Window,
@@ -60,7 +60,7 @@ pub fn serve_nbd(
     let server = Server::bind(&address(&listen)?).map_err(refused)?;
     let cache_dir = cache_dir.as_deref();
     let wake = server.waker();
-    let (device, kept, real) = watched(py, progress, |reporter| {
+    let (mut device, kept, real) = watched(py, progress, |reporter| {
         let report = &mut |phase, fraction| reporter.report(phase, fraction);
         let Some(path) = &data else {
             let mut opened = target.open(seed, cache_dir, report)?;
@@ -95,6 +95,7 @@ pub fn serve_nbd(
     }
     let settings = Settings { export, time_scale };
     let begin = kept.as_ref().map_or(Time::ZERO, |kept| kept.from);
+    watch(&mut *device, begin);
     let mut caller = Caller { say, interrupted: None, read_off: begin, real };
     let served = py.detach(|| server.run(device, kept, outside, &settings, &mut caller));
     caller.real.map_or(Ok(()), |real| real.end()).map_err(exception)?;

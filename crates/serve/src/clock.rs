@@ -23,7 +23,7 @@ impl Clock {
     pub fn now(&self) -> Time {
         let passed = self.start.elapsed().as_nanos();
         let passed = if self.scale == 1.0 { passed as u64 } else { (passed as f64 / self.scale) as u64 };
-        Time(self.from.0 + passed)
+        Time(self.from.0.saturating_add(passed))
     }
 
     /// How long it is until a time of the model; nothing if that is over.

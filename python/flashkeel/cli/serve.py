@@ -51,7 +51,7 @@ def serve() -> None:
 )
 @click.option(
     "--time-scale",
-    type=Number(min=0, min_open=True, max=1e6),
+    type=Number(min=1e-3, max=1e6),
     default=1.0,
     show_default=True,
     metavar="X",

@@ -151,14 +151,16 @@ pub fn resolve_target(document: &str, name: &str, sets: &[(String, String)]) -> 
     let mut file = Node::parse(document, name)?;
     paths::anchor(&mut file, name);
     let mut whole = Node::from_json(json!({ "workload": { "source": "synthetic" } }), &Origin::Default);
-    let tables: Vec<_> =
-        ["device", "stack"].into_iter().filter_map(|key| Some((key, file.get(key)?))).collect();
-    if tables.is_empty() {
+    if ["device", "stack"].into_iter().all(|key| file.get(key).is_none()) {
         whole.merge(file.nest("device")?)?;
     } else {
-        for (key, table) in tables {
-            whole.merge(table.clone().nest(key)?)?;
+        // What an experiment has beside them says nothing of the drive; what it has not is a
+        // mistake.
+        let mut drive = file.clone();
+        for key in ["workload", "measure", "runs"] {
+            drive.remove(key);
         }
+        whole.merge(drive)?;
     }
     let overrides = overrides(sets)?;
     let go_on = &mut |_| ControlFlow::Continue(());

@@ -29,7 +29,7 @@ pub fn probe(
             "a probe overwrites the drive; --destroy lets its data be destroyed".into(),
         ));
     }
-    let limit = limit.map(|limit| Span(limit.as_nanos() as u64));
+    let limit = limit.map(|limit| Span(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)));
     let listener = world.clone();
     let found =
         flashkeel_ssdcheck::probe(&mut *device, real::outside(&mut world), seed, limit, &mut |fraction| {

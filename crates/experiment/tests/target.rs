@@ -49,6 +49,16 @@ fn whoever_probes_a_stack_of_tenants_has_it_alone() {
 }
 
 #[test]
+fn a_table_beside_the_drive_is_one_of_an_experiment() {
+    let beside = "title = \"Mine\"\nseed = 3\n";
+    let behind = "[workload]\nrequests = 5\n[[runs]]\nname = \"a\"\n";
+    assert_eq!(target(&format!("{beside}{DEVICE}{behind}")), target(DEVICE));
+    let slip = format!("{DEVICE}[[stak.devices]]\nssd = {{}}\n");
+    let refused = resolve_target(&slip, "drive.toml", &[]).unwrap_err().to_string();
+    assert!(refused.contains("stak") && refused.contains("did you mean \"stack\"?"), "{refused}");
+}
+
+#[test]
 fn a_stack_is_probed_as_it_is_run() {
     let found = |document: &str| {
         let report = probe(&target(document), 1, None, None, &mut |_, _| ControlFlow::Continue(()));

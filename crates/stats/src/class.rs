@@ -65,11 +65,13 @@ pub(crate) enum Group {
     Write,
     Trim,
     Flush,
+    /// Of no class.
+    Other,
 }
 
 impl Group {
-    pub(crate) const ALL: [Group; 5] =
-        [Group::SmallRead, Group::LargeRead, Group::Write, Group::Trim, Group::Flush];
+    pub(crate) const ALL: [Group; 6] =
+        [Group::SmallRead, Group::LargeRead, Group::Write, Group::Trim, Group::Flush, Group::Other];
     pub(crate) const COUNT: usize = Self::ALL.len();
 
     #[inline]
@@ -78,9 +80,9 @@ impl Group {
             Operation::Read if size.is_small() => Group::SmallRead,
             Operation::Read => Group::LargeRead,
             Operation::Write => Group::Write,
-            // None of them moves data to the place where all of it is.
-            Operation::Trim | Operation::WriteZeroes | Operation::Demote => Group::Trim,
+            Operation::Trim => Group::Trim,
             Operation::Flush => Group::Flush,
+            Operation::WriteZeroes | Operation::Demote => Group::Other,
         }
     }
 }
@@ -158,5 +160,24 @@ impl FromStr for Class {
 impl Serialize for Class {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.label())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_has_the_groups_of_what_it_contains() {
+        use Operation::{Demote, Flush, Read, Trim, Write, WriteZeroes};
+        for operation in [Read, Write, Trim, Flush, WriteZeroes, Demote] {
+            for bytes in [4_096, 65_536, 65_537, 1 << 20] {
+                let size = SizeClass::of(bytes);
+                let group = Group::of(operation, size);
+                for class in Class::ALL {
+                    assert_eq!(class.contains(operation as usize, size), class.groups().contains(&group));
+                }
+            }
+        }
     }
 }

@@ -150,7 +150,8 @@ impl Ssd {
                 let count = lane.len.min(units_per_page);
                 if !self.flush_group(now, part, domain as u32, count) {
                     // As much as may be in flight is: pages follow as others land.
-                    next = Some(now + timeout);
+                    let again = now + timeout;
+                    next = Some(next.map_or(again, |next| next.min(again)));
                     break;
                 }
             }

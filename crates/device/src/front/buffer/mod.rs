@@ -53,7 +53,8 @@ pub enum Trigger {
     Full,
     /// The buffer is filled above `watermark`: flushed until it is below.
     Watermark,
-    /// A read arrives: all of it is flushed, and the read waits for that.
+    /// A read arrives: all that its first page's partition buffers is flushed, and the read
+    /// waits for that.
     Read,
     /// A page has been buffered for `timeout`: it is padded and programmed.
     Timeout,

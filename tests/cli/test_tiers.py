@@ -57,6 +57,11 @@ def tier_toml(tmp_path):
             ["ratings.lower.week", "multiple"],
         ),
         (
+            f"{NVM}.ratings.lower",
+            '{ per_day = "1MB", day = "1us", week = "7us" }',
+            ["ratings.lower.day", "1ms or longer"],
+        ),
+        (
             f"{NVM}.upper.nvm.capacity",
             "100001B",
             ["lower.tier.upper.nvm.capacity", "100001B", "96KiB"],

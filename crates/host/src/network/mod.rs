@@ -14,6 +14,9 @@ pub use stage::{Network, NetworkReport};
 
 use order::OrderConfig;
 
+/// With more, next to nothing would arrive.
+const MOST_LOST: f64 = 0.99;
+
 /// How messages travel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -24,7 +27,8 @@ pub struct LegConfig {
     pub request_bandwidth: Rate,
     /// From the target to the hosts: completions, and data that were read.
     pub response_bandwidth: Rate,
-    /// Share of messages that are lost, 0 to below 1; each is sent again.
+    /// Share of messages that are lost, 0 to 0.99; each is sent again, which takes time and no
+    /// bandwidth.
     pub loss: f64,
     /// After how long a lost message is sent again.
     pub retransmit_after: Span,
@@ -63,12 +67,26 @@ impl LegConfig {
         if self.latency.min == Span::ZERO {
             return Err("latency.min is 0ns; a message takes some time".into());
         }
-        if !(0.0..1.0).contains(&self.loss) {
-            return Err(format!("loss is {}; a share from 0 to below 1", self.loss));
+        if !(0.0..=MOST_LOST).contains(&self.loss) {
+            return Err(format!("loss is {}; a share from 0 to {MOST_LOST}", self.loss));
         }
         if self.loss > 0.0 && self.retransmit_after == Span::ZERO {
             return Err("retransmit_after is 0ns; it must be longer".into());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_is_not_lost_than_lets_messages_arrive() {
+        let with = |loss| LegConfig { loss, ..LegConfig::default() }.validate();
+        assert!(with(0.99).is_ok());
+        for loss in [0.999_999_999_9, 1.0, -0.1, f64::NAN] {
+            assert!(with(loss).expect_err("refused").starts_with("loss is "));
+        }
     }
 }

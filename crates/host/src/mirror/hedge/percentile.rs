@@ -61,7 +61,7 @@ struct Delay {
 
 impl Hedge for Delay {
     fn delay(&mut self) -> Option<Span> {
-        self.earned = (self.earned + self.extra).min(self.extra * SAVED);
+        self.earned = (self.earned + self.extra).min((self.extra * SAVED).max(1.0));
         self.recent.follow(1.0 - (2.0 * self.earned / SAVED).min(MOST));
         self.recent.quantile()
     }
@@ -104,6 +104,15 @@ mod tests {
             of_slow += u64::from(is_asked && is_slow);
         }
         (asked as f64 / reads as f64, of_slow as f64 / slow as f64)
+    }
+
+    #[test]
+    fn the_smallest_share_asks_too() {
+        let mut hedge = Percentile { extra: 0.000_02 }.build().expect("a delay");
+        for _ in 0..60_000 {
+            hedge.delay();
+        }
+        assert!(hedge.may_ask());
     }
 
     #[test]

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::BudgetConfig;
 
+/// What each day took is kept, and a run may have many of them.
+const SHORTEST_DAY: Span = Span::from_ms(1);
+
 /// The ratings of a tier's two devices, where they are known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -113,8 +116,8 @@ impl Rating {
                 return Err("per_day and drive_writes_per_day say the same; leave one out".into());
             }
         }
-        if day == Span::ZERO {
-            return Err("day is 0ns; it must be longer".into());
+        if day < SHORTEST_DAY {
+            return Err(format!("day is {day}; it must be {SHORTEST_DAY} or longer"));
         }
         if week < day {
             return Err(format!("week is {week}, shorter than a day of {day}"));

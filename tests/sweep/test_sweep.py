@@ -275,7 +275,7 @@ def test_seeds_that_are_varied_are_run_once(cli, mine, tmp_path):
     mine.write_text(SWEEP.partition("[grid]")[0] + "[grid]\nseed = [1, 2, 18446744073709551615]\n")
     outcome = cli("sweep", mine, "-o", tmp_path / "out", "--seeds", 1)
     assert outcome.status == 0, outcome.err
-    table = read_parquet(tmp_path / "out" / "table.parquet").read_all()
+    table = read_parquet(tmp_path / "out" / "sweep.parquet").read_all()
     assert table["seed"].to_pylist() == [1, 2, 2**64 - 1]
     mine.write_text(SWEEP.partition("[grid]")[0] + "[grid]\nseed = [1, 2]\n")
     one, two = sweep(cli, mine, tmp_path / "both", "--seeds", 2)
@@ -309,4 +309,4 @@ def test_a_batch_queues_end_keeps_a_table(mine, tmp_path, end):
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 128 + end
     assert "are kept in" in said
-    assert (out / "table.parquet").exists()
+    assert (out / "sweep.parquet").exists()

@@ -129,9 +129,12 @@ impl Demand {
         }
     }
 
-    /// Another demand that might have been seen as well: as many of its days
-    /// (of its hours, if it has less than two days), drawn with replacement.
-    /// The same demand where it has less than two of either.
+    /// Another demand of this length that might have been seen as well: days of it
+    /// (hours, if it has less than two days), drawn with replacement. The same demand
+    /// where it has less than two of either. A day begins anywhere, and goes on at the
+    /// beginning behind the end, so that each interval is as likely as any other
+    /// (Politis and Romano's circular block bootstrap); but where the demand is of whole
+    /// days, they are drawn as they are. Where this one has writes, the other has too.
     #[must_use]
     pub fn resampled(&self, seed: u64) -> Demand {
         let blocks = [86_400, 3_600].map(|seconds| (Span::from_secs(seconds).0 / self.interval.0) as usize);
@@ -140,11 +143,26 @@ impl Demand {
             return self.clone();
         };
         let mut stream = Stream::new(seed, "demand/resample");
-        let whole = self.written.len() / block;
-        let drawn = (0..whole).flat_map(|_| {
-            let first = stream.below(whole as u64) as usize * block;
-            self.written[first..first + block].to_vec()
-        });
-        Demand { written: drawn.collect(), ..self.clone() }
+        let intervals = self.written.len();
+        // The coarsest steps that reach each interval from equally many places.
+        let step = common_divisor(intervals, block);
+        let draws = intervals.div_ceil(block);
+        let has_writes = |written: &[f64]| written.iter().any(|&bytes| bytes > 0.0);
+        loop {
+            let drawn = (0..draws).flat_map(|_| {
+                let first = stream.below((intervals / step) as u64) as usize * step;
+                self.written.iter().cycle().skip(first).take(block)
+            });
+            let written: Vec<f64> = drawn.take(intervals).copied().collect();
+            // Days without any may be drawn alone, from which no lifetime would follow.
+            if has_writes(&written) || !has_writes(&self.written) {
+                return Demand { written, ..self.clone() };
+            }
+        }
     }
+}
+
+/// The greatest common divisor of two numbers.
+fn common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }

@@ -84,8 +84,8 @@ impl Load for Recorded {
             written = vec![written[0] * hour.0 as f64 / length as f64];
             hour
         } else {
-            // Whole minutes but for the last, which is cut.
-            Span(length / written.len() as u64)
+            written = whole_minutes(written, length);
+            Span(MINUTE)
         };
         Ok(Demand {
             interval,
@@ -95,4 +95,17 @@ impl Load for Recorded {
             notes,
         })
     }
+}
+
+/// What was written in `length` nanoseconds, a minute or more, in as many minutes as that
+/// is nearest to. A last part of less than half a minute goes with the minute before it;
+/// all are scaled alike, so that the mean rate stays what it was.
+fn whole_minutes(mut written: Vec<f64>, length: u64) -> Vec<f64> {
+    let minutes = (length + MINUTE / 2) / MINUTE;
+    let rest: f64 = written.drain((minutes as usize).min(written.len())..).sum();
+    written.resize(minutes as usize, 0.0);
+    written[minutes as usize - 1] += rest;
+    let scale = (minutes * MINUTE) as f64 / length as f64;
+    written.iter_mut().for_each(|bytes| *bytes *= scale);
+    written
 }

@@ -58,11 +58,16 @@ pub(crate) struct Column {
     pub scale: Option<u64>,
 }
 
+/// What separates the names in a first line; none where there is but one.
+pub(crate) fn separator(first: &[u8]) -> Option<Separator> {
+    let separators = [(b',', Separator::Comma), (b';', Separator::Semicolon), (b'\t', Separator::Tab)];
+    separators.into_iter().find(|(byte, _)| first.contains(byte)).map(|(_, separator)| separator)
+}
+
 /// The names in the first line, in small letters, and what separates them.
 pub(crate) fn header(head: &[u8]) -> Option<(Separator, Vec<String>)> {
     let first = lines(head, 1).next()?;
-    let separators = [(b',', Separator::Comma), (b';', Separator::Semicolon), (b'\t', Separator::Tab)];
-    let (_, separator) = separators.into_iter().find(|(byte, _)| first.contains(byte))?;
+    let separator = separator(first)?;
     let mut fields = [&[] as &[u8]; MOST];
     let count = separator.fields(first, &mut fields).min(MOST);
     let names = fields[..count].iter().map(|field| String::from_utf8_lossy(field).to_lowercase());

@@ -84,6 +84,16 @@ fn series_are_read_by_name_and_gaps_count_as_silence() {
 }
 
 #[test]
+fn a_series_may_be_written_as_other_tables_are() {
+    let expected = series(TWO, Some("a")).unwrap();
+    let quoted =
+        "\"workload\", \"window\", \"note\", \"write_bytes\"\n\"a\", \"0\", \"x y\", 100\n\"a\",1,,\"200\"\n";
+    for text in [quoted, "workload;window;write_bytes\na;0;100\na; 1; 200\n", &TWO.replace(',', "\t")] {
+        assert_eq!(series(text, Some("a")).unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_wrong_series_is_refused_with_its_place() {
     let head = "workload,window,read_bytes,write_bytes\n";
     for (text, workload, parts) in [
@@ -144,6 +154,69 @@ fn other_days_are_drawn_from_the_same_ones() {
 }
 
 #[test]
+fn the_intervals_of_a_trace_are_minutes_whenever_it_ends() {
+    let of = |times_s: &[u64]| {
+        let line = |at: &u64| format!("{},h,0,Write,0,4096,1\n", 128_166_372_003_061_629 + at * 10_000_000);
+        let path = file("writes.csv", times_s.iter().map(line).collect::<String>());
+        load(json!({ "policy": "trace", "trace": { "path": path, "format": "msr" } })).unwrap()
+    };
+    for (times_s, minutes) in [
+        // It ends at 75, 105 and 180 s.
+        (&[0, 15, 30, 45, 60][..], vec![5.0]),
+        (&[0, 35, 70], vec![2.0, 1.0]),
+        (&[0, 90], vec![1.0, 1.0, 0.0]),
+    ] {
+        let demand = of(times_s);
+        let length_s = (times_s[times_s.len() - 1] + times_s[1]) as f64;
+        let per_day = times_s.len() as f64 * 4_096.0 * 86_400.0 / length_s;
+        assert_eq!(demand.interval, Span::from_secs(60));
+        assert!((demand.bytes_per_day() / per_day - 1.0).abs() < 1e-12, "{times_s:?}");
+        let sum: f64 = demand.written.iter().sum();
+        let shares: Vec<f64> =
+            demand.written.iter().map(|bytes| bytes / sum * times_s.len() as f64).collect();
+        assert!(shares.iter().zip(&minutes).all(|(a, b)| (a - b).abs() < 1e-9), "{shares:?}");
+        assert_eq!(shares.len(), minutes.len());
+    }
+}
+
+#[test]
+fn every_part_of_a_recording_is_drawn_as_often_as_any_other() {
+    // 2.95 hours by the minute, drawn by the hour; two days and a half, drawn by the day.
+    for (interval_s, intervals) in [(60, 177usize), (3_600, 60)] {
+        let demand = Demand {
+            interval: Span::from_secs(interval_s),
+            written: (0..intervals).map(|at| at as f64).collect(),
+            is_synthetic: false,
+            recorded: None,
+            notes: vec![],
+        };
+        let mut drawn = vec![0u32; intervals];
+        for seed in 0..2_000 {
+            let other = demand.resampled(seed);
+            assert_eq!(other.written.len(), intervals);
+            other.written.iter().for_each(|&at| drawn[at as usize] += 1);
+        }
+        assert!(drawn.iter().all(|times| (1_800..2_200).contains(times)), "{drawn:?}");
+    }
+}
+
+#[test]
+fn what_is_drawn_from_writes_has_writes() {
+    let mut written = vec![0.0; 24 * 5];
+    let mut demand = Demand {
+        interval: Span::from_secs(3_600),
+        written: written.clone(),
+        is_synthetic: false,
+        recorded: None,
+        notes: vec![],
+    };
+    assert_eq!(demand.resampled(1), demand);
+    written[30] = 7.0;
+    demand.written = written;
+    assert!((0..100).all(|seed| demand.resampled(seed).bytes_per_day() > 0.0));
+}
+
+#[test]
 fn longer_intervals_hold_the_same() {
     let written = vec![1.0, 2.0, 4.0, 8.0, 16.0];
     let demand =
@@ -175,6 +248,17 @@ fn requests_follow_the_demand() {
         minutes[(now / 60_000_000_000) as usize] += 1;
     }
     assert_eq!(minutes, [6_000, 0, 600, 6_000, 0, 600]);
+}
+
+#[test]
+fn a_demand_does_not_go_on_behind_the_end_of_the_clock() {
+    for written in [vec![1_000.0], vec![1.0]] {
+        let demand =
+            Demand { interval: Span(1 << 62), written, is_synthetic: true, recorded: None, notes: vec![] };
+        let (mut clock, mut stream) = (DemandClock::new(demand, 1_000), Stream::new(1, "unused"));
+        let times: Vec<u64> = (0..6).map(|_| clock.next(&mut stream)).collect();
+        assert!(times.is_sorted() && times[0] == 0 && times[5] == u64::MAX, "{times:?}");
+    }
 }
 
 #[test]

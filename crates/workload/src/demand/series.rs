@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Demand, Load};
 use crate::input::Input;
-use crate::text::{Field, listed, quote};
+use crate::names::{MOST, separator};
+use crate::text::{Field, Separator, listed, quote};
 use crate::{Location, Stopped, Watch, WorkloadError};
 
 /// A CSV file, plain or compressed, whose first line names its columns:
@@ -137,7 +138,8 @@ fn each_line(
 
 /// Where the columns are.
 struct Columns {
-    count: usize,
+    separator: Separator,
+    names: Vec<String>,
     workload: Option<usize>,
     window: usize,
     write_bytes: usize,
@@ -145,27 +147,30 @@ struct Columns {
 
 impl Columns {
     fn find(header: &[u8]) -> Result<Columns, String> {
-        let names: Vec<&[u8]> = header.split(|&byte| byte == b',').collect();
-        let find = |wanted: &str| names.iter().position(|name| *name == wanted.as_bytes());
+        let separator = separator(header).unwrap_or(Separator::Comma);
+        let mut fields = [&[] as &[u8]; MOST];
+        let count = separator.fields(header, &mut fields);
+        if count > MOST {
+            return Err(format!("{count} columns; at most {MOST} are read"));
+        }
+        let names: Vec<String> =
+            fields[..count].iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let find = |wanted: &str| names.iter().position(|name| *name == wanted);
         let need = |wanted: &str| {
             find(wanted).ok_or_else(|| {
-                let texts: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
-                let hint = did_you_mean(wanted, texts.iter().map(AsRef::as_ref));
+                let hint = did_you_mean(wanted, names.iter().map(String::as_str));
                 format!("the first line has to name a column {wanted:?}, but is {}{hint}", quote(header))
             })
         };
-        Ok(Columns {
-            count: names.len(),
-            workload: find("workload"),
-            window: need("window")?,
-            write_bytes: need("write_bytes")?,
-        })
+        let (workload, window, write_bytes) = (find("workload"), need("window")?, need("write_bytes")?);
+        Ok(Columns { separator, names, workload, window, write_bytes })
     }
 
     fn read<'a>(&self, line: &'a [u8]) -> Result<(Option<&'a str>, u64, u64), String> {
-        let fields: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
-        if fields.len() != self.count {
-            return Err(format!("{} fields, where the first line names {}", fields.len(), self.count));
+        let mut fields = [&[] as &[u8]; MOST];
+        let count = self.separator.fields(line, &mut fields);
+        if count != self.names.len() {
+            return Err(format!("{count} fields, where the first line names {}", self.names.len()));
         }
         let name = match self.workload {
             None => None,

@@ -152,6 +152,18 @@ fn mix_and_sizes_follow_their_weights() {
 }
 
 #[test]
+fn shares_that_add_up_to_all_requests_are_taken() {
+    // Their sum in binary is 1.0000000000000002.
+    let mix = |read_fraction, trim_fraction, zero_fraction| {
+        let synthetic = Synthetic { read_fraction, trim_fraction, zero_fraction, ..Synthetic::default() };
+        generate(synthetic, 10_000, DEVICE_SECTORS, 1)
+    };
+    for arrivals in [mix(0.34, 0.56, 0.1), mix(0.34, 0.1, 0.56)] {
+        assert!(arrivals.iter().all(|arrival| arrival.operation != Operation::Write));
+    }
+}
+
+#[test]
 fn writes_may_have_sizes_of_their_own() {
     let size = |kib: u64, weight| BlockSize { size: Bytes(kib << 10), weight };
     let alike = Synthetic { read_fraction: 0.5, zero_fraction: 0.1, ..Synthetic::default() };

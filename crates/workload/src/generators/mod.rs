@@ -80,20 +80,23 @@ fn fraction(key: &str, value: f64) -> Result<f64, WorkloadError> {
     }
 }
 
+/// What shares may add up to: 0.34, 0.56 and 0.1 are more than 1 in binary.
+const ALL: f64 = 1.0 + 1e-9;
+
 /// The word below which a 32-bit random word falls with this probability.
 fn threshold(probability: f64) -> u64 {
-    (probability * 2f64.powi(32)).round() as u64
+    (probability.min(1.0) * 2f64.powi(32)).round() as u64
 }
 
 impl Open for Synthetic {
     fn open(&self, context: &Context, _: &mut Watch<'_>) -> Result<Box<dyn Source>, Stopped> {
         let read = fraction("read_fraction", self.read_fraction)?;
         let trim = fraction("trim_fraction", self.trim_fraction)?;
-        if read + trim > 1.0 {
+        if read + trim > ALL {
             return Err(refuse("trim_fraction", "reads and trims together are more than all requests").into());
         }
         let zero = fraction("zero_fraction", self.zero_fraction)?;
-        if read + trim + zero > 1.0 {
+        if read + trim + zero > ALL {
             return Err(refuse(
                 "zero_fraction",
                 "reads, trims and writes of zeros together are more than all requests",

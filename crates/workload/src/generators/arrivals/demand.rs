@@ -60,13 +60,15 @@ impl DemandClock {
 impl Clock for DemandClock {
     fn next(&mut self, _stream: &mut Stream) -> u64 {
         let intervals = self.demand.written.len() as u64;
+        let length = self.demand.interval.0;
         loop {
+            // Behind the end of the clock nothing more comes.
+            let Some(begins) = self.interval.checked_mul(length) else { return u64::MAX };
             let bytes = self.demand.written[(self.interval % intervals) as usize];
             if self.before < bytes {
-                let length = self.demand.interval.0;
                 let within = self.before / bytes * length as f64;
                 self.before += self.size;
-                return self.interval * length + (within as u64).min(length);
+                return begins.saturating_add((within as u64).min(length));
             }
             self.before -= bytes;
             self.interval += 1;

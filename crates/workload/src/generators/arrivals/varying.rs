@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arrive, Clock, gap_ns};
 use crate::WorkloadError;
+use crate::generators::refuse;
 use crate::noise::lognormal;
 
 /// A Poisson process whose rate is lognormal, the same within each step and much like the
@@ -29,6 +30,8 @@ pub struct Varying {
 
 /// How long a course has lasted before a workload without delay begins.
 const LEAD: Span = Span::from_secs(10);
+/// Most steps from a request to the next at the mean rate; ours. Each is taken by itself.
+const MOST_STEPS: f64 = 1e6;
 
 impl Default for Varying {
     /// Ours.
@@ -46,6 +49,14 @@ impl Default for Varying {
 
 impl Arrive for Varying {
     fn clock(&self) -> Result<Box<dyn Clock>, WorkloadError> {
+        let gap_ns = gap_ns(self.iops)?;
+        if gap_ns > MOST_STEPS * self.step.0 as f64 {
+            let (iops, step) = (self.iops, self.step);
+            let message = format!(
+                "{iops} is a request in more than a million steps of {step}; a longer step or a higher rate"
+            );
+            return Err(refuse("arrivals.iops", message));
+        }
         let mut stream = Stream::new(self.course, "course of arrivals");
         let level = lognormal(&mut stream, self.spread);
         let kept = libm::exp(-self.step.as_secs_f64() / self.persistence.as_secs_f64());
@@ -54,7 +65,7 @@ impl Arrive for Varying {
         (0..before_ns / self.step.0).for_each(|_| course.go_on());
         let origin_ns = before_ns % self.step.0;
         let within_ns = origin_ns as f64;
-        Ok(Box::new(State { gap_ns: gap_ns(self.iops)?, course, origin_ns, step_begins: 0, within_ns }))
+        Ok(Box::new(State { gap_ns, course, origin_ns, step_begins: 0, within_ns }))
     }
 
     fn validate(&self) -> Result<(), String> {
@@ -116,9 +127,14 @@ impl Clock for State {
             let rate = self.course.rate();
             let step_ns = self.course.step_ns as f64;
             let within = self.within_ns + left_ns / rate;
+            // Behind the end of the clock nothing more comes, wherever the course began.
+            if self.step_begins == u64::MAX {
+                return u64::MAX;
+            }
             if within < step_ns {
                 self.within_ns = within;
-                return self.step_begins.saturating_add(within as u64) - self.origin_ns;
+                let now = self.step_begins.checked_add(within as u64);
+                return now.map_or(u64::MAX, |now| now - self.origin_ns);
             }
             left_ns -= (step_ns - self.within_ns) * rate;
             left_ns = left_ns.max(0.0);
@@ -169,6 +185,25 @@ mod tests {
         assert!((mean(&uneven) - 200.0).abs() < 20.0, "{}", mean(&uneven));
         let most = |counts: &[f64]| counts.iter().fold(0.0, |most: f64, &count| most.max(count));
         assert!(most(&even) < 270.0 && most(&uneven) > 400.0, "{} {}", most(&even), most(&uneven));
+    }
+
+    #[test]
+    fn steps_of_which_a_request_takes_millions_are_refused() {
+        let slow = Varying { iops: 0.001, step: Span::from_us(1), ..Varying::default() };
+        let error = slow.clock().err().expect("a request takes a thousand million steps").to_string();
+        assert!(error.starts_with("workload.source.arrivals.iops: 0.001 "), "{error}");
+        assert!(Varying { step: Span::from_ms(1), ..slow }.clock().is_ok());
+    }
+
+    #[test]
+    fn the_end_of_the_clock_is_its_end_wherever_a_course_begins() {
+        let rare = Varying { iops: 1e-7, step: Span::from_secs(3600), ..Varying::default() };
+        for delay in [Span::ZERO, LEAD] {
+            let varying = Varying { delay, ..rare.clone() };
+            let (mut clock, mut stream) = (varying.clock().unwrap(), Stream::new(1, "test"));
+            let times: Vec<u64> = (0..10_000).map(|_| clock.next(&mut stream)).collect();
+            assert!(times.is_sorted() && times[9_999] == u64::MAX, "{}", times[9_999]);
+        }
     }
 
     #[test]

@@ -168,6 +168,18 @@ fn blktrace_reads_the_files_of_all_cpus() {
 }
 
 #[test]
+fn a_change_of_another_cpus_file_is_seen() {
+    let first = file("disk.blktrace.0", blktrace(10, QUEUED_READ, 8, 512, b""));
+    let second = first.with_extension("1");
+    let replayed = || replay(unaligned(first.clone())).unwrap().0;
+    std::fs::write(&second, blktrace(20, QUEUED_WRITE, 24, 512, b"")).unwrap();
+    assert_eq!(replayed(), [read(0, 8, 1), write(10, 24, 1)]);
+    let more = [blktrace(20, QUEUED_WRITE, 32, 512, b""), blktrace(30, QUEUED_READ, 40, 512, b"")];
+    std::fs::write(&second, more.concat()).unwrap();
+    assert_eq!(replayed(), [read(0, 8, 1), write(10, 32, 1), read(20, 40, 1)]);
+}
+
+#[test]
 fn blktrace_merges_the_cpus_of_one_stream() {
     // As from a pipe: a piece of one CPU, then one of the other, which began earlier.
     let of = |cpu: u32, times: &[u64]| -> Vec<u8> {

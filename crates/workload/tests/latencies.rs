@@ -97,6 +97,16 @@ fn block_events_are_paired() {
 }
 
 #[test]
+fn a_lost_completion_does_not_move_those_after_it() {
+    let text = "8,0 3 1 0.000000000 697 D W 64 + 8 [a]\n8,0 3 2 0.000100000 697 D W 64 + 8 [a]\n\
+                8,0 3 3 0.000120000 0 C W 64 + 8 [0]\n8,0 3 4 0.000200000 697 D W 64 + 8 [a]\n\
+                8,0 3 5 0.000230000 0 C W 64 + 8 [0]\n";
+    let found = log("trace.txt", text).expect("it is a log");
+    assert_eq!(told(&found), [(100, 20, 64, 8), (200, 30, 64, 8)]);
+    assert!(found.notes[0].starts_with("0 completions without a submission and 1 submissions"));
+}
+
+#[test]
 fn traces_with_response_times_are_logs() {
     let found = log("usr_0.csv", MSR).expect("it has response times");
     assert_eq!((found.format, found.passed_over), ("msr", 0));

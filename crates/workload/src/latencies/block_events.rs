@@ -1,8 +1,8 @@
 //! Events of the block layer: a request's `D` (issued to the driver) and the `C`
 //! (completed) of the same device, operation and first sector, in blkparse's text or
-//! blktrace's binary files.
+//! blktrace's binary files. A completion is that of the latest submission still open.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use flashkeel_engine::Operation;
@@ -33,14 +33,16 @@ pub(super) fn read(
     }
     // Lines are in order of time; a line that is not shows that it is wrong.
     let key = |record: &Record| if is_text { record.item } else { record.time_ns };
-    let mut open: BTreeMap<(Operation, u64), VecDeque<Record>> = BTreeMap::new();
+    let mut open: BTreeMap<(Operation, u64), Vec<Record>> = BTreeMap::new();
     let (mut next, mut requests, mut unmatched) = (issued.records.iter().peekable(), Vec::new(), 0);
     for end in &completed.records {
         while let Some(begin) = next.next_if(|begin| key(begin) <= key(end)) {
-            open.entry((begin.operation, begin.offset)).or_default().push_back(*begin);
+            open.entry((begin.operation, begin.offset)).or_default().push(*begin);
         }
         let entry = open.get_mut(&(end.operation, end.offset));
-        let Some(begin) = entry.and_then(VecDeque::pop_front) else {
+        // The latest: an earlier one whose completion was lost stays behind, and moves no other.
+        // Of several at a time the sum of the latencies is the same.
+        let Some(begin) = entry.and_then(Vec::pop) else {
             unmatched += 1;
             continue;
         };
@@ -52,7 +54,7 @@ pub(super) fn read(
         let range = (begin.offset, begin.bytes);
         requests.push(served(begin.time_ns, latency_ns, begin.operation, range, end.item).map_err(refuse)?);
     }
-    let unended = next.count() as u64 + open.values().map(|queue| queue.len() as u64).sum::<u64>();
+    let unended = next.count() as u64 + open.values().map(|begun| begun.len() as u64).sum::<u64>();
     let mut notes = Vec::new();
     if requests.is_empty() {
         let message = "no D event has a C event of the same operation and first sector after it";

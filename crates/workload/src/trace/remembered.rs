@@ -11,6 +11,7 @@ use super::kept::MOST_BYTES;
 use super::pass::Shape;
 use super::place::AddressMap;
 use crate::input::version;
+use crate::readers::files_of;
 use crate::{Context, Stopped, Watch};
 
 /// Most that are remembered, as long as their requests take no more than [`MOST_BYTES`].
@@ -22,7 +23,8 @@ static FOUND: Mutex<Vec<(Key, Arc<AddressMap>)>> = Mutex::new(Vec::new());
 #[derive(Clone, PartialEq)]
 struct Key {
     trace: Trace,
-    version: [i64; 7],
+    /// Of each file of it, of which blktrace has one for each CPU.
+    versions: Vec<[i64; 7]>,
     device_sectors: u64,
     requests: Option<u64>,
     duration: Option<Span>,
@@ -37,11 +39,12 @@ pub(super) fn find(
     watch: &mut Watch<'_>,
 ) -> Result<Arc<AddressMap>, Stopped> {
     // Of a pipe nothing is remembered.
-    let Some(version) = version(&trace.path) else {
+    let versions = files_of(&trace.path).iter().map(|path| version(path)).collect();
+    let Some(versions) = versions else {
         return AddressMap::find(trace, shape, context, watch).map(Arc::new);
     };
     let &Context { device_sectors, requests, duration, block, .. } = context;
-    let key = Key { trace: trace.clone(), version, device_sectors, requests, duration, block };
+    let key = Key { trace: trace.clone(), versions, device_sectors, requests, duration, block };
     let known = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, found)) = known().iter().find(|(known, _)| *known == key) {
         return Ok(found.clone());

@@ -90,3 +90,21 @@ fn what_was_kept_is_not_read_again() {
     let (left, _) = replay(trace).unwrap();
     assert!(left.len() < arrivals.len() && left == arrivals[..left.len()]);
 }
+
+#[test]
+fn a_flush_has_no_address_on_any_device() {
+    let of = |device: u32, time_ns, action, bytes| {
+        let mut record = blktrace(time_ns, action, 0, bytes, b"");
+        record[36..40].copy_from_slice(&device.to_le_bytes());
+        record
+    };
+    let (write, flush_only) = (0x0012_0001, 0x0014_0001);
+    let records = [of(1, 1, write, 4096), of(2, 2, write, 4096), of(2, 3, flush_only, 0)].concat();
+    let trace = unaligned(file("two.bin", records));
+    assert_eq!(replay(trace.clone()).unwrap().0[2], flush(2));
+    // Nor where addresses are compacted, or folded.
+    for fold in [Fold::Compact, Fold::Wrap] {
+        let source = SourceConfig::Trace(Trace { fold, ..trace.clone() });
+        assert_eq!(replayed(&workload(source), 16).0[2], flush(2));
+    }
+}

@@ -12,6 +12,16 @@ pub(super) enum ByteOrder {
     Big,
 }
 
+impl ByteOrder {
+    /// The whole units of a text.
+    fn units(self, text: &[u8]) -> impl Iterator<Item = u16> {
+        text.chunks_exact(2).map(move |pair| match self {
+            ByteOrder::Little => u16::from_le_bytes([pair[0], pair[1]]),
+            ByteOrder::Big => u16::from_be_bytes([pair[0], pair[1]]),
+        })
+    }
+}
+
 const CHUNK_BYTES: usize = 8 << 10;
 
 /// Decodes what it reads.
@@ -36,14 +46,7 @@ impl<R: Read> Utf16<R> {
         if self.packed.is_empty() {
             return Ok(false);
         }
-        let units: Vec<u16> = self
-            .packed
-            .chunks_exact(2)
-            .map(|pair| match self.order {
-                ByteOrder::Little => u16::from_le_bytes([pair[0], pair[1]]),
-                ByteOrder::Big => u16::from_be_bytes([pair[0], pair[1]]),
-            })
-            .collect();
+        let units: Vec<u16> = self.order.units(&self.packed).collect();
         // The second half of a character may be still to come.
         let is_split = count > 0 && units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit));
         let whole = units.len() - usize::from(is_split);
@@ -65,31 +68,28 @@ impl<R: Read> Utf16<R> {
 }
 
 impl Utf16<()> {
-    /// The byte order of text in UTF-16, told by its mark, or by every other
-    /// byte being zero and those between being ASCII.
+    /// The byte order of text in UTF-16: told by its mark, unless what follows cannot be
+    /// text, or by every other byte being zero and those between being ASCII.
     pub(super) fn sniff(head: &[u8]) -> Option<ByteOrder> {
+        let is_ascii = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
         let is_text = |text: usize, zero: usize| {
             let mut pairs = head.chunks_exact(2).skip(1).peekable();
-            pairs.peek().is_some()
-                && pairs.all(|pair| {
-                    pair[zero] == 0 && (pair[text].is_ascii_graphic() || pair[text].is_ascii_whitespace())
-                })
+            pairs.peek().is_some() && pairs.all(|pair| pair[zero] == 0 && is_ascii(pair[text]))
         };
-        // A mark and nothing else.
-        match head {
-            [0xff, 0xfe] => return Some(ByteOrder::Little),
-            [0xfe, 0xff] => return Some(ByteOrder::Big),
-            _ => {}
-        }
-        let first = head.get(..2)?;
-        let is_ascii = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-        match first {
-            [0xff, 0xfe] if is_text(0, 1) => Some(ByteOrder::Little),
-            [0xfe, 0xff] if is_text(1, 0) => Some(ByteOrder::Big),
-            &[text, 0] if is_ascii(text) && is_text(0, 1) => Some(ByteOrder::Little),
-            &[0, text] if is_ascii(text) && is_text(1, 0) => Some(ByteOrder::Big),
-            _ => None,
-        }
+        let order = match *head.get(..2)? {
+            [0xff, 0xfe] => ByteOrder::Little,
+            [0xfe, 0xff] => ByteOrder::Big,
+            [text, 0] if is_ascii(text) && is_text(0, 1) => return Some(ByteOrder::Little),
+            [0, text] if is_ascii(text) && is_text(1, 0) => return Some(ByteOrder::Big),
+            _ => return None,
+        };
+        let units: Vec<u16> = order.units(head).collect();
+        // The last character may be cut.
+        let is_cut = units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit));
+        let whole = &units[..units.len() - usize::from(is_cut)];
+        decode_utf16(whole.iter().copied())
+            .all(|character| character.is_ok_and(|character| character != '\0'))
+            .then_some(order)
     }
 }
 

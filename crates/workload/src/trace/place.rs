@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flashkeel_engine::{SECTOR_BYTES, units::Bytes};
+use flashkeel_engine::{Operation, SECTOR_BYTES, units::Bytes};
 
 use super::compact::{Compaction, Touched};
 use super::kept::{Keeper, Kept};
@@ -140,6 +140,10 @@ impl AddressMap {
     /// of the range is there, as of a trim.
     #[inline]
     pub(super) fn place(&self, selected: &Selected, counts: &mut Counts) -> Result<(u64, u32), String> {
+        // A flush is of everything, wherever its device lies.
+        if selected.operation == Operation::Flush && !self.is_single {
+            return Ok((0, 0));
+        }
         if let Some(compaction) = &self.compaction {
             let device = if self.bases.is_empty() { 0 } else { selected.device };
             let (lba, sectors) = compaction.place(device, selected.lba, selected.sectors);

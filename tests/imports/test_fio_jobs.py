@@ -220,6 +220,8 @@ def test_each_operation_has_its_own_value(job):
     # Of a mix with one rate all come at that at which this part of it does.
     assert source("rw=randrw\nrate_iops=,1000")["arrivals"]["iops"] == 2000.0
     assert source("rw=randrw\nrwmixread=80\nrate_iops=1000,")["arrivals"]["iops"] == 1250.0
+    # What is none of the mix has no say.
+    assert "arrivals" not in source("rw=randrw\nrwmixread=100\nrate_iops=,1000")
     few = source("rw=randrw\nbs=4k\nrwmixread=90\nrate=,4m")
     assert few["arrivals"]["iops"] == pytest.approx(10240.0)
     assert few["read_fraction"] == 0.9

@@ -368,8 +368,9 @@ def _rates(job: Job, key: str, source: dict[str, Any], notes: list[str]) -> list
     if rates and len(rates) < len(_directions(job)):
         notes.append(f"[{job.name}] {key}={text}: what has no rate of its own keeps to the others'")
         # All come at a rate at which their part of the mix has its own.
-        share = float(source["read_fraction"])
-        rates = [rates[0] / (share if used == [0] else 1 - share)]
+        reads = float(source["read_fraction"])
+        share = reads if used == [0] else 1 - reads
+        rates = [rates[0] / share] if share > 0 else []
     if len(rates) > 1:
         notes.append(
             f"[{job.name}] {key}={text}: reads and writes come at rates of their own, which are "

@@ -8,7 +8,7 @@ import flashkeel
 import pytest
 from flashkeel import Run, steadiness
 from flashkeel.arrow import TableFiles
-from flashkeel.output.report import differences, page, tails, warnings
+from flashkeel.output.report import differences, draw, page, tails, warnings
 from small import SMALL
 
 
@@ -192,6 +192,17 @@ def test_runs_of_one_colour_are_told_apart(small_result):
     assert text.count('<polyline class="line again" ') == 2 * 2
     assert text.count('class="key again"') % 2 == 0
     assert "line again" not in page.render(runs[:7], "Seven").partition("</style>")[2]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(299e3, 299e3), (340e3, 341e3), (2.2e6, 4.6e6), (5.3e6, 9.3e6), (1, 1e9), (1, 1)],
+)
+def test_an_axis_of_latencies_has_numbers(low, high):
+    scale = draw.latencies([low, high], 0, 100)
+    ticks = scale.ticks()
+    assert 2 <= len(ticks) <= 10
+    assert all(scale.low * 0.999 <= tick <= scale.high * 1.001 for tick in ticks)
 
 
 def test_runs_without_series_are_reported(small_result, tmp_path):

@@ -10,6 +10,8 @@ from itertools import groupby
 
 COLOURS = 7
 """Colours of runs, as the style sheet has them; further runs take them again."""
+_FINE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+"""Steps of a decade of which at least two lie within any factor of two."""
 
 
 def colour(index: int) -> str:
@@ -44,14 +46,24 @@ class Scale:
         """Return round values along the axis, few enough to be labelled."""
         if self.is_log:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            steps = (1, 2, 5) if len(decades) <= 4 else (1,)
-            values = [step * 10.0**decade for decade in decades for step in steps]
+            values = self._within(
+                step * 10.0**decade
+                for decade in decades
+                for step in ((1, 2, 5) if len(decades) <= 4 else (1,))
+            )
+            if len(values) >= 2:
+                return values
+            # Within a factor of a few there need be no two of these.
+            values = [step * 10.0**decade for decade in decades for step in _FINE]
         else:
             raw = (self.high - self.low) / 7 or 1.0
             power = 10.0 ** math.floor(math.log10(raw))
             step = next(power * m for m in (1, 2, 5, 10) if power * m >= raw)
             count = math.floor(self.high / step) - math.ceil(self.low / step) + 1
             values = [(math.ceil(self.low / step) + n) * step for n in range(count)]
+        return self._within(values)
+
+    def _within(self, values: Iterable[float]) -> list[float]:
         return [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
 
 

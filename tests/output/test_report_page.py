@@ -136,3 +136,18 @@ def test_a_cursor_reads_all_series_at_one_time(browser, written, small_result):
     assert len(set(browser.evaluate(places))) == 1
     browser.press("End")
     assert browser.evaluate("document.getElementById('when').textContent") != first
+
+
+def test_a_cursor_tells_late_times_apart(browser, tmp_path):
+    experiment = flashkeel.Experiment(SMALL.split("[[runs]]")[0], "small")
+    sets = {"warm_up": "100s", "requests": 202_000, "source.arrivals.iops": 2_000}
+    for key, value in sets.items():
+        experiment.set(f"workload.{key}", value)
+    report.write(experiment.run().runs, "Late", tmp_path / "late.html")
+    browser.look((tmp_path / "late.html").as_uri(), 1280, "light")
+    browser.evaluate("document.getElementById('series').focus()")
+    browser.press("Home")
+    when = "document.getElementById('when').textContent"
+    assert browser.evaluate(when) == "100 s to 100.1 s"
+    browser.press("ArrowRight", 2)
+    assert browser.evaluate(when) == "100.2 s to 100.3 s"

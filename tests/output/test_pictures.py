@@ -119,6 +119,13 @@ def test_an_unknown_picture_names_the_known_ones(small_result):
         small_result.plot("tail")
 
 
+def test_an_option_that_a_picture_does_not_take_is_refused(small_result):
+    with pytest.raises(InputError, match="'tails' takes no options, not latency_class"):
+        small_result.plot("tails", latency_class="write")
+    with pytest.raises(InputError, match="'heat' takes run and latency_class, not klass"):
+        small_result.plot("heat", klass="write")
+
+
 @pytest.fixture(scope="module")
 def sparse(tmp_path_factory):
     """Of two trims, and a read a second: its series has gaps around each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,12 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
 
 
 def draw(result: Result, kind: str, **options: Any) -> Figure:  # noqa: ANN401
-    """Draw `kind`; InputError where there is no such picture."""
+    """Draw `kind`; InputError where there is no such picture, or it takes no such option."""
     if kind not in KINDS:
         raise InputError(f"no picture {kind!r}; the pictures are {', '.join(KINDS)}")
+    _, *taken = inspect.signature(KINDS[kind]).parameters
+    for name in options:
+        if name not in taken:
+            what = f"takes {' and '.join(taken)}" if taken else "takes no options"
+            raise InputError(f"the picture {kind!r} {what}, not {name}")
     return KINDS[kind](result, **options)

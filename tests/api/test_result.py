@@ -12,6 +12,7 @@ from itertools import accumulate
 import flashkeel
 import pytest
 from flashkeel import Experiment, InputError
+from flashkeel.output import notebook
 from small import SMALL
 
 
@@ -90,6 +91,16 @@ def test_series_goes_into_pandas(small_result):
     assert list(frame.columns) == list(table)
     assert len(frame) == len(table) == table.num_rows
     assert frame["reads"].sum() == sum(table.column("reads").to_pylist())
+
+
+def test_a_notebook_tells_runs_of_one_colour_apart(small_result):
+    many = [small_result.runs[0].called(f"run {index}") for index in range(9)]
+    shown = notebook.runs(many)
+    style = shown.partition("<style>")[2].partition("</style>")[0]
+    for kind in ("line again", "line alone", "key again"):
+        rule = f".flashkeel .{kind.replace(' ', '.')} {{ "
+        assert style.count(rule) == 1
+    assert shown.count('class="line again"') == shown.count('class="key again"') == 2
 
 
 def test_results_show_what_they_are(small_result, small_toml):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -10,8 +11,12 @@ from flashkeel.comparison import FEW, PERCENTILES
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import CAUSE_COLOURS, OTHER_COLOUR, workload_kind
+from flashkeel.output.report import page
 from flashkeel.output.report.tails import key, picture
 from flashkeel.run import LATENCY_CLASSES, Run
+
+_RULES = re.compile(r"^\.(?:line|key)\.\w+ \{.*\}$", re.MULTILINE)
+"""Of the report's style: how lines of one colour are told apart, and points alone are seen."""
 
 
 def style() -> str:
@@ -26,6 +31,7 @@ def style() -> str:
         ".flashkeel .band{opacity:.18}"
         ".flashkeel .grid{stroke:#8888;stroke-width:.5}"
         ".flashkeel .key{display:inline-block;width:.8em;height:.8em;margin-right:.4em}"
+        f"{''.join(f'.flashkeel {rule}' for rule in _RULES.findall(page.part('report.css')))}"
     )
 
 

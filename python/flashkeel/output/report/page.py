@@ -64,13 +64,13 @@ def render(runs: Sequence[Run], title: str) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_SAFE}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}: report</title><style>{_part('report.css')}{_choices(classes)}"
+        f"<title>{escape(title)}: report</title><style>{part('report.css')}{_choices(classes)}"
         "</style></head><body>"
         f'<a class="skip" href="#main">To the results</a><header><h1>{escape(title)}</h1>'
         f"<p>{escape(workload_kind(runs))}; flashkeel {escape(str(version))}</p></header>"
         f"{_chooser(classes)}<nav aria-label=Sections>{links}</nav>"
         f'<main id="main" tabindex="-1">{_warnings(runs)}{sections}</main>'
-        f"<script>{_part('report.js')}</script></body></html>\n"
+        f"<script>{part('report.js')}</script></body></html>\n"
     )
 
 
@@ -80,7 +80,8 @@ def _are_small(runs: Sequence[Run], latency_class: str) -> bool:
     )
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """Return the style sheet or the script of a report, by its file's name."""
     return resources.files("flashkeel.output.report").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -70,6 +71,9 @@ def passes(command: tuple[str, ...], turn: int, deadline: float) -> bool:
             os.killpg(running.pid, signal.SIGTERM)
             raise
     if status != 0:
+        # What it has started and left behind, such as a server.
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGTERM)
         sys.exit(f"soak: failed in round {turn}; again: {ROUND}={turn} {' '.join(command)}")
     return True
 

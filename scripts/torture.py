@@ -22,11 +22,12 @@ import struct
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 PAGE = 4096
 
@@ -201,6 +202,16 @@ def content(page: int, version: int) -> bytes:
     return hashlib.blake2b(f"{page} {version}".encode(), digest_size=64).digest() * (PAGE // 64)
 
 
+@contextmanager
+def ended(server: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """See to it that a server does not outlive what is done with it."""
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait()
+
+
 class Torture:
     """A drive, what it should hold, and how it is killed."""
 
@@ -251,25 +262,23 @@ class Torture:
         depth, left = self.random.randint(1, 16), self.random.randint(0, 400)
         flying: dict[int, tuple[range, int | None, int]] = {}
         busy: set[int] = set()
-        try:
-            while left > 0:
-                while len(flying) < depth:
-                    self.submit(client, flying, busy)
-                error, cookie = client.answer()
-                pages, version, length = flying.pop(cookie)
-                if error:
-                    raise RuntimeError(f"a request of pages {pages} fails: error {error}")
-                client.receive(length)
-                busy.difference_update(pages)
-                if version is not None:
-                    for page in pages:
-                        self.versions[page] = version
-                        self.maybe.pop(page, None)
-                self.acknowledged += 1
-                left -= 1
-        finally:
-            server.send_signal(signal.SIGKILL)
-            server.wait()
+        while left > 0:
+            while len(flying) < depth:
+                self.submit(client, flying, busy)
+            error, cookie = client.answer()
+            pages, version, length = flying.pop(cookie)
+            if error:
+                raise RuntimeError(f"a request of pages {pages} fails: error {error}")
+            client.receive(length)
+            busy.difference_update(pages)
+            if version is not None:
+                for page in pages:
+                    self.versions[page] = version
+                    self.maybe.pop(page, None)
+            self.acknowledged += 1
+            left -= 1
+        server.send_signal(signal.SIGKILL)
+        server.wait()
         for pages, version, _ in flying.values():
             if version is not None:
                 for page in pages:
@@ -280,7 +289,7 @@ class Torture:
     ) -> None:
         """Send a random request of pages that no other has in hand."""
         count = self.random.randint(1, 16)
-        first = self.random.randrange(len(self.versions) - count)
+        first = self.random.randrange(len(self.versions) - count + 1)
         pages = range(first, first + count)
         if busy.intersection(pages):
             return
@@ -303,20 +312,20 @@ class Torture:
     def run(self, rounds: int, tell: Callable[[int, int], None] | None = None) -> None:
         """Kill it so many times; raise RuntimeError if anything is missing."""
         for number in range(rounds):
-            server = self.start()
-            client = Client(self.path)
-            if client.bytes != len(self.versions) * PAGE:
-                raise RuntimeError(f"it has {client.bytes} bytes")
-            self.check(client)
-            self.load(client, server)
-            client.socket.close()
+            with ended(self.start()) as server:
+                client = Client(self.path)
+                if client.bytes != len(self.versions) * PAGE:
+                    raise RuntimeError(f"it has {client.bytes} bytes")
+                self.check(client)
+                self.load(client, server)
+                client.socket.close()
             if tell:
                 tell(number + 1, self.acknowledged)
-        server = self.start()
-        self.check(Client(self.path))
-        server.send_signal(signal.SIGTERM)
-        if server.wait(timeout=30):
-            raise RuntimeError("the server does not end in good order")
+        with ended(self.start()) as server:
+            self.check(Client(self.path))
+            server.send_signal(signal.SIGTERM)
+            if server.wait(timeout=30):
+                raise RuntimeError("the server does not end in good order")
 
 
 def main() -> None:

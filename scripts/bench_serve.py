@@ -100,6 +100,9 @@ def main() -> None:
         other = subprocess.Popen(["qemu-nbd", "-f", "raw", "-t", "-e", "8", "-k", socket, image])
         drive = Drive(folder)
         while not socket.exists():
+            if other.poll() is not None:
+                drive.end()
+                sys.exit(f"qemu-nbd has ended before it listened, with status {other.returncode}")
             time.sleep(0.01)
         theirs, ours = [], []
         for _ in range(ROUNDS):

@@ -5,6 +5,7 @@ import signal
 import time
 from types import SimpleNamespace
 
+import bench_serve
 import pytest
 import soak
 from torturing import torture
@@ -68,3 +69,19 @@ def test_what_a_failed_command_has_started_ends_with_it(tmp_path):
     finally:
         if is_running(left):
             os.kill(left, signal.SIGKILL)
+
+
+def test_a_rival_that_ends_at_once_is_not_waited_for(tmp_path, monkeypatch):
+    for name, script in (("fio", "exit 0"), ("qemu-nbd", "exit 3")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    ended = []
+    drive = SimpleNamespace(end=lambda: ended.append(True))
+    monkeypatch.setattr(bench_serve, "Drive", lambda folder: drive)
+    sleep, waits = time.sleep, iter([0.01] * 1000)
+    # So that one that is waited for fails after ten seconds.
+    monkeypatch.setattr(bench_serve, "time", SimpleNamespace(sleep=lambda _: sleep(next(waits))))
+    with pytest.raises(SystemExit, match="qemu-nbd has ended before it listened, with status 3"):
+        bench_serve.main()
+    assert ended

@@ -40,6 +40,8 @@ def test_differences_have_a_sign(ns, text):
         (999_999, "1.00 M"),
         (1_234_567, "1.23 M"),
         (999_999_600, "1.00 G"),
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
     ],
 )
 def test_counts(value, text):

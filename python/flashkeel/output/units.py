@@ -48,6 +48,8 @@ def count(value: float | None) -> str:
     """Return a count as ``1.23 M``; below 10,000 it is exact."""
     if value is None:
         return MISSING
+    if not math.isfinite(value):
+        return f"{value:g}"
     if abs(value) < 10_000:
         return f"{value:,.0f}"
     # As it is shown: 999,999 is 1.00 M.

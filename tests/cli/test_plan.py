@@ -154,6 +154,9 @@ def test_a_recording_of_seconds_comes_with_a_warning(cli, recording):
     outcome = plan(cli, *DRIVE, "--seeds", "1", "--trace", recording)
     assert (outcome.status, outcome.err) == (0, "")
     assert "Warning: 495 ms were recorded, and 5 years are 319 M times as long" in outcome.out
+    one = plan(cli, *DRIVE, "--seeds", "1", "--target-years", "1", "--trace", recording)
+    assert "recorded, and 1 year is 63.7 M times as long" in one.out
+    assert "lasts 1 year" in one.out and "1 years" not in one.out
     assert "100 of its 100 writes do not begin and end at multiples of 4KiB" in outcome.out
     found = json.loads(plan(cli, *DRIVE, "--seeds", "1", "--trace", recording, *JSON).out)
     assert found["recorded_ns"] == 495_000_000

@@ -60,6 +60,13 @@ def test_shares():
     assert units.share(0) == "0 %"
 
 
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.5, "0.5 years"), (1, "1 year"), (1.5, "1.5 years"), (5, "5 years")]
+)
+def test_a_year_is_one(number, text):
+    assert units.years(number) == text
+
+
 def test_causes_are_words():
     assert units.cause("behind_gc_program") == "behind GC program"
 

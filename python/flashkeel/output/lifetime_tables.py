@@ -30,7 +30,7 @@ def lives(free: Estimate, held: Estimate) -> Table:
 
 def verdict(free: Estimate, held: Estimate) -> str:
     """Return in one sentence whether the drive lasts as long as required."""
-    target = f"{held.plan.target_years:g} years"
+    target = units.years(held.plan.target_years)
     if free.meets_target():
         return f"The drive lasts {target} without a throttle."
     if held.meets_target():
@@ -45,8 +45,10 @@ def warning(estimate: Estimate) -> str | None:
         return None
     years = estimate.plan.target_years
     times = units.count(years * YEAR_DAYS * 86_400e9 / max(span, 1))
+    are = "is" if years == 1 else "are"
     return (
-        f"{units.duration(span)} were recorded, and {years:g} years are {times} times as long. "
+        f"{units.duration(span)} were recorded, and {units.years(years)} {are} {times} times as "
+        "long. "
         "What the recording does not show, such as other hours and days, is not in the answer."
     )
 

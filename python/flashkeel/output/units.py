@@ -78,6 +78,11 @@ def ratio(value: float | None) -> str:
     return MISSING if value is None else f"{value:.3f}"
 
 
+def years(number: float) -> str:
+    """Return a number of years as ``5 years``, or ``1 year``."""
+    return f"{number:g} {'year' if number == 1 else 'years'}"
+
+
 def requests(latency_class: str, number: int = 0) -> str:
     """Return a class of requests as words, of one of them or many: ``small reads``."""
     words = latency_class.replace("_", " ")

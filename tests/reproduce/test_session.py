@@ -2,7 +2,7 @@
 
 from flashkeel.reproduce import Session
 from flashkeel.reproduce.series import columns
-from reproduce.conftest import tiny
+from reproduce.conftest import TINY, tiny
 
 
 def test_seeds_are_added_until_ten_samples_lie_beyond():
@@ -26,6 +26,29 @@ def test_quick_takes_one_seed():
     session = Session(quick=True, seed=5)
     for case in (tiny("a", ("read", 99.9)), tiny("b", least_seeds=3)):
         assert session.run([case])[case.name].seeds == [5]
+
+
+def test_a_recorded_trace_is_replayed_once(tmp_path):
+    trace = tmp_path / "t.csv"
+    rows = (f"{at * 10_000},host,0,Read,{at % 3000 * 4096},4096,0" for at in range(2000))
+    trace.write_text("\n".join(rows))
+    recorded = {"policy": "trace", "path": str(trace), "fold": "wrap"}
+    generated = TINY["workload.source"]
+
+    def tenants(*sources):
+        return [{"name": f"t{at}", "workload": {"source": s}} for at, s in enumerate(sources)]
+
+    copies = {"judged": ("read", 99.9), "least_seeds": 2, "most_seeds": 3}
+    runs = Session().run(
+        [
+            tiny("alone", workload__source=recorded, **copies),
+            tiny("both", stack__tenants=tenants(recorded, recorded), **copies),
+            tiny("beside", stack__tenants=tenants(recorded, generated), **copies),
+        ]
+    )
+    assert runs["alone"].beyond("read", 99.9) < 10, "two, of which copies would make six"
+    seeds = {name: run.seeds for name, run in runs.items()}
+    assert seeds == {"alone": [1], "both": [1], "beside": [1, 2, 3]}
 
 
 def test_equal_configurations_run_once():

@@ -39,7 +39,7 @@ class Case:
     """Class and percentile that need ten samples beyond; seeds are added until it has."""
     most_seeds: int = 8
     least_seeds: int = 1
-    """Seeds to run in any case, but for --quick."""
+    """Seeds to run in any case, but for --quick and for requests that are replayed."""
 
 
 @dataclass
@@ -67,16 +67,26 @@ class Session:
         """Run the cases, each with as many seeds as it needs, and return them by name.
 
         A configuration that another figure has run with the same seed is not
-        run again. The results do not depend on `jobs`.
+        run again. The results do not depend on `jobs`. Where all requests are replayed
+        from traces there is one seed: another changes nothing of what they ask for, so
+        that it adds no samples.
         """
         plans = {case.name: _plan(case) for case in cases}
-        seeds = {case.name: 1 if self.quick else case.least_seeds for case in cases}
+        seeds = {
+            case.name: 1 if self.quick or _is_replay(plans[case.name]) else case.least_seeds
+            for case in cases
+        }
         while True:
             self._execute(
                 [(plans[name], seed) for name, n in seeds.items() for seed in self.seeds(n)]
             )
             runs = {name: self._pooled(plan, seeds[name]) for name, plan in plans.items()}
-            wanted = {case.name: self._seeds(case, runs[case.name]) for case in cases}
+            wanted = {
+                case.name: seeds[case.name]
+                if _is_replay(plans[case.name])
+                else self._seeds(case, runs[case.name])
+                for case in cases
+            }
             if all(wanted[name] <= seeds[name] for name in seeds):
                 return runs
             seeds = wanted
@@ -147,6 +157,13 @@ def _plan(case: Case) -> dict[str, Any]:
     plan["config"]["seed"] = 0
     text = json.dumps(plan["config"], sort_keys=True)
     return plan | {"name": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def _is_replay(plan: Mapping[str, Any]) -> bool:
+    """Return whether every request of a plan comes from a trace."""
+    config = plan["config"]
+    tenants = config.get("stack", {}).get("tenants") or [config]
+    return all(each["workload"]["source"]["policy"] == "trace" for each in tenants)
 
 
 def part(whole: Progress, name: str, index: int, count: int) -> Progress:

@@ -116,4 +116,6 @@ def length(session: Session, profiles: Sequence[str] = PROFILES) -> str:
         parts.append(f"the whole of {', '.join(whole)}")
     limits = [f"{p} at most {_MOST_SEEDS[p]}" for p in profiles if p in _MOST_SEEDS]
     seeds = ", ".join(["with as many seeds as six nines need", *limits])
+    if session.traces is not None:
+        seeds += ", recorded requests once"
     return f"scrubbing on; {' and '.join(parts)}, {seeds}"

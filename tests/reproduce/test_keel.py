@@ -126,6 +126,17 @@ def test_a_mechanism_without_which_something_is_worse_is_worth_it():
     assert [name for name, holds in found.items() if holds] == ["budget"]
 
 
+def test_what_one_read_or_a_few_erases_say_decides_no_ablation():
+    def found(**change):
+        slow = "ttflash mixed keel 8 without budget"
+        return judged(ablation.STUDY, lambda name: change if name == slow else {})["budget"]
+
+    assert found(times=1.06) is None, "the interval of the ratio contains 1.05"
+    assert found(times=2, beyond=9) is None
+    assert found(erases=1060) is True
+    assert judged(ablation.STUDY, lambda name: {"erases": 99})["budget"] is None
+
+
 def test_nogc_has_the_same_freedom_and_no_collection():
     session = Session(quick=True)
     nogc = resolved(systems.case(session, "ttflash", "mixed", NOGC))

@@ -41,7 +41,7 @@ _ERASES = Claim(
     _MOST_ERASES,
     "times",
 )
-_FEWEST = 100
+FEWEST_ERASES = 100
 """Erases of either; of fewer a twentieth is chance."""
 
 
@@ -53,7 +53,7 @@ def _measure(session: Session) -> Outcome:
     beyond: list[str] = []
     for shape, workload in product(SHAPES, WORKLOADS):
         keel, greedy = (runs[name(shape, workload, s)] for s in (KEEL, GREEDY))
-        if min(keel.data["erases"], greedy.data["erases"]) >= _FEWEST:
+        if min(keel.data["erases"], greedy.data["erases"]) >= FEWEST_ERASES:
             ratios[f"{shape} {workload}"] = erases(keel) / erases(greedy)
             if not is_sustained(runs, shape, workload):
                 beyond.append(f"{shape} {workload}")
@@ -68,7 +68,7 @@ def _measure(session: Session) -> Outcome:
             "erases": Finding(
                 ratios,
                 None if session.quick or not judged else not over,
-                _words(over, beyond) if ratios else f"fewer than {_FEWEST} erases",
+                _words(over, beyond) if ratios else f"fewer than {FEWEST_ERASES} erases",
             ),
         },
         basis(runs),

@@ -306,6 +306,19 @@ def test_the_share_must_follow_where_there_is_an_error():
     assert wrong.holds is False and wrong.measured["below 128 free blocks"] == pytest.approx(1)
 
 
+def test_a_share_of_which_one_window_decides_is_open():
+    free = [100] * 150 + [70] * 50
+    rising = [80_000] * 199 + [200_000]
+    found = episodes._follows([windows([1] * 200, free, rising)])
+    assert found.measured["below 128 free blocks"] == pytest.approx(-0.12, abs=0.01)
+    assert found.holds is False
+    falls = [90_000 if n < 100 and at % 3 else 80_000 for at, n in enumerate(free)]
+    falls[:20] = [90_000] * 20
+    near = episodes._follows([windows([1] * 200, free, falls)])
+    assert near.measured["below 128 free blocks"] < -0.3
+    assert near.holds is None and "cannot be told" in near.reason
+
+
 def test_a_share_that_never_moves_does_not_follow():
     found = follows(lambda i: 70 + i % 50, lambda n: 20_000)
     assert found.holds is False and set(found.measured.values()) == {None}

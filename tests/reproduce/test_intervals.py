@@ -50,6 +50,36 @@ def test_a_median_needs_six_values():
     assert intervals.median(range(12)) == (5.5, 2, 9)
 
 
+def test_a_correlation_is_known_as_far_as_its_pairs_are_independent():
+    assert intervals.correlation([(1, 2)] * 9) is None and intervals.correlation([]) is None
+    exactly = intervals.correlation([(at, -at) for at in range(100)])
+    assert exactly == pytest.approx((-1, -1, -1))
+    random = Random(3)
+    alone = [(x, random.gauss(0.5 * x, 1)) for x in (random.gauss(0, 1) for _ in range(400))]
+    found = intervals.correlation(alone)
+    assert found.value == pytest.approx(statistics.correlation(*zip(*alone, strict=True)))
+    z = math.atanh(found.value)
+    assert found.low <= math.tanh(z - 1.959 / 397**0.5) < found.value
+    assert found.low > 0.3
+    # Each pair forty times over tells no more than it does once.
+    alike = intervals.correlation([pair for pair in alone[:10] for _ in range(40)])
+    assert alike.high - alike.low > 4 * (found.high - found.low)
+
+
+def test_the_interval_of_a_correlation_contains_it_as_often_as_it_says():
+    random, missed = Random(5), 0
+    for _ in range(200):
+        x = y = 0.0
+        pairs = []
+        # Each value is half the one before: of the 600 some 300 count.
+        for _ in range(600):
+            x, y = 0.5 * x + random.gauss(0, 1), 0.5 * y + random.gauss(0, 1)
+            pairs.append((x, x + y))
+        found = intervals.correlation(pairs)
+        missed += not found.low <= 0.5**0.5 <= found.high
+    assert missed <= 20
+
+
 def test_overlapping_intervals_tell_nothing():
     ours = Estimate(10, 9, 11)
     assert at_most(ours, Estimate(12, 11, 13)) is True

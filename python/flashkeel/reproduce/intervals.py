@@ -87,6 +87,8 @@ def response_ratio(a: Run, b: Run, latency_class: str) -> Estimate:
     return _quotient(value, pairs)
 
 
+_Z = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
 _BATCHES = (64, 32, 16, 8)
 """Batches of a seed, tried in this order."""
 
@@ -137,8 +139,39 @@ def _go_together(residuals: Sequence[Sequence[float]]) -> bool:
 
 def _t975(freedom: int) -> float:
     """Return the 97.5 % quantile of Student's t (Cornish-Fisher, within 0.2 % from five on)."""
-    z = 1.959964
+    z = _Z
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+
+
+def correlation(pairs: Sequence[tuple[float, float]]) -> Estimate | None:
+    """Return how two numbers go together in a time series; None where one never changes.
+
+    The interval is Fisher's, which takes the pairs for independent ones, or wider by what
+    batches of them say: those that are near in time are alike, and a few may decide.
+    """
+    columns = [list(column) for column in zip(*pairs, strict=True)]
+    if not columns or any(len(set(column)) < 2 for column in columns):
+        return None
+    x, y = map(_standardised, columns)
+    value = statistics.fmean(a * b for a, b in zip(x, y, strict=True))
+    # What each pair adds to the correlation: its influence.
+    added = [(a * b - value * (a * a + b * b) / 2, 1.0) for a, b in zip(x, y, strict=True)]
+    inside = max(-_NEAR_ONE, min(_NEAR_ONE, value))
+    batched = _quotient(0.0, [added]).high / (1 - inside * inside)
+    fisher = _Z / math.sqrt(len(pairs) - 3) if len(pairs) > 3 else math.inf
+    width = max(fisher, batched)
+    return Estimate(value, *(math.tanh(math.atanh(inside) + end) for end in (-width, width)))
+
+
+def _standardised(values: Sequence[float]) -> list[float]:
+    """Return values of which not all are alike, with a mean of 0 and a variance of 1."""
+    mean = statistics.fmean(values)
+    deviation = math.sqrt(statistics.fmean((value - mean) ** 2 for value in values))
+    return [(value - mean) / deviation for value in values]
+
+
+_NEAR_ONE = 1 - 1e-12
+"""Beyond which Fisher's transformation has no number."""
 
 
 def median(values: Sequence[float]) -> Estimate:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import nan
-from statistics import correlation
 from typing import TYPE_CHECKING
 
 from flashkeel.reproduce import intervals, pictures, series
@@ -76,7 +75,7 @@ def claims(task: Task, window_s: int, *, follows: bool) -> tuple[Claim, ...]:
         "the share's ridges match the valleys of the free blocks",
         f"over the windows of 100 ms with {task.name} at work and an error to follow, that is "
         f"fewer than {_START_BELOW} free blocks, shares are larger where fewer blocks are free: "
-        "the correlation is below -0.3",
+        "the correlation is below -0.3, its 95 % interval too",
         None,
         "",
     )
@@ -239,25 +238,25 @@ def _follows(tables: Sequence[series.Columns]) -> Finding:
             f"blocks, {_FEWEST_SHARES} are needed"
         )
         return Finding(None, None, reason)
-    found = _correlation(short)
+    found, whole = (intervals.correlation(pairs) for pairs in (short, judged))
+    below = f"below {_START_BELOW} free blocks"
+    # A share that never moves follows nothing.
+    holds = found is not None and intervals.at_most(found, intervals.exact(-0.3))
     # It is 0 at the end of the window in which collection begins.
     least = min((share for _, share in judged if share), default=0)
     resting = sum(share == least for _, share in judged)
-    return Finding(
-        {f"below {_START_BELOW} free blocks": found, "in all at work": _correlation(judged)},
-        found is not None and found < -0.3,
+    reasons = [
+        intervals.UNTOLD if holds is None else "",
+        intervals.words({below: found}, "") if found else "",
         f"{len(judged)} windows with collection at work, {len(short)} with fewer than "
         f"{_START_BELOW} free blocks: with more eq. 1 has no error to follow; in {resting} the "
         f"share rests at its least, {least / 1e4:g} %",
+    ]
+    return Finding(
+        {below: found and found.value, "in all at work": whole and whole.value},
+        holds,
+        "; ".join(filter(None, reasons)),
     )
-
-
-def _correlation(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """Return how two numbers go together; None where one of them never changes."""
-    columns = [list(column) for column in zip(*pairs, strict=True)]
-    if any(len(set(column)) < 2 for column in columns) or not columns:
-        return None
-    return correlation(*columns)
 
 
 def _draw(

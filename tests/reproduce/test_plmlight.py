@@ -134,7 +134,7 @@ def test_a_quick_run_denies_nothing(monkeypatch):
     monkeypatch.setattr(study, "_overload", lambda *_: "")
 
     def found(quick):
-        findings = plmlight.STUDIES[0].measure(Session(quick=quick)).findings
+        findings = plmlight.STUDIES[0].outcome(Session(quick=quick)).findings
         return {name: finding.holds for name, finding in findings.items()}
 
     full, quick = found(quick=False), found(quick=True)

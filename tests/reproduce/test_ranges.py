@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -41,6 +42,31 @@ def test_the_verdict_is_the_one_nearest_to_the_text(swept):
     (found,) = busy.swept
     assert (found.where(True), found.where(False), found.turns) == ([5000, 8000], [1000], True)
     assert never.swept[0].where(None) == [1000, 5000, 8000] and not never.swept[0].turns
+
+
+def test_what_is_cut_short_denies_nothing_over_a_range_either(monkeypatch, swept):
+    short = replace(swept, is_cut_short=True)
+    monkeypatch.setattr(works, "STUDIES", (short,))
+    busy, _ = sweep(["toy"], Session(quick=True))
+    assert busy.finding.holds is True
+    assert (busy.swept[0].where(None), busy.swept[0].where(False)) == ([1000], [])
+    assert "the beginning of a run" in busy.swept[0].findings[1000].reason
+    whole, _ = sweep(["toy"], Session())
+    assert whole.swept[0].where(False) == [1000]
+
+
+def test_studies_that_leave_a_quick_verdict_open_do_so_over_their_ranges():
+    for study in works.STUDIES:
+        if study.is_cut_short:
+            findings = dict.fromkeys((claim.name for claim in study.claims), Finding(1.0, False))
+            denied = Outcome(findings, "synthetic", "")
+            for each in study.ranges:
+                known = replace(each, measure=lambda *_, denied=denied: denied)
+                found = study.outcome_at(known, Session(quick=True), 1.0).findings
+                assert {found[name].holds for name in each.claims} == {None}, study.id
+    short = {study.id for study in works.STUDIES if study.is_cut_short}
+    assert short >= {"ssdcheck/fig3", "ssdcheck/fig12", "ssdcheck/fig14", "ssdcheck/fig15"}
+    assert short >= {"plmlight/collecting", "ttflash/blocked", "ttflash/cost", "autossd/fig5"}
 
 
 def test_a_row_says_where_it_holds_and_where_not(cli, swept, tmp_path):

@@ -155,6 +155,6 @@ def test_with_three_outstanding_collection_reaches_the_tail():
 def test_what_a_quick_run_does_not_confirm_is_open(monkeypatch, study, measure):
     found = Outcome({"a": Finding(0.9, False, "less"), "b": Finding(2.0, True)}, "device", "")
     monkeypatch.setattr(study, measure, lambda *_: found)
-    quick, full = (study.STUDY.measure(Session(quick=quick)).findings for quick in (True, False))
+    quick, full = (study.STUDY.outcome(Session(quick=quick)).findings for quick in (True, False))
     assert (quick["a"].holds, quick["b"].holds) == (None, True)
     assert full == found.findings

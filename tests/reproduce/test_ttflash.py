@@ -127,7 +127,7 @@ def test_a_device_like_base_does_not():
 
 def test_few_blocked_requests_and_the_beginning_of_a_run_decide_nothing_rashly():
     def found(change, quick):
-        findings = blocked.STUDY.measure(
+        findings = blocked.STUDY.outcome(
             Canned(lambda name: of_paper(name) | change, quick)
         ).findings
         return findings["all"].holds

@@ -29,7 +29,7 @@ def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
     for index, study in enumerate(studies):
         if outer is not None:
             session.progress = part(outer, study.id, index, len(studies))
-        outcome = study.measure(session)
+        outcome = study.outcome(session)
         verdicts += [
             Verdict(study, claim, outcome.findings[claim.name], outcome) for claim in study.claims
         ]

@@ -121,6 +121,20 @@ class Study:
     """Runs what is needed and judges every claim."""
     ranges: tuple[Range, ...] = ()
     """What is swept with ``--range``."""
+    is_cut_short: bool = False
+    """Whether a run of --quick is only the beginning of one, which can confirm but not deny."""
+
+    def outcome(self, session: Session) -> Outcome:
+        """Run what is needed and judge every claim, as far as the session allows."""
+        return self._as_told(self.measure(session), session)
+
+    def outcome_at(self, range_: Range, session: Session, value: float) -> Outcome:
+        """Do the same for the claims of a range, at one value of its quantity."""
+        return self._as_told(range_.measure(session, value), session)
+
+    def _as_told(self, outcome: Outcome, session: Session) -> Outcome:
+        is_short = self.is_cut_short and session.quick
+        return replace(outcome, findings=beginnings(outcome.findings, is_short))
 
     def open_for(self, claim: Claim) -> list[str]:
         """Return the quantities over which ``--range`` judges a claim, in words."""

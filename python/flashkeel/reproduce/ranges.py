@@ -35,7 +35,7 @@ def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
                 whole = len(chosen) * len(quantity.values)
                 done = index * len(quantity.values) + step
                 session.progress = part(outer, f"{study.id} {value:g}", done, whole)
-            outcomes[value] = range_.measure(session, value)
+            outcomes[value] = study.outcome_at(range_, session, value)
         nearest = outcomes[quantity.nearest]
         for claim in _claims(study, range_, ids):
             swept = Swept(

@@ -21,7 +21,7 @@ from flashkeel.reproduce.autossd.systems import (
     length,
     small,
 )
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, beginnings, few
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, few
 from flashkeel.reproduce.intervals import Estimate
 from flashkeel.reproduce.session import Session, basis
 from flashkeel.run import Run
@@ -111,7 +111,7 @@ def measure(session: Session, printed: tuple[Reductions, ...], intensity: float)
         findings["bursty"] = _bursty(runs)
     rate = "at the recorded times" if intensity == 1.0 else f"{intensity:g} times as fast"
     return Outcome(
-        beginnings(findings, session.quick),
+        findings,
         basis({f"{p} {s}": run for (p, s), run in runs.items()}),
         f"{described(session)}; {length(session)}, {rate}; reads up to 64 KiB; "
         f"every system may empty {CAP} blocks at once; rain's stripes are scrubbed whole",

@@ -17,4 +17,5 @@ STUDY = Study(
     claims(_PRINTED),
     partial(measure, printed=_PRINTED, intensity=2.0),
     (caps(_PRINTED, 2.0),),
+    is_cut_short=True,
 )

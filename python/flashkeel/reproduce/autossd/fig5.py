@@ -17,4 +17,5 @@ STUDY = Study(
     (*claims(_PRINTED), BURSTY),
     partial(measure, printed=_PRINTED, intensity=1.0),
     (caps(_PRINTED, 1.0),),
+    is_cut_short=True,
 )

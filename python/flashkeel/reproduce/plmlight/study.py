@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flashkeel.output import units
-from flashkeel.reproduce.claims import Outcome, Quantity, Range, Study, beginnings
+from flashkeel.reproduce.claims import Outcome, Quantity, Range, Study
 from flashkeel.reproduce.pictures import tails
 from flashkeel.reproduce.plmlight.claims import JUDGED, Measured
 from flashkeel.reproduce.plmlight.systems import (
@@ -48,7 +48,7 @@ def _measure(state: str, session: Session) -> Outcome:
         reason = "; ".join(filter(None, (said.reason, text)))
         findings[first.claim.name] = replace(said, reason=reason)
     return Outcome(
-        beginnings(findings, session.quick),
+        findings,
         "synthetic",
         _conditions(session, state, loads),
         partial(_draw, measured.runs),
@@ -67,11 +67,7 @@ def _measure_at(session: Session, percent: float) -> Outcome:
         w: load(session, state, w, percent / 100 * kind.full_iops) for w, kind in WORKLOADS.items()
     }
     measured = Measured({w: measure(session, state, each) for w, each in loads.items()})
-    behind = [
-        w
-        for w, each in loads.items()
-        if not session.quick and not is_sustained(measured.runs[w], each.iops)
-    ]
+    behind = [w for w, each in loads.items() if not is_sustained(measured.runs[w], each.iops)]
     findings = {}
     for judged in JUDGED:
         found = judged.finding(measured)
@@ -153,6 +149,7 @@ STUDIES = tuple(
         tuple(judged.claim for judged in JUDGED),
         partial(_measure, state),
         (_INTENSITY,) if state == "collecting" else (),
+        is_cut_short=True,
     )
     for state in STATES
 )

@@ -18,7 +18,6 @@ from flashkeel.reproduce.claims import (
     Quantity,
     Range,
     Study,
-    beginnings,
     reduction,
 )
 from flashkeel.reproduce.session import Case, Session, basis
@@ -114,8 +113,7 @@ def _claims() -> tuple[Claim, ...]:
 
 
 def _measure(session: Session) -> Outcome:
-    outcome = _run(session, _NEAREST_LEFT, _sources(session), "", tuple(_SYSTEMS))
-    return replace(outcome, findings=beginnings(outcome.findings, session.quick))
+    return _run(session, _NEAREST_LEFT, _sources(session), "", tuple(_SYSTEMS))
 
 
 def _measure_at(session: Session, left: float) -> Outcome:
@@ -297,4 +295,5 @@ STUDY = Study(
     _claims(),
     _measure,
     (_BATCHES, _SIZES),
+    is_cut_short=True,
 )

@@ -120,5 +120,9 @@ def _told(runs: Mapping[tuple[str, str], Run]) -> str:
 
 
 STUDY = Study(
-    "ttflash/append-only", "Append-only stripes for random writers", (_ERASES, _TAILS), _measure
+    "ttflash/append-only",
+    "Append-only stripes for random writers",
+    (_ERASES, _TAILS),
+    _measure,
+    is_cut_short=True,
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, beginnings
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
 from flashkeel.reproduce.session import Session, basis
 from flashkeel.reproduce.ttflash import sizes
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, CLASS, NOGC, PROFILES, compared, length
@@ -79,7 +79,7 @@ def _measure(session: Session) -> Outcome:
         "capacity": Finding(capacity, None, "follows from the layout: one page of eight is parity"),
     }
     return Outcome(
-        beginnings(findings, session.quick),
+        findings,
         basis({" ".join(key): run for key, run in runs.items()}),
         f"{length(session)}; {CLASS}s",
         partial(_draw, averages, extra),
@@ -129,4 +129,5 @@ STUDY = Study(
     (_AVERAGE, _ERASES, _RANDOM_ERASES, _CAPACITY),
     _measure,
     (sizes.WRITTEN,),
+    is_cut_short=True,
 )

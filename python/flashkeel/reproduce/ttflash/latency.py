@@ -140,4 +140,6 @@ def _draw(runs: Runs) -> Figure:
     return figure
 
 
-STUDY = Study("ttflash/latency", "Tails against NoGC", (_ALL, _BASE, _CLOSER), _measure)
+STUDY = Study(
+    "ttflash/latency", "Tails against NoGC", (_ALL, _BASE, _CLOSER), _measure, is_cut_short=True
+)

@@ -2,8 +2,10 @@
 
 import math
 from itertools import product
+from typing import ClassVar
 
 import pytest
+from flashkeel.explanation import Explanation, Share
 from flashkeel.reproduce import Session
 from flashkeel.reproduce.claims import Finding, Outcome
 from flashkeel.reproduce.ssdcheck import fig3, fig11, fig12, fig14, fig15, table3
@@ -147,6 +149,35 @@ def test_with_three_outstanding_collection_reaches_the_tail():
     one, three = (depth.measure(Session(quick=True), value).findings for value in (1, 3))
     assert (one["tail"].holds, three["tail"].holds) == (False, True)
     assert (one["rare"].holds, three["rare"].holds) == (True, False)
+
+
+class Waited:
+    """Requests of which one in ten waits for a flush, and each as long for something else."""
+
+    data: ClassVar = {"gc_blocked_fraction": 0.0024}
+
+    def __init__(self, waits):
+        self.waits = waits
+        latency = {"operation": "write", "counts": [[100, 900], [1000 if waits else 100, 100]]}
+        self.data = self.data | {"detail": {"histograms": [latency]}}
+
+    def explain(self, above, latency_class):
+        # Of all requests, or of the tenth that are slow.
+        flush_ns, mean_ns = {0.0: (90.0, 300.0), 90.0: (855.0, 1000.0)}[above]
+        return Explanation(
+            "", latency_class, above, 1, 1, mean_ns,
+            (Share("behind_host_write", 0, flush_ns, 1), Share("controller", 0, 1.0, 1)),
+        )  # fmt: skip
+
+
+def test_overhead_is_that_of_slow_requests_and_of_all():
+    runs = {name: Waited(name == "All") for name in fig3._VERSIONS}
+    found = fig3.judge(runs)
+    assert found["overhead"].measured == pytest.approx(95) and found["overhead"].holds is True
+    assert found["overhead-all"].measured == pytest.approx(45)
+    assert found["overhead-all"].holds is True
+    none = fig3.judge({name: Waited(False) for name in fig3._VERSIONS})
+    assert none["overhead"].holds is None and none["overhead"].measured is None
 
 
 @pytest.mark.parametrize(

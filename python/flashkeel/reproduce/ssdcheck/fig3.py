@@ -57,6 +57,8 @@ _VERSIONS: dict[str, dict[str, Any]] = {
     "All": {"device.buffer": _BUFFER},
 }
 _TAIL = 99.5
+_SLOW = 4
+"""How many times an undisturbed request a slow one takes."""
 _FACTOR = 2.0
 _NEAREST = 1
 """Requests outstanding: a flush for one request in 16 (6.39 %) says that one waits for each."""
@@ -92,8 +94,15 @@ _CLAIMS = (
     Claim(
         "overhead",
         "flushes and collection are 92.3 % of the overhead of slow requests",
-        "at least 90 %",
+        "at least 90 % of what requests of more than four times an undisturbed one take beyond it",
         92.3,
+        "%",
+    ),
+    Claim(
+        "overhead-all",
+        "flushes and collection are 44.3 % of the overhead of all requests",
+        "between half of it and half as much again, of what all take beyond an undisturbed one",
+        44.3,
         "%",
     ),
 )
@@ -126,7 +135,8 @@ def _measure_at(session: Session, outstanding: float) -> Outcome:
         f"the prototype with a fore buffer of 64 KiB, {requests:,} random writes of 4 KiB, "
         f"{outstanding:g} outstanding; without flushes: a buffer that takes them all; without "
         "collection: a fresh drive; collection alone: a back buffer, whose flushes no write of one "
-        "outstanding waits for",
+        "outstanding waits for; an undisturbed request is the median without either, as the "
+        "paper's SSD that acknowledges at once is not built",
         partial(_draw, runs),
     )
 
@@ -142,13 +152,10 @@ def judge(runs: Mapping[str, Run]) -> dict[str, Finding]:
     alone = tails["GC+Others"] / optimal
     alone_further = percentile(runs["GC+Others"], "write", 99.9) / optimal
     # A flush takes at least a program; what takes much more than Others has waited for one.
-    slow = 100 - share_below(everything, "write", 4 * optimal)
+    normal = share_below(everything, "write", _SLOW * optimal)
+    slow = 100 - normal
     collection = 100 * float(everything.data["gc_blocked_fraction"])
-    blame = everything.data["blame_ns"]
-    flushes = sum(blame.get(cause, 0) for cause in _FLUSH)
-    collections = sum(blame.get(cause, 0) for cause in _COLLECTION)
-    undisturbed = optimal * everything.data["requests"]
-    overhead = 100 * (flushes + collections) / (sum(blame.values()) - undisturbed)
+    of_slow, of_all = (_overhead(everything, above, optimal) for above in (normal, 0.0))
     within = 0.24 / _FACTOR <= collection <= 0.24 * _FACTOR
     is_long = abs(ratios["WB+Others"] / 8.24 - 1) <= 0.1 and again >= 5.7 / 2
     return {
@@ -173,10 +180,30 @@ def judge(runs: Mapping[str, Run]) -> dict[str, Finding]:
             within,
             "" if within else "how often it collects depends on its spare blocks, which are ours",
         ),
-        "overhead": Finding(
-            overhead, overhead >= 90, "this model of the prototype has little else to wait for"
+        "overhead": Finding(of_slow, None if of_slow is None else of_slow >= 90, _LITTLE_ELSE),
+        "overhead-all": Finding(
+            of_all, None if of_all is None else 0.5 * 44.3 <= of_all <= 1.5 * 44.3, _LITTLE_ELSE
         ),
     }
+
+
+_LITTLE_ELSE = (
+    "this model of the prototype has little else to wait for: a request that meets neither takes "
+    "what one takes that nothing disturbs"
+)
+
+
+def _overhead(run: Run, above: float, undisturbed_ns: float) -> float | None:
+    """Return what flushes and collection are of the overhead above a percentile, in percent.
+
+    None where there is none.
+    """
+    if above >= 100:
+        return None
+    found = run.explain(above, "write")
+    more_ns = (found.mean_ns or 0.0) - undisturbed_ns
+    theirs = sum(s.mean_ns for s in found.shares if s.cause in (*_FLUSH, *_COLLECTION))
+    return 100 * theirs / more_ns if more_ns > 0 else None
 
 
 def _draw(runs: Mapping[str, Run]) -> Figure:
@@ -205,7 +232,7 @@ _DEPTH = Range(
         "47 times an undisturbed request, as with three",
         " requests",
     ),
-    ("tail", "collection", "rare", "overhead"),
+    ("tail", "collection", "rare", "overhead", "overhead-all"),
     _measure_at,
 )
 

@@ -289,6 +289,16 @@ fn addresses_beyond_the_device() {
 }
 
 #[test]
+fn a_device_with_nothing_but_flushes_reaches_nowhere() {
+    // The first fills the device, which ends within the mebibyte the next would begin at.
+    let lines = "8,0 3 1 0.000000000 697 Q W 4096 + 8 [a]\n8,16 3 2 0.000000100 697 Q FN [a]\n";
+    let trace = Trace::new(file("t.blk", lines));
+    let requests =
+        workload(SourceConfig::Trace(trace)).open(4104, 1).and_then(|mut source| drain(&mut *source));
+    assert_eq!(requests.unwrap().len(), 2);
+}
+
+#[test]
 fn a_device_that_is_not_in_the_trace() {
     let mut trace = Trace::new(file("t.csv", MSR));
     trace.device = Some("hm1".into());

@@ -180,6 +180,20 @@ fn a_change_of_another_cpus_file_is_seen() {
 }
 
 #[test]
+fn what_is_wrong_with_another_cpus_file_is_said_of_it() {
+    let first = file("disk.blktrace.0", blktrace(10, QUEUED_READ, 8, 512, b""));
+    let backwards = [blktrace(20, QUEUED_WRITE, 24, 512, b""), blktrace(5, QUEUED_READ, 32, 512, b"")];
+    std::fs::write(first.with_extension("1"), backwards.concat()).unwrap();
+    let message = refusal(unaligned(first.clone()));
+    assert!(message.starts_with("disk.blktrace.1: byte 48: the time goes back by "), "{message}");
+    std::fs::write(first.with_extension("1"), blktrace(20, QUEUED_WRITE, 1 << 40, 512, b"")).unwrap();
+    for devices in [DeviceSpaces::Separate, DeviceSpaces::Merge] {
+        let message = refusal(Trace { devices, ..unaligned(first.clone()) });
+        assert!(message.starts_with("disk.blktrace.1: byte 0: "), "{message}");
+    }
+}
+
+#[test]
 fn blktrace_merges_the_cpus_of_one_stream() {
     // As from a pipe: a piece of one CPU, then one of the other, which began earlier.
     let of = |cpu: u32, times: &[u64]| -> Vec<u8> {

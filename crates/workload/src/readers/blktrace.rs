@@ -28,6 +28,8 @@ const RECORD_BYTES: usize = 48;
 /// Records of one stream among which the next is looked for: as many as blktrace
 /// hands over at a time, buffers of 512 KiB (blktrace(8), `-b`), of 24 CPUs.
 const WINDOW: usize = 1 << 18;
+/// Where in the number of a record that of its file lies, above its place in there.
+const CPU_AT: u32 = 48;
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 
@@ -295,7 +297,7 @@ impl Blktrace {
         )
         .expect("a string takes what is written");
         let device = self.devices.index(self.name.as_bytes())?;
-        let item = event.byte + 1;
+        let item = ((event.cpu as u64) << CPU_AT | event.byte) + 1;
         let record =
             |offset, bytes| Record { time_ns: event.time_ns, item, device, operation, offset, bytes };
         if operation == Operation::Flush {
@@ -335,7 +337,11 @@ impl Reader for Blktrace {
     }
 
     fn place(&self, item: u64) -> Location {
-        Location::Byte(item - 1)
+        Location::Byte((item - 1) & ((1 << CPU_AT) - 1))
+    }
+
+    fn file(&self, item: u64) -> Option<&str> {
+        Some(&self.cpus[(item - 1 >> CPU_AT) as usize].input.file)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -186,6 +186,11 @@ pub(crate) trait Reader {
         Location::Line(item)
     }
 
+    /// The file it is in, where not in the one that was opened.
+    fn file(&self, _item: u64) -> Option<&str> {
+        None
+    }
+
     /// Assumptions that a result must show.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -354,9 +354,10 @@ impl Source for TraceSource {
                 self.requests_left = 0;
                 break;
             }
-            let (lba, sectors) = self.placement.place(&selected, &mut self.counts).map_err(|message| {
-                WorkloadError::at(&self.pass.file, self.pass.place(selected.item), message)
-            })?;
+            let (lba, sectors) = self
+                .placement
+                .place(&selected, &mut self.counts)
+                .map_err(|message| self.pass.refuse(selected.item, message))?;
             if sectors == 0 && selected.operation == Operation::Trim {
                 self.counts.trims_dropped += 1;
                 continue;

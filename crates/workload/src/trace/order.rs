@@ -52,6 +52,13 @@ impl Ordered {
         &*self.reader
     }
 
+    /// The error of a line or record.
+    #[cold]
+    pub(crate) fn refuse(&self, item: u64, message: impl Into<String>) -> WorkloadError {
+        let file = self.reader.file(item).unwrap_or(&self.file);
+        WorkloadError::at(file, self.reader.place(item), message)
+    }
+
     /// Assumptions that a result must show.
     pub(crate) fn notes(&self) -> Vec<String> {
         [&self.notes[..], &self.reader.notes()].concat()
@@ -107,9 +114,8 @@ impl Ordered {
         while self.reader.next(record, counts)? {
             counts.read += 1;
             if record.bytes > LONGEST_BYTES {
-                return Err(WorkloadError::at(
-                    &self.file,
-                    self.reader.place(record.item),
+                return Err(self.refuse(
+                    record.item,
                     format!("a request of {} bytes; none is longer than 1TiB", record.bytes),
                 ));
             }
@@ -117,9 +123,8 @@ impl Ordered {
                 return Ok(true);
             }
             if self.zero_length == ZeroLength::Refuse {
-                return Err(WorkloadError::at(
-                    &self.file,
-                    self.reader.place(record.item),
+                return Err(self.refuse(
+                    record.item,
                     "a request of no length; zero_length = \"skip\" leaves such requests out",
                 ));
             }
@@ -145,7 +150,7 @@ impl Ordered {
                 format!("the time goes back by {back}; more than the reorder window of {}", Span(window_ns))
             }
         };
-        WorkloadError::at(&self.file, self.reader.place(record.item), message)
+        self.refuse(record.item, message)
     }
 }
 

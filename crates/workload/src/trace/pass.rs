@@ -12,7 +12,7 @@ use crate::input::Progress;
 use crate::profiles::MOST_MAGNIFIED;
 use crate::readers::Record;
 use crate::text::listed;
-use crate::{Basis, Context, Counts, Location, WorkloadError};
+use crate::{Basis, Context, Counts, WorkloadError};
 
 /// Intensity is held in millionths, so that times stay integers.
 const INTENSITY_UNIT: u64 = 1_000_000;
@@ -196,8 +196,9 @@ impl Pass {
         self.again.as_ref().map_or_else(|| self.progress.fraction(), Again::progress)
     }
 
-    pub(super) fn place(&self, item: u64) -> Location {
-        self.input.reader().place(item)
+    /// The error of a line or record.
+    pub(super) fn refuse(&self, item: u64, message: impl Into<String>) -> WorkloadError {
+        self.input.refuse(item, message)
     }
 
     pub(super) fn notes(&self) -> Vec<String> {

@@ -75,11 +75,12 @@ impl AddressMap {
             placement.bases.push(base);
             let end = base.saturating_add(extent.end);
             reach = reach.max(end);
-            if end > context.device_sectors && trace.fold == Fold::Refuse {
+            // Of a device with nothing but flushes nothing lies anywhere.
+            let is_beyond = extent.end > 0 && end > context.device_sectors;
+            if is_beyond && trace.fold == Fold::Refuse {
                 let merge = "devices = \"merge\" puts the devices onto the same addresses, ";
-                return Err(WorkloadError::at(
-                    &pass.file,
-                    pass.place(extent.item),
+                return Err(pass.refuse(
+                    extent.item,
                     format!(
                         "device {} reaches its byte {}{}, beyond the simulated device's {} bytes; {}{REMEDY}",
                         pass.device_name(device),

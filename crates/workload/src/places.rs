@@ -9,19 +9,24 @@
 //! of the share. So a few hot pages count with their volume however small the
 //! model is.
 
+use std::collections::BTreeMap;
+
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, Stream};
 
-/// Most writes of pages that are kept.
-const MOST_TOUCHES: usize = 1 << 22;
+/// Writes of pages beyond which fewer pages are sampled, if they are enough.
+const MANY_TOUCHES: usize = 1 << 22;
+/// Most writes of pages that are kept: 256 MiB.
+const MOST_TOUCHES: usize = 1 << 26;
 /// As many pages as are enough for any model: it has about 65,000.
 const ENOUGH_PAGES: usize = 1 << 17;
 
 /// Writes of 4 KiB pages in their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
-    touched: Vec<u64>,
-    /// Number of different pages among them.
-    distinct: u64,
+    /// The pages that are sampled, and how often each is written.
+    pages: Vec<(u64, u64)>,
+    /// Each write, by the place of its page among them.
+    touched: Vec<u32>,
     /// Share of the pages that are sampled.
     share: f64,
     /// Bytes of the pages touched over bytes asked for, of the whole trace.
@@ -31,16 +36,16 @@ pub struct Places {
 impl Places {
     /// Bytes of the pages that are written.
     pub fn footprint_bytes(&self) -> f64 {
-        self.distinct as f64 / self.share * LOGICAL_PAGE_BYTES as f64
+        self.pages.len() as f64 / self.share * LOGICAL_PAGE_BYTES as f64
     }
 
     /// The writes to a model of `model_pages` pages, by which it stands for
     /// `pages`: each a page of the model. A trace that touches more pages than
     /// there are is folded onto them.
     pub fn modelled(&self, pages: u64, model_pages: u64, seed: u64) -> Vec<u32> {
-        let is_folded = self.distinct as f64 / self.share > pages as f64;
+        let is_folded = self.pages.len() as f64 / self.share > pages as f64;
         let place = |page: u64| if is_folded { page % pages } else { page };
-        let mut counted = counted(self.touched.iter().map(|&page| place(page)).collect());
+        let mut counted = counted(self.pages.iter().map(|&(page, count)| (place(page), count)).collect());
         let asked = counted.len() as f64 / self.share * (model_pages as f64 / pages as f64);
         let kept = (asked.round() as usize).clamp(1, counted.len().min(model_pages as usize));
         // Those that are written equally often in an order by chance.
@@ -58,8 +63,10 @@ impl Places {
         chosen.sort_unstable_by_key(|&(page, _)| page);
         let mut due = vec![0.5; kept];
         let mut writes = Vec::new();
+        let among = |page: u64| chosen.binary_search_by_key(&place(page), |&(page, _)| page).ok();
+        let slots: Vec<Option<usize>> = self.pages.iter().map(|&(page, _)| among(page)).collect();
         for &page in &self.touched {
-            let Ok(at) = chosen.binary_search_by_key(&place(page), |&(page, _)| page) else { continue };
+            let Some(at) = slots[page as usize] else { continue };
             due[at] += chosen[at].1;
             if due[at] >= 1.0 {
                 due[at] -= 1.0;
@@ -71,18 +78,23 @@ impl Places {
     }
 }
 
-/// Each page and how often it is there.
-fn counted(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
-    pages.sort_unstable();
-    pages.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect()
+/// Each page once, in order, and how often it is written.
+fn counted(mut pages: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    pages.sort_unstable_by_key(|&(page, _)| page);
+    let sum = |same: &[(u64, u64)]| (same[0].0, same.iter().map(|&(_, count)| count).sum());
+    pages.chunk_by(|a, b| a.0 == b.0).map(sum).collect()
 }
 
 /// Gathers the places of a trace.
 pub(crate) struct Sampler {
-    touched: Vec<u64>,
+    pages: Vec<(u64, u64)>,
+    /// Where among them a page is.
+    numbers: BTreeMap<u64, u32>,
+    touched: Vec<u32>,
     /// Pages with a hash of at most this are sampled.
     limit: u64,
-    is_full: bool,
+    /// Number of writes with which it is next tried to sample fewer pages.
+    many: usize,
     asked_bytes: u64,
     touched_bytes: u64,
     /// Where the last writes ended within a page: what goes on there is written
@@ -97,9 +109,11 @@ const OPEN: usize = 64;
 impl Sampler {
     pub fn new() -> Self {
         Sampler {
+            pages: Vec::new(),
+            numbers: BTreeMap::new(),
             touched: Vec::new(),
             limit: u64::MAX,
-            is_full: false,
+            many: MANY_TOUCHES,
             asked_bytes: 0,
             touched_bytes: 0,
             open: [0; OPEN],
@@ -126,33 +140,52 @@ impl Sampler {
         self.asked_bytes += bytes;
         for page in first..end.div_ceil(LOGICAL_PAGE_BYTES) {
             self.touched_bytes += LOGICAL_PAGE_BYTES;
-            if mix(page) <= self.limit && !self.is_full {
-                self.touched.push(page);
+            if mix(page) <= self.limit && !self.is_full() {
+                self.touch(page);
+                if self.touched.len() >= self.many {
+                    self.thin();
+                }
             }
-        }
-        if self.touched.len() >= MOST_TOUCHES && !self.is_full {
-            self.thin();
         }
     }
 
-    /// Samples half as many pages, if they are enough, or nothing more.
+    fn touch(&mut self, page: u64) {
+        let number = *self.numbers.entry(page).or_insert_with(|| {
+            self.pages.push((page, 0));
+            self.pages.len() as u32 - 1
+        });
+        self.pages[number as usize].1 += 1;
+        self.touched.push(number);
+    }
+
+    /// Samples half as many pages, if they are enough; else as many for twice the writes.
     fn thin(&mut self) {
         let half = self.limit / 2;
-        let kept: Vec<u64> = self.touched.iter().copied().filter(|&page| mix(page) <= half).collect();
-        if counted(kept.clone()).len() < ENOUGH_PAGES {
-            self.is_full = true;
+        if self.pages.iter().filter(|&&(page, _)| mix(page) <= half).count() < ENOUGH_PAGES {
+            self.many = self.many.saturating_mul(2);
             return;
         }
-        self.touched = kept;
-        self.limit = half;
+        (self.limit, self.many) = (half, MANY_TOUCHES);
+        let pages = std::mem::take(&mut self.pages);
+        self.numbers.clear();
+        for number in std::mem::take(&mut self.touched) {
+            let (page, _) = pages[number as usize];
+            if mix(page) <= half {
+                self.touch(page);
+            }
+        }
+    }
+
+    /// Whether no further write is kept.
+    pub fn is_full(&self) -> bool {
+        self.touched.len() >= MOST_TOUCHES
     }
 
     /// What was gathered; none without a write.
     pub fn finish(self) -> Option<Places> {
-        let distinct = counted(self.touched.clone()).len() as u64;
-        (distinct > 0).then(|| Places {
+        (!self.pages.is_empty()).then(|| Places {
+            pages: self.pages,
             touched: self.touched,
-            distinct,
             share: self.limit as f64 / u64::MAX as f64,
             rounding: self.touched_bytes as f64 / self.asked_bytes as f64,
         })
@@ -193,7 +226,7 @@ mod tests {
     fn a_model_as_large_as_the_drive_gets_every_write() {
         let writes: Vec<u64> = (0..5_000).map(|n| n * n % 977).collect();
         let places = places(writes.iter().map(|page| (page * 4096, 4096)));
-        let distinct = counted(writes.clone());
+        let distinct = counted(writes.iter().map(|&page| (page, 1)).collect());
         let rank = |page: &u64| distinct.binary_search_by_key(page, |&(page, _)| page).unwrap() as u32;
         let expected: Vec<u32> = writes.iter().map(rank).collect();
         assert_eq!(places.modelled(1_000, 1_000, 1), expected);
@@ -206,7 +239,7 @@ mod tests {
         let places = places(writes.map(|page| (page * 4096, 4096)));
         for seed in 0..5 {
             let modelled = places.modelled(100_000, 1_000, seed);
-            let by_page = counted(modelled.iter().map(|&page| u64::from(page)).collect());
+            let by_page = counted(modelled.iter().map(|&page| (u64::from(page), 1)).collect());
             assert_eq!(by_page.len(), 160);
             let most = by_page.iter().map(|&(_, count)| count).max().unwrap() as f64;
             assert!((modelled.len() as f64 / 4_000.0 - 1.0).abs() < 0.05, "{}", modelled.len());
@@ -216,12 +249,18 @@ mod tests {
 
     #[test]
     fn what_a_sample_keeps_is_bounded() {
-        let pages = (MOST_TOUCHES * 3 / 2) as u64;
+        let pages = (MANY_TOUCHES * 3 / 2) as u64;
         let wide = places((0..pages).map(|page| (page * 4096, 4096)));
-        assert!(wide.touched.len() < MOST_TOUCHES);
+        assert!(wide.touched.len() < MANY_TOUCHES && wide.pages.len() < MANY_TOUCHES);
         assert!((wide.footprint_bytes() / (pages * 4096) as f64 - 1.0).abs() < 0.01);
-        let narrow = places((0..pages).map(|n| (n % 1_000 * 4096, 4096)));
-        assert!(narrow.touched.len() <= MOST_TOUCHES);
-        assert_eq!((narrow.share, narrow.distinct), (1.0, 1_000));
+    }
+
+    #[test]
+    fn a_trace_that_begins_in_few_places_is_looked_at_to_its_end() {
+        let (hot, cold) = (MANY_TOUCHES as u64 + 1_000, 300_000);
+        let writes = (0..hot).map(|n| n % 1_000).chain(1_000..1_000 + cold);
+        let places = places(writes.map(|page| (page * 4096, 4096)));
+        assert_eq!(places.footprint_bytes(), ((1_000 + cold) * 4096) as f64);
+        assert_eq!(places.touched.len() as u64, hot + cold);
     }
 }

@@ -34,7 +34,7 @@ impl Load for Recorded {
         let mut pulse = Pulse::new(watch);
         let (mut written, mut batch, mut last) = (vec![0.0], Vec::new(), 0);
         let mut sampler = Sampler::new();
-        let (mut writes, mut rounded) = (0u64, 0u64);
+        let (mut writes, mut rounded, mut places_end) = (0u64, 0u64, None);
         loop {
             source.fill(&mut batch, 4096)?;
             let Some(arrival) = batch.last() else { break };
@@ -53,6 +53,9 @@ impl Load for Recorded {
                     !offset.is_multiple_of(LOGICAL_PAGE_BYTES) || !bytes.is_multiple_of(LOGICAL_PAGE_BYTES),
                 );
                 sampler.write(offset, bytes);
+                if sampler.is_full() {
+                    places_end.get_or_insert(arrival.time);
+                }
                 pulse.step(|| source.progress().unwrap_or(0.0))?;
             }
         }
@@ -67,6 +70,12 @@ impl Load for Recorded {
                  map: {:.3} times what they ask for is written, which counts as write amplification",
                 Bytes(LOGICAL_PAGE_BYTES),
                 places.rounding
+            ));
+        }
+        if let Some(end) = places_end.filter(|end| end.0 < last) {
+            notes.push(format!(
+                "where it writes is taken from its first {}: more goes to too few places to be sampled",
+                Span(end.0)
             ));
         }
         for (count, what) in

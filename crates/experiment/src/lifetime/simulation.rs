@@ -55,7 +55,7 @@ const WATCHED: u64 = 1 << 16;
 const LEISURELY: Span = Span::from_ms(2);
 /// Writes between two looks at what is left of the endurance.
 const LOOK: u64 = 64;
-/// Writes between two reports of progress: some milliseconds.
+/// Writes between two reports of progress: some milliseconds. A multiple of [`LOOK`].
 const REPORT: u64 = 1 << 12;
 /// Share of the time that watching wear takes, about.
 const AGING: f64 = 0.7;
@@ -219,6 +219,7 @@ impl Simulation {
         let (mut service, mut held) = (Delays::default(), Delays::default());
         let mut course = Course::default();
         let mut recorded = 0;
+        let mut written = 0u64;
         let mut endurance = self.ssd.endurance();
         let mut time = 0;
         while endurance.wear < endurance.rated_cycles && time < HORIZON.0 {
@@ -235,7 +236,8 @@ impl Simulation {
             }
             endurance = self.ssd.endurance();
             course.note(self.now, endurance.wear / endurance.rated_cycles);
-            if self.submitted.is_multiple_of(REPORT) {
+            written += LOOK;
+            if written.is_multiple_of(REPORT) {
                 ask(watch, endurance.wear / endurance.rated_cycles)?;
             }
         }

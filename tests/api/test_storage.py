@@ -1,6 +1,7 @@
 """What is written, where, and when it is refused."""
 
 import json
+from pathlib import Path
 
 import flashkeel
 import pytest
@@ -35,9 +36,58 @@ def test_same_result_same_files(small_result, saved, tmp_path):
         assert (tmp_path / "again" / name).read_bytes() == (saved / name).read_bytes(), name
 
 
-def test_same_experiment_may_be_saved_again(small_result, tmp_path):
+def test_same_experiment_may_be_saved_again(small_result, saved, tmp_path):
     small_result.save(tmp_path / "out")
+    (tmp_path / "out/tails.png").write_bytes(b"old")
     small_result.save(tmp_path / "out")
+    assert names(tmp_path / "out") == names(saved)
+    assert (tmp_path / "out/tails.png").read_bytes() == (saved / "tails.png").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["requests/vm1.csv", "series/a.seed1.parquet", "tails.png"])
+def test_a_directory_without_a_result_has_to_be_empty(small_result, tmp_path, name):
+    kept = tmp_path / name
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        small_result.save(tmp_path, overwrite=True)
+    assert kept.read_text() == "mine"
+
+
+def test_other_files_beside_the_tables_of_a_result_are_kept(small_result, tmp_path):
+    small_result.save(tmp_path / "out")
+    notes = tmp_path / "out/series/notes.txt"
+    notes.write_text("mine")
+    with pytest.raises(InputError, match=r"series/notes\.txt"):
+        small_result.save(tmp_path / "out", overwrite=True)
+    assert notes.read_text() == "mine"
+
+
+def test_what_is_cut_short_leaves_the_old_result(small_result, tmp_path, monkeypatch):
+    small_result.save(tmp_path / "out")
+    before = (tmp_path / "out/result.json").read_bytes()
+    rename, renamed = Path.rename, []
+
+    def cut_short(self, target):
+        if len(renamed) == 1:
+            renamed.append(None)
+            raise KeyboardInterrupt
+        renamed.append(target)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", cut_short)
+    with pytest.raises(KeyboardInterrupt):
+        small_result.save(tmp_path / "out")
+    assert (tmp_path / "out/result.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_current_directory_and_the_root_are_refused(small_result, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="current directory"):
+        small_result.save(".")
+    with pytest.raises(InputError, match="holds other files"):
+        small_result.save("/")
 
 
 def test_another_experiments_result_stays(small_result, small_toml, tmp_path):

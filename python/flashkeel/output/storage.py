@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -42,26 +43,41 @@ _OF_A_RUN = {
 """What the object of a run has at least, and of which kind; the rest is looked for where used."""
 _DETAIL = {"measured_ns": int, "histograms": list, "blame": list}
 _OURS = {RESULT, *plots.FILES, *KINDS}
+_TABLE = re.compile(r".+\.seed\d+\.parquet")
 
 
 def check(directory: Path, identity: str, overwrite: bool) -> None:
     """Raise InputError unless a result of `identity` may be written to `directory`."""
-    parent = next(path for path in directory.absolute().parents if path.exists())
+    parent = next((path for path in directory.absolute().parents if path.exists()), directory)
     if not parent.is_dir():
         raise InputError(f"{directory}: {parent} is not a directory")
     if not os.access(parent, os.W_OK):
         raise InputError(f"{directory}: cannot write in {parent}")
     if not directory.exists():
         return
-    if others := files.others(directory, _OURS):
+    if directory.resolve() == Path.cwd():
+        # It is replaced as a whole, and who stands in it would see nothing of the new one.
+        raise InputError(f"{directory}: is the current directory; name one within it")
+    if others := _others(directory):
         raise InputError(f"{directory}: holds other files, such as {others[0]!r}")
-    if not (directory / RESULT).exists() or overwrite:
+    if overwrite or not (directory / RESULT).exists():
         return
     if _read(directory / RESULT).get("identity") != identity:
         raise InputError(
             f"{directory}: holds the result of another experiment; "
             "choose another directory or say --overwrite"
         )
+
+
+def _others(directory: Path) -> list[str]:
+    """Return what is in a directory beside a result: all of it, where no result is."""
+    ours = _OURS if (directory / RESULT).is_file() else set()
+    found = files.others(directory, ours)
+    for kind in KINDS:
+        if kind in ours and (directory / kind).is_dir():
+            names = sorted(os.listdir(directory / kind))
+            found += [f"{kind}/{name}" for name in names if not _TABLE.fullmatch(name)]
+    return found
 
 
 def check_room(directory: Path, plans: Sequence[Mapping[str, Any]], seeds: int) -> None:
@@ -113,9 +129,16 @@ def _save(result: Result, directory: Path, overwrite: bool) -> None:
         except Exception as error:
             # Whatever it is: hours of work may be at stake.
             undrawn = error
-        if directory.exists():
-            directory.rename(Path(staging, "old"))
-        complete.rename(directory)
+        old = Path(staging, "old")
+        try:
+            if directory.exists():
+                directory.rename(old)
+            complete.rename(directory)
+        except BaseException:
+            # Else what was there before would go with what was to take its place.
+            if old.exists() and not directory.exists():
+                old.rename(directory)
+            raise
     if undrawn is not None:
         words = f"{directory}: the result is there, but its picture could not be drawn: {undrawn}"
         raise RuntimeError(words) from undrawn

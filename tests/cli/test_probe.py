@@ -95,6 +95,17 @@ def test_a_drive_that_wears_out_while_it_is_probed_is_said(cli, tmp_path):
     assert "it is worn out, has become smaller, or is gone" in outcome.err
 
 
+def test_a_place_that_takes_nothing_is_found_before_a_drive_is_overwritten(cli, tmp_path):
+    drive = tmp_path / "drive"
+    drive.write_bytes(bytes(16 << 20))
+    (tmp_path / "file").write_text("")
+    place = tmp_path / "file/out"
+    outcome = cli("probe", drive, "--destroy", "--limit", 5, "--out", place)
+    assert outcome.status != 0
+    assert "file" in outcome.err
+    assert not any(drive.read_bytes())
+
+
 def test_a_damaged_or_foreign_model_is_refused(cli, device, tmp_path):
     model = tmp_path / "model.json"
     model.write_text("{}")

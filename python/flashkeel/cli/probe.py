@@ -64,23 +64,27 @@ def probe(
     """
     drive = Drive.find(target, assignments(sets), destroy)
     within = None if limit is None else timedelta(seconds=limit)
+    if out is not None:
+        # Before a drive is overwritten.
+        out.mkdir(parents=True, exist_ok=True)
     with Bars([target]) as bars:
         found = drive.probe(seed, not no_cache, partial(bars.update, 0), within)
-    saved: list[Path] = []
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        saved = [out / "model.json", out / "evidence.json", out / probe_plots.FILE]
-        files.write(saved[0], found.to_json() + "\n")
-        files.write(saved[1], json.dumps(found.evidence) + "\n")
-        probe_plots.save(found, saved[2])
+    # Shown before it is saved: where that fails, nobody has to overwrite a drive again.
     if form == "json":
         echo(found.to_json())
+    else:
+        screen = console()
+        for table in probe_tables.diagnosis(found):
+            screen.print(table)
+    if out is None:
         return
-    screen = console()
-    for table in probe_tables.diagnosis(found):
-        screen.print(table)
-    for path in saved:
-        echo(f"Saved: {path}")
+    saved = [out / "model.json", out / "evidence.json", out / probe_plots.FILE]
+    files.write(saved[0], found.to_json() + "\n")
+    files.write(saved[1], json.dumps(found.evidence) + "\n")
+    probe_plots.save(found, saved[2])
+    if form == "table":
+        for path in saved:
+            echo(f"Saved: {path}")
 
 
 def assignments(sets: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ lint: .venv/packages.stamp
 	$(BIN)/ruff format --check python tests scripts
 	$(BIN)/ruff check python tests scripts
 	$(BIN)/mypy
-	rustfmt --check $(shell git ls-files "crates/*.rs")
+	find crates -name target -prune -o -name '*.rs' -print0 | xargs -0 rustfmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
 docs: .venv/core.stamp
@@ -72,7 +72,7 @@ clean:
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name one: make PYTHON=..." >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
 
 .venv/packages.stamp: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'

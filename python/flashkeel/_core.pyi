@@ -5,6 +5,7 @@ Wrong input raises `InputError`, anything else that fails `RuntimeError`.
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Final, Literal, final
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "show",
     "span_ns",
     "trace_convert",
+    "trace_files",
     "trace_format",
     "trace_info",
     "trace_like",
@@ -146,6 +148,9 @@ def trace_info(
 
 def trace_format(path: str, options_json: str) -> str:
     """Name the format of a trace, from the file's head; `options_json` as for the above."""
+
+def trace_files(path: str) -> list[Path]:
+    """Name the files that are read of a trace: `path`, and other CPUs' beside a blktrace."""
 
 def trace_convert(
     path: str,

@@ -229,6 +229,14 @@ def test_what_a_log_has_taught_is_for_logs_that_reach_further(cli, _served, tmp_
     assert json.loads(known.read_text())["sectors"] > 1 << 19
 
 
+def test_a_saved_model_takes_the_place_of_a_model_only(cli, _served, tmp_path):
+    folder, _ = _served
+    (tmp_path / "trace.csv").write_text("0,0,Read,0,4096\n")
+    outcome = cli("predict", "--log", folder / "log.csv", "--save-model", tmp_path / "trace.csv")
+    assert (outcome.status, "no device model" in outcome.err) == (2, True)
+    assert (tmp_path / "trace.csv").read_text() == "0,0,Read,0,4096\n"
+
+
 def test_several_workloads_have_no_one_model_to_save(cli, tmp_path):
     refused = cli("predict", "sim:ssd-d", "--save-model", tmp_path / "model.json")
     assert refused.status == 2

@@ -238,6 +238,18 @@ def test_a_run_is_made_from_its_traces_and_models(tmp_path):
     assert len(names) == 4
 
 
+def test_a_run_is_made_from_the_files_of_every_cpu(tmp_path):
+    trace, other = tmp_path / "t.blktrace.0", tmp_path / "t.blktrace.1"
+    trace.write_bytes(b"a")
+    config = {"workload": {"source": {"policy": "trace", "path": str(trace)}}}
+    point = running.Point(0, {}, {"name": "a", "config": config}, [1])
+    names = set()
+    for size in range(1, 4):
+        other.write_bytes(b"x" * size)
+        names.add(running.Store(tmp_path).path(point, 1))
+    assert len(names) == 3
+
+
 def test_a_file_that_is_not_there_names_the_sweeps(cli, tmp_path):
     outcome = cli("sweep", "nope", "-o", tmp_path / "a")
     assert outcome.status == 2
@@ -304,6 +316,7 @@ def test_a_batch_queues_end_keeps_a_table(mine, tmp_path, end):
     command = [sys.executable, "-m", "flashkeel", "sweep", mine, "-o", out]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while not (out / "runs").exists() or not list((out / "runs").glob("*.json.gz")):
+        assert process.poll() is None, "it ended before it was told to"
         time.sleep(0.05)
     process.send_signal(end)
     said = process.communicate(timeout=60)[1]

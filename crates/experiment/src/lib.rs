@@ -51,7 +51,7 @@ pub use trace::{trace_convert, trace_format, trace_info, trace_like, trace_merge
 
 pub use flashkeel_engine::{BUILD, Cause, LOGICAL_PAGE_BYTES};
 pub use flashkeel_host::device::Device;
-pub use flashkeel_workload::{LatencyLogOptions, Watch};
+pub use flashkeel_workload::{LatencyLogOptions, Watch, trace_files};
 
 /// The version every result carries.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

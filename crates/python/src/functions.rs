@@ -75,6 +75,12 @@ pub fn trace_format(path: PathBuf, options_json: &str) -> PyResult<String> {
     experiment::trace_format(&path, options_json).map(|format| format.to_string()).map_err(exception)
 }
 
+/// Name the files that are read of a trace.
+#[pyfunction]
+pub fn trace_files(path: PathBuf) -> Vec<PathBuf> {
+    experiment::trace_files(&path)
+}
+
 /// Convert a trace to another format; give the counts as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, options_json, out_path, out_format, progress=None))]

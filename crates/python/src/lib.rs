@@ -20,8 +20,8 @@ mod _core {
         errors::InputError,
         functions::{
             demand_names, demand_similarity, explain, lifetimes, list_names, merge, reference, resolve,
-            schema, show, span_ns, trace_convert, trace_format, trace_info, trace_like, trace_merge,
-            trace_synth, version, write_profiles,
+            schema, show, span_ns, trace_convert, trace_files, trace_format, trace_info, trace_like,
+            trace_merge, trace_synth, version, write_profiles,
         },
         run::{RunResult, run},
         serve::{Serving, listen_unix, serve_nbd},

@@ -47,7 +47,7 @@ pub use latencies::{LatencyLog, LatencyLogOptions, Served, read_latencies};
 pub use merge::{Beginnings, merge};
 pub use pacing::Pacing;
 pub use places::Places;
-pub use readers::{FormatName, Times};
+pub use readers::{FormatName, Times, trace_files};
 pub use source::{Arrival, Basis, Counts, Source};
 pub use trace::Trace;
 pub use writers::{WriterName, Written, conversion, convert, refuse_overwriting, save};

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from flashkeel._core import InputError
 from flashkeel.cli.common import DESTROY, Number, console, echo
 from flashkeel.cli.probe import FORMAT, NO_CACHE, SEED, SETS, assignments
 from flashkeel.output import files, log_tables, probe_tables
@@ -108,6 +109,7 @@ def predict(
     if save_model is not None:
         read = [log, iolog, None if target is None else Path(target), *map(Path, workloads)]
         files.refuse_overwriting(save_model, [it for it in read if it is not None and it.is_file()])
+        _refuse_others(save_model)
     model = None if model_file is None else Diagnosis.from_file(model_file)
     if log is not None:
         with Bars([log.name]) as bars:
@@ -159,6 +161,17 @@ def _warn(model: Diagnosis, what: str, found: dict[str, Any]) -> None:
             f"{found['contradiction']}",
             err=True,
         )
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse a file in which there is something else than a model."""
+    if path.is_file() and path.stat().st_size > 0:
+        try:
+            Diagnosis.from_file(path)
+        except InputError as error:
+            raise InputError(
+                f"{path}: is there and no device model; choose another name"
+            ) from error
 
 
 def _save(path: Path, name: str, model: dict[str, Any]) -> None:

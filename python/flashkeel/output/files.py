@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flashkeel._core import InputError
+from flashkeel._core import InputError, trace_files
 from flashkeel.parsing import parse_json
 
 _PATHS = ("path", "model")
@@ -31,21 +31,21 @@ def refuse_overwriting(target: Path, sources: Iterable[str | Path]) -> None:
     """Raise InputError where `target` is one of the files that are read, by whatever name."""
     if not target.is_file():
         return
-    for source in sources:
+    for file in (file for source in sources for file in map(str, trace_files(str(source)))):
         try:
-            read = os.stat(0 if str(source) == "-" else source)
+            read = os.stat(0 if file == "-" else file)
             is_source = os.path.samestat(target.stat(), read)
         except OSError:
             continue
         if is_source:
-            raise InputError(f"{target}: it is what is read, {source}; choose another name")
+            raise InputError(f"{target}: it is what is read, {file}; choose another name")
 
 
 def paths_in(table: Any) -> Iterator[str]:  # noqa: ANN401
     """Give the files that an experiment reads: what stands under `path` or `model`, wherever."""
     for key, value in table.items() if isinstance(table, dict) else enumerate(table):
         if key in _PATHS and isinstance(value, str):
-            yield value
+            yield from map(str, trace_files(value))
         elif isinstance(value, (dict, list)):
             yield from paths_in(value)
 

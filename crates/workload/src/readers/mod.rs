@@ -328,8 +328,8 @@ pub(crate) fn open(
     Ok(Opened { format: FormatName(format.name), compression, file, progress, notes, reader })
 }
 
-/// Every file that is read of a trace.
-pub(crate) fn files_of(path: &Path) -> Vec<PathBuf> {
+/// Every file that is read of a trace: the one named, and those of other CPUs beside a blktrace.
+pub fn trace_files(path: &Path) -> Vec<PathBuf> {
     let others = blktrace::other_cpus(&path.to_string_lossy());
     std::iter::once(path.to_owned()).chain(others.into_iter().map(PathBuf::from)).collect()
 }

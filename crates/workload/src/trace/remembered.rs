@@ -11,7 +11,7 @@ use super::kept::MOST_BYTES;
 use super::pass::Shape;
 use super::place::AddressMap;
 use crate::input::version;
-use crate::readers::files_of;
+use crate::readers::trace_files;
 use crate::{Context, Stopped, Watch};
 
 /// Most that are remembered, as long as their requests take no more than [`MOST_BYTES`].
@@ -39,7 +39,7 @@ pub(super) fn find(
     watch: &mut Watch<'_>,
 ) -> Result<Arc<AddressMap>, Stopped> {
     // Of a pipe nothing is remembered.
-    let versions = files_of(&trace.path).iter().map(|path| version(path)).collect();
+    let versions = trace_files(&trace.path).iter().map(|path| version(path)).collect();
     let Some(versions) = versions else {
         return AddressMap::find(trace, shape, context, watch).map(Arc::new);
     };

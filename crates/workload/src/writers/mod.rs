@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::input::{identity, open_at};
-use crate::readers::{SYNTHETIC, files_of, says_synthetic};
+use crate::readers::{SYNTHETIC, says_synthetic, trace_files};
 use crate::{Arrival, Basis, Context, Source, Stopped, Trace, Watch, WorkloadError};
 
 mod columns;
@@ -208,7 +208,7 @@ pub fn refuse_overwriting(trace: &Trace, out: &Path) -> Result<(), WorkloadError
         return Ok(());
     }
     let Some(target) = identity(out) else { return Ok(()) };
-    match files_of(&trace.path).into_iter().find(|file| identity(file) == Some(target)) {
+    match trace_files(&trace.path).into_iter().find(|file| identity(file) == Some(target)) {
         None => Ok(()),
         Some(file) => {
             let message = format!("it is the trace that is read, {}; choose another name", file.display());

@@ -216,6 +216,10 @@ fn what_cannot_be_shared_is_refused_with_its_key() {
             &[("stack.devices", &share("count = 10, window = \"50ms\", message_delay = \"25ms\""))],
             "message_delay: is 25ms, so that a window of 50ms is over",
         ),
+        (
+            &[("stack.devices.0.coordinator.share.message_delay", "\"2h\"")],
+            "message_delay: is 2h; at most 1h",
+        ),
         (&[("stack.devices", &share("rest = \"5ms\""))], "rest: is given, but without count nobody"),
         (
             &[("stack.tenants", "[]"), ("stack.devices", &share("count = 10, minimum = { high = 0.1 }"))],

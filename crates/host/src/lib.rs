@@ -11,6 +11,7 @@ mod driver;
 mod feed;
 mod flight;
 mod gates;
+mod limits;
 mod measured;
 pub mod mirror;
 pub mod network;

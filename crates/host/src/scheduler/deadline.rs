@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Build, IoScheduler};
 use crate::claim::{Claim, TenantClass};
+use crate::limits;
 
 /// Settings of `deadline`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +61,9 @@ impl Build for Deadline {
         if self.fifo_batch == 0 {
             return Err("fifo_batch is 0; a batch has at least 1 request".into());
         }
-        Ok(())
+        limits::wait("read_expire", self.read_expire)?;
+        limits::wait("write_expire", self.write_expire)?;
+        limits::wait("prio_aging_expire", self.prio_aging_expire)
     }
 }
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Build, Copies, Ended, Reader, least};
+use crate::limits;
 use crate::mirror::MOST;
 use crate::mirror::recent::Recent;
 
@@ -36,13 +37,13 @@ impl Build for Monitor {
     }
 
     fn validate(&self) -> Result<(), String> {
-        if self.factor >= 1.0 && self.factor.is_finite() {
-            return Ok(());
+        if !(self.factor >= 1.0 && self.factor.is_finite()) {
+            return Err(format!(
+                "factor is {}; a slow read takes at least as long as the median, so 1 or more",
+                self.factor
+            ));
         }
-        Err(format!(
-            "factor is {}; a slow read takes at least as long as the median, so 1 or more",
-            self.factor
-        ))
+        limits::wait("hold", self.hold)
     }
 }
 

@@ -11,6 +11,10 @@ fn main() {
         println!("cargo::rerun-if-changed={}", folder.display());
         absorb(&folder, &mut hash);
     }
+    // Random numbers, logarithms and the like are other crates'.
+    let versions = crates.join("../Cargo.lock");
+    println!("cargo::rerun-if-changed={}", versions.display());
+    absorb(&versions, &mut hash);
     println!("cargo::rustc-env=FLASHKEEL_SOURCE_HASH={hash:016x}");
 }
 

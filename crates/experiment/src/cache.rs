@@ -110,12 +110,12 @@ impl Cache {
     fn trim(&self, newest: &Path, limit_bytes: u64) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            let metadata = entry.metadata()?;
-            if entry.path().extension().is_some_and(|extension| extension == "state")
-                && entry.path() != newest
-            {
-                files.push((metadata.modified()?, entry.path(), metadata.len()));
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != "state") || path == newest {
+                continue;
+            }
+            if let Some(metadata) = unless_gone(fs::metadata(&path))? {
+                files.push((metadata.modified()?, path, metadata.len()));
             }
         }
         files.sort();
@@ -124,10 +124,18 @@ impl Cache {
             if total <= limit_bytes {
                 break;
             }
-            fs::remove_file(path)?;
+            unless_gone(fs::remove_file(path))?;
             total -= bytes;
         }
         Ok(())
+    }
+}
+
+/// What was done to a file; none where another run has deleted it meanwhile.
+fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
     }
 }
 

@@ -3,6 +3,8 @@
 from flashkeel._core import InputError
 
 _COUNT = 2**64
+_MOST = 1_000_000
+"""Seeds in a row: results of more would not fit anywhere."""
 
 
 def check(seed: int, place: str = "seed") -> int:
@@ -20,6 +22,11 @@ def refused(place: str, found: str) -> InputError:
 
 
 def consecutive(first: int, count: int) -> list[int]:
-    """Return `count` seeds from `first` on; after the largest comes 0."""
+    """Return `count` seeds from `first` on; after the largest comes 0.
+
+    InputError where that are more than a million.
+    """
     check(first)
+    if count > _MOST:
+        raise InputError(f"{count} seeds; at most {_MOST} at a time")
     return [(first + index) % _COUNT for index in range(count)]

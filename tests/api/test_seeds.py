@@ -58,6 +58,12 @@ def test_after_the_largest_seed_comes_0():
     assert [life["seed"] for life in lives] == [LARGEST, 0]
 
 
+def test_more_seeds_than_can_be_run_are_refused(cli):
+    outcome = cli("run", "demo", "--seeds", 10**9)
+    assert outcome.status == 2
+    assert "1000000000 seeds; at most 1000000 at a time" in outcome.err
+
+
 @pytest.mark.parametrize("seed", [0, LARGEST])
 def test_a_drive_of_the_first_and_of_the_last_seed_is_probed_and_predicted(seed):
     drive = Drive.find("sim:ssd-d")

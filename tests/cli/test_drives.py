@@ -77,6 +77,7 @@ def test_who_interrupts_a_probe_is_told_what_was_written(disk):
     command = [sys.executable, "-m", "flashkeel", "probe", str(disk), "--destroy"]
     started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
     while not any(disk.read_bytes()):
+        assert started.poll() is None, "it ended before it was interrupted"
         time.sleep(0.1)
     started.send_signal(signal.SIGINT)
     _, told = started.communicate(timeout=60)

@@ -13,9 +13,19 @@ FORBIDDEN = {
     "threads": r"\b(thread::|thread_local!|rayon)",
     "hashed collections": r"\bHash(Map|Set)\b",
     "other random numbers": r"\b(thread_rng|StdRng|SmallRng|OsRng|getrandom)\b",
+    "unsafe code": r"\bunsafe\b",
 }
 
 ALLOWED = {
+    ("crates/device/src/prefetch.rs", "unsafe code"): "gives hints to processor and kernel",
+    (
+        "crates/device/src/processor.rs",
+        "unsafe code",
+    ): "calls what it has found the processor can do",
+    (
+        "crates/blockdev/src/drive.rs",
+        "unsafe code",
+    ): "hands requests and their buffers to the kernel",
     ("crates/workload/src/input/open.rs", "files"): "reads traces",
     ("crates/workload/src/input/mod.rs", "files"): "gives a trace's file to who reads it by itself",
     ("crates/workload/src/readers/parquet/mod.rs", "files"): "reads a trace from its end",

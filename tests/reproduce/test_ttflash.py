@@ -125,6 +125,11 @@ def test_a_device_like_base_does_not():
     assert len(PROFILES) == 6
 
 
+def test_tails_of_fewer_than_ten_samples_are_not_judged():
+    found = judged(latency.STUDY, lambda name: of_paper(name) | {"beyond": 9})
+    assert found == dict.fromkeys(found, None)
+
+
 def test_few_blocked_requests_and_the_beginning_of_a_run_decide_nothing_rashly():
     def found(change, quick):
         findings = blocked.STUDY.outcome(

@@ -76,10 +76,10 @@ class Canned(Session):
             "gc_blocked": change.get("blocked_requests", 10),
             "requests": 1000,
             "gc_blocked_fraction": change.get("blocked", 0.03),
-            "erases": change.get("erases", 100),
+            "erases": change.get("erases", 1000),
             "device": {
                 "flash_operations": {"parity_write": 1, "host_write": 7},
-                "moved_pages": 10,
+                "moved_pages": change.get("erases", 1000) and 10,
                 "gc_blocked_pages_read": 50,
                 "host_bytes_read": 4096 * 5000,
                 "collections_out_of_turn": change.get("out_of_turn", 0),
@@ -106,7 +106,7 @@ def of_paper(name):
         "base": 50, "semi-preemptive": 20, "plane-blocking": 20, "gc-tolerant-read": 5,
         "rotating": 2, "all": 1.2, "nogc": 1,
     }  # fmt: skip
-    erases = (155 if profile in {"tpcc", "msnfs"} else 117) if system == "all" else 100
+    erases = (1550 if profile in {"tpcc", "msnfs"} else 1170) if system == "all" else 1000
     return {"blocked": blocked_share[system], "latency": slower[system], "erases": erases}
 
 
@@ -240,6 +240,22 @@ def test_pages_are_counted_beside_requests():
     found = blocked.STUDY.measure(Canned(of_paper)).findings
     for name in ("base", "plane-blocking"):
         assert "of pages read, which the slides may count: dapps 1 %" in found[name].reason
+
+
+def test_a_base_that_erases_nothing_leaves_the_cost_open():
+    def found(study, base):
+        outcome = study.measure(
+            Canned(lambda name: of_paper(name) | ({"erases": base} if "base" in name else {}))
+        )
+        assert outcome.picture is None or outcome.picture().axes
+        return {name: outcome.findings[name] for name in ("erases", "erases-random")}
+
+    for erases in (0, 199):
+        for finding in found(cost.STUDY, erases).values():
+            assert finding.holds is None and set(finding.measured.values()) == {None}
+            assert "base erases fewer than 200 blocks under" in finding.reason
+    nothing = append_only.STUDY.measure(Canned(lambda _: {"erases": 0})).findings["erases"]
+    assert nothing.holds is None and set(nothing.measured.values()) == {None}
 
 
 def appended(erases=1100, latency=1.5, spread=1000):

@@ -56,11 +56,12 @@ def _measure(session: Session) -> Outcome:
     found = session.run([_case(session, *pair) for pair in pairs])
     runs = {pair: found[" ".join(pair)] for pair in pairs}
     extra = {
-        (p, v): 100 * (runs[p, v].data["erases"] / runs[p, BASE].data["erases"] - 1)
+        (p, v): 100 * (runs[p, v].data["erases"] / max(runs[p, BASE].data["erases"], 1) - 1)
         for p, v in pairs
         if v != BASE
     }
     fewest = min(run.data["erases"] for run in runs.values())
+    is_known = {p: runs[p, BASE].data["erases"] >= _FEWEST_ERASES for p in _PROFILES}
     fewer = all(extra[p, _APPEND] <= extra[p, ALL] / 2 for p in _PROFILES)
     ratios = {(p, at): _ratio(runs, p, at) for p in _PROFILES for at in _PERCENTILES}
     tails = intervals.every(
@@ -75,7 +76,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {
             "erases": Finding(
-                {f"{p}, {v}": value for (p, v), value in extra.items()},
+                {f"{p}, {v}": value if is_known[p] else None for (p, v), value in extra.items()},
                 fewer if fewest >= _FEWEST_ERASES else None,
                 f"{fewest:,} erases or more; requests that collection blocks: {', '.join(blocked)}",
             ),

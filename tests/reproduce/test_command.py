@@ -5,7 +5,7 @@ import json
 import pytest
 from flashkeel import reproduce as reproduction
 from flashkeel.reproduce import report, works
-from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, Verdict
+from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study, Verdict
 from matplotlib.figure import Figure
 
 KEYS = {"id", "claim", "rule", "unit", "paper", "measured", "holds", "reason", "basis"}
@@ -56,6 +56,33 @@ def test_a_place_that_takes_nothing_is_found_first_and_a_full_disk_loses_no_verd
     full = cli("reproduce", "toy", "--quick", "--out", tmp_path / "full", "--format", form)
     assert full.status == 1 and "No space left on device" in full.err
     assert "no samples" in full.out
+
+
+def _fails(session):
+    raise ZeroDivisionError("division by zero")
+
+
+@pytest.mark.parametrize("option", [(), ("--range",)])
+def test_a_figure_that_fails_loses_no_verdict_of_the_others(
+    cli, toy, tmp_path, option, monkeypatch
+):
+    quantity = Quantity("load", (1,), 1, "not given")
+    claim = Claim("c", "a claim", "a rule", None, "")
+    known = Outcome({"c": Finding(1.0, True)}, "synthetic", "none")
+
+    def study(name, measure):
+        ranges = (Range(quantity, ("c",), lambda session, value: measure(session)),)
+        return Study(f"toy/{name}", "A toy", (claim,), measure, ranges)
+
+    studies = (study("first", _fails), study("second", lambda session: known))
+    monkeypatch.setattr(works, "STUDIES", studies)
+    both = cli("reproduce", *option, "--format", "json", "--out", tmp_path / "out")
+    assert both.status == 1
+    assert "not measured: toy/first" in both.err and "division by zero" in both.err
+    assert [verdict["id"] for verdict in json.loads(both.out)] == ["toy/second/c"]
+    assert len(json.loads((tmp_path / "out/verdicts.json").read_text())) == 1
+    alone = cli("reproduce", "toy/first", *option)
+    assert (alone.status, alone.out) == (1, "") and "ZeroDivisionError" in alone.err
 
 
 def test_a_picture_says_what_it_rests_on(tmp_path):

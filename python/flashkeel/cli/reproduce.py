@@ -61,7 +61,8 @@ def reproduce(
 ) -> None:
     """Measure what published works claim.
 
-    That is a work, a figure, a claim, or everything.
+    That is a work, a figure, a claim, or everything. Where a figure fails the others are
+    measured, and the exit status says so.
     """
     studies = works.select(ids)
     if only_list:
@@ -80,7 +81,11 @@ def reproduce(
             progress=lambda phase, fraction: bars.update(0, phase, fraction),
         )
         measure = reproduction.sweep if over_ranges else reproduction.reproduce
-        verdicts = measure(ids, session)
+        unfinished = None
+        try:
+            verdicts = measure(ids, session)
+        except reproduction.Unfinished as error:
+            verdicts, unfinished = error.verdicts, error
     # Before anything is saved: a disk that is full loses no verdict.
     if form == "json":
         echo(report.to_json(verdicts))
@@ -89,6 +94,8 @@ def reproduce(
     for path in report.save(verdicts, out) if out is not None else []:
         if form == "table":
             echo(f"Wrote {path}")
+    if unfinished is not None:
+        raise unfinished
 
 
 def _list(chosen: list[tuple[Study, list[Claim]]], form: str) -> None:

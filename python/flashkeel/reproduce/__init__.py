@@ -13,26 +13,31 @@ from flashkeel.reproduce import works
 from flashkeel.reproduce.claims import Verdict
 from flashkeel.reproduce.ranges import sweep
 from flashkeel.reproduce.session import Session, part
+from flashkeel.reproduce.unfinished import Attempts, Unfinished
 
-__all__ = ["Session", "Verdict", "reproduce", "sweep"]
+__all__ = ["Session", "Unfinished", "Verdict", "reproduce", "sweep"]
 
 
 def reproduce(ids: Sequence[str], session: Session) -> list[Verdict]:
     """Run the figures that `ids` name, all if none, and return a verdict a claim.
 
     An id is a work (``autossd``), a figure (``autossd/fig5``) or a claim
-    (``autossd/fig5/p99.9-mean``). One that is unknown raises InputError.
+    (``autossd/fig5/p99.9-mean``). One that is unknown raises InputError. Where a figure fails the
+    others are measured, and Unfinished has their verdicts.
     """
     studies = works.select(ids)
-    verdicts = []
+    verdicts: list[Verdict] = []
+    attempts = Attempts()
     outer = session.progress
     for index, study in enumerate(studies):
         if outer is not None:
             session.progress = part(outer, study.id, index, len(studies))
-        outcome = study.outcome(session)
-        verdicts += [
-            Verdict(study, claim, outcome.findings[claim.name], outcome) for claim in study.claims
-        ]
+        with attempts.at(study.id):
+            outcome = study.outcome(session)
+            verdicts += [
+                Verdict(study, claim, outcome.findings[claim.name], outcome)
+                for claim in study.claims
+            ]
     session.progress = outer
     wanted = [v for v in verdicts if not ids or any(works.within(v.id, i) for i in ids)]
-    return wanted
+    return attempts.ended(wanted)

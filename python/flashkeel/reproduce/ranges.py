@@ -8,13 +8,15 @@ from flashkeel._core import InputError
 from flashkeel.reproduce import works
 from flashkeel.reproduce.claims import Claim, Outcome, Range, Study, Swept, Verdict
 from flashkeel.reproduce.session import Session, part
+from flashkeel.reproduce.unfinished import Attempts
 
 
 def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
     """Judge the claims that `ids` name, all if none, at every value of their quantities.
 
     The verdict on a claim is the one at the value nearest to its work's text; of several
-    quantities, the first. InputError where none of the claims has a quantity left open.
+    quantities, the first. InputError where none of the claims has a quantity left open; where one
+    fails the others are measured, and Unfinished has their verdicts.
     """
     chosen = [
         (study, range_)
@@ -27,15 +29,19 @@ def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
         raise InputError(f"{', '.join(ids)}: no quantity is left open there; --range knows {known}")
     found: dict[str, Verdict] = {}
     outer = session.progress
+    attempts = Attempts()
     for index, (study, range_) in enumerate(chosen):
         quantity = range_.quantity
         outcomes: dict[float, Outcome] = {}
-        for step, value in enumerate(quantity.values):
-            if outer is not None:
-                whole = len(chosen) * len(quantity.values)
-                done = index * len(quantity.values) + step
-                session.progress = part(outer, f"{study.id} {value:g}", done, whole)
-            outcomes[value] = study.outcome_at(range_, session, value)
+        with attempts.at(f"{study.id} over {quantity.name}"):
+            for step, value in enumerate(quantity.values):
+                if outer is not None:
+                    whole = len(chosen) * len(quantity.values)
+                    done = index * len(quantity.values) + step
+                    session.progress = part(outer, f"{study.id} {value:g}", done, whole)
+                outcomes[value] = study.outcome_at(range_, session, value)
+        if len(outcomes) < len(quantity.values):
+            continue
         nearest = outcomes[quantity.nearest]
         for claim in _claims(study, range_, ids):
             swept = Swept(
@@ -48,7 +54,7 @@ def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
                 else Verdict(study, claim, first.finding, first.outcome, (*first.swept, swept))
             )
     session.progress = outer
-    return list(found.values())
+    return attempts.ended(list(found.values()))
 
 
 def _claims(study: Study, range_: Range, ids: Sequence[str]) -> list[Claim]:

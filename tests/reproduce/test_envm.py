@@ -7,7 +7,7 @@ import pytest
 from flashkeel.experiment import Experiment
 from flashkeel.prices import Prices
 from flashkeel.reproduce import Session
-from flashkeel.reproduce.envm import hierarchy, latency, locality, technologies
+from flashkeel.reproduce.envm import hierarchy, latency, locality, technologies, week
 from flashkeel.reproduce.envm.hierarchy import POLICIES, Day, Mean, Setting
 from flashkeel.reproduce.intervals import Estimate
 
@@ -104,6 +104,13 @@ def test_every_hierarchy_is_a_valid_experiment(policy):
                 experiment.set(key, value)
             (plan,) = experiment.plans()
             assert "tier" in plan["config"]["stack"]["devices"][0]
+
+
+def test_days_of_the_largest_seed_are_followed_by_those_of_the_first(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(week, "_requests", lambda name, seed, scale: asked.append(seed) or [])
+    week._write(2**64 - 3, 1, 512, tmp_path / "days.csv")
+    assert asked == [2**64 - 3, 2**64 - 2, 2**64 - 1, 0, 1, 2, 3]
 
 
 def test_a_small_busy_day_counts_what_each_level_has():

@@ -26,6 +26,7 @@ from flashkeel.reproduce.envm.hierarchy import (
 )
 from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
+from flashkeel.seeds import consecutive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,9 +136,11 @@ def _write(seed: int, weeks: int, scale: int, path: Path) -> None:
     """Write the sampled days one after the other, each of its own seed."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        for number, name in enumerate(_WEEK * weeks):
+        days = _WEEK * weeks
+        seeds = consecutive(seed, len(days))
+        for number, (name, own) in enumerate(zip(days, seeds, strict=True)):
             offset = round(number * DAY_S * 1e7 / scale)
-            for row in _requests(name, seed + number, scale):
+            for row in _requests(name, own, scale):
                 writer.writerow([int(row[0]) + offset, *row[1:]])
 
 

@@ -1,6 +1,10 @@
 """Rules by which claims are judged."""
 
-from flashkeel.reproduce.claims import Finding, beginnings, reduction, rises
+import json
+
+from flashkeel.reproduce import report
+from flashkeel.reproduce.claims import Finding, Outcome, Verdict, beginnings, reduction, rises
+from flashkeel.reproduce.ssdcheck import fig12
 
 
 def test_a_reduction_is_in_percent_of_the_first():
@@ -20,3 +24,25 @@ def test_the_beginning_of_a_trace_denies_nothing():
     assert [each.holds for each in quick.values()] == [None, True, None]
     assert quick["a"].reason.endswith("; few") and quick["a"].measured == 1.0
     assert beginnings(found, quick=False) == found
+
+
+def test_what_is_no_number_is_not_known():
+    nan, infinite = float("nan"), float("inf")
+    assert Finding(nan, None).measured is Finding(infinite, None).measured is None
+    assert Finding({"a": nan, "b": -infinite, "c": 0.0, "d": None}, None).measured == {
+        "a": None, "b": None, "c": 0.0, "d": None,
+    }  # fmt: skip
+    assert Finding("3 of 4", True).measured == "3 of 4"
+    assert Finding([1, 2.5], True).measured == [1, 2.5]
+
+
+def test_a_reader_that_reads_nothing_leaves_a_verdict_that_json_can_hold():
+    pairs = ["r+u", "s+v"]
+    found = fig12.judge(
+        dict.fromkeys(pairs, 1.7), {"r+u": 60.0, "s+v": float("nan")}, dict.fromkeys(pairs, 1.0), 0
+    )
+    outcome = Outcome(found, "trace", "none")
+    verdicts = [Verdict(fig12.STUDY, each, found[each.name], outcome) for each in fig12._CLAIMS]
+    tail = next(v for v in json.loads(report.to_json(verdicts)) if v["id"].endswith("/tail"))
+    assert (tail["measured"], tail["holds"]) == (None, None)
+    assert report.table(verdicts)

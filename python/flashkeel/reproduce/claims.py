@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -45,12 +46,29 @@ class Finding:
     """What was measured for a claim."""
 
     measured: Value
+    """Numbers that are infinite or none at all become None: nobody knows them."""
     holds: bool | None
     """Whether the rule is met; None where the samples do not allow a verdict."""
     reason: str = ""
     """Why it does not hold, or cannot be judged, or under which limits it does."""
     interval: tuple[float, float] | None = None
     """95 % interval of a single measured number, where one is known."""
+
+    def __post_init__(self) -> None:
+        """Put None for numbers that JSON does not have."""
+        object.__setattr__(self, "measured", _known(self.measured))
+
+
+def _known(value: Value) -> Value:
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case Mapping():
+            return {
+                name: None if number is None or not math.isfinite(number) else number
+                for name, number in value.items()
+            }
+    return value
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ import math
 from dataclasses import fields
 
 import pytest
+from flashkeel import InputError
 from flashkeel.experiment import Experiment
 from flashkeel.prices import Prices
-from flashkeel.reproduce import Session
+from flashkeel.reproduce import Session, sweep
 from flashkeel.reproduce.envm import hierarchy, latency, locality, technologies, week
 from flashkeel.reproduce.envm.hierarchy import POLICIES, Day, Mean, Setting
 from flashkeel.reproduce.intervals import Estimate
@@ -111,6 +112,17 @@ def test_days_of_the_largest_seed_are_followed_by_those_of_the_first(monkeypatch
     monkeypatch.setattr(week, "_requests", lambda name, seed, scale: asked.append(seed) or [])
     week._write(2**64 - 3, 1, 512, tmp_path / "days.csv")
     assert asked == [2**64 - 3, 2**64 - 2, 2**64 - 1, 0, 1, 2, 3]
+
+
+def test_recorded_days_have_their_own_locality(tmp_path):
+    session = Session(traces=tmp_path)
+    assert not latency.STUDY.ranges[0].closed(session)
+    (tmp_path / "systor-busy.csv").touch()
+    with pytest.raises(InputError, match="envm/latency: recorded days have a locality of their"):
+        sweep(["envm/latency", "envm/writes"], session)
+    words = hierarchy.conditions(hierarchy.shrink(session))
+    assert words.startswith("recorded days, whole, each replayed once") and "seeds" not in words
+    assert "means of 3 seeds" in hierarchy.conditions(256)
 
 
 def test_a_small_busy_day_counts_what_each_level_has():

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from flashkeel import InputError
 from flashkeel.reproduce import Session, kept, range_report, sweep, works
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, Study
 from flashkeel.reproduce.kept import Kept
@@ -96,6 +97,17 @@ def test_a_claim_without_an_open_quantity_is_refused(cli, swept):
     assert outcome.status == 2
     assert "toy/load/fixed: no quantity is left open there" in outcome.err
     assert "autossd/fig4c" in outcome.err
+
+
+def test_a_range_that_the_session_decides_is_left_out(monkeypatch, swept):
+    (range_,) = swept.ranges
+    settled = replace(range_, quantity=replace(LOAD, name="other"), closed=lambda _: "settled")
+    monkeypatch.setattr(works, "STUDIES", (replace(swept, ranges=(range_, settled)),))
+    busy, _ = sweep(["toy"], Session(quick=True))
+    assert [each.quantity.name for each in busy.swept] == ["load"]
+    monkeypatch.setattr(works, "STUDIES", (replace(swept, ranges=(settled,)),))
+    with pytest.raises(InputError, match=r"^toy/load: settled$"):
+        sweep(["toy"], Session(quick=True))
 
 
 def test_list_names_the_quantities(cli, swept):

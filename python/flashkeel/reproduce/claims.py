@@ -107,6 +107,8 @@ class Range:
     """Names of the claims that it judges."""
     measure: Callable[[Session, float], Outcome]
     """Runs what is needed at one value and judges these claims there."""
+    closed: Callable[[Session], str] = lambda session: ""
+    """Why nothing is left open in a session, such as where recorded requests decide it."""
 
 
 @dataclass(frozen=True)

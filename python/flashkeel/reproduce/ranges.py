@@ -15,8 +15,9 @@ def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
     """Judge the claims that `ids` name, all if none, at every value of their quantities.
 
     The verdict on a claim is the one at the value nearest to its work's text; of several
-    quantities, the first. InputError where none of the claims has a quantity left open; where one
-    fails the others are measured, and Unfinished has their verdicts.
+    quantities, the first. One that the session's recorded requests decide is left out. InputError
+    where none of the claims has a quantity left open; where one fails the others are measured,
+    and Unfinished has their verdicts.
     """
     chosen = [
         (study, range_)
@@ -24,6 +25,9 @@ def sweep(ids: Sequence[str], session: Session) -> list[Verdict]:
         for range_ in study.ranges
         if _claims(study, range_, ids)
     ]
+    reasons = {f"{s.id}: {reason}" for s, r in chosen if (reason := r.closed(session))}
+    if chosen and not (chosen := [(s, r) for s, r in chosen if not r.closed(session)]):
+        raise InputError("; ".join(sorted(reasons)))
     if not chosen:
         known = ", ".join(study.id for study in works.STUDIES if study.ranges)
         raise InputError(f"{', '.join(ids)}: no quantity is left open there; --range knows {known}")

@@ -28,6 +28,8 @@ QLC_GB_PER_DAY = 110.0
 TLC_GB_PER_DAY = 252.5
 DAY_S = 24 * 60 * 60
 
+NEAR = 0.03
+"""Two means of a single seed that are nearer than this are not told apart; ours."""
 SEEDS = 3
 """Of what is compared by its mean."""
 OWN_SKEW = 0.9
@@ -127,9 +129,14 @@ class Day:
         return max(0.0, self.ssd_gb - rating)
 
 
+def is_recorded(session: Session) -> bool:
+    """Return whether there are recorded days to replay."""
+    return session.traces is not None and any(session.traces.glob("systor-*"))
+
+
 def shrink(session: Session) -> int:
     """Return the number by which sizes are divided; a recorded day is replayed whole."""
-    if session.traces is not None and any(session.traces.glob("systor-*")):
+    if is_recorded(session):
         return 1
     return 512 if session.quick else 256
 
@@ -261,16 +268,18 @@ def _hits(tier: Mapping[str, Any]) -> float:
 
 def conditions(scale: int) -> str:
     """Return what every figure's runs have in common."""
-    model = (
-        f"a model of 1/{scale} in capacity, footprint, traffic and length of a day (a sample: "
-        f"{DAYS['busy'] // scale} requests of a busy day), times as they are"
-        if scale > 1
-        else "recorded days, whole"
-    )
+    devices = f"{DRAM_GB:g} GB of memory and {ENVM_GB:g} GB of Optane over 1 TB of QLC that holds "
+    if scale == 1:
+        return (
+            f"recorded days, whole, each replayed once; nearer than {NEAR:.0%} is not told apart; "
+            f"{devices}{FOOTPRINT_GB:g} GB, unless it is said otherwise; days that are not "
+            "recorded are those of profiles"
+        )
     return (
-        f"{model}; means of {SEEDS} seeds (one with --quick, of longer writes and of the curve "
-        "over sizes), told apart by the 95 % interval of their difference; "
-        f"{DRAM_GB:g} GB of memory and {ENVM_GB:g} GB of Optane over 1 TB of QLC that "
-        f"holds the {FOOTPRINT_GB:g} GB that are touched, unless it is said otherwise; localities "
-        "by the share of the pages read that memory has, and memory or ENVM: 15/51 %"
+        f"a model of 1/{scale} in capacity, footprint, traffic and length of a day (a sample: "
+        f"{DAYS['busy'] // scale} requests of a busy day), times as they are; means of {SEEDS} "
+        "seeds (one with --quick, of longer writes and of the curve over sizes), told apart by the "
+        f"95 % interval of their difference; {devices}the {FOOTPRINT_GB:g} GB that are touched, "
+        "unless it is said otherwise; localities by the share of the pages read that memory has, "
+        "and memory or ENVM: 15/51 %"
     )

@@ -10,19 +10,17 @@ from functools import partial
 from itertools import pairwise
 
 from flashkeel.reproduce.claims import Finding, Outcome, Quantity, Range, Value
-from flashkeel.reproduce.envm.hierarchy import OWN_SKEW, Day, Setting, pair
+from flashkeel.reproduce.envm.hierarchy import NEAR, OWN_SKEW, Day, Setting, is_recorded, pair
 from flashkeel.reproduce.intervals import every
 from flashkeel.reproduce.session import Session
 
-NEAR = 0.03
-"""Two means of a single seed that are nearer than this are not told apart; ours."""
 _T = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571}
 """Student's t for 95 %, by how many values there are."""
 
 
 def skews(session: Session) -> tuple[float, ...]:
     """Return the skews that are swept."""
-    if session.traces is not None and any(session.traces.glob("systor-*")):
+    if is_recorded(session):
         return (OWN_SKEW,)
     return (0.5, OWN_SKEW, 1.3) if session.quick else (0.0, 0.5, 0.7, OWN_SKEW, 1.3)
 
@@ -40,6 +38,9 @@ def localities(claims: Sequence[str], measure: Callable[[Session, float], Outcom
         ),
         tuple(claims),
         measure,
+        lambda session: (
+            "recorded days have a locality of their own" if is_recorded(session) else ""
+        ),
     )
 
 

@@ -1,7 +1,10 @@
 """The study of shares that go by expected idleness: how it judges."""
 
-from flashkeel.reproduce import recorded
+import json
+
+from flashkeel.reproduce import recorded, report
 from flashkeel.reproduce.autossd import outlook
+from flashkeel.reproduce.claims import Verdict
 from reproduce.test_autossd_rules import Canned, Made
 
 
@@ -28,6 +31,27 @@ def test_foresight_must_shorten_the_tail_by_more_than_chance(monkeypatch, tmp_pa
     # A tenth more is what steady loads may cost; windows that differ tell nothing.
     mixed = judged(monkeypatch, tmp_path, lambda load: 1090 if load[-1] in "0248" else 800)
     assert mixed["steady"] is True and mixed["recorded"] is None
+
+
+def test_each_claim_says_what_it_rests_on(monkeypatch, tmp_path):
+    for file in outlook.FILES.values():
+        (tmp_path / file).touch()
+    monkeypatch.setenv("FLASHKEEL_TRACES", str(tmp_path))
+    monkeypatch.setattr(recorded, "windows", lambda path, speed: [{}] * recorded.WINDOWS)
+
+    def made(name):
+        run = Made()
+        run.synthetic = name.startswith("bursts")
+        return run
+
+    outcome = outlook.STUDY.measure(Canned(made))
+    verdicts = [
+        Verdict(outlook.STUDY, claim, outcome.findings[claim.name], outcome)
+        for claim in outlook.STUDY.claims
+    ]
+    assert {v["id"].split("/")[-1]: v["basis"] for v in json.loads(report.to_json(verdicts))} == {
+        "bursts": "synthetic", "steady": "trace", "recorded": "trace",
+    }  # fmt: skip
 
 
 def test_recorded_traces_are_asked_for(monkeypatch, tmp_path):

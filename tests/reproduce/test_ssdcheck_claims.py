@@ -146,7 +146,9 @@ def test_a_range_leaves_the_ideal_out():
 
 def test_with_three_outstanding_collection_reaches_the_tail():
     (depth,) = fig3.STUDY.ranges
-    one, three = (depth.measure(Session(quick=True), value).findings for value in (1, 3))
+    outcomes = [depth.measure(Session(quick=True), value) for value in (1, 3)]
+    assert {outcome.basis for outcome in outcomes} == {"synthetic"}, "its writes are generated"
+    one, three = (outcome.findings for outcome in outcomes)
     assert (one["tail"].holds, three["tail"].holds) == (False, True)
     assert (one["rare"].holds, three["rare"].holds) == (True, False)
 

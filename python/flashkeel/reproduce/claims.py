@@ -53,6 +53,8 @@ class Finding:
     """Why it does not hold, or cannot be judged, or under which limits it does."""
     interval: tuple[float, float] | None = None
     """95 % interval of a single measured number, where one is known."""
+    basis: Basis | None = None
+    """What it rests on, where that is not what the whole figure does."""
 
     def __post_init__(self) -> None:
         """Put None for numbers that JSON does not have."""
@@ -176,6 +178,11 @@ class Verdict:
     def id(self) -> str:
         """Id of the claim, as ``autossd/fig5/p99.9-mean``."""
         return f"{self.study.id}/{self.claim.name}"
+
+    @property
+    def basis(self) -> Basis:
+        """What the finding rests on."""
+        return self.finding.basis or self.outcome.basis
 
 
 def beginnings(findings: Mapping[str, Finding], quick: bool) -> dict[str, Finding]:

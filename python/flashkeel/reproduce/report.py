@@ -63,7 +63,7 @@ def _object(verdict: Verdict) -> dict[str, Any]:
         "ci95": finding.interval,
         "holds": finding.holds,
         "reason": finding.reason,
-        "basis": verdict.outcome.basis,
+        "basis": verdict.basis,
         "conditions": verdict.outcome.conditions,
         **({"range": list(map(range_report.to_object, verdict.swept))} if verdict.swept else {}),
     }
@@ -122,6 +122,8 @@ def _measured(verdict: Verdict) -> str:
     if verdict.finding.interval is not None:
         low, high = verdict.finding.interval
         text += f"\n[{units.significant(low)} … {units.significant(high)}]"
+    if verdict.basis != verdict.outcome.basis:
+        text += f"\n({verdict.basis})"
     return text
 
 
@@ -167,5 +169,5 @@ def _pictures(verdicts: Sequence[Verdict]) -> dict[str, tuple[str, Callable[[], 
         for swept in verdict.swept:
             if swept.turns:
                 name = f"{verdict.id}-{swept.quantity.name.replace(' ', '-')}"
-                found[name] = (outcome.basis, partial(range_report.draw, swept, verdict))
+                found[name] = (verdict.basis, partial(range_report.draw, swept, verdict))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from flashkeel.reproduce.autossd.device import scaled
 from flashkeel.reproduce.autossd.systems import CLASS
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, owners
 from flashkeel.reproduce.intervals import Estimate
-from flashkeel.reproduce.session import Case, Session
+from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.run import Run
 
 FILES = {"dtrs": "msps_dtrs_slice.ssdsim.gz", "cloudphysics": "cloudphysics_vm.vscsi.gz"}
@@ -81,15 +82,20 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {
             "bursts": _judge(runs, [loads.BURSTS]),
-            "steady": _judge(runs, steady, 1.1),
+            "steady": replace(
+                _judge(runs, steady, 1.1),
+                basis=basis({f"{x} {c}": runs[f"{x} {c}"] for x in steady for c in _CONTROLS}),
+            ),
             "recorded": Finding(
                 None,
                 None,
                 f"needs {' and '.join(missing)}: give their folder by --traces or FLASHKEEL_TRACES",
+                basis="trace",
             )
             if missing
             else _judge_windows(runs),
         },
+        # Of bursts; the others say their own.
         "synthetic",
         "1/8 of the device of Table 1; bursts: 38,000 requests a second for a second, then none "
         f"for one; steady: {', '.join(steady)}; recorded: {speeds}, in "
@@ -128,6 +134,7 @@ def _judge_windows(runs: Mapping[str, Run]) -> Finding:
         {name: ratio.value for name, ratio in found.items()},
         holds,
         "; ".join(filter(None, [untold, intervals.words(found, "")])),
+        basis="trace",
     )
 
 

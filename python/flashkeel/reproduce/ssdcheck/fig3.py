@@ -14,7 +14,7 @@ from flashkeel.reproduce.claims import (
     Range,
     Study,
 )
-from flashkeel.reproduce.session import Case, Session
+from flashkeel.reproduce.session import Case, Session, basis
 from flashkeel.reproduce.ssdcheck.drives import percentile, share_below
 from flashkeel.run import Run
 
@@ -131,7 +131,7 @@ def _measure_at(session: Session, outstanding: float) -> Outcome:
     runs = session.run(cases)
     return Outcome(
         judge(runs),
-        "device",
+        basis(runs),
         f"the prototype with a fore buffer of 64 KiB, {requests:,} random writes of 4 KiB, "
         f"{outstanding:g} outstanding; without flushes: a buffer that takes them all; without "
         "collection: a fresh drive; collection alone: a back buffer, whose flushes no write of one "

@@ -8,7 +8,7 @@ from flashkeel import InputError
 from flashkeel.experiment import Experiment
 from flashkeel.prices import Prices
 from flashkeel.reproduce import Session, sweep
-from flashkeel.reproduce.envm import hierarchy, latency, locality, technologies, week
+from flashkeel.reproduce.envm import hierarchy, latency, locality, technologies, week, writes
 from flashkeel.reproduce.envm.hierarchy import POLICIES, Day, Mean, Setting
 from flashkeel.reproduce.intervals import Estimate
 
@@ -123,6 +123,15 @@ def test_recorded_days_have_their_own_locality(tmp_path):
     words = hierarchy.conditions(hierarchy.shrink(session))
     assert words.startswith("recorded days, whole, each replayed once") and "seeds" not in words
     assert "means of 3 seeds" in hierarchy.conditions(256)
+
+
+def test_a_picture_of_recorded_days_says_so():
+    sizes = {
+        Setting(policy, magnification=at): day(ssd_gb=1.0)
+        for policy in writes._POLICIES
+        for at in (1, 2)
+    }
+    assert "(recorded; " in writes._draw(sizes, "recorded").get_suptitle()
 
 
 def test_a_small_busy_day_counts_what_each_level_has():

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 from flashkeel.experiment import Experiment
-from flashkeel.reproduce import Session, recorded, reproduce
+from flashkeel.reproduce import Session, pictures, recorded, reproduce
 from flashkeel.reproduce.ttflash import (
     append_only,
     blocked,
@@ -68,7 +68,7 @@ class Canned(Session):
         }
         return {
             "name": case.name,
-            "basis": "synthetic",
+            "basis": change.get("basis", "synthetic"),
             "read": reads,
             "small_read": reads,
             "waf": 1.5,
@@ -116,6 +116,21 @@ def test_the_papers_own_figures_hold(study):
     # Capacity follows from the layout, whatever is measured.
     assert found.pop("capacity", None) is None
     assert set(found.values()) == {True}
+
+
+@pytest.mark.parametrize("study", [blocked.STUDY, cost.STUDY, latency.STUDY], ids=lambda s: s.id)
+def test_what_ran_is_what_title_and_conditions_say(monkeypatch, tmp_path, study):
+    monkeypatch.setattr(
+        pictures, "tails", lambda axes, *_: axes.plot([1], label="a") and axes.legend()
+    )
+    for basis, kind, traces in (("synthetic", "synthetic", None), ("trace", "recorded", tmp_path)):
+        session = Canned(lambda name, basis=basis: of_paper(name) | {"basis": basis})
+        session.traces = traces
+        outcome = study.measure(session)
+        figure = outcome.picture()
+        titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
+        assert any(f"({kind} traces)" in title for title in titles)
+        assert ("or all of a shorter recorded one" in outcome.conditions) is bool(traces)
 
 
 def test_a_device_like_base_does_not():

@@ -8,6 +8,11 @@ from flashkeel._core import InputError
 from flashkeel.reproduce.session import Session
 
 
+def or_all(session: Session) -> str:
+    """Return what to say after how many requests of a trace are run: recorded ones end."""
+    return "" if session.traces is None else ", or all of a shorter recorded one"
+
+
 def source(session: Session, profile: str, intensity: float = 1.0) -> dict[str, Any]:
     """Return the workload source of a profile: its file in ``--traces``, or what imitates it.
 

@@ -148,6 +148,11 @@ def basis(runs: Mapping[str, Run]) -> Basis:
     return "synthetic" if any(run.synthetic for run in runs.values()) else "trace"
 
 
+def kind(runs: Mapping[str, Run]) -> str:
+    """Return the same as a word for requests, of which recorded ones are the trace."""
+    return "synthetic" if basis(runs) == "synthetic" else "recorded"
+
+
 def _plan(case: Case) -> dict[str, Any]:
     experiment = Experiment("", case.name)
     for key, value in case.keys.items():

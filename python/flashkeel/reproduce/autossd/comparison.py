@@ -23,7 +23,7 @@ from flashkeel.reproduce.autossd.systems import (
 )
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, few
 from flashkeel.reproduce.intervals import Estimate
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, basis, kind
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ BURSTY = Claim(
 def measure(session: Session, printed: tuple[Reductions, ...], intensity: float) -> Outcome:
     """Run and judge everything but the claim about bursts."""
     runs = compared(session, intensity, _capped(CAP))
+    named = {f"{p} {s}": run for (p, s), run in runs.items()}
     findings: dict[str, Finding] = {}
     for row in printed:
         findings.update(_judge(row, runs))
@@ -112,10 +113,10 @@ def measure(session: Session, printed: tuple[Reductions, ...], intensity: float)
     rate = "at the recorded times" if intensity == 1.0 else f"{intensity:g} times as fast"
     return Outcome(
         findings,
-        basis({f"{p} {s}": run for (p, s), run in runs.items()}),
+        basis(named),
         f"{described(session)}; {length(session)}, {rate}; reads up to 64 KiB; "
         f"every system may empty {CAP} blocks at once; rain's stripes are scrubbed whole",
-        partial(_draw, runs, rate),
+        partial(_draw, runs, f"{kind(named)} traces, {rate}"),
     )
 
 
@@ -309,7 +310,7 @@ def _bursty(runs: Runs) -> Finding:
     )
 
 
-def _draw(runs: Runs, rate: str) -> Figure:
+def _draw(runs: Runs, what: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 7), layout="constrained")
@@ -335,6 +336,5 @@ def _draw(runs: Runs, rate: str) -> Figure:
     first = figure.axes[0]
     handles, labels = first.get_legend_handles_labels()
     figure.legend(handles, labels, frameon=False, ncols=4, loc="outside lower center")
-    kind = "synthetic" if any(run.synthetic for run in runs.values()) else "recorded"
-    first.set_title(f"Small reads under {kind} traces, {rate}; pale: too few samples")
+    first.set_title(f"Small reads under {what}; pale: too few samples")
     return figure

@@ -17,7 +17,7 @@ from flashkeel.reproduce.autossd import loads
 from flashkeel.reproduce.autossd.device import SYSTEMS, scaled
 from flashkeel.reproduce.autossd.systems import CLASS
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
-from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.reproduce.session import Case, Session, basis, kind
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _measure(session: Session) -> Outcome:
         },
         basis(runs),
         f"1/8 of the device of Table 1; {requests:,} requests of {', '.join(chosen)}",
-        partial(_draw, tails),
+        partial(_draw, tails, kind(runs)),
     )
 
 
@@ -121,13 +121,11 @@ def _tail(run: Run, percentile: float) -> float:
     return float(run.percentile(CLASS, percentile) or 0)
 
 
-def _draw(tails: Mapping[str, Mapping[float | str, Mapping[float, float]]]) -> Figure:
+def _draw(tails: Mapping[str, Mapping[float | str, Mapping[float, float]]], kind: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 3.2), layout="constrained")
-    figure.suptitle(
-        "Small reads by setting of the share controller; dotted: the default (synthetic)"
-    )
+    figure.suptitle(f"Small reads by setting of the share controller; dotted: the default ({kind})")
     all_axes = figure.subplots(1, len(tails), sharey=True)
     for axes, (key, points) in zip(all_axes, tails.items(), strict=True):
         names = [str(value) for value in points]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flashkeel.reproduce.autossd.device import SYSTEMS, device, scaled
-from flashkeel.reproduce.profiles import source
+from flashkeel.reproduce.profiles import or_all, source
 from flashkeel.reproduce.session import Case, Session
 from flashkeel.run import Run
 
@@ -89,7 +89,8 @@ def small(
 def described_small(session: Session, requests: int = 300_000) -> str:
     """Return what :func:`small` is, in words."""
     count = min(requests, _QUICK_SMALL) if session.quick else requests
-    return f"1/{_SMALL_PARTS} of the device of Table 1; scrubbing on; {count:,} requests each"
+    requests_run = f"{count:,} requests each{or_all(session)}"
+    return f"1/{_SMALL_PARTS} of the device of Table 1; scrubbing on; {requests_run}"
 
 
 def compared(
@@ -105,7 +106,7 @@ def length(session: Session, profiles: Sequence[str] = PROFILES) -> str:
     """Return what :func:`case` adds to the device and how much of the traces is run, in words."""
     if session.quick:
         names = profiles[0] if len(profiles) == 1 else "each trace"
-        return f"scrubbing on; the first {_QUICK_REQUESTS:,} requests of {names}"
+        return f"scrubbing on; the first {_QUICK_REQUESTS:,} requests of {names}{or_all(session)}"
     parts = [
         f"the first {_REQUESTS[p] / 1e6:g} million requests of {p}"
         for p in profiles
@@ -117,5 +118,5 @@ def length(session: Session, profiles: Sequence[str] = PROFILES) -> str:
     limits = [f"{p} at most {_MOST_SEEDS[p]}" for p in profiles if p in _MOST_SEEDS]
     seeds = ", ".join(["with as many seeds as six nines need", *limits])
     if session.traces is not None:
-        seeds += ", recorded requests once"
+        seeds += f", recorded requests once{or_all(session)}"
     return f"scrubbing on; {' and '.join(parts)}, {seeds}"

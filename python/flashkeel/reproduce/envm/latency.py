@@ -26,7 +26,7 @@ from flashkeel.reproduce.envm.hierarchy import (
 )
 from flashkeel.reproduce.envm.locality import below, judged, localities, rising, skews
 from flashkeel.reproduce.intervals import every
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, basis, kind
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _measure(session: Session) -> Outcome:
         },
         basis(runs_of(days)),
         conditions(shrink(session)),
-        partial(_draw, days, swept),
+        partial(_draw, days, swept, kind(runs_of(days))),
     )
 
 
@@ -321,7 +321,7 @@ def _p99_us(run: Run) -> dict[int, tuple[float, int]]:
     return found
 
 
-def _draw(days: Mapping[Setting, Day], swept: tuple[float, ...]) -> Figure:
+def _draw(days: Mapping[Setting, Day], swept: tuple[float, ...], kind: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.2), layout="constrained")
@@ -340,7 +340,7 @@ def _draw(days: Mapping[Setting, Day], swept: tuple[float, ...]) -> Figure:
         axes.set_xlabel("pages read that memory has (%; dotted: the profile's own)")
         axes.grid(alpha=0.3)
     read.legend(frameon=False)
-    figure.suptitle("A busy day by policy and locality (synthetic)")
+    figure.suptitle(f"A busy day by policy and locality ({kind})")
     return figure
 
 

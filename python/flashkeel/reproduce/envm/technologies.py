@@ -19,7 +19,7 @@ from flashkeel.reproduce.envm.hierarchy import (
     runs_of,
     shrink,
 )
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, basis, kind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,7 +147,7 @@ def _measure(session: Session) -> Outcome:
         f"{_YEARS} years; the need is the smallest ENVM with which policy III, writing back only "
         "for room, keeps the SSD's rating on a busy day, none if base does; by rating: what is "
         "above the SSD's rating, over what 1 GB of Optane may be written a day",
-        partial(_draw, absorbing, enduring, costs, prices),
+        partial(_draw, absorbing, enduring, costs, prices, kind(runs_of(days))),
     )
 
 
@@ -215,6 +215,7 @@ def _draw(
     enduring: Mapping[tuple[str, str], float],
     costs: Mapping[str, float | None],
     prices: Prices,
+    kind: str,
 ) -> Figure:
     from matplotlib.figure import Figure
 
@@ -238,7 +239,7 @@ def _draw(
     for axes in (size, rated, cost):
         axes.set_xticks(range(len(TECHNOLOGIES)), [t.upper() for t in TECHNOLOGIES])
         axes.grid(alpha=0.3, axis="y")
-    figure.suptitle("ENVM need by technology on a busy day (synthetic)")
+    figure.suptitle(f"ENVM need by technology on a busy day ({kind})")
     return figure
 
 

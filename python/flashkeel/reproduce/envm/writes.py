@@ -24,7 +24,7 @@ from flashkeel.reproduce.envm.hierarchy import (
 )
 from flashkeel.reproduce.envm.locality import below, judged, localities, skews
 from flashkeel.reproduce.intervals import every
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, basis, kind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -166,7 +166,7 @@ def _measure(session: Session) -> Outcome:
         findings,
         basis(runs_of(days)),
         conditions(shrink(session)),
-        partial(_draw, days),
+        partial(_draw, days, kind(runs_of(days))),
     )
 
 
@@ -279,7 +279,7 @@ def _by_size(days: Mapping[Setting, Day], policy: str) -> dict[str, float]:
     return {f"{times}x": found[times] for times in sorted(found)}
 
 
-def _draw(days: Mapping[Setting, Day]) -> Figure:
+def _draw(days: Mapping[Setting, Day], kind: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.2), layout="constrained")
@@ -304,7 +304,7 @@ def _draw(days: Mapping[Setting, Day]) -> Figure:
     plain.legend(frameon=False, ncols=2)
     for axes in (plain, magnified):
         axes.grid(alpha=0.3, axis="y")
-    figure.suptitle("Writes of a busy day (synthetic; dotted: rating of a day)")
+    figure.suptitle(f"Writes of a busy day ({kind}; dotted: rating of a day)")
     return figure
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flashkeel.comparison import FEW
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, basis, kind
 from flashkeel.reproduce.ttflash import sizes
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, NOGC, PROFILES, SYSTEMS, compared, length
 from flashkeel.run import Run
@@ -54,6 +54,7 @@ _EACH = Claim(
 
 def _measure(session: Session) -> Outcome:
     runs = compared(session)
+    named = {" ".join(key): run for key, run in runs.items()}
     share = {key: 100 * run.data["gc_blocked_fraction"] for key, run in runs.items()}
     by_system = {system: {p: share[p, system] for p in PROFILES} for system in SYSTEMS}
     mean = {s: sum(by_system[s].values()) / len(PROFILES) for s in _TECHNIQUES}
@@ -83,9 +84,9 @@ def _measure(session: Session) -> Outcome:
     }
     return Outcome(
         findings,
-        basis({" ".join(key): run for key, run in runs.items()}),
+        basis(named),
         f"{length(session)}; requests with any GC cause in their ledger",
-        partial(_draw, by_system),
+        partial(_draw, by_system, kind(named)),
     )
 
 
@@ -110,7 +111,7 @@ def _outside(values: Mapping[str, float], low: float, high: float) -> str:
     return f"outside the paper's own range: {', '.join(found)}" if found else ""
 
 
-def _draw(by_system: Mapping[str, Mapping[str, float]]) -> Figure:
+def _draw(by_system: Mapping[str, Mapping[str, float]], kind: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3.6), layout="constrained")
@@ -122,7 +123,7 @@ def _draw(by_system: Mapping[str, Mapping[str, float]]) -> Figure:
     axes.set_yscale("log")
     axes.set_xticks(range(len(PROFILES)), [profile.upper() for profile in PROFILES])
     axes.set_ylabel("I/Os blocked by GC (%)")
-    axes.set_title("I/Os blocked by garbage collection (synthetic traces)")
+    axes.set_title(f"I/Os blocked by garbage collection ({kind} traces)")
     axes.grid(axis="y", alpha=0.3)
     figure.legend(loc="outside lower center", ncols=6, frameon=False)
     return figure

@@ -8,7 +8,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, basis, kind
 from flashkeel.reproduce.ttflash import sizes
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, CLASS, NOGC, PROFILES, compared, length
 from flashkeel.run import Run
@@ -54,6 +54,7 @@ _CAPACITY = Claim(
 
 def _measure(session: Session) -> Outcome:
     runs = compared(session)
+    named = {" ".join(key): run for key, run in runs.items()}
     averages = {
         p: (runs[p, ALL].mean(CLASS) or 0) / (runs[p, NOGC].mean(CLASS) or 1) for p in PROFILES
     }
@@ -79,9 +80,9 @@ def _measure(session: Session) -> Outcome:
     }
     return Outcome(
         findings,
-        basis({" ".join(key): run for key, run in runs.items()}),
+        basis(named),
         f"{length(session)}; {CLASS}s",
-        partial(_draw, averages, extra),
+        partial(_draw, averages, extra, kind(named)),
     )
 
 
@@ -132,7 +133,7 @@ def _mib(run: Run) -> float:
     return float(written[:-3]) * (1024 if written.endswith("GiB") else 1)
 
 
-def _draw(averages: Mapping[str, float], extra: Mapping[str, float | None]) -> Figure:
+def _draw(averages: Mapping[str, float], extra: Mapping[str, float | None], kind: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.2), layout="constrained")
@@ -147,7 +148,7 @@ def _draw(averages: Mapping[str, float], extra: Mapping[str, float | None]) -> F
     right.set_ylabel("more erases than base (%)")
     for axes in (left, right):
         axes.grid(axis="y", alpha=0.3)
-    figure.suptitle("What all of ttFlash costs (synthetic traces)")
+    figure.suptitle(f"What all of ttFlash costs ({kind} traces)")
     return figure
 
 

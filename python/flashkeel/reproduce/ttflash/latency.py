@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flashkeel.reproduce import pictures
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few, with_interval
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, basis, kind
 from flashkeel.reproduce.ttflash.systems import (
     ALL,
     BASE,
@@ -57,6 +57,7 @@ _CLOSER = Claim(
 
 def _measure(session: Session) -> Outcome:
     runs = compared(session)
+    named = {" ".join(key): run for key, run in runs.items()}
     sparse = [runs[key].beyond(CLASS, 99.99) for key in runs if few(runs[key], CLASS, 99.99)]
     missing = too_few(min(sparse)) if sparse else ""
     ratios = {s: _ratios(runs, s) for s in SYSTEMS}
@@ -84,9 +85,9 @@ def _measure(session: Session) -> Outcome:
                 too_few(min(thin)) if thin else "",
             ),
         },
-        basis({" ".join(key): run for key, run in runs.items()}),
+        basis(named),
         f"{length(session)}; {CLASS}s",
-        partial(_draw, runs),
+        partial(_draw, runs, kind(named)),
     )
 
 
@@ -131,11 +132,11 @@ def _five(runs: Runs) -> str:
     return f"at p99.999 (* fewer than ten samples beyond) {', '.join(parts)}"
 
 
-def _draw(runs: Runs) -> Figure:
+def _draw(runs: Runs, kind: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 7), layout="constrained")
-    figure.suptitle("Response time of reads (synthetic traces)")
+    figure.suptitle(f"Response time of reads ({kind} traces)")
     for axes, profile in zip(figure.subplots(2, 3).flat, PROFILES, strict=True):
         pictures.tails(axes, {s: runs[profile, s] for s in SYSTEMS}, CLASS)
         axes.set_title(profile.upper())

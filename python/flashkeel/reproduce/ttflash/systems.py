@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flashkeel import _core
-from flashkeel.reproduce.profiles import source
+from flashkeel.reproduce.profiles import or_all, source
 from flashkeel.reproduce.session import Case, Session
 from flashkeel.run import Run
 
@@ -76,6 +76,5 @@ def compared(session: Session) -> dict[tuple[str, str], Run]:
 
 def length(session: Session) -> str:
     """Return what is run, in words."""
-    if session.quick:
-        return f"{DEVICE}; the first 120,000 requests of each trace (DAPPS: 12,000)"
-    return f"{DEVICE}; the first 2 million requests of each trace (DAPPS: 300,000)"
+    counts = "120,000 {} (DAPPS: 12,000)" if session.quick else "2 million {} (DAPPS: 300,000)"
+    return f"{DEVICE}; the first {counts.format('requests of each trace')}{or_all(session)}"

@@ -17,14 +17,11 @@ from flashkeel.reproduce.ttflash.systems import flat
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 CLASSES = (HIGH, MEDIUM, LOW)
 
-SETS: dict[str, tuple[float, float, float]] = {
-    "DS1": (420, 0.78 * 420, 0.71 * 420),
-    "DS2": (480, 0.83 * 480, 0.72 * 480),
-    "DS3": (165, 0.85 * 165, 0.70 * 165),
-}
-"""Mean reads of 4 KiB in a deterministic window by class (table 4.3)."""
+OWN = "DS1"
+_WINDOW_READS = (420, 0.78 * 420, 0.71 * 420)
+"""Of it: mean reads of 4 KiB in a deterministic window by class (table 4.3)."""
 SHIFTED = "DS4"
-"""DS1 with the medium and the low class delayed by 200 and 400 ms."""
+"""The same with the medium and the low class delayed by 200 and 400 ms."""
 
 CONFIGURATIONS: dict[str, tuple[float, int]] = {
     "1": (1.2, 100),
@@ -99,7 +96,7 @@ class Situation:
 def shared(
     session: Session,
     name: str,
-    data_set: str = "DS1",
+    data_set: str = OWN,
     configuration: str = "2",
     situation: Situation = Situation(),
 ) -> list[Shares]:
@@ -113,7 +110,6 @@ def _case(
     session: Session, name: str, data_set: str, configuration: str, situation: Situation
 ) -> Case:
     factor, window_ms = CONFIGURATIONS[configuration]
-    reads = SETS["DS1" if data_set == SHIFTED else data_set]
     hosts = CLASSES[:1] if name == ALONE else CLASSES
     windows = QUICK_WINDOWS if session.quick else situation.windows
     device = flat(_DOCUMENT["device"], "device") | {"device.precondition.seed": 1}
@@ -129,13 +125,13 @@ def _case(
                 "priority": host,
                 "workload": {"source": _source(host, mean, data_set, situation)},
             }
-            for host, mean in zip(hosts, reads, strict=False)
+            for host, mean in zip(hosts, _WINDOW_READS, strict=False)
         ],
     }
     share: dict[str, Any] = {"window": f"{window_ms}ms"}
     if name in _WAYS:
         share |= {
-            "count": int(factor * sum(reads) * window_ms / 100),
+            "count": int(factor * sum(_WINDOW_READS) * window_ms / 100),
             "rest": f"{window_ms // 5}ms",
             "minimum": dict.fromkeys(CLASSES, 0.1),
             **_WAYS[name],

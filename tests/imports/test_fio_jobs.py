@@ -257,6 +257,15 @@ def test_comments_marks_and_names_are_as_for_fio(job):
     assert tenants[0]["workload"]["source"]["block_sizes"] == ["8192B"]
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["softrandommap=1", "sqthread_poll_cpu=3", "mem_align=4k", "iomem=malloc", "nr_files=2"],
+)
+def test_options_of_fio_whose_names_are_near_to_others_are_passed_over(job, option):
+    notes = read_fio(job(f"[a]\nrw=read\nsize=1m\n{option}\n")).notes
+    assert not any(option.partition("=")[0] in note for note in notes)
+
+
 def test_more_jobs_than_run_together_are_refused_at_once(job):
     for numjobs in (1025, 2**63):
         path = job(f"[a]\nrw=read\nsize=1m\n[b]\nrw=read\nsize=1m\nnumjobs={numjobs}\n")

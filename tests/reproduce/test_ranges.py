@@ -129,6 +129,16 @@ def test_runs_that_are_kept_are_not_run_again(monkeypatch, tmp_path):
     assert executed, "another seed is another run"
 
 
+def test_a_run_that_is_kept_has_its_log_of_requests(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLASHKEEL_CACHE", str(tmp_path))
+    logged = tiny("a", measure__log_requests=True)
+    first, again = (Session(keep=True).run([logged])["a"] for _ in range(2))
+    assert again.requests()["latency_ns"].tolist() == first.requests()["latency_ns"].tolist()
+    (log,) = (tmp_path / "runs").glob("*.requests.parquet")
+    log.unlink()
+    assert len(Session(keep=True).run([logged])["a"].requests()["latency_ns"]) == 2000
+
+
 @pytest.mark.parametrize(
     "damaged",
     [

@@ -58,33 +58,34 @@ class Kept:
         self._tables = tables
 
     def find(self, plan: Mapping[str, Any], seed: int) -> dict[str, Any] | None:
-        """Return the run object if it is there; its time series is then at hand too."""
+        """Return the run object if it is there; its tables are then at hand too."""
         path = self._path(plan, seed)
         data: dict[str, Any] | None = files.unpacked(path)
         if data is None:
             return None
         try:
-            target = self._tables.path("series", plan["name"], seed)
-            target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path.with_suffix(".parquet"), target)
-            for used in (path, path.with_suffix(".parquet")):
-                used.touch()
+            for kind in _kinds(plan):
+                target = self._tables.path(kind, plan["name"], seed)
+                target.parent.mkdir(exist_ok=True)
+                shutil.copyfile(_table(path, kind), target)
+                _table(path, kind).touch()
+            path.touch()
         except OSError:
             # Half of it is not there: it is made anew.
             return None
         return data
 
     def keep(self, plan: Mapping[str, Any], seed: int, data: Mapping[str, Any]) -> None:
-        """Keep a run and its time series; the run object last, as it says that all is there.
+        """Keep a run and its tables; the run object last, as it says that all is there.
 
         Where the disk does not take it, it is run again another time.
         """
         path = self._path(plan, seed)
-        series = self._tables.path("series", plan["name"], seed)
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with files.whole(path.with_suffix(".parquet")) as place:
-                shutil.copyfile(series, place)
+            for kind in _kinds(plan):
+                with files.whole(_table(path, kind)) as place:
+                    shutil.copyfile(self._tables.path(kind, plan["name"], seed), place)
             files.pack(path, data)
             _trim(self._folder, LIMIT_BYTES)
 
@@ -93,6 +94,17 @@ class Kept:
         text = json.dumps([_simulator(), plan["config"], seed, traces], sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
         return self._folder / f"{name}.json.gz"
+
+
+def _kinds(plan: Mapping[str, Any]) -> list[str]:
+    """Return the kinds of tables that a run of a plan has."""
+    measured = plan["config"].get("measure", {})
+    logs = {"requests": "log_requests", "chips": "chip_log"}
+    return ["series", *(kind for kind, key in logs.items() if measured.get(key))]
+
+
+def _table(path: Path, kind: str) -> Path:
+    return path.with_suffix(".parquet" if kind == "series" else f".{kind}.parquet")
 
 
 def _trim(folder: Path, limit_bytes: int) -> None:

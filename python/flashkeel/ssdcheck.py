@@ -244,10 +244,11 @@ class Request:
     """Names it until it has completed."""
     time_ns: int
     """When it is, or would be, submitted."""
-    operation: Literal["read", "write"]
+    operation: Literal["read", "write", "flush"]
     lba: int
-    """First 512-byte sector."""
+    """First 512-byte sector; of a flush 0."""
     sectors: int
+    """So many of them; of a flush 0."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ class Predictor:
         self._core = _core.Predictor(json.dumps(diagnosis.model), diagnosis.name, false_calls)
 
     def predict(self, request: Request) -> Prediction:
-        """Predict a request as if it were submitted at its time; nothing changes."""
+        """Predict a read or write as if it were submitted at its time; nothing changes."""
         latency_ns, chance, is_slow = self._core.predict(
             request.time_ns, request.operation, request.lba, request.sectors
         )

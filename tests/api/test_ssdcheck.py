@@ -42,6 +42,24 @@ def test_a_full_buffer_makes_reads_of_its_volume_slow(predictor):
     assert not predictor.predict(later).is_slow
 
 
+def test_a_flush_empties_the_buffer(predictor):
+    for number in range(3):
+        write(predictor, number, number * 20_000, number * 8)
+    predictor.submitted(Request(3, 60_000, "flush", 0, 0))
+    predictor.observe(3, 1_060_000)
+    for number in range(5, 10):
+        write(predictor, number, 5_000_000 + number * 20_000, number * 8)
+    read = Request(20, 5_200_000, "read", 0, 8)
+    assert not predictor.predict(read).is_slow
+    for number in range(10, 13):
+        write(predictor, number, 5_000_000 + number * 20_000, number * 8)
+    assert predictor.predict(Request(20, 5_260_000, "read", 0, 8)).is_slow
+    with pytest.raises(InputError, match="a flush of 8 sectors"):
+        predictor.submitted(Request(21, 6_000_000, "flush", 0, 8))
+    with pytest.raises(InputError, match="one of"):
+        predictor.predict(Request(21, 6_000_000, "flush", 0, 0))
+
+
 def test_a_drive_that_sleeps_is_slow_to_wake(predictor):
     write(predictor, 0, 0, 0)
     assert not predictor.predict(Request(1, 10_000_000, "read", 0, 8)).is_slow

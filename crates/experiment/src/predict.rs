@@ -138,8 +138,10 @@ impl Judged {
             if let Some(served) = self.first.get_mut(flight.number) {
                 served.latency = latency;
             }
-            self.score
-                .count(flight.predicted_slow, self.engine.is_slow(flight.operation, flight.sectors, latency));
+            if flight.operation != Operation::Flush {
+                let is_slow = self.engine.is_slow(flight.operation, flight.sectors, latency);
+                self.score.count(flight.predicted_slow, is_slow);
+            }
             self.engine.observe(completion.time, completion);
         }
     }
@@ -153,12 +155,18 @@ impl Leaf for Judged {
     fn submit(&mut self, now: Time, request: &Request, data: &mut Arena) -> Submit {
         let predicted_slow = self.engine.predict(now, &[], request).is_slow;
         let answer = self.device.submit(now, request, data);
-        if answer == Submit::Accepted && matches!(request.operation, Operation::Read | Operation::Write) {
+        let is_told = matches!(request.operation, Operation::Read | Operation::Write | Operation::Flush);
+        if answer == Submit::Accepted && is_told {
             self.engine.submitted(now, request);
-            let Request { id, operation, lba, sectors, .. } = *request;
+            let Request { id, operation, lba, sectors, fua, .. } = *request;
             let number = self.first.len();
             if number < TELLING {
-                self.first.push(Served { submitted: now, latency: Span::ZERO, operation, lba, sectors });
+                let served = Served { submitted: now, latency: Span::ZERO, operation, lba, sectors };
+                self.first.push(served);
+                if fua {
+                    // It may be as if a flush came behind it.
+                    self.first.push(Served { operation: Operation::Flush, ..served });
+                }
             }
             self.flights.push(Flight { number, id, operation, sectors, submitted: now, predicted_slow });
         }

@@ -56,7 +56,7 @@ impl DrivePredictor {
         Ok((prediction.latency.0, prediction.chance, prediction.is_slow))
     }
 
-    /// The drive has been given request number `id`.
+    /// The drive has been given request number `id`: a read or a write, or a `flush` of 0 sectors at 0.
     ///
     /// # Errors
     /// As for [`predict`](Self::predict), and for one of that number that has not completed.
@@ -68,7 +68,13 @@ impl DrivePredictor {
         lba: u64,
         sectors: u32,
     ) -> Result<(), Error> {
-        let request = self.request(id, operation, lba, sectors)?;
+        let request = match operation {
+            "flush" if lba == 0 && sectors == 0 => Request::new(RequestId(id), Operation::Flush, Lba(0), 0),
+            "flush" => {
+                return Err(Error::Input(format!("a flush of {sectors} sectors at LBA {lba}; 0 at 0")));
+            }
+            _ => self.request(id, operation, lba, sectors)?,
+        };
         if self.outstanding.contains(&id) {
             return Err(Error::Input(format!(
                 "request {id}: it was submitted before, and has not completed"

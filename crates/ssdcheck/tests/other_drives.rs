@@ -98,6 +98,38 @@ fn no_stranger_contradicts_its_own_model() {
     }
 }
 
+/// A buffer of 62 pages that the host has written out after each twenty: reads that come meanwhile are slow.
+#[test]
+fn flushes_of_the_host_contradict_no_model() {
+    let model: DeviceModel = serde_json::from_value(json!({
+        "sectors": 1 << 22,
+        "volume_bits": [],
+        "gc_volume_bits": null,
+        "write_buffer": { "bytes": 62 * 4_096, "type": "back", "flush": ["full"] },
+        "thresholds_ns": { "read": 250_000, "write": 250_000 },
+        "latencies_ns": { "read": 80_000, "write": 20_000, "flush": 1_000_000, "collection": 0 },
+        "sleep": null,
+        "undetermined": [],
+    }))
+    .expect("a model");
+    let served = |at_us: u64, took_us: u64, operation: Operation| {
+        let (submitted, latency) = (Time(at_us * 1_000), Span::from_us(took_us));
+        let sectors = if operation == Operation::Flush { 0 } else { 8 };
+        Measured { submitted, latency, operation, lba: Lba(at_us / 50 % (1 << 19) * 8), sectors }
+    };
+    let mut log = Vec::new();
+    for round in 0..2_000_u64 {
+        let begin_us = round * 4_000;
+        log.extend((0..20).map(|write| served(begin_us + 100 * write, 20, Operation::Write)));
+        log.push(served(begin_us + 2_000, 900, Operation::Flush));
+        log.push(served(begin_us + 2_050, 850, Operation::Read));
+    }
+    assert_eq!(contradiction(&model, &log), None);
+    log.retain(|one| one.operation != Operation::Flush);
+    let found = contradiction(&model, &log).expect("without them they recur as no buffer has them");
+    assert!(found.contains("after 20 pages"), "{found}");
+}
+
 /// Once each page of a log was looked up, so that one of long writes took all memory.
 #[test]
 fn writes_as_long_as_there_are_end_soon() {

@@ -82,7 +82,7 @@ fn a_write_waits_where_it_is_larger_than_the_buffer_takes() {
 /// Asks of each request beforehand, of another one, and behind one that moves nothing.
 fn ask(engine: &mut Engine, now: Time, next: &Request) {
     let asked = engine.predict(now, &[], next);
-    let behind = [request(u64::MAX, Operation::Flush, 0, 0)];
+    let behind = [request(u64::MAX, Operation::Trim, 0, 1)];
     assert_eq!(engine.predict(now, &behind, next), asked, "the way for several volumes is the same");
     let _ = engine.predict(now, &[], &request(next.id.0 + 1_000_000, Operation::Write, 3, 5));
     if next.id.0.is_multiple_of(2) {

@@ -36,7 +36,7 @@ pub struct Measured {
     pub submitted: Time,
     /// What it took.
     pub latency: Span,
-    /// [`Operation::Read`] or [`Operation::Write`].
+    /// [`Operation::Read`] or [`Operation::Write`]; for [`contradiction`] [`Operation::Flush`], too.
     pub operation: Operation,
     /// First sector of 512 bytes.
     pub lba: Lba,

@@ -126,6 +126,10 @@ fn reads_start_flushes(model: &DeviceModel, bits: &[u32], requests: &[Measured])
     let mut counts = [[0u64; 2]; 2];
     let mut after_write = vec![false; 1 << bits.len()];
     for (measured, is_slow) in told(model, requests) {
+        if measured.operation == Operation::Flush {
+            after_write.fill(false);
+            continue;
+        }
         let volume = volume_of(bits, measured.lba.0);
         let is_read = measured.operation == Operation::Read;
         if let (true, Some(is_slow)) = (is_read, is_slow) {
@@ -147,6 +151,8 @@ struct Step {
     written: u32,
     /// Whether it is slow, and [`CALM`] before it were not.
     is_event: bool,
+    /// Whether it has buffers written out, so that they begin anew.
+    empties: bool,
 }
 
 fn steps(model: &DeviceModel, requests: &[Measured]) -> Vec<Step> {
@@ -157,16 +163,21 @@ fn steps(model: &DeviceModel, requests: &[Measured]) -> Vec<Step> {
         calm = if is_slow { 0 } else { calm + 1 };
         let is_write = measured.operation == Operation::Write;
         let written = if is_write { measured.sectors.div_ceil(8) } else { 0 };
-        Step { lba: measured.lba.0, written, is_event }
+        let empties = measured.operation == Operation::Flush;
+        Step { lba: measured.lba.0, written, is_event, empties }
     };
     told(model, requests).map(step).collect()
 }
 
-/// How many pages had been written to its volume, which `bits` select, at each event.
+/// How many pages had been written to its volume, which `bits` select, at each event, since buffers were
+/// last written out.
 fn events(bits: &[u32], steps: &[Step]) -> Vec<u64> {
     let mut written = vec![0u64; 1 << bits.len()];
     let mut counts = Vec::new();
     for step in steps {
+        if step.empties {
+            written.fill(0);
+        }
         let volume = volume_of(bits, step.lba);
         written[volume] += u64::from(step.written);
         if step.is_event {
@@ -192,7 +203,7 @@ fn told<'a>(
     let mut end = 0;
     requests.iter().map(move |measured| {
         let Measured { submitted, latency, operation, sectors, .. } = *measured;
-        let is_told = submitted.0 >= end && submitted.0 - end < SILENCE_NS;
+        let is_told = operation != Operation::Flush && submitted.0 >= end && submitted.0 - end < SILENCE_NS;
         end = end.max(submitted.0 + latency.0);
         let (threshold_ns, _) = model.expectation(operation == Operation::Read, sectors);
         (measured, is_told.then_some(latency.0 > threshold_ns))

@@ -32,6 +32,8 @@ pub(super) struct Flight {
     pub place: u16,
     pub wait_ns: u64,
     pub woken: Option<Woken>,
+    /// Whether it has to be durable before it is acknowledged.
+    pub is_durable: bool,
     pub thought: Thought,
 }
 

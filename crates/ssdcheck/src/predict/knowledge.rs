@@ -1,11 +1,12 @@
 //! What is known of a drive, and what it is thought to be at.
 
-use flashkeel_engine::{Filling, Operation, Prediction, Request, Span, Time};
+use flashkeel_engine::{Filling, Operation, Prediction, Request, RequestId, Span, Time};
 
 use super::calibration::Calibration;
 use super::calls::Calls;
 use super::circumstances::Circumstances;
 use super::flight::{Flight, Outcome};
+use super::flushes::Flushes;
 use super::ground::Ground;
 use super::history::History;
 use super::intervals::Recurring;
@@ -29,6 +30,8 @@ pub(super) type Waking = History<{ SIZES * 2 * DEBTS * PLACES * STEPS }>;
 pub(super) const MOST_VOLUMES: usize = 1 << MOST_BITS;
 /// One part of so many is a new time's share in a running mean.
 pub(super) const GAIN: u64 = 16;
+/// Probability that a write is slow which waits for the flush that it asks for.
+const DURABLE: f32 = 0.95;
 /// Probability from which on a volume is thought to be what makes a request slow.
 pub(super) const CALL: f32 = 0.4;
 
@@ -51,6 +54,7 @@ pub(super) struct Knowledge {
     pub calibration: Calibration,
     pub calls: Calls,
     pub sample: Sample,
+    pub flushes: Flushes,
     /// Until when what is quiet is no silence: forever while a request is outstanding.
     pub quiet_until: Time,
     /// When the oldest of the requests that are outstanding was submitted, if there are any.
@@ -90,6 +94,7 @@ impl Knowledge {
             calibration: Calibration::new(),
             calls: Calls::new(false_calls.map(|part| part as f32)),
             sample: Sample::default(),
+            flushes: Flushes::default(),
             quiet_until: Time(SHORTEST_NS),
             oldest: Time::ZERO,
             queue_ns: 0,
@@ -148,7 +153,8 @@ impl Knowledge {
         let (_, view) = self.decisive(now, ahead, request);
         let is_next =
             !ahead.iter().any(|other| matches!(other.operation, Operation::Read | Operation::Write));
-        self.conclude(now, is_next, &terms, view, flight)
+        let prediction = self.conclude(now, is_next, &terms, view, flight);
+        self.durable(request, prediction)
     }
 
     /// Notes what a request is.
@@ -175,7 +181,7 @@ impl Knowledge {
         flight: &mut Flight,
     ) -> Prediction {
         (flight.place, flight.wait_ns) = (view.place, view.wait_ns);
-        flight.woken = None;
+        (flight.woken, flight.is_durable) = (None, false);
         if !self.is_awake(now) {
             let (woken, odds) = self.after_silence(now, flight);
             flight.woken = Some(woken);
@@ -266,6 +272,9 @@ impl Knowledge {
     #[inline(never)]
     pub fn ended(&mut self, flight: &Flight, now: Time) {
         self.outstanding_pages -= u64::from(flight.pages);
+        if flight.is_durable && self.durable_ended(flight, now) {
+            return;
+        }
         let outcome = self.outcome(flight, now);
         let tells = self.follow(flight, now, outcome.is_slow());
         self.signals.ended(now, flight.is_read, &outcome);
@@ -278,6 +287,21 @@ impl Knowledge {
         if times > 0 || tells || thought.is_called || outcome.is_slow() {
             self.heed(flight, now, times);
         }
+    }
+
+    /// A write has ended that had to be durable; true if it waited for the flush that it asked for, so that
+    /// it tells nothing else.
+    #[inline(never)]
+    fn durable_ended(&mut self, flight: &Flight, now: Time) -> bool {
+        self.flushes.ended(flight.id, now);
+        if !self.flushes.writes_empty() {
+            return false;
+        }
+        self.signals.left(false);
+        if !self.signals.is_busy() {
+            self.quiet_until = Time(now.0 + SHORTEST_NS);
+        }
+        true
     }
 
     /// Learns what else a request tells: the histories as if it had come so many times, or not at all.
@@ -301,8 +325,60 @@ impl Knowledge {
         }
     }
 
-    /// Nothing is outstanding any more.
+    /// A flush command has been submitted.
+    #[inline(never)]
+    pub fn flush_submitted(&mut self, now: Time, id: RequestId) {
+        let base_ns = self.signals.of[0].base_ns;
+        self.flushes.submitted(id, now, true, self.holds_any(), base_ns);
+        if self.flushes.commands_empty() {
+            self.empty(now);
+        }
+    }
+
+    /// A write has been submitted that has to be durable before it is acknowledged.
+    #[inline(never)]
+    pub fn durable_submitted(&mut self, now: Time, request: &Request, flight: &mut Flight) {
+        let waits = self.volumes[..self.model.volumes()].iter().any(|volume| volume.room_from > now);
+        let tells = self.holds_any() && !waits;
+        self.flushes.submitted(request.id, now, false, tells, flight.base_ns);
+        flight.is_durable = true;
+        if self.flushes.writes_empty() {
+            self.empty(Time(now.0 + flight.base_ns));
+        }
+    }
+
+    /// What is to be expected of a write that has to be durable, of which this would be if it had not.
+    #[inline(never)]
+    pub fn durable(&self, request: &Request, prediction: Prediction) -> Prediction {
+        if !request.fua || request.operation != Operation::Write || !self.flushes.writes_empty() {
+            return prediction;
+        }
+        let (threshold_ns, base_ns) = self.model.expectation(false, request.sectors);
+        let latency = Span(prediction.latency.0.max(base_ns + self.drive.flush_ns));
+        let is_slow = latency.0 > threshold_ns;
+        let chance = if is_slow { prediction.chance.max(DURABLE) } else { prediction.chance };
+        Prediction { latency, chance, is_slow: is_slow && self.switch.is_on || prediction.is_slow }
+    }
+
+    /// Whether a buffer is thought to hold anything.
+    fn holds_any(&self) -> bool {
+        self.volumes[..self.model.volumes()].iter().any(|volume| volume.pending > 0)
+    }
+
+    /// The buffers are written out at `now`.
+    fn empty(&mut self, now: Time) {
+        let Knowledge { model, drive, volumes, recurring, .. } = self;
+        volumes[..model.volumes()].iter_mut().for_each(|volume| volume.empty(now, drive, recurring));
+        self.signals.unsettle();
+    }
+
+    /// Nothing is outstanding any more, and nothing is buffered where a write that has to be durable is
+    /// not at once.
     pub fn cut_power(&mut self, now: Time) {
+        self.flushes.clear();
+        if self.flushes.writes_empty() {
+            self.empty(now);
+        }
         self.signals.clear();
         (self.outstanding_pages, self.quiet_until) = (0, Time(now.0 + SHORTEST_NS));
     }

@@ -13,6 +13,7 @@ mod calibrator;
 mod calls;
 mod circumstances;
 mod flight;
+mod flushes;
 mod ground;
 mod history;
 mod intervals;
@@ -86,7 +87,9 @@ impl Engine {
     #[inline(never)]
     fn one_of_several_ended(&mut self, completion: &Completion) {
         let flights = &mut self.flights[..self.outstanding];
-        let Some(index) = flights.iter().position(|flight| flight.id == completion.id) else { return };
+        let Some(index) = flights.iter().position(|flight| flight.id == completion.id) else {
+            return self.knowledge.flushes.ended(completion.id, completion.time);
+        };
         self.knowledge.ended(&flights[index], completion.time);
         self.outstanding -= 1;
         let last = self.outstanding;
@@ -113,7 +116,8 @@ impl Predictor for Engine {
             }
             return self.knowledge.look_behind(now, ahead, request);
         }
-        self.knowledge.look(now, request, asked)
+        let prediction = self.knowledge.look(now, request, asked);
+        if request.fua { self.knowledge.durable(request, prediction) } else { prediction }
     }
 
     fn filling(&self, write: &Request) -> Option<Filling> {
@@ -122,8 +126,10 @@ impl Predictor for Engine {
 
     #[inline]
     fn submitted(&mut self, now: Time, request: &Request) {
-        if !matches!(request.operation, Operation::Read | Operation::Write) {
-            return;
+        match request.operation {
+            Operation::Read | Operation::Write => {}
+            Operation::Flush => return self.knowledge.flush_submitted(now, request.id),
+            _ => return,
         }
         let Some(asked) = self.flights.get_mut(self.outstanding) else {
             self.flights.push(Flight::default());
@@ -134,6 +140,9 @@ impl Predictor for Engine {
         }
         self.knowledge.submitted(now, request, asked);
         self.outstanding += 1;
+        if request.fua && request.operation == Operation::Write {
+            self.knowledge.durable_submitted(now, request, &mut self.flights[self.outstanding - 1]);
+        }
     }
 
     fn observe(&mut self, _now: Time, completion: &Completion) {

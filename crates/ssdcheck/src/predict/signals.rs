@@ -231,6 +231,12 @@ impl Signals {
         }
     }
 
+    /// A request has ended of which nothing is to be learnt.
+    pub fn left(&mut self, is_read: bool) {
+        self.outstanding[usize::from(is_read)] -= 1;
+        self.unsettle();
+    }
+
     /// A request has ended `now`.
     #[inline(always)]
     pub fn ended(&mut self, now: Time, is_read: bool, outcome: &Outcome) {
@@ -286,7 +292,7 @@ impl Signals {
 
     /// A request has been submitted or has ended: what was worked out for others is as it was no more.
     #[inline]
-    fn unsettle(&mut self) {
+    pub fn unsettle(&mut self) {
         self.settled = [false; 2];
     }
 }

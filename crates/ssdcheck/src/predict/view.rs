@@ -81,9 +81,13 @@ impl Knowledge {
             let mut volume = self.volumes[index];
             for other in ahead {
                 let pages = self.model.pages_in(index, other);
-                if pages > 0 {
+                let empties = other.operation == Operation::Flush && self.flushes.commands_empty();
+                if pages > 0 || empties {
                     let base_ns = terms_of(other).base_ns;
                     volume.lead(now, other.operation, pages, base_ns, &self.drive, &self.recurring);
+                    if other.fua && self.flushes.writes_empty() {
+                        volume.empty(Time(now.0 + base_ns), &self.drive, &self.recurring);
+                    }
                 }
             }
             let view = self.view(now, &volume, &terms, self.model.pages_in(index, request));

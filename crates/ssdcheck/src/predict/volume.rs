@@ -183,6 +183,17 @@ impl Volume {
         }
     }
 
+    /// All of it is written out at `now`: as if the rest of the buffer had been written, so that the
+    /// count at which it is full stays what it was.
+    pub fn empty(&mut self, now: Time, drive: &Drive, recurring: &Recurring) {
+        if self.pending > 0 {
+            self.count += u64::from(drive.buffer_pages - self.pending);
+            self.unread = [(self.count, now); 2];
+            self.pending = 0;
+            self.flush(now, drive.flush_ns, drive, recurring);
+        }
+    }
+
     /// Leads it through a request, `pages` pages of which lie in it and which takes `base_ns` if
     /// nothing interferes.
     #[inline]
@@ -201,7 +212,8 @@ impl Volume {
                 // None of a write is in the buffer before all of it is in the drive.
                 let _ = self.write(Time(now.0 + base_ns), pages, drive, recurring);
             }
-            Operation::Trim | Operation::WriteZeroes | Operation::Flush | Operation::Demote => {}
+            Operation::Flush => self.empty(now, drive, recurring),
+            Operation::Trim | Operation::WriteZeroes | Operation::Demote => {}
         }
     }
 

@@ -3,6 +3,9 @@
 mod support;
 
 use flashkeel_device::stranger;
+use flashkeel_engine::{
+    Completion, Lba, Ledger, Operation, Predictor, Request, RequestId, Span, Status, Time,
+};
 use flashkeel_ssdcheck::{DeviceModel, Engine, Measured, probe, score_log};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -91,3 +94,26 @@ fn what_no_engine_can_have_learnt_is_refused() {
     let error = serde_json::from_value::<DeviceModel>(document).expect_err("incomplete");
     assert!(error.to_string().contains("mixed"), "{error}");
 }
+/// Once weights grew for as long as nothing was slow, until a mixed load was predicted badly for long, and
+/// the saved model was refused.
+#[test]
+fn as_long_as_nothing_is_slow_weights_stay() {
+    let model = DeviceModel { learned: None, ..model() };
+    let mut engine = Engine::new(&model, None);
+    let mut after = |requests: std::ops::Range<u64>| {
+        for number in requests {
+            let (now, id) = (Time(number * 100_000), RequestId(number));
+            let lba = Lba(number * 7_919 % (model.sectors / 8) * 8);
+            engine.submitted(now, &Request::new(id, Operation::Read, lba, 8));
+            let time = now + Span(model.latencies_ns.read);
+            engine.observe(time, &Completion { id, time, status: Status::Ok, ledger: Ledger::ZERO });
+        }
+        let mixed = serde_json::to_value(engine.model().learned).expect("JSON")["mixed"].clone();
+        let sets = mixed.as_array().expect("sets").iter();
+        let weights = sets.flat_map(|set| set["weights"].as_array().expect("weights").clone());
+        weights.map(|weight| weight.as_f64().expect("a number").abs()).fold(0.0, f64::max)
+    };
+    let (soon, late) = (after(0..100_000), after(100_000..1_000_000));
+    assert!(late < soon + 0.5, "{soon} {late}");
+}
+

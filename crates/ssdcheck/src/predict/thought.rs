@@ -135,7 +135,11 @@ impl Knowledge {
         let inputs = [at_volume, share, by_last, quiet, by_region, mean, by_phase, outstanding];
         self.signals.learn(is_read, &places, was_slow, times);
         let (error, times) = (f32::from(u8::from(was_slow)) - squash(odds), times as i32 as f32);
-        self.mixer.learn(places[0] as usize / ENTRIES % SETS, &inputs, error, times);
+        // What is as sure as can be and comes true teaches nothing: steps of the weights, which know no
+        // size, would go on for ever.
+        if was_slow == (odds < 0.0) || odds.abs() < MOST_ODDS {
+            self.mixer.learn(places[0] as usize / ENTRIES % SETS, &inputs, error, times);
+        }
         self.calibration.learn(odds, error, times);
         self.calls.note(chance, Signals::latencies(&places), was_slow, times);
     }

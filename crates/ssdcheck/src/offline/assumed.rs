@@ -1,7 +1,7 @@
 //! A model of a drive of which only a log is there: what is slow, and nothing else.
 
 use super::{LEAST, Measured};
-use crate::probe::{READ_COVER, STEP_NS, quantile};
+use crate::probe::{READ_COVER, quantile, rounded_up};
 use crate::{DeviceModel, Latencies, Thresholds, WriteBuffer};
 use flashkeel_engine::Operation;
 
@@ -10,9 +10,9 @@ const LARGE: u32 = 8;
 /// How much more than in the median further pages may take, as in a probe.
 const FURTHER: f64 = 1.25;
 
-/// A model that knows what is slow from the first half of a log, in which a request is
-/// slow above three times the median of its kind and size, as in a probe. The engine has to
-/// learn the rest. Its capacity is as far as the log's requests reach.
+/// A model that knows what is slow from the first half of a log, in which a request of the smallest
+/// frequent size of its kind is slow above three times their median, and a larger one above that and what
+/// its further pages may take, as in a probe. The engine has to learn the rest. Its capacity is as far as the log's requests reach.
 pub fn assume(requests: &[Measured]) -> DeviceModel {
     let end = requests.iter().map(|request| request.lba.0 + u64::from(request.sectors)).max();
     let first_half = &requests[..requests.len().div_ceil(2)];
@@ -30,10 +30,8 @@ pub fn assume(requests: &[Measured]) -> DeviceModel {
         }
         Kind::of(&of)
     });
-    let threshold = |kind: &Kind, other: &Kind| {
-        let median_ns = if kind.median_ns > 0 { kind.median_ns } else { other.median_ns };
-        ((median_ns as f64 * READ_COVER) as u64).div_ceil(STEP_NS).max(1) * STEP_NS
-    };
+    let threshold =
+        |kind: &Kind, other: &Kind| if kind.small > 0 { kind.threshold_ns() } else { other.threshold_ns() };
     DeviceModel {
         sectors: end.unwrap_or(8).div_ceil(8) * 8,
         volume_bits: Vec::new(),
@@ -41,8 +39,8 @@ pub fn assume(requests: &[Measured]) -> DeviceModel {
         write_buffer: WriteBuffer::UNKNOWN,
         thresholds_ns: Thresholds { read: threshold(&read, &write), write: threshold(&write, &read) },
         latencies_ns: Latencies {
-            read: read.median_ns,
-            write: write.median_ns,
+            read: read.base_ns(),
+            write: write.base_ns(),
             read_page: read.page_ns,
             write_page: write.page_ns,
             flush: 0,
@@ -57,7 +55,8 @@ pub fn assume(requests: &[Measured]) -> DeviceModel {
 /// What requests of one kind take.
 #[derive(Default)]
 struct Kind {
-    /// One of the smallest size that is frequent.
+    /// Pages of the smallest size that is frequent, and what one of them takes.
+    small: u32,
     median_ns: u64,
     /// Each further page.
     page_ns: u64,
@@ -90,9 +89,23 @@ impl Kind {
         let page_ns = large.filter(|(pages, _)| *pages > small).map_or(0, |(pages, large_ns)| {
             (large_ns.saturating_sub(median_ns) as f64 * FURTHER) as u64 / u64::from(pages - small)
         });
-        // A model's base is one page.
-        let base_ns = median_ns.saturating_sub(page_ns * u64::from(small - 1)).max(1);
-        Kind { median_ns: base_ns, page_ns }
+        Kind { small, median_ns, page_ns }
+    }
+
+    /// What the pages beyond the first add to one of the smallest size.
+    fn further_ns(&self) -> u64 {
+        self.page_ns * u64::from(self.small.saturating_sub(1))
+    }
+
+    /// A model's base is one page.
+    fn base_ns(&self) -> u64 {
+        self.median_ns.saturating_sub(self.further_ns()).max(u64::from(self.small > 0))
+    }
+
+    /// The threshold of one page, so that one of the smallest size has three times its median.
+    fn threshold_ns(&self) -> u64 {
+        let small_ns = (self.median_ns as f64 * READ_COVER) as u64;
+        rounded_up(small_ns.saturating_sub(self.further_ns()).max(self.base_ns()))
     }
 }
 
@@ -132,5 +145,25 @@ mod tests {
         let mut probed = DeviceModel { undetermined: vec!["sleep: no time".into()], ..model };
         assert!(probed.reaches(599 * 8 + 128) && !probed.reaches(599 * 8 + 129));
         assert_eq!(assume(&log[..1]).validate(), Ok(()));
+    }
+
+    /// Once what one page takes was guessed from the slope, three times of which is less than what is usual.
+    #[test]
+    fn none_is_slow_that_takes_little_more_than_is_usual_for_its_size() {
+        let log: Vec<Measured> = (0..2_000)
+            .map(|index| {
+                let pages = if index % 2 == 0 { 16 } else { 128 };
+                let part = 0.7 + 0.6 * (index * 37 % 100) as f64 / 100.0;
+                let latency = Span((f64::from(pages) * 12_500.0 * part) as u64);
+                let (operation, sectors) = (Operation::Read, 8 * pages);
+                Measured { submitted: Time(index), latency, operation, lba: Lba(index * 8), sectors }
+            })
+            .collect();
+        let model = assume(&log);
+        assert_eq!(model.validate(), Ok(()));
+        let is_slow = |of: &Measured| of.latency.0 > model.expectation(true, of.sectors).0;
+        assert!(!log.iter().any(is_slow), "{model:?}");
+        let threshold_ns = model.expectation(true, 128).0;
+        assert!((590_000..620_000).contains(&threshold_ns), "three times 200 us: {threshold_ns}");
     }
 }

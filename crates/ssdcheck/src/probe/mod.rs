@@ -26,7 +26,7 @@ pub use collection::CollectionEvidence;
 pub use runner::ProbeError;
 pub use sleep::SleepEvidence;
 pub(crate) use statistics::quantile;
-pub(crate) use thresholds::{READ_COVER, STEP_NS};
+pub(crate) use thresholds::{READ_COVER, rounded_up};
 
 use crate::model::MOST_BITS;
 use crate::{DeviceModel, WriteBuffer};

@@ -22,8 +22,14 @@ pub(crate) const READ_COVER: f64 = 3.0;
 /// pages may take: they wait for each other on chips and channels.
 const LARGE: u64 = 16;
 const FURTHER: f64 = 1.25;
-/// Thresholds are rounded up to this.
-pub(crate) const STEP_NS: u64 = 10_000;
+/// Thresholds are rounded up to this, and those of drives as quick as memory to less.
+const STEP_NS: u64 = 10_000;
+
+/// A threshold rounded up, by a tenth of it at most.
+pub(crate) fn rounded_up(ns: u64) -> u64 {
+    let step_ns = 10_u64.pow(ns.max(10).ilog10() - 1).min(STEP_NS);
+    ns.max(1).next_multiple_of(step_ns)
+}
 
 /// Where a threshold may lie, in multiples of what a normal read takes, and how far from it
 /// there should be none.
@@ -123,7 +129,7 @@ pub(super) fn measure(
     runner.request_pages = 1;
     runner.rest()?;
     let read = fast_mode(&mut reads);
-    let threshold = between_modes(&reads, read).div_ceil(STEP_NS) * STEP_NS;
+    let threshold = rounded_up(between_modes(&reads, read));
     // What a flush adds to a write is measured with the buffer.
     let thresholds = Thresholds { read: threshold, write: threshold };
     let write = median(&mut writes);
@@ -132,4 +138,15 @@ pub(super) fn measure(
     let read_page = further(quantile(large_reads, 0.5), read);
     let write_page = further(quantile(large_writes, 0.5), write);
     Ok((thresholds, Latencies { read, write, read_page, write_page, flush: 0, collection: 0 }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_rounded_by_a_tenth_at_most() {
+        let rounded = [0, 7, 99, 4_230, 42_301, 235_432, 250_000, 9_999_999].map(rounded_up);
+        assert_eq!(rounded, [1, 7, 99, 4_300, 43_000, 240_000, 250_000, 10_000_000]);
+    }
 }

@@ -73,9 +73,8 @@ fn name(cause: Cause) -> &'static str {
 fn runs(number: u64) -> Vec<Run> {
     let config = stranger(number);
     let go_on = &mut |_: f64| ControlFlow::Continue(());
-    let Ok(report) = probe(&mut ready(&config, number | OTHER), None, number, None, go_on) else {
-        return Vec::new();
-    };
+    let report = probe(&mut ready(&config, number | OTHER), None, number, None, go_on);
+    let report = report.unwrap_or_else(|error| panic!("stranger {number}: {error}"));
     let (found, fresh) = (report.model, ready(&config, number));
     let run = |(pacing, &(_, pace)): (usize, &(&str, _))| {
         let mut engine = Engine::new(&found, None);

@@ -43,6 +43,7 @@ fn answered(all: &[Judged], question: &str) -> f64 {
 #[test]
 fn strangers_are_never_mistaken_without_a_doubt() {
     let (all, wrong) = diagnose(0..40);
+    assert_eq!(all.len(), 40, "each is known within the time");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     are_answered(&all, 0.9);
 }

@@ -9,6 +9,7 @@ use flashkeel_device::Ssd;
 use flashkeel_engine::Span;
 use flashkeel_ssdcheck::{DeviceModel, probe};
 use support::late::{LateDrive, Lateness};
+use support::strangers::{buffer_of, is_threshold, sleeps_so};
 use support::{DRIVES, preset, ready};
 
 /// The time of a served drive's probe.
@@ -34,6 +35,7 @@ fn judge(drive: &str, latenesses: &[Lateness], seeds: Range<u64>) -> (Vec<String
     let config = preset(drive);
     let bits = &config.partition_bits;
     let bytes = (config.buffer.size.0 >> bits.len()) / 4_096 * 4_096;
+    let (_, kind, flush) = buffer_of(&config);
     let fresh = ready(&config, 1);
     let (mut wrong, mut open) = (Vec::new(), Vec::new());
     for (&lateness, seed) in latenesses.iter().flat_map(|of| seeds.clone().map(move |seed| (of, seed))) {
@@ -43,7 +45,14 @@ fn judge(drive: &str, latenesses: &[Lateness], seeds: Range<u64>) -> (Vec<String
         let mistaken = is_sure("volume_bits") && model.volume_bits != *bits
             || model.gc_volume_bits.as_ref().is_some_and(|found| found != bits)
             || model.write_buffer.bytes.is_some_and(|found| found != bytes)
-            || is_sure("sleep") && model.sleep.is_none();
+            || is_sure("write_buffer.type")
+                && model.write_buffer.bytes.is_some()
+                && model.write_buffer.kind != kind
+            || is_sure("write_buffer.flush")
+                && model.write_buffer.bytes.is_some()
+                && model.write_buffer.flush != flush
+            || is_sure("sleep") && !sleeps_so(&config, &model)
+            || is_sure("thresholds_ns") && !is_threshold(&config, &model);
         if mistaken {
             wrong.push(told);
         } else if !model.undetermined.is_empty() {

@@ -98,7 +98,7 @@ pub fn buffer_of(config: &DeviceConfig) -> (u64, BufferType, Vec<FlushTrigger>) 
 }
 
 /// Whether the model says of sleep what is true, as far as it makes reads slow.
-fn sleeps_so(config: &DeviceConfig, model: &DeviceModel) -> bool {
+pub fn sleeps_so(config: &DeviceConfig, model: &DeviceModel) -> bool {
     let PowerConfig::IdleSleep(sleep) = &config.power else { return model.sleep.is_none() };
     let wakes_slowly = sleep.wake.min.0 + read_of(config) > model.thresholds_ns.read;
     match model.sleep {
@@ -123,7 +123,7 @@ pub fn read_of(config: &DeviceConfig) -> u64 {
 
 /// Whether the threshold of reads lies above a normal one, and no more than five times
 /// as high.
-fn is_threshold(config: &DeviceConfig, model: &DeviceModel) -> bool {
+pub fn is_threshold(config: &DeviceConfig, model: &DeviceModel) -> bool {
     let (read, threshold) = (read_of(config), model.thresholds_ns.read);
     // Where most reads have to load their page of the map, that is normal.
     let normal = read.max(model.latencies_ns.read.min(5 * read / 2));

@@ -56,7 +56,8 @@ pub fn contradiction(model: &DeviceModel, requests: &[Measured]) -> Option<Strin
     if own >= SURE {
         return None;
     }
-    let top = model.sectors.ilog2();
+    // Of the last sector: a bit above it selects nothing.
+    let top = (model.sectors - 1).max(1).ilog2();
     let bits = || 3..=top;
     let one_more = bits().filter(|bit| !model.volume_bits.contains(bit)).map(|bit| {
         let mut more = model.volume_bits.clone();
@@ -77,7 +78,8 @@ pub fn contradiction(model: &DeviceModel, requests: &[Measured]) -> Option<Strin
                 tried.map(|pages| (sureness(&counts, pages), pages)).max_by(|a, b| a.0.total_cmp(&b.0))?;
             Some((sure, pages, bits))
         })
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        // Of equal ones that with the fewest bits, which comes first.
+        .reduce(|best, other| if other.0 > best.0 { other } else { best })?;
     (sure >= SURE && own < NOTHING * sure).then(|| {
         // Half a buffer recurs as regularly.
         let counts = events(&bits, &steps);

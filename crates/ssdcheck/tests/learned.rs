@@ -51,6 +51,20 @@ fn a_known_drive_starts_warm() {
     assert!(warm_sum >= cold_sum + 0.01 * count, "{cold_sum} {warm_sum} {count}");
 }
 
+/// Once the mean time of slow requests was then beyond what is taken from a file.
+#[test]
+fn what_is_learnt_of_a_request_of_hours_can_be_read_again() {
+    let model = model();
+    let mut engine = Engine::new(&model, None);
+    for number in 0..40 {
+        let (now, id) = (Time(number * 1_000_000_000_000_000), RequestId(number));
+        engine.submitted(now, &Request::new(id, Operation::Read, Lba(0), 8));
+        let time = now + Span::from_secs(20_000);
+        engine.observe(time, &Completion { id, time, status: Status::Ok, ledger: Ledger::ZERO });
+    }
+    assert_eq!(engine.model().validate(), Ok(()));
+}
+
 fn model() -> DeviceModel {
     let (model, [log, _]) = logs(&preset("ssd-d"), 3);
     f1(&model, &log[..FIRST]).1.model()
@@ -93,9 +107,12 @@ fn as_long_as_nothing_is_slow_weights_stay() {
 #[test]
 fn what_no_engine_can_have_learnt_is_refused() {
     let right = serde_json::to_value(model()).expect("JSON");
-    let wrong: [(&str, Value, &str); 10] = [
+    let wrong: [(&str, Value, &str); 13] = [
         ("layout", json!(7), "learned.layout"),
         ("flush_ns", json!(u64::MAX), "learned.flush_ns"),
+        ("read_flush_ns", json!(u64::MAX), "learned.read_flush_ns"),
+        ("collection_ns", json!(u64::MAX), "learned.collection_ns"),
+        ("slow_ns", json!([1, u64::MAX]), "learned.slow_ns"),
         ("slow_share", json!([0.5, 1.5]), "learned.slow_share"),
         ("collections", json!(vec![1; 1_025]), "learned.collections"),
         ("wakes", json!([60_000]), "learned.wakes"),

@@ -5,6 +5,7 @@ use flashkeel_engine::{Span, Time};
 use super::flight::Flight;
 use super::knowledge::{GAIN, Knowledge, MOST_VOLUMES};
 use super::volume::Seen;
+use crate::model::LONGEST_NS;
 
 impl Knowledge {
     /// Corrects counters of the volume by what became of a request; true if it tells of its phase.
@@ -38,7 +39,7 @@ impl Knowledge {
     pub(super) fn calibrate_slow(&mut self, flight: &Flight, now: Time, latency: Span) {
         let Flight { is_read, base_ns, .. } = *flight;
         let mean = &mut self.signals.of[usize::from(is_read)].slow_ns;
-        *mean = (*mean * (GAIN - 1) + latency.0) / GAIN;
+        *mean = (*mean * (GAIN - 1) + latency.0.min(LONGEST_NS)) / GAIN;
         if flight.is_waking() {
             return;
         }

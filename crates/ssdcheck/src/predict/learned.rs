@@ -67,10 +67,13 @@ impl Learned {
         if let Some((key, _)) = tables.into_iter().find(|(_, is_right)| !is_right) {
             return Err(format!("learned.{key}: entries of a table and what they saw"));
         }
-        let times = [self.flush_ns, self.read_flush_ns, self.collection_ns, self.slow_ns[0], self.slow_ns[1]];
+        let is_time = |ns: u64| ns <= LONGEST_NS;
         let is_part = |part: f32| (0.0..=1.0).contains(&part);
         let tests = [
-            ("flush_ns", times.iter().all(|&ns| ns <= LONGEST_NS)),
+            ("flush_ns", is_time(self.flush_ns)),
+            ("read_flush_ns", is_time(self.read_flush_ns)),
+            ("collection_ns", is_time(self.collection_ns)),
+            ("slow_ns", self.slow_ns.into_iter().all(is_time)),
             ("slow_share", self.slow_share.into_iter().all(is_part)),
             ("collections", Intervals::holds(&self.collections)),
             ("wakes", Intervals::holds(&self.wakes)),

@@ -51,6 +51,19 @@ fn a_known_drive_starts_warm() {
     assert!(warm_sum >= cold_sum + 0.01 * count, "{cold_sum} {warm_sum} {count}");
 }
 
+/// Once who began with a saved model called others slow than who had saved it, if that was soon.
+#[test]
+fn who_begins_with_nothing_learnt_predicts_as_whoever_begins() {
+    let (model, [log, _]) = logs(&preset("ssd-d"), 3);
+    let saved = Engine::new(&model, None).model();
+    assert!(saved.learned.is_some());
+    let [fresh, again] = [&model, &saved].map(|model| {
+        let go_on = &mut |_: f64| ControlFlow::Continue(());
+        score_log(&mut Engine::new(model, None), &log[..FIRST], go_on).expect("to its end")
+    });
+    assert_eq!(fresh, again);
+}
+
 /// Once the mean time of slow requests was then beyond what is taken from a file.
 #[test]
 fn what_is_learnt_of_a_request_of_hours_can_be_read_again() {

@@ -12,6 +12,7 @@ mod calibration;
 mod calibrator;
 mod calls;
 mod circumstances;
+mod crowd;
 mod flight;
 mod flushes;
 mod ground;
@@ -43,6 +44,7 @@ pub use learned::Learned;
 pub use score::Score;
 
 use crate::DeviceModel;
+use crowd::Crowd;
 use flight::Flight;
 use knowledge::Knowledge;
 
@@ -55,6 +57,8 @@ pub struct Engine {
     /// What was thought of each of these, and then of the last request that was asked for: whoever
     /// submits it need not wait for that again, as long as nothing has been submitted or has ended since.
     flights: Vec<Flight>,
+    /// Where each of many is.
+    crowd: Crowd,
 }
 
 impl Engine {
@@ -63,7 +67,8 @@ impl Engine {
     /// greater part slow than `false_calls`; without that, as many as give the greatest
     /// harmonic mean of recall and precision, or the paper's share.
     pub fn new(model: &DeviceModel, false_calls: Option<f64>) -> Self {
-        Engine { knowledge: Knowledge::new(model, false_calls), outstanding: 0, flights: Vec::new() }
+        let knowledge = Knowledge::new(model, false_calls);
+        Engine { knowledge, outstanding: 0, flights: Vec::new(), crowd: Crowd::default() }
     }
 
     /// Whether predictions are given out; otherwise every request is predicted
@@ -87,17 +92,17 @@ impl Engine {
     #[inline(never)]
     fn one_of_several_ended(&mut self, completion: &Completion) {
         let flights = &mut self.flights[..self.outstanding];
-        let Some(index) = flights.iter().position(|flight| flight.id == completion.id) else {
+        let Some(place) = self.crowd.place(completion.id, flights) else {
             return self.knowledge.flushes.ended(completion.id, completion.time);
         };
-        self.knowledge.ended(&flights[index], completion.time);
+        let gone = flights[place];
+        self.knowledge.ended(&gone, completion.time);
         self.outstanding -= 1;
-        let last = self.outstanding;
-        let was_oldest = flights[index].submitted == self.knowledge.oldest;
-        flights[index] = flights[last];
-        if was_oldest {
-            let submitted = flights[..last].iter().map(|flight| flight.submitted);
-            self.knowledge.oldest = submitted.min().unwrap_or_default();
+        flights[place] = flights[self.outstanding];
+        let left = &flights[..self.outstanding];
+        self.crowd.left(&gone, place, left);
+        if gone.submitted == self.knowledge.oldest {
+            self.knowledge.oldest = self.crowd.oldest(left).unwrap_or_default();
         }
     }
 }
@@ -140,6 +145,7 @@ impl Predictor for Engine {
         }
         self.knowledge.submitted(now, request, asked);
         self.outstanding += 1;
+        self.crowd.came(&self.flights[..self.outstanding]);
         if request.fua && request.operation == Operation::Write {
             self.knowledge.durable_submitted(now, request, &mut self.flights[self.outstanding - 1]);
         }
@@ -157,6 +163,7 @@ impl Predictor for Engine {
 
     fn cut_power(&mut self, now: Time) {
         self.outstanding = 0;
+        self.crowd.clear();
         self.knowledge.cut_power(now);
     }
 }

@@ -56,6 +56,12 @@ impl WriteBuffer {
     }
 }
 
+/// Pages of 4 KiB that so many sectors from `lba` on lie in, or a part of them does.
+#[inline]
+pub(crate) fn pages(lba: u64, sectors: u32) -> u32 {
+    (lba % 8 + u64::from(sectors)).div_ceil(8) as u32
+}
+
 /// Latencies above which a request is slow, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -169,9 +175,10 @@ impl DeviceModel {
         let (mut lba, mut left) = (request.lba.0, u64::from(request.sectors));
         if left <= self.stretch(lba) {
             // Nearly every request.
-            return if self.volume_of(lba) == volume { request.sectors.div_ceil(8) } else { 0 };
+            return if self.volume_of(lba) == volume { pages(lba, request.sectors) } else { 0 };
         }
-        let mut sectors = 0;
+        // The first page counts as a whole.
+        let mut sectors = if self.volume_of(lba) == volume { lba % 8 } else { 0 };
         while left > 0 {
             let run = left.min(self.stretch(lba));
             if self.volume_of(lba) == volume {
@@ -269,6 +276,17 @@ pub(crate) mod tests {
         assert_eq!(told(6, 4), [(1, 2), (2, 2)]);
         assert_eq!(told(0, 16), [(0, 4), (1, 4), (2, 4), (3, 4)]);
         assert_eq!(told(5, 0), [(0, 0)]);
+    }
+
+    #[test]
+    fn a_part_of_a_page_is_a_page() {
+        let model = with_bits(vec![4]);
+        let told = |lba: u64, sectors: u32| {
+            let request = Request::new(RequestId(0), Operation::Write, Lba(lba), sectors);
+            [0, 1].map(|volume| model.pages_in(volume, &request))
+        };
+        assert_eq!([told(0, 1), told(7, 1), told(7, 2), told(4, 8)], [[1, 0], [1, 0], [2, 0], [2, 0]]);
+        assert_eq!([told(15, 2), told(12, 16), told(7, 20)], [[1, 1], [1, 2], [2, 2]]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use flashkeel_engine::Operation;
 
 use super::Measured;
 use crate::DeviceModel;
+use crate::model::pages;
 
 /// Requests of a log that are looked at: a few hundred slow ones, where one in a hundred is.
 pub const TELLING: usize = 200_000;
@@ -164,7 +165,7 @@ fn steps(model: &DeviceModel, requests: &[Measured]) -> Vec<Step> {
         let is_event = is_slow && calm >= CALM;
         calm = if is_slow { 0 } else { calm + 1 };
         let is_write = measured.operation == Operation::Write;
-        let written = if is_write { measured.sectors.div_ceil(8) } else { 0 };
+        let written = if is_write { pages(measured.lba.0, measured.sectors) } else { 0 };
         let empties = measured.operation == Operation::Flush;
         Step { lba: measured.lba.0, written, is_event, empties }
     };

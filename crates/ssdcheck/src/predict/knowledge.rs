@@ -163,7 +163,7 @@ impl Knowledge {
         if !self.signals.settled[usize::from(is_read)] {
             self.settle(is_read);
         }
-        let terms = self.terms(is_read, request.sectors);
+        let terms = self.terms(is_read, request.lba, request.sectors);
         (flight.id, flight.submitted) = (request.id, now);
         (flight.lba, flight.sectors) = (request.lba, request.sectors);
         (flight.is_read, flight.pages) = (is_read, terms.pages);

@@ -1,6 +1,6 @@
 //! How a request stands before the volume that it waits for longest, and after a silence.
 
-use flashkeel_engine::{Operation, Request, Time};
+use flashkeel_engine::{Lba, Operation, Request, Time};
 
 use super::circumstances::{KIND, SLOW_STEP, WAITS};
 use super::flight::Flight;
@@ -10,6 +10,7 @@ use super::scale::Scale;
 use super::silence::{DEBTS, PLACES};
 use super::thought::asleep_prior;
 use super::volume::{SLOW, Volume};
+use crate::model::pages;
 
 /// Sizes of requests told apart: octaves of pages, 128 and more together.
 pub(super) const SIZES: usize = 8;
@@ -61,10 +62,11 @@ pub(super) struct Woken {
 
 impl Knowledge {
     #[inline]
-    pub(super) fn terms(&self, is_read: bool, sectors: u32) -> Terms {
+    pub(super) fn terms(&self, is_read: bool, lba: Lba, sectors: u32) -> Terms {
         // One at least.
+        let pages = pages(lba.0, sectors).max(1);
+        // Which is slow goes by the size alone.
         let further = sectors.saturating_sub(1) / 8;
-        let pages = further + 1;
         let ground = &self.signals.of[usize::from(is_read)];
         let base_ns = ground.base_ns + u64::from(further) * ground.page_ns;
         Terms { is_read, pages, size: pages.ilog2(), base_ns }
@@ -74,7 +76,7 @@ impl Knowledge {
     /// submitted, and how the request stands there.
     #[inline(never)]
     pub(super) fn decisive(&self, now: Time, ahead: &[Request], request: &Request) -> (u16, View) {
-        let terms_of = |of: &Request| self.terms(of.operation == Operation::Read, of.sectors);
+        let terms_of = |of: &Request| self.terms(of.operation == Operation::Read, of.lba, of.sectors);
         let terms = terms_of(request);
         let mut decisive: Option<(u16, View)> = None;
         for index in self.model.volumes_of(request) {

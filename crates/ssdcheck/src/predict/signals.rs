@@ -14,7 +14,7 @@ use super::tables::{COMMON, OWN_PLACES, Places, Tables};
 /// Sectors of which a page of a map tells where they are, if it has 4 KiB and entries of
 /// four bytes for 4 KiB each.
 const REGION_SECTORS: u64 = 8_192;
-/// Regions told apart.
+/// Regions told apart: those that lie 64 GiB apart are not.
 const REGIONS: usize = 1 << 14;
 /// Requests over which the share of slow ones is taken, and the mean of latencies.
 const SHARE_MEMORY: f32 = 512.0;

@@ -85,7 +85,10 @@ def test_what_is_made_is_an_experiment(job):
         ("rw=read\nsize=8m\nfilesize=4m", {"requests": 1024}),
         ("rw=read\nsize=1000k\nbs=64k", {"requests": 15}),
         ("rw=read\nruntime=500msec\ntime_based", {"duration": "500000000ns"}),
-        ("rw=read\nsize=1g\niodepth=32", {"pacing": {"policy": "closed", "depth": 32}}),
+        (
+            "rw=read\nsize=1g\nioengine=libaio\niodepth=32",
+            {"pacing": {"policy": "closed", "depth": 32}},
+        ),
         ("rw=read\nsize=1g\nrate_iops=500", {"pacing": {"policy": "open"}}),
         ("rw=read\nsize=1g\nthinktime=200", {"pacing": {"policy": "think"}}),
     ],
@@ -93,6 +96,34 @@ def test_what_is_made_is_an_experiment(job):
 def test_how_long_and_when(job, options, expected):
     workload = only(job(f"[a]\n{options}\n"))
     assert {key: workload[key] for key in expected} == expected
+
+
+def test_synchronous_engines_have_one_request_at_a_time(job):
+    def made(options):
+        imported = read_fio(job(f"[a]\nrw=read\nsize=1m\ndirect=1\niodepth=32\n{options}\n"))
+        return imported.table["workload"]["pacing"]["depth"], imported.notes[:-1]
+
+    for engine in ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"):
+        note = f"[a] iodepth=32: ioengine={engine} has one request at a time, as here"
+        assert made(f"ioengine={engine}") == (1, [note])
+    # Of which fio takes one where none is given.
+    depth, notes = made("")
+    assert depth == 1
+    assert "psync, fio's ioengine if none is given, has one request" in notes[0]
+    for engine in ("libaio", "io_uring", "posixaio"):
+        assert made(f"ioengine={engine}") == (32, [])
+    assert made("iodepth=1") == (1, [])
+
+
+def test_the_page_cache_is_none_of_the_drive(job):
+    def is_noted(options):
+        notes = read_fio(job(f"[a]\nrw=read\nsize=1m\n{options}\n")).notes
+        return any("[a] fio goes through the page cache" in note for note in notes)
+
+    assert [is_noted(it) for it in ("", "direct=0", "buffered=1", "direct=1\nbuffered=1")] == [
+        True
+    ] * 4
+    assert not any(is_noted(it) for it in ("direct=1", "buffered=0", "buffered=1\ndirect"))
 
 
 def test_what_is_timed_ends_by_time_alone(job):
@@ -192,7 +223,7 @@ def test_a_log_is_replayed(job):
         "pacing": {"policy": "open"},
         "source": {"policy": "trace", "path": "a.log"},
     }
-    eager = only(job("[a]\nread_iolog=a.log\nreplay_no_stall=1\niodepth=4\n"))
+    eager = only(job("[a]\nread_iolog=a.log\nreplay_no_stall=1\nioengine=libaio\niodepth=4\n"))
     assert eager["pacing"] == {"policy": "closed", "depth": 4}
     notes = read_fio(job("[a]\nread_iolog=a.log\nrw=randread\nsize=1g\n")).notes
     assert "[a] read_iolog says all, and not rw, size" in notes

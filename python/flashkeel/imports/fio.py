@@ -38,6 +38,11 @@ _ORIGINS = {
     "warm_up": ("ramp_time",),
 }
 """The options of which a key of a workload is made, the first that is given."""
+_SYNCHRONOUS = {
+    *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "mtd"),
+    *("pmemblk", "dev-dax", "libpmem"),
+}
+"""Engines that do one request at a time, whatever `iodepth` says (FIO_SYNCIO in fio's engines)."""
 _BEGINNINGS = {"wait_for", "startdelay"}
 """Options that say when a job begins, other than after all before it."""
 _BLOCK = "4096"
@@ -90,7 +95,7 @@ def _groups(jobs: list[Job]) -> list[list[Job]]:
     """Return the jobs that run at the same time, one such group after the other."""
     groups: list[list[Job]] = []
     for job in jobs:
-        waits = any(job.get(key) not in (None, "0") for key in ("stonewall", "wait_for_previous"))
+        waits = any(job.is_set(key) for key in ("stonewall", "wait_for_previous"))
         if waits or not groups:
             groups.append([])
         groups[-1].append(job)
@@ -150,6 +155,11 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
             notes.append(f"[{job.name}] {key} has no equal: it begins with the others of its run")
         elif key not in KNOWN | IRRELEVANT:
             notes.append(f"[{job.name}] {key} has no equal, and is left out")
+    if not _is_direct(job):
+        notes.append(
+            f"[{job.name}] fio goes through the page cache unless direct=1 is set; there is none "
+            "here, and every request goes to the drive"
+        )
     if path := job.get("read_iolog"):
         return _replay(job, path, notes)
     source = _source(job, notes)
@@ -159,7 +169,7 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     if ramp:
         workload["warm_up"] = f"{ramp}ns"
     runtime = job.span_ns("runtime", "s")
-    is_timed = job.get("time_based") not in (None, "0")
+    is_timed = job.is_set("time_based")
     if is_timed and not runtime:
         raise job.refuse("time_based", "runtime says for how long, and is missing")
     if runtime:
@@ -173,6 +183,12 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
         ends = "number_ios, io_size, or runtime with time_based says how long"
         raise job.refuse("size", f"{where}; {ends if job.get('size') else f'size, {ends}'}")
     return workload | {"pacing": pacing, "source": source}
+
+
+def _is_direct(job: Job) -> bool:
+    """Return whether a job passes the page cache by: of both options the last one counts."""
+    key = ([it for it in job.options if it in ("direct", "buffered")] or ["direct"])[-1]
+    return job.is_set(key) == (key == "direct")
 
 
 def _requests(job: Job, extent: int | None, each: float) -> int | None:
@@ -207,8 +223,8 @@ def _replay(job: Job, path: str, notes: list[str]) -> dict[str, Any]:
     ignored = [key for key in ("rw", "bs", "bssplit", "bsrange", "size") if key in job.options]
     if ignored:
         notes.append(f"[{job.name}] read_iolog says all, and not {', '.join(ignored)}")
-    stalls = job.get("replay_no_stall") in (None, "0")
-    pacing = {"policy": "open"} if stalls else _depth(job)
+    stalls = not job.is_set("replay_no_stall")
+    pacing = {"policy": "open"} if stalls else _depth(job, notes)
     return {"pacing": pacing, "source": {"policy": "trace", "path": path}}
 
 
@@ -315,7 +331,7 @@ def _block_sizes(job: Job, direction: int, notes: list[str]) -> list[str]:
 
 def _pacing(job: Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """Return when requests are submitted; a rate or a time to think is put into `source`."""
-    closed = _depth(job)
+    closed = _depth(job, notes)
     think = job.span_ns("thinktime", "us")
     iops = _rates(job, "rate_iops", source, notes) or _rates(job, "rate", source, notes)
     if think:
@@ -338,11 +354,20 @@ def _pacing(job: Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any
     return closed
 
 
-def _depth(job: Job) -> dict[str, Any]:
+def _depth(job: Job, notes: list[str]) -> dict[str, Any]:
     """Return the pacing of who has so many requests outstanding."""
     depth = job.number("iodepth", 1)
     if depth == 0:
         raise job.refuse("iodepth", "a queue depth is at least 1")
+    engine = job.get("ioengine") or "psync"
+    if depth > 1 and engine in _SYNCHRONOUS:
+        named = (
+            f"ioengine={engine}"
+            if job.get("ioengine")
+            else "psync, fio's ioengine if none is given,"
+        )
+        notes.append(f"[{job.name}] iodepth={depth}: {named} has one request at a time, as here")
+        depth = 1
     pacing: dict[str, Any] = {"policy": "closed", "depth": depth}
     low = job.number("iodepth_low", depth)
     return pacing | ({"low": low} if low < depth else {})

@@ -29,10 +29,10 @@ KNOWN = {
     *("size", "io_size", "offset", "runtime", "time_based", "ramp_time", "rate_iops", "rate"),
     *("rate_process", "random_distribution", "numjobs", "thinktime", "randseed", "number_ios"),
     *("description", "name", "loops", "read_iolog", "replay_no_stall", "filesize", "kb_base"),
-    *("stonewall", "wait_for_previous"),
+    *("stonewall", "wait_for_previous", "ioengine", "direct", "buffered"),
 }
 IRRELEVANT = {
-    *("ioengine", "direct", "buffered", "filename", "directory", "group_reporting", "invalidate"),
+    *("filename", "directory", "group_reporting", "invalidate"),
     *("norandommap", "randrepeat", "thread", "refill_buffers", "cpus_allowed", "gtod_reduce"),
     *("exitall", "allow_file_create", "fallocate", "create_on_open", "overwrite", "files"),
     *("write_lat_log", "write_bw_log", "write_iops_log", "log_avg_msec", "percentile_list"),
@@ -96,6 +96,10 @@ class Job:
         """Return the error about an option, with its line."""
         place = self.options[key][1] if key in self.options else self.place
         return InputError(f"{place}: {key}: {why}")
+
+    def is_set(self, key: str) -> bool:
+        """Return whether an option is given, and not as 0."""
+        return self.get(key) not in (None, "0")
 
     def number(self, key: str, default: int) -> int:
         """Return a whole number of at least 0."""

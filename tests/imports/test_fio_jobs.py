@@ -229,6 +229,20 @@ def test_a_log_is_replayed(job):
     assert "[a] read_iolog says all, and not rw, size" in notes
 
 
+def test_a_replay_has_its_times_and_notes_the_rest(job):
+    text = (
+        "[a]\nread_iolog=a.log\nruntime=60\nramp_time=5\nrate_iops=100\nloops=3\nthinktime=5\n"
+        "number_ios=9\nio_size=1m\noffset=4k\ntime_based\nrwmixread=3\nnumjobs=1\nrandseed=2\n"
+    )
+    imported = read_fio(job(text))
+    workload = imported.table["workload"]
+    assert (workload["warm_up"], workload["duration"]) == ("5000000000ns", "65000000000ns")
+    ignored = "rate_iops, loops, number_ios, io_size, offset, time_based, rwmixread"
+    assert f"[a] read_iolog says all, and not {ignored}" in imported.notes
+    assert "[a] thinktime has no equal with read_iolog, and is left out" in imported.notes
+    assert any("iodepth does not limit them" in note for note in imported.notes)
+
+
 def test_rates_and_thinking_are_arrivals(job):
     def arrivals(options):
         return only(job(f"[a]\nrw=read\nsize=1g\nbs=4k\n{options}\n"))["source"]["arrivals"]

@@ -45,6 +45,12 @@ _SYNCHRONOUS = {
 """Engines that do one request at a time, whatever `iodepth` says (FIO_SYNCIO in fio's engines)."""
 _BEGINNINGS = {"wait_for", "startdelay"}
 """Options that say when a job begins, other than after all before it."""
+_REPLAYED = {
+    *("read_iolog", "replay_no_stall", "runtime", "ramp_time", "iodepth", "iodepth_low"),
+    *("ioengine", "direct", "buffered", "numjobs", "thinktime", "randseed", "description", "name"),
+    *("stonewall", "wait_for_previous"),
+}
+"""What counts of a job that replays a log, or is noted on its own."""
 _BLOCK = "4096"
 """The size of requests where nothing says it."""
 _MOST_SIZES = 64
@@ -164,21 +170,15 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
         return _replay(job, path, notes)
     source = _source(job, notes)
     pacing = _pacing(job, source, notes)
-    workload: dict[str, Any] = {}
-    ramp = job.span_ns("ramp_time", "s")
-    if ramp:
-        workload["warm_up"] = f"{ramp}ns"
-    runtime = job.span_ns("runtime", "s")
+    workload = _times(job)
     is_timed = job.is_set("time_based")
-    if is_timed and not runtime:
+    if is_timed and "duration" not in workload:
         raise job.refuse("time_based", "runtime says for how long, and is missing")
-    if runtime:
-        workload["duration"] = f"{runtime + (ramp or 0)}ns"
     # A job that is timed begins anew until its time is over.
     requests = None if is_timed else _requests(job, _extent(job), _mean_bytes(source))
     if requests:
         workload["requests"] = requests
-    elif not runtime:
+    elif "duration" not in workload:
         where = f"{job.get('size')} says where" if job.get("size") else "missing"
         ends = "number_ios, io_size, or runtime with time_based says how long"
         raise job.refuse("size", f"{where}; {ends if job.get('size') else f'size, {ends}'}")
@@ -219,13 +219,32 @@ def _extent(job: Job) -> int | None:
 
 
 def _replay(job: Job, path: str, notes: list[str]) -> dict[str, Any]:
-    """Return what a job asks that does what a log says, as fio does then, whatever else it has."""
-    ignored = [key for key in ("rw", "bs", "bssplit", "bsrange", "size") if key in job.options]
+    """Return what a job asks that does what a log says.
+
+    fio 3.33 does each of its requests once, until `runtime` is over, whatever else the job has.
+    """
+    ignored = [key for key in job.options if key in KNOWN - _REPLAYED]
     if ignored:
         notes.append(f"[{job.name}] read_iolog says all, and not {', '.join(ignored)}")
-    stalls = not job.is_set("replay_no_stall")
-    pacing = {"policy": "open"} if stalls else _depth(job, notes)
-    return {"pacing": pacing, "source": {"policy": "trace", "path": path}}
+    if job.get("thinktime"):
+        notes.append(f"[{job.name}] thinktime has no equal with read_iolog, and is left out")
+    if job.is_set("replay_no_stall"):
+        pacing = _depth(job, notes)
+    else:
+        pacing = {"policy": "open"}
+        notes.append(
+            f"[{job.name}] read_iolog: requests come at the times of the log, whatever is "
+            "outstanding: iodepth does not limit them"
+        )
+    source = {"policy": "trace", "path": path}
+    return _times(job) | {"pacing": pacing, "source": source}
+
+
+def _times(job: Job) -> dict[str, Any]:
+    """Return what a job's `ramp_time` and `runtime` become."""
+    ramp, runtime = job.span_ns("ramp_time", "s"), job.span_ns("runtime", "s")
+    warm_up = {"warm_up": f"{ramp}ns"} if ramp else {}
+    return warm_up | ({"duration": f"{runtime + (ramp or 0)}ns"} if runtime else {})
 
 
 def _source(job: Job, notes: list[str]) -> dict[str, Any]:

@@ -115,6 +115,20 @@ def test_synchronous_engines_have_one_request_at_a_time(job):
     assert made("iodepth=1") == (1, [])
 
 
+def test_that_random_places_come_again_is_noted(job):
+    def is_noted(options):
+        notes = read_fio(job(f"[a]\nsize=1m\n{options}\n")).notes
+        return any("fio comes to each block once" in note for note in notes)
+
+    assert is_noted("rw=randread")
+    assert is_noted("rw=randrw\nnorandommap=0\nrandom_distribution=random")
+    assert is_noted("rw=randread\nnorandommap\nrandom_generator=lfsr")
+    assert not is_noted("rw=randwrite\nnorandommap")
+    assert not is_noted("rw=write")
+    # fio has no map then.
+    assert not is_noted("rw=randread\nrandom_distribution=zipf:1.2")
+
+
 def test_the_page_cache_is_none_of_the_drive(job):
     def is_noted(options):
         notes = read_fio(job(f"[a]\nrw=read\nsize=1m\n{options}\n")).notes

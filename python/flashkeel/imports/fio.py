@@ -291,6 +291,12 @@ def _source(job: Job, notes: list[str]) -> dict[str, Any]:
 def _pattern(job: Job, pattern: str, notes: list[str]) -> dict[str, Any]:
     distribution = job.get("random_distribution")
     if distribution is None or pattern != "uniform" or distribution == "random":
+        is_mapped = not job.is_set("norandommap") or job.get("random_generator") == "lfsr"
+        if pattern == "uniform" and is_mapped:
+            notes.append(
+                f"[{job.name}] rw={job.get('rw')}: fio comes to each block once before any again; "
+                "here each request goes to any of them, as with norandommap in fio"
+            )
         return {"policy": pattern}
     name, _, parameter = distribution.partition(":")
     if name != "zipf":

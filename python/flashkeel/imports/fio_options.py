@@ -30,10 +30,11 @@ KNOWN = {
     *("rate_process", "random_distribution", "numjobs", "thinktime", "randseed", "number_ios"),
     *("description", "name", "loops", "read_iolog", "replay_no_stall", "filesize", "kb_base"),
     *("stonewall", "wait_for_previous", "ioengine", "direct", "buffered"),
+    *("norandommap", "random_generator"),
 }
 IRRELEVANT = {
     *("filename", "directory", "group_reporting", "invalidate"),
-    *("norandommap", "randrepeat", "thread", "refill_buffers", "cpus_allowed", "gtod_reduce"),
+    *("randrepeat", "thread", "refill_buffers", "cpus_allowed", "gtod_reduce"),
     *("exitall", "allow_file_create", "fallocate", "create_on_open", "overwrite", "files"),
     *("write_lat_log", "write_bw_log", "write_iops_log", "log_avg_msec", "percentile_list"),
     *(
@@ -46,7 +47,7 @@ IRRELEVANT = {
         "softrandommap",
         "hdfsdirectory",
     ),
-    *("hipri", "fixedbufs", "registerfiles", "random_generator", "disk_util", "fadvise_hint"),
+    *("hipri", "fixedbufs", "registerfiles", "disk_util", "fadvise_hint"),
     *("create_serialize", "create_fsync", "unlink", "mem", "iomem_align", "lockmem", "cpumask"),
     *(
         "clocksource",

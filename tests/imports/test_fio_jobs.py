@@ -184,11 +184,21 @@ def test_what_is_said_last_counts(job):
         ("4k/80:16k/30:64k/50", [20, 30, 50]),
         ("4k/20:16k/10:64k", [20, 10, 70]),
         ("4k:16k:64k", [33, 33, 34]),
+        # A part of a percent is none to fio, and 0 is as if nothing were given.
+        ("4k/33.3:64k/66.7", [33, 67]),
+        ("4k/0:64k/40", [60, 40]),
+        ("4k/0:64k/100", [100]),
+        ("4k/150:64k/10", [90, 10]),
     ],
 )
 def test_shares_of_sizes_are_hundred(job, split, expected):
     source = only(job(f"[a]\nrw=randread\nsize=1g\nbssplit={split}\n"))["source"]
     assert [int(it.partition("/")[2]) for it in source["block_sizes"]] == expected
+
+
+def test_parts_of_percents_are_noted(job):
+    notes = read_fio(job("[a]\nrw=read\nsize=1g\nbssplit=4k/33.3:64k\n")).notes
+    assert "[a] bssplit=4k/33.3:64k: percentages are whole to fio: 33.3 is 33" in notes
 
 
 def test_what_no_job_here_does_is_noted(job):
@@ -374,6 +384,10 @@ def test_a_range_of_sizes(job):
         ("[a]\nrw=read\nsize=1g\nkb_base=7\n", "job.fio:4: kb_base: 7 is neither 1000 nor 1024"),
         ("[a]\nrw=read\nsize=1x\n", "job.fio:3: size: '1x' is not a size"),
         ("[a]\nrw=read\nsize=1g\niodepth=0\n", "job.fio:4: iodepth: a queue depth"),
+        (
+            "[a]\nrw=read\nsize=1g\nbssplit=4k/x:64k/60\n",
+            "job.fio:4: bssplit: 'x' is not a percentage",
+        ),
         ("[a]\nrw=read\nsize=${SIZE}\n", "job.fio:3: size: ${SIZE} has a variable"),
         ("[a]\ninclude other.fio\n", "job.fio:2: include other.fio"),
         ("[a]\nrw=read\nruntime=soon\n", "job.fio:3: runtime: 'soon' is not a time"),

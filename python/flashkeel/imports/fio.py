@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -327,10 +328,10 @@ def _block_sizes(job: Job, direction: int, notes: list[str]) -> list[str]:
     split = job.get("bssplit")
     if split:
         parts = [part.partition("/") for part in own("bssplit", split).split(":")]
-        given = [int(weight) for _, _, weight in parts if weight.isdecimal()]
-        open_ = len(parts) - len(given)
-        rest = max(0, 100 - sum(given)) // max(1, open_)
-        weights = [int(weight) if weight.isdecimal() else rest for _, _, weight in parts]
+        shares = [_share(job, split, weight, notes) for _, _, weight in parts]
+        given = [share for share in shares if share is not None]
+        rest = max(0, 100 - sum(given)) // max(1, len(shares) - len(given))
+        weights = [rest if share is None else share for share in shares]
         # fio goes through them by their shares, and the largest has what is left.
         *smaller, largest = sorted(range(len(parts)), key=weights.__getitem__)
         left = 100
@@ -352,6 +353,19 @@ def _block_sizes(job: Job, direction: int, notes: list[str]) -> list[str]:
             notes.append(f"[{job.name}] bsrange={spread}: of {count} sizes every {step}th is taken")
         return [f"{least * n}B" for n in range(step if step > 1 else 1, count + 1, step)]
     return [f"{job.size('bs', own('bs', job.get('bs') or _BLOCK))}B"]
+
+
+def _share(job: Job, split: str, text: str, notes: list[str]) -> int | None:
+    """Return a percentage as fio reads it: whole, and where it is 0 that of all that is left."""
+    match = re.fullmatch(r"(\d*)(\.\d*)?", text.strip())
+    if match is None:
+        raise job.refuse("bssplit", f"{text!r} is not a percentage")
+    whole = min(int(match[1] or 0), 100)
+    if match[2]:
+        notes.append(
+            f"[{job.name}] bssplit={split}: percentages are whole to fio: {text} is {whole}"
+        )
+    return whole or None
 
 
 def _pacing(job: Job, source: dict[str, Any], notes: list[str]) -> dict[str, Any]:

@@ -145,6 +145,18 @@ def test_what_is_timed_ends_by_time_alone(job):
     assert "requests" not in workload
 
 
+def test_requests_before_the_end_of_a_ramp_are_noted(job):
+    def is_noted(options):
+        notes = read_fio(job(f"[a]\nrw=read\nsize=1m\n{options}\n")).notes
+        return any("[a] number_ios: fio counts from the end of ramp_time on" in it for it in notes)
+
+    assert is_noted("number_ios=9\nramp_time=1")
+    assert not is_noted("number_ios=9")
+    # An io_size counts what is done before, for fio too.
+    assert not is_noted("io_size=64k\nramp_time=1")
+    assert not is_noted("number_ios=9\nramp_time=1\nruntime=5\ntime_based")
+
+
 def test_sizes_are_as_for_fio(job):
     def size(text, *options):
         source = only(job("\n".join(["[a]", "rw=read", f"size={text}", *options, ""])))["source"]

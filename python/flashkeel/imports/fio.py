@@ -179,6 +179,11 @@ def _workload(job: Job, notes: list[str]) -> dict[str, Any]:
     requests = None if is_timed else _requests(job, _extent(job), _mean_bytes(source))
     if requests:
         workload["requests"] = requests
+        if job.get("number_ios") and "warm_up" in workload:
+            notes.append(
+                f"[{job.name}] number_ios: fio counts from the end of ramp_time on, and here those "
+                "before it count, too"
+            )
     elif "duration" not in workload:
         where = f"{job.get('size')} says where" if job.get("size") else "missing"
         ends = "number_ios, io_size, or runtime with time_based says how long"

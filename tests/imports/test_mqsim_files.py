@@ -116,6 +116,9 @@ def test_a_trace_and_a_scenario(pair):
     first, second = read_mqsim(*files), read_mqsim(*files, 2)
     assert "scenario 1 of 2; --scenario chooses another" in first.notes
     source = second.table["workload"]["source"]
+    # To MQSim there is one device, whatever the trace says.
+    assert source["devices"] == "merge"
+    assert "devices that the trace names are one, as to MQSim" in second.notes
     assert (source["path"], source["repeat"]) == ("traces/tpcc-small.trace", 2)
     with pytest.raises(InputError, match="no scenario 3; it has 2"):
         read_mqsim(*files, 3)

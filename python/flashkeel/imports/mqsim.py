@@ -258,6 +258,8 @@ def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
         path = str(beside)
     unit = fields.text("Time_Unit", "NANOSECOND").upper()
     source: dict[str, Any] = {"policy": "trace", "path": path, "format": "mqsim", "fold": "wrap"}
+    # MQSim does not read the column of the device (src/host/IO_Flow_Trace_Based.cpp).
+    source["devices"] = "merge"
     if unit not in _TIME_UNITS:
         raise InputError(f"{fields.file}: Time_Unit {unit} is not one of {', '.join(_TIME_UNITS)}")
     if _TIME_UNITS[unit] is None:
@@ -269,6 +271,7 @@ def _trace(fields: _Fields, notes: list[str]) -> dict[str, Any]:
     if relays > 1:
         source["repeat"] = relays
     notes.append("addresses of the trace beyond the drive are folded into it, as MQSim does")
+    notes.append("devices that the trace names are one, as to MQSim")
     return {"pacing": {"policy": "open"}, "source": source}
 
 

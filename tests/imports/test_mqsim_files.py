@@ -140,6 +140,23 @@ def test_rates_of_either_version(pair):
         flow("FOO", "Intensity", 1)
 
 
+def test_addresses_that_are_not_aligned_are_noted(pair):
+    def made(text):
+        imported = read_mqsim(*pair(SYNTHETIC.replace("<Read_Perc", f"{text}<Read_Perc")))
+        noted = [note for note in imported.notes if "lign" in note]
+        return imported.table["workload"]["source"].get("align"), noted
+
+    unit = "<Address_Alignment_Unit>16</Address_Alignment_Unit>"
+    name = "Generated_Aligned_Addresses"
+    assert made(f"<{name}>true</{name}>{unit}") == ("8192B", [])
+    align, notes = made(f"<{name}>false</{name}>{unit}")
+    assert align is None
+    assert notes == [
+        f"{name} false: to MQSim requests begin at any sector; here at multiples of their size"
+    ]
+    assert made("") == (None, [])
+
+
 def test_what_is_not_said_is_noted(pair):
     config = CONFIG.replace("<Overprovisioning_Ratio>0.2</Overprovisioning_Ratio>", "")
     notes = read_mqsim(*pair(SYNTHETIC, config=config)).notes

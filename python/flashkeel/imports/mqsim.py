@@ -292,6 +292,13 @@ def _synthetic(fields: _Fields, space: int, notes: list[str]) -> dict[str, Any]:
     }
     if fields.is_true("Generated_Aligned_Addresses"):
         source["align"] = f"{fields.whole('Address_Alignment_Unit', 16) * 512}B"
+    elif fields.has("Generated_Aligned_Addresses"):
+        # What the unit would be says nothing then.
+        fields.text("Address_Alignment_Unit", "")
+        notes.append(
+            "Generated_Aligned_Addresses false: to MQSim requests begin at any sector; here at "
+            "multiples of their size"
+        )
     workload: dict[str, Any] = {}
     requests = fields.whole("Total_Requests_To_Generate", 0)
     if requests:

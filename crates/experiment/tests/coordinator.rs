@@ -177,7 +177,7 @@ fn beyond_their_counts_hosts_read_the_copy_that_does_its_background_work() {
 fn what_cannot_be_shared_is_refused_with_its_key() {
     let share =
         |keys: &str| format!("[{{ coordinator = {{ device = {{ ssd = {{}} }}, share = {{ {keys} }} }} }}]");
-    let refused: [(&[(&str, &str)], &str); 16] = [
+    let refused: [(&[(&str, &str)], &str); 17] = [
         (&[("stack.devices.0.coordinator.share.count", "0")], "share.count: is 0; a window"),
         (
             &[("stack.devices.0.coordinator.share.count", "1000000")],

@@ -341,7 +341,7 @@ impl Reader for Blktrace {
     }
 
     fn file(&self, item: u64) -> Option<&str> {
-        Some(&self.cpus[(item - 1 >> CPU_AT) as usize].input.file)
+        Some(&self.cpus[((item - 1) >> CPU_AT) as usize].input.file)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -74,7 +74,10 @@ impl Ssd {
             }
             let domain = ftl.shape.domain_of(lpn);
             match &mut buffer.pending {
-                Pending::Lanes(lanes) => ftl.tables.entries.append(&mut lanes[domain as usize], id),
+                Pending::Lanes(_) => {
+                    let entries = &mut ftl.tables.entries;
+                    buffer.change_lane(domain, |lane| entries.append(lane, id));
+                }
                 Pending::Stripes(queue) => {
                     let stripe = ftl.shape.static_stripes.expect("a device with stripes").stripe_of(lpn);
                     queue.add(now, stripe);

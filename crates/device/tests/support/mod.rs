@@ -5,7 +5,10 @@
 use std::ops::ControlFlow;
 
 use flashkeel_config::{ConfigError, Node, Origin};
-use flashkeel_device::{Delay, DeviceConfig, FillPattern, MapCacheSize, Ssd};
+use flashkeel_device::{
+    BlockId, Cycle, Delay, DeviceConfig, FillPattern, Found, Lpn, MapCacheSize, Medium, Page,
+    Place as Written, Ppn, Ssd,
+};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Answer, Arena, Command, Completion, Lba, Leaf, Operation, Place, Refusal, Request, RequestId, Stream,
@@ -202,4 +205,46 @@ pub fn reading(ssd: &mut Ssd, now: Time, name: &str) -> Option<u64> {
 /// A reading that it tells.
 pub fn state(ssd: &mut Ssd, now: Time, name: &str) -> u64 {
     reading(ssd, now, name).expect("a reading")
+}
+
+/// A medium that forgets everything.
+struct Forgetful;
+
+impl Medium for Forgetful {
+    fn read(&self, _ppn: Ppn) -> Option<Page> {
+        Some([0; 4096])
+    }
+
+    fn matches(&self, _ppn: Ppn, _page: &Page) -> bool {
+        true
+    }
+
+    fn program(&mut self, _ppn: Ppn, _place: Written, _page: Option<&Page>) {}
+
+    fn copy(&mut self, _from: Ppn, _to: Ppn, _place: Written) {}
+
+    fn hold(&mut self, _entry: u32, _place: Written, _page: Option<&Page>) {}
+
+    fn release(&mut self, _entry: u32) {}
+
+    fn trim(&mut self, _lpn: Lpn, _sequence: u64) {}
+
+    fn erase(&mut self, _block: BlockId, _cycle: Cycle) {}
+}
+
+/// A device of one partition as a restart finds it: nothing in flash, so many pages in its
+/// buffer, and its blocks after what `cycle` says of each.
+pub fn restarted(config: &DeviceConfig, buffered: u32, cycle: impl Fn(usize) -> Cycle) -> Ssd {
+    let mut ssd = Ssd::new(&config.validate().expect("the test's device is valid"), 1);
+    let shape = ssd.media()[0];
+    let blocks = (shape.ppns / shape.units_per_block) as usize;
+    let held = |page| (Written { lpn: Lpn(page), sequence: 1 + u64::from(page) }, Some(Box::new([7; 4096])));
+    let found = Found {
+        places: vec![None; shape.ppns as usize],
+        held: (0..buffered).map(held).collect(),
+        cycles: (0..blocks).map(cycle).collect(),
+        ..Found::default()
+    };
+    ssd.recover(Time::ZERO, vec![(Box::new(Forgetful), found)]);
+    ssd
 }

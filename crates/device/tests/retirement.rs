@@ -3,7 +3,7 @@
 
 mod support;
 
-use flashkeel_device::{DeviceConfig, FillPattern, Ssd};
+use flashkeel_device::{Cycle, DeviceConfig, FillPattern, Ssd};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
     Answer, Arena, Command, Completion, Event, Leaf, Notice, Operation, Place, Refusal, Status, Stream,
@@ -103,6 +103,30 @@ fn a_device_out_of_spares_is_read_only_for_good() {
         assert!(matches!(host.tell(Command::ReadOnly(false)), Err(Refusal::NotNow(_))));
         host.cut_power();
         assert_eq!((host.state("read_only"), host.state("retired_blocks")), (1, SPARE));
+    }
+}
+
+#[test]
+fn a_device_out_of_spares_is_read_only_after_a_restart_too() {
+    let restarted = |retired: u64, cycles: f64| {
+        let cycle = |block: usize| {
+            let is_retired = (block as u64) < retired;
+            let worn = if is_retired { 4.0 } else { cycles };
+            Cycle { erases: worn as u32, worn, is_retired, ..Cycle::default() }
+        };
+        let ssd = support::restarted(&worn("read-only", 4), 0, cycle);
+        Host { ssd, now: Time::ZERO, next: 0, random: Stream::new(5, "pages") }
+    };
+    let mut host = restarted(SPARE, 4.0);
+    assert_eq!((host.state("read_only"), host.state("retired_blocks")), (1, SPARE));
+    assert_eq!(host.ssd.notice(), Some(Notice { place: Place::default(), event: Event::WornOut }));
+    assert_eq!(host.ask(Operation::Write, 5, 1), Status::ReadOnly);
+    assert!(matches!(host.tell(Command::ReadOnly(false)), Err(Refusal::NotNow(_))));
+    // With a block to spare, or none worn out, it goes on.
+    for (retired, cycles) in [(SPARE - 1, 4.0), (SPARE, 3.0)] {
+        let mut host = restarted(retired, cycles);
+        assert_eq!((host.state("read_only"), host.ssd.notice()), (0, None));
+        assert_eq!(host.ask(Operation::Write, 5, 1), Status::Ok);
     }
 }
 

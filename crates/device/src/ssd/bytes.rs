@@ -93,6 +93,9 @@ impl Ssd {
         let parts = self.partitions.iter_mut().zip(media);
         let kept = parts.map(|(partition, (medium, found))| partition.ftl.recover(medium, found)).collect();
         self.begin_again(now, kept);
+        if self.partitions.iter_mut().any(|partition| partition.ftl.tables.are_spares_at_end()) {
+            self.wear_out(now);
+        }
     }
 
     /// Forgets what flash reads on their way would bring.

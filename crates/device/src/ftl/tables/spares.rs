@@ -9,7 +9,7 @@
 
 use flashkeel_engine::Time;
 
-use super::Tables;
+use super::{BlockState, Tables};
 use crate::address::{BlockId, Home, Lpn};
 
 /// The blocks of a partition that may retire, in plain numbers.
@@ -137,6 +137,20 @@ impl Tables {
         } else if let Some(pages) = spares.layout.shrinks_by {
             self.shrink(domain, pages);
         }
+    }
+
+    /// Whether a worn-out block has to stay in use, after all have been found.
+    pub fn are_spares_at_end(&mut self) -> bool {
+        let (Some(spares), Some(wear)) = (&mut self.spares, &self.wear) else { return false };
+        let SparesLayout { rated_cycles, shrinks_by, .. } = spares.layout;
+        let blocks = &self.blocks;
+        spares.is_at_end |= shrinks_by.is_none()
+            && (0..).map(BlockId).zip(wear.worn()).any(|(block, &worn)| {
+                worn >= rated_cycles
+                    && blocks.state(block) != BlockState::Retired
+                    && spares.left[blocks.domain(block) as usize] == 0
+            });
+        spares.is_at_end
     }
 
     /// Takes room for so many pages from a domain, if it is not in use.

@@ -5,7 +5,8 @@
 mod support;
 
 use flashkeel_device::{
-    DeviceConfig, Endurance, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig, WearConfig,
+    Cycle, DeviceConfig, Endurance, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig,
+    WearConfig,
 };
 use flashkeel_engine::{Arena, Cause, Hint, Leaf, Operation, Span, Stream, Submit, Time};
 use serde_json::json;
@@ -75,6 +76,28 @@ fn blocks_wear_by_their_cycles_and_less_if_idle() {
         // What is erased was programmed.
         let programmed = ssd.report().programmed_bytes as f64 / endurance.flash_bytes;
         assert!((endurance.cycles / programmed - 1.0).abs() < 0.02, "{endurance:?} against {programmed}");
+    }
+}
+
+#[test]
+fn what_has_been_used_is_known_after_a_restart() {
+    for wear in ["rated", "self-recovery"] {
+        let config = worn(json!({ "policy": wear }));
+        let mut ssd = ready(&config, 1);
+        think(&mut ssd, 50_000_000, HOUR, 1);
+        let used = ssd.endurance();
+        let worn: Vec<f64> = ssd.worn().collect();
+        // Its file also counts what was erased before the run.
+        let cycle = |block: usize| Cycle { erases: 1_000, worn: worn[block], ..Cycle::default() };
+        let found = support::restarted(&config, 0, cycle).endurance();
+        assert!((found.wear / used.wear - 1.0).abs() < 1e-9, "{wear}: {found:?} after {used:?}");
+        if wear == "rated" {
+            assert_eq!((found.cycles, found.cost), (used.cycles, 1.0));
+        } else {
+            // Cycles that have cost less are not told from fewer.
+            assert!((found.wear..=used.cycles).contains(&found.cycles), "{found:?} after {used:?}");
+            assert!((used.cost..=1.0).contains(&found.cost), "{found:?} after {used:?}");
+        }
     }
 }
 

@@ -56,6 +56,12 @@ impl BlockWear {
 
     /// Takes over what is known of a block.
     pub fn restore(&mut self, block: u32, worn: f64, erased_at: Time) {
+        // Its erases include those before the run, which do not wear; a cycle wears by 1 at most.
+        self.cycles += worn.ceil() as u64;
+        self.total += worn;
+        if self.cycles > 0 {
+            self.recent_cost = self.total / self.cycles as f64;
+        }
         (self.worn[block as usize], self.erased[block as usize]) = (worn, erased_at);
     }
 

@@ -4,7 +4,7 @@ mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, FillPattern, MapCacheSize, Ssd};
 use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Cause, Completion, Operation, Request, Stream};
+use flashkeel_engine::{Arena, Cause, Completion, Leaf, Operation, Request, Span, Stream, Submit, Time};
 use serde_json::json;
 use support::*;
 
@@ -465,5 +465,27 @@ fn what_was_read_for_want_of_room_on_the_chip_does_not_wait_for_the_rest_of_its_
         let over = (0..100_000).map(|id| request(id, Operation::Write, 8, 1));
         assert_eq!(closed_loop(&mut ssd, 1, over).len(), 100_000, "{movement}");
         ssd.check();
+    }
+}
+
+/// Where every chip gives way, none is out of blocks to empty.
+#[test]
+fn deferred_collection_goes_on_in_pauses_whichever_chip_comes_first() {
+    let mut config = tiny();
+    (config.geometry.blocks_per_plane, config.logical_capacity) = (64, Bytes(16 << 20));
+    (config.gc.force_below, config.gc.start_below, config.gc.stop_above) = (20, 60, 80);
+    (config.gc.invocation, config.gc.rotation) = (policy("deferred"), policy("fewest-free"));
+    (config.gc.movement, config.scheduler) = (policy("page-copyback"), policy("priority"));
+    let mut ssd = ready(&config, 1);
+    let (mut now, mut random) = (Time::ZERO, Stream::new(1, "bursts"));
+    for burst in 0..100 {
+        for id in 64 * burst..64 * (burst + 1) {
+            let write = request(id, Operation::Write, random.below(4_096), 1);
+            assert_eq!(ssd.submit(now, &write, &mut Arena::new()), Submit::Accepted);
+        }
+        now += Span::from_ms(500);
+        ssd.advance(now, &mut Arena::new(), &mut Vec::new());
+        let free = state(&mut ssd, now, "free_blocks");
+        assert!(free >= 60, "{free} free blocks after a pause");
     }
 }

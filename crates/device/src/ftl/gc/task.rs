@@ -269,14 +269,21 @@ impl Gc {
         let gc = &ftl.tasks.gc;
         let least = gc.stock.map_or(0, |stock| stock.on_each);
         let any = least == 0 || ftl.tables.blocks.free_in(domain) <= gc.stop_above;
+        let mut waits = false;
         let may_collect = |ftl: &mut Ftl, chip: u32| {
             if !any && ftl.tables.blocks.free_on(chip) >= least {
                 return false;
             }
             let is_busy = ftl.tasks.relocation.empties_on(Task::Gc, chip, &ftl.tables.blocks);
-            !(is_busy || defers && Gc::gives_way(ftl, domain, chip..chip + 1, machine))
+            let gives_way = !is_busy && defers && Gc::gives_way(ftl, domain, chip..chip + 1, machine);
+            waits |= gives_way;
+            !(is_busy || gives_way)
         };
         let Some(range) = Gc::blocks_of_fewest_free(ftl, domain, may_collect) else {
+            if waits {
+                // It goes on when nothing is left to give way to.
+                return false;
+            }
             ftl.tasks.gc.domains[domain as usize].starved = true;
             Gc::note_search(ftl, domain);
             return false;

@@ -1,9 +1,11 @@
 //! What the device has done, in whole operations and pages.
 
+use std::ops::AddAssign;
+
 use flashkeel_engine::LOGICAL_PAGE_BYTES;
 use serde::Serialize;
 
-use crate::sched::Purpose;
+use crate::sched::{Activity, Purpose};
 
 /// Running totals since the last reset. Those that are not serialised are in
 /// a [`Report`] in other units, or within its sums.
@@ -96,6 +98,12 @@ impl Counters {
         self.sum(Purpose::is_erase)
     }
 
+    /// What wears the flash: folds leave the address of a page, and its block's cycles, as they are.
+    pub(crate) fn wearing(&self) -> Wearing {
+        let folds = self.operations(Activity::Fold.program());
+        Wearing { host_pages: self.host_pages_written, flash_pages: self.programs() - folds }
+    }
+
     fn sum(&self, is_counted: fn(Purpose) -> bool) -> u64 {
         let purposes = Purpose::ALL.into_iter().filter(|&purpose| is_counted(purpose));
         purposes.map(|purpose| self.operations(purpose)).sum()
@@ -122,6 +130,22 @@ impl Counters {
             flash_operations: Purpose::ALL.iter().map(|&p| (p.label(), self.operations(p))).collect(),
             counters: self.clone(),
         }
+    }
+}
+
+/// What was written, by the host and in all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wearing {
+    /// 4 KiB pages that the host wrote.
+    pub host_pages: u64,
+    /// Flash pages programmed by which blocks fill.
+    pub flash_pages: u64,
+}
+
+impl AddAssign for Wearing {
+    fn add_assign(&mut self, other: Wearing) {
+        self.host_pages += other.host_pages;
+        self.flash_pages += other.flash_pages;
     }
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::counters::Counters;
+use crate::counters::{Counters, Wearing};
 use crate::limits::{INDEX_BITS, MAX_INDEX};
 use crate::sched::{Activity, Dispatcher, FlashOpId};
 
@@ -147,6 +147,8 @@ pub(crate) struct Machine {
     pub events: EventQueue,
     pub dispatcher: Dispatcher,
     pub counters: Counters,
+    /// What was written before the counters were last reset.
+    pub written_before: Wearing,
     /// What the host is expected to write to each NVM set, or to the whole; empty where
     /// nobody works ahead.
     pub arrivals: Vec<Arrivals>,

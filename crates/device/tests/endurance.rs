@@ -8,6 +8,7 @@ use flashkeel_device::{
     Cycle, DeviceConfig, Endurance, Passed, Stretch, THROTTLE_UNIT_BYTES, Throttle, ThrottleConfig,
     WearConfig,
 };
+use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Arena, Cause, Hint, Leaf, Operation, Span, Stream, Submit, Time};
 use serde_json::json;
 use support::{policy, ready, request, tiny};
@@ -98,6 +99,36 @@ fn what_has_been_used_is_known_after_a_restart() {
             assert!((found.wear..=used.cycles).contains(&found.cycles), "{found:?} after {used:?}");
             assert!((used.cost..=1.0).contains(&found.cost), "{found:?} after {used:?}");
         }
+    }
+}
+
+#[test]
+fn the_end_of_a_warm_up_changes_nothing_of_it() {
+    let mut ssd = ready(&worn(json!("rated")), 1);
+    think(&mut ssd, 50_000_000, 10 * MINUTE, 1);
+    let before = ssd.endurance();
+    assert!(before.write_amplification > 1.1, "{before:?}");
+    ssd.reset_counters();
+    assert_eq!(ssd.endurance(), before);
+}
+
+#[test]
+fn write_amplification_is_what_fills_blocks() {
+    let mut folding = worn(json!("rated"));
+    folding.slc_cache = policy(json!({ "policy": "fold", "size": "1MiB" }));
+    let mut merging = worn(json!("rated"));
+    merging.logical_capacity = Bytes(1 << 20);
+    merging.buffer.rewrite = policy("coalesce");
+    merging.buffer.flush = vec![policy("watermark")];
+    for (config, is_below_one) in [(folding, false), (merging, true)] {
+        let mut ssd = ready(&config, 1);
+        let requests = (0..100_000).map(|id| request(id, Operation::Write, id * id % 241, 1));
+        let done = support::closed_loop(&mut ssd, 4, requests);
+        let endurance = ssd.endurance();
+        let waf = endurance.write_amplification;
+        assert_eq!(waf < 1.0, is_below_one, "{waf}");
+        let cycles = done.len() as f64 * 4096.0 * waf / endurance.flash_bytes;
+        assert!((endurance.cycles / cycles - 1.0).abs() < 0.05, "{endurance:?} against {cycles} cycles");
     }
 }
 

@@ -87,7 +87,7 @@ pub struct Endurance {
     pub wear: f64,
     /// What a cycle costs at present, as a share of a rated one.
     pub cost: f64,
-    /// All bytes programmed per byte the host wrote so far; at least 1, as it is
-    /// less only while the first writes are in the buffer.
+    /// All bytes programmed per byte the host wrote so far, but for folds, which wear nothing;
+    /// below 1 where pages are written again while they are in the buffer, and merged there.
     pub write_amplification: f64,
 }

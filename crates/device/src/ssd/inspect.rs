@@ -4,7 +4,7 @@ use flashkeel_engine::{Holds, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Lba, Ope
 
 use super::{Partition, Ssd};
 use crate::address::BlockId;
-use crate::counters::{Counters, Report};
+use crate::counters::{Counters, Report, Wearing};
 use crate::flash::Endurance;
 use crate::ftl::{Ftl, Gauge, Tables};
 use crate::layout::Layout;
@@ -35,8 +35,9 @@ impl Ssd {
         &self.machine.counters
     }
 
-    /// Starts counting anew, as at the end of a warm-up.
+    /// Starts counting anew, as at the end of a warm-up; endurance goes on.
     pub fn reset_counters(&mut self) {
+        self.machine.written_before += self.machine.counters.wearing();
         self.machine.counters = Counters::default();
     }
 
@@ -167,15 +168,33 @@ fn gauged_tasks() -> impl Iterator<Item = Task> {
 /// What has been used of the endurance of a device in these parts.
 pub(super) fn endurance(layout: &Layout, machine: &Machine, partitions: &[Partition]) -> Endurance {
     let Some(rated) = layout.rated_cycles else { return Endurance::default() };
-    let written = machine.counters.write_amplification(layout.geometry.units_per_page);
+    let mut written = machine.written_before;
+    written += machine.counters.wearing();
     let mut endurance = Endurance {
         rated_cycles: f64::from(rated),
         flash_bytes: (layout.geometry.units() * LOGICAL_PAGE_BYTES) as f64,
-        write_amplification: written.unwrap_or(1.0).max(1.0),
+        write_amplification: amplification(layout, partitions, written),
         ..Endurance::default()
     };
     for wear in partitions.iter().filter_map(|partition| partition.ftl.tables.wear.as_ref()) {
         wear.add_to(&mut endurance, partitions.len());
     }
     endurance
+}
+
+/// Bytes programmed per byte of the host's; 1 until something is programmed.
+fn amplification(layout: &Layout, partitions: &[Partition], written: Wearing) -> f64 {
+    let Wearing { host_pages, flash_pages } = written;
+    if host_pages == 0 || flash_pages == 0 {
+        return 1.0;
+    }
+    let programmed = flash_pages * u64::from(layout.geometry.units_per_page);
+    let amplification = programmed as f64 / host_pages as f64;
+    if amplification >= 1.0 {
+        return amplification;
+    }
+    // What has not been merged in the buffer will be programmed too.
+    let buffered = |partition: &Partition| partition.buffer.occupancy.pending;
+    let buffered: u64 = partitions.iter().map(buffered).map(u64::from).sum();
+    ((programmed + buffered) as f64 / host_pages as f64).min(1.0)
 }

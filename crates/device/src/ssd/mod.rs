@@ -19,7 +19,7 @@ use flashkeel_engine::{
 };
 
 use crate::address::{ChipId, Lpn, NONE};
-use crate::counters::Counters;
+use crate::counters::{Counters, Wearing};
 use crate::flash::FlashCommand;
 use crate::front::power::Power;
 use crate::front::throttle::Throttle;
@@ -98,6 +98,7 @@ impl Ssd {
                 events: EventQueue::new(),
                 dispatcher: Ssd::idle_chips(layout, seed),
                 counters: Counters::default(),
+                written_before: Wearing::default(),
                 arrivals: Ssd::no_arrivals(layout),
                 controller: layout.controller.clone(),
                 random: Stream::new(seed, "controller"),

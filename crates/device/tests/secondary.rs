@@ -28,6 +28,21 @@ fn an_idle_device_sleeps_and_the_next_requests_wait_until_it_is_awake() {
     assert_eq!(done[2].time.since(plain[2].time).0, MS);
 }
 
+#[test]
+fn a_write_is_held_while_the_device_wakes() {
+    let mut config = exact_chip(64);
+    config.power =
+        policy(json!({ "policy": "idle-sleep", "after": "10ms", "wake": { "min": "1ms", "max": "1ms" } }));
+    config.throttle = policy(json!({ "policy": "static-cap", "rate": "80KiB/s", "period": "100ms" }));
+    let mut ssd = ready(&config, 1);
+    // Two pages a period: the second write has to wait for the next one.
+    let done =
+        timed(&mut ssd, &[(MS, WRITE, 0, 2), (90 * MS, WRITE, 2, 2), (190 * MS + MS / 2, WRITE, 4, 2)]);
+    let held: Vec<[u64; 2]> =
+        done.iter().map(|done| [Cause::WakeUp, Cause::Throttle].map(|cause| done.ledger.ns(cause))).collect();
+    assert_eq!(held, [[0, 0], [MS, 9 * MS], [MS, 8 * MS + MS / 2]]);
+}
+
 /// One chip whose buffer acknowledges in flash, so that a write shows its program.
 fn slc(start_above: f64, stop_below: f64) -> DeviceConfig {
     let mut config = exact_chip(64);

@@ -167,7 +167,8 @@ impl Ssd {
             if now >= throttle.review_due() {
                 throttle.review(now, &endurance(layout, machine, partitions));
             }
-            begin += throttle.delay(now, request.bytes(), request.hint);
+            // It is held from its arrival on, also while the device wakes.
+            begin = begin.max(now + throttle.delay(now, request.bytes(), request.hint));
             request.owner = Cause::Throttle;
             request.pass(begin, Cause::Controller);
         }

@@ -489,3 +489,12 @@ fn deferred_collection_goes_on_in_pauses_whichever_chip_comes_first() {
         assert!(free >= 60, "{free} free blocks after a pause");
     }
 }
+
+/// What the host has filled a block with since it was erased has passed the controller.
+#[test]
+fn a_block_that_was_erased_before_its_turn_is_not_checked() {
+    let (mut ssd, _) = mixed(&striped("plane-blocking"), 32, 40_000);
+    settle(&mut ssd, &mut Vec::new());
+    let (checked, copied) = (ssd.counters().checked_pages, ssd.counters().unchecked_pages);
+    assert!(checked * 4 < copied, "{checked} checked of {copied} copied");
+}

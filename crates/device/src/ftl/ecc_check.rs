@@ -98,6 +98,11 @@ impl EccCheck {
     /// A block has been erased: what is written to it next passes the controller, or is
     /// counted.
     pub(super) fn erased(ftl: &mut Ftl, block: BlockId) {
+        let check = &mut ftl.tasks.ecc_check;
+        if check.due.front() == Some(&block) {
+            check.next_page = 0;
+        }
+        check.due.retain(|&other| other != block);
         let first = (block.0 * ftl.shape.pages_per_block) as usize;
         if let Some(copies) = ftl.tasks.ecc_check.copies.get_mut(first..) {
             copies.iter_mut().take(ftl.shape.pages_per_block as usize).for_each(|copies| *copies = 0);

@@ -258,3 +258,17 @@ fn cost_benefit_cleaning_profits_from_hot_and_cold_pages() {
     });
     assert!(cost_benefit < fifo * 0.9, "{cost_benefit} against {fifo}");
 }
+
+/// Parity alone makes more of every round, also while free space lasts.
+#[test]
+fn preconditioning_goes_on_until_blocks_are_collected_with_parity_too() {
+    let mut config = tiny();
+    config.redundancy = policy("physical");
+    // Rounds of many pages, so that parity is as good as the same part of each.
+    (config.geometry.blocks_per_plane, config.geometry.pages_per_block) = (64, 64);
+    config.logical_capacity = Bytes(128 << 20);
+    config.precondition.fill = 0.4;
+    let mut ssd = Ssd::new(&config.validate().expect("a valid device"), 1);
+    let _ = ssd.precondition(&mut |_| ControlFlow::Continue(()));
+    assert!(ssd.erase_counts().any(|erases| erases > 0));
+}

@@ -137,6 +137,7 @@ pub(super) struct Untimed<'a> {
     /// The same for pages of the block being emptied.
     moving: Vec<Lpn>,
     programs: u64,
+    erases: u64,
     /// The time as far as wear is concerned; before the run there is none.
     pub now: Option<Time>,
 }
@@ -171,9 +172,10 @@ impl Ftl {
                 report(untimed.programs, untimed.ftl)?;
             }
         }
-        let mut rounds = Vec::new();
+        let mut rounds: Vec<Round> = Vec::new();
         while at_random && rounds.len() < ROUNDS_MOST && !has_converged(&rounds) {
-            let (before, pages) = (untimed.programs, (filled / ROUND_DIVISOR).max(1));
+            let (before, erases) = (untimed.programs, untimed.erases);
+            let pages = (filled / ROUND_DIVISOR).max(1);
             let mut left = pages;
             while left > 0 {
                 let batch = left.min(1 << 20);
@@ -182,7 +184,8 @@ impl Ftl {
                 left -= batch;
             }
             let programmed = (untimed.programs - before) * u64::from(untimed.ftl.shape.units_per_page);
-            rounds.push(programmed as f64 / pages as f64);
+            let write_amplification = programmed as f64 / pages as f64;
+            rounds.push(Round { write_amplification, has_erased: untimed.erases > erases });
         }
         untimed.drain();
         if at_random {
@@ -192,24 +195,31 @@ impl Ftl {
             self.tables.blocks.randomise_read_counts(read_counts_below, random);
         }
         let host_pages = filled + rounds.len() as u64 * (filled / ROUND_DIVISOR).max(1);
-        let write_amplification = rounds.last().copied().unwrap_or(1.0);
+        let write_amplification = rounds.last().map_or(1.0, |round| round.write_amplification);
         ControlFlow::Continue(SteadyState { host_pages, write_amplification })
     }
 }
 
-fn has_converged(rounds: &[f64]) -> bool {
+/// A round of random writes.
+struct Round {
+    write_amplification: f64,
+    has_erased: bool,
+}
+
+fn has_converged(rounds: &[Round]) -> bool {
     let Some(last) = rounds.len().checked_sub(ROUNDS_COMPARED).map(|first| &rounds[first..]) else {
         return false;
     };
-    let (least, most) = last.iter().fold((f64::MAX, 0.0f64), |(a, b), &w| (a.min(w), b.max(w)));
-    // While free space lasts nothing is amplified; that is not the steady state.
-    most <= least * CONVERGED_WITHIN && least > 1.0
+    let each = last.iter().map(|round| round.write_amplification);
+    let (least, most) = each.fold((f64::MAX, 0.0f64), |(a, b), w| (a.min(w), b.max(w)));
+    // While free space lasts nothing is amplified but by parity; that is not the steady state.
+    most <= least * CONVERGED_WITHIN && least > 1.0 && last.iter().all(|round| round.has_erased)
 }
 
 impl<'a> Untimed<'a> {
     pub fn new(ftl: &'a mut Ftl) -> Self {
         let forming = vec![Vec::new(); ftl.shape.domains as usize];
-        Untimed { ftl, forming, moving: Vec::new(), programs: 0, now: None }
+        Untimed { ftl, forming, moving: Vec::new(), programs: 0, erases: 0, now: None }
     }
 
     /// Places the map itself in flash, where it has a place there.
@@ -366,6 +376,7 @@ impl<'a> Untimed<'a> {
         }
         self.moving = moving;
         self.ftl.tables.blocks.free(victim);
+        self.erases += 1;
         Gc::gained(self.ftl, domain);
         if let Some(now) = self.now {
             self.erased(now, victim, domain);

@@ -89,7 +89,7 @@ impl Ssd {
     }
 
     /// Flushes whole flash pages, the fullest lane's first, until no more than
-    /// `mark` pages are pending or being flushed.
+    /// `mark` pages are pending, as far as so many may be in flight.
     fn flush_above(&mut self, now: Time, part: usize, mark: u32) -> bool {
         let units_per_page = self.layout.geometry.units_per_page;
         let mut flushed = false;
@@ -150,8 +150,7 @@ impl Ssd {
                 let count = lane.len.min(units_per_page);
                 if !self.flush_group(now, part, domain as u32, count) {
                     // As much as may be in flight is: pages follow as others land.
-                    let again = now + timeout;
-                    next = Some(next.map_or(again, |next| next.min(again)));
+                    self.partitions[part].buffer.has_overdue = true;
                     break;
                 }
             }
@@ -176,6 +175,9 @@ impl Ssd {
         }
         if let Some(mark) = triggers.watermark {
             self.flush_above(now, part, mark);
+        }
+        if std::mem::take(&mut self.partitions[part].buffer.has_overdue) {
+            self.look_for_old(now, part);
         }
     }
 }

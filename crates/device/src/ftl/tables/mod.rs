@@ -199,10 +199,12 @@ impl Tables {
         u64::from(self.blocks.free_total()) * u64::from(self.shape.units_per_block)
     }
 
-    /// Mapping units in the free blocks that the host may open.
+    /// Mapping units of data in the free blocks that the host may open, where it writes to all
+    /// domains alike: the one with the fewest is full first.
     pub fn spare_units(&self) -> u64 {
-        let spare = |domain| u64::from(self.blocks.free_in(domain).saturating_sub(self.left_by_host(domain)));
-        (0..self.shape.domains).map(spare).sum::<u64>() * u64::from(self.shape.units_per_block)
+        let spare = |domain| self.blocks.free_in(domain).saturating_sub(self.left_by_host(domain));
+        let fewest = (0..self.shape.domains).map(spare).min().unwrap_or(0);
+        [fewest, self.shape.domains, self.shape.data_units_per_block()].map(u64::from).iter().product()
     }
 
     /// Mapping units not yet allocated in open blocks.

@@ -145,3 +145,20 @@ fn valid_pages_are_counted_across_words() {
     (0..300).step_by(3).for_each(|page| map.set_valid(Ppn(page), Lpn(page)));
     assert_eq!(map.valid_of_each(100), [34, 33, 33]);
 }
+
+#[test]
+fn room_is_that_of_data_where_there_is_the_least() {
+    let mut layout = layout(false);
+    layout.stripe_width = 2;
+    let tables = Tables::new(&layout, &Shape::new(&layout, 0));
+    assert_eq!(2 * tables.spare_units(), tables.free_units(), "the rest is for parity");
+    (layout.stripe_width, layout.domains) = (1, 4);
+    let mut tables = Tables::new(&layout, &Shape::new(&layout, 0));
+    let Tables { points, blocks, .. } = &mut tables;
+    for _ in 0..17 {
+        let place = points.allocate(Task::Host, 0, 0, blocks, |_| 0).expect("a free block");
+        blocks.end_program(place.block, points.is_exhausted(Task::Host, place.chip, place.block));
+    }
+    // Three of the sixteen blocks of a domain are in use.
+    assert_eq!(tables.spare_units(), 4 * 13 * 16);
+}

@@ -5,6 +5,7 @@ use flashkeel_engine::{Cause, Time};
 
 use super::gc::Gc;
 use super::scrub::Scrub;
+use super::slc::Slc;
 use super::{Entry, Ftl, Lane, Waiter};
 use crate::address::{BlockId, NONE, Ppn};
 use crate::machine::Machine;
@@ -108,7 +109,7 @@ impl Ftl {
         let task = machine.dispatcher.operations[id].task;
         if writer == Task::Host {
             let chip = machine.dispatcher.operations[id].chip;
-            machine.dispatcher.operations[id].slc = self.tasks.slc.take(now, chip, &self.shape, machine);
+            machine.dispatcher.operations[id].slc = Slc::take(self, now, chip, machine);
         }
         self.watch_program(id, machine);
         machine.enqueue(now, id);

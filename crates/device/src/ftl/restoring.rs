@@ -203,6 +203,10 @@ impl Restoring {
     fn read_next(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
         ftl.tasks.restoring.is_busy = false;
         ftl.tasks.restoring.present.clear();
+        if !ftl.background_allowed {
+            // Woken when it may go on.
+            return;
+        }
         let stripes = ftl.shape.static_stripes.expect("only pages of stripes are restored");
         let mut reads = Vec::new();
         while let Some(&lpn) = ftl.tasks.restoring.queue.front() {

@@ -93,6 +93,13 @@ impl Background for Slc {
         }
     }
 
+    /// Goes on where the cache is too full.
+    fn wake(ftl: &mut Ftl, now: Time, machine: &mut Machine) {
+        if ftl.background_allowed && ftl.tasks.slc.forced {
+            ftl.tasks.slc.fold(now, &ftl.shape, machine);
+        }
+    }
+
     /// Looks whether the host has been silent since `quiet_since`.
     fn generate(ftl: &mut Ftl, now: Time, quiet_since: Time, machine: &mut Machine) {
         let slc = &mut ftl.tasks.slc;
@@ -103,7 +110,7 @@ impl Background for Slc {
         let due = quiet_since + slc.layout.idle_after;
         let is_due = due <= now;
         slc.look_at(if is_due { now + slc.layout.idle_after } else { due }, &ftl.shape, machine);
-        if is_due {
+        if is_due && ftl.background_allowed {
             slc.fold(now, &ftl.shape, machine);
         }
     }
@@ -115,7 +122,7 @@ impl Background for Slc {
         slc.folding[operation.owner as usize] = false;
         slc.used -= 1;
         slc.forced &= slc.used > slc.layout.stop_below;
-        if slc.forced || quiet_since + slc.layout.idle_after <= now {
+        if ftl.background_allowed && (slc.forced || quiet_since + slc.layout.idle_after <= now) {
             slc.fold(now, &ftl.shape, machine);
         }
     }
@@ -125,18 +132,20 @@ impl Slc {
     /// Takes a host program that is about to be queued for `chip` into the
     /// cache, if there is room.
     #[inline]
-    pub fn take(&mut self, now: Time, chip: ChipId, shape: &Shape, machine: &mut Machine) -> bool {
-        if self.used >= self.layout.room {
+    pub fn take(ftl: &mut Ftl, now: Time, chip: ChipId, machine: &mut Machine) -> bool {
+        let Ftl { tasks, shape, background_allowed, .. } = ftl;
+        let slc = &mut tasks.slc;
+        if slc.used >= slc.layout.room {
             return false;
         }
-        self.used += 1;
-        self.waiting[shape.chip_in_partition(chip)] += 1;
-        self.forced |= self.used > self.layout.start_above;
-        if !self.timing {
-            self.look_at(now + self.layout.idle_after, shape, machine);
+        slc.used += 1;
+        slc.waiting[shape.chip_in_partition(chip)] += 1;
+        slc.forced |= slc.used > slc.layout.start_above;
+        if !slc.timing {
+            slc.look_at(now + slc.layout.idle_after, shape, machine);
         }
-        if self.forced {
-            self.fold(now, shape, machine);
+        if slc.forced && *background_allowed {
+            slc.fold(now, shape, machine);
         }
         true
     }

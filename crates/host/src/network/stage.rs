@@ -75,10 +75,11 @@ struct Flight {
 impl Flight {
     /// Bytes of its message in a direction.
     fn bytes(&self, direction: usize) -> u64 {
-        let carries = |operation| if self.request.operation == operation { self.request.bytes() } else { 0 };
-        match direction {
-            THERE => REQUEST_BYTES + carries(Operation::Write),
-            _ => RESPONSE_BYTES + carries(Operation::Read),
+        match (direction, self.request.operation) {
+            (THERE, Operation::Write | Operation::Demote) => REQUEST_BYTES + self.request.bytes(),
+            (THERE, _) => REQUEST_BYTES,
+            (_, Operation::Read) => RESPONSE_BYTES + self.request.bytes(),
+            _ => RESPONSE_BYTES,
         }
     }
 }

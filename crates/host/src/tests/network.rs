@@ -97,6 +97,14 @@ fn a_message_takes_its_bytes_and_its_latency_in_each_direction() {
 }
 
 #[test]
+fn what_is_demoted_is_carried_there() {
+    let demoted = request(0, 0, Operation::Demote, 0, 1);
+    let ledgers = run(&leg(), &[(Time::ZERO, demoted)]);
+    assert_eq!(ledgers[&0].ns(Cause::NetworkRequest), 5_000 + 64 + 4096);
+    assert_eq!(ledgers[&0].ns(Cause::NetworkResponse), 5_000 + 8);
+}
+
+#[test]
 fn a_lost_message_is_sent_again_and_costs_what_chance_says() {
     let leg = LegConfig { loss: 0.2, retransmit_after: Span::from_us(100), ..leg() };
     let asked: Vec<(Time, Request)> =

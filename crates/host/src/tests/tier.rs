@@ -2,11 +2,12 @@
 //! the devices serve and acknowledge.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
-    Arena, Cause, Completion, Durable, LOGICAL_PAGE_BYTES, Ledger, Limits, Operation, Outbox, Request, Span,
-    Stage, Status, Stream, Submit, Time,
+    Arena, Cause, Completion, Durable, FoundPages, Keeper, Keeping, LOGICAL_PAGE_BYTES, Ledger, Limits,
+    Operation, Outbox, PageBytes, Request, Span, Stage, Status, Stream, Submit, Time,
 };
 
 use super::request;
@@ -83,6 +84,10 @@ fn pages_of(request: &Request) -> std::ops::Range<u64> {
 
 /// A tier of which some parts matter.
 fn tier(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Tier {
+    Tier::new(plan(placement, lower_pages, period, is_lru))
+}
+
+fn plan(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Plan {
     let limits = |pages: u64| Limits {
         sectors: pages * 8,
         block_sectors: 8,
@@ -91,7 +96,7 @@ fn tier(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Tier {
     };
     let lru = EvictionConfig::Lru(eviction::lru::Lru::default());
     let eviction = if is_lru { lru } else { EvictionConfig::default() };
-    Tier::new(Plan {
+    Plan {
         lower: limits(lower_pages),
         upper: limits(FRAMES),
         placement: Box::new(placement),
@@ -105,7 +110,7 @@ fn tier(placement: Coin, lower_pages: u64, period: Span, is_lru: bool) -> Tier {
         overflow: OverflowConfig::default(),
         journal: false,
         kept: None,
-    })
+    }
 }
 
 impl World {
@@ -411,4 +416,39 @@ fn a_request_that_waits_for_the_lower_is_the_lower_s() {
         [report.reads, report.writes].map(|of| [of.upper_share, of.upper_ns, of.lower_ns, of.mean_ns]);
     assert_eq!(reads, [Some(0.5), Some(10.0), Some(100.0), Some(55.0)]);
     assert_eq!(writes, [Some(1.0), Some(10.0), None, Some(10.0)]);
+}
+
+/// Keeps nothing.
+struct Nowhere;
+
+impl Keeper for Nowhere {
+    fn keep(&mut self, _page: u32, _bytes: Option<&PageBytes>) {}
+
+    fn clear(&mut self, _page: u32) {}
+
+    fn hand_over(&mut self, _page: u32) {}
+
+    fn agreed(&mut self, _pages: Range<u32>) {}
+
+    fn shown(&mut self, _pages: Range<u32>) {}
+
+    fn has(&self, _page: u32) -> bool {
+        false
+    }
+}
+
+/// What it did not write while it was not there is no budget of its own.
+#[test]
+fn days_and_weeks_begin_with_the_tier_after_a_restart() {
+    let seconds = |count| Time(Span::from_secs(count).0);
+    let rating = serde_json::json!({ "per_day": "40KiB", "day": "1s", "week": "2s", "budget": "anchored" });
+    let ratings = Ratings { lower: Some(serde_json::from_value(rating).expect("a rating")), upper: None };
+    let keeping = Keeping { keeper: Box::new(Nowhere), found: FoundPages::default(), now: seconds(1_000) };
+    let plan = plan(Coin(Stream::new(1, "coin"), 0.0), 100, Span::from_secs(1), true);
+    let mut tier = Tier::new(Plan { ratings, kept: Some(keeping), ..plan });
+    let write = request(0, 0, Operation::Write, 0, 1);
+    let _ = tier.submit(seconds(1_000), &write, &mut Arena::new(), &mut Outbox::default());
+    let report = tier.report();
+    let days: Vec<u64> = report.lower.days.iter().map(|day| day.safe_bytes).collect();
+    assert_eq!((days, report.lower.week_budgets_bytes), (vec![4 << 10], vec![f64::from(80 << 10)]));
 }

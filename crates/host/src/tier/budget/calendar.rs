@@ -17,7 +17,7 @@ pub struct DayReport {
     pub budget_bytes: Option<f64>,
 }
 
-/// The days and weeks of a medium with a rating. The first begin at time 0.
+/// The days and weeks of a medium with a rating. The first begin when it does.
 #[derive(Clone)]
 pub struct Calendar {
     rating: Rating,
@@ -40,8 +40,8 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// At time 0, with the same expected of every day.
-    pub fn new(rating: &Rating) -> Calendar {
+    /// From a time on, with the same expected of every day.
+    pub fn new(rating: &Rating, from: Time) -> Calendar {
         let days_of_week = rating.week.0 / rating.day.0;
         let week_budget = rating.bytes_per_day() as f64 * days_of_week as f64;
         Calendar {
@@ -49,7 +49,7 @@ impl Calendar {
             budget: rating.budget.policy().build(),
             days_of_week,
             day: 0,
-            ends: Time(rating.day.0),
+            ends: from + rating.day,
             expected: vec![1.0; days_of_week as usize],
             came: vec![0.0; days_of_week as usize],
             week_budget,
@@ -153,7 +153,7 @@ mod tests {
 
     fn calendar(budget: &str) -> Calendar {
         let rating = json!({ "per_day": "1000000B", "budget": budget, "day": "1s", "week": "4s" });
-        Calendar::new(&serde_json::from_value(rating).unwrap())
+        Calendar::new(&serde_json::from_value(rating).unwrap(), Time::ZERO)
     }
 
     #[test]

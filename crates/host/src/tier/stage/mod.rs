@@ -175,7 +175,7 @@ impl Tier {
             evicting: 0,
             trouble: Trouble::None,
             has_bytes,
-            accounts: Accounts::new(&plan.ratings),
+            accounts: Accounts::new(&plan.ratings, now),
         }
     }
 

@@ -106,10 +106,11 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    pub fn new(ratings: &Ratings) -> Accounts {
+    /// Counts from a time on.
+    pub fn new(ratings: &Ratings, from: Time) -> Accounts {
         let calendars = [&ratings.lower, &ratings.upper]
-            .map(|rating| rating.as_ref().map(|rating| Box::new(Calendar::new(rating))));
-        Accounts { calendars, ..Accounts::default() }
+            .map(|rating| rating.as_ref().map(|rating| Box::new(Calendar::new(rating, from))));
+        Accounts { calendars, modified_since: from, until: from, since: from, ..Accounts::default() }
     }
 
     /// Starts counting anew; days and budgets go on.

@@ -429,7 +429,8 @@ impl Stage for Coordinator {
                 self.begin(now, outbox);
             }
             Event::WindowEnded(..) if is_own => {
-                self.tally.forced += 1;
+                // One that was given up before it began was none.
+                self.tally.forced += u64::from(self.since.is_some());
                 if let Some(control) = &mut self.control {
                     control.ended(now);
                     self.end(now, outbox);

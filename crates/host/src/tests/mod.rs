@@ -2,6 +2,7 @@
 
 mod barriers;
 mod blocks;
+mod coordinator;
 mod drive;
 mod hints;
 mod holds;

@@ -47,6 +47,8 @@ pub struct Coordinator {
     control: Option<Control>,
     /// Since when a window lasts whose reads are counted.
     since: Option<Time>,
+    /// Until when reads were taken into it, if no more are.
+    closed: Option<Time>,
     /// How long one is expected to last.
     length: Span,
     /// When hosts hear what they are given in it, if they have not.
@@ -102,6 +104,7 @@ impl Coordinator {
             windows,
             control: (windows == Windows::Commanded).then(|| Control::new(window, rest)),
             since: None,
+            closed: None,
             length: window,
             answer_due: None,
             unanswered: VecDeque::new(),
@@ -250,7 +253,8 @@ impl Coordinator {
         let Some(since) = self.since.take() else { return };
         self.tails.end();
         self.tally.ended(&self.counts);
-        let lasted = now.since(since);
+        // Reads that came after that were not asked for in it.
+        let lasted = self.closed.take().unwrap_or(now).since(since);
         if lasted > Span::ZERO {
             if self.windows == Windows::InTurn {
                 self.length = lasted;
@@ -290,6 +294,9 @@ impl Coordinator {
             }
         }
         let said = control.decide(now, self.inside);
+        if control.is_draining() && self.closed.is_none() {
+            self.closed = Some(now);
+        }
         if let Some(window) = said {
             outbox.commands.push((0, Command::Window(0, window)));
         }
@@ -388,7 +395,7 @@ impl Stage for Coordinator {
         self.unanswered.clear();
         self.asking.clear();
         self.held.clear();
-        (self.since, self.answer_due, self.inside) = (None, None, 0);
+        (self.since, self.closed, self.answer_due, self.inside) = (None, None, None, 0);
         self.tails.cut_power();
         self.demand.cut_power();
         if let Some(control) = &mut self.control {

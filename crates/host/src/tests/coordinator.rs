@@ -1,10 +1,12 @@
 //! Windows that a coordinator commands, by what the device tells of them.
 
 use flashkeel_engine::{
-    Arena, Command, Durable, Event, Limits, Notice, Outbox, Place, Span, Stage, Time, Window, WindowEnd,
+    Arena, Command, Completion, Durable, Event, Ledger, Limits, Notice, Operation, Outbox, Place, RequestId,
+    Span, Stage, Status, Time, Window, WindowEnd,
 };
 use serde_json::json;
 
+use super::request;
 use crate::claim::{Claim, Priority};
 use crate::coordinator::{CoordinationConfig, Coordinator, Windows};
 
@@ -43,4 +45,28 @@ fn a_window_that_never_began_was_not_ended_by_its_device() {
     tell(&mut coordinator, us(1_000), Event::WindowBegan(0), &mut outbox);
     tell(&mut coordinator, us(1_100), end, &mut outbox);
     assert_eq!((coordinator.report().windows, coordinator.report().forced), (1, 1));
+}
+
+/// Counts are used up in a quarter of a window, and the last read of it ends a half later.
+#[test]
+fn what_comes_while_a_window_drains_is_no_part_of_what_it_measures() {
+    let (mut coordinator, mut outbox) = asked();
+    let data = &mut Arena::new();
+    tell(&mut coordinator, us(0), Event::WindowBegan(0), &mut outbox);
+    for id in 0..40 {
+        let read = request(id, (id % 2) as u16, Operation::Read, id, 1);
+        let _ = coordinator.submit(us(100 * id / 39), &read, data, &mut outbox);
+    }
+    let ids: Vec<RequestId> = outbox.requests.drain(..).map(|(_, read)| read.id).collect();
+    assert_eq!(ids.len(), 40, "all that there is");
+    for id in ids {
+        let mut end = Completion { id, time: us(300), status: Status::Ok, ledger: Ledger::ZERO };
+        coordinator.completed(us(300), 0, &mut end, data, &mut outbox);
+    }
+    assert_eq!(outbox.commands, [(0, Command::Window(0, Window::NonDeterministic))]);
+    // Twenty reads in 100 us are eighty in 400.
+    tell(&mut coordinator, us(2_000), Event::WindowBegan(0), &mut outbox);
+    tell(&mut coordinator, us(2_100), Event::WindowEnded(0, WindowEnd::Urgent), &mut outbox);
+    let given: Vec<u64> = coordinator.report().hosts.iter().map(|host| host.given).collect();
+    assert_eq!(given, [20 + 40, 20]);
 }

@@ -15,6 +15,7 @@ use super::each;
 use super::pieces::Work;
 use super::restoring::Restoring;
 use super::stage::Mirror;
+use super::windowing::SHORTEST_RETRY;
 use crate::books::Books;
 
 /// How often pages are tried in vain before they are left until the next change.
@@ -74,6 +75,8 @@ pub(super) struct Resync {
     barren: u64,
     /// There is nothing that can be done until the host changes something.
     is_idle: bool,
+    /// A request waits for the next pages.
+    is_hurried: bool,
 }
 
 /// Pages that are being copied.
@@ -112,6 +115,7 @@ impl Resync {
             singly: 0..0,
             barren: 0,
             is_idle: false,
+            is_hurried: false,
         }
     }
 
@@ -128,7 +132,7 @@ impl Resync {
     /// A request waits for pages that are in doubt: they come next, at once.
     pub fn hurry(&mut self, now: Time, page: usize) {
         if self.job.is_none() {
-            (self.next, self.cursor, self.is_idle) = (now, page, false);
+            (self.next, self.cursor, self.is_idle, self.is_hurried) = (now, page, false, true);
         }
     }
 
@@ -177,9 +181,16 @@ impl Mirror {
         if self.resync.singly.contains(&range.start) {
             range.end = range.start + 1;
         }
+        let time = rate.time_for(range.len() as u64 * LOGICAL_PAGE_BYTES);
+        let (present, valid) = (self.agreement.present(), self.agreement.valid(range.start));
+        let is_hurried = std::mem::take(&mut self.resync.is_hurried);
+        if !is_hurried && self.windowing.holds(now, present, present & !valid, range.len() as u64) {
+            // It waits as a write of the host's does.
+            self.resync.next = now + time.max(SHORTEST_RETRY);
+            return;
+        }
         self.resync.cursor = range.end;
-        self.resync.next = now + rate.time_for(range.len() as u64 * LOGICAL_PAGE_BYTES);
-        let valid = self.agreement.valid(range.start);
+        self.resync.next = now + time;
         let sources = each(valid);
         let source = sources.min_by_key(|&copy| self.queued[copy]).expect("some copy has it");
         self.copy(now, source, range, None, data, outbox);

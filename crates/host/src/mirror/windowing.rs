@@ -11,10 +11,10 @@ use super::stage::Mirror;
 use super::windows::{Standing, Turns};
 use super::{MOST, each};
 
-/// After such a part of its rest a copy that cannot end it is asked again, but not before
-/// so long.
+/// After such a part of its rest a copy that cannot end it is asked again.
 const RETRY: u64 = 8;
-const SHORTEST_RETRY: Span = Span::from_us(100);
+/// But not before so long; nor is it looked sooner whether copies may be made to agree.
+pub(super) const SHORTEST_RETRY: Span = Span::from_us(100);
 /// Writes wait no longer than that for one that refuses to end its rest: it may have been
 /// pulled, or never have room for what a window promises.
 const PATIENCE: Span = Span::from_secs(1);

@@ -1,5 +1,6 @@
 //! Stages on their own: over leaves whose order of service the test decides.
 
+mod agreeing;
 mod barriers;
 mod blocks;
 mod coordinator;

@@ -247,7 +247,11 @@ fn oracle_general_has_objects_and_no_operations() {
             replay(trace.clone()).unwrap().0,
             [read(0, 8, 8), read(0, 24, 1), read(1_000_000_000, 8, 8)]
         );
-        assert!(info(&trace).unwrap().notes[0].contains("every request is taken for a read"));
+        let notes = info(&trace).unwrap().notes;
+        assert!(notes[0].contains("every request is taken for a read"));
+        assert!(notes[1].contains("all requests of a second arrive at its beginning"), "{notes:?}");
+        let told = Trace { time_unit: Some(flashkeel_engine::Span::from_ms(1)), ..trace };
+        assert_eq!(info(&told).unwrap().notes.len(), 1);
     }
     let hashed = [oracle(5, 1 << 60, 4096, 2), oracle(5, 24, 512, -1)].concat();
     let message = refusal(Trace::new(file("t.oracleGeneral", hashed)));

@@ -112,10 +112,15 @@ impl Reader for Oracle {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![
+        let mut notes = vec![
             "oracleGeneral has no operations and no addresses: every request is taken for a read, and its object \
              for its first sector"
                 .to_owned(),
-        ]
+        ];
+        if self.tick_ns == TICK_NS {
+            let note = "the times of oracleGeneral are whole seconds: all requests of a second arrive at its beginning";
+            notes.push(note.to_owned());
+        }
+        notes
     }
 }

@@ -198,6 +198,8 @@ struct Tally {
     first_ns: u64,
     last_ns: u64,
     gaps: Histogram<u64>,
+    /// The histogram knows no more than its class.
+    longest_gap_ns: u64,
     sequential: u64,
     devices: Vec<Device>,
 }
@@ -226,6 +228,7 @@ impl Tally {
             first_ns: 0,
             last_ns: 0,
             gaps: Histogram::new(3).expect("three digits are supported"),
+            longest_gap_ns: 0,
             sequential: 0,
             devices: Vec::new(),
         }
@@ -247,6 +250,7 @@ impl Tally {
         } else {
             let gap_ns = record.time_ns - self.last_ns;
             self.gaps.record(gap_ns).expect("the histogram grows by itself");
+            self.longest_gap_ns = self.longest_gap_ns.max(gap_ns);
         }
         self.last_ns = record.time_ns;
         let sum = &mut self.of[record.operation as usize];
@@ -290,9 +294,9 @@ impl Tally {
             |pages: fn(&Device) -> &Pages| self.devices.iter().map(|device| pages(device).bytes()).sum();
         let inter_arrival_ns = (requests > 1).then(|| InterArrival {
             mean: span_ns as f64 / (requests - 1) as f64,
-            median: self.gaps.value_at_quantile(0.5),
-            p99: self.gaps.value_at_quantile(0.99),
-            max: self.gaps.max(),
+            median: self.gaps.value_at_quantile(0.5).min(self.longest_gap_ns),
+            p99: self.gaps.value_at_quantile(0.99).min(self.longest_gap_ns),
+            max: self.longest_gap_ns,
         });
         let percent = |part: u64| share(part, data).map(|share| share * 100.0);
         let mean_kb = |sum: Sum| share(sum.bytes, sum.requests).map(|bytes| bytes / 1024.0);

@@ -64,14 +64,17 @@ pub(crate) fn separator(first: &[u8]) -> Option<Separator> {
     separators.into_iter().find(|(byte, _)| first.contains(byte)).map(|(_, separator)| separator)
 }
 
-/// The names in the first line, in small letters, and what separates them.
+/// The names in the first line, in small letters, and what separates them: all of them, of
+/// which those beyond [`MOST`] have no meaning.
 pub(crate) fn header(head: &[u8]) -> Option<(Separator, Vec<String>)> {
     let first = lines(head, 1).next()?;
     let separator = separator(first)?;
     let mut fields = [&[] as &[u8]; MOST];
-    let count = separator.fields(first, &mut fields).min(MOST);
-    let names = fields[..count].iter().map(|field| String::from_utf8_lossy(field).to_lowercase());
-    Some((separator, names.collect()))
+    let count = separator.fields(first, &mut fields);
+    let mut names: Vec<String> =
+        fields.iter().take(count).map(|field| String::from_utf8_lossy(field).to_lowercase()).collect();
+    names.resize(count, String::new());
+    Some((separator, names))
 }
 
 /// What a column of this name is, and how much a whole one in it.

@@ -85,6 +85,21 @@ fn columns_go_by_their_names() {
 }
 
 #[test]
+fn a_log_may_have_more_columns_than_are_read() {
+    let wide = |text: &str| -> String {
+        let more = |line: &str| format!("{line}{}\n", ",x".repeat(70));
+        text.lines().map(more).collect()
+    };
+    let found = log("log.csv", &wide(CSV)).expect("it is a log");
+    assert_eq!(told(&found), [(0, 100, 8, 8), (50, 20, 16, 16), (70, 90, 0, 8)]);
+    let message = refused("log.csv", &(wide(CSV) + "1,2\n"));
+    assert!(message.contains("found 2"), "{message}");
+    // What lies beyond those is not taken.
+    let behind = CSV.lines().map(|line| format!("{}{line}\n", "x,".repeat(70))).collect::<String>();
+    assert!(log("log.csv", &behind).is_err());
+}
+
+#[test]
 fn block_events_are_paired() {
     let found = log("trace.txt", BLKPARSE).expect("it is a log");
     assert_eq!(told(&found), [(0, 90, 0, 8), (10, 20, 64, 16)]);

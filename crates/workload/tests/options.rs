@@ -173,6 +173,24 @@ fn magnification_makes_writes_longer_and_nothing_else() {
 }
 
 #[test]
+fn magnification_beyond_every_address_is_refused() {
+    let text = "fio version 3 iolog\n0 d write 18446744073709543424 4096\n";
+    let trace = |write_magnification| Trace { write_magnification, ..unaligned(file("big.log", text)) };
+    assert!(refusal(trace(1)).contains("beyond the simulated device's"));
+    assert_eq!(
+        refusal(trace(64)),
+        "big.log:2: a write at byte 18446744073709543424, magnified to 262144 bytes, ends beyond any 64-bit address"
+    );
+}
+
+#[test]
+fn gaps_are_no_longer_than_the_longest() {
+    let text = "0 0 0 8 1\n1000001 0 8 8 1\n2000002 0 16 8 1\n";
+    let gaps = info(&Trace::new(file("g.mqsim", text))).unwrap().inter_arrival_ns.unwrap();
+    assert_eq!((gaps.median, gaps.p99, gaps.max), (1_000_001, 1_000_001, 1_000_001));
+}
+
+#[test]
 fn a_window_is_in_recorded_time() {
     let window = Some(TimeWindow { from: Span::from_ms(1), to: Some(Span::from_ms(3)) });
     let (arrivals, counts) = replay(Trace { window, ..trace() }).unwrap();

@@ -231,6 +231,13 @@ impl Pass {
         let is_read = self.input.next(next, counts)?;
         if next.operation == Operation::Write {
             next.bytes = next.bytes.saturating_mul(self.shape.write_magnification).min(LONGEST_BYTES);
+            if next.offset.checked_add(next.bytes).is_none() {
+                let message = format!(
+                    "a write at byte {}, magnified to {} bytes, ends beyond any 64-bit address",
+                    next.offset, next.bytes
+                );
+                return Err(self.refuse(next.item, message));
+            }
         }
         Ok(is_read)
     }

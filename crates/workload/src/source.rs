@@ -86,7 +86,8 @@ pub struct Counts {
     pub outside_window: u64,
     /// Requests of no length, left out by `zero_length = "skip"`.
     pub zero_length: u64,
-    /// Trims smaller than one alignment unit, which free nothing.
+    /// Trims smaller than one alignment unit, which free nothing; where `fold` compacts,
+    /// trims and writes of zeros of what is neither read nor written, too.
     pub trims_dropped: u64,
     /// Requests whose range was rounded to the alignment.
     pub aligned: u64,

@@ -340,6 +340,17 @@ fn a_rate_beyond_any_drive_is_noted() {
     let path = file("r.mqsim", text);
     let note = "1000 requests of 4096000 bytes together in 9990ns are more than any drive serves: a tick of its clock is taken for 1ns; \
                 time_unit = \"100ns\" would make it";
+#[test]
+fn zeros_of_what_a_trace_never_touches_are_left_out() {
+    let text = "time_ns,operation,offset,bytes\n0,W,1099511627776,4096\n10,Z,4096,8192\n20,Z,1099511627776,4096\n\
+                30,R,1099511627776,4096\n";
+    let trace = Trace { fold: Fold::Compact, ..Trace::new(file("z.csv", text)) };
+    let mut source = open(&workload(SourceConfig::Trace(trace)), 24 * 8).unwrap();
+    let arrivals = drain(&mut *source).unwrap();
+    assert_eq!(arrivals.iter().map(|arrival| arrival.sectors).collect::<Vec<_>>(), [8, 8, 8]);
+    assert_eq!((source.counts().write_zeroes, source.counts().trims_dropped), (1, 1));
+}
+
     assert!(info(&Trace::new(&path)).unwrap().notes[0].starts_with(note));
     let mut source = open(&workload(SourceConfig::Trace(Trace::new(&path))), DEVICE_SECTORS).unwrap();
     drain(&mut *source).unwrap();

@@ -358,7 +358,7 @@ impl Source for TraceSource {
                 .placement
                 .place(&selected, &mut self.counts)
                 .map_err(|message| self.pass.refuse(selected.item, message))?;
-            if sectors == 0 && selected.operation == Operation::Trim {
+            if sectors == 0 && matches!(selected.operation, Operation::Trim | Operation::WriteZeroes) {
                 self.counts.trims_dropped += 1;
                 continue;
             }

@@ -138,7 +138,7 @@ impl AddressMap {
     }
 
     /// First sector and length on the simulated device; of length 0 where nothing
-    /// of the range is there, as of a trim.
+    /// of the range is there, as of a trim or of zeros.
     #[inline]
     pub(super) fn place(&self, selected: &Selected, counts: &mut Counts) -> Result<(u64, u32), String> {
         // A flush is of everything, wherever its device lies.

@@ -251,6 +251,12 @@ fn arrivals_that_the_clock_cannot_count_are_refused() {
     let refused = rarely(Some(20), None).unwrap_err().to_string();
     assert!(refused.contains("beyond the 584 years that the clock counts"), "{refused}");
     assert_eq!(rarely(Some(20), Some(Span(5 * 10u64.pow(18)))).unwrap().0.len(), 5);
+    // A duration ends it before an arrival that the clock cannot count.
+    let constant = ArrivalProcess::Constant(Constant { iops: 1e-11 });
+    let synthetic = Synthetic { arrivals: Some(constant), ..Synthetic::default() };
+    let duration = Some(Span::from_ms(1000));
+    let ended = run(&WorkloadConfig { duration, ..workload(SourceConfig::Synthetic(synthetic)) });
+    assert_eq!(ended.unwrap().0.len(), 1);
 }
 
 #[test]

@@ -228,6 +228,12 @@ fn a_trace_that_the_clock_cannot_count_is_refused() {
     assert_eq!(replay(slowest(hours(5))).unwrap().0.len(), 2);
     let refused = refusal(slowest(hours(6)));
     assert!(refused.contains("beyond the 584 years that the clock counts"), "{refused}");
+    // A duration ends it before.
+    let timed = WorkloadConfig {
+        duration: Some(Span::from_ms(1000)),
+        ..workload(SourceConfig::Trace(slowest(hours(6))))
+    };
+    assert_eq!(drain(&mut *open(&timed, DEVICE_SECTORS).unwrap()).unwrap().len(), 1);
 }
 
 #[test]
@@ -335,12 +341,6 @@ fn what_a_trace_touches_is_compacted() {
 }
 
 #[test]
-fn a_rate_beyond_any_drive_is_noted() {
-    let text: String = (0..1000).map(|n| format!("{} 0 {n} 8 1\n", n * 10)).collect();
-    let path = file("r.mqsim", text);
-    let note = "1000 requests of 4096000 bytes together in 9990ns are more than any drive serves: a tick of its clock is taken for 1ns; \
-                time_unit = \"100ns\" would make it";
-#[test]
 fn zeros_of_what_a_trace_never_touches_are_left_out() {
     let text = "time_ns,operation,offset,bytes\n0,W,1099511627776,4096\n10,Z,4096,8192\n20,Z,1099511627776,4096\n\
                 30,R,1099511627776,4096\n";
@@ -351,6 +351,12 @@ fn zeros_of_what_a_trace_never_touches_are_left_out() {
     assert_eq!((source.counts().write_zeroes, source.counts().trims_dropped), (1, 1));
 }
 
+#[test]
+fn a_rate_beyond_any_drive_is_noted() {
+    let text: String = (0..1000).map(|n| format!("{} 0 {n} 8 1\n", n * 10)).collect();
+    let path = file("r.mqsim", text);
+    let note = "1000 requests of 4096000 bytes together in 9990ns are more than any drive serves: a tick of its clock is taken for 1ns; \
+                time_unit = \"100ns\" would make it";
     assert!(info(&Trace::new(&path)).unwrap().notes[0].starts_with(note));
     let mut source = open(&workload(SourceConfig::Trace(Trace::new(&path))), DEVICE_SECTORS).unwrap();
     drain(&mut *source).unwrap();

@@ -253,7 +253,8 @@ impl Source for Generator {
         for _ in 0..count {
             let time_ns = self.clock.as_mut().map_or(0, |clock| clock.next(&mut self.clock_stream));
             if time_ns >= self.end_ns {
-                if time_ns == u64::MAX {
+                // A duration ends a workload before the clock does.
+                if self.end_ns == u64::MAX {
                     return Err(WorkloadError::beyond_the_clock());
                 }
                 self.requests_left = 0;

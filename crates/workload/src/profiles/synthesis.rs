@@ -181,7 +181,8 @@ impl Source for Synthesis {
         for _ in 0..self.requests_left.min(limit as u64) {
             let time_ns = self.elapsed.ns();
             if time_ns >= self.end_ns {
-                if time_ns == u64::MAX {
+                // A duration ends a workload before the clock does.
+                if self.end_ns == u64::MAX {
                     return Err(WorkloadError::beyond_the_clock());
                 }
                 self.requests_left = 0;

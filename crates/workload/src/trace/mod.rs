@@ -346,13 +346,13 @@ impl Source for TraceSource {
                 continue;
             }
             let time_ns = self.start_ns.saturating_add(selected.time_ns);
-            if time_ns == u64::MAX {
-                return Err(WorkloadError::beyond_the_clock());
-            }
             if self.shape.duration_ns.is_some_and(|end| time_ns >= end) {
                 self.counts.outside_window += 1;
                 self.requests_left = 0;
                 break;
+            }
+            if time_ns == u64::MAX {
+                return Err(WorkloadError::beyond_the_clock());
             }
             let (lba, sectors) = self
                 .placement

@@ -45,7 +45,7 @@ pub fn merge(
             return Err(WorkloadError::file(&trace.path.display().to_string(), message).into());
         }
         if beginnings == Beginnings::Recorded {
-            origins.push(trace.origin_ns()?);
+            origins.push(trace.origin_ns(&conversion())?);
         }
         let reach = if spaces == DeviceSpaces::Separate { reach(trace, watch)? } else { 0 };
         parts.push(Part {
@@ -58,8 +58,8 @@ pub fn merge(
         base += reach.next_multiple_of(LAYOUT_SECTORS);
     }
     let first = origins.iter().copied().min().unwrap_or(0);
-    for (part, origin) in parts.iter_mut().zip(origins) {
-        part.delay_ns = origin - first;
+    for ((part, trace), origin) in parts.iter_mut().zip(traces).zip(origins) {
+        part.delay_ns = trace.scaled_ns(origin - first, &conversion())?;
     }
     for part in &mut parts {
         part.refill()?;

@@ -88,6 +88,38 @@ fn merged_traces_come_by_time() {
     );
 }
 
+#[test]
+fn merged_parts_of_a_recording_keep_their_distance() {
+    let first = file("a.mqsim", "1000 1 0 8 0\n5000 0 8 8 0\n6000 0 16 8 0\n");
+    let second = first.with_file_name("b.mqsim");
+    std::fs::write(&second, "2000 0 24 8 0\n9000 0 32 8 0\n").unwrap();
+    let out = first.with_file_name("merged.mqsim");
+    let merged = |change: fn(&mut Trace)| {
+        let traces = [&first, &second].map(|path| {
+            let mut trace = Trace::new(path);
+            change(&mut trace);
+            trace
+        });
+        let mqsim = WriterName::parse("mqsim").unwrap();
+        merge(&traces, Beginnings::Recorded, DeviceSpaces::Merge, mqsim, &out, &mut go_on).unwrap();
+        replay(unaligned(out.clone())).unwrap().0
+    };
+    // Of a device: its requests were recorded at 5 and 6 µs, and at 2 and 9.
+    let of_device = |trace: &mut Trace| trace.device = Some("0".into());
+    assert_eq!(
+        merged(of_device),
+        [write(0, 24, 8), write(3000, 8, 8), write(4000, 16, 8), write(7000, 32, 8)]
+    );
+    let twice_as_fast = |trace: &mut Trace| {
+        trace.device = Some("0".into());
+        trace.intensity = 2.0;
+    };
+    assert_eq!(
+        merged(twice_as_fast),
+        [write(0, 24, 8), write(1500, 8, 8), write(2000, 16, 8), write(3500, 32, 8)]
+    );
+}
+
 /// A trace made like another, and what is in both.
 fn like(trace: &Trace, requests: Option<u64>) -> (TraceInfo, TraceInfo) {
     let original = info(trace).unwrap();

@@ -11,7 +11,7 @@ use serde::{
 };
 
 use crate::input::is_read_once;
-use crate::readers::{self, FormatName, Opened, ReaderOptions, Record, Times};
+use crate::readers::{self, FormatName, Opened, ReaderOptions, Times};
 use crate::{Arrival, Basis, Context, Counts, Open, Source, Stopped, Watch, WorkloadError};
 
 mod compact;
@@ -263,12 +263,18 @@ impl Trace {
         })
     }
 
-    /// When its first request was recorded, in nanoseconds of its own clock.
-    pub(crate) fn origin_ns(&self) -> Result<u64, WorkloadError> {
-        let mut input = Ordered::new(self.open_file()?, self.reorder, self.zero_length);
-        let mut first = Record::EMPTY;
-        let is_found = input.next(&mut first, &mut Counts::default())?;
-        Ok(if is_found { first.time_ns } else { 0 })
+    /// When the first request that it delivers was recorded, in nanoseconds of its own clock;
+    /// 0 where there is none.
+    pub(crate) fn origin_ns(&self, context: &Context) -> Result<u64, WorkloadError> {
+        let mut pass = Pass::open(self, &self.shape(context)?)?;
+        let mut first = Selected::EMPTY;
+        pass.next(&mut first, &mut Counts::default())?;
+        Ok(pass.latest_ns)
+    }
+
+    /// How long a recorded time takes in a replay: the intensity applied.
+    pub(crate) fn scaled_ns(&self, recorded_ns: u64, context: &Context) -> Result<u64, WorkloadError> {
+        Ok(self.shape(context)?.scale(recorded_ns))
     }
 
     /// The format that is given, or that the file's contents show.

@@ -63,7 +63,7 @@ impl Shape {
         })
     }
 
-    fn scale(&self, ns: u64) -> u64 {
+    pub(super) fn scale(&self, ns: u64) -> u64 {
         if self.intensity == INTENSITY_UNIT {
             return ns;
         }

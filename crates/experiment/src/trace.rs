@@ -127,10 +127,9 @@ pub fn trace_like(
         return Err(Error::Input(format!("{}: {message}", path.display())));
     }
     flashkeel_workload::refuse_overwriting(&trace, out)?;
-    let info = flashkeel_workload::info(&trace, watch)?;
     let context = Context { seed, requests, ..flashkeel_workload::conversion() };
     let whole = Context { requests: None, ..context };
-    let measured = flashkeel_workload::profiles::measure(&trace, &info, &whole, watch)?;
+    let measured = flashkeel_workload::profiles::measure(&trace, &whole, watch)?;
     Ok(flashkeel_workload::save(&mut *measured.source(&context), format, out, watch)?)
 }
 

@@ -123,7 +123,7 @@ fn merged_parts_of_a_recording_keep_their_distance() {
 /// A trace made like another, and what is in both.
 fn like(trace: &Trace, requests: Option<u64>) -> (TraceInfo, TraceInfo) {
     let original = info(trace).unwrap();
-    let measured = measure(trace, &original, &conversion(), &mut go_on).unwrap();
+    let measured = measure(trace, &conversion(), &mut go_on).unwrap();
     let context = Context { seed: 3, requests, ..conversion() };
     let mut source: Box<dyn Source> = measured.source(&context);
     let out = file("like.log", "").with_file_name("out.log");
@@ -165,4 +165,36 @@ fn a_trace_made_like_another_is_like_it() {
     for requests in [100, 30_000] {
         assert_eq!(like(&trace, Some(requests)).1.requests, requests);
     }
+}
+
+#[test]
+fn a_part_of_a_trace_is_measured_as_it_would_be_replayed() {
+    // A request a millisecond on one device, nine on another.
+    let text: String = (0..20_000u64)
+        .map(|n| match n % 10 {
+            0 => format!("{},a,W,{},4096\n", n * 100, n * 4096),
+            _ => format!("{},b,R,0,4096\n", n * 100),
+        })
+        .collect();
+    let path = file("dev.csv", format!("time_us,device,operation,offset,bytes\n{text}"));
+    let gap = |trace: &Trace| like(trace, None).1.inter_arrival_ns.unwrap().mean;
+    let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 0.05, "{found}");
+    let trace = Trace { device: Some("a".into()), ..Trace::new(path) };
+    near(gap(&trace), 1e6);
+    near(gap(&Trace { intensity: 2.0, ..trace }), 5e5);
+}
+
+#[test]
+fn what_follows_on_its_device_is_sequential_and_keeps_its_mix() {
+    let text: String = (0..4000u64)
+        .map(|n| {
+            let operation = if n / 2 % 2 == 0 { "R" } else { "W" };
+            format!("{},{},{operation},{},4096\n", n * 100, n % 2, n / 2 * 4096)
+        })
+        .collect();
+    let path = file("two.csv", format!("time_us,device,operation,offset,bytes\n{text}"));
+    let (original, made) = like(&Trace::new(path), None);
+    assert!(original.sequential_fraction.unwrap() > 0.99);
+    assert!(made.sequential_fraction.unwrap() > 0.98, "{:?}", made.sequential_fraction);
+    assert!((made.read_fraction.unwrap() - 0.5).abs() < 0.05, "{:?}", made.read_fraction);
 }

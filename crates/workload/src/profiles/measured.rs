@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{LOGICAL_PAGE_SECTORS, Operation, SECTOR_BYTES, Stream};
+use hdrhistogram::Histogram;
 
 use super::sizes::Sizes;
 use super::synthesis::{EXTENT_PAGES, Recipe, Synthesis};
 use crate::generators::patterns::Draw;
-use crate::{Context, Open, Source, Stopped, Trace, TraceInfo, Watch, WorkloadError};
+use crate::{Context, Source, Stopped, Trace, Watch, WorkloadError};
 
 const EXTENT_SECTORS: u64 = EXTENT_PAGES * LOGICAL_PAGE_SECTORS;
 const BATCH: usize = 4096;
@@ -34,32 +35,30 @@ pub struct Measured {
     extents: BTreeMap<u64, u64>,
 }
 
-/// Measures a trace; `info` is what [`info`](crate::info) found in it.
+/// Measures what a replay of a trace delivers, by its settings.
 ///
 /// # Errors
 /// What is wrong with it, or that `watch` breaks off.
-pub fn measure(
-    trace: &Trace,
-    info: &TraceInfo,
-    context: &Context,
-    watch: &mut Watch<'_>,
-) -> Result<Measured, Stopped> {
+pub fn measure(trace: &Trace, context: &Context, watch: &mut Watch<'_>) -> Result<Measured, Stopped> {
     let name =
         trace.path.file_name().map_or_else(|| "-".to_owned(), |name| name.to_string_lossy().into_owned());
-    let gaps = info.inter_arrival_ns.as_ref();
     let mut found = Measured {
         name,
         requests: 0,
         reads: 0,
         writes: 0,
         sequential: 0,
-        mean_gap_ns: gaps.map_or(0.0, |gaps| gaps.mean),
-        median_gap_ns: gaps.map_or(0.0, |gaps| gaps.median as f64),
+        mean_gap_ns: 0.0,
+        median_gap_ns: 0.0,
         sizes: Default::default(),
         extents: BTreeMap::new(),
     };
-    let mut source = trace.open(context, watch)?;
-    let (mut batch, mut cursor) = (Vec::new(), None);
+    let mut source = trace.source(context, watch)?;
+    let mut gaps: Histogram<u64> = Histogram::new(3).expect("three digits are supported");
+    let (mut span_ns, mut last) = (0, None);
+    // Where the last request of each device ended.
+    let mut ends: Vec<Option<u64>> = Vec::new();
+    let mut batch = Vec::new();
     loop {
         source.fill(&mut batch, BATCH)?;
         if batch.is_empty() {
@@ -76,16 +75,29 @@ pub fn measure(
             let pages = u64::from(arrival.sectors).div_ceil(LOGICAL_PAGE_SECTORS);
             let is_kept = sizes.len() < MOST_SIZES || sizes.contains_key(&pages);
             *sizes.entry(if is_kept { pages } else { pages.next_power_of_two() }).or_default() += 1;
-            if cursor == Some(arrival.lba.0) {
+            if let Some(last) = last.replace(arrival.time.0) {
+                let gap_ns = arrival.time.0 - last;
+                span_ns += gap_ns;
+                gaps.record(gap_ns).expect("the histogram grows by itself");
+            }
+            let device = source.device_at(arrival.lba);
+            if ends.len() <= device {
+                ends.resize(device + 1, None);
+            }
+            let end = ends[device].replace(arrival.lba.0 + u64::from(arrival.sectors));
+            if end == Some(arrival.lba.0) {
                 found.sequential += 1;
             } else {
                 *found.extents.entry(arrival.lba.0 / EXTENT_SECTORS).or_default() += 1;
             }
-            cursor = Some(arrival.lba.0 + u64::from(arrival.sectors));
         }
         if watch(source.progress().unwrap_or(0.0)).is_break() {
             return Err(Stopped::Interrupted);
         }
+    }
+    if !gaps.is_empty() {
+        found.mean_gap_ns = span_ns as f64 / gaps.len() as f64;
+        found.median_gap_ns = gaps.value_at_quantile(0.5) as f64;
     }
     if found.requests == 0 {
         return Err(WorkloadError::file(&found.name, "no read and no write in it to measure").into());
@@ -116,6 +128,7 @@ impl Measured {
             reads: Sizes::of(&reads, stream("read sizes")),
             writes: Sizes::of(&writes, stream("write sizes")),
             skew: Box::new(ExtentDraw::new(&self.extents)),
+            is_mixed: true,
             pages: ((last + 1) * EXTENT_PAGES).max(longest.unwrap_or(0)),
             mean_gap_ns: self.mean_gap_ns,
             median_gap_ns: self.median_gap_ns,

@@ -26,6 +26,8 @@ pub(super) struct Recipe {
     pub write_fraction: f64,
     /// Share of requests that do not begin where the one before ended.
     pub random_fraction: f64,
+    /// Whether a request that begins where the one before ended may be of the other operation.
+    pub is_mixed: bool,
     /// Sizes of reads.
     pub reads: Sizes,
     /// Sizes of writes.
@@ -91,6 +93,7 @@ impl Recipe {
         Ok(Recipe {
             write_fraction: profile.write_fraction(),
             random_fraction: profile.random_percent / 100.0,
+            is_mixed: false,
             reads: Sizes::new(kib, profile.read_kb, 1, stream("read sizes")),
             writes: Sizes::new(kib, profile.write_kb, times, stream("write sizes")),
             skew: skew.draw(extents)?,
@@ -107,6 +110,7 @@ impl Recipe {
 pub(super) struct Synthesis {
     write: Share,
     random: Share,
+    is_mixed: bool,
     draws: Stream,
     reads: Sizes,
     writes: Sizes,
@@ -131,6 +135,7 @@ impl Synthesis {
         Synthesis {
             write: Share::new(recipe.write_fraction),
             random: Share::new(recipe.random_fraction),
+            is_mixed: recipe.is_mixed,
             draws: stream("draws"),
             reads: recipe.reads,
             writes: recipe.writes,
@@ -154,7 +159,7 @@ impl Synthesis {
     fn next(&mut self) -> (Operation, u64, u32) {
         let wants_random = self.random.draw(&mut self.draws);
         let operation = match self.run {
-            Some((operation, _)) if !wants_random => operation,
+            Some((operation, _)) if !wants_random && !self.is_mixed => operation,
             _ if self.write.draw(&mut self.draws) => Operation::Write,
             _ => Operation::Read,
         };

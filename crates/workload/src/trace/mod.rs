@@ -239,7 +239,7 @@ impl Trace {
         Ok(Box::new(source))
     }
 
-    fn source(&self, context: &Context, watch: &mut Watch<'_>) -> Result<TraceSource, Stopped> {
+    pub(crate) fn source(&self, context: &Context, watch: &mut Watch<'_>) -> Result<TraceSource, Stopped> {
         let shape = self.shape(context)?;
         // Of a pipe nothing is taken before it is replayed.
         let placement = remembered::find(self, &shape, context, watch)?;
@@ -316,7 +316,7 @@ impl Open for Trace {
 }
 
 /// A trace being replayed.
-struct TraceSource {
+pub(crate) struct TraceSource {
     trace: Trace,
     shape: Shape,
     pass: Pass,
@@ -405,6 +405,11 @@ impl Source for TraceSource {
 }
 
 impl TraceSource {
+    /// The number of the device that a sector belongs to; 0 where all are on the same addresses.
+    pub(crate) fn device_at(&self, lba: Lba) -> usize {
+        self.placement.device_at(lba.0)
+    }
+
     /// Notes a rate that no drive could serve.
     fn mark_rate(&mut self) {
         // As recorded: who asks for more may have it.

@@ -123,6 +123,11 @@ impl AddressMap {
         Ok(self)
     }
 
+    /// The number of the device that lies at a sector; 0 where all are on the same addresses.
+    pub(super) fn device_at(&self, lba: u64) -> usize {
+        self.bases.partition_point(|base| *base <= lba).saturating_sub(1)
+    }
+
     /// What became of several devices; none where there is one.
     pub(super) fn layout_note(&self) -> Option<String> {
         let count = self.bases.len();

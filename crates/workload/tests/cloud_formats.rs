@@ -149,6 +149,26 @@ fn blktrace_gives_one_action() {
 }
 
 #[test]
+fn blktrace_has_flushes_before_requests_and_cgroups() {
+    const FLUSHED: u32 = 1 << 18;
+    const FORCED: u32 = 1 << 31;
+    const OF_CGROUP: u32 = 1 << 8;
+    let records = [
+        blktrace(10, QUEUED_READ | OF_CGROUP, 8, 4096, b"12345678"),
+        blktrace(20, QUEUED_WRITE | FLUSHED | FORCED, 16, 512, b""),
+        blktrace(30, QUEUED_WRITE | FORCED | OF_CGROUP, 24, 512, b"12345678"),
+    ]
+    .concat();
+    let trace = unaligned(file("disk.blktrace.0", records));
+    let expected = [read(0, 8, 8), flush(10), write(10, 16, 1), write(20, 24, 1)];
+    assert_eq!(replay(trace.clone()).unwrap().0, expected);
+    assert_eq!(
+        info(&trace).unwrap().notes,
+        ["2 writes with FUA, forced to the medium, are taken for any other"]
+    );
+}
+
+#[test]
 fn blktrace_reads_the_files_of_all_cpus() {
     let first = file(
         "disk.blktrace.0",

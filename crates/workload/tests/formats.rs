@@ -8,7 +8,8 @@ use flashkeel_engine::{Lba, Operation, Span, Time};
 use flashkeel_workload::Times;
 use flashkeel_workload::trace::DeviceSpaces;
 use flashkeel_workload::{
-    Arrival, Basis, Compression, Counts, FormatName, Source, Trace, WorkloadError, WriterName, save,
+    Arrival, Basis, Compression, Counts, FormatName, Source, SourceConfig, Trace, WorkloadError, WriterName,
+    save,
 };
 use proptest::prelude::*;
 
@@ -201,13 +202,34 @@ fn blkparse_gives_one_action() {
             write(13_359_202, 286_720, 128),
             flush(13_359_300),
             trim(13_359_400, 64, 16),
+            flush(1_000_000_001),
             write(1_000_000_001, 8, 8)
         ]
     );
-    assert_eq!((counts.read, counts.not_io), (5, 8));
+    assert_eq!((counts.read, counts.not_io), (6, 8));
     let mut issued = unaligned(path);
     issued.action = Some("D".into());
     assert_eq!(arrivals(issued), [read(0, 282_624, 8)]);
+}
+
+#[test]
+fn blkparse_has_flushes_before_requests() {
+    let text = "8,0 0 1 0.000000100 9 Q FWFS 8 + 8 [a]\n8,0 0 2 0.000000300 9 Q FWS 16 + 8 [a]\n\
+                8,0 0 3 0.000000400 9 Q WFS 24 + 8 [a]\n8,0 0 4 0.000000400 9 Q FF [a]\n";
+    let expected = [flush(0), write(0, 8, 8), flush(200), write(200, 16, 8), write(300, 24, 8), flush(300)];
+    let mut trace = unaligned(file("b.txt", text));
+    let note = "2 writes with FUA, forced to the medium, are taken for any other";
+    assert_eq!(info(&trace).unwrap().notes, [note]);
+    for devices in [DeviceSpaces::Separate, DeviceSpaces::Merge] {
+        trace.devices = devices;
+        for reorder in [None, Some(Span(50))] {
+            trace.reorder = reorder;
+            assert_eq!(arrivals(trace.clone()), expected);
+        }
+        let mut source = open(&workload(SourceConfig::Trace(trace.clone())), DEVICE_SECTORS).unwrap();
+        drain(&mut *source).unwrap();
+        assert_eq!(source.notes(), [note], "{devices:?}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use flashkeel_config::did_you_mean;
 use flashkeel_engine::Operation;
 
 use super::actions::Actions;
+use super::asked_beside::AskedBeside;
 use crate::input::Input;
 use crate::readers::{DETECTION_LINES, Devices, Format, Reader, ReaderOptions, Record, sector_range};
 use crate::text::{Field, lines, number, quote, words};
@@ -51,6 +52,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         actions: Actions::new(&action),
         action,
         devices: Devices::default(),
+        beside: AskedBeside::default(),
         is_summary: false,
     }))
 }
@@ -61,11 +63,16 @@ struct Blkparse {
     action: String,
     actions: Actions,
     devices: Devices,
+    beside: AskedBeside,
     is_summary: bool,
 }
 
 impl Reader for Blkparse {
     fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
+        if let Some(request) = self.beside.next() {
+            *next = request;
+            return Ok(true);
+        }
         while let Some((item, line)) = self.input.line()? {
             self.is_summary |= begins_summary(line);
             let refuse = |message| WorkloadError::at(&self.file, Location::Line(item), message);
@@ -77,8 +84,14 @@ impl Reader for Blkparse {
                 continue;
             }
             match parse(line, item, &self.action, &mut self.actions, &mut self.devices).map_err(refuse)? {
-                Some(record) => {
-                    *next = record;
+                Some((record, rwbs)) => {
+                    // A flush is asked for before the operation, FUA behind it.
+                    let (is_flushed, flags) = match rwbs {
+                        [b'F', _, flags @ ..] => (true, flags),
+                        [_, flags @ ..] => (false, flags),
+                        [] => (false, rwbs),
+                    };
+                    *next = self.beside.first(record, is_flushed, flags.contains(&b'F'));
                     return Ok(true);
                 }
                 None => counts.not_io += 1,
@@ -89,6 +102,10 @@ impl Reader for Blkparse {
 
     fn devices(&self) -> &Devices {
         &self.devices
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.beside.note().into_iter().collect()
     }
 
     fn remedy(&self) -> Option<String> {
@@ -146,13 +163,14 @@ fn seconds(text: &[u8]) -> Result<u64, String> {
     parse().ok_or_else(|| TIME.refuse(format!("{} is not seconds with decimals", quote(text))))
 }
 
-fn parse(
-    line: &[u8],
+/// The request of a line, and its RWBS field.
+fn parse<'a>(
+    line: &'a [u8],
     item: u64,
     action: &str,
     actions: &mut Actions,
     devices: &mut Devices,
-) -> Result<Option<Record>, String> {
+) -> Result<Option<(Record, &'a [u8])>, String> {
     let event = event(line)?;
     if event.action != action.as_bytes() {
         actions.pass(std::str::from_utf8(event.action).unwrap_or_default());
@@ -166,7 +184,7 @@ fn parse(
     let Some(operation) = operation(rwbs) else { return Ok(None) };
     let device = devices.index(event.device).map_err(|why| DEVICE.refuse(why))?;
     let record = |operation, offset, bytes| {
-        Ok(Some(Record { time_ns: event.time_ns, item, device, operation, offset, bytes }))
+        Ok(Some((Record { time_ns: event.time_ns, item, device, operation, offset, bytes }, rwbs)))
     };
     let first = rest.next().unwrap_or_default();
     if rwbs.starts_with(b"F") && (first.is_empty() || first.starts_with(b"[")) {

@@ -20,6 +20,7 @@ use std::path::Path;
 use flashkeel_engine::Operation;
 
 use super::actions::Actions;
+use super::asked_beside::AskedBeside;
 use crate::input::Input;
 use crate::readers::{Devices, Format, Reader, ReaderOptions, Record, sector_range};
 use crate::{Counts, Location, WorkloadError};
@@ -39,6 +40,10 @@ const FLUSHES: u32 = 1 << 18;
 const PASSED_THROUGH: u32 = 1 << 25;
 const NOTIFIES: u32 = 1 << 26;
 const DISCARDS: u32 = 1 << 29;
+const FORCES_UNIT_ACCESS: u32 = 1 << 31;
+
+/// In its lower half: the bytes that follow begin with the number of a cgroup.
+const OF_CGROUP: u32 = 1 << 8;
 
 /// The letters that blkparse(1) has for the actions, by their number.
 const LETTERS: [&str; 16] = ["", "Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A"];
@@ -95,6 +100,7 @@ fn open(input: Input, options: &ReaderOptions) -> Result<Box<dyn Reader>, Worklo
         cpus,
         is_started: false,
         devices: Devices::default(),
+        beside: AskedBeside::default(),
         name: String::new(),
         notes,
     }))
@@ -249,6 +255,7 @@ struct Blktrace {
     order: Order,
     is_started: bool,
     devices: Devices,
+    beside: AskedBeside,
     name: String,
     notes: Vec<String>,
 }
@@ -313,8 +320,12 @@ impl Blktrace {
 
 impl Reader for Blktrace {
     fn next(&mut self, next: &mut Record, counts: &mut Counts) -> Result<bool, WorkloadError> {
+        if let Some(request) = self.beside.next() {
+            *next = request;
+            return Ok(true);
+        }
         while let Some(event) = self.take()? {
-            let action = event.action & 0xffff;
+            let action = event.action & 0xffff & !OF_CGROUP;
             let moves_data = event.action & (NOTIFIES | PASSED_THROUGH) == 0
                 && (event.bytes > 0 || event.action & FLUSHES != 0);
             if !moves_data || action != self.number {
@@ -324,9 +335,11 @@ impl Reader for Blktrace {
                 counts.not_io += 1;
                 continue;
             }
-            *next = self.request(&event).map_err(|message| {
+            let request = self.request(&event).map_err(|message| {
                 WorkloadError::at(&self.cpus[event.cpu].input.file, Location::Byte(event.byte), message)
             })?;
+            let is_forced = event.action & FORCES_UNIT_ACCESS != 0;
+            *next = self.beside.first(request, event.action & FLUSHES != 0, is_forced);
             return Ok(true);
         }
         Ok(false)
@@ -345,7 +358,7 @@ impl Reader for Blktrace {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        self.notes.iter().cloned().chain(self.beside.note()).collect()
     }
 
     fn remedy(&self) -> Option<String> {

@@ -15,6 +15,7 @@ use crate::{Counts, Location, WorkloadError};
 
 mod actions;
 mod alibaba;
+mod asked_beside;
 mod blkparse;
 mod blktrace;
 mod columns;
@@ -149,7 +150,7 @@ impl ReaderOptions {
 }
 
 /// One request as the trace has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Time in nanoseconds since the trace's own origin.
     pub time_ns: u64,
@@ -163,6 +164,30 @@ pub(crate) struct Record {
     pub offset: u64,
     /// Length in bytes; `offset + bytes` fits 64 bits.
     pub bytes: u64,
+}
+
+impl Ord for Record {
+    fn cmp(&self, other: &Record) -> std::cmp::Ordering {
+        // A flush that a request asks for comes before it.
+        let key = |it: &Record| {
+            (
+                it.time_ns,
+                it.item,
+                it.operation != Operation::Flush,
+                it.device,
+                it.operation,
+                it.offset,
+                it.bytes,
+            )
+        };
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Record {
+    fn partial_cmp(&self, other: &Record) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Record {

@@ -345,7 +345,7 @@ impl Source for TraceSource {
                 }
                 if self.passes_left == 0 {
                     self.requests_left = 0;
-                    self.mark_rate();
+                    self.mark_end();
                     break;
                 }
                 self.begin_again()?;
@@ -410,8 +410,12 @@ impl TraceSource {
         self.placement.device_at(lba.0)
     }
 
-    /// Notes a rate that no drive could serve.
-    fn mark_rate(&mut self) {
+    /// Notes what is known at the end only: what was met on the way, and a rate that no drive
+    /// could serve.
+    fn mark_end(&mut self) {
+        let met: Vec<String> =
+            self.pass.notes().into_iter().filter(|note| !self.notes.contains(note)).collect();
+        self.notes.extend(met);
         // As recorded: who asks for more may have it.
         let span_ns = (self.last_ns - self.start_ns) as f64 * self.trace.intensity.max(1.0);
         let pace = Pace {

@@ -61,9 +61,12 @@ impl AddressMap {
             return Ok(placement);
         }
         let mut pass = Pass::open(trace, shape)?;
+        let known = pass.notes();
         let mut touched = (trace.fold == Fold::Compact).then(Touched::default);
         let (extents, kept) = extents(&mut pass, shape, context, has_bases, touched.as_mut(), watch)?;
         placement.kept = kept.map(Arc::new);
+        // What is kept is not read again, and what was met in it would not be noted.
+        placement.notes.extend(pass.notes().into_iter().filter(|note| !known.contains(note)));
         if !has_bases {
             let end = extents.iter().map(|extent| extent.end).max().unwrap_or(0);
             return placement.compact(touched, end, &pass.file);

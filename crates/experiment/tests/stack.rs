@@ -139,7 +139,7 @@ fn wrong_stacks_are_refused_with_place_and_remedy() {
         (
             "",
             ("stack.scheduler", "{policy = \"deadline\", read_expire = \"18446744073s\"}"),
-            "--set stack.scheduler: read_expire is 213503d23h34m33s; at most 1h",
+            "--set stack.scheduler.read_expire: is 18446744073s; at most 1h",
         ),
         ("", ("stack.nvm", "{units = 0}"), "--set stack.nvm.units: is 0; it must lie between 1 and 1024"),
         (

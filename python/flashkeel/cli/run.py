@@ -13,6 +13,7 @@ from flashkeel.cli.common import DESTROY, Seed, console, echo
 from flashkeel.cli.finding import find
 from flashkeel.experiment import identity
 from flashkeel.output.progress import Bars
+from flashkeel.seeds import consecutive
 
 if TYPE_CHECKING:
     from flashkeel.result import Result
@@ -74,6 +75,8 @@ def run(
     chosen = find(experiment, sets)
     with Bars([chosen.name]) as bars:
         plans = chosen.plans(seed, partial(bars.update, 0))
+    # Before anything is made for each of them.
+    consecutive(0, seeds)
     if out is not None:
         from flashkeel.output import storage
 

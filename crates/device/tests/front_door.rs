@@ -4,9 +4,8 @@
 mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Ssd};
-use flashkeel_engine::units::Bytes;
-use flashkeel_engine::{Arena, Cause, Leaf, Operation, Span, Submit, Time};
-use support::{closed_loop, exact, policy, random_pages, ready, request, tiny};
+use flashkeel_engine::{Arena, Cause, Leaf, Operation, Submit, Time};
+use support::{closed_loop, random_pages, ready, request, tiny};
 
 fn with(mut config: DeviceConfig, axis: &str, policy: serde_json::Value) -> DeviceConfig {
     let mut value = serde_json::to_value(&config).expect("plain data");
@@ -127,23 +126,4 @@ fn a_request_holds_its_reads_back_where_the_device_takes_very_many_requests() {
     let least = reads / chips * (support::READ + 4 * support::UNIT);
     assert!((least..2 * least).contains(&done[0].time.0), "{} ns, at least {least}", done[0].time.0);
     assert_eq!(done[0].ledger.total().as_ns(), done[0].time.0);
-}
-
-/// As much as may be in flight is when it has been there for long enough.
-#[test]
-fn an_old_page_is_flushed_as_soon_as_others_have_landed() {
-    let mut config = exact();
-    config.allocation = policy("striped");
-    config.buffer.size = Bytes(32 << 10);
-    config.buffer.flush = vec![policy("page"), policy("timeout")];
-    config.buffer.timeout = Span::from_ms(5);
-    let mut ssd = ready(&config, 1);
-    // One page of a flash page, and two whole ones that are on their way when it is due.
-    for (id, at, page, pages) in [(0, 100_000, 8, 1), (1, 4_900_000, 0, 4), (2, 4_900_000, 4, 4)] {
-        ssd.advance(Time(at), &mut Arena::new(), &mut Vec::new());
-        let write = request(id, Operation::Write, page, pages);
-        assert_eq!(ssd.submit(Time(at), &write, &mut Arena::new()), Submit::Accepted);
-    }
-    ssd.advance(Time(6_500_000), &mut Arena::new(), &mut Vec::new());
-    assert_eq!(ssd.counters().operations(Activity::Host.program()), 3);
 }

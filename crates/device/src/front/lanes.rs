@@ -149,8 +149,10 @@ impl Ssd {
                 }
                 let count = lane.len.min(units_per_page);
                 if !self.flush_group(now, part, domain as u32, count) {
-                    // As much as may be in flight is: pages follow as others land.
-                    self.partitions[part].buffer.has_overdue = true;
+                    // As much as may be in flight is. Full pages follow as others land; what does
+                    // not fill one has another timeout to do so.
+                    let again = now + timeout;
+                    next = Some(next.map_or(again, |next| next.min(again)));
                     break;
                 }
             }
@@ -175,9 +177,6 @@ impl Ssd {
         }
         if let Some(mark) = triggers.watermark {
             self.flush_above(now, part, mark);
-        }
-        if std::mem::take(&mut self.partitions[part].buffer.has_overdue) {
-            self.look_for_old(now, part);
         }
     }
 }

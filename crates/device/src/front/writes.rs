@@ -91,28 +91,20 @@ impl Ssd {
     #[inline]
     pub(crate) fn expect_timeout(&mut self, now: Time, part: usize) {
         let buffer = &mut self.partitions[part].buffer;
-        if buffer.look_due.is_none()
+        if !buffer.timing
             && let Some(timeout) = buffer.triggers.timeout
         {
-            buffer.look_due = Some(now + timeout);
+            buffer.timing = true;
             self.machine.schedule(now + timeout, DeviceEvent::BufferTimeout(part as u32));
         }
     }
 
     /// The oldest buffered page may have been there for long enough.
     pub(crate) fn buffer_timeout(&mut self, now: Time, part: usize) {
-        // Another time may have been named since.
-        if self.partitions[part].buffer.look_due == Some(now) {
-            self.look_for_old(now, part);
-        }
-    }
-
-    /// Flushes what has been there for long enough, and sees to the next that will be.
-    pub(super) fn look_for_old(&mut self, now: Time, part: usize) {
         let buffer = &self.partitions[part].buffer;
-        let timeout = buffer.triggers.timeout.expect("only a timeout makes pages old");
+        let timeout = buffer.triggers.timeout.expect("only a timeout schedules this");
         let next = if buffer.is_held { Some(now + timeout) } else { self.flush_old(now, part, timeout) };
-        self.partitions[part].buffer.look_due = next;
+        self.partitions[part].buffer.timing = next.is_some();
         if let Some(next) = next {
             self.machine.schedule(next, DeviceEvent::BufferTimeout(part as u32));
         }

@@ -67,10 +67,8 @@ pub(crate) struct Buffer {
     pub occupancy: Occupancy,
     /// Whether what is written stays here, because the flash is in a deterministic window.
     pub is_held: bool,
-    /// When it is looked at for pages that have been there for long enough, if it is.
-    pub look_due: Option<Time>,
-    /// Whether some of them wait for others to land.
-    pub has_overdue: bool,
+    /// Whether a timeout is scheduled.
+    pub timing: bool,
     /// Requests waiting for room, or for a flush: first and last.
     waiting: (u32, u32),
     /// Programs on their way; the first is the one that others wait for.
@@ -113,8 +111,7 @@ impl Buffer {
             fullest: triggers.watermark.map(|_| Fullest::new(domains)),
             occupancy: Occupancy { pending: 0, flushing: 0, size },
             is_held: false,
-            look_due: None,
-            has_overdue: false,
+            timing: false,
             waiting: (NONE, NONE),
             flights: VecDeque::new(),
             first_ticket: 0,

@@ -268,6 +268,7 @@ fn filled(sets: u32) -> World<Drive> {
     world.drain();
     world.submit(Operation::Flush, 0..0, false);
     world.drain();
+    world.rest();
     world.close();
     world
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,10 +100,12 @@ class Store:
 
 def _stamp(path: str) -> list[str | int]:
     try:
-        found = Path(path).stat()
+        found = os.fstat(0) if path == "-" else Path(path).stat()
     except OSError:
         return [path]
-    return [path, found.st_size, found.st_mtime_ns]
+    # What is standard input has no name here that tells one file from another.
+    file = [found.st_dev, found.st_ino] if path == "-" else []
+    return [path, *file, found.st_size, found.st_mtime_ns]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,58 @@
+"""What a sweep reads: files that change, standard input, pipes."""
+
+import json
+import os
+
+import pytest
+from small import SMALL
+
+TRACE = "0 0 0 8 1\n1000 0 8 8 0\n2000 0 16 8 1\n"
+SWEEP = f"""\
+title = "Mine"
+[experiment]
+seed = 7
+[experiment.device]
+{SMALL.split("[[runs]]")[0].partition("[device]")[2].partition("[workload]")[0].replace("[", "[experiment.")}
+[experiment.workload.source]
+policy = "trace"
+path = "-"
+format = "mqsim"
+[grid]
+"device.scheduler" = ["fifo", "debit"]
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(SWEEP)
+    return path
+
+
+@pytest.fixture
+def stdin(tmp_path):
+    """Give a file with this text as standard input."""
+    kept = os.dup(0)
+
+    def give(text):
+        path = tmp_path / "stdin"
+        path.unlink(missing_ok=True)
+        path.write_text(text)
+        file = os.open(path, os.O_RDONLY)
+        os.dup2(file, 0)
+        os.close(file)
+
+    yield give
+    os.dup2(kept, 0)
+    os.close(kept)
+
+
+def test_another_standard_input_is_another_trace(cli, mine, stdin, tmp_path):
+    command = ("sweep", mine, "-o", tmp_path / "out", "--format", "json")
+    found = []
+    for text in (TRACE, TRACE.partition("2000")[0]):
+        stdin(text)
+        outcome = cli(*command)
+        assert outcome.status == 0, outcome.err
+        found.append([row["requests"] for row in json.loads(outcome.out)])
+    assert found == [[3, 3], [2, 2]]

@@ -200,19 +200,24 @@ def _has_real(node: Any) -> bool:  # noqa: ANN401
 
 def _refuse_shared_pipes(plans: Sequence[dict[str, Any]], seeds: int) -> None:
     """Refuse several runs that read one pipe, of which only the first would get anything."""
+    for name, readers in pipes(plans).items():
+        if (count := readers * seeds) > 1:
+            raise InputError(
+                f"{name} can be read only once, and {count} runs read it; save it to a file first"
+            )
+
+
+def pipes(plans: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Return what can be read only once of all that runs read, and how many times each is read."""
     readers: dict[str, int] = {}
     for plan in plans:
         stack = plan["config"].get("stack") or {}
         asked = [it["workload"] for it in stack.get("tenants", [])] or [plan["config"]["workload"]]
         for source in (workload["source"] for workload in asked):
-            if source["policy"] == "trace" and is_pipe(source["path"]):
-                readers[source["path"]] = readers.get(source["path"], 0) + seeds
-    for path, count in readers.items():
-        if count > 1:
-            name = "standard input" if path == "-" else path
-            raise InputError(
-                f"{name} can be read only once, and {count} runs read it; save it to a file first"
-            )
+            if source["policy"] == "trace" and is_pipe(path := source["path"]):
+                name = "standard input" if path == "-" else path
+                readers[name] = readers.get(name, 0) + 1
+    return readers
 
 
 def is_pipe(path: str) -> bool:

@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from flashkeel.sweep import running
 from small import SMALL
 
 TRACE = "0 0 0 8 1\n1000 0 8 8 0\n2000 0 16 8 1\n"
@@ -56,3 +57,19 @@ def test_another_standard_input_is_another_trace(cli, mine, stdin, tmp_path):
         assert outcome.status == 0, outcome.err
         found.append([row["requests"] for row in json.loads(outcome.out)])
     assert found == [[3, 3], [2, 2]]
+
+
+def test_a_pipe_is_refused_before_anything_is_run(shell, mine, tmp_path):
+    out = tmp_path / "out"
+    outcome = shell("sweep", mine, "-o", out, stdin=TRACE)
+    assert outcome.status == 2
+    assert "standard input can be read only once; save it to a file first" in outcome.err
+    assert not out.exists()
+
+
+def test_points_that_are_missing_after_all_are_told(cli, mine, stdin, tmp_path, monkeypatch):
+    stdin(TRACE)
+    monkeypatch.setattr(running.Store, "put", lambda *_: None)
+    outcome = cli("sweep", mine, "-o", tmp_path / "out")
+    assert outcome.status == 1
+    assert "2 of 2 points are missing" in outcome.err

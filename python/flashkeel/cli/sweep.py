@@ -108,6 +108,11 @@ def sweep(
         echo(f"flashkeel: {kept}", err=True)
         raise
     done = running.finished(points, store)
+    if missing := len(points) - len(done):
+        raise RuntimeError(
+            f"{directory}: {missing} of {len(points)} points are missing, though all were run: "
+            "the files of their runs are gone"
+        )
     written = outcome.save(design, done, directory)
     _print(design, done, form)
     if form == "table":

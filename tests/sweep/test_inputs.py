@@ -4,16 +4,17 @@ import json
 import os
 
 import pytest
-from flashkeel.sweep import running
+from flashkeel.sweep import design, running
 from small import SMALL
 
 TRACE = "0 0 0 8 1\n1000 0 8 8 0\n2000 0 16 8 1\n"
+DEVICE = SMALL.partition("[device]")[2].partition("[workload]")[0]
 SWEEP = f"""\
 title = "Mine"
 [experiment]
 seed = 7
 [experiment.device]
-{SMALL.split("[[runs]]")[0].partition("[device]")[2].partition("[workload]")[0].replace("[", "[experiment.")}
+{DEVICE.replace("[", "[experiment.")}
 [experiment.workload.source]
 policy = "trace"
 path = "-"
@@ -73,3 +74,24 @@ def test_points_that_are_missing_after_all_are_told(cli, mine, stdin, tmp_path, 
     outcome = cli("sweep", mine, "-o", tmp_path / "out")
     assert outcome.status == 1
     assert "2 of 2 points are missing" in outcome.err
+
+
+def test_a_trace_that_changes_meanwhile_ends_the_sweep(mine, tmp_path):
+    trace = tmp_path / "a.mqsim"
+    trace.write_text(TRACE)
+    mine.write_text(SWEEP.replace('path = "-"', f'path = "{trace}"'))
+    store = running.Store(tmp_path / "out")
+    points = running.points(design.read(str(mine)), 1)
+    wanted = running.work(points, store).wanted
+    assert len(wanted) == 2
+
+    def change(index, phase, fraction):
+        if (index, phase) == (1, "done"):
+            trace.write_text(TRACE * 2)
+
+    words = f"{trace}: it was changed while the sweep ran"
+    with pytest.raises(RuntimeError, match=words):
+        running.run(wanted, store, "local", 1, None, change)
+    # Nothing is taken for a run of what is there now.
+    assert running.work(points, running.Store(tmp_path / "out")).done == 0
+    assert len(running.finished(points, store)) == 1

@@ -78,13 +78,15 @@ class Store:
         self.directory = directory / RUNS
         # Any change of the simulator may change a result.
         self._core = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+        # What is read, as it was when its run was planned.
+        self._stamps: dict[str, list[str | int]] = {}
 
     def path(self, point: Point, seed: int) -> Path:
         """Return the file of a run."""
         # A run's name, and what is said above pictures of it, change nothing; the seed is told
         # by itself.
         config = {k: it for k, it in point.plan["config"].items() if k not in ("title", "seed")}
-        read = [_stamp(path) for path in files.paths_in(config)]
+        read = [self._stamp(path) for path in files.paths_in(config)]
         text = json.dumps([self._core, config, seed, read], sort_keys=True)
         return self.directory / f"{hashlib.sha256(text.encode()).hexdigest()}.json.gz"
 
@@ -96,9 +98,21 @@ class Store:
         return run and run | {"name": point.plan["name"], "config": point.plan["config"]}
 
     def put(self, point: Point, seed: int, run: Mapping[str, Any]) -> None:
-        """Keep a run, whole or not at all."""
+        """Keep a run, whole or not at all.
+
+        RuntimeError where what it reads is no longer what it was.
+        """
+        for read in files.paths_in(point.plan["config"]):
+            if _stamp(read) != self._stamp(read):
+                raise RuntimeError(
+                    f"{read}: it was changed while the sweep ran; the same command runs anew what "
+                    "reads it"
+                )
         self.directory.mkdir(parents=True, exist_ok=True)
         files.pack(self.path(point, seed), run)
+
+    def _stamp(self, path: str) -> list[str | int]:
+        return self._stamps.setdefault(path, _stamp(path))
 
 
 def _stamp(path: str) -> list[str | int]:

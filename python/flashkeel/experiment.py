@@ -167,7 +167,7 @@ class Experiment:
         _refuse_shared_pipes(plans, seeds)
         allowed = [plan | {"destroys": True} for plan in plans] if destroy else plans
         tasks = _tasks(allowed, seeds, str(cache.directory()) if use_cache else None)
-        runs = execute(tasks, 1 if _has_real(plans) else jobs, files, progress)
+        runs = execute(tasks, 1 if has_real(plans) else jobs, files, progress)
         return Result(
             {
                 "schema": SCHEMA,
@@ -186,15 +186,15 @@ def _names(kind: Literal["experiments", "profiles"]) -> list[str]:
     return found
 
 
-def _has_real(node: Any) -> bool:  # noqa: ANN401
+def has_real(node: Any) -> bool:  # noqa: ANN401
     """Return whether there is a real drive among devices."""
     match node:
         case {"file": {"path": str()}} | {"nbd": {"uri": str()}}:
             return True
         case dict():
-            return any(map(_has_real, node.values()))
+            return any(map(has_real, node.values()))
         case list():
-            return any(map(_has_real, node))
+            return any(map(has_real, node))
     return False
 
 

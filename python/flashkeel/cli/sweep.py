@@ -74,6 +74,9 @@ def sweep(
     _refuse_others(directory)
     store = running.Store(directory)
     points = running.points(design, seeds)
+    has_real = any(point.is_real for point in points)
+    if has_real and executor == "dask":
+        raise InputError("--executor dask: a real drive is in it, and is measured from here alone")
     work = running.work(points, store)
     wanted, total = work.wanted, work.done + len(work.wanted)
     if work.alike and form == "table":
@@ -98,9 +101,10 @@ def sweep(
         done = running.finished(points, store)
         if done:
             outcome.save(design, done, directory)
+        further = "measures real drives anew" if has_real else "goes on from there"
         kept = (
             f"interrupted: {len(done)} of {len(points)} points are kept in {directory}; "
-            "the same command goes on from there"
+            f"the same command {further}"
         )
         if isinstance(end, KeyboardInterrupt):
             raise KeyboardInterrupt(kept) from None

@@ -14,7 +14,7 @@ from flashkeel import _core, cache
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task
-from flashkeel.experiment import pipes, pool
+from flashkeel.experiment import has_real, pipes, pool
 from flashkeel.output import files
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
@@ -41,6 +41,11 @@ class Point:
         """What a person calls it."""
         settings = ", ".join(f"{key.rpartition('.')[2]} {it}" for key, it in self.values.items())
         return f"{self.plan['name']}: {settings}"
+
+    @property
+    def is_real(self) -> bool:
+        """Whether a real drive is in it, which nothing measures twice alike."""
+        return has_real(self.plan)
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,10 @@ def points(design: Design, seeds: int) -> list[Point]:
 
 
 class Store:
-    """Finished runs, by what they were made from: the plan, the seed, the simulator itself."""
+    """Finished runs, by what they were made from: the plan, the seed, the simulator itself.
+
+    Those of real drives are made from what nobody has again, and end with the store.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory / RUNS
@@ -80,6 +88,7 @@ class Store:
         self._core = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
         # What is read, as it was when its run was planned.
         self._stamps: dict[str, list[str | int]] = {}
+        self._real: dict[Path, Mapping[str, Any]] = {}
 
     def path(self, point: Point, seed: int) -> Path:
         """Return the file of a run."""
@@ -92,16 +101,22 @@ class Store:
 
     def get(self, point: Point, seed: int) -> dict[str, Any] | None:
         """Return a run, if it was finished before; what is damaged is run again."""
-        run: dict[str, Any] | None = files.unpacked(self.path(point, seed))
+        path = self.path(point, seed)
+        run: Mapping[str, Any] | None
+        run = self._real.get(path) if point.is_real else files.unpacked(path)
         # As a run of this plan: it may have been kept under another title, or as the first seed
         # of another one.
-        return run and run | {"name": point.plan["name"], "config": point.plan["config"]}
+        own = {"name": point.plan["name"], "config": point.plan["config"]}
+        return None if run is None else {**run, **own}
 
     def put(self, point: Point, seed: int, run: Mapping[str, Any]) -> None:
         """Keep a run, whole or not at all.
 
         RuntimeError where what it reads is no longer what it was.
         """
+        if point.is_real:
+            self._real[self.path(point, seed)] = run
+            return
         for read in files.paths_in(point.plan["config"]):
             if _stamp(read) != self._stamp(read):
                 raise RuntimeError(
@@ -153,7 +168,12 @@ def run(
     scheduler: str | None,
     progress: Progress | None,
 ) -> None:
-    """Run what is wanted and keep each run as it is finished."""
+    """Run what is wanted and keep each run as it is finished.
+
+    Where real drives are in it, one run comes after the other, whatever `jobs` says.
+    """
+    if any(point.is_real for point, _ in wanted):
+        jobs = 1
     tasks = [
         Task(
             index,

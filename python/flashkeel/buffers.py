@@ -17,7 +17,7 @@ from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.comparison import FEW
 from flashkeel.execution import Task, execute
-from flashkeel.experiment import Experiment, pool
+from flashkeel.experiment import Experiment, pool, refuse_pipes
 from flashkeel.quantities import in_bytes
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
@@ -25,6 +25,8 @@ from flashkeel.seeds import consecutive
 MOST_SHARE = 1 / 4
 """Of all that is written: where more would have to fit, no burst has ended."""
 _PAGE = 4096
+_KEY = "buffer.size"
+"""What is named where a device is refused for it."""
 _STEPS_BETWEEN = 3
 """Halvings of the logarithm between two sizes, one twice the other: within 9 %."""
 
@@ -89,6 +91,7 @@ def plan(
     where an experiment is no single simulated drive, or writes nothing.
     """
     plans = experiment.plans(seed)
+    refuse_pipes(plans)
     answers = []
     for index, one in enumerate(plans):
         config = one["config"]
@@ -159,8 +162,10 @@ class _Search:
             try:
                 if half == enough or not self._keeps(half):
                     return (None if half == enough else half), enough
-            except InputError:
-                # Less than the device needs to fill a flash page.
+            except InputError as error:
+                if _KEY not in str(error):
+                    raise
+                # Less than the device needs, to fill a flash page or for a window.
                 return None, enough
             enough = half
 

@@ -200,14 +200,20 @@ def has_real(node: Any) -> bool:  # noqa: ANN401
 
 def _refuse_shared_pipes(plans: Sequence[dict[str, Any]], seeds: int) -> None:
     """Refuse several runs that read one pipe, of which only the first would get anything."""
-    for name, readers in pipes(plans).items():
+    for name, readers in _pipes(plans).items():
         if (count := readers * seeds) > 1:
             raise InputError(
                 f"{name} can be read only once, and {count} runs read it; save it to a file first"
             )
 
 
-def pipes(plans: Sequence[dict[str, Any]]) -> dict[str, int]:
+def refuse_pipes(plans: Sequence[dict[str, Any]]) -> None:
+    """Refuse runs that read a pipe, where they are not the last to need what it gives."""
+    for name in _pipes(plans):
+        raise InputError(f"{name} can be read only once; save it to a file first")
+
+
+def _pipes(plans: Sequence[dict[str, Any]]) -> dict[str, int]:
     """Return what can be read only once of all that runs read, and how many times each is read."""
     readers: dict[str, int] = {}
     for plan in plans:

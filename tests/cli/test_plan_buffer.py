@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from flashkeel import InputError, buffers
 
 MIB = 1 << 20
 PAGE = 4096
@@ -106,3 +107,33 @@ def test_a_stack_is_refused(cli, tmp_path):
     )
     outcome = cli("plan", "buffer", path)
     assert outcome.status == 2 and "stack" in outcome.err
+
+
+def test_a_pipe_is_refused(shell, tmp_path):
+    path = tmp_path / "bursts.toml"
+    path.write_text(BURSTS.partition("[workload]")[0].replace("SIZE", "256KiB"))
+    source = 'workload.source={ policy = "trace", path = "-", format = "mqsim" }'
+    outcome = shell("plan", "buffer", path, "--set", source, stdin="0 0 0 8 0\n" * 100)
+    assert outcome.status == 2
+    assert "standard input can be read only once; save it to a file first" in outcome.err
+
+
+def test_what_goes_wrong_with_a_size_is_no_size_that_is_too_little(cli, tmp_path, monkeypatch):
+    execute, sizes = buffers.execute, []
+
+    def failing(tasks, *rest):
+        sizes.append(json.loads(tasks[0].plan)["config"]["device"]["buffer"]["size"])
+        if len(sizes) == 2:
+            raise InputError("t.csv:7: expected 7 fields")
+        return execute(tasks, *rest)
+
+    monkeypatch.setattr(buffers, "execute", failing)
+    outcome = plan(cli, tmp_path, "16MiB")
+    assert sizes == [f"{16 * MIB}B", f"{8 * MIB}B"]
+    assert outcome.status == 2 and "t.csv:7: expected 7 fields" in outcome.err
+
+
+def test_the_least_that_the_drive_takes_may_be_enough(cli, tmp_path):
+    run = found(cli, tmp_path, "512KiB", "--max-write", "100s")["runs"][0]
+    assert run["smallest_bytes"] == min(tried["size_bytes"] for tried in run["tried"])
+    assert run["smallest_bytes"] < MIB / 2

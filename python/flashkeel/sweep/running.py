@@ -14,7 +14,7 @@ from flashkeel import _core, cache
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task
-from flashkeel.experiment import has_real, pipes, pool
+from flashkeel.experiment import has_real, pool, refuse_pipes
 from flashkeel.output import files
 from flashkeel.run import Run
 from flashkeel.seeds import consecutive
@@ -68,8 +68,7 @@ def points(design: Design, seeds: int) -> list[Point]:
             where = ", ".join(f"{key} = {value}" for key, value in values.items())
             raise InputError(f"{design.name}: point {index + 1} ({where}): {error}") from error
         # The second run would get nothing of it, and the next sweep could not tell it from others.
-        for name in pipes(plans):
-            raise InputError(f"{name} can be read only once; save it to a file first")
+        refuse_pipes(plans)
         found += [
             Point(index, values, plan, consecutive(plan["config"]["seed"], seeds)) for plan in plans
         ]

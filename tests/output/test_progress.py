@@ -29,3 +29,11 @@ def test_bars(screen, monkeypatch, terminal, delay_s, shown):
     written = stream.getvalue()
     assert ("debit" in written and "precondition" in written) == shown
     assert bool(written) == shown
+
+
+def test_names_are_no_markup(screen, monkeypatch):
+    monkeypatch.setattr(progress, "DELAY_S", 0)
+    stream = screen(True)
+    with progress.Bars(["a[/x]", "4k [debit]"]) as bars:
+        bars.update(1, "[phase]", 0.5)
+    assert all(word in stream.getvalue() for word in ("a[/x]", "4k [debit]", "[phase]"))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from flashkeel import _core
+from flashkeel._core import InputError
 from flashkeel.arrow import KINDS, TableFiles
 
 Progress = Callable[[int, str, float], None]
@@ -23,6 +25,8 @@ class Task:
     plan: str
     seed: int
     cache_dir: str | None
+    place: str = ""
+    """What its errors begin with, where they have to say whose they are."""
 
 
 def execute(
@@ -48,6 +52,17 @@ def execute(
     return workers.execute(tasks, jobs, files, progress, finished)
 
 
+@contextmanager
+def placed(task: Task) -> Iterator[None]:
+    """Let errors of a task's run begin with its place."""
+    try:
+        yield
+    except (InputError, RuntimeError) as error:
+        if not task.place:
+            raise
+        raise type(error)(f"{task.place}: {error}") from error
+
+
 def run(task: Task, files: TableFiles, progress: Progress | None) -> dict[str, Any]:
     """Run a task here and return its run object."""
 
@@ -55,7 +70,8 @@ def run(task: Task, files: TableFiles, progress: Progress | None) -> dict[str, A
         if progress is not None:
             progress(task.index, phase, fraction)
 
-    outcome = _core.run(task.plan, task.seed, task.cache_dir, report)
+    with placed(task):
+        outcome = _core.run(task.plan, task.seed, task.cache_dir, report)
     report("done", 1.0)
     tables = (outcome.series(), outcome.requests(), outcome.chips())
     for kind, table in zip(KINDS, tables, strict=True):

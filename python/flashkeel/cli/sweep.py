@@ -97,19 +97,20 @@ def sweep(
                 bars.update(0, f"{done} of {len(fractions)} runs", total)
 
             running.run(wanted, store, executor, jobs, scheduler, progress)
-    except (KeyboardInterrupt, SystemExit) as end:
+    except (KeyboardInterrupt, SystemExit, InputError, RuntimeError, OSError) as end:
         done = running.finished(points, store)
         if done:
             outcome.save(design, done, directory)
         further = "measures real drives anew" if has_real else "goes on from there"
         kept = (
-            f"interrupted: {len(done)} of {len(points)} points are kept in {directory}; "
+            f"{len(done)} of {len(points)} points are kept in {directory}; "
             f"the same command {further}"
         )
         if isinstance(end, KeyboardInterrupt):
-            raise KeyboardInterrupt(kept) from None
-        # A batch queue's end of it, say.
-        echo(f"flashkeel: {kept}", err=True)
+            raise KeyboardInterrupt(f"interrupted: {kept}") from None
+        # A batch queue's end of it, say, or a run that fails, which is told after this.
+        what = "interrupted: " if isinstance(end, SystemExit) else ""
+        echo(f"flashkeel: {what}{kept}", err=True)
         raise
     done = running.finished(points, store)
     if missing := len(points) - len(done):

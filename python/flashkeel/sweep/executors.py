@@ -47,8 +47,10 @@ def dask(
                 for task in tasks
             }
             try:
-                for future, run in distributed.as_completed(futures, with_results=True):
+                for future in distributed.as_completed(futures):
                     task = futures[future]
+                    with execution.placed(task):
+                        run = future.result()
                     finished(task.index, json.loads(run))
                     if progress is not None:
                         progress(task.index, "done", 1.0)

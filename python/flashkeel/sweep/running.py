@@ -37,10 +37,9 @@ class Point:
     seeds: Sequence[int]
 
     @property
-    def name(self) -> str:
-        """What a person calls it."""
-        settings = ", ".join(f"{key.rpartition('.')[2]} {it}" for key, it in self.values.items())
-        return f"{self.plan['name']}: {settings}"
+    def place(self) -> str:
+        """What errors of its run begin with."""
+        return f"{_place(self.index, self.values)}, run {self.plan['name']}"
 
     @property
     def is_real(self) -> bool:
@@ -65,14 +64,18 @@ def points(design: Design, seeds: int) -> list[Point]:
         try:
             plans = design.experiment(values).plans()
         except InputError as error:
-            where = ", ".join(f"{key} = {value}" for key, value in values.items())
-            raise InputError(f"{design.name}: point {index + 1} ({where}): {error}") from error
+            raise InputError(f"{design.name}: {_place(index, values)}: {error}") from error
         # The second run would get nothing of it, and the next sweep could not tell it from others.
         refuse_pipes(plans)
         found += [
             Point(index, values, plan, consecutive(plan["config"]["seed"], seeds)) for plan in plans
         ]
     return found
+
+
+def _place(index: int, values: Mapping[str, Any]) -> str:
+    where = ", ".join(f"{key} = {value}" for key, value in values.items())
+    return f"point {index + 1} ({where})"
 
 
 class Store:
@@ -180,6 +183,7 @@ def run(
             json.dumps(point.plan),
             seed,
             str(cache.directory()),
+            point.place,
         )
         for index, (point, seed) in enumerate(wanted)
     ]

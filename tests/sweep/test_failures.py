@@ -1,0 +1,38 @@
+"""Runs of a sweep that fail: the point is named, and the table has what was run before."""
+
+from functools import partial
+
+import distributed
+import pytest
+from arro3.io import read_parquet
+from small import SMALL
+
+DEVICE = SMALL.partition("[device]")[2].partition("[workload]")[0]
+SWEEP = f"""\
+[experiment]
+[experiment.device]
+{DEVICE.replace("[", "[experiment.")}
+[experiment.workload.source]
+policy = "trace"
+path = "t.csv"
+[grid]
+"workload.source.device" = ["hm.0", "none", "hm.1"]
+"""
+TRACE = "100,hm,0,Read,0,4096,0\n200,hm,1,Read,0,4096,0\n"
+
+
+@pytest.mark.parametrize("executor", [("--jobs", 1), ("--jobs", 2), ("--executor", "dask")])
+def test_the_point_whose_run_fails_is_named(cli, tmp_path, monkeypatch, executor):
+    cluster = partial(distributed.LocalCluster, processes=False)
+    monkeypatch.setattr(distributed, "LocalCluster", cluster)
+    (tmp_path / "t.csv").write_text(TRACE)
+    path = tmp_path / "mine.toml"
+    path.write_text(SWEEP)
+    outcome = cli("sweep", path, "-o", tmp_path / "out", *executor)
+    assert outcome.status == 2
+    place = "point 2 (workload.source.device = none), run "
+    assert f"flashkeel: {place}" in outcome.err
+    assert "none of its 2 requests is left" in outcome.err
+    if executor == ("--jobs", 1):
+        table = read_parquet(tmp_path / "out" / "sweep.parquet").read_all()
+        assert table["workload.source.device"].to_pylist() == ["hm.0"]

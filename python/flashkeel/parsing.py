@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+LONGEST_DOCUMENT = 16 << 20
+"""Bytes that no document has, but drives and traces have."""
+
+
 def parse_toml(text: str) -> dict[str, Any]:
     """Return what a TOML document says; ``ValueError`` in words where it is none."""
     found: dict[str, Any] = _parsed(tomllib.loads, text)

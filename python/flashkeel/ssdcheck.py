@@ -12,7 +12,7 @@ from typing import Any, Literal
 from flashkeel import _core, cache, toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment, naming_profiles
-from flashkeel.parsing import parse_json
+from flashkeel.parsing import LONGEST_DOCUMENT, parse_json
 from flashkeel.seeds import check
 
 Progress = Callable[[str, float], object]
@@ -29,7 +29,6 @@ WORKLOADS = (
 """Profiles of Table II of the paper, and its 50/50 mix."""
 
 _SIMULATED = "sim:"
-_LONGEST_DOCUMENT = 16 << 20
 
 
 class Drive:
@@ -349,7 +348,7 @@ def _is_real(path: Path) -> bool:
         return True
     if not path.is_file():
         return False
-    if path.stat().st_size >= _LONGEST_DOCUMENT:
+    if path.stat().st_size >= LONGEST_DOCUMENT:
         return True
     with path.open("rb") as file:
         return b"\0" in file.read(4096)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
+from flashkeel import parsing
 
 TRACE = "".join(
     f"{n * 10_000},host,0,{kind},{n * 4096},4096,0\n"
@@ -77,3 +79,16 @@ def test_an_unknown_name_names_what_there_is(cli):
     assert outcome.status == 2
     assert "the experiments are demo, " in outcome.err
     assert 'did you mean "homes"?' in outcome.err
+
+
+def test_a_long_trace_is_not_read_as_a_document(cli, tmp_path, monkeypatch):
+    path = tmp_path / "disk.csv"
+    with path.open("w") as file:
+        file.write(TRACE)
+        # Of more than any document has, and nothing on the disk.
+        file.truncate(parsing.LONGEST_DOCUMENT)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("it is read"))
+    outcome = cli("run", path, "--set", "device.foo=1")
+    assert outcome.status == 2
+    assert "a trace (msr), replayed on the default device" in outcome.err
+    assert "device.foo: unknown key" in outcome.err

@@ -10,7 +10,7 @@ from flashkeel import _core
 from flashkeel._core import InputError
 from flashkeel.cli.common import echo, settings, split_assignment
 from flashkeel.experiment import Experiment, naming_profiles
-from flashkeel.parsing import parse_toml
+from flashkeel.parsing import LONGEST_DOCUMENT, parse_toml
 
 if TYPE_CHECKING:
     from flashkeel.imports import Imported
@@ -50,15 +50,18 @@ def _find(name: str, sets: tuple[str, ...]) -> Experiment:
 
 def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
     """Return what is in a file whose name does not say it."""
-    try:
-        parse_toml(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        wrong = ""
-    except ValueError as error:
-        _refuse_fio(path)
-        wrong = f"{path}: no experiment: not TOML ({error})"
-    else:
-        return Experiment.find(str(path))
+    wrong = ""
+    # A trace may be longer than memory, and is never read as a whole.
+    if path.stat().st_size < LONGEST_DOCUMENT:
+        try:
+            parse_toml(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            pass
+        except ValueError as error:
+            _refuse_fio(path)
+            wrong = f"{path}: no experiment: not TOML ({error})"
+        else:
+            return Experiment.find(str(path))
     given = settings(sets)
     options = {key: given[_SOURCE + key] for key in ("format", "columns") if _SOURCE + key in given}
     try:

@@ -192,10 +192,10 @@ def test_vanilla_must_surely_be_the_worst():
     assert "95 % intervals: vanilla 0.98 … 1.08, qosfc 0.951 … 1.05" in vanilla(10_300).reason
 
 
-def bursty(cuts, sparse=()):
+def bursty(cuts, sparse=(), spread=0.0):
     def change(profile, system):
         p6 = 10_000 * (1 - cuts.get(profile, 10) / 100) if system == "autossd" else 10_000
-        return {"p6": p6, "beyond": 9 if profile in sparse else 50}
+        return {"p6": p6, "beyond": 9 if profile in sparse else 50, "spread": spread}
 
     return comparison._bursty(compared(change))
 
@@ -206,6 +206,17 @@ def test_the_bursty_traces_must_gain_most():
     assert bursty({"dtrs": 80, "rad-as": 70, "lm-tbe": 60}).holds is False
     fifth = {"rad-as": 70, "dtrs": 60, "dap-ds": 50, "msn-cfs": 40, "lm-tbe": 30}
     assert bursty(fifth).holds is False
+
+
+def test_the_bursty_traces_must_surely_gain_most():
+    # Each percentile is known to 10 %, so that a reduction of 70 % is one of 65 to 74 %.
+    apart, near = {"rad-as": 70, "lm-tbe": 40}, {"rad-as": 70, "lm-tbe": 40, "dtrs": 66}
+    assert bursty(apart, spread=0.1).holds
+    assert bursty(near).holds and bursty(near, spread=0.1).holds is None
+    assert "95 % intervals overlap" in bursty(near, spread=0.1).reason
+    assert bursty(near | {"dtrs": 90}, spread=0.1).holds is False
+    fourth = {"rad-as": 70, "dtrs": 50, "dap-ds": 40, "msn-cfs": 32, "lm-tbe": 33}
+    assert bursty(fourth).holds and bursty(fourth, spread=0.1).holds is None
 
 
 def test_gains_are_ordered_among_traces_with_samples():

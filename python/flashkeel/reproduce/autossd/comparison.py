@@ -300,14 +300,36 @@ def _bursty(runs: Runs) -> Finding:
     enough = set(judged) >= _BURSTY
     # All are shown where there is no verdict.
     reductions = _reductions(runs, "p99.9999", judged if enough else PROFILES)
-    found = {profile: each.value for profile, each in reductions.items()}
-    order = sorted(found, key=found.__getitem__, reverse=True)
-    holds = order[0] in _BURSTY and set(order[:4]) >= _BURSTY
-    return Finding(
-        {p: found[p] for p in order},
-        _verdict(holds, judged) if enough else None,
+    order = sorted(reductions, key=lambda profile: reductions[profile].value, reverse=True)
+    holds = _gain_most(reductions) if enough else None
+    reasons = [
+        intervals.OVERLAP if enough and holds is None else "",
+        intervals.words({p: reductions[p] for p in order}, "%"),
         _left_out(runs, judged),
+    ]
+    return Finding(
+        {p: reductions[p].value for p in order},
+        _verdict(holds, judged),
+        "; ".join(filter(None, reasons)),
     )
+
+
+def _gain_most(reductions: Mapping[str, Estimate]) -> bool | None:
+    """Return whether a bursty trace gains most, and both are among the first four."""
+    others = [each for profile, each in reductions.items() if profile not in _BURSTY]
+    bursty = [reductions[profile] for profile in _BURSTY]
+
+    def is_before(one: Estimate, most: int) -> bool | None:
+        """Whether `one` gains more than all of the others but so many."""
+        behind = [intervals.above(one, other) for other in others]
+        if behind.count(False) > most:
+            return False
+        return True if len(behind) - behind.count(True) <= most else None
+
+    # Where both are among the first four, at most two others are.
+    first = [is_before(one, 0) for one in bursty]
+    is_first = True if True in first else None if None in first else False
+    return intervals.every([is_first, *(is_before(one, 2) for one in bursty)])
 
 
 def _draw(runs: Runs, what: str) -> Figure:

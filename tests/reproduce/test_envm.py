@@ -40,6 +40,28 @@ def test_a_drive_may_be_written_what_the_dissertation_says():
     assert technologies._rating("tlc", "3xnm") == pytest.approx(252.5, rel=0.03)
 
 
+def test_what_follows_from_the_cycles_chosen_is_not_judged(monkeypatch):
+    def judged(ssd_gb):
+        def days(session, settings, seeds):
+            return {each: day(ssd_gb=ssd_gb / (1 + each.envm_gb / 100)) for each in settings}
+
+        monkeypatch.setattr(technologies, "measure", days)
+        return technologies.STUDY.measure(Session(quick=True)).findings
+
+    monkeypatch.setattr(technologies, "basis", lambda runs: "synthetic")
+    monkeypatch.setattr(technologies, "kind", lambda runs: "synthetic")
+    found = judged(210.0)
+    assert set(found) == {claim.name for claim in technologies.STUDY.claims}
+    for name in ("bits", "written"):
+        assert found[name].holds is None
+        assert found[name].reason.startswith("follows from the cycles chosen")
+    assert found["written"].basis == "device" and found["bits"].basis is None
+    assert found["written"].measured["PLC"] == pytest.approx(88, rel=0.01)
+    assert found["process"].holds is False, "SLC needs none in any process"
+    # What the runs decide is judged.
+    assert [judged(gb)["absorbed"].holds for gb in (210.0, 1000.0)] == [True, False]
+
+
 def test_a_technology_without_a_price_has_no_costs():
     prices = Prices("today", "EUR", {"qlc": 0.1})
     assert technologies._cost(prices, "qlc", 10) is None

@@ -122,10 +122,20 @@ def test_hybrid_pas_is_judged_after_the_nvm_is_full():
     rates = {"all to NVM": [9.0, 9.0, 1.0, 1.0], "Hybrid PAS": [3.0, 3.0, 1.6, 1.6]}
     tails = {"all to NVM": 130.0, "Hybrid PAS": 100.0}
     found = fig15.judge(rates, tails, pressure, 10)
-    assert all(finding.holds for finding in found.values())
+    assert found["throughput"].holds and found["tail"].holds
     assert fig15.judge(rates, tails, pressure, 9)["tail"].holds is None
     worse = fig15.judge(rates | {"Hybrid PAS": [9.0] * 2 + [1.5] * 2}, tails, pressure, 10)
     assert not worse["throughput"].holds and worse["throughput"].reason
+
+
+def test_what_goes_to_an_nvm_with_room_is_not_judged():
+    rates, tails = ({name: value for name in fig15._TIERS} for value in ([1.0], 100.0))
+    for less in (0.0, 14.0, 19.5, 20.0):
+        pressure = {drive: {"web": less} for drive in fig15._PRESSURE}
+        found = fig15.judge(rates, tails, pressure, 10)
+        for drive in fig15._PRESSURE:
+            assert found[drive].holds is None and "follows from W" in found[drive].reason
+            assert found[drive].measured["mean"] == less
 
 
 def test_hybrid_pas_over_a_range_is_judged_at_its_own_weight_and_the_best_is_named():

@@ -1,6 +1,8 @@
 //! `debit`: each task may have only so many operations outstanding, in
 //! proportion to its share; shares follow the state of the FTL by feedback
-//! (AutoSSD, §3.2 and §3.3). Not work-conserving on purpose.
+//! (AutoSSD, §3.2 and §3.3). Not work-conserving on purpose. Limits may add up to more than
+//! the slots, where the paper has their sum equal to these: map traffic's is not taken from
+//! the host's, and tasks at rest keep their least.
 
 use flashkeel_engine::{Span, Stream};
 use schemars::JsonSchema;

@@ -1,6 +1,8 @@
 """The studies of ttFlash: that their systems are what they say, and how they judge."""
 
+import math
 from functools import partial
+from pathlib import Path
 
 import pytest
 from flashkeel.experiment import Experiment
@@ -43,6 +45,25 @@ def test_each_technique_is_added_to_those_before_it():
     assert turns == ["none", "none", "plane-group", "plane-group"]
     updates = [devices[system]["redundancy"].get("update", {}).get("policy") for system in added]
     assert updates == [None, "cheaper", "cheaper", "gc-tolerant"]
+
+
+def test_every_system_is_a_sixteenth_of_the_papers_with_a_tenth_of_its_flash_spare():
+    # The document itself, not what was compiled of it.
+    document = Path(__file__).parents[2] / "crates/experiment/experiments/ttflash.toml"
+    experiment = Experiment.from_toml(document)
+    for plan in experiment.plans():
+        device = plan["config"]["device"]
+        blocks = math.prod(
+            device["geometry"][of]
+            for of in ("channels", "chips_per_channel", "planes_per_chip", "blocks_per_plane")
+        )
+        flash_mib = blocks * device["geometry"]["pages_per_block"] * 4 / 1024
+        capacity_mib = float(device["logical_capacity"].removesuffix("MiB"))
+        has_parity = device["redundancy"]["policy"] == "logical"
+        used = capacity_mib * (8 / 7 if has_parity else 1)
+        assert flash_mib == 16 * 1024
+        assert used == pytest.approx(201 * 1024 * 8 / 7 / 16, rel=1e-4), plan["name"]
+        assert 1 - used / flash_mib == pytest.approx(0.10, abs=0.005)
 
 
 class Canned(Session):

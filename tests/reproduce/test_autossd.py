@@ -2,9 +2,10 @@
 
 import json
 
+import pytest
 from flashkeel import _core
 from flashkeel.reproduce import Session
-from flashkeel.reproduce.autossd import sensitivity, systems
+from flashkeel.reproduce.autossd import fig9, sensitivity, systems
 from flashkeel.reproduce.autossd.device import SYSTEMS
 
 
@@ -20,3 +21,27 @@ def test_every_system_scrubs_as_the_papers_does():
     session = Session(quick=True)
     for system in SYSTEMS:
         assert systems.case(session, "dtrs", system).keys["device.scrub.enabled"] is True
+
+
+class Asked(Exception):
+    """What a study would run."""
+
+
+class Asking(Session):
+    """Says what a study would run instead of running it."""
+
+    def run(self, cases):
+        raise Asked(cases)
+
+
+def asked(measure, *args, **of):
+    with pytest.raises(Asked) as told:
+        measure(Asking(**of), *args)
+    return told.value.args[0]
+
+
+def test_the_loads_of_figure_9_scrub_as_their_conditions_say():
+    cases = asked(fig9._no_static)
+    assert len(cases) == 25
+    assert all(case.keys["device.scrub.enabled"] for case in cases)
+    assert "scrubbing on" in systems.described_small(Session())

@@ -362,7 +362,9 @@ def test_figure_4c_judges_erases_and_both_tails():
     assert set(holds(fig4c.STUDY, paper).values()) == {True}
     level = holds(fig4c.STUDY, shares(LEVEL, LEVEL, LEVEL))
     assert level == {"erases": False, "p99.9": False, "p99.9999": False}
-    found = fig4c.STUDY.measure(Canned(shares(LEVEL, LEVEL, LEVEL))).findings["p99.9999"]
+    outcome = fig4c.STUDY.measure(Canned(shares(LEVEL, LEVEL, LEVEL)))
+    assert "no scrubbing" in outcome.conditions
+    found = outcome.findings["p99.9999"]
     assert "fewest free blocks: 20 % 33, 80 % 33; 20 %: behind erase owns" in found.reason
     few = holds(fig4c.STUDY, shares(RISING, RISING, RISING, beyond=9))
     assert few == {"erases": True, "p99.9": True, "p99.9999": None}
@@ -423,10 +425,26 @@ def static(**changes):
 
 
 def test_figure_9_compares_shares():
-    assert static() == {"20-to-10": True, "5-collapses": True, "no-static-share": True}
+    assert static() == {
+        "20-to-10": True, "5-collapses": True, "dynamic": False, "no-static-share": True,
+    }  # fmt: skip
     assert static(**{"10 %": Made(151, 3200, 9600)})["20-to-10"] is False
     assert static(**{"5 %": Made(144, 3100, 9600)})["5-collapses"] is False
     assert static(**{"5 %": Made(144, 3300, 12_000)})["5-collapses"] is False
+
+
+def test_the_dynamic_share_must_be_at_most_every_static_one_at_each_percentile():
+    def dynamic(mean, p3, p6, **more):
+        return static(dynamic=Made(mean, p3, p6, **more))["dynamic"]
+
+    assert dynamic(144, 3100, 9600) is True
+    assert dynamic(144.1, 3100, 9600) is False, "5 % has the smaller mean"
+    assert dynamic(144, 3101, 9600) is False, "and p99.9"
+    assert dynamic(144, 3100, 9601) is False, "10 and 20 % the smaller p99.9999"
+    assert dynamic(144, 3050, 9300, spread=0.1) is None
+    assert dynamic(144, 2000, 8000, swing=0.2) is None, "the mean has an interval too"
+    assert dynamic(144, 3100, 9600, beyond=9) is None
+    assert dynamic(144, 3200, 9600, beyond=9) is False, "what has samples denies it"
 
 
 def test_no_static_share_may_be_good_everywhere_and_the_dynamic_one_must():
@@ -443,7 +461,7 @@ def test_no_static_share_may_be_good_everywhere_and_the_dynamic_one_must():
 
 def test_figure_9_needs_samples_for_six_nines_only():
     assert static(**{"5 %": Made(144, 3100, 12_000, beyond=9)}) == {
-        "20-to-10": True, "5-collapses": None, "no-static-share": True,
+        "20-to-10": True, "5-collapses": None, "dynamic": False, "no-static-share": True,
     }  # fmt: skip
 
 

@@ -64,8 +64,8 @@ def _measure(session: Session) -> Outcome:
             "swings": Finding(variation, variation["last quarter"] >= 2 * variation["fresh"]),
         },
         "synthetic",
-        f"1/{parts} of the device of Table 1, erased; 4 KiB random writes, 64 outstanding, "
-        f"for {seconds} s",
+        f"1/{parts} of the device of Table 1, erased; no scrubbing; 4 KiB random writes, 64 "
+        f"outstanding, for {seconds} s",
         partial(_draw, mb_per_s, columns.window_s),
     )
 

@@ -78,7 +78,7 @@ def _measure(session: Session) -> Outcome:
         },
         basis(runs),
         f"{described(session)}, written from end to end beforehand; "
-        "4 KiB random reads, 100,000 a second",
+        "no scrubbing; 4 KiB random reads, 100,000 a second",
         partial(_draw, means, tails, busy),
     )
 

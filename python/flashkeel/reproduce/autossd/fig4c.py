@@ -75,7 +75,7 @@ def _measure_at(session: Session, iops: float) -> Outcome:
 
 
 def _load(iops: int) -> str:
-    return f"4 KiB random, 10 % reads, {iops:,} a second"
+    return f"no scrubbing; 4 KiB random, 10 % reads, {iops:,} a second"
 
 
 def _run(

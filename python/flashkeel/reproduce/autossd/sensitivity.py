@@ -88,7 +88,9 @@ def _measure(session: Session) -> Outcome:
             )
         },
         basis(runs),
-        f"1/8 of the device of Table 1; {requests:,} requests of {', '.join(chosen)}",
+        f"1/8 of the device of Table 1; no scrubbing; {requests:,} requests of "
+        + ", ".join(chosen)
+        + ("" if session.quick else f" ({loads.BURST_REQUESTS:,} of {loads.BURSTS})"),
         partial(_draw, tails, kind(runs)),
     )
 

@@ -199,16 +199,16 @@ def _worse(measured: Measured) -> Finding:
     )
 
 
-def _below_two(measured: Measured) -> Finding:
-    at = {
-        (w, h): measured.known(w, PRIORITISED, h, "read", 99)
-        for w in ("II", "IV")
-        for h in (MEDIUM, LOW)
+def _gains_more(measured: Measured) -> Finding:
+    gains = {
+        (w, h): measured.gain(w, PRIORITISED, h, 99) for w in ("II", "IV") for h in (MEDIUM, LOW)
     }
+    named = {f"{w} {h}": gain for (w, h), gain in gains.items()}
     return _told(
-        {f"{w} {h}": estimate.value for (w, h), estimate in at.items()},
-        intervals.every(intervals.above(at["II", h], at["IV", h]) for h in (MEDIUM, LOW)),
-        "reads of IV have 13 pages of 4 KiB in the mean, those of II one",
+        {name: gain.value for name, gain in named.items()},
+        intervals.every(intervals.above(gains["IV", h], gains["II", h]) for h in (MEDIUM, LOW)),
+        f"{intervals.words(named, '%')}; {_all(('II', 'IV'), 'read', 99)(measured)}; reads of IV "
+        "have 13 pages of 4 KiB in the mean, those of II one, so that their times are not compared",
     )
 
 
@@ -385,14 +385,14 @@ JUDGED: tuple[Judged, ...] = (
         Claim(
             "IV-others",
             "IV: the reads of the low and the medium class are better than in II",
-            "their p99 is shorter, prioritised base",
+            "their p99 gains more on IV's own baseline than on II's own there, prioritised base",
             None,
-            "ms",
+            "%",
         ),
         ("II", "IV"),
         _READS,
         (99.0,),
-        _below_two,
+        _gains_more,
     ),
     Judged(
         Claim(

@@ -66,7 +66,7 @@ impl Target {
             None => drives.add_ssd(&self.device),
         }
         .map_err(kept)?;
-        let size = self.check().map_err(|(_, message)| Error::Input(message))?;
+        let size = self.size()?;
         let Drives { parts, places, addresses, .. } = drives;
         let placement = if places.is_empty() { String::new() } else { json!(places).to_string() };
         let follow = addresses.iter().all(String::is_empty);

@@ -34,13 +34,13 @@ pub struct Opened {
     /// The world of the real drives in it, if there are any.
     pub world: Option<World>,
     /// What was to be known before it was made.
-    size: Option<Size>,
+    size: Size,
 }
 
 impl Opened {
     /// The real drives in it, if there are any.
     pub fn real(&self) -> Option<RealDrives> {
-        Some(RealDrives::of(self.world.clone()?, self.size?))
+        Some(RealDrives::of(self.world.clone()?, self.size))
     }
 }
 
@@ -70,6 +70,14 @@ impl Target {
         }
     }
 
+    /// The same for whoever has no document with it.
+    ///
+    /// # Errors
+    /// [`Error::Input`], which begins with the key.
+    pub(crate) fn size(&self) -> Result<Size, Error> {
+        self.check().map_err(|(table, message)| Error::Input(format!("{table}.{message}")))
+    }
+
     /// The device in its steady state, which is taken from `cache_dir`, or made and
     /// kept there. Everything random follows from `seed`.
     ///
@@ -95,8 +103,8 @@ impl Target {
         cache_dir: Option<&Path>,
         progress: &mut Progress<'_>,
     ) -> Result<Opened, Error> {
-        let size = self.check().ok();
-        let world = size.filter(|size| size.is_real).map(|_| World::new()).transpose();
+        let size = self.size()?;
+        let world = size.is_real.then(World::new).transpose();
         let world = world.map_err(|error| Error::Failure(format!("nothing to listen to: {error}")))?;
         let device = self.build_in(world.as_ref(), seed, cache_dir, progress)?;
         Ok(Opened { device, world, size })

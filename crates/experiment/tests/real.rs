@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use flashkeel_experiment::{Cause, Error, RunOutcome, RunPlan, Target, probe, resolve, run};
+use flashkeel_experiment::{Cause, Error, RunOutcome, RunPlan, Target, merge, probe, resolve, run};
 
 /// A document of a stack over these devices, and a file beside it for each of `names`.
 fn plan(folder: &str, devices: &str, names: &[&str], pacing: &str) -> RunPlan {
@@ -42,6 +42,29 @@ fn a_file_is_a_device_whose_latencies_are_its_own() {
         let outside = outcome.summary.blame_ns[Cause::Outside];
         assert!(outside > 0, "{:?}", outcome.summary.blame_ns);
     }
+}
+
+#[test]
+fn what_was_measured_is_pooled_where_its_drive_has_gone() {
+    let plan = RunPlan { destroys: true, ..plan("pooled", ALONE, &["disk"], "closed") };
+    let runs = [1, 2].map(|seed| {
+        let finished = run(&plan, seed, None, &mut |_, _| ControlFlow::Continue(()));
+        serde_json::to_string(&finished.unwrap_or_else(|error| panic!("{error}")).outcome)
+            .expect("plain data")
+    });
+    let written = serde_json::to_string(&plan).expect("plain data");
+    let disk = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pooled/disk");
+    std::fs::remove_file(disk).expect("it is there");
+    let pooled = merge(&runs).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(pooled.summary.requests, 800);
+    // Who reads a plan asks nothing of the world; who runs it is told.
+    let read: RunPlan = serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(read, plan);
+    let Err(Error::Input(why)) = ran(&read) else { panic!("it ran") };
+    assert!(
+        why.starts_with("stack.devices.0.file.path: ") && why.ends_with(": No such file or directory"),
+        "{why}"
+    );
 }
 
 #[test]

@@ -33,6 +33,10 @@ impl Build for NbdConfig {
         Ok(Size::real(bytes / 512, u32::from(self.queue_depth)))
     }
 
+    fn has_drives(&self) -> bool {
+        true
+    }
+
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
         let refuse = |why: String| Unmade::Refused(format!("{}: {why}", self.uri));
         let Some((world, access)) = maker.world() else {

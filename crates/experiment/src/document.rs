@@ -113,18 +113,19 @@ pub fn resolve_watched(
     let variants = variants(&file, &overrides)?;
     let mut resolve = |(variant, set): &(String, Vec<Node>)| -> Result<RunPlan, Error> {
         let (plan, tree) = plan(&file, set.clone(), &overrides, variant.clone(), seed, watch)?;
-        let Size { sectors, foresees, .. } = validate(&Target::of(&plan.config), &tree)?;
+        let Size { sectors, foresees, .. } = checked.look(Target::of(&plan.config), &tree)?;
         stack::check_foresight(&plan.config, foresees, &tree)?;
         checked.check(&plan.config, sectors, &tree, watch)?;
         Ok(plan)
     };
-    for variant in &variants {
+    for (index, variant) in variants.iter().enumerate() {
         let plan = match resolve(variant) {
             // What is wrong in some runs only is no fault of the others.
             Err(Error::Input(message)) => {
                 let is_alike =
                     |other: Result<_, Error>| matches!(other, Err(Error::Input(it)) if it == message);
-                let is_everywhere = variants.iter().all(|other| is_alike(resolve(other)));
+                // Those before it are right.
+                let is_everywhere = index == 0 && variants[1..].iter().all(|other| is_alike(resolve(other)));
                 let run =
                     if is_everywhere { String::new() } else { format!(" (in the run {:?})", variant.0) };
                 return Err(Error::Input(message + &run));
@@ -307,7 +308,12 @@ fn refuse_misspelt_preset(tree: &Node) -> Result<(), ConfigError> {
 /// Checks what types alone cannot say, and that the machine can hold it; returns what
 /// a client sees of it.
 fn validate(target: &Target, tree: &Node) -> Result<Size, Error> {
-    let size = target.check().map_err(|(table, message)| tree.error_in(table, &message))?;
+    accept(target.check(), tree)
+}
+
+/// Places what was found of a target, and refuses what the machine cannot hold.
+pub(crate) fn accept(found: stack::Found, tree: &Node) -> Result<Size, Error> {
+    let size = found.map_err(|(table, message)| tree.error_in(table, &message))?;
     crate::memory::check(size.memory_bytes, tree)?;
     Ok(size)
 }

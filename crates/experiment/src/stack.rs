@@ -5,12 +5,12 @@ use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Operation};
 use flashkeel_host::StackConfig;
 use flashkeel_host::coordinator::Foresight;
-use flashkeel_host::device::Build;
+use flashkeel_host::device::{Build, Size};
 use flashkeel_host::stack::{TenantConfig, TierShort};
 use flashkeel_workload::{Source, Stopped, Watch, WorkloadConfig, WorkloadError};
 use serde_json::json;
 
-use crate::{Error, Experiment};
+use crate::{Error, Experiment, Target, document};
 
 /// Arrivals that are taken from a source at a time.
 const FORESEEN_AT_ONCE: usize = 1 << 16;
@@ -109,15 +109,34 @@ pub(crate) fn block(config: &Experiment) -> Bytes {
     smaller.unwrap_or(Bytes(LOGICAL_PAGE_BYTES))
 }
 
-/// A workload that was found right for its volume, block and seed.
+/// A workload with its volume, block and seed.
 type Known = (WorkloadConfig, u64, Bytes, u64);
 
-/// The workloads that were found right. Opening a trace may read all of it, so what
-/// was opened is not opened again.
+/// What is there, or the table at fault and what is wrong in it.
+pub(crate) type Found = Result<Size, (&'static str, String)>;
+
+/// What was found of the targets and workloads of other runs. Opening a trace may read all of
+/// it, and a server may keep who asks waiting, so neither is asked again.
 #[derive(Default)]
-pub(crate) struct Checked(Vec<Known>);
+pub(crate) struct Checked {
+    targets: Vec<(Target, Found)>,
+    workloads: Vec<(Known, Result<(), WorkloadError>)>,
+}
 
 impl Checked {
+    /// Checks what is driven; returns what a client sees of it.
+    pub fn look(&mut self, target: Target, tree: &Node) -> Result<Size, Error> {
+        let found = match self.targets.iter().find(|(known, _)| *known == target) {
+            Some((_, found)) => found.clone(),
+            None => {
+                let found = target.check();
+                self.targets.push((target, found.clone()));
+                found
+            }
+        };
+        document::accept(found, tree)
+    }
+
     /// Checks each tenant's workload on its volume of so many sectors.
     pub fn check(
         &mut self,
@@ -128,21 +147,26 @@ impl Checked {
     ) -> Result<(), Error> {
         for (index, workload) in workloads(config).into_iter().enumerate() {
             let known = (workload.clone(), sectors, block(config), config.seed);
-            if self.0.contains(&known) {
-                continue;
-            }
-            match workload.check(sectors, block(config), config.seed, watch) {
-                Ok(()) => self.0.push(known),
-                Err(Stopped::Wrong(error)) => {
-                    let is_key = error.subject.split('.').next() == Some("workload");
-                    let place = match tenants(config) {
-                        [] => error.subject.clone(),
-                        _ => format!("stack.tenants.{index}.{}", error.subject),
+            let found = match self.workloads.iter().find(|(other, _)| *other == known) {
+                Some((_, found)) => found.clone(),
+                None => {
+                    let found = match workload.check(sectors, block(config), config.seed, watch) {
+                        Ok(()) => Ok(()),
+                        Err(Stopped::Wrong(error)) => Err(error),
+                        Err(_) => return Err(Error::Interrupted),
                     };
-                    let placed = || tree.error_at(&place, error.message.clone()).into();
-                    return Err(if is_key { placed() } else { error.into() });
+                    self.workloads.push((known, found.clone()));
+                    found
                 }
-                Err(_) => return Err(Error::Interrupted),
+            };
+            if let Err(error) = found {
+                let is_key = error.subject.split('.').next() == Some("workload");
+                let place = match tenants(config) {
+                    [] => error.subject.clone(),
+                    _ => format!("stack.tenants.{index}.{}", error.subject),
+                };
+                let placed = || tree.error_at(&place, error.message.clone()).into();
+                return Err(if is_key { placed() } else { error.into() });
             }
         }
         Ok(())

@@ -1,7 +1,9 @@
 //! Runs, predictions and probes over real files.
 
+use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use flashkeel_experiment::{Cause, Error, RunOutcome, RunPlan, Target, merge, probe, resolve, run};
@@ -65,6 +67,26 @@ fn what_was_measured_is_pooled_where_its_drive_has_gone() {
         why.starts_with("stack.devices.0.file.path: ") && why.ends_with(": No such file or directory"),
         "{why}"
     );
+}
+
+#[test]
+fn an_export_that_is_not_to_be_had_is_asked_for_once() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let place = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for line in listener.incoming() {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            drop(line);
+        }
+    });
+    let document = format!(
+        "[[stack.devices]]\nnbd.uri = \"nbd://{place}/disk\"\n[workload]\nrequests = 4\npacing = \"closed\"\n\
+         source = \"synthetic\"\n[[runs]]\nname = \"a\"\n[[runs]]\nname = \"b\"\n"
+    );
+    let Err(Error::Input(why)) = resolve(&document, "test", &[], None) else { panic!("there is none") };
+    assert!(why.ends_with("the server hangs up before it has said what its export is"), "{why}");
+    assert_eq!(ASKED.load(Ordering::Relaxed), 1);
 }
 
 #[test]

@@ -21,6 +21,30 @@ fn options_are_checked_like_any_configuration() {
 }
 
 #[test]
+fn what_is_wrong_in_a_trace_is_found_once_however_many_runs_have_it() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong.csv");
+    let line =
+        |index: u64| format!("{},host,0,Write,{},4096,0\n", 128166372003061629 + 1000 * index, 4096 * index);
+    let text: String = (0..40_000).map(line).chain(["no line of it\n".to_owned()]).collect();
+    fs::write(&path, text).unwrap();
+    let runs = "[[runs]]\nname = \"a\"\n[[runs]]\nname = \"b\"\nset = { \"device.scheduler\" = \"fifo\" }\n";
+    let refused = |runs: &str| {
+        let source = format!("source = {{ policy = \"trace\", path = {path:?}, fold = \"compact\" }}");
+        let document = format!("[workload]\npacing = \"closed\"\n{source}\n{runs}");
+        let mut asked = 0;
+        let refused = resolve_watched(&document, "test", &[], None, &mut |_| {
+            asked += 1;
+            ControlFlow::Continue(())
+        });
+        (refused.unwrap_err().to_string(), asked)
+    };
+    let (alone, among) = (refused(""), refused(runs));
+    assert!(alone.0.contains("wrong.csv:40001: ") && alone.1 > 0, "{alone:?}");
+    assert_eq!(among, alone);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn a_generated_workload_becomes_a_trace_and_another() {
     let document = "[workload]\nrequests = 500\nsource = { policy = \"synthetic\", arrivals = \"poisson\" }";
     let plan = &resolve(document, "test", &[], None).unwrap()[0];

@@ -57,14 +57,15 @@ pub fn predict(
 ) -> Result<Predicted, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
     let target = Target { destroys: plan.destroys, ..Target::of(&config) };
-    let Opened { mut device, mut world, .. } = target.open(seed, cache_dir, progress)?;
-    let sectors = device.limits().sectors;
+    // Before its steady state is made, which may take minutes.
+    let sectors = target.size()?.sectors;
     if sectors != model.sectors {
         return Err(Error::Input(format!(
             "the model is of a device of {} sectors, this one has {}",
             model.sectors, sectors
         )));
     }
+    let Opened { mut device, mut world, .. } = target.open(seed, cache_dir, progress)?;
     let mut sources = open(&config, &mut *device, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();

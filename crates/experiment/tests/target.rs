@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use flashkeel_experiment::{Error, Target, probe, resolve, resolve_target};
+use flashkeel_experiment::{Error, Target, parse_model, predict, probe, resolve, resolve_target};
 
 const DEVICE: &str = "\
 [device]
@@ -68,6 +68,20 @@ fn a_stack_is_probed_as_it_is_run() {
     assert_eq!(alone.sectors, cached.sectors);
     // What was written just before is in memory.
     assert!(cached.latencies_ns.read < alone.latencies_ns.read / 2, "{cached:?}");
+}
+
+#[test]
+fn a_model_of_another_device_is_refused_before_the_device_is_made() {
+    let workload = "[workload]\nrequests = 10\npacing = \"closed\"\nsource = \"synthetic\"\n";
+    let plan = &resolve(&format!("{DEVICE}{workload}"), "exp.toml", &[], None).unwrap()[0];
+    let model = r#"{ "sectors": 4096, "volume_bits": [], "gc_volume_bits": null, "sleep": null, "undetermined": [],
+        "write_buffer": { "bytes": null, "type": "unknown", "flush": [] },
+        "thresholds_ns": { "read": 200000, "write": 200000 },
+        "latencies_ns": { "read": 50000, "write": 50000, "flush": 0, "collection": 0 } }"#;
+    let model = parse_model(model, "model.json").unwrap_or_else(|error| panic!("{error}"));
+    let refused = predict(plan, &model, None, 1, None, &mut |phase, _| panic!("{phase}"));
+    let why = refused.expect_err("another device").to_string();
+    assert_eq!(why, "the model is of a device of 4096 sectors, this one has 131072");
 }
 
 #[test]

@@ -235,11 +235,27 @@ fn bad_plans_are_refused() {
     }
     // What tbw and dwpd are worth in cycles depends on the write amplification.
     for endurance in ["tbw", "dwpd"] {
-        let mut drive = json!({ "capacity": "32MiB" });
+        let mut drive = json!({ "capacity": "32MiB", "over_provisioning": 0.25 });
         drive[endurance] = if endurance == "tbw" { json!("5GB") } else { json!(0.1) };
         let message = refused(json!({ "drive": drive, "traffic": traffic, "method": "plain" }));
         assert!(message.contains("write_amplification is missing"), "{message}");
     }
+}
+
+#[test]
+fn a_small_drive_is_told_what_spare_flash_it_needs() {
+    let plan = |spare: f64| {
+        json!({
+            "drive": { "capacity": "64MB", "over_provisioning": spare, "rated_cycles": 10 },
+            "traffic": { "policy": "constant", "per_day": "1GB" },
+        })
+    };
+    let refused = live(&plan(0.07), 1).expect_err("too little").to_string();
+    let enough = refused
+        .strip_prefix("drive.over_provisioning is 0.07, too little for a drive of 64MB, which has few blocks: at least ")
+        .and_then(|rest| rest.strip_suffix(", or more capacity"));
+    let enough: f64 = enough.unwrap_or_else(|| panic!("{refused}")).parse().expect("a number");
+    assert!(live(&plan(enough), 1).is_ok() && live(&plan(enough - 0.01), 1).is_err(), "{refused}");
 }
 
 #[test]

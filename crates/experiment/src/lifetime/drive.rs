@@ -59,6 +59,9 @@ const CHIP_BYTES: f64 = 4e9;
 const CHIPS_ON_FEW_CHANNELS: f64 = 4.0;
 const MOST_CHANNELS: f64 = 4.0;
 
+/// Most flash beyond the capacity, in percent of it; ours.
+const MOST_SPARE_PERCENT: u32 = 400;
+
 /// Erases apart up to which levelling is watched; ours, for the time it takes.
 const MOST_APART: u32 = 200;
 
@@ -89,9 +92,10 @@ impl Drive {
         if self.capacity.0 < 32 << 20 {
             return Err(format!("drive.capacity is {}; at least 32MiB", self.capacity));
         }
-        if !(0.05..=4.0).contains(&self.over_provisioning) {
+        let most = f64::from(MOST_SPARE_PERCENT) / 100.0;
+        if !(0.05..=most).contains(&self.over_provisioning) {
             let share = self.over_provisioning;
-            return Err(format!("drive.over_provisioning is {share}; it must lie between 0.05 and 4"));
+            return Err(format!("drive.over_provisioning is {share}; it must lie between 0.05 and {most}"));
         }
         if self.warranty == Span::ZERO {
             return Err("drive.warranty is zero; it is the time that dwpd refers to".into());
@@ -118,7 +122,29 @@ impl Drive {
         ];
         match zero.iter().find(|(_, is_zero)| *is_zero) {
             Some((key, _)) => Err(format!("drive.{key} is not above zero; the drive would last no time")),
-            None => Ok(()),
+            None => self.validate_room(),
+        }
+    }
+
+    /// Refuses what leaves the model, whose blocks are few where the drive is small, no room to
+    /// collect.
+    fn validate_room(&self) -> Result<(), String> {
+        let fits = |over_provisioning: f64| {
+            let drive = Drive { over_provisioning, ..self.clone() };
+            // What wears it out and who throttles it takes no room.
+            let device = drive.device(&drive.model(), WearConfig::default(), ThrottleConfig::default())?;
+            device.validate().map(drop)
+        };
+        let share = self.over_provisioning;
+        let Err(why) = fits(share) else { return Ok(()) };
+        let percent = (share * 100.0).floor() as u32 + 1..=MOST_SPARE_PERCENT;
+        match percent.map(|percent| f64::from(percent) / 100.0).find(|&more| fits(more).is_ok()) {
+            Some(enough) => Err(format!(
+                "drive.over_provisioning is {share}, too little for a drive of {}, which has few blocks: at least \
+                 {enough}, or more capacity",
+                self.capacity
+            )),
+            None => Err(why),
         }
     }
 

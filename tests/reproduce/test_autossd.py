@@ -5,8 +5,16 @@ import json
 import pytest
 from flashkeel import _core
 from flashkeel.reproduce import Session
-from flashkeel.reproduce.autossd import fig9, sensitivity, systems
-from flashkeel.reproduce.autossd.device import SYSTEMS
+from flashkeel.reproduce.autossd import (
+    fig6,
+    fig7,
+    fig8,
+    fig9,
+    fig11,
+    sensitivity,
+    systems,
+)
+from flashkeel.reproduce.autossd.device import CAP, SYSTEMS
 
 
 def test_the_sweeps_are_around_the_defaults():
@@ -38,6 +46,16 @@ def asked(measure, *args, **of):
     with pytest.raises(Asked) as told:
         measure(Asking(**of), *args)
     return told.value.args[0]
+
+
+@pytest.mark.parametrize("study", [fig6.STUDY, fig7.STUDY, fig8.STUDY, fig11.STUDY])
+def test_no_system_is_handicapped_by_another_cap(study):
+    cases = asked(study.measure)
+    assert len(cases) == len(SYSTEMS) - (study is not fig8.STUDY)
+    assert {case.keys["device.gc.concurrent_victims"] for case in cases} == {CAP}
+    for range_ in study.ranges:
+        (case,) = asked(range_.measure, range_.quantity.nearest)
+        assert case.keys["device.gc.concurrent_victims"] == CAP
 
 
 def test_the_loads_of_figure_9_scrub_as_their_conditions_say():

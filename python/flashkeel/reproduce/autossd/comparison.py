@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flashkeel.output import units
 from flashkeel.reproduce import intervals, pictures
-from flashkeel.reproduce.autossd.device import SYSTEMS, described
+from flashkeel.reproduce.autossd.device import CAP, SYSTEMS, capped, described, described_cap
 from flashkeel.reproduce.autossd.systems import (
     CLASS,
     PROFILES,
@@ -45,9 +45,6 @@ _FEWEST = 5
 """Traces with samples enough that a claim about all of them needs."""
 _RANGE_PROFILES = ("dap-ds", "dtrs", "lm-tbe", "msn-cfs", "msn-befs")
 """Those of which a short run has small reads enough for p99.99."""
-
-CAP = 256
-"""Blocks that every system may empty at once: of RAIN 16 stripes. The paper sets no cap (§5.2)."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ BURSTY = Claim(
 
 def measure(session: Session, printed: tuple[Reductions, ...], intensity: float) -> Outcome:
     """Run and judge everything but the claim about bursts."""
-    runs = compared(session, intensity, _capped(CAP))
+    runs = compared(session, intensity, capped())
     named = {f"{p} {s}": run for (p, s), run in runs.items()}
     findings: dict[str, Finding] = {}
     for row in printed:
@@ -115,7 +112,7 @@ def measure(session: Session, printed: tuple[Reductions, ...], intensity: float)
         findings,
         basis(named),
         f"{described(session)}; {length(session)}, {rate}; reads up to 64 KiB; "
-        f"every system may empty {CAP} blocks at once; rain's stripes are scrubbed whole",
+        f"{described_cap()}; rain's stripes are scrubbed whole",
         partial(_draw, runs, f"{kind(named)} traces, {rate}"),
     )
 
@@ -138,7 +135,7 @@ def caps(printed: tuple[Reductions, ...], intensity: float) -> Range:
 def _measure_capped(
     printed: tuple[Reductions, ...], intensity: float, session: Session, cap: float
 ) -> Outcome:
-    keys = _capped(round(cap))
+    keys = capped(round(cap))
     cases = [small(session, p, s, intensity, keys) for p in _RANGE_PROFILES for s in SYSTEMS]
     found = session.run(cases)
     runs = {(p, s): found[f"{p} {s}"] for p in _RANGE_PROFILES for s in SYSTEMS}
@@ -150,10 +147,6 @@ def _measure_capped(
         f"{described_small(session)}, {', '.join(_RANGE_PROFILES)}, {intensity:g} times as fast; "
         "the long tail is p99.99 in place of p99.9999",
     )
-
-
-def _capped(cap: int) -> dict[str, int]:
-    return {"device.gc.concurrent_victims": cap}
 
 
 def _words(metric: str) -> str:

@@ -12,17 +12,14 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "device.scheduler": "priority",
         "device.redundancy": "physical",
         "device.read_path": "reconstruct",
-        # 16 stripes, where the others empty 16 blocks: the paper does not limit how
-        # many chips of a stripe collect at a time (§5.2).
-        "device.gc.concurrent_victims": 16 * 16,
     },
     "qosfc": {"device.scheduler": "fair"},
     "autossd": {"device.scheduler": "debit"},
 }
 """Names of §5.2 and what sets each apart."""
 
-CAPS = "rain may empty 256 blocks at once, the others 16"
-"""How many blocks they may empty at once, in words."""
+CAP = 256
+"""Blocks that every system may empty at once: of RAIN 16 stripes. The paper sets no cap (§5.2)."""
 
 _QUICK_PARTS = 8
 
@@ -45,6 +42,16 @@ def scaled(parts: int) -> dict[str, Any]:
         "device.logical_capacity": f"{200 * 1024 // parts}MiB",
         "device.map_cache": f"{128 * 1024 // parts}KiB",
     }
+
+
+def capped(blocks: int = CAP) -> dict[str, int]:
+    """Return the key of how many blocks may be emptied at once."""
+    return {"device.gc.concurrent_victims": blocks}
+
+
+def described_cap(blocks: int = CAP) -> str:
+    """Return the same in words."""
+    return f"every system may empty {blocks} blocks at once"
 
 
 def described(session: Session) -> str:

@@ -14,7 +14,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from flashkeel.reproduce import intervals, pictures, series
-from flashkeel.reproduce.autossd.device import CAPS, described
+from flashkeel.reproduce.autossd.device import capped, described, described_cap
 from flashkeel.reproduce.autossd.systems import CLASS, case
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Quantity, Range, owners
 from flashkeel.reproduce.session import Case, Session, basis
@@ -110,8 +110,8 @@ def measure(
     return Outcome(
         findings,
         basis(runs),
-        f"{described(session)}; {CAPS}; scrubbing on, in rain a stripe of 16 blocks at a time, in "
-        f"the others 4 blocks; the first {hours:.1f} h of {profile}, "
+        f"{described(session)}; {described_cap()}; scrubbing on, in rain a stripe of "
+        f"16 blocks at a time, in the others 4 blocks; the first {hours:.1f} h of {profile}, "
         f"{intensity:g} times as fast{times}; windows: {windows}",
         partial(_draw, runs, {s: tables[0] for s, tables in columns.items()}, task, window_s),
     )
@@ -166,13 +166,14 @@ def _followed(
     return Outcome(
         {"follows": _follows(tables)},
         basis(runs),
-        f"{described(session)}; scrubbing on; {profile}, {intensity:g} times as fast; "
+        f"{described(session)}; {described_cap()}; scrubbing on; {profile}, "
+        f"{intensity:g} times as fast; "
         f"{len(tables)} seeds",
     )
 
 
 def _case(session: Session, profile: str, system: str, intensity: float) -> Case:
-    whole = case(session, profile, system, intensity)
+    whole = case(session, profile, system, intensity, capped())
     if session.quick:
         return Case(whole.name, whole.keys)
     keys = {**whole.keys, "workload.duration": f"{_SERIES_HOURS * 3600:.0f}s"}

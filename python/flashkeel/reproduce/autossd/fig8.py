@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flashkeel.output import units
-from flashkeel.reproduce.autossd.device import CAPS, SYSTEMS, described
+from flashkeel.reproduce.autossd.device import SYSTEMS, capped, described, described_cap
 from flashkeel.reproduce.autossd.systems import CLASS, case, length
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, owners
 from flashkeel.reproduce.session import Session, basis
@@ -48,7 +48,7 @@ _LEAST = Claim(
 
 
 def _measure(session: Session) -> Outcome:
-    found = session.run([case(session, _PROFILE, system) for system in SYSTEMS])
+    found = session.run([case(session, _PROFILE, s, keys=capped()) for s in SYSTEMS])
     runs = {system: found[f"{_PROFILE} {system}"] for system in SYSTEMS}
     waits = {system: _waits_us(run) for system, run in runs.items()}
     gc = {system: wait["GC"] for system, wait in waits.items()}
@@ -72,7 +72,8 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         findings,
         basis(runs),
-        f"{described(session)}; {length(session, [_PROFILE])}; {CAPS}; mean wait of small reads",
+        f"{described(session)}; {length(session, [_PROFILE])}; {described_cap()}; "
+        "mean wait of small reads",
         partial(_draw, waits),
     )
 

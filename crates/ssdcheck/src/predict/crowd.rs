@@ -8,7 +8,7 @@ use super::flight::Flight;
 
 /// From more requests on places are kept, and down to so few.
 const MANY: usize = 64;
-const FEW: usize = 32;
+pub(super) const FEW: usize = 32;
 
 /// The places of flights, as long as there are many.
 #[derive(Clone, Debug, Default)]
@@ -18,17 +18,10 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// The last of these has come.
-    #[inline]
-    pub fn came(&mut self, flights: &[Flight]) {
-        if flights.len() >= FEW {
-            self.keep(flights);
-        }
-    }
-
+    /// The last of these has come, of which there are [`FEW`] at least.
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, flights: &[Flight]) {
+    pub fn came(&mut self, flights: &[Flight]) {
         if flights.len() <= MANY && self.places.is_empty() {
             return;
         }
@@ -90,7 +83,9 @@ mod tests {
             if comes {
                 let submitted = Time(number / 3);
                 flights.push(Flight { id: RequestId(number), submitted, ..Flight::default() });
-                crowd.came(&flights);
+                if flights.len() >= FEW {
+                    crowd.came(&flights);
+                }
             } else if !flights.is_empty() {
                 let place = number as usize * 7_919 % flights.len();
                 let gone = flights.swap_remove(place);

@@ -1,6 +1,6 @@
 //! What is known of a drive, and what it is thought to be at.
 
-use flashkeel_engine::{Filling, Operation, Prediction, Request, RequestId, Span, Time};
+use flashkeel_engine::{Filling, Operation, Prediction, Request, Span, Time};
 
 use super::calibration::Calibration;
 use super::calls::Calls;
@@ -140,8 +140,8 @@ impl Knowledge {
     /// Whether nothing has been submitted or has ended since a request of the same operation was
     /// looked at.
     #[inline]
-    pub fn is_settled(&self, request: &Request) -> bool {
-        self.signals.settled[usize::from(request.operation == Operation::Read)]
+    pub fn is_settled(&self, is_read: bool) -> bool {
+        self.signals.settled[usize::from(is_read)]
     }
 
     /// The same if those `ahead` are submitted before it, as [`Predictor::predict`].
@@ -325,11 +325,14 @@ impl Knowledge {
         }
     }
 
-    /// A flush command has been submitted.
+    /// What is neither a read nor a write has been submitted; only flush commands change anything.
     #[inline(never)]
-    pub fn flush_submitted(&mut self, now: Time, id: RequestId) {
+    pub fn other_submitted(&mut self, now: Time, request: &Request) {
+        if request.operation != Operation::Flush {
+            return;
+        }
         let base_ns = self.signals.of[0].base_ns;
-        self.flushes.submitted(id, now, true, self.holds_any(), base_ns);
+        self.flushes.submitted(request.id, now, true, self.holds_any(), base_ns);
         if self.flushes.commands_empty() {
             self.empty(now);
         }
@@ -347,9 +350,15 @@ impl Knowledge {
         }
     }
 
-    /// What is to be expected of a write that has to be durable, of which this would be if it had not.
+    /// The same as [`look`](Self::look) where it may have to be durable.
     #[inline(never)]
-    pub fn durable(&self, request: &Request, prediction: Prediction) -> Prediction {
+    pub fn look_at_durable(&mut self, now: Time, request: &Request, flight: &mut Flight) -> Prediction {
+        let prediction = self.look(now, request, flight);
+        self.durable(request, prediction)
+    }
+
+    /// What is to be expected of a write that has to be durable, of which this would be if it had not.
+    fn durable(&self, request: &Request, prediction: Prediction) -> Prediction {
         if !request.fua || request.operation != Operation::Write || !self.flushes.writes_empty() {
             return prediction;
         }

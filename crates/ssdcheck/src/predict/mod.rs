@@ -44,7 +44,7 @@ pub use learned::Learned;
 pub use score::Score;
 
 use crate::DeviceModel;
-use crowd::Crowd;
+use crowd::{Crowd, FEW};
 use flight::Flight;
 use knowledge::Knowledge;
 
@@ -115,14 +115,16 @@ impl Predictor for Engine {
             return self.predict(now, ahead, request);
         };
         if !ahead.is_empty() {
-            if !self.knowledge.is_settled(request) {
+            if !self.knowledge.is_settled(request.operation == Operation::Read) {
                 // What was thought before would be taken for what is thought now.
                 asked.id = RequestId::NONE;
             }
             return self.knowledge.look_behind(now, ahead, request);
         }
-        let prediction = self.knowledge.look(now, request, asked);
-        if request.fua { self.knowledge.durable(request, prediction) } else { prediction }
+        if request.fua {
+            return self.knowledge.look_at_durable(now, request, asked);
+        }
+        self.knowledge.look(now, request, asked)
     }
 
     fn filling(&self, write: &Request) -> Option<Filling> {
@@ -131,21 +133,21 @@ impl Predictor for Engine {
 
     #[inline]
     fn submitted(&mut self, now: Time, request: &Request) {
-        match request.operation {
-            Operation::Read | Operation::Write => {}
-            Operation::Flush => return self.knowledge.flush_submitted(now, request.id),
-            _ => return,
+        if !matches!(request.operation, Operation::Read | Operation::Write) {
+            return self.knowledge.other_submitted(now, request);
         }
         let Some(asked) = self.flights.get_mut(self.outstanding) else {
             self.flights.push(Flight::default());
             return self.submitted(now, request);
         };
-        if !self.knowledge.is_settled(request) || !asked.is_of(now, request) {
+        if !asked.is_of(now, request) || !self.knowledge.is_settled(asked.is_read) {
             let _ = self.knowledge.look(now, request, asked);
         }
         self.knowledge.submitted(now, request, asked);
         self.outstanding += 1;
-        self.crowd.came(&self.flights[..self.outstanding]);
+        if self.outstanding >= FEW {
+            self.crowd.came(&self.flights[..self.outstanding]);
+        }
         if request.fua && request.operation == Operation::Write {
             self.knowledge.durable_submitted(now, request, &mut self.flights[self.outstanding - 1]);
         }

@@ -10,7 +10,6 @@ use super::scale::Scale;
 use super::silence::{DEBTS, PLACES};
 use super::thought::asleep_prior;
 use super::volume::{SLOW, Volume};
-use crate::model::pages;
 
 /// Sizes of requests told apart: octaves of pages, 128 and more together.
 pub(super) const SIZES: usize = 8;
@@ -64,11 +63,11 @@ impl Knowledge {
     #[inline]
     pub(super) fn terms(&self, is_read: bool, lba: Lba, sectors: u32) -> Terms {
         // One at least.
-        let pages = pages(lba.0, sectors).max(1);
-        // Which is slow goes by the size alone.
-        let further = sectors.saturating_sub(1) / 8;
+        let beyond = u64::from(sectors.saturating_sub(1));
+        let pages = ((lba.0 % 8 + beyond) / 8) as u32 + 1;
         let ground = &self.signals.of[usize::from(is_read)];
-        let base_ns = ground.base_ns + u64::from(further) * ground.page_ns;
+        // Which is slow goes by the size alone.
+        let base_ns = ground.base_ns + beyond / 8 * ground.page_ns;
         Terms { is_read, pages, size: pages.ilog2(), base_ns }
     }
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{
@@ -16,7 +18,7 @@ use crate::tier::budget::Ratings;
 use crate::tier::eviction::{self, EvictionConfig};
 use crate::tier::overflow::OverflowConfig;
 use crate::tier::placement::Placement;
-use crate::tier::writeback::WritebackConfig;
+use crate::tier::writeback::{Happened, View, Writeback, WritebackConfig};
 use crate::tier::writeback::periodic::Periodic;
 use crate::tier::{Plan, Tier};
 
@@ -322,6 +324,43 @@ fn nothing_is_lost_and_reads_find_the_newest_copy() {
         assert!(nvm_share == 1.0 || report.host_bytes_to_ssd > 0);
         assert!(report.pages_read_from_nvm > 0, "{report:?}");
     }
+}
+
+/// Counts the pages that are said to miss.
+#[derive(Clone)]
+struct Heard(Arc<AtomicU64>);
+
+impl Writeback for Heard {
+    fn hear(&mut self, _now: Time, happened: Happened) {
+        if let Happened::WriteMissed { pages } = happened {
+            self.0.fetch_add(pages, Ordering::Relaxed);
+        }
+    }
+
+    fn wants(&mut self, _now: Time, _view: View) -> u64 {
+        0
+    }
+}
+
+/// Once a write of many pages was one miss, beside evicted pages that were counted one by one.
+#[test]
+fn writes_miss_by_the_page() {
+    let heard = Arc::new(AtomicU64::new(0));
+    let coin = Coin(Stream::new(1, "coin"), 1.0);
+    let writeback = Box::new(Heard(Arc::clone(&heard)));
+    let mut tier = Tier::new(Plan { writeback, ..plan(coin, PAGES, Span::from_secs(1), true) });
+    let (mut arena, mut outbox) = (Arena::new(), Outbox::default());
+    let missed: Vec<u64> = [(4, 0), (4, 0), (8, 2)]
+        .into_iter()
+        .enumerate()
+        .map(|(id, (pages, first))| {
+            let write = request(id as u64, 0, Operation::Write, first, pages);
+            let _ = tier.submit(Time(id as u64), &write, &mut arena, &mut outbox);
+            serve(&mut tier, Time(id as u64), &mut outbox, Status::Ok);
+            heard.load(Ordering::Relaxed)
+        })
+        .collect();
+    assert_eq!(missed, [4, 4, 10]);
 }
 
 #[test]

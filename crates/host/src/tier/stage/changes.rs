@@ -208,8 +208,9 @@ impl Tier {
     ) {
         self.placement.came(request);
         let pages = pages_of(request);
-        if pages.clone().any(|page| self.table.get(page).is_none()) {
-            self.writeback.hear(now, Happened::WriteMissed);
+        let missed = pages.clone().filter(|&page| self.table.get(page).is_none()).count() as u64;
+        if missed > 0 {
+            self.writeback.hear(now, Happened::WriteMissed { pages: missed });
         }
         let needs_room = |table: &Table| pages.clone().filter(|&page| table.needs_room(page)).count() as u64;
         let mut needed = needs_room(&self.table);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Build, Happened, View, Writeback};
 
 /// Settings of `conditional`. The concurrency threshold S is the share of write misses
-/// among write misses and evict misses (eq. 3.5). Of what it is a share, which
+/// among write misses and evict misses (eq. 3.5), both in pages of 4 KiB. Of what it is a share, which
 /// percentage is applied to it and what an evict miss is, the dissertation does not
 /// say. Here S is the share of the upper that may be modified, the rest being for
 /// relevant clean data, unless `of` says another; writing back begins above `start` of
@@ -82,6 +82,7 @@ impl Build for Conditional {
 #[derive(Clone)]
 pub(super) struct Threshold {
     settings: Conditional,
+    /// In pages.
     write_misses: u64,
     evict_misses: u64,
     /// S; all of the upper before anything has missed.
@@ -99,7 +100,7 @@ impl Threshold {
 impl Writeback for Threshold {
     fn hear(&mut self, _now: Time, happened: Happened) {
         match happened {
-            Happened::WriteMissed => self.write_misses += 1,
+            Happened::WriteMissed { pages } => self.write_misses += pages,
             Happened::EvictMissed { is_admitted }
                 if is_admitted || self.settings.evict_miss == EvictMiss::Offered =>
             {
@@ -138,11 +139,9 @@ mod tests {
         };
         assert!(!wants(&mut threshold, 900));
         assert!(wants(&mut threshold, 901));
-        for (happened, times) in
-            [(Happened::WriteMissed, 300), (Happened::EvictMissed { is_admitted: false }, 100)]
-        {
-            (0..times).for_each(|_| threshold.hear(Time::ZERO, happened));
-        }
+        // Either is counted in pages.
+        (0..100).for_each(|_| threshold.hear(Time::ZERO, Happened::WriteMissed { pages: 3 }));
+        (0..100).for_each(|_| threshold.hear(Time::ZERO, Happened::EvictMissed { is_admitted: false }));
         // S is 0.75: from 675 down to 600.
         assert!(wants(&mut threshold, 601));
         assert!(!wants(&mut threshold, 600));

@@ -53,9 +53,12 @@ pub enum Happened {
     Arrived,
     /// The lower has served a read or a write, which took so long.
     Served(Span),
-    /// A write has come for what the upper does not hold.
-    WriteMissed,
-    /// A tier above has given up what the upper does not hold, and it was admitted or
+    /// A write has come with pages that the upper does not hold.
+    WriteMissed {
+        /// How many.
+        pages: u64,
+    },
+    /// A tier above has given up a page that the upper does not hold, and it was admitted or
     /// not.
     EvictMissed {
         /// Whether the upper takes it.

@@ -73,7 +73,7 @@ impl Writeback for Gaps {
                 self.served += 1;
                 self.served_ns += latency;
             }
-            Happened::WriteMissed | Happened::EvictMissed { .. } => {}
+            Happened::WriteMissed { .. } | Happened::EvictMissed { .. } => {}
         }
     }
 

@@ -18,8 +18,8 @@ use crate::tier::budget::Ratings;
 use crate::tier::eviction::{self, EvictionConfig};
 use crate::tier::overflow::OverflowConfig;
 use crate::tier::placement::Placement;
-use crate::tier::writeback::{Happened, View, Writeback, WritebackConfig};
 use crate::tier::writeback::periodic::Periodic;
+use crate::tier::writeback::{Happened, View, Writeback, WritebackConfig};
 use crate::tier::{Plan, Tier};
 
 const PAGES: u64 = 40;

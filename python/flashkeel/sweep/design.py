@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from flashkeel import toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment
 from flashkeel.output import files
@@ -66,9 +67,10 @@ class Design:
         else:
             made = Experiment.from_table(self.base, self.name)
         for key, value in (*self.fixed.items(), *point.items()):
-            made.set(key, files.started_at(self.folder, value, key))
+            made.set(key, toml.value(files.started_at(self.folder, value, key)))
         for key, value in self.given.items():
-            made.set(key, value)
+            # As TOML, in which a string stays one, whatever else it may look like.
+            made.set(key, toml.value(value))
         return made
 
     def set_twice(self) -> str | None:

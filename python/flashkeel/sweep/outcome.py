@@ -130,7 +130,10 @@ def _column(values: list[Any], array: Any) -> Any:  # noqa: ANN401
 
     known = [value for value in values if value is not None]
     if any(isinstance(value, str) for value in known):
-        return array([None if v is None else str(v) for v in values], DataType.utf8())
+        words = [v if v is None or isinstance(v, str) else json.dumps(v) for v in values]
+        return array(words, DataType.utf8())
+    if known and all(isinstance(value, bool) for value in known):
+        return array(values, DataType.bool())
     if any(isinstance(value, float) for value in known) or not known:
         return array([None if v is None else float(v) for v in values], DataType.float64())
     signed, unsigned = DataType.int64(), DataType.uint64()

@@ -38,6 +38,21 @@ def test_chance_stays_within_its_range_and_reaches_its_ends():
     assert {point["v"] for point in points} == {"a", "b"}
 
 
+def test_a_narrow_range_is_neither_left_nor_one_value():
+    points = random(20, 'n = { from = 1000000001, to = 1000000009.0, unit = "B" }')
+    sizes = {float(point["n"].removesuffix("B")) for point in points}
+    assert min(sizes) >= 1000000001 and max(sizes) <= 1000000009
+    assert len(sizes) > 5
+    logarithms = random(200, 'n = { from = 0.3, to = 0.30000001, scale = "log" }')
+    assert all(0.3 <= point["n"] <= 0.30000001 for point in logarithms)
+
+
+@pytest.mark.parametrize("unit", ["ns", "B", "B/s"])
+def test_of_the_smallest_unit_there_are_no_fractions(unit):
+    points = random(40, f'n = {{ from = 1.5, to = 4.5, unit = "{unit}" }}')
+    assert {point["n"] for point in points} == {f"{n}{unit}" for n in (2, 3, 4)}
+
+
 def test_a_logarithmic_range_has_as_many_values_in_each_decade():
     points = random(3000, 'n = { from = 1.0, to = 1000.0, scale = "log", unit = "us" }')
     values = [float(point["n"].removesuffix("us")) for point in points]
@@ -85,6 +100,16 @@ def test_every_example_is_one():
         (GRID + "[random]\npoints = 1", r"random\.keys: expected keys"),
         (GRID + "[random]\npoints = 1\nkeys.n = { from = 2, to = 1 }", "from is 2, above to, 1"),
         (GRID + "[random]\npoints = 1\nkeys.n = { from = 'a', to = 1 }", "two numbers"),
+        (GRID + "[random]\npoints = 1000001\nkeys.n = [1]", "how many, from 1 to 1000000"),
+        (
+            GRID + f"[random]\npoints = 1\nkeys.n = {{ from = 1, to = 1{'0' * 400} }}",
+            "two numbers",
+        ),
+        (GRID + "[random]\npoints = 1\nkeys.n = { from = nan, to = inf }", "two numbers"),
+        (
+            GRID + "[random]\npoints = 1\nkeys.n = { from = 1.2, to = 1.7, unit = 'ns' }",
+            "no whole number between them, and ns has no fractions",
+        ),
         (
             GRID + "[random]\npoints = 1\nkeys.n = { from = 0, to = 1, scale = 'log' }",
             "numbers above 0",

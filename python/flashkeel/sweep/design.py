@@ -23,6 +23,10 @@ _KEYS = ("title", "experiment", "set", "grid", "random", "picture")
 _RANDOM_KEYS = ("points", "seed", "keys")
 _RANGE_KEYS = ("from", "to", "scale", "unit")
 _PICTURE_KEYS = ("x", "y", "by")
+_MOST_POINTS = 1_000_000
+_INDIVISIBLE = ("ns", "B", "B/s")
+"""Units of which configuration takes whole numbers only."""
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -199,8 +203,10 @@ def _drawn(table: Mapping[str, Any], place: _Place) -> list[dict[str, Any]]:
         return [{}]
     place.refuse_others(table, _RANDOM_KEYS, "random.")
     count, seed = table.get("points"), table.get("seed", 1)
-    if not isinstance(count, int) or count < 1:
-        raise InputError(f"{place.name}: random.points: expected how many, 1 or more")
+    if not isinstance(count, int) or not 1 <= count <= _MOST_POINTS:
+        raise InputError(
+            f"{place.name}: random.points: expected how many, from 1 to {_MOST_POINTS}"
+        )
     keys = dict(_dotted(place.table(table, "keys")))
     if not keys:
         raise InputError(f"{place.name}: random.keys: expected keys and what they may be")
@@ -234,10 +240,27 @@ def _value(choice: Any, share: float, place: _Place, key: str) -> Any:  # noqa: 
         value = math.exp(math.log(low) + share * (math.log(high + whole) - math.log(low)))
     else:
         value = low + share * (high + whole - low)
-    number: float = min(math.floor(value), high) if whole else float(f"{value:.6g}")
+    value = min(max(value, low), high)
+    if not whole and choice.get("unit") in _INDIVISIBLE:
+        low, high, whole = math.ceil(low), math.floor(high), True
+        if low > high:
+            raise InputError(
+                f"{place.name}: random.keys.{key}: there is no whole number between them, and "
+                f"{choice['unit']} has no fractions"
+            )
+        value = round(value)
+    number: float = min(max(math.floor(value), low), high) if whole else _short(value, low, high)
     # Quantities are written without exponents.
     return f"{Decimal(str(number)):f}{choice['unit']}" if "unit" in choice else number
 
 
+def _short(value: float, low: float, high: float) -> float:
+    """Return a number of six digits, or of as many more as keep it within bounds."""
+    found = (float(f"{value:.{digits}g}") for digits in range(6, 17))
+    return next((it for it in found if low <= it <= high), value)
+
+
 def _is_number(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    # Beyond the largest lies what no quantity is, and what Python cannot divide.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and abs(value) <= _LARGEST

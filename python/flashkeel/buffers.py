@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashkeel import cache, percentiles
+from flashkeel import cache
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
-from flashkeel.comparison import FEW
+from flashkeel.comparison import FEW, rests_on
 from flashkeel.execution import Task, execute
 from flashkeel.experiment import Experiment, pool, refuse_pipes
 from flashkeel.quantities import in_bytes
@@ -43,11 +43,6 @@ class Goal:
     write_ns: float
     """The longest that it may be."""
 
-    @property
-    def share_beyond(self) -> float:
-        """The share of writes that lie beyond."""
-        return 1 - percentiles.parse(self.percentile) / 100
-
     def is_kept(self, run: Run) -> bool:
         """Whether a run keeps it."""
         found = run.percentile("write", self.percentile)
@@ -74,7 +69,7 @@ class Answer:
     """The smallest that keeps the goal; None where more than :data:`MOST_SHARE` of all that is
     written would have to fit: the load is not sustained, or is a single burst."""
     has_few: bool
-    """Whether fewer than ten writes lie beyond the percentile."""
+    """Whether the percentile rests on fewer than ten writes, with the buffer as configured."""
 
 
 def plan(
@@ -142,7 +137,7 @@ class _Search:
             configured,
             [Tried(size, self._tried[size]) for size in sorted(self._tried)],
             None if enough is None else Tried(enough, self._tried[enough]),
-            first.samples("write") * self._goal.share_beyond < FEW,
+            rests_on(first, "write", self._goal.percentile) < FEW,
         )
 
     def _doubled(self, size: int) -> int | None:

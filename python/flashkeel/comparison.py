@@ -75,11 +75,11 @@ def _one(a: Run, b: Run, latency_class: str, percentile: float) -> Comparison:
         a_ns,
         b_ns,
         interval,
-        min(_rests_on(run, latency_class, percentile) for run in (a, b)),
+        min(rests_on(run, latency_class, percentile) for run in (a, b)),
     )
 
 
-def _rests_on(run: Run, latency_class: str, percentile: float) -> int:
+def rests_on(run: Run, latency_class: str, percentile: str | float) -> int:
     """Return how many samples lie beyond a percentile, or all where many share its value."""
     low, high = run.interval(latency_class, percentile) or (0, 1)
     return run.samples(latency_class) if low == high else run.beyond(latency_class, percentile)

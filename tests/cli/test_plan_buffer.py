@@ -134,6 +134,24 @@ def test_what_goes_wrong_with_a_size_is_no_size_that_is_too_little(cli, tmp_path
 
 
 def test_the_least_that_the_drive_takes_may_be_enough(cli, tmp_path):
-    run = found(cli, tmp_path, "512KiB", "--max-write", "100s")["runs"][0]
+    run = found(cli, tmp_path, "64KiB", "--max-write", "100s")["runs"][0]
     assert run["smallest_bytes"] == min(tried["size_bytes"] for tried in run["tried"])
-    assert run["smallest_bytes"] < MIB / 2
+    assert run["smallest_bytes"] < 64 << 10
+
+
+@pytest.mark.parametrize(("beyond", "has_few"), [(10, False), (9, True)])
+def test_few_are_counted_as_the_table_shows_them(cli, tmp_path, monkeypatch, beyond, has_few):
+    execute = buffers.execute
+
+    def with_beyond(*arguments):
+        runs = execute(*arguments)
+        for run in runs:
+            run["write"]["count"] = 10_000
+            run["write"]["beyond"]["99.900000"] = beyond
+            run["write"]["ci95"]["99.900000"] = [1, 2]
+        return runs
+
+    monkeypatch.setattr(buffers, "execute", with_beyond)
+    answer = found(cli, tmp_path, "32KiB", "--max-write", "100s")
+    assert answer["runs"][0]["tried"][0]["beyond"] == beyond
+    assert bool(answer["notes"]) == has_few

@@ -181,3 +181,13 @@ def test_a_name_that_no_document_can_hold(cli, tmp_path, monkeypatch, arguments)
     assert (outcome.status, outcome.out) == (2, "")
     assert "a\\udcff." in outcome.err
     assert outcome.err.endswith(": a name that is no UTF-8; choose another\n")
+
+
+@pytest.mark.parametrize("value", ["2024-01-01", "07:32:00", "nan", "[2024-01-01]", "{ a = inf }"])
+def test_what_toml_has_beyond_json_is_text_in_options(cli, tmp_path, value):
+    path = tmp_path / "t.csv"
+    path.write_text("100,hm,0,Read,0,4096,0\n")
+    outcome = cli("trace", "info", path, "--set", f"format={value}")
+    assert outcome.status == 2
+    assert "format" in outcome.err and value in outcome.err
+    assert "an error of flashkeel" not in outcome.err

@@ -78,9 +78,22 @@ def settings(sets: tuple[str, ...]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:  # noqa: ANN401
     try:
-        return parse_toml(f"value = {text}")["value"]
+        found = parse_toml(f"value = {text}")["value"]
     except ValueError:
         return text
+    return found if _is_plain(found) else text
+
+
+def _is_plain(value: Any) -> bool:  # noqa: ANN401
+    """Return whether JSON has a value, which has no dates and no numbers but finite ones."""
+    match value:
+        case dict():
+            return all(map(_is_plain, value.values()))
+        case list():
+            return all(map(_is_plain, value))
+        case float():
+            return math.isfinite(value)
+    return isinstance(value, (bool, int, str))
 
 
 class Number(click.FloatRange):

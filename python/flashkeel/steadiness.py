@@ -80,8 +80,12 @@ class Criterion:
         if not window.average > 0:
             # Nothing happens; that is no state of the drive.
             return False
+        return self.value(window) <= self.limit
+
+    def value(self, window: Window) -> float:
+        """Return what is compared with the limit, in its unit: a share, or that of the variable."""
         share = abs(window.slope_share_per_s) if self.is_slope else window.deviation_share
-        return (share if self.is_share else share * window.average) <= self.limit
+        return share if self.is_share else share * window.average
 
     def __str__(self) -> str:
         number = f"{self.limit * 100:g}%" if self.is_share else f"{self.limit:g}"

@@ -5,7 +5,7 @@ import json
 import flashkeel
 import pytest
 from flashkeel import steadiness
-from flashkeel.output import steady_plots
+from flashkeel.output import steady_plots, units
 from flashkeel.steadiness import assess
 from small import SMALL
 
@@ -86,3 +86,29 @@ def test_bad_input(cli, longer, options, words):
     outcome = cli("steady", longer, *options)
     assert outcome.status == 2
     assert words in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "heading"),
+    [
+        ("iops:90%", None, "deviation"),
+        ("iops:90000", "max_deviation", "deviation"),
+        ("lat:1000000000", "max_deviation", "deviation"),
+        ("iops_slope:90000", "slope", "slope/s"),
+        ("iops_slope:90%", None, "slope/s"),
+    ],
+)
+def test_the_criterion_is_in_the_unit_of_its_limit(cli, longer, words, key, heading):
+    (found,) = json.loads(cli("steady", longer, "--ss", words, "--format", "json").out)
+    state = found["steadystate"]
+    # As fio: a share ends in %, anything else is in the unit of what is tracked.
+    assert state["criterion"].endswith("%") == words.endswith("%")
+    value = float(state["criterion"].removesuffix("%"))
+    if key:
+        assert value == pytest.approx(abs(state[key]), abs=1e-6)
+    chosen = steadiness.parse(words)
+    shown = units.share(value / 100) if chosen.is_share else units.count(value)
+    if chosen.variable == "lat":
+        shown = units.duration(value)
+    said = " ".join(cli("steady", longer, "--ss", words).out.split())
+    assert heading in said and f" {shown} " in said

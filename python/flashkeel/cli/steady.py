@@ -93,12 +93,13 @@ def _as_json(run: Run, found: steadiness.Steadiness, criterion: Criterion | None
 
 
 def _window(window: steadiness.Window, criterion: Criterion | None) -> dict[str, Any]:
-    is_slope = criterion is not None and criterion.is_slope
-    share = abs(window.slope_share_per_s) if is_slope else window.deviation_share
+    value = criterion.value(window) if criterion else window.deviation_share
+    is_share = criterion is None or criterion.is_share
     return {
         "duration": window.points[-1].end_s - window.points[0].start_s,
         "from_s": window.points[0].start_s,
-        "criterion": f"{share * 100:f}%",
+        # As fio does, in the unit of the limit.
+        "criterion": f"{value * 100:f}%" if is_share else f"{value:f}",
         "max_deviation": window.deviation_share * window.average,
         "slope": window.slope_share_per_s * window.average,
         "range_share": window.range_share,

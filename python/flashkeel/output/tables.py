@@ -390,9 +390,13 @@ def sweep(
 def steady(
     all_runs: Sequence[Run], found: Sequence[Steadiness], criterion: Criterion | None
 ) -> Group:
-    """Return one row a run: from when on it is steady, and how much its window varies."""
+    """Return one row a run: from when on it is steady, and how much its window varies.
+
+    What is compared with the limit of a criterion is in the unit of that.
+    """
+    tracked = "slope/s" if criterion and criterion.is_slope else "deviation"
     table = _table(
-        "run", "rounds", "steady from", "average", "range", "line", "deviation", "at the end"
+        "run", "rounds", "steady from", "average", "range", "line", tracked, "at the end"
     )
     for run, one in zip(all_runs, found, strict=True):
         window = one.reached or one.last
@@ -402,8 +406,10 @@ def steady(
         average = units.duration if one.variable == "lat" else units.count
         end = average(one.last.average) if one.last else units.MISSING
         start = f"{window.points[0].start_s:.4g} s" if one.reached else "not steady"
-        shares = (window.range_share, window.excursion_share, window.deviation_share)
-        cells = (start, average(window.average), *map(units.share, shares))
+        value = criterion.value(window) if criterion else window.deviation_share
+        compared = (units.share if not criterion or criterion.is_share else average)(value)
+        shares = map(units.share, (window.range_share, window.excursion_share))
+        cells = (start, average(window.average), *shares, compared)
         mark = " *" if one.is_left else ""
         table.add_row(escape(run.name), str(len(one.points)), *cells, f"{end}{mark}")
     by = f"ss={criterion}" if criterion else "SNIA's criterion: range 20 %, line 10 %"

@@ -142,6 +142,11 @@ class TableFiles:
             path.write_bytes(content)
         return files
 
+    @staticmethod
+    def none() -> TableFiles:
+        """Return the files of runs whose tables were not written."""
+        return TableFiles(Path(os.devnull))
+
     def path(self, kind: str, run: str, seed: int) -> Path:
         """Return the file's path; any run name gives a valid one of its own."""
         return self.directory / kind / f"{quote(run, safe=' ')}.seed{seed}.parquet"

@@ -120,7 +120,6 @@ class _Search:
         self._seeds = consecutive(plan["config"]["seed"], seeds)
         self._jobs = jobs
         self._report = report
-        self._files = TableFiles.temporary()
         self._tried: dict[int, Run] = {}
 
     def answer(self) -> Answer:
@@ -198,7 +197,7 @@ class _Search:
             Task(index, self._plan["name"], text, seed, directory)
             for index, seed in enumerate(self._seeds)
         ]
-        return Run(pool(execute(tasks, self._jobs, self._files, None)), self._files)
+        return Run(pool(execute(tasks, self._jobs, None, None)), TableFiles.none())
 
 
 def _whole(size: float) -> int:

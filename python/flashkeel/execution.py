@@ -32,12 +32,13 @@ class Task:
 def execute(
     tasks: Sequence[Task],
     jobs: int,
-    files: TableFiles,
+    files: TableFiles | None,
     progress: Progress | None,
     finished: Callable[[int, dict[str, Any]], None] | None = None,
 ) -> list[dict[str, Any]]:
     """Run all tasks, at most `jobs` at a time, and return their run objects in order.
 
+    Their tables are written to `files`, and nowhere where that is None.
     `finished` is called with the index and the run object of each as soon as there is one.
     """
     if jobs == 1 or len(tasks) <= 1:
@@ -63,7 +64,7 @@ def placed(task: Task) -> Iterator[None]:
         raise type(error)(f"{task.place}: {error}") from error
 
 
-def run(task: Task, files: TableFiles, progress: Progress | None) -> dict[str, Any]:
+def run(task: Task, files: TableFiles | None, progress: Progress | None) -> dict[str, Any]:
     """Run a task here and return its run object."""
 
     def report(phase: str, fraction: float) -> None:
@@ -73,9 +74,10 @@ def run(task: Task, files: TableFiles, progress: Progress | None) -> dict[str, A
     with placed(task):
         outcome = _core.run(task.plan, task.seed, task.cache_dir, report)
     report("done", 1.0)
-    tables = (outcome.series(), outcome.requests(), outcome.chips())
-    for kind, table in zip(KINDS, tables, strict=True):
-        if table is not None:
-            files.write(kind, task.name, task.seed, table)
+    if files is not None:
+        tables = (outcome.series(), outcome.requests(), outcome.chips())
+        for kind, table in zip(KINDS, tables, strict=True):
+            if table is not None:
+                files.write(kind, task.name, task.seed, table)
     data: dict[str, Any] = json.loads(outcome.json())
     return data

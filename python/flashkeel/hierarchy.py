@@ -431,8 +431,7 @@ def _runs(
         if progress is not None:
             progress(phase, sum(fractions) / len(tasks))
 
-    files = TableFiles.temporary()
-    found = [Run(data, files) for data in execute(tasks, jobs, files, report)]
+    found = [Run(data, TableFiles.none()) for data in execute(tasks, jobs, None, report)]
     return [found[start : start + len(seeds)] for start in range(0, len(found), len(seeds))]
 
 

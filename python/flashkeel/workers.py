@@ -23,7 +23,7 @@ _Reports = queue.SimpleQueue[tuple[int, str, float]]
 def execute(
     tasks: Sequence[Task],
     jobs: int,
-    files: TableFiles,
+    files: TableFiles | None,
     progress: Progress | None,
     finished: Callable[[int, dict[str, Any]], None] | None,
 ) -> list[dict[str, Any]]:

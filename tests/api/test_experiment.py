@@ -7,9 +7,10 @@ from pathlib import Path
 import flashkeel
 import numpy as np
 import pytest
-from flashkeel import Experiment, InputError
+from flashkeel import Experiment, InputError, buffers, hierarchy
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Task, execute
+from flashkeel.sweep import running
 from small import SMALL
 
 
@@ -215,3 +216,19 @@ def test_a_trace_is_scanned_once_and_its_progress_told(tmp_path, monkeypatch):
     assert {phase for phase, _ in told} == {"scan"}
     monkeypatch.setattr("flashkeel._core.resolve", None)
     assert experiment.plans() == plans
+
+
+def test_tables_that_nobody_reads_are_not_written(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(TableFiles, "write", lambda _, kind, *rest: written.append(kind))
+    experiment = Experiment(SMALL.split("[[runs]]")[0], "small").set("workload.requests", 200)
+    experiment.set("measure.log_requests", True).set("device.buffer.size", "32KiB")
+    experiment.run()
+    assert written == ["series", "requests"]
+    buffers.plan(experiment, buffers.Goal("p50", 1e12))
+    plan = experiment.plans()[0]
+    points = [running.Point(0, {}, plan, [1, 2])]
+    store = running.Store(tmp_path)
+    running.run(running.work(points, store).wanted, store, "local", 2, None, None)
+    hierarchy._runs([plan], [1], 1, None)
+    assert written == ["series", "requests"]

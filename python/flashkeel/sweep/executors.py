@@ -9,7 +9,6 @@ from typing import Any
 
 from flashkeel import _core, execution
 from flashkeel._core import InputError
-from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task
 
 Finished = Callable[[int, dict[str, Any]], None]
@@ -19,7 +18,7 @@ Finished = Callable[[int, dict[str, Any]], None]
 def local(tasks: Sequence[Task], jobs: int, finished: Finished, progress: Progress | None) -> None:
     """Run the tasks on this machine, `jobs` at a time."""
     # Series are not kept: of a sweep they would be thousands of files.
-    execution.execute(tasks, jobs, TableFiles.temporary(), progress, finished)
+    execution.execute(tasks, jobs, None, progress, finished)
 
 
 def dask(

@@ -199,10 +199,9 @@ def run(
 
 def finished(all_points: Sequence[Point], store: Store) -> list[Done]:
     """Return the points of which all seeds were run, pooled."""
-    nothing = TableFiles(store.directory)
     done = []
     for point in all_points:
         runs = [found for seed in point.seeds if (found := store.get(point, seed)) is not None]
         if len(runs) == len(point.seeds):
-            done.append(Done(point, Run(pool(runs), nothing)))
+            done.append(Done(point, Run(pool(runs), TableFiles.none())))
     return done

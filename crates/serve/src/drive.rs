@@ -240,6 +240,8 @@ impl<L: Leaf> Drive<L> {
             self.device.advance(now, &mut self.data, &mut self.completions);
             self.settle(now)?;
         }
+        // Where there is nothing to make durable nobody synchronises, and wakes for it.
+        self.end_synced(&mut answer);
         Ok(())
     }
 
@@ -301,3 +303,6 @@ fn failure(status: Status) -> Failure {
         _ => Failure::Io,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+use std::sync::{Arc, Mutex};
+
+use flashkeel_engine::{Limits, Wake};
+use flashkeel_store::{Disk, Header};
+
+use super::*;
+
+/// A device that ends at once what it takes, and takes so many requests.
+struct Prompt {
+    room: usize,
+    ended: Vec<Completion>,
+}
+
+impl Leaf for Prompt {
+    fn limits(&self) -> Limits {
+        unreachable!("nobody asks")
+    }
+
+    fn submit(&mut self, now: Time, request: &Request, _data: &mut Arena) -> Submit {
+        if self.room == 0 {
+            return Submit::Busy;
+        }
+        self.room -= 1;
+        let ledger = flashkeel_engine::Ledger::ZERO;
+        self.ended.push(Completion { id: request.id, time: now, status: Status::Ok, ledger });
+        Submit::Accepted
+    }
+
+    fn next_event(&self) -> Wake {
+        Wake::new(self.ended.first().map(|end| end.time), false)
+    }
+
+    fn advance(&mut self, _now: Time, _data: &mut Arena, completions: &mut Vec<Completion>) {
+        completions.append(&mut self.ended);
+    }
+
+    fn cut_power(&mut self, _now: Time, _data: &mut Arena) {}
+}
+
+/// A disk in memory, which synchronises while nobody holds it up.
+#[derive(Default)]
+struct Memory {
+    bytes: Mutex<Vec<u8>>,
+    held_up: Mutex<()>,
+}
+
+impl Disk for Memory {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let from = offset as usize;
+        bytes.copy_from_slice(&self.bytes.lock().unwrap()[from..from + bytes.len()]);
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let (mut all, from) = (self.bytes.lock().unwrap(), offset as usize);
+        let end = (from + bytes.len()).max(all.len());
+        all.resize(end, 0);
+        all[from..from + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        drop(self.held_up.lock().unwrap());
+        Ok(())
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.bytes.lock().unwrap().len() as u64)
+    }
+}
+
+fn store(disk: &Arc<Memory>) -> Store {
+    let header = Header::new(1 << 20, vec![], "", "").expect("a header");
+    let disk: Arc<dyn Disk> = Arc::<Memory>::clone(disk);
+    Store::create(disk, &header, Some(Box::new(|| {}))).expect("a store")
+}
+
+fn drive(room: usize, store: Option<Store>) -> Drive<Prompt> {
+    Drive::new(Time::ZERO, Prompt { room, ended: vec![] }, store)
+}
+
+fn ask(kind: Kind, cookie: u64, length: u32) -> Ask<'static> {
+    Ask { cookie, kind, from: 0, length, fua: false, data: &[] }
+}
+
+/// The requests that are answered by `now`.
+fn answered(drive: &mut Drive<Prompt>, now: Time) -> Vec<u64> {
+    let mut cookies = Vec::new();
+    drive.advance(now, |client, _, _| cookies.push(client.cookie)).expect("nothing has failed");
+    cookies
+}
+
+#[test]
+fn a_flush_that_has_nothing_to_make_durable_is_answered_at_once() {
+    let mut store = store(&Arc::default());
+    store.complete().expect("it is whole");
+    let mut drive = drive(8, Some(store));
+    for cookie in 0..2 {
+        assert!(drive.submit(Time::ZERO, 0, &ask(Kind::Flush, cookie, 0)).is_none());
+        assert_eq!(answered(&mut drive, Time::ZERO), [cookie]);
+    }
+}

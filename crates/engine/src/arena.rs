@@ -30,6 +30,10 @@ impl Payload {
     }
 }
 
+/// Bytes of a buffer that are kept for the next request: of a longer one the system gets its memory
+/// back, or in the end each buffer would be as long as the longest request.
+const MOST_KEPT: usize = 64 << 10;
+
 /// Buffers for the bytes of requests on their way.
 ///
 /// Whoever drives a leaf owns the arena and lends it with every call, so that a
@@ -64,6 +68,10 @@ impl Arena {
     pub fn give_back(&mut self, payload: Payload) {
         if payload.is_some() {
             debug_assert!(!self.free.contains(&payload.buffer), "a buffer is given back once");
+            let bytes = &mut self.buffers[payload.buffer as usize];
+            if bytes.capacity() > MOST_KEPT {
+                *bytes = Vec::new();
+            }
             self.free.push(payload.buffer);
         }
     }
@@ -130,6 +138,21 @@ mod tests {
         arena.copy(whole.skip(2), copy, 2);
         assert_eq!(arena.read(copy, 2).unwrap()[..512], [7; 512]);
         assert_eq!(arena.read(copy, 2).unwrap()[512..], [0; 512]);
+    }
+
+    #[test]
+    fn a_buffer_that_was_long_does_not_stay_so() {
+        let mut arena = Arena::new();
+        for _ in 0..10 {
+            let short = arena.take(8);
+            let long = arena.take(16_384);
+            // The long one is the next to be taken.
+            [short, long].into_iter().for_each(|payload| arena.give_back(payload));
+            let short = [arena.take(8), arena.take(8), arena.take(8)];
+            short.into_iter().for_each(|payload| arena.give_back(payload));
+        }
+        let bytes: usize = arena.buffers.iter().map(Vec::capacity).sum();
+        assert!(bytes <= 4 * MOST_KEPT, "{bytes} bytes");
     }
 
     #[test]

@@ -191,6 +191,25 @@ impl<L: Leaf> Drive<L> {
         }
     }
 
+    /// A client has gone: what the device has not taken yet is forgotten, as nobody has been promised
+    /// anything; returns how many of its requests have yet to end.
+    pub fn forget(&mut self, session: usize) -> usize {
+        let is_theirs = |inside: &Inside| inside.client.session == session;
+        self.waiting.retain(|request| {
+            let number = request.id.0 as u32;
+            let place = &mut self.inside[number as usize];
+            if !place.as_ref().is_some_and(is_theirs) {
+                return true;
+            }
+            *place = None;
+            self.free.push(number);
+            self.data.give_back(request.payload);
+            false
+        });
+        let syncing = self.syncing.iter().filter(|(.., inside)| is_theirs(inside)).count();
+        self.inside.iter().flatten().filter(|inside| is_theirs(inside)).count() + syncing
+    }
+
     /// When there is something to do by itself, if ever.
     pub fn next_event(&self) -> Option<Time> {
         if self.completions.is_empty() { self.device.next_event().time() } else { Some(Time::ZERO) }

@@ -167,6 +167,8 @@ impl Server {
 #[derive(Default)]
 struct Clients {
     all: Vec<Connection>,
+    /// Those that have gone, of whose requests so many have yet to end: they are in memory.
+    gone: Vec<(usize, usize)>,
     /// Requests that were answered.
     answered: u64,
     late: Lateness,
@@ -181,7 +183,8 @@ struct Clients {
 impl Clients {
     /// Whether one more is let in.
     fn has_room(&self) -> bool {
-        self.all.len() < MOST_CLIENTS && self.closed_until.is_none_or(|until| Instant::now() >= until)
+        self.all.len() + self.gone.len() < MOST_CLIENTS
+            && self.closed_until.is_none_or(|until| Instant::now() >= until)
     }
 
     /// Answers what has ended by now, which is returned.
@@ -193,9 +196,22 @@ impl Clients {
                 client.put(whose.cookie, due, answer);
                 self.answered += 1;
                 self.unsent.get_or_insert(now);
+            } else if let Some(at) = self.gone.iter().position(|(number, _)| *number == whose.session) {
+                self.gone[at].1 -= 1;
+                if self.gone[at].1 == 0 {
+                    self.gone.swap_remove(at);
+                }
             }
         })?;
         Ok(now)
+    }
+
+    /// Parts with those that have gone. The place of one is another's once its last request has ended.
+    fn part<L: Leaf>(&mut self, drive: &mut Drive<L>) {
+        for client in self.all.extract_if(.., |client| client.is_gone) {
+            let left = drive.forget(client.number);
+            self.gone.extend((left > 0).then_some((client.number, left)));
+        }
     }
 
     /// Answers what has ended and sends what has been kept back for long, if anything; returns
@@ -328,7 +344,7 @@ fn run<L: Leaf>(
         }
         clients.await_next(drive, clock)?;
         clients.send(clock);
-        clients.all.retain(|client| !client.is_gone);
+        clients.part(drive);
         if ready[1] {
             let now = clock.now();
             server.looks.try_iter().for_each(|look| show(look, now, drive, &clients, watch));

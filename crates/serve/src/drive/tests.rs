@@ -100,3 +100,19 @@ fn a_flush_that_has_nothing_to_make_durable_is_answered_at_once() {
         assert_eq!(answered(&mut drive, Time::ZERO), [cookie]);
     }
 }
+
+#[test]
+fn what_waits_of_a_client_that_has_gone_is_forgotten() {
+    let mut drive = drive(1, None);
+    for (session, cookie) in [(0, 0), (0, 1), (1, 2), (0, 3)] {
+        assert!(drive.submit(Time::ZERO, session, &ask(Kind::Read, cookie, 4096)).is_none());
+    }
+    assert_eq!(drive.forget(0), 1, "the device has one");
+    assert_eq!(drive.data.taken(), 2);
+    assert_eq!(answered(&mut drive, Time::ZERO), [0]);
+    assert_eq!(drive.forget(0), 0);
+    drive.device.room = 8;
+    drive.offer(Time::ZERO);
+    assert_eq!(answered(&mut drive, Time::ZERO), [2]);
+    assert_eq!(drive.data.taken(), 0);
+}

@@ -26,7 +26,9 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     /// Bytes of requests that are inside.
     pub(crate) held: u64,
-    /// Since when it owes something: the choice of an export, or to take an answer.
+    /// When it has connected.
+    since: Instant,
+    /// Since when it has not taken an answer.
     owes_since: Option<Instant>,
     /// When it last said something.
     heard: Instant,
@@ -46,6 +48,7 @@ impl Connection {
             stream,
             session,
             held: 0,
+            since: Instant::now(),
             owes_since: None,
             heard: Instant::now(),
             due,
@@ -113,7 +116,7 @@ impl Connection {
                 Err(_) => self.is_gone = true,
             }
         }
-        let owes = !self.session.is_open() || !self.session.output().is_empty();
+        let owes = !self.session.output().is_empty();
         self.owes_since = if owes { self.owes_since.or_else(|| Some(Instant::now())) } else { None };
         let is_over = self.is_ending && self.session.output().is_empty() && self.session.inside() == 0;
         if !self.is_heard() {
@@ -121,7 +124,10 @@ impl Connection {
             self.heard = Instant::now();
         }
         let stalls = self.session.is_amid() && self.heard.elapsed() > PATIENCE;
-        let is_late = self.owes_since.is_some_and(|since| since.elapsed() > PATIENCE);
+        // However much it says before it has chosen an export.
+        let chooses_since = (!self.session.is_open()).then_some(self.since);
+        let is_late =
+            [self.owes_since, chooses_since].into_iter().flatten().any(|since| since.elapsed() > PATIENCE);
         self.is_gone |= is_over || stalls || is_late;
     }
 
@@ -208,6 +214,7 @@ mod tests {
         fn times_out(mut self) -> bool {
             assert!(!self.server.is_gone);
             self.server.heard = long_ago();
+            self.server.since = long_ago();
             self.server.owes_since = self.server.owes_since.map(|_| long_ago());
             self.turn();
             self.server.is_gone
@@ -234,6 +241,21 @@ mod tests {
         let mut talk = Talk::new();
         talk.turn();
         assert!(talk.times_out());
+    }
+
+    #[test]
+    fn who_asks_for_this_and_that_and_chooses_no_export_times_out() {
+        let mut talk = Talk::new();
+        let mut said = Vec::new();
+        said.u32(handshake::FIXED_NEWSTYLE | handshake::NO_ZEROES);
+        talk.say(&said);
+        talk.server.since = long_ago();
+        let mut said = Vec::new();
+        said.put(b"IHAVEOPT");
+        said.u32(option::LIST);
+        said.u32(0);
+        talk.say(&said);
+        assert!(talk.server.is_gone);
     }
 
     #[test]

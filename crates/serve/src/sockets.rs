@@ -128,16 +128,35 @@ impl Stream {
     }
 }
 
+/// How long a peer may be out of reach.
+const OUT_OF_REACH: Duration = Duration::from_secs(60);
+
 /// Asks a peer that says nothing whether it is still there: one that is not is gone after a
-/// minute, and its place is free.
+/// minute, and its place is free. Nobody is asked while something is on its way to him: then it is
+/// that which has to arrive in time.
 fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, Duration::from_secs(30))?;
     sockopt::set_tcp_keepintvl(stream, Duration::from_secs(10))?;
-    Ok(sockopt::set_tcp_keepcnt(stream, 3)?)
+    sockopt::set_tcp_keepcnt(stream, 3)?;
+    Ok(sockopt::set_tcp_user_timeout(stream, OUT_OF_REACH.as_millis() as u32)?)
 }
 
 /// Whether nothing is wrong: there is nothing now.
 pub(crate) fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_does_not_take_what_is_on_its_way_is_gone_after_a_minute() {
+        let listener = Listener::bind(&Address::Tcp(([127, 0, 0, 1], 0).into())).expect("a port");
+        let Listener::Tcp(port) = &listener else { unreachable!("as it was bound") };
+        let _client = TcpStream::connect(port.local_addr().expect("an address")).expect("it listens");
+        let Ok(Stream::Tcp(stream)) = listener.accept() else { panic!("a client has connected") };
+        assert_eq!(sockopt::tcp_user_timeout(&stream), Ok(60_000));
+    }
 }

@@ -123,7 +123,7 @@ impl<L: Leaf> Drive<L> {
             Kind::Write => Operation::Write,
             Kind::Flush => Operation::Flush,
             Kind::Trim => Operation::Trim,
-            Kind::WriteZeroes(_) => Operation::WriteZeroes,
+            Kind::WriteZeroes => Operation::WriteZeroes,
             Kind::Status(one) => {
                 return Some(Answer::Status(self.extents(ask, if one { 1 } else { MOST_EXTENTS })));
             }

@@ -152,7 +152,7 @@ fn requests_are_taken_whole_and_answered_in_any_order() {
         (1, Kind::Write, true, 4096),
         (2, Kind::Read, false, 0),
         (3, Kind::Flush, false, 0),
-        (4, Kind::WriteZeroes(false), false, 0),
+        (4, Kind::WriteZeroes, false, 0),
         (5, Kind::Status(true), false, 0),
         (6, Kind::Read, false, 0),
         (7, Kind::Flush, false, 0),

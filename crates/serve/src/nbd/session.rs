@@ -52,15 +52,15 @@ pub enum Kind {
     Flush,
     /// Deallocate it.
     Trim,
-    /// Make it read as zeros; whether blocks may be deallocated for that.
-    WriteZeroes(bool),
+    /// Make it read as zeros.
+    WriteZeroes,
     /// Say what of it holds data; whether one extent is enough.
     Status(bool),
 }
 
 impl Kind {
     fn is_change(self) -> bool {
-        matches!(self, Kind::Write | Kind::Trim | Kind::WriteZeroes(_))
+        matches!(self, Kind::Write | Kind::Trim | Kind::WriteZeroes)
     }
 }
 
@@ -246,7 +246,8 @@ impl Session {
             WRITE => (Kind::Write, FUA),
             FLUSH => (Kind::Flush, 0),
             TRIM => (Kind::Trim, FUA),
-            WRITE_ZEROES => (Kind::WriteZeroes(header.flags & NO_HOLE == 0), FUA | NO_HOLE),
+            // Zeros take no room, and none is wanting where they are overwritten.
+            WRITE_ZEROES => (Kind::WriteZeroes, FUA | NO_HOLE),
             BLOCK_STATUS if agreed.has_contexts => (Kind::Status(header.flags & ONE_EXTENT != 0), ONE_EXTENT),
             _ => return Err(Failure::Invalid),
         };
@@ -268,7 +269,7 @@ impl Session {
         }
         match end.filter(|&end| end <= self.export.bytes) {
             Some(_) => Ok(kind),
-            None if kind == Kind::Write || matches!(kind, Kind::WriteZeroes(_)) => Err(Failure::NoSpace),
+            None if matches!(kind, Kind::Write | Kind::WriteZeroes) => Err(Failure::NoSpace),
             None => Err(Failure::Invalid),
         }
     }

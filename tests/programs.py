@@ -13,6 +13,7 @@ PACKAGES = {
     "mke2fs": "e2fsprogs",
     "nbdcopy": "libnbd-bin",
     "nbdinfo": "libnbd-bin",
+    "node": "nodejs",
     "qemu-img": "qemu-utils",
     "qemu-io": "qemu-utils",
     "qemu-system-x86_64": "qemu-system-x86",

@@ -44,7 +44,7 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
         raise InputError(f"--metrics {place}: write ADDRESS:PORT, such as 127.0.0.1:9100")
     page = resources.files("flashkeel.serving").joinpath("page.html").read_bytes()
 
-    pages: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    pages: dict[str, tuple[str, Callable[[], bytes | None]]] = {}
 
     class Handler(BaseHTTPRequestHandler):
         timeout = PATIENCE_S
@@ -64,13 +64,16 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
             self._begin()
 
         def _begin(self) -> bytes | None:
-            """Send what stands before the page that is asked for, and return that, if it is one."""
+            """Send what stands before the page asked for, and return that, if there is one."""
             found = pages.get(self.path.partition("?")[0])
             if found is None:
                 self.send_error(HTTPStatus.NOT_FOUND, f"there are {', '.join(pages)}")
                 return None
             kind, make = found
             body = make()
+            if body is None:
+                self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, "serving has ended")
+                return None
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
@@ -93,8 +96,9 @@ def listening(place: str, name: str) -> Iterator[Callable[[Serving], str]]:
         raise InputError(f"--metrics {place}: {error.strerror or error}") from error
 
     def answer(serving: Serving) -> str:
-        def state() -> bytes:
-            return (serving.state() or "null").encode()
+        def state() -> bytes | None:
+            said = serving.state()
+            return None if said is None else said.encode()
 
         pages["/"] = ("text/html; charset=utf-8", lambda: page)
         pages["/state.json"] = ("application/json", state)

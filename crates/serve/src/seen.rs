@@ -96,6 +96,8 @@ impl Tally {
 /// What is seen of a drive.
 pub(crate) struct Seen {
     tallies: Box<[Tally; Counted::ALL.len()]>,
+    /// Requests that no device was asked for, as they cannot be served.
+    refused: [u64; Counted::ALL.len()],
     /// The last spans, the oldest first, with their beginnings.
     spans: VecDeque<(Time, Recorder)>,
 }
@@ -111,6 +113,7 @@ impl Seen {
     pub fn new(now: Time) -> Seen {
         Seen {
             tallies: Box::new([Tally::NONE; Counted::ALL.len()]),
+            refused: [0; Counted::ALL.len()],
             spans: VecDeque::from([(now, recorder())]),
         }
     }
@@ -132,6 +135,11 @@ impl Seen {
         recorder.record(&asked, &shifted);
     }
 
+    /// So many requests cannot be served, by what they are counted as; others count as nothing.
+    pub fn refuse(&mut self, requests: &[u64]) {
+        self.refused.iter_mut().zip(requests).for_each(|(all, more)| *all += more);
+    }
+
     /// Begins another span where the last one is over.
     fn turn(&mut self, now: Time) {
         while let Some(&(begun, _)) = self.spans.back()
@@ -149,10 +157,12 @@ impl Seen {
 
     /// Counts since the start.
     pub fn tallies(&self) -> Box<[Tally; Counted::ALL.len()]> {
-        self.tallies.clone()
+        let mut tallies = self.tallies.clone();
+        tallies.iter_mut().zip(&self.refused).for_each(|(tally, refused)| tally.failed += refused);
+        tallies
     }
 
-    /// Requests that ended with an error.
+    /// Requests that the device ended with an error.
     pub fn failed(&self) -> u64 {
         self.tallies.iter().map(|tally| tally.failed).sum()
     }
@@ -202,6 +212,14 @@ mod tests {
     fn bounds_go_from_ten_microseconds_to_ten_seconds() {
         assert_eq!(BOUNDS_NS[..4], [10_000, 20_000, 50_000, 100_000]);
         assert_eq!(BOUNDS_NS[BOUNDS_NS.len() - 1], 10_000_000_000);
+    }
+
+    #[test]
+    fn what_cannot_be_served_has_failed_but_not_in_the_device() {
+        let mut seen = Seen::new(Time::ZERO);
+        (0..2).for_each(|_| seen.refuse(&[1, 0, 0, 3, 7]));
+        assert_eq!(seen.tallies().map(|tally| tally.failed), [2, 0, 0, 6]);
+        assert_eq!(seen.failed(), 0);
     }
 
     #[test]

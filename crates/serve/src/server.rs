@@ -341,6 +341,9 @@ fn run<L: Leaf>(
                     }
                 }
             }
+            let refused = clients.all[at].session.take_refused();
+            clients.answered += refused.iter().sum::<u64>();
+            drive.seen().refuse(&refused);
         }
         clients.await_next(drive, clock)?;
         clients.send(clock);

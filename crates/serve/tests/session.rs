@@ -295,3 +295,17 @@ proptest! {
         told(&bytes, &[64]);
     }
 }
+
+#[test]
+fn requests_that_cannot_be_served_are_counted() {
+    let mut session = open(Export { is_read_only: true, ..export() });
+    // Beyond the end, read-only, and unknown.
+    let asked = [(0, 1 << 40), (1, 0), (4, 0), (6, 0), (99, 0), (3, 0)];
+    for (kind, from) in asked {
+        let data = vec![0; if kind == 1 { 4096 } else { 0 }];
+        session.receive(&request(0, kind, 1, from, 4096, &data));
+    }
+    assert_eq!(session.next_ask().map(|ask| ask.map(|ask| ask.kind)), Ok(Some(Kind::Flush)));
+    assert_eq!(session.take_refused(), [1, 1, 0, 2, 1]);
+    assert_eq!(session.take_refused(), [0; 5]);
+}

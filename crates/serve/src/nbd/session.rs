@@ -8,6 +8,13 @@ use super::wire::{self, MOST_BYTES, Put, REQUEST_BYTES, Reader};
 /// Requests that are inside at most; more are read once one has been answered.
 const MOST_INSIDE: usize = 1024;
 
+/// As what requests are counted that cannot be served, by their commands: reads, writes, flushes,
+/// trims and writes of zeros; and last all others.
+const REFUSED: [&[u16]; 5] = {
+    use wire::command::*;
+    [&[READ], &[WRITE], &[FLUSH], &[TRIM, WRITE_ZEROES], &[]]
+};
+
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
@@ -109,6 +116,8 @@ pub struct Session {
     output: Vec<u8>,
     gone: usize,
     inside: usize,
+    /// Requests that were answered here, by [`REFUSED`].
+    refused: [u64; REFUSED.len()],
     /// Why nothing more is taken.
     closed: Option<Closed>,
 }
@@ -133,7 +142,8 @@ impl Session {
     pub fn new(export: Export) -> Session {
         let mut output = Vec::new();
         let phase = Phase::Handshake(Handshake::new(&mut output));
-        Session { export, phase, input: Vec::new(), taken: 0, output, gone: 0, inside: 0, closed: None }
+        let (input, refused) = (Vec::new(), [0; REFUSED.len()]);
+        Session { export, phase, input, taken: 0, output, gone: 0, inside: 0, refused, closed: None }
     }
 
     /// Bytes have come.
@@ -176,6 +186,12 @@ impl Session {
     /// Requests that have not been answered.
     pub fn inside(&self) -> usize {
         self.inside
+    }
+
+    /// How many requests could not be served since this was last asked: reads, writes, flushes, trims
+    /// and writes of zeros, and others.
+    pub fn take_refused(&mut self) -> [u64; REFUSED.len()] {
+        std::mem::take(&mut self.refused)
     }
 
     /// The next request, if a whole one has come. What cannot be served is answered here.
@@ -233,7 +249,11 @@ impl Session {
                     let data = &self.input[begin..begin + carried];
                     return Ok(Some(Ask { cookie, kind, from, length, fua, data }));
                 }
-                Err(failure) => self.fail(header.cookie, has_data(header.command), failure),
+                Err(failure) => {
+                    let sort = REFUSED.iter().position(|commands| commands.contains(&header.command));
+                    self.refused[sort.unwrap_or(REFUSED.len() - 1)] += 1;
+                    self.fail(header.cookie, has_data(header.command), failure);
+                }
             }
         }
     }

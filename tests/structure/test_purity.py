@@ -51,7 +51,6 @@ ALLOWED = {
     ("crates/experiment/src/run.rs", "a clock"): "reports wall time beside the result",
     ("crates/python/src/progress.rs", "a clock"): "limits progress reports",
     ("crates/serve/src/clock.rs", "a clock"): "is the clock of served drives",
-    ("crates/serve/src/drive.rs", "a clock"): "reports how long flushes wait for the file",
     ("crates/store/src/disk.rs", "files"): "keeps the data of served drives",
     ("crates/store/src/disk.rs", "the environment"): "the folder of its test",
     ("crates/store/src/syncer.rs", "threads"): "synchronises that while others go on",

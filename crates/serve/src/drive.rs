@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::time::Instant;
 
 use flashkeel_engine::{
-    Arena, Cause, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, SECTOR_BYTES, Span, Status,
+    Arena, Cause, Completion, Lba, Leaf, Operation, Payload, Request, RequestId, SECTOR_BYTES, Status,
     Submit, Time,
 };
 use flashkeel_store::{Store, Synced};
@@ -26,8 +25,8 @@ pub struct Drive<L> {
     store: Option<Store>,
     /// Requests that end once what has been written is durable, the oldest first: since
     /// when they wait, and for what.
-    syncing: VecDeque<(Instant, Synced, Inside)>,
-    /// How long they have waited, beyond what the model says.
+    syncing: VecDeque<(Time, Synced, Inside)>,
+    /// How long they have waited, beyond what the model says, in its time, as all that is late.
     waits: Lateness,
     data: Arena,
     /// By the number of the request.
@@ -227,7 +226,7 @@ impl<L: Leaf> Drive<L> {
     ) -> io::Result<()> {
         self.device.advance(now, &mut self.data, &mut self.completions);
         self.settle(now)?;
-        self.end_synced(&mut answer);
+        self.end_synced(now, &mut answer);
         // No model says what a real drive takes.
         let is_modelled = !self.device.next_event().hears_outside();
         while !self.completions.is_empty() {
@@ -241,7 +240,7 @@ impl<L: Leaf> Drive<L> {
                 if let Some(store) = self.store.as_ref().filter(|_| completion.status == Status::Ok)
                     && let Some(synced) = inside.lasts_from(store)
                 {
-                    self.syncing.push_back((Instant::now(), synced, inside));
+                    self.syncing.push_back((now, synced, inside));
                     continue;
                 }
                 let due = is_modelled.then_some(completion.time);
@@ -260,7 +259,7 @@ impl<L: Leaf> Drive<L> {
             self.settle(now)?;
         }
         // Where there is nothing to make durable nobody synchronises, and wakes for it.
-        self.end_synced(&mut answer);
+        self.end_synced(now, &mut answer);
         Ok(())
     }
 
@@ -272,14 +271,14 @@ impl<L: Leaf> Drive<L> {
     }
 
     /// Hands over what has become durable.
-    fn end_synced(&mut self, answer: &mut impl FnMut(Client, Option<Time>, Answer<'_>)) {
+    fn end_synced(&mut self, now: Time, answer: &mut impl FnMut(Client, Option<Time>, Answer<'_>)) {
         let Some(store) = &self.store else { return };
         let synced = store.synced();
         while let Some((since, _, inside)) =
             self.syncing.front().filter(|(_, wanted, _)| *wanted <= synced).copied()
         {
             self.syncing.pop_front();
-            self.waits.record(Span(since.elapsed().as_nanos() as u64));
+            self.waits.record(now.since(since));
             answer(inside.client, None, inside.served(&self.data));
             self.data.give_back(inside.request.payload);
         }

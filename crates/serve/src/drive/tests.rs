@@ -116,3 +116,18 @@ fn what_waits_of_a_client_that_has_gone_is_forgotten() {
     assert_eq!(answered(&mut drive, Time::ZERO), [2]);
     assert_eq!(drive.data.taken(), 0);
 }
+
+#[test]
+fn how_long_a_flush_waits_is_told_in_the_time_of_the_model() {
+    let disk = Arc::<Memory>::default();
+    let mut drive = drive(8, Some(store(&disk)));
+    let held_up = disk.held_up.lock().unwrap();
+    assert!(drive.submit(Time::ZERO, 0, &ask(Kind::Flush, 5, 0)).is_none());
+    assert_eq!(answered(&mut drive, Time::ZERO), []);
+    drop(held_up);
+    let hour = 3_600_000_000_000;
+    while answered(&mut drive, Time(hour)).is_empty() {
+        std::hint::spin_loop();
+    }
+    assert!(drive.synced().max_ns.abs_diff(hour) < hour / 1000, "{:?}", drive.synced());
+}

@@ -55,6 +55,7 @@ ALLOWED = {
     ("crates/store/src/disk.rs", "the environment"): "the folder of its test",
     ("crates/store/src/syncer.rs", "threads"): "synchronises that while others go on",
     ("crates/device/src/processor.rs", "threads"): "each test chooses its copy by itself",
+    ("crates/serve/src/complaints.rs", "a clock"): "says little of clients at a time",
     ("crates/serve/src/connection.rs", "a clock"): "loses patience with clients",
     ("crates/serve/src/connection.rs", "sockets"): "the client of its test",
     ("crates/serve/src/server.rs", "a clock"): "asks once in a while whether to stop",

@@ -5,6 +5,7 @@
 //! goes around it.
 
 mod clock;
+mod complaints;
 mod connection;
 mod drive;
 mod lateness;

@@ -13,6 +13,7 @@ use flashkeel_store::Store;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::clock::Clock;
+use crate::complaints::Complaints;
 use crate::connection::Connection;
 use crate::drive::Drive;
 use crate::lateness::{Late, Lateness};
@@ -268,6 +269,7 @@ fn run<L: Leaf>(
     let listener = &server.listener;
     let mut clients = Clients::default();
     let mut served = Served::default();
+    let mut complaints = Complaints::default();
     let mut buffer = vec![0; READ_BYTES];
     let mut asked = Instant::now();
     let is_alone = available_parallelism().map_or(true, |processors| processors.get() == 1);
@@ -334,7 +336,8 @@ fn run<L: Leaf>(
                             && !client.is_ending
                         {
                             served.faults += 1;
-                            watch.says(&format!("client {} is disconnected: {reason}", client.number));
+                            let said = complaints.about(client.number, reason, Instant::now());
+                            said.iter().for_each(|sentence| watch.says(sentence));
                         }
                         client.is_ending = true;
                         break;

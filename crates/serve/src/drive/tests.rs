@@ -123,7 +123,7 @@ fn how_long_a_flush_waits_is_told_in_the_time_of_the_model() {
     let mut drive = drive(8, Some(store(&disk)));
     let held_up = disk.held_up.lock().unwrap();
     assert!(drive.submit(Time::ZERO, 0, &ask(Kind::Flush, 5, 0)).is_none());
-    assert_eq!(answered(&mut drive, Time::ZERO), []);
+    assert!(answered(&mut drive, Time::ZERO).is_empty());
     drop(held_up);
     let hour = 3_600_000_000_000;
     while answered(&mut drive, Time(hour)).is_empty() {

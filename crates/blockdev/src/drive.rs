@@ -57,9 +57,16 @@ struct Slot {
     done: u64,
     /// The next of them.
     buffer: Buffer,
+    /// It is done, and is being made durable.
+    flushes: bool,
 }
 
 impl Slot {
+    /// What the kernel is asked for.
+    fn operation(&self) -> Operation {
+        if self.flushes { Operation::Flush } else { self.request.operation }
+    }
+
     fn is_transfer(&self) -> bool {
         matches!(self.request.operation, Operation::Read | Operation::Write | Operation::WriteZeroes)
     }
@@ -92,6 +99,7 @@ impl Drive {
             submitted: Time::ZERO,
             done: 0,
             buffer: Buffer::default(),
+            flushes: false,
         };
         let inside = Inside {
             ring,
@@ -161,7 +169,7 @@ impl Leaf for Drive {
         }
         let Some(index) = inside.free.pop() else { return Submit::Busy };
         let slot = &mut inside.slots[usize::from(index)];
-        (slot.request, slot.submitted, slot.done) = (*request, now, 0);
+        (slot.request, slot.submitted, slot.done, slot.flushes) = (*request, now, 0, false);
         let entry = inside.entry(index, data).user_data(u64::from(index));
         let answer = inside.issue(&entry);
         if answer != Submit::Accepted {
@@ -219,7 +227,13 @@ impl Inside {
         {
             bytes[from..to].copy_from_slice(slot.buffer.filled(to - from));
         }
-        slot.is_transfer() && slot.done < slot.request.bytes()
+        if slot.is_transfer() {
+            return slot.done < slot.request.bytes();
+        }
+        // The kernel knows no trim that is durable at once.
+        let flushes_next = slot.request.operation == Operation::Trim && slot.request.fua && !slot.flushes;
+        slot.flushes |= flushes_next;
+        flushes_next
     }
 
     /// What the kernel is asked for the request in a slot.
@@ -228,7 +242,7 @@ impl Inside {
         let request = slot.request;
         let (offset, length) = (request.lba.0 * SECTOR_BYTES + slot.done, slot.piece());
         let file = types::Fd(self.file.as_raw_fd());
-        match request.operation {
+        match slot.operation() {
             Operation::Read => {
                 let room = slot.buffer.room(length as usize);
                 self.bytes.0 += length;
@@ -285,7 +299,7 @@ impl Inside {
         let status = match -result {
             _ if result >= 0 && slot.is_transfer() && result as u64 != slot.piece() => Status::MediaError,
             _ if result >= 0 => Status::Ok,
-            number => requests::failed(request.operation, number),
+            number => requests::failed(slot.operation(), number),
         };
         if status != Status::Ok {
             self.world.fail(self.number, || {
@@ -295,7 +309,7 @@ impl Inside {
                     reason(&std::io::Error::from_raw_os_error(-result))
                 };
                 let place = (request.lba.0 * SECTOR_BYTES + slot.done, slot.piece());
-                Fault::Failed(requests::describe(&self.path, request.operation, place, &why))
+                Fault::Failed(requests::describe(&self.path, slot.operation(), place, &why))
             });
         }
         status
@@ -328,7 +342,31 @@ impl Drop for Inside {
 
 #[cfg(test)]
 mod tests {
+    use flashkeel_engine::Outside;
+
     use super::*;
+
+    #[test]
+    fn a_trim_with_forced_unit_access_is_made_durable() {
+        let path = std::env::temp_dir().join(format!("flashkeel-trimmed-{}", std::process::id()));
+        std::fs::write(&path, [1; 1 << 20]).expect("it is written");
+        let mut world = World::new().expect("a world");
+        let mut drive = Drive::open(&world, &path, Access::Destroy, 1).expect("it is a drive");
+        std::fs::remove_file(&path).expect("it is removed");
+        let mut data = Arena::new();
+        for fua in [true, false] {
+            let trim = Request::new(Default::default(), Operation::Trim, Default::default(), 8);
+            let trim = Request { fua, ..trim };
+            assert_eq!(drive.submit(world.now(), &trim, &mut data), Submit::Accepted);
+            let mut ended = Vec::new();
+            while ended.is_empty() {
+                let now = world.wait(None);
+                drive.advance(now, &mut data, &mut ended);
+            }
+            assert_eq!((ended.len(), ended[0].status), (1, Status::Ok));
+            assert_eq!(drive.inside().slots[0].flushes, fua);
+        }
+    }
 
     #[test]
     fn a_request_that_never_ends_does_not_keep_a_drive_open() {

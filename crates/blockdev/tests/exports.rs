@@ -225,6 +225,29 @@ fn forced_unit_access_is_a_flush_where_the_server_knows_none() {
 }
 
 #[test]
+fn every_change_has_its_forced_unit_access_where_the_server_knows_it() {
+    let (told, heard) = std::sync::mpsc::channel();
+    let uri = serve(move |mut line| {
+        agree(&mut line, ALL, BYTES as u64);
+        while let Some(((flags, kind), cookie, ..)) = asked(&mut line) {
+            told.send((flags, kind)).expect("somebody hears");
+            let _ = line.write_all(&replied(0, cookie, b""));
+        }
+    });
+    let mut driven = Driven::open(&uri, Access::Destroy);
+    for (operation, kind) in [
+        (Operation::Write, command::WRITE),
+        (Operation::WriteZeroes, command::WRITE_ZEROES),
+        (Operation::Trim, command::TRIM),
+    ] {
+        let request = Request { fua: true, ..driven.request(operation, 0) };
+        assert_eq!(driven.export.submit(driven.world.now(), &request, &mut driven.data), Submit::Accepted);
+        assert_eq!(driven.wait(1)[0].status, Status::Ok);
+        assert_eq!(heard.recv(), Ok((command::FUA, kind)));
+    }
+}
+
+#[test]
 fn answers_come_in_any_order_and_no_more_are_asked_than_allowed() {
     let uri = serve(|mut line| {
         agree(&mut line, ALL, BYTES as u64);

@@ -238,7 +238,7 @@ impl Inside {
             Operation::Read => (command::READ, 0, 0),
             Operation::WriteZeroes if zeroes => (command::WRITE_ZEROES, flags, 0),
             Operation::Write | Operation::WriteZeroes => (command::WRITE, flags, length as usize),
-            Operation::Trim => (command::TRIM, 0, 0),
+            Operation::Trim => (command::TRIM, flags, 0),
             Operation::Flush | Operation::Demote => (command::FLUSH, 0, 0),
         };
         match request.operation {

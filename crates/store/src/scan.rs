@@ -66,13 +66,18 @@ pub(crate) fn scan(disk: &dyn Disk, wanted: &Header, watch: &mut Watch<'_>) -> R
         *read += bytes as u64;
         watch((*read as f64 / total as f64).min(1.0))
     };
-    let (mut last_epoch, mut damage) = (synced.number, Vec::new());
+    let (mut last_epoch, mut damage, mut broken_off) = (synced.number, Vec::new(), Vec::new());
     let mut scanned =
         Scanned { sections: vec![], found: vec![], last_epoch, now: synced.now, damage: vec![] };
     for (index, at) in sections.into_iter().enumerate() {
         let (has_read, synced) = (&has_read, synced.number);
-        Scan { disk, index, at, synced, last_epoch: &mut last_epoch, damage: &mut damage, has_read }
+        let (last_epoch, damage, broken_off) = (&mut last_epoch, &mut damage, &mut broken_off);
+        Scan { disk, index, at, synced, last_epoch, damage, broken_off, has_read }
             .run(&mut scanned.sections, &mut scanned.found)?;
+    }
+    // Not before all has been read: a file that is refused is left as it is.
+    for offset in broken_off {
+        disk.write_at(&[0; PLACE_BYTES], offset)?;
     }
     (scanned.last_epoch, scanned.damage) = (last_epoch, damage);
     for section in &mut scanned.sections {
@@ -161,6 +166,8 @@ struct Scan<'a> {
     synced: u32,
     last_epoch: &'a mut u32,
     damage: &'a mut Vec<String>,
+    /// Where records lie that are to be taken away.
+    broken_off: &'a mut Vec<u64>,
     /// Is told of bytes that have been read.
     has_read: &'a dyn Fn(usize) -> ControlFlow<()>,
 }
@@ -261,10 +268,8 @@ impl Scan<'_> {
             Ok(())
         })?;
         *self.last_epoch = last_epoch;
-        for ppn in broken_off {
-            let offset = self.at.places + u64::from(ppn) * PLACE_BYTES as u64;
-            self.disk.write_at(&[0; PLACE_BYTES], offset)?;
-        }
+        let record_of = |ppn| self.at.places + u64::from(ppn) * PLACE_BYTES as u64;
+        self.broken_off.extend(broken_off.into_iter().map(record_of));
         self.drop_overwritten(&mut places)?;
         Ok(places)
     }
@@ -385,8 +390,7 @@ impl Scan<'_> {
                 None if order(&record) <= newest[lpn] => stale.push(slot),
                 None if record.epoch > self.synced => {
                     stale.push(slot);
-                    let offset = self.at.slots + u64::from(slot) * PLACE_BYTES as u64;
-                    self.disk.write_at(&[0; PLACE_BYTES], offset)?;
+                    self.broken_off.push(self.at.slots + u64::from(slot) * PLACE_BYTES as u64);
                 }
                 None => {
                     damaged.push(slot);

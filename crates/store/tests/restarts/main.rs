@@ -14,7 +14,7 @@ use drives::{DEVICES, Drive, device};
 use film::End;
 use flashkeel_device::DeviceConfig;
 use flashkeel_engine::{Holds, Operation, Status, Stream};
-use flashkeel_store::Refused;
+use flashkeel_store::{Disk, Refused};
 use world::{Subject, World};
 
 /// Restarts of a device of the list.
@@ -228,6 +228,28 @@ fn what_is_not_fit_is_refused_and_left_alone() {
     let mut other = plain.clone();
     other.geometry.blocks_per_plane *= 2;
     assert!(says(&whole.left(End::Killed, &mut random), &other).contains("another drive"));
+}
+
+#[test]
+fn what_was_broken_off_stays_in_a_file_that_is_refused() {
+    let config = device("partitions");
+    for case in 0..10 {
+        let random = &mut Stream::new(case, "refused");
+        let mut world = World::of(&config);
+        (0..64).for_each(|page| world.submit(Operation::Write, page..page + 1, false));
+        world.drain();
+        let film = world.film().left(End::PowerLost, random);
+        // The first record of the second section.
+        film.flip(world.store.pages_at(0).end + 5);
+        let all = |film: &film::Film| {
+            let mut bytes = vec![0; film.bytes().expect("a length") as usize];
+            film.read_at(&mut bytes, 0).expect("all of it");
+            bytes
+        };
+        let before = all(&film);
+        assert!(matches!(drives::open(&film, &config), Err(Refused::Unfit(_))));
+        assert!(all(&film) == before, "case {case}");
+    }
 }
 
 #[test]

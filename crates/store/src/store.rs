@@ -185,6 +185,7 @@ impl Store {
         let mut shared = self.lock();
         shared.now = now;
         shared.settle();
+        shared.end_rest();
     }
 
     /// The device is left as it is at `now`: makes all of it durable, what is known of its
@@ -470,6 +471,14 @@ impl Shared {
     pub fn note_erase(&mut self) {
         self.fresh_erases += 1;
         if self.fresh_erases >= MOST_FRESH_ERASES {
+            self.begin_sync_unless_busy();
+        }
+    }
+
+    /// Blocks that were erased rest until the present epoch has ended: begins to end it while nobody
+    /// needs them, so that whoever does waits for less.
+    fn end_rest(&mut self) {
+        if self.fresh_erases > 0 && !self.syncer.is_waited_for() {
             self.begin_sync_unless_busy();
         }
     }

@@ -57,6 +57,11 @@ impl Syncer {
         }
     }
 
+    /// Whether epochs end while whoever begins that waits.
+    pub fn is_waited_for(&self) -> bool {
+        self.thread.is_none()
+    }
+
     /// Whether an epoch is being ended.
     pub fn is_busy(&self) -> bool {
         let state = self.shared.lock();

@@ -2,6 +2,7 @@
 //! outlasts its process, and what was flushed its host.
 
 mod drives;
+mod erases;
 mod film;
 mod keepers;
 mod lives;

@@ -1,9 +1,12 @@
 """Exports of network block device servers as drives, from the command line."""
 
 import json
+import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+import threading
+import time
+from contextlib import contextmanager, suppress
 
 import pytest
 from torturing import torture
@@ -61,6 +64,48 @@ def test_an_export_is_probed_run_and_predicted(cli, tmp_path):
         options = ("--model", tmp_path / "out/model.json", "--workload", plan, "--destroy")
         told = json.loads(cli("predict", uri, *options, "--format", "json").out)
         assert told["workloads"][0]["requests"] == 300
+
+
+def _pumped(source, sink):
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            sink.sendall(data)
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+
+
+def one_at_a_time(path):
+    """Forward to the server at a socket, one client after the other; return the port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def forward():
+        while True:
+            client, _ = listener.accept()
+            with client, socket.socket(socket.AF_UNIX) as server:
+                server.connect(str(path))
+                asking = threading.Thread(target=_pumped, args=(client, server))
+                asking.start()
+                _pumped(server, client)
+                asking.join()
+
+    threading.Thread(target=forward, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def test_a_server_may_have_one_client_at_a_time(shell, tmp_path):
+    with serving(tmp_path) as (_, _uri):
+        ports = [one_at_a_time(tmp_path / "drive.sock") for _ in range(2)]
+        devices = ", ".join(f'{{ nbd.uri = "nbd://127.0.0.1:{port}/flashkeel" }}' for port in ports)
+        plan = tmp_path / "mirror.toml"
+        plan.write_text(
+            f"[[stack.devices]]\nmirror.devices = [{devices}]\n"
+            '[workload]\nrequests = 100\npacing = "closed"\nsource = "synthetic"\n'
+        )
+        started = time.monotonic()
+        done = shell("run", plan, "--destroy", "--format", "json")
+        # Who waits for a second line beside the first gives up after 30 s.
+        assert (done.status, time.monotonic() - started < 25) == (0, True), done.err
+    assert json.loads(done.out)["runs"][0]["requests"] == 100
 
 
 def test_a_server_that_ends_in_mid_run_is_said(tmp_path):

@@ -65,8 +65,8 @@ pub fn predict(
             model.sectors, sectors
         )));
     }
-    let Opened { mut device, mut world, .. } = target.open(seed, cache_dir, progress)?;
-    let mut sources = open(&config, &mut *device, progress)?;
+    let Opened { mut device, mut world, size } = target.open(seed, cache_dir, progress)?;
+    let mut sources = open(&config, &mut *device, size.foresees, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
     let workloads = stack::workloads(&config);

@@ -48,8 +48,8 @@ pub fn run(
 ) -> Result<Finished, Error> {
     let config = Experiment { seed, ..plan.config.clone() };
     let target = Target { destroys: plan.destroys, ..Target::of(&config) };
-    let Opened { mut device, mut world, .. } = target.open(seed, cache_dir, progress)?;
-    let mut sources = open(&config, &mut *device, progress)?;
+    let Opened { mut device, mut world, size } = target.open(seed, cache_dir, progress)?;
+    let mut sources = open(&config, &mut *device, size.foresees, progress)?;
     let gauges = device.gauge_names();
     let gauges: Vec<&str> = gauges.iter().map(String::as_str).collect();
     let workloads = stack::workloads(&config);
@@ -150,13 +150,13 @@ fn is_greedy(ssd: &Value) -> bool {
     count("victims_by_greedy") * 100 > count("victims")
 }
 
-/// Each tenant's requests. Of a device that has to know them beforehand it is told.
+/// Each tenant's requests, of which a device that `foresees` is told beforehand.
 pub(crate) fn open(
     config: &Experiment,
     device: &mut dyn Device,
+    foresees: bool,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Box<dyn Source>>, Error> {
-    let foresees = Target::of(config).check().is_ok_and(|size| size.foresees);
     if foresees {
         let mut foreseen = open_each(config, device.limits().sectors, progress)?;
         device.foresee(&stack::foresight(&mut foreseen)?);

@@ -34,7 +34,7 @@ pub struct Opened {
     /// The world of the real drives in it, if there are any.
     pub world: Option<World>,
     /// What was to be known before it was made.
-    size: Size,
+    pub(crate) size: Size,
 }
 
 impl Opened {

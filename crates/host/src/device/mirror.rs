@@ -146,9 +146,10 @@ impl Build for MirrorConfig {
     }
 
     fn build(&self, maker: &mut Maker<'_>) -> Result<Box<dyn Device>, Unmade> {
+        // Before they are made: a server may have one client at a time.
+        let sizes = self.all().map(|(_, device)| device.check()).collect::<Result<Vec<_>, _>>()?;
         let devices = self.all().map(|(_, device)| device.build(maker)).collect::<Result<Vec<_>, _>>()?;
         let limits: Vec<Limits> = devices.iter().map(|device| device.limits()).collect();
-        let sizes = self.all().map(|(_, device)| device.check()).collect::<Result<Vec<_>, _>>()?;
         let sets: Vec<u32> = sizes.iter().map(|size| size.sets).collect();
         let read = self.read.policy();
         let asked = if read.needs_predictor() { &devices[..] } else { &[] };

@@ -1,6 +1,9 @@
 """flashkeel run."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -76,6 +79,17 @@ def test_pipe_has_no_colour_and_no_progress(shell, small_toml):
     assert outcome.status == 0
     assert "\x1b" not in outcome.out
     assert outcome.err == ""
+
+
+def test_a_cache_that_cannot_be_made_costs_no_run_where_nobody_can_be_told(small_toml):
+    command = [sys.executable, "-m", "flashkeel", "run", str(small_toml), "--format", "json"]
+    environment = os.environ | {"FLASHKEEL_CACHE": "/dev/null/cache"}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=full, env=environment, check=False
+        )
+    assert done.returncode == 0
+    assert len(json.loads(done.stdout)["runs"]) == 2
 
 
 def test_set_reaches_the_device(cli, small_toml):

@@ -140,7 +140,8 @@ fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 fn note(path: &Path, message: &str) {
-    eprintln!("flashkeel: steady-state cache: {}: {message}", path.display());
+    // Where nobody can be told, the run goes on all the same.
+    let _ = writeln!(io::stderr(), "flashkeel: steady-state cache: {}: {message}", path.display());
 }
 
 /// Hash of everything the steady state depends on, the simulator's own source and

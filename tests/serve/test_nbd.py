@@ -206,6 +206,20 @@ def test_a_hostile_client_disturbs_no_other(tmp_path):
     assert found["faults"] == 2
 
 
+def test_serving_goes_on_where_nobody_hears_of_a_hostile_client(tmp_path):
+    with serving(tmp_path) as (server, _, path):
+        server.stderr.close()
+        for _ in range(2):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(path))
+                assert client.recv(18, socket.MSG_WAITALL).startswith(b"NBDMAGICIHAVEOPT")
+                client.sendall(b"\xff" * 64)
+                with pytest.raises(subprocess.TimeoutExpired):
+                    server.wait(1)
+        found = ended(server)
+    assert (found["clients"], found["faults"]) == (2, 2)
+
+
 def test_a_drive_that_is_read_only_says_so(tmp_path):
     with serving(tmp_path, "--read-only") as (server, uri, _):
         info = subprocess.check_output([require("nbdinfo"), "--json", uri], text=True)

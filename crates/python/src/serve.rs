@@ -11,7 +11,7 @@ use flashkeel_serve::{
     listen_at, reason,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyException, prelude::*};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -219,8 +219,12 @@ impl Watch<Box<dyn Device>> for Caller {
         // An interrupt that has come would keep it from being said; one that comes meanwhile
         // counts too.
         self.is_interrupted();
-        let said = Python::attach(|py| self.say.call1(py, (sentence,)).map(drop));
-        self.interrupted = self.interrupted.take().or(said.err());
+        let cut_short = Python::attach(|py| {
+            let error = self.say.call1(py, (sentence,)).err()?;
+            // Where nobody can be told any more, clients are served all the same.
+            (!error.is_instance_of::<PyException>(py)).then_some(error)
+        });
+        self.interrupted = self.interrupted.take().or(cut_short);
     }
 }
 

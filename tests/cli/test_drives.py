@@ -73,15 +73,16 @@ def test_a_run_over_a_file_is_measured_in_its_time(cli, disk, tmp_path):
     assert disk.read_bytes() != bytes(32 << 20)
 
 
-def test_who_interrupts_a_probe_is_told_what_was_written(disk):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_ends_a_probe_is_told_what_was_written(disk, number):
     command = [sys.executable, "-m", "flashkeel", "probe", str(disk), "--destroy"]
     started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
     while not any(disk.read_bytes()):
         assert started.poll() is None, "it ended before it was interrupted"
         time.sleep(0.1)
-    started.send_signal(signal.SIGINT)
+    started.send_signal(number)
     _, told = started.communicate(timeout=60)
-    assert started.returncode == 130
+    assert started.returncode == 128 + number
     assert "interrupted; " in told
     assert f" bytes were written to {disk}, between bytes " in told
 

@@ -23,16 +23,30 @@ pub fn watched<T: Send>(
 ) -> PyResult<T> {
     let mut reporter = Reporter { progress, last: None, phase: "", error: None };
     let done = py.detach(|| work(&mut reporter));
-    match reporter.error {
-        // What an interrupt leaves behind is said with it.
-        Some(error) => match done {
-            Err(broken @ Error::Broken(_)) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
-                Err(exception(broken))
-            }
-            _ => Err(error),
-        },
-        // A signal ends a wait for a pipe, and the input seems cut off.
-        None => done.map_err(|error| py.check_signals().err().unwrap_or_else(|| exception(error))),
+    match (reporter.error, done) {
+        (Some(raised), Ok(_)) => Err(raised),
+        (Some(raised), Err(left)) => Err(saying(py, raised, left)),
+        (None, done) => done.map_err(|left| match (py.check_signals().err(), left) {
+            (None, left) => exception(left),
+            // A signal ends a wait for a pipe, and the input seems cut off.
+            (Some(raised), Error::Input(_)) => raised,
+            (Some(raised), left) => saying(py, raised, left),
+        }),
+    }
+}
+
+/// What broke something off, with what that leaves behind, if anything has to be said of it.
+fn saying(py: Python<'_>, raised: PyErr, left: Error) -> PyErr {
+    if left == Error::Interrupted {
+        return raised;
+    }
+    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return PyKeyboardInterrupt::new_err(left.to_string());
+    }
+    // What another signal raises is the status that the process ends with.
+    match raised.value(py).call_method1("add_note", (left.to_string(),)) {
+        Ok(_) => raised,
+        Err(error) => error,
     }
 }
 

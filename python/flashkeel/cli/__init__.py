@@ -135,6 +135,7 @@ def main() -> NoReturn:
     except RuntimeError as error:
         _fail(str(error), FAILURE)
     except BaseException as error:
+        _say_notes(error)
         if isinstance(error, SystemExit) or os.environ.get("FLASHKEEL_TRACEBACK"):
             raise
         hint = "an error of flashkeel itself; FLASHKEEL_TRACEBACK=1 shows where"
@@ -160,6 +161,12 @@ def _what_is_wrong(error: InputError | UnicodeEncodeError) -> str:
         shown = error.object.encode(errors="backslashreplace").decode()
         return f"{shown}: a name that is no UTF-8; choose another"
     return str(error)
+
+
+def _say_notes(error: BaseException) -> None:
+    """Print what was left behind that has to be said, whatever ended the command."""
+    for note in getattr(error, "__notes__", ()):
+        echo(f"flashkeel: {note}", err=True)
 
 
 def _close_output() -> None:

@@ -1,6 +1,7 @@
 """Exports of network block device servers as drives, from the command line."""
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
+from flashkeel import InputError
+from flashkeel.ssdcheck import Drive
 from torturing import torture
 
 
@@ -120,6 +123,39 @@ def test_a_server_that_ends_in_mid_run_is_said(tmp_path):
         assert run.returncode == 1
         assert f"{uri}: the server has hung up, with " in told or "the line is cut" in told
         assert "bytes were written to" in told
+
+
+def test_who_waits_for_a_mute_server_can_interrupt(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        uri = f"nbd://127.0.0.1:{listener.getsockname()[1]}/disk"
+        for arguments in (["probe", uri], ["run", str(document(tmp_path, uri))]):
+            command = [sys.executable, "-m", "flashkeel", *arguments]
+            waiting = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            client, _ = listener.accept()
+            with client:
+                # The line is there before its greeting is waited for.
+                time.sleep(0.5)
+                waiting.send_signal(signal.SIGINT)
+                _, told = waiting.communicate(timeout=20)
+            assert (waiting.returncode, told) == (130, "flashkeel: interrupted\n")
+
+
+def test_other_threads_go_on_while_a_server_is_waited_for():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        uri = f"nbd://127.0.0.1:{listener.getsockname()[1]}/disk"
+        refused = []
+
+        def find():
+            with pytest.raises(InputError, match="the server hangs up before") as raised:
+                Drive.find(uri)
+            refused.append(raised)
+
+        finding = threading.Thread(target=find)
+        finding.start()
+        client, _ = listener.accept()
+        client.close()
+        finding.join(timeout=20)
+    assert len(refused) == 1
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ pub fn span_ns(text: &str) -> PyResult<u64> {
 
 /// Pool the runs of one plan with different seeds.
 #[pyfunction]
-pub fn merge(runs: Vec<String>) -> PyResult<String> {
-    experiment::merge(&runs).map(json).map_err(exception)
+pub fn merge(py: Python<'_>, runs: Vec<String>) -> PyResult<String> {
+    watched(py, None, |_| experiment::merge(&runs)).map(json)
 }
 
 /// Describe a trace, as JSON.
@@ -71,8 +71,8 @@ pub fn trace_info(
 
 /// Name the format of a trace.
 #[pyfunction]
-pub fn trace_format(path: PathBuf, options_json: &str) -> PyResult<String> {
-    experiment::trace_format(&path, options_json).map(|format| format.to_string()).map_err(exception)
+pub fn trace_format(py: Python<'_>, path: PathBuf, options_json: &str) -> PyResult<String> {
+    watched(py, None, |_| experiment::trace_format(&path, options_json)).map(|format| format.to_string())
 }
 
 /// Name the files that are read of a trace.
@@ -191,14 +191,20 @@ pub fn write_profiles() -> String {
 
 /// Names of the series of a write demand, as JSON.
 #[pyfunction]
-pub fn demand_names(path: PathBuf) -> PyResult<String> {
-    experiment::demand_names(&path).map(json).map_err(exception)
+pub fn demand_names(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    watched(py, None, |_| experiment::demand_names(&path)).map(json)
 }
 
 /// Share of a traffic's periods in which the demand is like that of the period before.
 #[pyfunction]
-pub fn demand_similarity(traffic_json: &str, period_s: u64, share: f64, seed: u64) -> PyResult<Option<f64>> {
-    experiment::demand_similarity(traffic_json, period_s, share, seed).map_err(exception)
+pub fn demand_similarity(
+    py: Python<'_>,
+    traffic_json: &str,
+    period_s: u64,
+    share: f64,
+    seed: u64,
+) -> PyResult<Option<f64>> {
+    watched(py, None, |_| experiment::demand_similarity(traffic_json, period_s, share, seed))
 }
 
 /// List `presets`, `tiers`, `policies`, `profiles` or `experiments`, as JSON.

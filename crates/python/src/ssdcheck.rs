@@ -13,8 +13,13 @@ use crate::{
 
 /// Resolve what a document drives into JSON.
 #[pyfunction]
-pub fn resolve_target(document: &str, name: &str, sets: Vec<(String, String)>) -> PyResult<String> {
-    experiment::resolve_target(document, name, &sets).map(json).map_err(exception)
+pub fn resolve_target(
+    py: Python<'_>,
+    document: &str,
+    name: &str,
+    sets: Vec<(String, String)>,
+) -> PyResult<String> {
+    watched(py, None, |_| experiment::resolve_target(document, name, &sets)).map(json)
 }
 
 /// Put a target in the place of what a plan drives; both are JSON, and so is the plan.

@@ -183,7 +183,10 @@ impl Greeted {
             match read {
                 Ok(0) => return Err("the server hangs up before it has said what its export is".into()),
                 Ok(count) => room = &mut room[count..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Who interrupts does not want to wait for it.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    return Err("a signal came before the server had said what its export is".into());
+                }
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                     return Err(format!("the server says nothing within {} s", PATIENCE.as_secs()));
                 }

@@ -98,7 +98,8 @@ def test_who_ends_a_probe_is_told_what_was_written(disk, number):
 )
 def test_bad_drives(cli, disk, tmp_path, text, words):
     plan = tmp_path / "bad.toml"
-    plan.write_text(f"[[stack.devices]]\n{text}\n")
+    workload = '[workload]\nrequests = 10\npacing = "closed"\nsource = "synthetic"\n'
+    plan.write_text(f"[[stack.devices]]\n{text}\n{workload}")
     outcome = cli("run", plan)
     assert outcome.status == 2
     assert words in outcome.err

@@ -28,9 +28,9 @@ pub fn watched<T: Send>(
         (Some(raised), Err(left)) => Err(saying(py, raised, left)),
         (None, done) => done.map_err(|left| match (py.check_signals().err(), left) {
             (None, left) => exception(left),
-            // A signal ends a wait for a pipe, and the input seems cut off.
-            (Some(raised), Error::Input(_)) => raised,
-            (Some(raised), left) => saying(py, raised, left),
+            (Some(raised), left @ Error::Broken(_)) => saying(py, raised, left),
+            // A signal ends a wait for a pipe, and what is read or written seems cut off.
+            (Some(raised), _) => raised,
         }),
     }
 }

@@ -12,8 +12,8 @@ use super::{DEPTH, prediction, run, saturated, small, small_with, tiers};
 
 /// What valgrind runs: `requests` on a small device in its steady state, or predicted.
 pub fn take(operation: &str, requests: u64) {
-    if prediction::COUNTED.contains(&operation) {
-        return prediction::take(operation.starts_with("learning"), requests);
+    if prediction::COUNTED.contains(&operation) || prediction::LOOPS.contains(&operation) {
+        return prediction::take(operation, requests);
     }
     let read_fraction = if operation.ends_with("read") { 1.0 } else { 0.0 };
     let (config, mut ssd) = small();
@@ -72,8 +72,9 @@ pub fn count() -> Map<String, Value> {
         println!("{name:>40} {each:8.0}");
         figures.insert(name, json!({ "value": each, "unit": "instructions", "plain_ratio": null }));
     }
-    for counted in prediction::COUNTED {
-        let Some(each) = per_request(counted) else { continue };
+    for (counted, asking) in prediction::COUNTED.into_iter().zip(prediction::LOOPS) {
+        let (Some(each), Some(asking)) = (per_request(counted), per_request(asking)) else { continue };
+        let each = each - asking;
         let name = format!("instructions_per_{counted}");
         println!("{name:>40} {each:8.0}");
         figures.insert(name, json!({ "value": each, "unit": "instructions", "plain_ratio": null }));

@@ -10,8 +10,9 @@ use flashkeel_ssdcheck::{DeviceModel, Engine};
 use serde_json::json;
 
 /// What is counted in instructions: a prediction, and one with telling the predictor of the
-/// request and its completion.
+/// request and its completion; and the loops alone that ask for either, which are no part of it.
 pub const COUNTED: [&str; 2] = ["prediction", "learning_prediction"];
+pub const LOOPS: [&str; 2] = ["prediction_loop", "learning_prediction_loop"];
 /// From one request to the next.
 const PACE_NS: u64 = 100_000;
 
@@ -79,20 +80,31 @@ pub fn times_ns() -> [(&'static str, f64); 2] {
     [("prediction_ns", each(start)), ("prediction_learning_ns", learning)]
 }
 
-/// What valgrind runs: predicts `count` requests, of which the predictor is told if `learns`.
-pub fn take(learns: bool, count: u64) {
+/// What valgrind runs: predicts `count` requests, of which the predictor is told if that is counted,
+/// or goes through them alone.
+pub fn take(operation: &str, count: u64) {
     /// What is told to begin with, and made in all.
     const TOLD: u64 = 10_000;
     const MADE: u64 = 100_000;
+    let (learns, asks) = (operation.starts_with("learning"), !operation.ends_with("loop"));
     let (mut engine, mut completion, courses) = (engine(), completion(), courses(MADE));
     let (told, asked) = courses.split_at(TOLD as usize);
     told.iter().for_each(|course| tell(&mut engine, course, &mut completion));
     for course in &asked[..count as usize] {
         // A drive that nobody tells of anything more is asked of as it is now, not after seconds.
         let now = if learns { course.begins() } else { Time(TOLD * PACE_NS) };
-        black_box(engine.predict(now, &[], &course.request));
-        if learns {
-            tell(&mut engine, course, &mut completion);
+        match (asks, learns) {
+            (true, false) => _ = black_box(engine.predict(now, &[], &course.request)),
+            (true, true) => {
+                black_box(engine.predict(now, &[], &course.request));
+                tell(&mut engine, course, &mut completion);
+            }
+            (false, false) => _ = black_box((now, &course.request)),
+            (false, true) => {
+                black_box((now, &course.request));
+                (completion.id, completion.time) = (course.request.id, course.ends);
+                black_box((course.begins(), &completion));
+            }
         }
     }
 }

@@ -1,9 +1,10 @@
 """Write THIRD-PARTY.txt, the licences of the crates that are linked into the core: ``make docs``.
 
-What is linked is what the extension module depends on, on x86-64 Linux; what only runs while it
-is compiled, such as procedural macros, is not.
+What is linked is what the extension module depends on, on x86-64 Linux, and Rust's standard
+library; what only runs while it is compiled, such as procedural macros, is not.
 """
 
+import html
 import json
 import re
 import subprocess
@@ -14,6 +15,9 @@ FILE = ROOT / "THIRD-PARTY.txt"
 CORE = "flashkeel-python"
 NAMES = re.compile(r"(?i)^(un)?(licen[cs]e|copying|notice|copyright)")
 RULE = "=" * 80
+STANDARD = "Rust's standard library"
+STANDARD_USES = {"cfg-if", "gimli", "hashbrown", "libc", "rustc-demangle"}
+"""What the standard library has from others on x86-64 Linux."""
 
 
 def linked() -> list[dict[str, str]]:
@@ -41,10 +45,37 @@ def linked() -> list[dict[str, str]]:
     return sorted(others, key=lambda package: (package["name"], package["version"]))
 
 
+def standard() -> list[tuple[str, str, list[str]]]:
+    """Return the standard library and what it has from others: name, licence, texts."""
+    command = ["rustc", "--print=sysroot"]
+    root = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    folder = Path(root.strip(), "share/doc/rust")
+    page = (folder / "COPYRIGHT-library.html").read_text(encoding="utf-8")
+    own, *others = page.split("<h3>\N{PACKAGE} ")
+    own = own.partition('id="in-tree-files"')[2].partition("<h2")[0].partition(">")[2]
+    notes = html.unescape(re.sub(r"<[^>]*>", "", own)).splitlines()
+    own = "\n".join(filter(None, map(str.strip, notes)))
+    unicode = (folder / "licenses/Unicode-3.0.txt").read_text(encoding="utf-8")
+    found = [(STANDARD, "(Apache-2.0 OR MIT) AND Unicode-3.0", [own, unicode])]
+    for other in others:
+        name, _, version = other.partition("<")[0].rpartition("-")
+        if name in STANDARD_USES:
+            (licence,) = re.findall(r"License:</b> ([^<]*)<", other)
+            bodies = map(html.unescape, re.findall(r"<pre>(.*?)</pre>", other, re.DOTALL))
+            found.append((f"{name} {version}", licence, list(bodies)))
+    return found
+
+
 def text() -> str:
     """Return the list of packages, and each text of a licence once, with whose it is."""
     texts: dict[str, tuple[str, list[str]]] = {}
     rows = []
+
+    def add(body: str, of: str) -> None:
+        body = _chosen(body.strip())
+        if body:
+            texts.setdefault(" ".join(body.split()), (body, []))[1].append(of)
+
     for package in linked():
         name = f"{package['name']} {package['version']}"
         rows.append(f"{name}: {package['license']}")
@@ -53,10 +84,11 @@ def text() -> str:
         files = sorted([*folder.glob("*"), *folder.glob("*/*")])
         for file in files:
             if file.is_file() and NAMES.match(file.name) and file.suffix not in {".rs", ".toml"}:
-                body = _text(file)
-                if body:
-                    same = " ".join(body.split())
-                    texts.setdefault(same, (body, []))[1].append(name)
+                add(file.read_text(encoding="utf-8", errors="replace"), name)
+    for name, licence, bodies in standard():
+        rows.append(f"{name}: {licence}")
+        for body in bodies:
+            add(body, name)
     parts = [
         "The core of flashkeel has these packages linked into it, each under the licence named;\n"
         "where there is a choice, it is the MIT licence or Apache 2.0. The texts follow.",
@@ -66,9 +98,8 @@ def text() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _text(file: Path) -> str:
+def _chosen(body: str) -> str:
     """Return the text of a licence; none of one that is not the one chosen."""
-    body = file.read_text(encoding="utf-8", errors="replace").strip()
     if "GNU GENERAL PUBLIC LICENSE" in body or "GNU LESSER GENERAL" in body:
         return ""
     if "Apache License" in body and "END OF TERMS" in body:

@@ -19,6 +19,8 @@ CORE_SOURCES := $(shell find crates -name target -prune -o -type f -print) Cargo
 # How long `make soak` runs.
 TIME ?= 10m
 
+# The random cases of the Rust tests are the same each time.
+export PROPTEST_RNG_SEED ?= 1
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .PHONY: demo test soak lint docs site policies wheel readme bench bench-record bench-profiled clean

@@ -30,7 +30,7 @@ pub struct Counters {
     /// Pages read from the write buffer.
     pub buffered_pages_read: u64,
     /// Pages of reads whose own flash read, or one that they were rebuilt from, waited for
-    /// garbage collection.
+    /// garbage collection; a page that was rebuilt, once for each of the reads that waited.
     pub gc_blocked_pages_read: u64,
     /// Writes merged into a page still in the buffer.
     pub coalesced_pages: u64,

@@ -1,6 +1,7 @@
 //! `fold`: host pages are programmed fast while the cache has room. When the
 //! host is silent, or the cache is nearly full, they are folded: each takes a
-//! dense program on its chip, without the channel.
+//! dense program on its chip, which waits for the channel as any program does
+//! but transfers nothing.
 //!
 //! A model of the time that folding takes, not of the place: a page keeps its
 //! address, and the cache takes no capacity away.

@@ -1,8 +1,10 @@
 """Comparison of two runs: differences of percentiles with their uncertainty."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flashkeel import spread
 from flashkeel.percentiles import key
 from flashkeel.run import LATENCY_CLASSES, Run
 
@@ -18,7 +20,9 @@ class Comparison:
 
     `interval_ns` is the 95 % interval of B - A, by the method of variance
     estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008) from
-    the two order-statistic intervals; `None` where either is open.
+    the intervals of the two; `None` where either is open. These are from order statistics,
+    which take requests for independent, or where both runs have four seeds and more
+    (`over_seeds`) the wider of that and of what the seeds differ by.
     """
 
     latency_class: str
@@ -28,6 +32,7 @@ class Comparison:
     interval_ns: tuple[int, int] | None
     fewest_beyond: int
     """Samples beyond the percentile, in the run with fewer; a value that many share has all."""
+    over_seeds: bool = False
 
     @property
     def difference_ns(self) -> int:
@@ -48,6 +53,16 @@ class Comparison:
         return "lower" if high < 0 else "overlap"
 
 
+def covers(found: Sequence[Comparison]) -> str:
+    """Say what the intervals of a comparison take in, and what they leave out."""
+    if all(it.over_seeds for it in found):
+        return "Intervals take in how far seeds differ."
+    return (
+        "Intervals take requests for independent: where slow ones come in bursts, seeds differ "
+        f"by more. Runs of {spread.FEWEST} seeds or more on both sides take that in."
+    )
+
+
 def compare(a: Run, b: Run) -> list[Comparison]:
     """Compare two runs, class by class; classes without samples are left out."""
     return [
@@ -62,21 +77,38 @@ def _one(a: Run, b: Run, latency_class: str, percentile: float) -> Comparison:
     a_ns = a.percentile(latency_class, percentile)
     b_ns = b.percentile(latency_class, percentile)
     assert a_ns is not None and b_ns is not None, f"{latency_class} {key(percentile)} has samples"
-    a_interval = a.interval(latency_class, percentile)
-    b_interval = b.interval(latency_class, percentile)
-    interval = None
-    if a_interval is not None and b_interval is not None:
-        below = math.hypot(b_ns - b_interval[0], a_interval[1] - a_ns)
-        above = math.hypot(b_interval[1] - b_ns, a_ns - a_interval[0])
-        interval = (math.floor(b_ns - a_ns - below), math.ceil(b_ns - a_ns + above))
+    bounds = (a.interval(latency_class, percentile), b.interval(latency_class, percentile))
+    spreads = [spread.spread(run, latency_class, percentile) for run in (a, b)]
+    over_seeds = None not in spreads
+    if spreads[0] is not None and spreads[1] is not None:
+        of_seeds = spread.intervals(spreads[0], spreads[1])
+        bounds = (_wider(bounds[0], of_seeds[0]), _wider(bounds[1], of_seeds[1]))
     return Comparison(
         latency_class,
         percentile,
         a_ns,
         b_ns,
-        interval,
+        _of_difference(a_ns, b_ns, *bounds),
         min(rests_on(run, latency_class, percentile) for run in (a, b)),
+        over_seeds,
     )
+
+
+_Bounds = tuple[int, int] | None
+
+
+def _wider(one: _Bounds, other: _Bounds) -> _Bounds:
+    if one is None or other is None:
+        return None
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
+def _of_difference(a_ns: int, b_ns: int, a: _Bounds, b: _Bounds) -> _Bounds:
+    if a is None or b is None:
+        return None
+    below = math.hypot(b_ns - b[0], a[1] - a_ns)
+    above = math.hypot(b[1] - b_ns, a_ns - a[0])
+    return math.floor(b_ns - a_ns - below), math.ceil(b_ns - a_ns + above)
 
 
 def rests_on(run: Run, latency_class: str, percentile: str | float) -> int:

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from flashkeel import _core, cache, toml
+from flashkeel import _core, cache, spread, toml
 from flashkeel._core import InputError
 from flashkeel.arrow import TableFiles
 from flashkeel.execution import Progress, Task, execute
@@ -256,6 +256,7 @@ def pool(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if len(runs) == 1:
         return runs[0]
     pooled: dict[str, Any] = json.loads(_core.merge([json.dumps(run) for run in runs]))
+    spread.keep(pooled, runs)
     return pooled | {"seeds": [run["seed"] for run in runs]}
 
 

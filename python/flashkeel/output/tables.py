@@ -13,7 +13,7 @@ from rich.text import Text
 
 from flashkeel import percentiles
 from flashkeel.budget import Spent
-from flashkeel.comparison import FEW, Comparison
+from flashkeel.comparison import FEW, Comparison, covers
 from flashkeel.explanation import Explanation
 from flashkeel.output import units
 from flashkeel.output.plots import ABOVE, workload_kind
@@ -358,7 +358,10 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
             interval,
             VERDICTS[row.verdict],
         )
-    caption = f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many"
+    caption = (
+        f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many\n"
+        f"{covers(found)}"
+    )
     if not found:
         caption = "They have no class of requests in common."
     return _titled(title, table, caption)

@@ -25,16 +25,18 @@ _MIDDLE = 70
 def compared(base: Run, others: Sequence[Run], latency_class: str) -> str:
     """Return each other run against the base, percentile by percentile."""
     parts = []
+    every: list[Comparison] = []
     for other in others:
         found = [it for it in comparison.compare(base, other) if it.latency_class == latency_class]
         if found:
             parts.append(_table(base, other, found))
+            every += found
     if not parts:
         return "<p>There is nothing to compare here.</p>"
     return "".join(parts) + (
         f"<p>Each interval is the 95 % interval of the difference; the bar shows it as a factor, "
         f"from ⅛ to 8. <b class='few'>*</b> fewer than {FEW} samples beyond in one of them: "
-        "no verdict.</p>"
+        f"no verdict. {comparison.covers(every)}</p>"
     )
 
 

@@ -1,0 +1,140 @@
+"""How far the seeds of a pool differ: intervals of percentiles that count each seed as one.
+
+Requests of one seed are not independent: slow ones come in bursts, which all of them share. So
+the share of requests above a percentile is taken seed by seed, and its spread over the seeds is
+carried over to the latency by the pooled histogram (Woodruff, Journal of the American Statistical
+Association 47, 1952, with seeds as clusters), on a scale of log odds, where no bound leaves 0 to 1.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from flashkeel import percentiles
+from flashkeel.arrow import TableFiles
+from flashkeel.run import LATENCY_CLASSES, Run
+
+FEWEST = 4
+"""Seeds whose spread says something: with fewer an interval is longer than any difference."""
+
+
+def keep(pooled: dict[str, Any], seeds: Sequence[dict[str, Any]]) -> None:
+    """Add to each distribution of a pooled run object what of it is whose: ``by_seed``.
+
+    That are the samples of each seed (``count``), and of each percentile how many of them lie
+    beyond its pooled value (``beyond``), in the order of the seeds.
+    """
+    for latency_class in LATENCY_CLASSES:
+        found = pooled.get(latency_class)
+        if found is None or not found["count"]:
+            continue
+        each = [_sums(_run(seed), latency_class) for seed in seeds]
+        # A percentile is at most the slowest request, which its bar of the histogram may pass.
+        bars, _ = _sums(_run(pooled), latency_class)
+        tops = {
+            key: bars[min(bisect_left(bars, ns), len(bars) - 1)]
+            for key, ns in found["percentile"].items()
+        }
+        found["by_seed"] = {
+            "count": [below[-1] for _, below in each],
+            "beyond": {
+                key: [below[-1] - below[bisect_right(values, ns)] for values, below in each]
+                for key, ns in tops.items()
+            },
+        }
+    tenants = [pooled.get("tenants", []), *(seed.get("tenants", []) for seed in seeds)]
+    for whole, *parts in zip(*tenants, strict=True):
+        keep(whole, parts)
+
+
+def _run(data: dict[str, Any]) -> Run:
+    return Run(data, TableFiles(Path()))
+
+
+def _sums(run: Run, latency_class: str) -> tuple[list[int], list[int]]:
+    """Return the latencies of a class, and how many are below each of them, and in all."""
+    found = run.distribution(latency_class)
+    return [ns for ns, _ in found], list(accumulate((n for _, n in found), initial=0))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A percentile of a pool and what the seeds say of it."""
+
+    log_odds: float
+    """Of a request to be above it, as the percentile is meant."""
+    error: float
+    """Standard error of the log odds."""
+    freedom: int
+    """Degrees of freedom: one fewer than there are seeds."""
+    values: Sequence[int]
+    below: Sequence[int]
+
+    def bounds(self, t: float) -> tuple[int, int] | None:
+        """Return the latencies `t` standard errors from it; None without samples beyond."""
+        found = []
+        for step in (t, -t):
+            above = 1 / (1 + math.exp(-(self.log_odds + step * self.error)))
+            samples = self.below[-1]
+            if samples * above < 1:
+                return None
+            rank = max(1, math.ceil(samples * (1 - above)))
+            found.append(self.values[bisect_right(self.below, rank - 1) - 1])
+        return found[0], found[1]
+
+    @property
+    def variance(self) -> float:
+        """Square of the standard error of the latency; infinite where it is not known."""
+        bounds = self.bounds(1.0)
+        return math.inf if bounds is None else ((bounds[1] - bounds[0]) / 2) ** 2
+
+
+def spread(run: Run, latency_class: str, percentile: float) -> Spread | None:
+    """Return the spread of a percentile over the seeds; None where it is not known.
+
+    That is with fewer than four seeds that have samples, or without the histograms.
+    """
+    key = percentiles.key(percentile)
+    kept: dict[str, Any] | None = run.data.get(latency_class, {}).get("by_seed")
+    if kept is None or "detail" not in run.data or key not in kept["beyond"]:
+        return None
+    pairs = [(n, beyond) for n, beyond in zip(kept["count"], kept["beyond"][key], strict=True) if n]
+    if len(pairs) < FEWEST:
+        return None
+    samples = sum(n for n, _ in pairs)
+    share = sum(beyond for _, beyond in pairs) / samples
+    squares = sum((beyond - n * share) ** 2 for n, beyond in pairs)
+    error = math.sqrt(squares * len(pairs) / (len(pairs) - 1)) / samples
+    odds = 1 - percentile / 100
+    slope = share * (1 - share) if 0 < share < 1 else odds * (1 - odds)
+    values, below = _sums(run, latency_class)
+    return Spread(math.log(odds / (1 - odds)), error / slope, len(pairs) - 1, values, below)
+
+
+def intervals(a: Spread, b: Spread) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return the bounds of both, as far as their difference takes them (Welch's t)."""
+    variances = [each.variance for each in (a, b)]
+    freedom = float(min(a.freedom, b.freedom))
+    if 0 < sum(variances) < math.inf:
+        parts = [v * v / each.freedom for v, each in zip(variances, (a, b), strict=True)]
+        freedom = sum(variances) ** 2 / sum(parts)
+    t = t975(freedom)
+    return a.bounds(t), b.bounds(t)
+
+
+def t975(freedom: float) -> float:
+    """Return the 97.5 % quantile of Student's t (Cornish-Fisher, within 0.2 % from three on)."""
+    z, n = 1.959964, freedom
+    return (
+        z
+        + (z**3 + z) / (4 * n)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
+        + (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / (92160 * n**4)
+    )

@@ -23,6 +23,12 @@ def test_run_table_has_human_units(known_run):
     assert last_row(tables.costs([known_run()])) == "run – 12 1.23 % 500 ms 400 k"
 
 
+def test_rates_of_slow_runs_are_no_nought(known_run):
+    slow = known_run().data["read"] | {"iops": 0.3131, "bytes": 1_282_000}
+    row = last_row(tables.runs([known_run(read=slow, simulated_s=259_200.0)]))
+    assert row.startswith("run 72.0 h 200 k 0.313 ")
+
+
 def test_requests_that_neither_read_nor_write_are_counted_apart(known_run):
     run = known_run(requests=200_030)
     assert last_row(tables.runs([run])).endswith("0 0 0 30")

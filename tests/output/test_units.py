@@ -49,6 +49,29 @@ def test_counts(value, text):
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (0.3131, "0.313"),
+        (42.21, "42.2"),
+        (99.97, "100"),
+        (8_123.4, "8,123"),
+        (81_234, "81.2 k"),
+    ],
+)
+def test_rates_have_three_digits_where_they_are_small(value, text):
+    assert units.rate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (0.5, "0.5"), (2.0, "2"), (2_500, "2,500"), (20_000, "20.0 k")]
+)
+def test_ticks_have_the_decimals_of_their_number(value, text):
+    assert units.tick(value) == text
+
+
+@pytest.mark.parametrize(
     ("value", "text"), [(512, "512 B"), (4096, "4.00 KiB"), (3 * 2**30, "3.00 GiB")]
 )
 def test_sizes(value, text):

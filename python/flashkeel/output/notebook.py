@@ -89,7 +89,7 @@ def _row(run: Run, latency_class: str) -> str:
         run.name,
         latency_class.replace("_", " "),
         units.count(run.samples(latency_class)),
-        units.count(run.iops(latency_class)),
+        units.rate(run.iops(latency_class)),
         units.duration(run.mean(latency_class)),
     ]
     for percentile in PERCENTILES:

@@ -43,7 +43,7 @@ def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
         if one.variable == "lat":
             axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
         else:
-            axes.yaxis.set_major_formatter(lambda value, _: units.count(value))
+            axes.yaxis.set_major_formatter(lambda value, _: units.tick(value))
         axes.grid(alpha=0.3)
     rows[-1].set_xlabel("time (s); shaded: 20 % around the average of the window, dashed: its line")
     return figure

@@ -71,7 +71,7 @@ def runs(all_runs: Sequence[Run]) -> Group:
         for latency_class in ("read", "write"):
             cells += [
                 units.count(run.samples(latency_class)),
-                units.count(run.iops(latency_class)),
+                units.rate(run.iops(latency_class)),
                 units.significant(run.bandwidth(latency_class) / 1e6),
             ]
         time = units.duration(run.data["simulated_s"] * 1e9)
@@ -93,7 +93,7 @@ def costs(all_runs: Sequence[Run]) -> Group:
             units.count(data["erases"]),
             units.share(data["gc_blocked_fraction"]),
             units.duration(data["wall_s"] * 1e9),
-            units.count(speed),
+            units.rate(speed),
         )
     return _titled("The drive's work, and the simulator's", table)
 
@@ -107,7 +107,7 @@ def tenants(all_runs: Sequence[Run]) -> Group | None:
             cells = []
             for latency_class in ("read", "write"):
                 cells += [
-                    units.count(tenant.data[latency_class]["iops"]),
+                    units.rate(tenant.data[latency_class]["iops"]),
                     units.duration(tenant.mean(latency_class)),
                     _tail(tenant, latency_class, 99.9),
                 ]
@@ -406,7 +406,7 @@ def steady(
         if window is None:
             table.add_row(escape(run.name), str(len(one.points)), *["too few"] * 6)
             continue
-        average = units.duration if one.variable == "lat" else units.count
+        average = units.duration if one.variable == "lat" else units.rate
         end = average(one.last.average) if one.last else units.MISSING
         start = f"{window.points[0].start_s:.4g} s" if one.reached else "not steady"
         value = criterion.value(window) if criterion else window.deviation_share

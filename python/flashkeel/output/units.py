@@ -58,6 +58,18 @@ def count(value: float | None) -> str:
     return f"{significant(value / scale)} {unit}"
 
 
+def rate(value: float | None) -> str:
+    """Return a number a second, or a mean, as `count` does, with three digits below 100."""
+    if value is None:
+        return MISSING
+    return significant(value) if abs(value) < 99.95 else count(value)
+
+
+def tick(value: float) -> str:
+    """Return a round number on an axis as `count` does, with the decimals it has."""
+    return f"{value:,.6g}" if abs(value) < 10_000 else count(value)
+
+
 def size(byte_count: float | None) -> str:
     """Return a size in bytes as ``1.23 GiB``."""
     if byte_count is None:

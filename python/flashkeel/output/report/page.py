@@ -148,7 +148,7 @@ def _runs(runs: Sequence[Run]) -> str:
         for latency_class in ("read", "write"):
             cells += [
                 units.count(run.samples(latency_class)),
-                units.count(run.iops(latency_class)),
+                units.rate(run.iops(latency_class)),
                 units.significant(run.bandwidth(latency_class) / 1e6),
             ]
         cells += [

@@ -218,6 +218,33 @@ def test_no_rate_falls_where_a_run_ends(small_result):
         assert min(values[:-1]) > 0.9 * max(values[:-1])
 
 
+def test_columns_of_many_windows_show_the_most_of_any_and_say_over_how_long(small_result):
+    run = small(measure__series_window="1ms").runs[0]
+    text = page.render([run], "small")
+    # A second in 360 columns.
+    mean = re.search(r"Each point is the mean over (\S+) ms; .* of windows of (\S+) ms ", text)
+    assert float(mean[1]) > 2 and mean[2] == "1.00"
+    rows = json.loads(re.search(r'id="series-data">(.*?)</script>', text, re.DOTALL)[1])["rows"]
+    titles = re.findall(r"<figcaption>([^<]+) <", text)
+    rates = rows[titles.index("requests a second: mean (dotted: most)")]
+    table = run.series()
+    most = max((table["reads"] + table["writes"])[:-1]) / 1e-3
+    assert max(filter(None, rates["peaks"][0])) == pytest.approx(most, rel=1e-3)
+    assert max(filter(None, rates["values"][0])) < most
+    inside = rows[titles.index("requests in the device: mean (dotted: most)")]
+    assert max(filter(None, inside["peaks"][0])) == max(table["requests_in_device"])
+    fine = page.render(small_result.runs, "small")
+    assert "Each point is a window of 100 ms." in fine and "dotted: most" not in fine
+
+
+def test_an_axis_of_few_requests_has_fractions(small_result):
+    run = small(workload__source__arrivals={"policy": "poisson", "iops": 500}).runs[0]
+    text = page.render([run], "small")
+    figure = re.search(r"<figcaption>requests in the device.*?</figure>", text, re.DOTALL)[0]
+    ticks = re.findall(r'text-anchor="end">([^<]+)<', figure)
+    assert len(set(ticks)) == len(ticks) and any("." in tick for tick in ticks)
+
+
 def test_drives_of_a_stack_share_rows():
     device = {"ssd": {}}
     runs = small(stack__devices=[device, device], workload__requests=3000).runs

@@ -28,9 +28,10 @@
     when.textContent = `${second(from)} s to ${second(from + data.step_s)} s`;
     for (const output of outputs) {
       const row = data.rows[output.dataset.row];
+      const told = (value, peak) => value === null ? "–"
+        : write[row.unit](value) + (peak == null ? "" : ` (at most ${write[row.unit](peak)})`);
       output.textContent = data.runs
-        .map((run, index) => [run, row.values[index][column]])
-        .map(([run, value]) => `${run} ${value === null ? "–" : write[row.unit](value)}`)
+        .map((run, index) => `${run} ${told(row.values[index][column], row.peaks[index]?.[column])}`)
         .join(", ");
     }
   }

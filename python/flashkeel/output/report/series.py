@@ -32,8 +32,8 @@ class Row:
     """``duration``, ``count`` or ``share``."""
     values: Sequence[Values]
     is_latency: bool = False
-    dotted: Sequence[Values] = ()
-    """The largest, where `values` are means."""
+    peaks: Sequence[Values] = ()
+    """The largest of any window, where `values` are means."""
     only: str = ""
     """The class of requests it is shown with; empty for all."""
 
@@ -52,15 +52,36 @@ def section(runs: Sequence[Run], classes: Sequence[str]) -> str:
         "left": _LEFT,
         "right": _RIGHT,
         "runs": [run.name for run in runs],
-        "rows": [{"unit": row.unit, "values": [_short(v) for v in row.values]} for row in rows],
+        "rows": [
+            {
+                "unit": row.unit,
+                "values": [_short(values) for values in row.values],
+                "peaks": [_short(values) for values in row.peaks],
+            }
+            for row in rows
+        ],
     }
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
         '<div id="series" tabindex="0" role="group" aria-label="Time series; arrow keys move a '
         'cursor through time">'
+        f"{_means(found)}"
         f'<p id="when" aria-live="polite">Point at a drawing, or press the arrow keys, '
         f"to read values.</p>{drawings}</div>"
         f'<script type="application/json" id="series-data">{text}</script>'
+    )
+
+
+def _means(grid: _Grid) -> str:
+    """Return what a point of the drawings stands for."""
+    if grid.columns == 1:
+        return ""
+    step, window = (units.duration(s * 1e9) for s in (grid.step_s, grid.window_s))
+    if not grid.is_coarse:
+        return f"<p>Each point is a window of {step}.</p>"
+    return (
+        f"<p>Each point is the mean over {step}; what is dotted is of windows of {window} within "
+        "it.</p>"
     )
 
 
@@ -75,6 +96,8 @@ class _Grid:
     start_s: float
     step_s: float
     columns: int
+    window_s: float
+    """The shortest of the series' own windows, of which a column may have many."""
     tables: Sequence[dict[str, np.ndarray[Any, Any]] | None]
 
     @staticmethod
@@ -91,7 +114,13 @@ class _Grid:
         first = min(float(start[0]) for start in starts) / 1e9
         last = max(float(start[-1]) for start in starts) / 1e9 + max(steps)
         step = max(*steps, (last - first) / _COLUMNS)
-        return _Grid(first, step, math.ceil((last - first) / step - 1e-6), tables)
+        columns = math.ceil((last - first) / step - 1e-6)
+        return _Grid(first, step, columns, min(steps), tables)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Return whether columns hide how much their windows differ."""
+        return self.step_s > 1.001 * self.window_s
 
     def places(self, table: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
         """Return the column of each window of a series."""
@@ -113,7 +142,7 @@ class _Grid:
 def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]:
     import numpy as np
 
-    def rate(*names: str) -> list[Values]:
+    def rate(*names: str, largest: bool = False) -> list[Values]:
         def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
             starts, counts = table["start_ns"], sum(table[name] for name in names)
             if len(starts) == 1:
@@ -122,6 +151,8 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
             # The end of the run cuts the last one short.
             places, counts = places[:-1], counts[:-1]
             windows = np.bincount(places, minlength=grid.columns)
+            if largest:
+                return _there(_largest(places, counts / window_s, grid.columns), windows)
             found = np.bincount(places, counts, grid.columns) / (np.maximum(windows, 1) * window_s)
             return _there(found, windows)
 
@@ -131,8 +162,7 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
         def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
             counts = np.bincount(places, table[f"{name}s"], grid.columns)
             if largest:
-                values = np.zeros(grid.columns)
-                np.maximum.at(values, places, table[f"{name}_max_ns"].astype(float))
+                values = _largest(places, table[f"{name}_max_ns"], grid.columns)
             else:
                 means = np.nan_to_num(table[f"{name}_mean_ns"].astype(float))
                 sums = np.bincount(places, means * table[f"{name}s"], grid.columns)
@@ -141,7 +171,9 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
 
         return grid.each(of)
 
-    def gauge(name: str, fold: Callable[..., Any], scale: float = 1.0) -> list[Values]:
+    def gauge(
+        name: str, fold: Callable[..., Any], scale: float = 1.0, *, largest: bool = False
+    ) -> list[Values]:
         def of(table: dict[str, Any], places: Any) -> Values:  # noqa: ANN401
             drives = [values for key, values in table.items() if _is_gauge(key, name)]
             if not any(values.any() for values in drives):
@@ -149,6 +181,8 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
                 return [None] * grid.columns
             values = fold(np.asarray(drives, dtype=float), axis=0) * scale
             counts = np.bincount(places, minlength=grid.columns)
+            if largest:
+                return _there(_largest(places, values, grid.columns), counts)
             sums = np.bincount(places, values, grid.columns)
             return _there(sums / np.maximum(counts, 1), counts)
 
@@ -166,11 +200,20 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
         for name in classes
         if name in ("small_read", "read", "write")
     ]
-    rows.append(Row("requests a second", "count", rate("reads", "writes")))
+    most = ": mean (dotted: most)" if grid.is_coarse else ""
+
+    def peaks(of: Callable[..., list[Values]], *arguments: Any) -> Sequence[Values]:  # noqa: ANN401
+        return of(*arguments, largest=True) if grid.is_coarse else ()
+
+    both = ("reads", "writes")
+    rows.append(Row(f"requests a second{most}", "count", rate(*both), peaks=peaks(rate, *both)))
     several = any(_drives(table) > 1 for table in grid.tables if table is not None)
     of = ", fewest of any drive" if several else ""
     rows.append(Row(f"free blocks{of}", "count", gauge("free_blocks", np.min)))
-    rows.append(Row("requests in the device", "count", gauge("requests_in_device", np.sum)))
+    inside = ("requests_in_device", np.sum)
+    rows.append(
+        Row(f"requests in the device{most}", "count", gauge(*inside), peaks=peaks(gauge, *inside))
+    )
     rows.append(Row("collection at work", "share", gauge("gc_active", np.mean)))
     for task in _SHARES:
         row = Row(
@@ -193,6 +236,15 @@ def _drives(table: dict[str, Any]) -> int:
     return sum(_is_gauge(key, "free_blocks") for key in table)
 
 
+def _largest(places: Any, values: Any, columns: int) -> Any:  # noqa: ANN401
+    """Return the largest of the values in each column."""
+    import numpy as np
+
+    found = np.zeros(columns)
+    np.maximum.at(found, places, np.asarray(values, dtype=float))
+    return found
+
+
 def _there(values: Any, counts: Any) -> Values:  # noqa: ANN401
     """Return values, None where nothing was counted."""
     return [float(value) if count else None for value, count in zip(values, counts, strict=True)]
@@ -200,7 +252,7 @@ def _there(values: Any, counts: Any) -> Values:  # noqa: ANN401
 
 _WORDS: dict[str, Callable[[float], str]] = {
     "duration": units.duration,
-    "count": units.count,
+    "count": units.tick,
     "share": units.share,
 }
 
@@ -209,7 +261,7 @@ def _drawing(row: Row, grid: _Grid, index: int) -> str:
     top, bottom = 8, 150 if row.is_latency else 96
     drawing = Drawing(760, bottom + 20)
     across = Scale(grid.start_s, grid.start_s + grid.columns * grid.step_s, _LEFT, _RIGHT)
-    known = [v for values in (*row.values, *row.dotted) for v in values if v is not None]
+    known = [v for values in (*row.values, *row.peaks) for v in values if v is not None]
     if row.is_latency:
         up = latencies(known, bottom, top)
     else:
@@ -218,7 +270,7 @@ def _drawing(row: Row, grid: _Grid, index: int) -> str:
     for second in across.ticks():
         drawing.rule(across(second), top, across(second), bottom)
         drawing.text(across(second), bottom + 15, f"{second:g} s", "middle")
-    for dots, every in ((True, row.dotted), (False, row.values)):
+    for dots, every in ((True, row.peaks), (False, row.values)):
         for run, values in enumerate(every):
             middle = [grid.start_s + (column + 0.5) * grid.step_s for column in range(grid.columns)]
             points = [

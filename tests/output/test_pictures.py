@@ -6,7 +6,7 @@ from itertools import pairwise
 import flashkeel
 import pytest
 from flashkeel import InputError
-from flashkeel.output import pictures
+from flashkeel.output import pictures, plots
 from small import SMALL
 
 
@@ -40,6 +40,16 @@ def test_blame_adds_up_to_all(small_result):
         for bar in axes.patches:
             tops[bar.get_x()] = max(tops.get(bar.get_x(), 0), bar.get_y() + bar.get_height())
         assert all(top == pytest.approx(100) for top in tops.values())
+
+
+def test_blame_counts_the_requests_of_each_run_and_names_what_is_there(small_result):
+    figure = small_result.plot("blame", latency_class="small_read")
+    figure.draw_without_rendering()
+    for axes, run in zip(figure.axes, small_result.runs, strict=True):
+        labels = [it.get_text().split("\n") for it in axes.get_xticklabels() if it.get_visible()]
+        counts = {above: count for above, count in labels}
+        assert counts["above p99.9"] == str(run.explain(99.9, "small_read").count)
+    assert plots.OTHERS in [it.get_text() for it in figure.legends[0].get_texts()]
 
 
 def test_a_series_has_a_line_for_each_run(small_result):
@@ -149,6 +159,11 @@ def test_latencies_have_units_however_alike_they_are(sparse):
     labels = [label.get_text() for label in axes.xaxis.get_ticklabels(which="both")]
     assert any(label.endswith(" ns") for label in labels)
     assert not any("10^" in label for label in labels)
+
+
+def test_a_legend_names_no_others_where_there_are_none(sparse):
+    (legend,) = sparse.plot("blame", latency_class="trim").legends
+    assert [it.get_text() for it in legend.get_texts()] == ["controller"]
 
 
 @pytest.mark.parametrize("kind", ["cdf", "blame"])

@@ -11,6 +11,7 @@ from flashkeel.output import units
 from flashkeel.output.plots import (
     CAUSE_COLOURS,
     OTHER_COLOUR,
+    OTHERS,
     SMALLEST_SHARE,
     latencies,
     of_run,
@@ -72,19 +73,24 @@ def blame(result: Result, latency_class: str | None = None) -> Figure:
     from matplotlib.patches import Patch
 
     chosen = _chosen(result, latency_class)
-    figure = Figure(figsize=(9, 2.2 * len(result.runs) + 1.2), layout="constrained")
-    rows = figure.subplots(len(result.runs), 1, sharex=True, squeeze=False)
+    figure = Figure(figsize=(9, 2.5 * len(result.runs) + 1.2), layout="constrained")
+    # Each has counts of its own below its bars.
+    rows = figure.subplots(len(result.runs), 1, squeeze=False)
     seen: set[str] = set()
+    has_others = False
     for run, (axes,) in zip(result.runs, rows, strict=True):
-        seen |= _shares(axes, run, chosen)
+        named, others = _shares(axes, run, chosen)
+        seen |= named
+        has_others |= others
         axes.set_title(run.name, fontsize="medium", loc="left")
-    named = [cause for cause in CAUSE_COLOURS if cause in seen]
-    named += sorted(seen.difference(named))
-    patches = [Patch(color=CAUSE_COLOURS.get(cause, OTHER_COLOUR)) for cause in named]
-    labels = [units.cause(cause) for cause in named]
+    order = [cause for cause in CAUSE_COLOURS if cause in seen]
+    order += sorted(seen.difference(order))
+    legend = {units.cause(it): Patch(color=CAUSE_COLOURS.get(it, OTHER_COLOUR)) for it in order}
+    if has_others:
+        legend[OTHERS] = Patch(color=OTHER_COLOUR)
     figure.legend(
-        [*patches, Patch(color=OTHER_COLOUR)],
-        [*labels, f"others, each below {SMALLEST_SHARE:.0%}"],
+        list(legend.values()),
+        list(legend),
         loc="outside lower center",
         ncols=5,
         frameon=False,
@@ -105,8 +111,11 @@ def _chosen(result: Result, latency_class: str | None) -> str:
     return chosen
 
 
-def _shares(axes: Axes, run: Run, latency_class: str) -> set[str]:
-    """Draw a stacked bar for each percentile, and return the causes large enough to be named."""
+def _shares(axes: Axes, run: Run, latency_class: str) -> tuple[set[str], bool]:
+    """Draw a stacked bar for each percentile.
+
+    Return the causes large enough to be named, and whether there are others.
+    """
     found = [
         run.explain(percentile, latency_class)
         for percentile in _BLAMED_ABOVE
@@ -130,7 +139,7 @@ def _shares(axes: Axes, run: Run, latency_class: str) -> set[str]:
     )
     axes.set_ylabel("share (%)")
     axes.set_ylim(0, 100)
-    return named
+    return named, any(height > 0.001 for height in rest)
 
 
 def _beyond(percentile: float) -> str:

@@ -69,7 +69,7 @@ CAUSE_COLOURS = {
 }
 OTHER_COLOUR = "#f0f0f0"
 SMALLEST_SHARE = 0.01
-_OTHERS = f"others, each below {SMALLEST_SHARE:.0%}"
+OTHERS = f"others, each below {SMALLEST_SHARE:.0%}"
 
 
 def save(result: Result, directory: Path) -> None:
@@ -104,7 +104,7 @@ def tails(result: Result) -> Figure:
         found, names = right.get_legend_handles_labels()
         handles |= dict(zip(names, found, strict=True))
     # What is too small to be shown by itself comes last.
-    labels = sorted(handles, key=lambda label: label == _OTHERS)
+    labels = sorted(handles, key=lambda label: label == OTHERS)
     figure.legend(
         [handles[label] for label in labels],
         labels,
@@ -223,7 +223,7 @@ def _causes(axes: Axes, runs: Sequence[Run], latency_class: str) -> None:
     for cause in [*order, None]:
         if cause is None:
             widths = [(e.mean_ns or 0.0) - start for e, start in zip(found, left, strict=True)]
-            label, colour = _OTHERS, OTHER_COLOUR
+            label, colour = OTHERS, OTHER_COLOUR
         else:
             widths = [mean.get(cause, 0.0) for mean in means]
             label, colour = units.cause(cause), CAUSE_COLOURS.get(cause, OTHER_COLOUR)

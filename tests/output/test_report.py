@@ -8,6 +8,7 @@ import flashkeel
 import pytest
 from flashkeel import Run, steadiness
 from flashkeel.arrow import TableFiles
+from flashkeel.output import steady_plots
 from flashkeel.output.report import differences, draw, page, tails, warnings
 from small import SMALL
 
@@ -148,6 +149,18 @@ def test_a_run_of_two_steady_states_is_warned_of(small_result, monkeypatch):
     (told,) = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
     assert "steady at 2.00 ms from 0 to 5 s, and is 200 µs in the last 5 of 25 rounds" in told
     assert "mixes two states" in told
+
+
+def test_steady_rounds_of_a_long_run_are_told_in_hours(small_result, monkeypatch):
+    values = [2e6] * 12 + [2e5] * 13
+    points = [steadiness.Point(3e4 * n, 3e4 * (n + 1), value) for n, value in enumerate(values)]
+    monkeypatch.setattr(steadiness, "rounds", lambda *_: points[1:])
+    run = small_result.runs[0]
+    found = steadiness.assess(run, "lat")
+    (told,) = [it.text for it in warnings.found([run]) if it.kind == "not steady"]
+    assert "from 8.333 to 50 h, and is 200 µs" in told
+    figure = steady_plots.convergence([run], [found])
+    assert "steady from 8.333 h on" in figure.axes[0].get_title(loc="left")
 
 
 def test_a_queue_that_grows_is_warned_of(small_result):

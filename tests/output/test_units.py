@@ -25,6 +25,19 @@ def test_durations(ns, text):
     assert units.duration(ns) == text
 
 
+@pytest.mark.parametrize(
+    ("time_s", "text"),
+    [(0, "0 s"), (0.25, "0.25 s"), (1_036, "1,036 s"), (10_360, "2.878 h"), (4e7, "11,110 h")],
+)
+def test_times_since_the_beginning_have_no_exponent(time_s, text):
+    assert units.moment(time_s) == text
+
+
+def test_spans_have_one_unit():
+    assert units.span(0, 5) == "0 to 5 s"
+    assert units.span(1_800, 27_612) == "0.5 to 7.67 h"
+
+
 @pytest.mark.parametrize(("ns", "text"), [(1500, "+1.50 µs"), (-1500, "-1.50 µs"), (0, "0 ns")])
 def test_differences_have_a_sign(ns, text):
     assert units.signed_duration(ns) == text

@@ -52,7 +52,7 @@ def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
 def _said(one: Steadiness) -> str:
     if one.reached is None:
         return "not steady"
-    start = f"steady from {one.reached.points[0].start_s:.4g} s on"
+    start = f"steady from {units.moment(one.reached.points[0].start_s)} on"
     return f"{start}, and left that state later" if one.is_left else start
 
 

@@ -408,7 +408,7 @@ def steady(
             continue
         average = units.duration if one.variable == "lat" else units.rate
         end = average(one.last.average) if one.last else units.MISSING
-        start = f"{window.points[0].start_s:.4g} s" if one.reached else "not steady"
+        start = units.moment(window.points[0].start_s) if one.reached else "not steady"
         value = criterion.value(window) if criterion else window.deviation_share
         compared = (units.share if not criterion or criterion.is_share else average)(value)
         shares = map(units.share, (window.range_share, window.excursion_share))

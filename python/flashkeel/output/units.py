@@ -37,6 +37,27 @@ def signed_duration(ns: float | None) -> str:
     return f"{'+' if ns > 0 else ''}{duration(ns)}"
 
 
+def clock(end_s: float) -> tuple[float, str]:
+    """Return what to count times up to `end_s` in: its seconds, and its name."""
+    return (3600.0, "h") if abs(end_s) >= 7200 else (1.0, "s")
+
+
+def moment(time_s: float) -> str:
+    """Return a time in s since the beginning, as ``12.5 s`` or ``2.878 h``."""
+    scale, unit = clock(time_s)
+    return f"{_four_digits(time_s / scale)} {unit}"
+
+
+def span(start_s: float, end_s: float) -> str:
+    """Return from when to when, in s since the beginning, as ``0 to 12.5 s``."""
+    scale, unit = clock(end_s)
+    return f"{_four_digits(start_s / scale)} to {_four_digits(end_s / scale)} {unit}"
+
+
+def _four_digits(value: float) -> str:
+    return f"{float(f'{value:.4g}'):,.12g}"
+
+
 def interval(low: float, high: float, of: Callable[[float], str] = duration) -> str:
     """Return two values as `of` writes them, with their unit once where they share it."""
     first, last = of(low), of(high)

@@ -69,8 +69,9 @@ def _unsteady(run: Run) -> Iterator[Warning]:
         # it. What is reported here was measured to the end.
         first = found.reached
         once = (
-            f"; the first steady rounds, from {first.points[0].start_s:.3g} to "
-            f"{first.points[-1].end_s:.3g} s, are those that `flashkeel steady` tells"
+            "; the first steady rounds, from "
+            f"{units.span(first.points[0].start_s, first.points[-1].end_s)}, are those that "
+            "`flashkeel steady` tells"
             if first
             else ""
         )
@@ -87,7 +88,7 @@ def _unsteady(run: Run) -> Iterator[Warning]:
             "not steady",
             run.name,
             f"the mean latency was steady at {units.duration(found.reached.average)} from "
-            f"{start:.3g} to {end:.3g} s, and is {units.duration(last.average)} in the last "
+            f"{units.span(start, end)}, and is {units.duration(last.average)} in the last "
             f"{steadiness.WINDOW} of {len(found.points)} rounds: what is measured over the whole "
             "run mixes two states",
         )

@@ -40,7 +40,9 @@ def test_a_probe_says_what_it_could_not_determine(cli, disk, tmp_path):
     assert model["latencies_ns"]["read"] > 0
     assert model["write_buffer"] == {"bytes": None, "type": "unknown", "flush": []}
     reasons = [f"{key}: the time given, 9s, ran out before" for key in ("volume_bits", "sleep")]
-    table = next(probe_tables.diagnosis(Diagnosis("disk", model | {"undetermined": reasons})))
+    _, table, _ = next(
+        probe_tables.diagnosis(Diagnosis("disk", model | {"undetermined": reasons}))
+    ).renderables
     cells = dict(zip(*(column.cells for column in table.columns), strict=True))
     assert cells["internal volumes"] == cells["sleeps after"] == "undetermined"
     # What was found serves to predict it.

@@ -124,8 +124,9 @@ def test_without_a_model_what_is_slow_comes_from_the_log(cli, _served):
     folder, _ = _served
     outcome = cli("predict", "--log", folder / "log.csv")
     assert outcome.status == 0
-    for words in ("would prediction have", "exponential mean", "three times the median"):
+    for words in ("would prediction have", "exponential", "three times the median"):
         assert words in outcome.out
+    assert [line for line in outcome.out.splitlines()[1:] if len(line) > 80] == []
 
 
 def test_too_few_slow_requests_are_said_and_not_guessed(cli, tmp_path):

@@ -2,7 +2,7 @@
 
 import io
 
-from flashkeel.output import tables
+from flashkeel.output import probe_tables, tables
 from rich.console import Console
 
 
@@ -68,6 +68,24 @@ def test_class_without_samples_is_all_dashes(known_run):
 
 def test_run_names_are_no_markup(known_run):
     assert "[red]x" in text(tables.runs([known_run("[red]x")]))
+
+
+def test_a_sweep_of_three_keys_fits_a_terminal(known_run):
+    keys = ("device.logical_capacity", "device.scheduler", "device.buffer.size")
+    row = dict(zip(keys, ("90%", "priority", "1MiB"), strict=True))
+    row |= {"point": 12, "run": "run", "waf": 10.525, "drive_writes_per_cycle": 0.106}
+    shown = text(tables.sweep("Sensitivity", keys, [known_run()], [row]))
+    assert max(map(len, shown.splitlines()[:5])) <= 80
+    assert "logical " in shown.splitlines()[1]
+
+
+def test_evidence_of_a_probe_fits_a_terminal():
+    flip = {"bit": 17, "p": 1e-30, "p_own": 0.25, "with_flushes": 0.123, "with_own_flushes": 1.0}
+    evidence = {
+        "allocation": [{"bit": 17, "relative_throughput": [0.512, 0.998]}],
+        "collection": {"flip": [flip]},
+    }
+    assert max(map(len, text(probe_tables._evidence(evidence)).splitlines())) <= 80
 
 
 def test_changed_input_is_told(known_run):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from rich import box
-from rich.console import RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from flashkeel.output import units
+from flashkeel.output import tables, units
+
+_WIDTH, _NAME = 80, 11
+"""Of a terminal, and of the longest word of a name."""
 
 
 def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
@@ -20,10 +22,11 @@ def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
     yield _reliability(found["reliability"])
     lines = [*_assumptions(found), *_undetermined(found)]
     if lines:
-        yield Text("\n".join(lines))
+        # A terminal would break lines within words, and a file not at all.
+        yield Text("\n".join(textwrap.fill(line, _WIDTH) for line in lines))
 
 
-def _log(found: dict[str, Any]) -> Table:
+def _log(found: dict[str, Any]) -> Group:
     thresholds = found["model"]["thresholds_ns"]
     slow = found["slow"]
     rows = {
@@ -37,56 +40,43 @@ def _log(found: dict[str, Any]) -> Table:
         f"{units.count(found['slow_before'])} in the first half",
     }
     title = f"{found['log']}: would prediction have worked?"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
-    for words, text in rows.items():
-        table.add_row(words, text)
-    return table
+    return tables.facts(title, rows.items())
 
 
-def _methods(found: dict[str, Any]) -> Table:
-    table = Table(title="Judged on the second half", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("prediction by")
-    table.add_column("slow from")
-    columns = (
-        "slow found",
-        "of slow",
-        "precision",
-        "of called",
-        "ROC-AUC",
-        "mirror saves",
-        "reads",
-    )
-    for words in columns:
-        table.add_column(words, justify="right")
+def _methods(found: dict[str, Any]) -> Group:
+    table = tables.grid(
+        "prediction\nby", "slow\nfrom", "slow\nfound", "of\nslow", "precision", "of\ncalled",
+        "ROC-\nAUC", "mirror\nsaves", "reads",
+    )  # fmt: skip
     for row in found["methods"]:
         score = row["score"]
         table.add_row(
-            row["name"],
+            textwrap.fill(row["name"], _NAME),
             _threshold(row),
             units.share(row["recall"]),
             units.count(score["slow_found"] + score["slow_missed"]),
             units.share(row["precision"]),
             units.count(score["slow_found"] + score["normal_missed"]),
             units.ratio(row["roc_auc"]),
-            units.share(row["saved_fraction"]),
+            units.share(_saved(row["saved_fraction"])),
             units.count(row["reads_sent"]),
         )
-    return table
+    return tables.titled("Judged on the second half", table)
 
 
-def _reliability(tenths: list[dict[str, Any]]) -> Table:
-    table = Table(
-        title="SSDcheck's probabilities of being slow, by tenths, and what came",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
-    for words in ("said", "came", "of requests"):
-        table.add_column(words, justify="right")
+def _reliability(tenths: list[dict[str, Any]]) -> Group:
+    table = tables.grid("said", "came", "of requests")
     for tenth in tenths:
         if tenth["requests"]:
             said, came = units.share(tenth["said"]), units.share(tenth["came"])
             table.add_row(said, came, units.count(tenth["requests"]))
-    return table
+    title = "SSDcheck's probabilities of being slow, by tenths, and what came"
+    return tables.titled(title, table)
+
+
+def _saved(fraction: float | None) -> float | None:
+    """Return nothing as 0: it is the difference of two sums."""
+    return fraction and round(fraction, 6)
 
 
 def _threshold(row: dict[str, Any]) -> str:
@@ -94,7 +84,7 @@ def _threshold(row: dict[str, Any]) -> str:
     if value is None:
         return "its own" if row["name"] == "SSDcheck" else units.MISSING
     if row["name"] == "queue depth":
-        return f"{value:.0f} outstanding"
+        return f"depth {value:.0f}"
     return units.duration(value)
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich import box
-from rich.table import Table
+from rich.console import Group
 
-from flashkeel.output import units
+from flashkeel.output import tables, units
 from flashkeel.ssdcheck import Diagnosis
 
 _UNDETERMINED = "undetermined"
 _FLUSH = {"full": "full", "read_trigger": "read"}
 
 
-def diagnosis(found: Diagnosis) -> Iterator[Table]:
+def diagnosis(found: Diagnosis) -> Iterator[Group]:
     """Yield the features found, and the evidence for each address bit."""
     model = found.model
     buffer, sleep = model["write_buffer"], model["sleep"]
@@ -36,22 +35,16 @@ def diagnosis(found: Diagnosis) -> Iterator[Table]:
         if sleep
         else (_UNDETERMINED if "sleep" in unknown else "not seen to sleep"),
     }
-    table = Table(title=found.name, title_justify="left", box=box.SIMPLE_HEAD, show_header=False)
-    for words, text in rows.items():
-        table.add_row(words, text)
-    for reason in model["undetermined"]:
-        table.add_row("undetermined", reason)
-    yield table
+    reasons = [("undetermined", reason) for reason in model["undetermined"]]
+    yield tables.facts(found.name, [*rows.items(), *reasons])
     if found.evidence is not None:
         yield _evidence(found.evidence)
 
 
-def predictions(target: str, found: Sequence[dict[str, Any]]) -> Table:
+def predictions(target: str, found: Sequence[dict[str, Any]]) -> Group:
     """Return one row a workload: how much was slow, and how much of it was predicted."""
-    table = Table(title=f"{target}: predictions", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("workload")
-    for words in ("requests", "slow", "slow found", "normal found", "precision", "switched"):
-        table.add_column(words, justify="right")
+    heads = ("requests", "slow", "slow\nfound", "normal\nfound", "precision", "switched")
+    table = tables.grid("workload", *heads)
     keys = ("slow_fraction", "slow_recall", "normal_recall", "precision")
     for row in found:
         shares = (units.share(row[key]) for key in keys)
@@ -60,7 +53,7 @@ def predictions(target: str, found: Sequence[dict[str, Any]]) -> Table:
     if len(found) > 1:
         table.add_section()
         table.add_row("mean", "", *(units.share(_mean(found, key)) for key in keys), "")
-    return table
+    return tables.titled(f"{target}: predictions", table)
 
 
 def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:
@@ -68,12 +61,9 @@ def _mean(found: Sequence[dict[str, Any]], key: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _evidence(evidence: dict[str, Any]) -> Table:
-    table = Table(title="Evidence by address bit", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("bit", justify="right")
-    tests = ("p one volume", "p two volumes", "stalls a buffer apart", "in own writes")
-    for words in ("throughput at 0", "at 1", *tests):
-        table.add_column(words, justify="right")
+def _evidence(evidence: dict[str, Any]) -> Group:
+    tests = ("p one\nvolume", "p two\nvolumes", "stalls a\nbuffer apart", "in own\nwrites")
+    table = tables.grid("bit", "throughput\nat 0", "at 1", *tests)
     flips = {flip["bit"]: flip for flip in evidence["collection"]["flip"]}
     for row in evidence["allocation"]:
         flip = flips.get(row["bit"])
@@ -85,7 +75,7 @@ def _evidence(evidence: dict[str, Any]) -> Table:
             *(_probability(flip[key]) for key in chances if flip),
             *(units.share(flip[key]) for key in flushes if flip),
         )
-    return table
+    return tables.titled("Evidence by address bit", table)
 
 
 def _probability(p: float | None) -> str:

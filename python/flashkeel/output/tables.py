@@ -23,6 +23,7 @@ from flashkeel.steadiness import Criterion, Steadiness
 _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
 _BAR_WIDTH = 24
+_SENTENCE = 50
 VERDICTS = {
     "lower": "lower",
     "higher": "higher",
@@ -43,7 +44,8 @@ _INPUT_CHANGES = {
 }
 
 
-def _table(left: str, *right: str) -> Table:
+def grid(left: str, *right: str) -> Table:
+    """Return a table without rows: names at the left, numbers at the right."""
     # Narrow gaps, so that the widest of them fit a terminal of 80 columns.
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(left)
@@ -52,7 +54,18 @@ def _table(left: str, *right: str) -> Table:
     return table
 
 
-def _titled(title: str, table: Table, caption: str = "") -> Group:
+def facts(title: str, rows: Iterable[tuple[str, str]]) -> Group:
+    """Return one row a fact: what it is called, and what is so."""
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), show_edge=False, show_header=False)
+    table.add_column()
+    table.add_column(max_width=_SENTENCE)
+    for words, text in rows:
+        table.add_row(words, escape(text))
+    return titled(title, table)
+
+
+def titled(title: str, table: Table, caption: str = "") -> Group:
+    """Return a table with its title above it, and what there is to say of it below."""
     # Rich would fold titles of its own to the table's width.
     below = Text(f"{caption}\n" if caption else "", style="dim")
     return Group(Text(title, style="bold"), table, below)
@@ -65,7 +78,7 @@ def runs(all_runs: Sequence[Run]) -> Group:
     others = [run.data["requests"] - run.samples("read") - run.samples("write") for run in all_runs]
     if any(others):
         columns.append("others")
-    table = _table("run", *columns)
+    table = grid("run", *columns)
     for run, other in zip(all_runs, others, strict=True):
         cells = []
         for latency_class in ("read", "write"):
@@ -78,12 +91,12 @@ def runs(all_runs: Sequence[Run]) -> Group:
         table.add_row(
             escape(run.name), time, *cells, *([units.count(other)] if any(others) else [])
         )
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def costs(all_runs: Sequence[Run]) -> Group:
     """Return one row a run: what it cost the drive, and how fast the simulator was."""
-    table = _table("run", "WAF", "erases", "GC-blocked", "simulated in", "requests simulated/s")
+    table = grid("run", "WAF", "erases", "GC-blocked", "simulated in", "requests simulated/s")
     for run in all_runs:
         data = run.data
         speed = data["requests"] / data["wall_s"] if data["wall_s"] else None
@@ -95,12 +108,12 @@ def costs(all_runs: Sequence[Run]) -> Group:
             units.duration(data["wall_s"] * 1e9),
             units.rate(speed),
         )
-    return _titled("The drive's work, and the simulator's", table)
+    return titled("The drive's work, and the simulator's", table)
 
 
 def tenants(all_runs: Sequence[Run]) -> Group | None:
     """Return one row a tenant: what it got; None where no run has tenants."""
-    table = _table("tenant", "reads/s", "mean", "p99.9", "writes/s", "mean", "p99.9")
+    table = grid("tenant", "reads/s", "mean", "p99.9", "writes/s", "mean", "p99.9")
     for run in all_runs:
         for tenant in run.tenants:
             name = tenant.name if len(all_runs) == 1 else f"{run.name}: {tenant.name}"
@@ -112,7 +125,7 @@ def tenants(all_runs: Sequence[Run]) -> Group | None:
                     _tail(tenant, latency_class, 99.9),
                 ]
             table.add_row(escape(name), *cells)
-    return _titled("Tenants", table) if table.row_count else None
+    return titled("Tenants", table) if table.row_count else None
 
 
 def tiers(all_runs: Sequence[Run]) -> Group | None:
@@ -124,7 +137,7 @@ def tiers(all_runs: Sequence[Run]) -> Group | None:
     if not any(stack.get("tiers") for stack in stacks):
         return None
     columns = ["read mean", "p99", "write mean", "p99", "to NVM", "to SSD", "at risk"]
-    table = _table("run", *columns)
+    table = grid("run", *columns)
     for run, stack in zip(all_runs, stacks, strict=True):
         latencies = [
             units.duration(latency)
@@ -139,7 +152,7 @@ def tiers(all_runs: Sequence[Run]) -> Group | None:
         at_risk = units.size(1e3 * sum(risks) if risks else None)
         table.add_row(escape(run.name), *latencies, *written, at_risk)
     below = "at risk: on average, what a power cut would take of what was acknowledged"
-    return _titled("Tiers", table, below)
+    return titled("Tiers", table, below)
 
 
 def windows(all_runs: Sequence[Run]) -> Group | None:
@@ -147,7 +160,7 @@ def windows(all_runs: Sequence[Run]) -> Group | None:
 
     What it asked for and got in them, and how long its reads took, window by window.
     """
-    table = _table("host", "windows", "reads", "beyond", "tail p50", "p99")
+    table = grid("host", "windows", "reads", "beyond", "tail p50", "p99")
     has_few = False
     for run in all_runs:
         coordinators = (run.data.get("stack") or {}).get("coordinators", {})
@@ -181,7 +194,7 @@ def windows(all_runs: Sequence[Run]) -> Group | None:
         below += "\n(of several seeds the mean of theirs)"
     if has_few:
         below += f"\n* fewer than {FEW} windows beyond: how many"
-    return _titled("Hosts in deterministic windows", table, below)
+    return titled("Hosts in deterministic windows", table, below)
 
 
 def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
@@ -197,12 +210,12 @@ def trace_terms(name: str, basis: str, terms: dict[str, float | None]) -> Group:
         "writes (%)": "write_percent",
         "random (%)": "random_percent",
     }
-    table = _table("in the terms of papers", "")
+    table = grid("in the terms of papers", "")
     for words, key in names.items():
         value = terms[key]
         table.add_row(words, units.MISSING if value is None else units.significant(value))
     kind = "synthetic workload" if basis == "synthetic" else "recorded trace"
-    return _titled(f"{name} ({kind})", table, "1 KB is 1024 bytes")
+    return titled(f"{name} ({kind})", table, "1 KB is 1024 bytes")
 
 
 def notes(all_runs: Sequence[Run]) -> list[str]:
@@ -253,7 +266,7 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
     interval where seeds are pooled.
     """
     title = f"Latency of {units.requests(latency_class)}"
-    table = _table("run", "mean", *map(percentiles.label, _TAIL))
+    table = grid("run", "mean", *map(percentiles.label, _TAIL))
     for run in all_runs:
         cells = [_tail(run, latency_class, percentile) for percentile in _TAIL]
         table.add_row(escape(run.name), units.duration(run.mean(latency_class)), *cells)
@@ -264,7 +277,7 @@ def tails(all_runs: Sequence[Run], latency_class: str) -> Group:
         for p in _TAIL
     ):
         caption = f"* fewer than {FEW} samples beyond: how many"
-    return _titled(title, table, caption)
+    return titled(title, table, caption)
 
 
 def _tail(run: Run, latency_class: str, percentile: float) -> str:
@@ -285,13 +298,13 @@ def largest_causes(explanations: Iterable[Explanation]) -> Group:
     found = list(explanations)
     words = units.requests(found[0].latency_class)
     title = f"What owns the latency of {words} above {percentiles.label(ABOVE)}"
-    table = _table("run")
+    table = grid("run")
     table.add_column("largest causes")
     for explanation in found:
         largest = explanation.shares[:_MOST_CAUSES]
         causes = ", ".join(f"{units.cause(s.cause)} {units.share(s.share)}" for s in largest)
         table.add_row(escape(explanation.run), causes or units.MISSING)
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def explanation(found: Explanation, kind: str) -> Group:
@@ -302,7 +315,7 @@ def explanation(found: Explanation, kind: str) -> Group:
         f"(from {units.duration(found.threshold_ns)}), mean {units.duration(found.mean_ns)}; "
         f"{kind}"
     )
-    table = _table("cause", "share", "mean", "requests")
+    table = grid("cause", "share", "mean", "requests")
     table.add_column("")
     widest = found.shares[0].share if found.shares else 1.0
     for share in found.shares:
@@ -314,7 +327,7 @@ def explanation(found: Explanation, kind: str) -> Group:
             units.count(share.requests),
             bar,
         )
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
@@ -323,7 +336,7 @@ def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
     took = sum(part.spent_ns for part in parts)
     broken = [part.part for part in parts if part.is_broken]
     verdict = f"broken by {', '.join(broken)}" if broken else "kept by every part"
-    table = _table("part", "may take", "takes", "over")
+    table = grid("part", "may take", "takes", "over")
     for part in parts:
         over = units.duration(part.spent_ns - part.budget_ns) if part.is_broken else ""
         table.add_row(
@@ -331,7 +344,7 @@ def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
         )
     over = units.duration(took - total) if took > total else ""
     table.add_row("in all", units.duration(total), units.duration(took), over)
-    return _titled(
+    return titled(
         f"{found.run}: the budget in the mean of these {found.count:,} is {verdict}", table
     )
 
@@ -340,7 +353,7 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
     """Return one row a percentile of each class: A, B, B - A and its 95 % interval."""
     kinds = dict.fromkeys(workload_kind([run]) for run in (a, b))
     title = f"A {a.name} against B {b.name} ({' against '.join(kinds)})"
-    table = _table("", "A", "B", "B − A", "95 % interval", "B is")
+    table = grid("", "A", "B", "B − A", "95 % interval", "B is")
     previous = ""
     for row in found:
         if row.latency_class != previous:
@@ -364,7 +377,7 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
     )
     if not found:
         caption = "They have no class of requests in common."
-    return _titled(title, table, caption)
+    return titled(title, table, caption)
 
 
 def sweep(
@@ -372,10 +385,10 @@ def sweep(
 ) -> Group:
     """Return one row a point: its keys, how far a cycle of the flash goes, the tail."""
     latency_class = main_class(all_runs)
-    names = [key.rpartition(".")[2].replace("_", " ") for key in keys]
+    names = [key.rpartition(".")[2].replace("_", "\n") for key in keys]
     several = len({run.data["name"] for run in all_runs}) > 1
-    heads = ["WAF", "writes/cycle", "mean", *map(percentiles.label, (99.9, 99.99))]
-    table = _table("run" if several else "point", *names, *heads)
+    heads = ["WAF", "writes/\ncycle", "mean", *map(percentiles.label, (99.9, 99.99))]
+    table = grid("run" if several else "point", *names, *heads)
     for run, row in zip(all_runs, rows, strict=True):
         cells = [str(row[key]) for key in keys]
         cells += [units.ratio(row["waf"]), units.ratio(row["drive_writes_per_cycle"])]
@@ -387,7 +400,7 @@ def sweep(
         f"{units.requests(latency_class)}; writes/cycle: drive writes for each cycle of the "
         f"flash; * fewer than {FEW} samples beyond: how many"
     )
-    return _titled(f"{title} ({workload_kind(all_runs)})", table, caption)
+    return titled(f"{title} ({workload_kind(all_runs)})", table, caption)
 
 
 def steady(
@@ -398,8 +411,8 @@ def steady(
     What is compared with the limit of a criterion is in the unit of that.
     """
     tracked = "slope/s" if criterion and criterion.is_slope else "deviation"
-    table = _table(
-        "run", "rounds", "steady from", "average", "range", "line", tracked, "at the end"
+    table = grid(
+        "run", "rounds", "steady\nfrom", "average", "range", "line", tracked, "at the\nend"
     )
     for run, one in zip(all_runs, found, strict=True):
         window = one.reached or one.last
@@ -425,4 +438,4 @@ def steady(
             "\n* over 20 % from the first steady ones: what is measured over the whole run\n"
             "mixes two states"
         )
-    return _titled(f"Steady state by {by} ({workload_kind(all_runs)})", table, below)
+    return titled(f"Steady state by {by} ({workload_kind(all_runs)})", table, below)

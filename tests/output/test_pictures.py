@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import flashkeel
 import pytest
-from flashkeel import InputError
-from flashkeel.output import pictures, plots
+from flashkeel import InputError, steadiness
+from flashkeel.output import pictures, plots, steady_plots
+from flashkeel.output.report import page
 from small import SMALL
 
 
@@ -24,13 +25,27 @@ def test_each_is_drawn_and_says_what_it_rests_on(logged, windowed, kind, tmp_pat
 
 
 def test_a_cdf_goes_from_none_to_all_requests(small_result):
-    (axes,) = small_result.plot("cdf", latency_class="write").axes
+    axes, tail = small_result.plot("cdf", latency_class="write").axes
     for line in axes.get_lines():
         times, shares = line.get_xdata(), line.get_ydata()
         assert (shares[0], shares[-1]) == (0, pytest.approx(100))
         # The first value takes the line up from there.
         assert times[0] == times[1] < times[2]
     assert axes.get_xscale() == "log" and "writes" in axes.get_ylabel()
+    for line, run in zip(tail.get_lines(), small_result.runs, strict=True):
+        # The last step is of what is as slow as the slowest.
+        assert min(line.get_ydata()) == pytest.approx(
+            100 * run.distribution("write")[-1][1] / run.samples("write")
+        )
+    assert tail.get_yscale() == "log"
+
+
+def test_equal_runs_are_both_seen(small_result):
+    run = small_result.runs[0]
+    same = flashkeel.Result(small_result.document | {"runs": [run.data] * 2}, small_result.files)
+    for axes in same.plot("cdf").axes:
+        first, second = axes.get_lines()
+        assert first.get_linewidth() > second.get_linewidth() + 1
 
 
 def test_blame_adds_up_to_all(small_result):
@@ -147,6 +162,30 @@ def sparse(tmp_path_factory):
     return experiment.set("measure.series_window", "100ms").run()
 
 
+def test_a_long_run_is_drawn_over_hours(tmp_path):
+    reads = [f"{hour * 3_600_000_000} f read 0 4096" for hour in range(4)]
+    (tmp_path / "day.log").write_text("\n".join(["fio version 3 iolog", *reads, ""]))
+    experiment = flashkeel.Experiment(SMALL.split("[workload]")[0], "small")
+    experiment.set("workload.source", {"policy": "trace", "path": str(tmp_path / "day.log")})
+    experiment.set("measure.series_window", "60s").set("measure.log_requests", True)
+    result = experiment.run()
+    *_, blocks = result.plot("series", latency_class="read").axes
+    assert blocks.get_xlabel() == "time (h)"
+    assert max(blocks.get_lines()[0].get_xdata()) == pytest.approx(3, abs=0.05)
+    assert result.plot("heat").axes[0].get_xlabel() == "completed at (h)"
+    text = page.render(result.runs, "Day")
+    assert ">2 h</text>" in text and '"clock":[3600.0,"h"]' in text
+    run = result.runs[0]
+    figure = steady_plots.convergence([run], [steadiness.assess(run, "lat")])
+    assert figure.axes[0].get_xlabel().startswith("time (h);")
+
+
+def test_pictures_over_time_say_which_seed_they_are_of(small_toml):
+    result = flashkeel.Experiment.from_toml(small_toml).run(seeds=2)
+    assert result.plot("series").get_suptitle().endswith("; the first of 2 seeds)")
+    assert "; the first of 2 seeds.</p>" in page.render(result.runs, "Two")
+
+
 def test_a_value_between_gaps_is_seen(sparse):
     _, latencies, _ = sparse.plot("series", latency_class="read").axes
     assert [len(line.get_markevery()) for line in latencies.get_lines()] == [2, 2]
@@ -155,7 +194,7 @@ def test_a_value_between_gaps_is_seen(sparse):
 def test_latencies_have_units_however_alike_they_are(sparse):
     figure = sparse.plot("cdf", latency_class="trim")
     figure.draw_without_rendering()
-    (axes,) = figure.axes
+    _, axes = figure.axes
     labels = [label.get_text() for label in axes.xaxis.get_ticklabels(which="both")]
     assert any(label.endswith(" ns") for label in labels)
     assert not any("10^" in label for label in labels)

@@ -65,6 +65,18 @@ def test_latencies_that_hardly_differ_look_it(known_run):
     assert high / low == pytest.approx(2)
 
 
+@pytest.mark.parametrize(("low", "high"), [(999, 1001), (2.4e6, 9.3e6), (340e3, 341e3), (1, 1e9)])
+def test_an_axis_of_latencies_has_several_ticks(low, high):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    axes.plot([low, high], [low, high])
+    axes.set_yscale("log")
+    plots.latencies(axes.yaxis)
+    bottom, top = axes.get_ylim()
+    assert sum(bottom <= tick <= top for tick in axes.yaxis.get_major_locator()()) >= 2
+
+
 def test_bars_are_the_mean_latency(small_result):
     right = plots.tails(small_result).axes[1]
     for position, run in enumerate(small_result.runs):

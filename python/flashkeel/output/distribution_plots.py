@@ -31,30 +31,37 @@ _BLAMED_ABOVE = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 def cdf(result: Result, latency_class: str | None = None) -> Figure:
     """Return the cumulative distribution of the latency of a class, a line for each run.
 
+    Below it is the part that is slower, on a logarithmic axis, on which the tail is seen.
     Without `latency_class` it is the first run's main one.
     """
     from matplotlib.figure import Figure
 
     chosen = _chosen(result, latency_class)
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(8, 8), layout="constrained")
+    axes, tail = figure.subplots(2, 1, sharex=True)
+    # Of lines on each other the first one is the widest, so that all are seen.
+    wider = min(1.5, 6 / len(result.runs))
     for index, run in enumerate(result.runs):
         found = run.distribution(chosen)
         if not found:
             continue
         samples = sum(count for _, count in found)
         shares = [100 * total / samples for total in accumulate(count for _, count in found)]
+        line = of_run(index) | {"linewidth": 1.2 + wider * (len(result.runs) - 1 - index)}
         # From 0 on, so that one value alone is a line, too.
-        axes.step(
-            [found[0][0], *(ns for ns, _ in found)],
-            [0.0, *shares],
-            where="post",
-            **of_run(index),
-            label=f"{run.name} ({units.count(samples)} samples)",
-        )
+        times, shares = [found[0][0], *(ns for ns, _ in found)], [0.0, *shares]
+        label = f"{run.name} ({units.count(samples)} samples)"
+        axes.step(times, shares, where="post", **line, label=label)
+        # None is slower than the last.
+        slower = [100 - share for share in shares[:-1]]
+        tail.step(times, [*slower, slower[-1]], where="post", **line)
     axes.set_xscale("log")
     latencies(axes.xaxis)
-    axes.set_xlabel("latency")
+    tail.set_xlabel("latency")
+    tail.set_yscale("log")
+    tail.set_ylabel("slower (%)")
+    tail.yaxis.set_major_formatter(lambda share, _: f"{share:g}")
+    tail.grid(alpha=0.3)
     axes.set_ylabel(f"{units.requests(chosen)} at most as slow (%)")
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.3)

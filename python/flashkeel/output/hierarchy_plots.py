@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashkeel.hierarchy import Bounds
-from flashkeel.output import units
 from flashkeel.output.files import whole
+from flashkeel.output.plots import latencies
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,8 +79,7 @@ def frontier(answer: Answer, bounds: Bounds) -> Figure:
     axes.set_xlabel(f"drive and NVM ({answer.plan.prices.currency})" if has_costs else "NVM (MiB)")
     axes.set_ylabel(f"{answer.plan.percentile} of {what}")
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
-    axes.yaxis.set_minor_formatter(lambda ns, _: "")
+    latencies(axes.yaxis)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize="small")
     return figure

@@ -38,11 +38,19 @@ def save(free: Estimate, held: Estimate, path: Path) -> None:
 
 
 def wear(free: Estimate, held: Estimate) -> Figure:
-    """Return the course of wear, and of the throttle's delays below it, over the years."""
+    """Return the course of wear over the years, and where there are any the throttle's delays."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    has_delays = any(
+        moment["delay_mean_ns"]
+        for estimate in (free, held)
+        for life in estimate.lives
+        for moment in life["course"]
+    )
+    figure = Figure(figsize=(8, 6 if has_delays else 4.2), layout="constrained")
+    heights = (2, 1) if has_delays else (1,)
+    rows = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    top = rows[0]
     kind = "synthetic" if any(life["is_synthetic"] for life in held.lives) else "recorded"
     figure.suptitle(f"Wear over the years ({kind} demand)")
     shown = [(free, _FREE, "unthrottled")]
@@ -54,15 +62,17 @@ def wear(free: Estimate, held: Estimate) -> Figure:
             worn = [0.0, *(100 * moment["wear"] for moment in life["course"])]
             label = name if index == 0 else None
             top.plot(years, worn, color=colour, alpha=0.7, linewidth=1.2, label=label)
-            delays = [moment["delay_mean_ns"] for moment in life["course"]]
-            bottom.plot(years[1:], delays, color=colour, alpha=0.7, linewidth=1.2)
+            if has_delays:
+                delays = [moment["delay_mean_ns"] for moment in life["course"]]
+                rows[1].plot(years[1:], delays, color=colour, alpha=0.7, linewidth=1.2)
     top.axhline(100, color=_LIMIT, linewidth=0.8)
-    for axes in (top, bottom):
+    for axes in rows:
         axes.axvline(held.plan.target_years, color=_LIMIT, linewidth=0.8, linestyle=":")
         axes.grid(alpha=0.3)
     top.set_ylabel("mean wear (% of rated cycles)")
     top.legend(frameon=False)
-    bottom.set_ylabel("mean delay of a page")
-    bottom.yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
-    bottom.set_xlabel("years (dotted: required)")
+    if has_delays:
+        rows[1].set_ylabel("mean delay of a page")
+        rows[1].yaxis.set_major_formatter(lambda ns, _: units.duration(ns))
+    rows[-1].set_xlabel("years (dotted: required)")
     return figure

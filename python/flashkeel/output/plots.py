@@ -28,6 +28,9 @@ ABOVE = 99.9
 SHOWN = (90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 """Ticks of the percentile axis."""
 
+FINE_STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+"""Steps of a decade of which at least two lie within any factor of two."""
+
 # Okabe and Ito's colours, which people with colour blindness can tell apart.
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # What tells runs of one colour apart, where there are more of them than colours.
@@ -128,6 +131,12 @@ def workload_kind(runs: Sequence[Run]) -> str:
     return "synthetic workload"
 
 
+def which_seed(runs: Sequence[Run]) -> str:
+    """Return what to say of a picture of single requests or windows, of which pools have none."""
+    most = max(len(run.seeds) for run in runs)
+    return f"; the first of {most} seeds" if most > 1 else ""
+
+
 def shown_classes(runs: Sequence[Run]) -> list[str]:
     """Return the latency classes of the first run with samples: what its workload is made of."""
     found = (run.classes() or [run.main_class()] for run in runs if run.samples(run.main_class()))
@@ -177,7 +186,10 @@ def latencies(axis: Axis) -> None:
         middle = (low * high) ** 0.5
         low, high = middle / 2**0.5, middle * 2**0.5
         axis.set_view_interval(low, high, ignore=True)
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,)))
+    steps: Sequence[float] = (1, 2, 5) if high < 1000 * low else (1,)
+    if sum(low <= tick <= high for tick in LogLocator(subs=steps).tick_values(low, high)) < 2:
+        steps = FINE_STEPS
+    axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(lambda ns, _: units.duration(ns))
     axis.minorticks_off()
 

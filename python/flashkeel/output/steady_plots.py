@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flashkeel import steadiness
 from flashkeel.output import units
-from flashkeel.output.plots import RUN_COLOURS, workload_kind
+from flashkeel.output.plots import RUN_COLOURS, which_seed, workload_kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,13 +28,14 @@ def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
 
     figure = Figure(figsize=(9, 0.8 + 2.6 * len(runs)), layout="constrained")
     rows = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
+    scale, unit = units.clock(max((it.points[-1].end_s for it in found if it.points), default=0))
     for index, (axes, run, one) in enumerate(zip(rows, runs, found, strict=True)):
         colour = RUN_COLOURS[index % len(RUN_COLOURS)]
-        middles = [(point.start_s + point.end_s) / 2 for point in one.points]
+        middles = [(point.start_s + point.end_s) / 2 / scale for point in one.points]
         axes.plot(middles, [point.value for point in one.points], "o-", color=colour, ms=4)
         window = one.reached or one.last
         if window is not None:
-            _window(axes, window)
+            _window(axes, window, scale)
         title = f"{run.name}: {_said(one)} ({workload_kind([run])})"
         axes.set_title(title, loc="left", size="medium")
         axes.set_ylabel(_NAMES[one.variable])
@@ -45,7 +46,8 @@ def convergence(runs: Sequence[Run], found: Sequence[Steadiness]) -> Figure:
         else:
             axes.yaxis.set_major_formatter(lambda value, _: units.tick(value))
         axes.grid(alpha=0.3)
-    rows[-1].set_xlabel("time (s); shaded: 20 % around the average of the window, dashed: its line")
+    shaded = "shaded: 20 % around the average of the window, dashed: its line"
+    rows[-1].set_xlabel(f"time ({unit}); {shaded}{which_seed(runs)}")
     return figure
 
 
@@ -56,14 +58,15 @@ def _said(one: Steadiness) -> str:
     return f"{start}, and left that state later" if one.is_left else start
 
 
-def _window(axes: Axes, window: Window) -> None:
+def _window(axes: Axes, window: Window, scale: float) -> None:
     start, end = window.points[0].start_s, window.points[-1].end_s
+    ends = [start / scale, end / scale]
     half = window.average * steadiness.MOST_RANGE / 2
     axes.fill_between(
-        [start, end], window.average - half, window.average + half, color="#999999", alpha=0.25
+        ends, window.average - half, window.average + half, color="#999999", alpha=0.25
     )
-    axes.plot([start, end], [window.average] * 2, color="#555555", linewidth=1)
+    axes.plot(ends, [window.average] * 2, color="#555555", linewidth=1)
     middle = (start + end) / 2
     rise = window.slope_share_per_s * window.average
     line = [window.average + rise * (at - middle) for at in (start, end)]
-    axes.plot([start, end], line, color="#555555", linewidth=1, linestyle="--")
+    axes.plot(ends, line, color="#555555", linewidth=1, linestyle="--")

@@ -48,6 +48,8 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     measured = [(run, table) for run in result.runs if len((table := run.series())["start_ns"])]
     if not measured:
         raise InputError("nothing was measured over time: every run ended within its warm-up")
+    last_s = max(float(table["start_ns"][-1]) / 1e9 for _, table in measured)
+    scale, unit = units.clock(last_s)
     for index, (run, table) in enumerate(measured):
         start_s = np.asarray(table["start_ns"], dtype=float) / 1e9
         whole_s = run.data["simulated_s"] / len(run.seeds)
@@ -55,13 +57,13 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
             whole_s = start_s[1] - start_s[0]
         # The end of the run cuts the last one short, if there are several.
         window_s = np.where((start_s < start_s[-1]) | (len(start_s) == 1), whole_s, np.nan)
-        middle_s, end_s = start_s + whole_s / 2, start_s + whole_s
+        middle, end = (start_s + whole_s / 2) / scale, (start_s + whole_s) / scale
         line = plots.of_run(index) | {"linewidth": 0.9}
         dotted = line | {"linestyle": ":"}
-        _line(rates, middle_s, table["reads"] / window_s, label=run.name, **line)
-        _line(rates, middle_s, table["writes"] / window_s, **dotted)
-        _line(latencies, middle_s, _known(table[f"{chosen}_mean_ns"]), **line)
-        _line(latencies, middle_s, _known(table[f"{chosen}_max_ns"]), **dotted)
+        _line(rates, middle, table["reads"] / window_s, label=run.name, **line)
+        _line(rates, middle, table["writes"] / window_s, **dotted)
+        _line(latencies, middle, _known(table[f"{chosen}_mean_ns"]), **line)
+        _line(latencies, middle, _known(table[f"{chosen}_max_ns"]), **dotted)
         # Behind a stack each drive has its own; devices that are no SSD have none.
         drives = list(filter(_FREE_BLOCKS.fullmatch, table))
         for drive, name in enumerate(drives):
@@ -69,7 +71,7 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
             if index == 0 and len(drives) > 1:
                 line["label"] = name.removesuffix("_free_blocks")
             # Read at the end of each window.
-            _line(blocks, end_s, np.asarray(table[name], dtype=float), **line)
+            _line(blocks, end, np.asarray(table[name], dtype=float), **line)
     rates.set_ylabel("IOPS (dotted: writes)")
     # As many beside each other as the picture has room for.
     longest = max(len(run.name) for run in result.runs)
@@ -85,10 +87,11 @@ def series(result: Result, latency_class: str | None = None) -> Figure:
     blocks.set_ylabel("free blocks")
     if blocks.get_legend_handles_labels()[0]:
         blocks.legend(frameon=False, fontsize="small", ncols=4)
-    blocks.set_xlabel("time (s)")
+    blocks.set_xlabel(f"time ({unit})")
     for axes in (rates, latencies, blocks):
         axes.grid(alpha=0.3)
-    figure.suptitle(f"{result.title} ({workload_kind(result.runs)})")
+    which = plots.which_seed(result.runs)
+    figure.suptitle(f"{result.title} ({workload_kind(result.runs)}{which})")
     return figure
 
 
@@ -104,20 +107,23 @@ def heat(result: Result, run: str | None = None, latency_class: str = "read") ->
 
     chosen = result.runs[0] if run is None else result[run]
     time_s, latency_ns = _logged(chosen, latency_class)
+    scale, unit = units.clock(float(time_s.max()))
+    time = time_s / scale
     figure = Figure(figsize=(10, 5), layout="constrained")
     axes = figure.subplots()
     low, high = np.log10(max(latency_ns.min(), 1)), np.log10(max(latency_ns.max(), 1))
     edges = np.logspace(low - 0.02, high + 0.02, _ROWS + 1)
-    columns = np.linspace(time_s.min(), time_s.max(), _COLUMNS + 1)
+    columns = np.linspace(time.min(), time.max(), _COLUMNS + 1)
     *_, cells = axes.hist2d(
-        time_s, np.maximum(latency_ns, 1), bins=(columns, edges), norm=LogNorm(), cmap="viridis"
+        time, np.maximum(latency_ns, 1), bins=(columns, edges), norm=LogNorm(), cmap="viridis"
     )
     axes.set_yscale("log")
     plots.latencies(axes.yaxis)
     axes.set_ylabel(f"latency of {units.requests(latency_class)}")
-    axes.set_xlabel("completed at (s)")
+    axes.set_xlabel(f"completed at ({unit})")
     figure.colorbar(cells, ax=axes, label="requests")
-    figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])})")
+    which = plots.which_seed([chosen])
+    figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])}{which})")
     return figure
 
 
@@ -163,7 +169,8 @@ def windows(result: Result, run: str | None = None) -> Figure:
         axes[2].legend(frameon=False, fontsize="small")
     axes[-1].set_xlabel("time (s)")
     axes[0].set_xlim(start_s, end_s)
-    figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])})")
+    which = plots.which_seed([chosen])
+    figure.suptitle(f"{result.title}: {chosen.name} ({workload_kind([chosen])}{which})")
     return figure
 
 

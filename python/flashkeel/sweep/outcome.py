@@ -163,14 +163,15 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
     axes = figure.subplots()
     values = list(dict.fromkeys(row[by] for row in found))
     colours = _colours(figure, axes, by if by in design.keys else _words(by), values)
+    names: dict[tuple[Any, Any], list[str]] = {}
     for value in values:
         colour = colours[value]
         here = [row for row in found if row[by] == value and None not in (row[x], row[y])]
         for line in _lines(design, here, x) if design.has_order else []:
             axes.plot([row[x] for row in line], [row[y] for row in line], color=colour, alpha=0.4)
             for row in (line[-1:] if x in design.keys else line) if unnamed else []:
-                axes.annotate(", ".join(str(row[key]) for key in unnamed), (row[x], row[y]), (5, 5),
-                              textcoords="offset points", fontsize="x-small")  # fmt: skip
+                said = ", ".join(str(row[key]) for key in unnamed)
+                names.setdefault((row[x], row[y]), []).append(said)
         for row in here:
             name = y.removesuffix("_ns")
             low, high = row.get(f"{name}_low_ns"), row.get(f"{name}_high_ns")
@@ -178,6 +179,12 @@ def picture(design: Design, done: Sequence[Done]) -> Figure:
                 axes.plot([row[x]] * 2, [low, high], color=colour, alpha=0.6)
             few = row.get(f"{name}_beyond", FEW) < FEW
             axes.plot(row[x], row[y], "o", color=colour, mfc="white" if few else colour)
+    # Points may lie on each other, and those at the right need room for their names.
+    for at, texts in names.items():
+        said = " | ".join(dict.fromkeys(texts))
+        axes.annotate(said, at, (5, 5), textcoords="offset points", fontsize="x-small")
+    if names:
+        axes.margins(x=0.15)
     if y.endswith("_ns"):
         axes.set_yscale("log")
         plots.latencies(axes.yaxis)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 
+from flashkeel.output.plots import FINE_STEPS
+
 COLOURS = 7
 """Colours of runs, as the style sheet has them; further runs take them again."""
-_FINE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
-"""Steps of a decade of which at least two lie within any factor of two."""
 
 
 def colour(index: int) -> str:
@@ -54,7 +54,7 @@ class Scale:
             if len(values) >= 2:
                 return values
             # Within a factor of a few there need be no two of these.
-            values = [step * 10.0**decade for decade in decades for step in _FINE]
+            values = [step * 10.0**decade for decade in decades for step in FINE_STEPS]
         else:
             raw = (self.high - self.low) / 7 or 1.0
             power = 10.0 ** math.floor(math.log10(raw))

@@ -16,16 +16,17 @@
     count: (value) => scaled(value, [[1e6, "M"], [1e3, "k"], [0, ""]]),
     share: (value) => `${digits(value * 100)} %`,
   };
+  const [scale, unit] = data.clock;
   // Three digits of the step: of a late time they would not tell its ends apart.
-  const decimals = Math.min(Math.max(2 - Math.floor(Math.log10(data.step_s)), 0), 9);
-  const second = (value) => Number(value.toFixed(decimals)).toString();
+  const decimals = Math.min(Math.max(2 - Math.floor(Math.log10(data.step_s / scale)), 0), 9);
+  const time = (value) => `${Number((value / scale).toFixed(decimals))} ${unit}`;
   let column = 0;
   function show(wanted) {
     column = Math.min(Math.max(wanted, 0), data.columns - 1);
     const x = data.left + ((column + 0.5) / data.columns) * (data.right - data.left);
     for (const cursor of cursors) { cursor.setAttribute("x1", x); cursor.setAttribute("x2", x); }
     const from = data.start_s + column * data.step_s;
-    when.textContent = `${second(from)} s to ${second(from + data.step_s)} s`;
+    when.textContent = `${time(from)} to ${time(from + data.step_s)}`;
     for (const output of outputs) {
       const row = data.rows[output.dataset.row];
       const told = (value, peak) => value === null ? "–"

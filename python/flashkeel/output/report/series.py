@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flashkeel.output import units
+from flashkeel.output.plots import which_seed
 from flashkeel.output.report.draw import Drawing, Scale, colour, latencies, stroke
 from flashkeel.run import Run
 
@@ -48,6 +49,7 @@ def section(runs: Sequence[Run], classes: Sequence[str]) -> str:
     data = {
         "start_s": found.start_s,
         "step_s": found.step_s,
+        "clock": units.clock(found.start_s + found.columns * found.step_s),
         "columns": found.columns,
         "left": _LEFT,
         "right": _RIGHT,
@@ -65,7 +67,7 @@ def section(runs: Sequence[Run], classes: Sequence[str]) -> str:
     return (
         '<div id="series" tabindex="0" role="group" aria-label="Time series; arrow keys move a '
         'cursor through time">'
-        f"{_means(found)}"
+        f"<p>{_means(found)}{which_seed(runs)}.</p>"
         f'<p id="when" aria-live="polite">Point at a drawing, or press the arrow keys, '
         f"to read values.</p>{drawings}</div>"
         f'<script type="application/json" id="series-data">{text}</script>'
@@ -75,14 +77,11 @@ def section(runs: Sequence[Run], classes: Sequence[str]) -> str:
 def _means(grid: _Grid) -> str:
     """Return what a point of the drawings stands for."""
     if grid.columns == 1:
-        return ""
+        return "All is one window"
     step, window = (units.duration(s * 1e9) for s in (grid.step_s, grid.window_s))
     if not grid.is_coarse:
-        return f"<p>Each point is a window of {step}.</p>"
-    return (
-        f"<p>Each point is the mean over {step}; what is dotted is of windows of {window} within "
-        "it.</p>"
-    )
+        return f"Each point is a window of {step}"
+    return f"Each point is the mean over {step}; what is dotted is of windows of {window} within it"
 
 
 def _short(values: Values) -> Values:
@@ -267,9 +266,11 @@ def _drawing(row: Row, grid: _Grid, index: int) -> str:
     else:
         up = Scale(0.0, 1.0 if row.unit == "share" else max(known) * 1.05 or 1.0, bottom, top)
     drawing.axis_y(up, _LEFT, _RIGHT, _WORDS[row.unit])
-    for second in across.ticks():
-        drawing.rule(across(second), top, across(second), bottom)
-        drawing.text(across(second), bottom + 15, f"{second:g} s", "middle")
+    scale, unit = units.clock(across.high)
+    for tick in Scale(across.low / scale, across.high / scale, _LEFT, _RIGHT).ticks():
+        place = across(tick * scale)
+        drawing.rule(place, top, place, bottom)
+        drawing.text(place, bottom + 15, f"{tick:g} {unit}", "middle")
     for dots, every in ((True, row.peaks), (False, row.values)):
         for run, values in enumerate(every):
             middle = [grid.start_s + (column + 0.5) * grid.step_s for column in range(grid.columns)]

@@ -6,7 +6,7 @@ mod support;
 use flashkeel_device::{DeviceConfig, FillPattern, MapCacheSize, Trigger};
 use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Operation};
-use support::{exact, ready, timed};
+use support::{GENERATION, LOOKUP, exact, ready, timed};
 
 /// Pages whose addresses one map page has.
 const PER_MAP_PAGE: u64 = 1024;
@@ -55,4 +55,14 @@ fn reads_of_map_pages_never_programmed_do_not_chase_each_other() {
     let read = |map_page| (10_000, Operation::Read, map_page * PER_MAP_PAGE, 1);
     timed(&mut ssd, &[(0, Operation::Write, 0, 1), read(1), read(2), read(3), read(1)]);
     assert_eq!(ssd.report().counters.unmapped_pages_read, 4);
+}
+
+/// Once what a read's next operation takes to generate was charged to the load before it.
+#[test]
+fn a_load_is_charged_until_it_is_over_and_no_longer() {
+    let mut ssd = ready(&with_one_map_page(), 1);
+    // Two pages before the end of a map page and two behind: an operation each.
+    let done = timed(&mut ssd, &[(0, Operation::Read, PER_MAP_PAGE - 2, 4)]);
+    assert_eq!(ssd.report().counters.map_misses, 2);
+    assert_eq!(done[0].ledger.ns(Cause::Controller), LOOKUP + 2 * GENERATION);
 }

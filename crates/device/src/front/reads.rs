@@ -21,7 +21,12 @@ impl Ssd {
             let (part, local) = self.layout.locate(lpn);
             let ftl = &mut self.partitions[part].ftl;
             if request.translated != lpn {
-                if !ftl.translate(now, local, index, request.has_awaited_map(), &mut self.machine) {
+                let has_awaited = request.has_awaited_map();
+                if has_awaited {
+                    // What delays it from now on is not the map.
+                    request.pass(now, Cause::Controller);
+                }
+                if !ftl.translate(now, local, index, has_awaited, &mut self.machine) {
                     return request.await_map(now);
                 }
                 request.translated = lpn;

@@ -64,3 +64,25 @@ fn what_is_inside_a_device_that_is_taken_out_is_gone_and_so_is_all_that_follows(
     ssd.cut_power(Time(99_000), &mut Arena::new());
     assert_eq!(ssd.next_event(), Wake::NEVER);
 }
+
+/// Also where they are in other places of the device than their turn would have.
+#[test]
+fn requests_of_one_instant_end_in_the_order_in_which_they_came() {
+    let mut ssd = ready(&tiny(), 1);
+    let offer = |ssd: &mut Ssd, now, id| {
+        let write = request(id, Operation::Write, id, 1);
+        assert_eq!(ssd.submit(now, &write, &mut Arena::new()), Submit::Accepted);
+    };
+    (0..8).for_each(|id| offer(&mut ssd, Time::ZERO, id));
+    settle(&mut ssd, &mut Vec::new());
+    let now = Time(1_000_000_000);
+    (8..16).for_each(|id| offer(&mut ssd, now, id));
+    let mut removed = ssd.clone();
+    assert_eq!(tell(&mut removed, now, Command::Remove), Ok(Answer::Done));
+    ssd.cut_power(now, &mut Arena::new());
+    for mut ssd in [ssd, removed] {
+        let mut done = Vec::new();
+        ssd.advance(now, &mut Arena::new(), &mut done);
+        assert!(done.iter().map(|done| done.id.0).eq(8..16), "{done:?}");
+    }
+}

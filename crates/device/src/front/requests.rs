@@ -1,5 +1,7 @@
 //! Requests inside the device.
 
+use std::cmp::Reverse;
+
 use flashkeel_engine::{
     Cause, Hint, LOGICAL_PAGE_BYTES, LOGICAL_PAGE_SECTORS, Ledger, Operation, Payload, Request, RequestId,
     Time,
@@ -154,7 +156,8 @@ impl Requests {
         self.free.drain(..).for_each(|index| is_free[index as usize] = true);
         let all = self.list.drain(..).zip(is_free).filter(|(_, is_free)| !is_free);
         let mut inside: Vec<RequestState> = all.map(|(request, _)| request).collect();
-        inside.sort_by_key(|request| request.submitted);
+        // The newest has the number `admitted`, the oldest the one farthest before it.
+        inside.sort_by_key(|request| Reverse(self.admitted.wrapping_sub(request.turn)));
         inside
     }
 

@@ -233,12 +233,17 @@ impl Nvm {
         }
     }
 
+    /// The requests inside that events move on, in the order of their places.
+    fn by_place(&self) -> Vec<Inside> {
+        let mut is_free = vec![false; self.inside.len()];
+        self.free.iter().for_each(|&index| is_free[index as usize] = true);
+        self.inside.iter().zip(is_free).filter(|(_, is_free)| !is_free).map(|(inside, _)| *inside).collect()
+    }
+
     /// Ends every request inside, and all that is on its way.
     fn end_all(&mut self, now: Time, status: Status) {
-        let is_free = |index: &usize| self.free.contains(&(*index as u32));
-        let places = (0..self.inside.len()).filter(|index| !is_free(index));
-        let mut ended: Vec<Inside> =
-            places.map(|index| self.inside[index]).chain(self.known.drain(..)).collect();
+        let mut ended = self.by_place();
+        ended.extend(self.known.drain(..));
         // The newest has the number `taken`, the oldest the one farthest before it.
         ended.sort_by_key(|inside| Reverse(self.taken.wrapping_sub(inside.turn)));
         for Inside { request, mark, waited, worked, .. } in ended {
@@ -262,10 +267,9 @@ impl Nvm {
         if self.is_volatile() {
             return;
         }
-        let is_free = |index: &usize| self.free.contains(&(*index as u32));
+        let inside = self.by_place();
         let Some(memory) = &mut self.served.memory else { return };
-        for index in (0..self.inside.len()).filter(|index| !is_free(index)) {
-            let Inside { request, is_moving, .. } = self.inside[index];
+        for Inside { request, is_moving, .. } in inside {
             if is_moving && request.operation != Operation::Read {
                 let drawn = request.lba.0 + self.random.between(0, u64::from(request.sectors));
                 let end = request.lba.0 + u64::from(request.sectors);

@@ -83,7 +83,8 @@ macro_rules! device_config {
             /// buffer and garbage collection of its own; empty for one partition.
             pub partition_bits: Vec<u32>,
             /// NVM sets: parts of consecutive addresses with chips, map, buffer, garbage
-            /// collection and windows of their own.
+            /// collection and windows of their own. A flush command has no address: it
+            /// flushes the buffers of all.
             #[serde(skip_serializing_if = "is_one")]
             pub sets: u32,
             /// The state the device starts in.

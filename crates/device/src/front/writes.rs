@@ -60,10 +60,16 @@ impl Ssd {
             }
         }
         if request.fua && self.layout.buffer.is_volatile {
-            // As if a flush command came behind it.
-            return self.start_flush(now, index);
+            return self.flush_behind(now, index);
         }
         self.complete(now, index);
+    }
+
+    /// As if a flush command came behind a write, for the partitions that it has written to.
+    fn flush_behind(&mut self, now: Time, index: u32) {
+        let pages = self.requests[index].first..self.requests[index].end;
+        let parts = pages.fold(0, |parts, lpn| parts | 1 << self.layout.locate(lpn).0);
+        self.start_flush(now, index, parts);
     }
 
     /// Puts one page into the buffer and starts the flushes it triggers.
@@ -254,11 +260,11 @@ impl Ssd {
         self.complete(now, index);
     }
 
-    /// Flushes every partition; done when all that was written before is in
-    /// flash.
-    pub(crate) fn start_flush(&mut self, now: Time, index: u32) {
+    /// Flushes partitions, of which `parts` is the bit set; done when all that was written to
+    /// them before is in flash.
+    pub(crate) fn start_flush(&mut self, now: Time, index: u32, parts: u64) {
         self.requests[index].pass(now, Cause::Controller);
-        for part in 0..self.partitions.len() {
+        for part in (0..self.partitions.len()).filter(|part| parts >> part & 1 == 1) {
             if self.partitions[part].buffer.is_held && !self.layout.buffer.is_volatile {
                 // It is durable where it is, and stays there.
                 continue;

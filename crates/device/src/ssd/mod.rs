@@ -191,7 +191,7 @@ impl Ssd {
             Operation::Read => self.continue_read(now, index),
             Operation::Write => self.continue_write(now, index, false),
             Operation::Trim | Operation::WriteZeroes => self.continue_trim(now, index),
-            Operation::Flush => self.start_flush(now, index),
+            Operation::Flush => self.start_flush(now, index, u64::MAX),
             Operation::Demote => unreachable!("a demotion has ended when it came"),
         }
     }

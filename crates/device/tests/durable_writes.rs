@@ -1,0 +1,79 @@
+//! Flush commands and writes that force unit access, in front of a volatile buffer: what
+//! they flush, and how much of it may be on its way to flash.
+
+mod support;
+
+use flashkeel_device::{Activity, DeviceConfig, Ssd};
+use flashkeel_engine::{Arena, Command, Leaf, Operation, Request, Submit, Time, Window};
+use support::{GENERATION, LOOKUP, PROGRAM, UNIT, exact, policy, ready, request, state, tell, timed};
+
+fn volatile() -> DeviceConfig {
+    let mut config = exact();
+    config.buffer.volatile = true;
+    config
+}
+
+fn fua(id: u64, page: u64, pages: u32) -> Request {
+    Request { fua: true, ..request(id, Operation::Write, page, pages) }
+}
+
+/// Pages of a device that are in its buffers.
+fn buffered(ssd: &Ssd) -> u64 {
+    let mut gauges = Vec::new();
+    ssd.gauges(&mut gauges);
+    gauges[Ssd::gauge_names().iter().position(|name| name == "buffered_pages").expect("a gauge")]
+}
+
+/// Serves a write that forces unit access in one of two sets whose buffers hold pages;
+/// how long it took, and how many programs there were.
+fn forced_beside(ssd: &mut Ssd, now: Time) -> (u64, u64) {
+    let mut done = Vec::new();
+    // A window that has begun is no end of the write.
+    while ssd.notice().is_some() {}
+    assert_eq!(ssd.submit(now, &fua(100, 0, 1), &mut Arena::new()), Submit::Accepted);
+    let end = ssd.advance_to_completion(Time::MAX, &mut Arena::new(), &mut done).expect("it ends");
+    assert_eq!(done.len(), 1);
+    (end.since(now).0, ssd.counters().operations(Activity::Host.program()))
+}
+
+/// Once every set was flushed, and the write waited for them all.
+#[test]
+fn a_write_that_forces_unit_access_flushes_the_sets_that_it_has_written_to() {
+    let mut config = volatile();
+    config.sets = 2;
+    config.buffer.flush = vec![policy("page")];
+    config.window = policy("commanded");
+    config.geometry.blocks_per_plane = 40;
+    let alone = LOOKUP + GENERATION + 4 * UNIT + PROGRAM;
+    for in_window in [false, true] {
+        let mut ssd = ready(&config, 1);
+        let half = ssd.sectors() / 2 / 8;
+        let now = Time(1_000_000);
+        if in_window {
+            tell(&mut ssd, Time::ZERO, Command::Window(1, Window::Deterministic)).expect("it obeys");
+        }
+        let three = request(0, Operation::Write, half, 3);
+        assert_eq!(ssd.submit(Time(1_000), &three, &mut Arena::new()), Submit::Accepted);
+        ssd.advance(now, &mut Arena::new(), &mut Vec::new());
+        assert_eq!(forced_beside(&mut ssd, now), (alone, 1));
+        assert_eq!(buffered(&ssd), 3);
+        assert_eq!(state(&mut ssd, now, "set1_status"), if in_window { 1 } else { 2 });
+
+        // One for both sets flushes both, and so does a flush command.
+        let later = Time(10_000_000);
+        let both = fua(101, half - 1, 2);
+        assert_eq!(ssd.submit(later, &both, &mut Arena::new()), Submit::Accepted);
+        ssd.advance(Time(50_000_000), &mut Arena::new(), &mut Vec::new());
+        assert_eq!(buffered(&ssd), 0);
+        assert_eq!(ssd.counters().operations(Activity::Host.program()), 3);
+        let now = 60_000_000;
+        let sent = [
+            (now, Operation::Write, 0, 1),
+            (now, Operation::Write, half, 1),
+            (now + 100_000, Operation::Flush, 0, 0),
+        ];
+        let done = timed(&mut ssd, &sent);
+        assert_eq!(buffered(&ssd), 0);
+        assert_eq!(done[2].time.0, now + 100_000 + alone);
+    }
+}

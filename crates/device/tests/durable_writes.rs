@@ -4,8 +4,14 @@
 mod support;
 
 use flashkeel_device::{Activity, DeviceConfig, Ssd};
-use flashkeel_engine::{Arena, Command, Leaf, Operation, Request, Submit, Time, Window};
-use support::{GENERATION, LOOKUP, PROGRAM, UNIT, exact, policy, ready, request, state, tell, timed};
+use flashkeel_engine::units::Bytes;
+use flashkeel_engine::{Arena, Command, Leaf, Operation, Request, Stream, Submit, Time, Window};
+use serde_json::json;
+use support::{
+    GENERATION, LOOKUP, PROGRAM, UNIT, closed_loop_with, exact, policy, ready, request, state, tell, timed,
+};
+
+const PAGE: u64 = 4096;
 
 fn volatile() -> DeviceConfig {
     let mut config = exact();
@@ -76,4 +82,68 @@ fn a_write_that_forces_unit_access_flushes_the_sets_that_it_has_written_to() {
         assert_eq!(buffered(&ssd), 0);
         assert_eq!(done[2].time.0, now + 100_000 + alone);
     }
+}
+
+/// Buffers of each kind, by name, with the size of one in 4 KiB pages.
+fn buffers() -> Vec<(&'static str, DeviceConfig, u64)> {
+    let with = |name: &'static str, pages: u64, change: &dyn Fn(&mut DeviceConfig)| {
+        let mut config = volatile();
+        config.buffer.size = Bytes(pages * PAGE);
+        change(&mut config);
+        (name, config, pages)
+    };
+    vec![
+        with("back", 4, &|_| {}),
+        with("lanes", 8, &|config| config.allocation = policy("striped")),
+        with("watermark", 12, &|config| config.buffer.flush = vec![policy("watermark")]),
+        with("fore", 8, &|config| {
+            config.buffer.kind = policy("fore");
+            config.buffer.flush = vec![policy("full"), policy("watermark")];
+        }),
+        with("groups", 16, &|config| config.buffer.kind = policy(json!({ "policy": "stripe", "pages": 2 }))),
+        with("in flash", 8, &|config| config.buffer.kind = policy("none")),
+        with("logical stripes", 12, &|config| {
+            // Flush commands find it as they do others; only it may not be volatile.
+            config.buffer.volatile = false;
+            config.geometry.blocks_per_plane = 40;
+            config.geometry.channels = 4;
+            config.allocation = policy("striped");
+            config.redundancy = policy("logical");
+            config.buffer.rewrite = policy("coalesce");
+        }),
+    ]
+}
+
+/// Once a flush command programmed all that was pending, whatever was on its way.
+#[test]
+fn no_more_is_in_flight_than_the_buffer_holds() {
+    for (name, config, pages) in buffers() {
+        let mut ssd = ready(&config, 1);
+        let mut random = Stream::new(1, name);
+        let span = ssd.sectors() / 8 - 6;
+        let requests: Vec<_> = (0..3_000)
+            .map(|id| match random.below(16) {
+                0 => request(id, Operation::Flush, 0, 0),
+                1..4 => request(id, Operation::Write, random.below(span), random.between(1, 6) as u32),
+                _ => fua(id, random.below(span), random.between(1, 6) as u32),
+            })
+            .collect();
+        let mut most = 0;
+        closed_loop_with(&mut ssd, 64, requests, |ssd, _| most = most.max(buffered(ssd)));
+        // `fore` takes nothing while it is flushed.
+        assert!(most > pages || name == "fore", "{name}: {most} pages in a buffer of {pages}");
+        assert!(most <= 2 * pages, "{name}: {most} pages in a buffer of {pages}");
+        ssd.check();
+    }
+}
+
+/// As no more is in flight, those that wait share flash pages.
+#[test]
+fn writes_that_force_unit_access_share_flash_pages_where_they_wait() {
+    let mut config = volatile();
+    config.buffer.size = Bytes(4 * PAGE);
+    let mut ssd = ready(&config, 1);
+    closed_loop_with(&mut ssd, 64, (0..1_000).map(|id| fua(id, id * 379 % 1_024, 1)), |_, _| {});
+    let programs = ssd.counters().operations(Activity::Host.program());
+    assert!(programs < 300, "{programs} programs of four pages each for a thousand pages");
 }

@@ -270,7 +270,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Devices of every kind, by name.
-const DEVICES: [&str; 23] = [
+const DEVICES: [&str; 24] = [
     "plain",
     "checkpoints",
     "map cache",
@@ -289,6 +289,7 @@ const DEVICES: [&str; 23] = [
     "sets",
     "volatile, sets",
     "sets, logical stripes",
+    "volatile, little room",
     "retiring",
     "volatile, retiring",
     "physical, checkpoints",
@@ -324,6 +325,7 @@ fn device(name: &str) -> DeviceConfig {
             config.buffer.flush = vec![policy("watermark")];
         }
         "slc cache" => config.slc_cache = policy(json!({ "policy": "fold", "size": "128KiB" })),
+        "volatile, little room" => config.buffer.size = Bytes(16 << 10),
         "partitions" => config.partition_bits = vec![5],
         "moved inside" => {
             config.allocation = policy("striped");

@@ -119,6 +119,29 @@ impl Ssd {
         }
     }
 
+    /// Flushes what flush commands wait for, oldest first, as far as so much may be in
+    /// flight; whether that was all.
+    pub(super) fn flush_owed_pages(&mut self, now: Time, part: usize) -> bool {
+        let units_per_page = self.layout.geometry.units_per_page;
+        loop {
+            let Partition { ftl, buffer } = &self.partitions[part];
+            let Some(oldest) = buffer.oldest_owed(&ftl.tables.entries) else { return true };
+            for domain in 0..buffer.lanes().len() {
+                loop {
+                    let Partition { ftl, buffer } = &self.partitions[part];
+                    let lane = &buffer.lanes()[domain];
+                    if lane.head().is_none_or(|head| ftl.tables.entries[head].epoch != oldest) {
+                        break;
+                    }
+                    let count = lane.len.min(units_per_page);
+                    if !self.flush_group(now, part, domain as u32, count) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
     /// Programs the first `count` pages of a lane as one flash page.
     fn flush_page(&mut self, now: Time, part: usize, domain: u32, count: u32) {
         let Partition { ftl, buffer } = &mut self.partitions[part];

@@ -38,9 +38,24 @@ impl Ssd {
         }
     }
 
-    /// After room has come: flushes that had to wait.
+    /// Flushes what flush commands wait for, as far as so much may be in flight; true if
+    /// the rest has to follow as others land.
+    pub(super) fn flush_owed(&mut self, now: Time, part: usize) -> bool {
+        let Some(commanded) = self.partitions[part].buffer.commanded else { return false };
+        let is_over = match self.partitions[part].buffer.pending {
+            Pending::Lanes(_) => self.flush_owed_pages(now, part),
+            Pending::Stripes(_) => self.flush_owed_stripes(now, part, commanded),
+        };
+        if is_over {
+            self.partitions[part].buffer.commanded = None;
+        }
+        !is_over
+    }
+
+    /// After room has come: flushes that had to wait, first those that are commanded. They
+    /// wait for no window: it begins when they are over.
     pub(super) fn retry_flushes(&mut self, now: Time, part: usize) {
-        if self.partitions[part].buffer.is_held {
+        if self.flush_owed(now, part) || self.partitions[part].buffer.is_held {
             return;
         }
         match self.partitions[part].buffer.pending {

@@ -53,7 +53,9 @@ impl Ssd {
             && self.partitions[part].buffer.stripes().is_due(stripe)
             && self.pending_pages(part, stripe).count_ones() >= group
         {
-            flushed = self.flush_stripe_if_allowed(now, part, stripe);
+            // Not before those that a flush command waits for.
+            let is_next = self.partitions[part].buffer.commanded.is_none();
+            flushed = is_next && self.flush_stripe_if_allowed(now, part, stripe);
             if !flushed {
                 self.partitions[part].buffer.stripes_mut().ready.push_back(stripe);
             }
@@ -87,6 +89,20 @@ impl Ssd {
             let written = self.pending_pages(part, stripe);
             self.flush_stripe(now, part, stripe, written);
         }
+    }
+
+    /// Flushes what flush commands wait for, the last of which came at `commanded`, oldest
+    /// first, as far as so much may be in flight; whether that was all that may be flushed.
+    pub(super) fn flush_owed_stripes(&mut self, now: Time, part: usize, commanded: Time) -> bool {
+        while let Some((stripe, since)) = self.partitions[part].buffer.stripes_mut().first() {
+            if since > commanded {
+                break;
+            }
+            if !self.flush_stripe_if_allowed(now, part, stripe) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Flushes stripes that have been there for long enough; when the next
@@ -186,10 +202,13 @@ impl Ssd {
         ftl.stripe_updated(now, stripe, &mut self.machine);
         if self.partitions[part].buffer.stripes_mut().end_update(now, stripe) {
             self.expect_timeout(now, part);
-            if self.partitions[part].buffer.awaits_flush() {
-                // A flush command has passed this stripe over.
-                let written = self.pending_pages(part, stripe);
-                self.flush_stripe(now, part, stripe, written);
+            let buffer = &mut self.partitions[part].buffer;
+            if buffer.awaits_flush() {
+                // A flush command has passed this stripe over. Now it has its turn.
+                let is_next = buffer.commanded.is_none();
+                if !(is_next && self.flush_stripe_if_allowed(now, part, stripe)) {
+                    self.partitions[part].buffer.commanded = Some(now);
+                }
             } else {
                 self.trigger_stripes(now, part, stripe);
             }

@@ -269,11 +269,13 @@ impl Ssd {
                 // It is durable where it is, and stays there.
                 continue;
             }
-            self.flush_all(now, part);
-            let buffer = &mut self.partitions[part].buffer;
-            buffer.end_epoch(index);
+            if self.partitions[part].buffer.is_held {
+                self.leave_to_flush(now, part);
+            }
+            self.partitions[part].buffer.end_epoch(now, index);
+            self.flush_owed(now, part);
             // Done at once where nothing is buffered.
-            buffer.next_flushed();
+            self.partitions[part].buffer.next_flushed();
         }
         self.follow_flush(now, index);
     }

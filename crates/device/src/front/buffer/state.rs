@@ -7,7 +7,7 @@ use flashkeel_engine::{Cause, Ledger, Span, Time};
 use super::fullest::Fullest;
 use super::{BufferKind, BufferPolicy, Occupancy, StripeQueue};
 use crate::address::NONE;
-use crate::ftl::Lane;
+use crate::ftl::{Entries, Lane};
 use crate::sched::{Dispatcher, FlashOpId};
 
 /// The triggers, resolved.
@@ -82,6 +82,9 @@ pub(crate) struct Buffer {
     /// Pages not yet in flash, by flush epoch, oldest first.
     epochs: VecDeque<Epoch>,
     first_epoch: u32,
+    /// When the last flush command came, as long as pages that it has found here may be
+    /// pending.
+    pub commanded: Option<Time>,
 }
 
 /// Pages written between two flush commands of the host.
@@ -121,6 +124,7 @@ impl Buffer {
             since: Time::ZERO,
             epochs: VecDeque::from([Epoch { outstanding: 0, flush: NONE }]),
             first_epoch: 0,
+            commanded: None,
         }
     }
 
@@ -273,8 +277,18 @@ impl Buffer {
         self.epochs.iter().any(|epoch| epoch.flush == flush)
     }
 
+    /// The oldest epoch of a pending page, if a flush command has ended it, where pages are
+    /// in lanes.
+    pub fn oldest_owed(&self, entries: &Entries) -> Option<u32> {
+        let heads = self.lanes().iter().filter_map(Lane::head);
+        let oldest = heads.map(|head| entries[head].epoch.wrapping_sub(self.first_epoch)).min()?;
+        let is_ended = (oldest as usize) < self.epochs.len() - 1;
+        is_ended.then_some(self.first_epoch.wrapping_add(oldest))
+    }
+
     /// A flush command ends the present epoch.
-    pub fn end_epoch(&mut self, flush: u32) {
+    pub fn end_epoch(&mut self, now: Time, flush: u32) {
+        self.commanded = Some(now);
         let last = self.epochs.len() - 1;
         self.epochs[last].flush = flush;
         self.epochs.push_back(Epoch { outstanding: 0, flush: NONE });

@@ -114,6 +114,13 @@ fn buffers_that_would_stand_still() {
         c.buffer.kind = policy("stripe");
         c.buffer.size = Bytes(64 << 10);
     });
+    let cache = |size| policy(json!({ "policy": "fold", "size": size }));
+    refused("slc_cache.size is 8KiB; each of 1 partition(s) needs at least 16KiB", |c| {
+        c.slc_cache = cache("8KiB")
+    });
+    refused("slc_cache.size is 16KiB; each of 2 partition(s) needs at least 16KiB", |c| {
+        (c.sets, c.slc_cache) = (2, cache("16KiB"))
+    });
     unreadable("buffer.kind.pages: is 0", json!({"buffer": {"kind": {"policy": "stripe", "pages": 0}}}));
     refused("buffer.flush names none of \"page\", \"full\" and \"watermark\"", |c| {
         c.buffer.flush = vec![policy("timeout"), policy("read")]

@@ -105,7 +105,7 @@ impl DeviceConfig {
                 most_ahead: stop,
             },
             tasks,
-            slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions),
+            slc: SlcLayout::resolve(&self.slc_cache, geometry, partitions)?,
             spares: None,
             policies: PartitionPolicies {
                 allocation: self.allocation.clone(),

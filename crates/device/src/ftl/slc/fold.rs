@@ -18,7 +18,8 @@ use crate::limits::LONGEST;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fold {
-    /// Data that can wait to be folded; divided evenly among partitions.
+    /// Data that can wait to be folded; divided evenly among partitions, each of which needs
+    /// a flash page of it at least.
     pub size: Bytes,
     /// Program time of a flash page while there is room.
     pub program: Span,

@@ -1,5 +1,6 @@
 //! What waits to be folded in one partition.
 
+use flashkeel_engine::units::Bytes;
 use flashkeel_engine::{Cause, Span, Time};
 
 use super::SlcConfig;
@@ -22,16 +23,26 @@ pub(crate) struct SlcLayout {
 impl SlcLayout {
     /// Resolves a configuration for one of so many `partitions`; without room
     /// where there is no cache.
-    pub fn resolve(config: &SlcConfig, geometry: &Geometry, partitions: u64) -> SlcLayout {
-        let Some(fold) = config.policy().settings() else { return SlcLayout::default() };
+    ///
+    /// # Errors
+    /// A sentence naming the key and its range.
+    pub fn resolve(config: &SlcConfig, geometry: &Geometry, partitions: u64) -> Result<SlcLayout, String> {
+        let Some(fold) = config.policy().settings() else { return Ok(SlcLayout::default()) };
         let room = (fold.size.0 / partitions / geometry.page_bytes()).min(u64::from(u32::MAX)) as u32;
+        if room == 0 {
+            return Err(format!(
+                "slc_cache.size is {}; each of {partitions} partition(s) needs at least {}, a flash page",
+                fold.size,
+                Bytes(geometry.page_bytes())
+            ));
+        }
         let part = |fraction: f64| (f64::from(room) * fraction) as u32;
-        SlcLayout {
+        Ok(SlcLayout {
             room,
             start_above: part(fold.start_above),
             stop_below: part(fold.stop_below),
             idle_after: fold.idle_after,
-        }
+        })
     }
 }
 

@@ -93,3 +93,16 @@ fn a_cache_nearly_full_is_folded_beside_the_host() {
     assert!(done[3].ledger.ns(Cause::BehindFold) > 0, "{:?}", done[3].ledger);
     assert_eq!(done[2].ledger.ns(Cause::BehindFold), 500_000, "the fold came first");
 }
+
+#[test]
+fn a_page_is_folded_once_it_has_been_programmed() {
+    // Too full with the first page.
+    let config = slc(0.0, 0.0);
+    let mut ssd = ready(&config, 1);
+    ssd.reset_counters();
+    let pages = (config.geometry.page_size.0 / 4096) as u32;
+    let writes: Vec<_> = (0..3).map(|i| (i * 5 * MS, WRITE, i * u64::from(pages), pages)).collect();
+    let done = timed(&mut ssd, &writes);
+    assert!(done.iter().all(|done| done.ledger.ns(Cause::BehindFold) == 0), "{done:?}");
+    assert_eq!(ssd.counters().operations(Activity::Fold.program()), 3);
+}

@@ -108,8 +108,7 @@ impl Ftl {
         }
         let task = machine.dispatcher.operations[id].task;
         if writer == Task::Host {
-            let chip = machine.dispatcher.operations[id].chip;
-            machine.dispatcher.operations[id].slc = Slc::take(self, now, chip, machine);
+            machine.dispatcher.operations[id].slc = Slc::take(self, now, machine);
         }
         self.watch_program(id, machine);
         machine.enqueue(now, id);
@@ -203,7 +202,7 @@ impl Ftl {
         }
         self.page_programmed(now, writer, block, machine);
         match writer {
-            Task::Host => {}
+            Task::Host => Slc::programmed(self, now, operation, machine),
             Task::Map => self.evict(now, machine),
             mover => {
                 self.moved(now, mover, machine);

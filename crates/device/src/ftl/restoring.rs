@@ -10,6 +10,7 @@ use flashkeel_engine::{Cause, Time};
 
 use super::background::Background;
 use super::gc::Gc;
+use super::slc::Slc;
 use super::{Entry, Ftl, Lane, PartitionLayout, Shape};
 use crate::address::{Home, Lpn, NONE, Ppn};
 use crate::flash::FlashCommand;
@@ -316,6 +317,7 @@ impl Restoring {
             ppn.0 += 1;
         }
         ftl.page_programmed(now, Task::Host, block, machine);
+        Slc::programmed(ftl, now, operation, machine);
         ftl.tasks.restoring.is_busy = false;
         Restoring::read_later(ftl, now, machine);
     }

@@ -8,6 +8,7 @@
 use flashkeel_engine::{Cause, Time};
 
 use super::redundancy::update::Way;
+use super::slc::Slc;
 use super::{Entry, Ftl, Lane, UpdateConfig};
 use crate::address::{Home, Lpn, NONE};
 use crate::machine::Machine;
@@ -233,6 +234,7 @@ impl Ftl {
             next = following;
         }
         self.page_programmed(now, Task::Host, block, machine);
+        Slc::programmed(self, now, operation, machine);
     }
 
     /// A program of an update, data or parity, is done; the stripe, if it was

@@ -50,7 +50,7 @@ impl SlcLayout {
 #[derive(Clone)]
 pub(in crate::ftl) struct Slc {
     layout: SlcLayout,
-    /// Pages waiting to be folded, or being folded.
+    /// Pages being programmed fast, waiting to be folded, or being folded.
     used: u32,
     /// Whether the cache was too full and has not been emptied far enough.
     forced: bool,
@@ -82,18 +82,12 @@ impl Background for Slc {
     }
 
     /// What was being folded waits, what was being programmed does not.
-    fn survive(&mut self, former: Self, shape: &Shape, broken_off: &[FlashOp]) {
+    fn survive(&mut self, former: Self, _shape: &Shape, broken_off: &[FlashOp]) {
         *self = Slc { timing: false, ..former };
         for (waiting, folding) in self.waiting.iter_mut().zip(&mut self.folding) {
             *waiting += u32::from(std::mem::take(folding));
         }
-        for operation in broken_off.iter().filter(|operation| operation.slc) {
-            let waiting = &mut self.waiting[shape.chip_in_partition(operation.chip)];
-            if *waiting > 0 {
-                *waiting -= 1;
-                self.used -= 1;
-            }
-        }
+        self.used -= broken_off.iter().filter(|operation| operation.slc).count() as u32;
     }
 
     /// Looks for silence again.
@@ -140,17 +134,15 @@ impl Background for Slc {
 }
 
 impl Slc {
-    /// Takes a host program that is about to be queued for `chip` into the
-    /// cache, if there is room.
+    /// Takes a program that is about to be queued into the cache, if there is room.
     #[inline]
-    pub fn take(ftl: &mut Ftl, now: Time, chip: ChipId, machine: &mut Machine) -> bool {
+    pub fn take(ftl: &mut Ftl, now: Time, machine: &mut Machine) -> bool {
         let Ftl { tasks, shape, background_allowed, .. } = ftl;
         let slc = &mut tasks.slc;
         if slc.used >= slc.layout.room {
             return false;
         }
         slc.used += 1;
-        slc.waiting[shape.chip_in_partition(chip)] += 1;
         slc.forced |= slc.used > slc.layout.start_above;
         if !slc.timing {
             slc.look_at(now + slc.layout.idle_after, shape, machine);
@@ -159,6 +151,19 @@ impl Slc {
             slc.fold(now, shape, machine);
         }
         true
+    }
+
+    /// A program of the host's blocks is done: if the cache has taken it, it may be folded.
+    #[inline]
+    pub fn programmed(ftl: &mut Ftl, now: Time, operation: &FlashOp, machine: &mut Machine) {
+        if !operation.slc {
+            return;
+        }
+        let Ftl { tasks, shape, background_allowed, .. } = ftl;
+        tasks.slc.waiting[shape.chip_in_partition(operation.chip)] += 1;
+        if tasks.slc.forced && *background_allowed {
+            tasks.slc.fold(now, shape, machine);
+        }
     }
 
     /// Schedules the next look for silence.

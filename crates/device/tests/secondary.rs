@@ -5,7 +5,7 @@ mod support;
 use flashkeel_device::{Activity, DeviceConfig, Ssd};
 use flashkeel_engine::{Cause, Operation};
 use serde_json::json;
-use support::{exact_chip, policy, ready, timed};
+use support::{UNIT, exact_chip, policy, ready, timed};
 
 const READ: Operation = Operation::Read;
 const WRITE: Operation = Operation::Write;
@@ -105,4 +105,21 @@ fn a_page_is_folded_once_it_has_been_programmed() {
     let done = timed(&mut ssd, &writes);
     assert!(done.iter().all(|done| done.ledger.ns(Cause::BehindFold) == 0), "{done:?}");
     assert_eq!(ssd.counters().operations(Activity::Fold.program()), 3);
+}
+
+#[test]
+fn parity_of_pages_in_the_cache_is_programmed_as_fast_and_folded() {
+    let mut config = slc(1.0, 1.0);
+    config.geometry.channels = 2;
+    config.redundancy = policy(json!({ "policy": "physical", "pages": 2 }));
+    let mut ssd = ready(&config, 1);
+    ssd.reset_counters();
+    let pages = (config.geometry.page_size.0 / 4096) as u32;
+    let done = timed(&mut ssd, &[(0, WRITE, 0, pages), (1_000, WRITE, u64::from(pages), pages)]);
+    // The next page of the block lies on the chip of the parity.
+    let behind = done[1].ledger.ns(Cause::BehindParity);
+    assert!(behind > 0 && behind <= 100_000 + u64::from(pages) * UNIT, "{behind} ns behind parity");
+    let counters = ssd.counters();
+    let [parity, folds] = [Activity::Parity.program(), Activity::Fold.program()];
+    assert_eq!((counters.operations(parity), counters.operations(folds)), (2, 4));
 }

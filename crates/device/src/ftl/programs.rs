@@ -143,6 +143,7 @@ impl Ftl {
     /// queued: through the same request queue, so that it follows that page.
     fn write_parity(&mut self, now: Time, writer: Task, task: Task, page: u32, machine: &mut Machine) {
         self.tables.points.skip(writer, &mut self.tables.blocks, self.shape.block_of_page(page));
+        let slc = writer == Task::Host && Slc::take(self, now, machine);
         let operations = &mut machine.dispatcher.operations;
         let id =
             operations.create(now, Activity::Parity.program(), task, self.shape.index, Cause::Controller);
@@ -150,6 +151,7 @@ impl Ftl {
         self.tables.aim(operation, page);
         operation.units = self.shape.units_per_page as u16;
         operation.owner = writer as u32;
+        operation.slc = slc;
         machine.enqueue(now, id);
     }
 
@@ -157,6 +159,7 @@ impl Ftl {
     pub fn parity_done(&mut self, now: Time, operation: &FlashOp, machine: &mut Machine) {
         let block = self.shape.block_of_page(operation.target);
         self.page_programmed(now, Task::ALL[operation.owner as usize], block, machine);
+        Slc::programmed(self, now, operation, machine);
     }
 
     #[inline(always)]

@@ -4,7 +4,8 @@
 //! but transfers nothing.
 //!
 //! A model of the time that folding takes, not of the place: a page keeps its
-//! address, and the cache takes no capacity away.
+//! address, and the cache takes no capacity away. Parity of host pages takes room in
+//! it as they do, whichever way pages protect each other.
 
 use flashkeel_engine::Span;
 use flashkeel_engine::units::Bytes;

@@ -41,7 +41,8 @@ pub struct Counters {
     /// Flash pages programmed by moves within a chip.
     #[serde(skip)]
     pub programmed_inside: u64,
-    /// Of the pages moved, those copied back without a check of their ECC.
+    /// Of the pages moved, those copied back without a check of their ECC; one that is valid
+    /// in part is not.
     pub unchecked_pages: u64,
     /// Valid pages that were read afterwards, to check them.
     pub checked_pages: u64,

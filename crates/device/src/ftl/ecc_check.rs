@@ -16,7 +16,7 @@ use crate::sched::{Activity, FlashOp, Task};
 #[derive(Clone)]
 pub(crate) struct EccCheck {
     /// Of each flash page, how often in a row it has been copied back unchecked; empty
-    /// where each copy is checked, or none, and until the first.
+    /// where no copy is checked, and until the first.
     copies: Vec<u8>,
     /// Draws what they were before the run.
     random: Stream,
@@ -64,11 +64,11 @@ impl Background for EccCheck {
 }
 
 impl EccCheck {
-    /// `page` holds what has been copied back to it, of `from` if that is all of a flash
-    /// page; what is of several has passed the controller.
+    /// `page` has been filled by a move within its chip, by copyback of `from` if that is what
+    /// it holds; what is of several pages, or of a part of one, has passed the controller.
     #[inline]
-    pub(super) fn copied(ftl: &mut Ftl, from: Option<u32>, page: u32) {
-        if ftl.tasks.ecc_check.after <= 1 {
+    pub(super) fn filled(ftl: &mut Ftl, from: Option<u32>, page: u32) {
+        if ftl.tasks.ecc_check.after == 0 {
             return;
         }
         if ftl.tasks.ecc_check.copies.is_empty() {
@@ -87,9 +87,9 @@ impl EccCheck {
             (0..ftl.shape.ppns / ftl.shape.units_per_page).map(|_| check.random.below(most) as u8).collect();
     }
 
-    /// A block may have become full of pages that were copied back.
-    pub(super) fn check_if_full(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
-        if ftl.tasks.ecc_check.after > 0 && ftl.tables.blocks.state(block) == BlockState::Full {
+    /// A block has become full of pages that were moved, by copyback or otherwise.
+    pub(super) fn check_full(ftl: &mut Ftl, now: Time, block: BlockId, machine: &mut Machine) {
+        if !ftl.tasks.ecc_check.copies.is_empty() {
             ftl.tasks.ecc_check.due.push_back(block);
             EccCheck::read_later(ftl, now, machine);
         }
@@ -112,7 +112,23 @@ impl EccCheck {
     /// Whether a page has been copied so often that it is checked.
     fn is_due(ftl: &Ftl, page: u32) -> bool {
         let check = &ftl.tasks.ecc_check;
-        check.copies.get(page as usize).is_none_or(|&copies| u32::from(copies) >= check.after)
+        check.copies.get(page as usize).is_some_and(|&copies| u32::from(copies) >= check.after)
+    }
+
+    /// Checks that whatever is due in a full block has its turn ahead. Slow; for tests.
+    ///
+    /// # Panics
+    /// If it is not so.
+    pub(super) fn verify(ftl: &Ftl) {
+        let units = ftl.shape.units_per_page;
+        for page in 0..ftl.shape.ppns / units {
+            let block = ftl.shape.block_of_page(page);
+            let is_full = ftl.tables.blocks.state(block) == BlockState::Full;
+            let is_valid = || ftl.tables.map.valid_run(ftl.shape.first_unit(page), units) != 0;
+            let is_left = is_full && EccCheck::is_due(ftl, page) && is_valid();
+            let is_ahead = || ftl.tasks.ecc_check.due.contains(&block);
+            assert!(!is_left || is_ahead(), "page {page} is never checked");
+        }
     }
 
     /// Makes sure that the next read is generated, if there is one.

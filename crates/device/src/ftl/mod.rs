@@ -125,4 +125,13 @@ impl Ftl {
         self.note_rest();
         Ok(())
     }
+
+    /// Checks every conservation law. Slow; for tests.
+    ///
+    /// # Panics
+    /// If one is broken.
+    pub fn check(&self) {
+        self.tables.check();
+        ecc_check::EccCheck::verify(self);
+    }
 }

@@ -3,6 +3,7 @@
 
 use flashkeel_engine::{Cause, Time};
 
+use super::ecc_check::EccCheck;
 use super::gc::Gc;
 use super::scrub::Scrub;
 use super::slc::Slc;
@@ -168,6 +169,9 @@ impl Ftl {
         if self.tables.blocks.end_program(block, self.tables.points.is_exhausted(writer, chip, block)) {
             Gc::found(self, now, self.tables.blocks.domain(block), machine);
             Scrub::check(self, now, block, machine);
+            if writer == Task::Gc {
+                EccCheck::check_full(self, now, block, machine);
+            }
         }
     }
 

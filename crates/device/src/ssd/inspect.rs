@@ -148,7 +148,7 @@ impl Ssd {
     /// If one is broken.
     pub fn check(&self) {
         for partition in &self.partitions {
-            partition.ftl.tables.check();
+            partition.ftl.check();
         }
     }
 

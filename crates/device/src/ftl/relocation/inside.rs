@@ -117,6 +117,7 @@ impl Ftl {
             let mut valid =
                 self.tables.map.valid_run(first, self.shape.units_per_page) >> job.next_unit << job.next_unit;
             let mut taken = 0;
+            let begins_page = lane.len.is_multiple_of(self.shape.units_per_page);
             while valid != 0 && left > 0 {
                 let unit = valid.trailing_zeros();
                 let ppn = Ppn(first.0 + unit);
@@ -129,7 +130,9 @@ impl Ftl {
             }
             if taken > 0 {
                 span += timing.read(job.next_page);
-                if inside.purpose == Activity::Gc.through_controller() || taken < self.shape.units_per_page {
+                // What is copied back fills a flash page as it did.
+                let is_whole = begins_page && taken == self.shape.units_per_page;
+                if inside.purpose == Activity::Gc.through_controller() || !is_whole {
                     span += timing.transfer(taken) + timing.transfer(taken);
                 }
             }
@@ -153,18 +156,28 @@ impl Ftl {
         let mut ppn = self.shape.first_unit(operation.target);
         self.tables.prefetch_homes(operation.entries);
         let mut next = operation.entries;
-        let (mut moved, mut count) = (0, 0);
-        let (mut first, mut last) = (NONE, NONE);
+        let units = self.shape.units_per_page;
+        // Of the flash page being filled: whence its first unit comes, whether all do, and how
+        // many are current.
+        let (mut from, mut is_one, mut current) = (NONE, true, 0);
         while next != NONE {
             let (entry, following) = self.tables.entries.release(next);
             next = following;
-            last = entry.from.0 / self.shape.units_per_page;
-            first = if count == 0 { last } else { first };
-            count += 1;
+            let (page, unit) = (entry.from.0 / units, ppn.0 % units);
+            if unit == 0 {
+                (from, is_one, current) = (page, true, 0);
+            }
+            is_one &= page == from;
             let is_current = self.tables.install_current(entry.lpn, entry.from, ppn);
             if is_current {
                 self.tables.data_copied(entry.from, ppn);
-                moved += 1;
+                machine.counters.moved_pages += 1;
+                current += 1;
+            }
+            if unit + 1 == units || next == NONE {
+                let is_copied = operation.purpose == Activity::Gc.copyback() && is_one && unit + 1 == units;
+                machine.counters.unchecked_pages += if is_copied { current } else { 0 };
+                EccCheck::filled(self, is_copied.then_some(from), ppn.0 / units);
             }
             let changes_map = is_current && entry.lpn.0 < self.shape.lpns;
             if !changes_map || self.change_map(now, entry.lpn, Some(Waiter::Job(job)), Task::Gc, machine) {
@@ -172,16 +185,10 @@ impl Ftl {
             }
             ppn.0 += 1;
         }
-        machine.counters.moved_pages += moved;
-        machine.counters.unchecked_pages +=
-            if operation.purpose == Activity::Gc.copyback() { moved } else { 0 };
         let block = self.shape.block_of_page(operation.target);
         for _ in 0..operation.units {
             self.page_programmed(now, Task::Gc, block, machine);
         }
-        let is_whole = count == self.shape.units_per_page && first == last;
-        EccCheck::copied(self, is_whole.then_some(first), operation.target);
-        EccCheck::check_if_full(self, now, block, machine);
         Gc::has_moved(self, now, self.tables.blocks.domain(block), machine);
     }
 

@@ -21,8 +21,8 @@ pub struct PageCopyback {
     /// How often in a row pages may be copied back before that: 1 to 255. A page gathers
     /// errors with each copy, and flash endures several before they are too many for its
     /// ECC (Hong, Shin and Kim, "Improving Performance of Flash Storage Using Restricted
-    /// Copyback", Journal of KIISE 46(8), 2019). Above 1 each page is counted by itself, and
-    /// not while it passes the controller, as one does that is valid in part.
+    /// Copyback", Journal of KIISE 46(8), 2019). Each page is counted by itself, and not while
+    /// it passes the controller, as one does that is valid in part.
     pub checked_after: u32,
 }
 

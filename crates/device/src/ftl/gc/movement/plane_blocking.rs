@@ -1,8 +1,9 @@
 //! `plane-blocking`: valid pages are copied back within the chip; other chips
 //! have the channel meanwhile (ttFlash, "Plane-blocking GC"). What is copied
 //! back is not checked by the controller's ECC. Pages that are valid in part
-//! pass through the controller; their transfers are counted in the chip's time,
-//! and not as load of the channel.
+//! pass through the controller, and so do those behind them that come to lie in two
+//! pages each; their transfers are counted in the chip's time, and not as load of
+//! the channel.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

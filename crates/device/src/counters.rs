@@ -60,9 +60,10 @@ pub struct Counters {
     pub victims_by_greedy: u64,
     /// Blocks that were collected although it was another chip's turn.
     pub collections_out_of_turn: u64,
-    /// Map look-ups served by the map cache.
+    /// Map look-ups served by the map cache: one for each 4 KiB page of a request.
     pub map_hits: u64,
-    /// Map look-ups that had to load a map page.
+    /// Map look-ups that had to load a map page, or wait for one being loaded; of 4 KiB pages,
+    /// too.
     pub map_misses: u64,
     /// Host page programs that had to wait for a free block.
     pub free_block_stalls: u64,

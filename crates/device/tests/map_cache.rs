@@ -43,6 +43,22 @@ fn a_look_up_is_counted_once() {
     assert_eq!((counters.map_hits, counters.map_misses), (3, 4));
 }
 
+/// Whatever a request does with them, and however they lie in flash.
+#[test]
+fn each_page_of_a_request_is_one_look_up() {
+    let counted = |operation, page| {
+        let mut ssd = ready(&with_one_map_page(), 1);
+        ssd.reset_counters();
+        timed(&mut ssd, &[(0, operation, page, 4)]);
+        let counters = ssd.report().counters;
+        (counters.map_hits, counters.map_misses)
+    };
+    for operation in [Operation::Read, Operation::Write, Operation::Trim] {
+        assert_eq!(counted(operation, 0), (3, 1), "{operation:?}");
+        assert_eq!(counted(operation, PER_MAP_PAGE - 2), (2, 2), "{operation:?}");
+    }
+}
+
 /// Reads that wait for a flush go on at the same instant, each with another map page.
 /// As these were never programmed they are made in memory, at once: each would drive
 /// out the others' before they have their turn.

@@ -87,6 +87,10 @@ impl Ssd {
             next += 1;
         }
         let units = (next - request.next) as u32;
+        if ftl.tables.cache.is_some() {
+            // The first has been counted.
+            self.machine.counters.map_hits += u64::from(units - 1);
+        }
         request.next = next;
         request.outstanding += 1;
         request.pass(now, Cause::Controller);

@@ -31,8 +31,8 @@ pub struct CheckpointConfig {
     /// Time from the beginning of a checkpoint to that of the next, if the map has
     /// changed and the former is complete.
     pub period: Span,
-    /// Pages of 4 KiB written, moved or trimmed since a checkpoint began after which
-    /// the next does not wait for the period; without such a limit if absent.
+    /// Pages of 4 KiB of a partition written, moved or trimmed since its checkpoint began
+    /// after which the next does not wait for the period; without such a limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_pages: Option<u32>,
     /// Flash pages of the map that are being programmed at a time.

@@ -196,6 +196,12 @@ impl Array {
         until.since(chip.started)
     }
 
+    /// How long a chip has worked on the operation that is suspended.
+    pub fn worked_before(&self, chip: ChipId) -> Span {
+        let paused = self.paused[chip.0 as usize].as_ref().expect("something is suspended");
+        paused.since.since(paused.started)
+    }
+
     /// Who has owned all the time of a busy chip's operation since an instant, if it is
     /// one cause.
     #[inline]

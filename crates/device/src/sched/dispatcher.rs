@@ -236,14 +236,16 @@ impl Dispatcher {
         self.array.occupant(chip)
     }
 
-    /// Whether background work is queued for, or running on, a chip.
+    /// Whether what empties a block is queued for, or running on, a chip: garbage
+    /// collection, or another task that moves what is valid.
     #[inline]
     pub fn collects(&self, chip: ChipId) -> bool {
-        self.queues[chip.0 as usize].background.service > Span(0)
+        let background = &self.queues[chip.0 as usize].background;
+        background.moves + background.erases > 0
     }
 
     /// How long background work that is queued for, or running on, a chip will
-    /// occupy it, and the erase that follows a move of pages.
+    /// occupy it, and the erase that follows where pages of a block are moved.
     pub fn background_left(&self, now: Time, chip: ChipId) -> Span {
         let queue = &self.queues[chip.0 as usize];
         let background = &queue.background;
@@ -254,6 +256,9 @@ impl Dispatcher {
         let worked = match running.filter(|running| running.task.is_background()) {
             Some(running) if running.state == OpState::Running => {
                 self.array.worked(now, chip).min(running.span)
+            }
+            Some(running) if running.state == OpState::Suspended => {
+                self.array.worked_before(chip).min(running.span)
             }
             _ => Span(0),
         };

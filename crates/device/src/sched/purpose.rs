@@ -105,7 +105,25 @@ impl Task {
     }
 }
 
+/// Bit set of the activities that empty blocks: those that erase what they have emptied.
+const EMPTYING: u32 = {
+    let (mut activities, mut at) = (0, 0);
+    while at < TABLE.len() {
+        if TABLE[at].1.is_erase() {
+            activities |= 1 << TABLE[at].1.activity as u32;
+        }
+        at += 1;
+    }
+    activities
+};
+
 impl Activity {
+    /// Whether it empties blocks.
+    #[inline]
+    pub const fn empties_blocks(self) -> bool {
+        EMPTYING >> self as u32 & 1 == 1
+    }
+
     /// Its reads.
     #[inline]
     pub const fn read(self) -> Purpose {
@@ -224,8 +242,8 @@ impl Purpose {
     }
 
     /// Whether it erases flash.
-    pub fn is_erase(self) -> bool {
-        self.command() == FlashCommand::Erase
+    pub const fn is_erase(self) -> bool {
+        matches!(self.command, FlashCommand::Erase)
     }
 }
 

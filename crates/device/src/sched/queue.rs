@@ -4,7 +4,7 @@ use flashkeel_engine::{Span, Time};
 
 use super::{FlashOp, FlashOpId, FlashOps, Purpose, Task};
 use crate::address::NONE;
-use crate::flash::{FlashCommand, Meter, Timing};
+use crate::flash::{Meter, Timing};
 
 /// A queue of operations linked through the pool.
 #[derive(Clone, Copy, Debug)]
@@ -86,19 +86,27 @@ impl Fifo {
 pub(super) struct Background {
     /// How long it occupies the chip, if its channel is free.
     pub service: Span,
-    /// Operations that empty a block.
+    /// Operations that empty a block,
     pub moves: u32,
+    /// and those that then erase it.
+    pub erases: u32,
 }
 
 impl Background {
     pub fn add(&mut self, service: Span, purpose: Purpose) {
         self.service += service;
-        self.moves += u32::from(purpose.command() != FlashCommand::Erase);
+        let empties = u32::from(purpose.activity().empties_blocks());
+        *self.counter(purpose) += empties;
     }
 
     pub fn remove(&mut self, service: Span, purpose: Purpose) {
         self.service = Span(self.service.0 - service.0);
-        self.moves -= u32::from(purpose.command() != FlashCommand::Erase);
+        let empties = u32::from(purpose.activity().empties_blocks());
+        *self.counter(purpose) -= empties;
+    }
+
+    fn counter(&mut self, purpose: Purpose) -> &mut u32 {
+        if purpose.is_erase() { &mut self.erases } else { &mut self.moves }
     }
 }
 

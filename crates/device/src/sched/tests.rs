@@ -194,6 +194,20 @@ fn a_promoted_operation_leaves_the_limit_of_its_former_task() {
 }
 
 #[test]
+fn an_erase_follows_what_empties_a_block_and_keeps_its_age_when_suspended() {
+    for (purpose, erase) in [(Activity::Gc.read(), ERASE_NS), (Activity::Check.read(), 0)] {
+        let mut bench = Bench::suspending("priority", 1);
+        bench.queue(0, purpose, purpose.activity().task());
+        bench.queue(1, Activity::Gc.erase(), Task::Gc);
+        bench.now = Time(1_000_000);
+        bench.queue(1, Activity::Host.read(), Task::Host);
+        let left = [0, 1].map(|chip| bench.dispatcher.background_left(bench.now, ChipId(chip)));
+        assert_eq!(left, [Span(erase), Span(ERASE_NS - 1_000_000)]);
+        assert_eq!(bench.dispatcher.collects(ChipId(0)), erase > 0);
+    }
+}
+
+#[test]
 fn a_map_page_suspends_an_erase_once_the_host_waits_for_it() {
     // In the chip's queue, and in a slot behind the erase.
     for depth in [1, 4] {

@@ -30,7 +30,7 @@ pub struct ChipState {
     /// idle.
     pub occupant: Option<Cause>,
     /// How long background work will still occupy it: what is queued or
-    /// running, and the erase that follows it.
+    /// running, and the erase that follows where a block is being emptied.
     pub background: Span,
 }
 

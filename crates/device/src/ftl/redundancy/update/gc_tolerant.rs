@@ -1,6 +1,7 @@
-//! `gc-tolerant`: no read from a chip that collects garbage, as long as one
-//! member of the stripe at most does: either way leaves one of them out
-//! (ttFlash, "GC-tolerant flush").
+//! `gc-tolerant`: no read from a chip that collects garbage (on which a block is being
+//! emptied: scrubbing and wear levelling count, checks and checkpoints do not), as long as
+//! one member of the stripe at most does: either way leaves one of them out (ttFlash,
+//! "GC-tolerant flush").
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

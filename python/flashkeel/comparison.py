@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flashkeel import spread
+from flashkeel._core import InputError
 from flashkeel.percentiles import key
 from flashkeel.run import LATENCY_CLASSES, Run
 
@@ -64,7 +65,14 @@ def covers(found: Sequence[Comparison]) -> str:
 
 
 def compare(a: Run, b: Run) -> list[Comparison]:
-    """Compare two runs, class by class; classes without samples are left out."""
+    """Compare two runs, class by class; classes without samples are left out.
+
+    InputError where one is no run, such as a result, which has several.
+    """
+    for each in (a, b):
+        if not isinstance(each, Run):
+            kind = type(each).__name__
+            raise InputError(f"compare takes runs, not a {kind}: result.runs[0] or result['NAME']")
     return [
         _one(a, b, latency_class, percentile)
         for latency_class in LATENCY_CLASSES

@@ -73,3 +73,8 @@ def test_run_against_itself_is_no_difference(small_result):
 def test_real_runs_compare(small_result, name):
     rows = flashkeel.compare(small_result["fifo"], small_result[name])
     assert {"read", "small_read", "write"} == {row.latency_class for row in rows}
+
+
+def test_results_are_refused_in_words(small_result):
+    with pytest.raises(flashkeel.InputError, match=r"takes runs, not a Result: result.runs\[0\]"):
+        flashkeel.compare(small_result, small_result)

@@ -100,9 +100,15 @@ class Run:
     def percentile(self, latency_class: str, percentile: str | float) -> int | None:
         """Return a latency percentile in ns; `None` without samples.
 
-        `percentile` is one of those in the result, as ``99.9`` or ``"p99.9"``;
-        another one raises InputError.
+        `percentile` is written as ``99.9`` or ``"p99.9"``. One that is not in the result is that
+        of the histogram, exact to three significant digits; InputError without histograms.
         """
+        known = self._distribution(latency_class)["percentile"]
+        if known and "detail" in self.data:
+            wanted = percentiles.key(percentiles.parse(percentile))
+            if wanted not in known:
+                slowest: int = self._distribution(latency_class)["max_ns"]
+                return min(_ranked(self.distribution(latency_class), wanted), slowest)
         value: int | None = self._at(latency_class, "percentile", percentile)
         return value
 
@@ -135,18 +141,11 @@ class Run:
         """
         if "detail" not in self.data:
             raise self._without_detail("histograms")
-        # Exact: of a thousand requests p99.9 is the 999th.
-        level = Fraction(percentiles.key(percentiles.parse(percentile))) / 100
+        wanted = percentiles.key(percentiles.parse(percentile))
         found: dict[int | None, int] = {}
         for one in self.data["detail"]["histograms"]:
-            if one["operation"] != operation or not one["counts"]:
-                continue
-            left = math.ceil(level * sum(count for _, count in one["counts"]))
-            for ns, count in sorted(one["counts"]):
-                left -= count
-                if left <= 0:
-                    found[one["max_bytes"]] = ns
-                    break
+            if one["operation"] == operation and one["counts"]:
+                found[one["max_bytes"]] = _ranked(sorted(one["counts"]), wanted)
         return found
 
     def beyond(self, latency_class: str, percentile: str | float) -> int:
@@ -272,6 +271,17 @@ class Run:
             known = ", ".join(percentiles.label(float(k)) for k in values)
             raise InputError(f"no percentile {percentile} in the result; it has {known}")
         return values.get(wanted)
+
+
+def _ranked(counts: Sequence[tuple[int, int]], percentile: str) -> int:
+    """Return the latency of a histogram's percentile, by its key: of p0 the least."""
+    # Exact: of a thousand requests p99.9 is the 999th.
+    left = max(1, math.ceil(Fraction(percentile) / 100 * sum(count for _, count in counts)))
+    for ns, count in counts:
+        left -= count
+        if left <= 0:
+            return ns
+    raise AssertionError("no percentile is beyond all requests")
 
 
 def main_class(runs: Sequence[Run]) -> str:

@@ -11,7 +11,8 @@ from itertools import accumulate
 
 import flashkeel
 import pytest
-from flashkeel import Experiment, InputError
+from flashkeel import Experiment, InputError, Run
+from flashkeel import run as run_module
 from flashkeel.output import notebook
 from small import SMALL
 
@@ -28,8 +29,22 @@ def test_percentiles_grow(small_result):
 
 
 def test_unknown_percentile_names_the_known_ones(small_result):
+    run = small_result["fifo"]
+    plain = Run({key: run.data[key] for key in run.data if key != "detail"}, small_result.files)
     with pytest.raises(InputError, match=r"no percentile 77 .* p99\.9"):
-        small_result["fifo"].percentile("read", 77)
+        plain.percentile("read", 77)
+
+
+def test_other_percentiles_are_those_of_the_histogram(small_result):
+    run = small_result["fifo"]
+    for latency_class in ("read", "small_read", "write"):
+        values = [run.percentile(latency_class, p) for p in (99.9, 99.93, "p99.94", 99.95)]
+        assert values == sorted(values)
+        assert run.percentile(latency_class, 99.99999) == run.data[latency_class]["max_ns"]
+        # Of those in the result the rank is the same.
+        ranked = run_module._ranked(run.distribution(latency_class), "99.000000")
+        assert ranked == run.percentile(latency_class, 99)
+        assert run.percentile(latency_class, 0) <= run.percentile(latency_class, 0.01)
 
 
 @pytest.mark.parametrize("text", ["x", "100", "-1", "nan", ""])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import flashkeel
 import pytest
-from flashkeel.output import fio_json
+from flashkeel.output import fio_json, units
 from programs import require
 from small import SMALL
 
@@ -126,3 +126,16 @@ def test_one_run_is_exported_alone(cli, saved):
     outcome = cli("export", f"{saved}:debit", "--format", "csv")
     assert (outcome.status, outcome.err) == (0, "")
     assert {row.partition(",")[0] for row in outcome.out.splitlines()[1:]} == {"debit"}
+
+
+def test_markdown_has_percentiles_down_and_runs_across(cli, saved, small_result):
+    outcome = cli("export", saved, "--format", "markdown")
+    assert (outcome.status, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "Small (synthetic workload)"
+    head = lines.index("| reads | fifo | debit |")
+    assert lines[head + 1] == "| --- | ---: | ---: |"
+    row = next(line for line in lines[head:] if line.startswith("| p99.9 |"))
+    expected = [units.duration(run.percentile("read", 99.9)) for run in small_result]
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == expected
+    assert any(line.startswith("| p99.9999 |") and r"\*0" in line for line in lines)

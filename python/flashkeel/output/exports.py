@@ -1,10 +1,12 @@
-"""Results in shapes that other tools and people know: CSV, and biolatency's histograms."""
+"""Results in shapes that other tools and people know: CSV, Markdown, biolatency's histograms."""
 
 from __future__ import annotations
 
 import csv
 import io
 
+from flashkeel import percentiles
+from flashkeel.comparison import FEW, PERCENTILES, rests_on
 from flashkeel.output import units
 from flashkeel.output.plots import workload_kind
 from flashkeel.result import Result
@@ -30,6 +32,32 @@ def percentiles_csv(result: Result) -> str:
                 row = [run.name, latency_class, f"{at:g}", ns, low, high, beyond, samples]
                 table.writerow([*row, run.data["basis"]])
     return out.getvalue()
+
+
+def percentiles_markdown(result: Result) -> str:
+    """Return a table a class for a text: percentiles down, runs across, few samples marked."""
+    parts = [f"{result.title} ({workload_kind(result.runs)})".strip()]
+    for latency_class in LATENCY_CLASSES:
+        if not any(run.samples(latency_class) for run in result.runs):
+            continue
+        rows = [
+            [units.requests(latency_class), *(run.name.replace("|", "\\|") for run in result.runs)],
+            ["---", *("---:" for _ in result.runs)],
+            ["requests", *(units.count(run.samples(latency_class)) for run in result.runs)],
+            ["mean", *(units.duration(run.mean(latency_class)) for run in result.runs)],
+        ]
+        for at in PERCENTILES:
+            cells = [_cell(run, latency_class, at) for run in result.runs]
+            rows.append([percentiles.label(at), *cells])
+        parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    parts.append(f"\\* fewer than {FEW} samples beyond: how many")
+    return "\n\n".join(parts)
+
+
+def _cell(run: Run, latency_class: str, at: float) -> str:
+    found = units.duration(run.percentile(latency_class, at))
+    few = run.samples(latency_class) and rests_on(run, latency_class, at) < FEW
+    return f"{found} \\*{run.beyond(latency_class, at)}" if few else found
 
 
 def biolatency(result: Result) -> str:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from flashkeel import _core, cache, toml
+from flashkeel import _core, cache, foreign, toml
 from flashkeel._core import InputError
 from flashkeel.experiment import Experiment, naming_profiles
 from flashkeel.parsing import LONGEST_DOCUMENT, parse_json
@@ -328,8 +328,8 @@ def predict_log(
     baselines, each with ``recall``, ``precision``, ``roc_auc``, ``saved_fraction`` and what
     is ``undetermined``), ``model`` with what was learnt, ``notes`` and more.
     """
-    found: dict[str, Any] = json.loads(
-        _core.predict_log(
+    with foreign.named(log):
+        said = _core.predict_log(
             str(log),
             None if iolog is None else str(iolog),
             device,
@@ -338,7 +338,7 @@ def predict_log(
             false_calls,
             progress,
         )
-    )
+    found: dict[str, Any] = json.loads(said)
     return found
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flashkeel import _core
+from flashkeel import _core, foreign
 from flashkeel._core import InputError
 from flashkeel.cli.common import echo, settings, split_assignment
 from flashkeel.experiment import Experiment, naming_profiles
@@ -65,7 +65,8 @@ def _in_file(path: Path, sets: tuple[str, ...]) -> Experiment:
     given = settings(sets)
     options = {key: given[_SOURCE + key] for key in ("format", "columns") if _SOURCE + key in given}
     try:
-        form = _core.trace_format(str(path), json.dumps(options))
+        with foreign.named(path):
+            form = _core.trace_format(str(path), json.dumps(options))
     except InputError as error:
         raise InputError(f"{wrong}; no trace: {error}" if wrong else str(error)) from None
     echo(f"note: {path}: a trace ({form}), replayed on the default device", err=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from flashkeel import _core
+from flashkeel import _core, foreign
 from flashkeel._core import InputError
 from flashkeel.cli.common import Seed, console, echo, settings
 from flashkeel.cli.finding import find
@@ -46,7 +46,7 @@ def trace() -> None:
 )
 def info(file: str, sets: tuple[str, ...], form: str) -> None:
     """Say what a trace holds, or what is wrong with it first."""
-    with Bars([file]) as bars:
+    with Bars([file]) as bars, foreign.named(file):
         options = json.dumps(settings(sets))
         found = json.loads(_core.trace_info(file, options, partial(bars.update, 0)))
     if form == "json":
@@ -234,7 +234,7 @@ def _form(given: str | None, target: str) -> str:
 
 def _write(source: str, target: str, form: str | None, chosen: dict[str, Any]) -> None:
     """Write `source` to `target`."""
-    with Bars([source]) as bars, _may_go(target):
+    with Bars([source]) as bars, _may_go(target), foreign.named(source):
         progress = partial(bars.update, 0)
         written = _core.trace_convert(
             source, json.dumps(chosen), target, _form(form, target), progress

@@ -262,11 +262,13 @@ def test_explain_says_who_owns_the_last_minute(served, cli):
     assert outcome.status == 0
     assert re.search(r"last minute: \d+ small reads above p50 .*requests of clients", outcome.out)
     assert "own flash" in outcome.out
+    assert re.search(r"server was later .* of 50 answers: half .*, p99 .*, p99\.9", outcome.out)
     outcome = cli("explain", f"unix:{served.control}", "--class", "write")
     assert outcome.out == "last minute: no writes\n"
     outcome = cli("explain", f"unix:{served.control}", "--class", "read", "--format", "json")
     (found,) = json.loads(outcome.out)
     assert found["basis"] == "clients"
+    assert found["server_late"]["count"] == 50
     assert sum(share["share"] for share in found["shares"]) == pytest.approx(1)
     served.end()
     assert not served.control.exists()

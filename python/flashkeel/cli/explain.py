@@ -13,6 +13,7 @@ from flashkeel.cli.common import console, echo, split_assignment
 from flashkeel.cli.results import load_runs
 from flashkeel.output import plots, tables, units
 from flashkeel.run import LATENCY_CLASSES
+from flashkeel.serving import control
 
 
 @click.command()
@@ -45,10 +46,12 @@ def explain(
     """
     parts = _parts(budget) if budget is not None else None
     found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]
+    late = _lateness(result)
     if form == "json":
         rows = [
             asdict(one)
             | {"basis": run.data["basis"]}
+            | ({} if late is None else {"server_late": late})
             | ({} if parts is None else {"budget": [asdict(part) for part in spent(one, parts)]})
             for run, one in found
         ]
@@ -62,6 +65,21 @@ def explain(
         screen.print(tables.explanation(one, plots.workload_kind([run])))
         if parts is not None:
             screen.print(tables.budget(one, spent(one, parts)))
+    if late is not None and any(one.count for _, one in found):
+        shown = (("half", "p50_ns"), ("p99", "p99_ns"), ("p99.9", "p99_9_ns"))
+        words = ", ".join(f"{word} {units.duration(late[key])}" for word, key in shown)
+        echo(
+            f"Clients saw more than this: since its start the server was later than the model "
+            f"says, of {late['count']:,} answers: {words}"
+        )
+
+
+def _lateness(target: str) -> dict[str, int] | None:
+    """Return by how much the answers of a served drive were late; None where it has given none."""
+    if not target.startswith("unix:"):
+        return None
+    late: dict[str, int] = control.ask(control.address(target), "state")["late"]
+    return late if late["count"] else None
 
 
 def _parts(text: str) -> dict[str, float]:

@@ -30,7 +30,7 @@ class Made:
         self.samples_beyond = beyond
         self.spread = spread
         self.waits = waits or {"behind_erase": mean, "own_flash": 0}
-        self.data = data
+        self.data = {"requests": 1000} | (data or {})
         self.table = table or {
             "start_ns": [i * 10**8 for i in range(16)],
             "free_blocks": [90, 70] * 8,

@@ -1,7 +1,7 @@
 """The study of DRAM, ENVM and SSD: its model, its rules, what they make of numbers."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from flashkeel import InputError
@@ -52,12 +52,12 @@ def test_what_follows_from_the_cycles_chosen_is_not_judged(monkeypatch):
     monkeypatch.setattr(technologies, "kind", lambda runs: "synthetic")
     found = judged(210.0)
     assert set(found) == {claim.name for claim in technologies.STUDY.claims}
-    for name in ("bits", "written"):
+    for name in ("bits", "process", "written", "cost"):
         assert found[name].holds is None
         assert found[name].reason.startswith("follows from the cycles chosen")
     assert found["written"].basis == "device" and found["bits"].basis is None
     assert found["written"].measured["PLC"] == pytest.approx(88, rel=0.01)
-    assert found["process"].holds is False, "SLC needs none in any process"
+    assert found["process"].measured["SLC 1xnm"] == 0
     # What the runs decide is judged.
     assert [judged(gb)["absorbed"].holds for gb in (210.0, 1000.0)] == [True, False]
 
@@ -142,9 +142,11 @@ def test_recorded_days_have_their_own_locality(tmp_path):
     (tmp_path / "systor-busy.csv").touch()
     with pytest.raises(InputError, match="envm/latency: recorded days have a locality of their"):
         sweep(["envm/latency", "envm/writes"], session)
-    words = hierarchy.conditions(hierarchy.shrink(session))
+    words = hierarchy.conditions(hierarchy.shrink(session), {})
     assert words.startswith("recorded days, whole, each replayed once") and "seeds" not in words
-    assert "means of 3 seeds" in hierarchy.conditions(256)
+    several = {Setting("III"): replace(day(), runs=[None] * 3)}
+    assert "means of 3 seeds" in hierarchy.conditions(256, several)
+    assert "one seed" in hierarchy.conditions(256, {})
 
 
 def test_a_picture_of_recorded_days_says_so():

@@ -66,6 +66,7 @@ class Canned(Session):
         return {
             "name": name,
             "seed": 1,
+            "requests": 2_000_000,
             "basis": "synthetic",
             "small_read": latencies,
             "write": latencies,

@@ -1,5 +1,7 @@
 """The rules of the claims on PLMC."""
 
+from dataclasses import replace
+
 import pytest
 from flashkeel.reproduce import plmc
 from flashkeel.reproduce.plmc import copies, spread, systems, tails
@@ -73,13 +75,17 @@ def test_reads_that_come_outside_of_windows_are_counted_in_no_tail():
     assert systems.in_windows({"exact": [found]}).endswith("exact 61.0 %")
 
 
-def outcome(apart_exact_ms=0.1, **changed):
+def outcome(*apart_exact_ms, **changed):
     ways = {
         ALONE: at(5), BARE: at(10, whole_ms=2), ALONE_IN_WINDOWS: at(1), UNSHARED: at(6),
         "CoD strict": at(12, whole_ms=3), TOPPED_UP: at(4), "HoD strict": at(2, whole_ms=3),
         "CoD ratio": at(3), "HoD ratio": at(2),
     }  # fmt: skip
-    apart = {"CoD strict": at(1), "HoD strict": at(1, p50_ms=apart_exact_ms)}
+    seeds = apart_exact_ms or (0.1,)
+    apart = {
+        "CoD strict": at(1) * len(seeds),
+        "HoD strict": [run for exact_ms in seeds for run in at(1, p50_ms=exact_ms)],
+    }
     return tails.judged(ways | changed, apart)
 
 
@@ -121,9 +127,23 @@ def test_sharing_is_held_against_windows_whose_counts_nobody_shares_out():
     assert outcome(**{"CoD strict": at(2.9)}).findings["shared"].holds
 
 
-@pytest.mark.parametrize(("exact_ms", "holds"), [(0.087, True), (0.085, False), (0.13, False)])
+@pytest.mark.parametrize(
+    ("exact_ms", "holds"),
+    [((0.08, 0.13), True), ((0.07, 0.07), False), ((0.16, 0.06), False), ((0.08, 0.07), None)],
+)
 def test_where_peaks_lie_apart_expected_counts_must_do_as_well_as_exact_ones(exact_ms, holds):
-    assert outcome(exact_ms).findings["ds4-alike"].holds is holds
+    assert outcome(*exact_ms).findings["ds4-alike"].holds is holds
+
+
+@pytest.mark.parametrize(
+    ("high", "medium", "low", "holds"), [(2, 4, 6, True), (6, 4, 2, False), (12, 14, 16, False)]
+)
+def test_who_gains_most_must_gain(high, medium, low, holds):
+    ms = {"high": high, "medium": medium, "low": low}
+    run = at(1)[0]
+    ours = [replace(run, tails={h: replace(run.tails[h], p99=ms[h] * MS) for h in CLASSES})]
+    found = outcome(**{"CoD strict": ours, "HoD strict": ours}).findings
+    assert found["order"].holds is holds
 
 
 def test_nothing_is_judged_where_too_few_windows_lie_beyond():

@@ -2,6 +2,8 @@
 
 from flashkeel.reproduce import Session
 from flashkeel.reproduce.series import columns
+from flashkeel.reproduce.session import amount
+from flashkeel.run import Run
 from reproduce.conftest import TINY, tiny
 
 
@@ -74,3 +76,13 @@ def test_time_series_come_as_lists():
     assert found.window_s == 0.1
     assert sum(found["reads"]) + sum(found["writes"]) == 2000
     assert found.start_s[1] == 0.1
+
+
+def test_conditions_say_how_much_was_measured():
+    def run(requests, *seeds):
+        return Run({"name": "made", "seed": seeds[0], "seeds": list(seeds), "requests": requests}, None)
+
+    one = "60,000 requests measured in each run, one seed"
+    assert amount([run(60_000, 1), run(60_000, 1)]) == one
+    several = [run(2_000_000, 1, 2), run(4_000_000, 1, 2, 3, 4)]
+    assert amount(several) == "1,000,000 requests measured with each of 2 to 4 seeds"

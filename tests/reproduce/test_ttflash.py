@@ -89,6 +89,7 @@ class Canned(Session):
         }
         return {
             "name": case.name,
+            "seed": 1,
             "basis": change.get("basis", "synthetic"),
             "read": reads,
             "small_read": reads,

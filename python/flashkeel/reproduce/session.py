@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,18 @@ class Session:
 def basis(runs: Mapping[str, Run]) -> Basis:
     """Return what findings from `runs` rest on."""
     return "synthetic" if any(run.synthetic for run in runs.values()) else "trace"
+
+
+def amount(runs: Iterable[Run]) -> str:
+    """Return how much was measured, in words: the requests of a seed, and the seeds of a run."""
+    found = list(runs)
+    seeds = sorted({len(run.seeds) for run in found})
+    each = sorted({round(run.data["requests"] / len(run.seeds)) for run in found})
+    requests = f"{each[0]:,}" if len(each) == 1 else f"{each[0]:,} to {each[-1]:,}"
+    if seeds == [1]:
+        return f"{requests} requests measured in each run, one seed"
+    of = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    return f"{requests} requests measured with each of {of} seeds"
 
 
 def kind(runs: Mapping[str, Run]) -> str:

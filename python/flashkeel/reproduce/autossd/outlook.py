@@ -14,7 +14,7 @@ from flashkeel.reproduce.autossd.device import scaled
 from flashkeel.reproduce.autossd.systems import CLASS
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, owners
 from flashkeel.reproduce.intervals import Estimate
-from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.reproduce.session import Case, Session, amount, basis
 from flashkeel.run import Run
 
 FILES = {"dtrs": "msps_dtrs_slice.ssdsim.gz", "cloudphysics": "cloudphysics_vm.vscsi.gz"}
@@ -99,7 +99,7 @@ def _measure(session: Session) -> Outcome:
         "synthetic",
         "1/8 of the device of Table 1; bursts: 38,000 requests a second for a second, then none "
         f"for one; steady: {', '.join(steady)}; recorded: {speeds}, in "
-        f"{recorded.WINDOWS} windows each",
+        f"{recorded.WINDOWS} windows each; {amount(runs.values())}",
     )
 
 

@@ -261,13 +261,33 @@ def day(run: Run, scale: int) -> Day:
     )
 
 
+def _of_seeds(days: Mapping[Setting, Day]) -> str:
+    seeds = {len(day.runs) for day in days.values()} or {1}
+    if seeds == {1}:
+        return "one seed"
+    others = " (one of longer writes)" if len(seeds) > 1 else ""
+    return (
+        f"means of {max(seeds)} seeds{others}, told apart by the 95 % interval of their difference"
+    )
+
+
+def _locality(days: Mapping[Setting, Day]) -> str:
+    base, envm = days.get(Setting("base")), days.get(Setting("I"))
+    if base is None or envm is None:
+        return ""
+    return (
+        "; localities by the share of the pages read that memory has, and memory or ENVM: "
+        f"{100 * base.memory_share:.0f}/{100 * envm.upper_share:.0f} %"
+    )
+
+
 def _hits(tier: Mapping[str, Any]) -> float:
     upper, lower = tier["pages_read_from_nvm"], tier["pages_read_from_ssd"]
     return float(upper / max(1, upper + lower))
 
 
-def conditions(scale: int) -> str:
-    """Return what every figure's runs have in common."""
+def conditions(scale: int, days: Mapping[Setting, Day]) -> str:
+    """Return what the runs of a figure have in common, those of `days` or of one sample."""
     devices = f"{DRAM_GB:g} GB of memory and {ENVM_GB:g} GB of Optane over 1 TB of QLC that holds "
     if scale == 1:
         return (
@@ -277,9 +297,7 @@ def conditions(scale: int) -> str:
         )
     return (
         f"a model of 1/{scale} in capacity, footprint, traffic and length of a day (a sample: "
-        f"{DAYS['busy'] // scale} requests of a busy day), times as they are; means of {SEEDS} "
-        "seeds (one with --quick, of longer writes and of the curve over sizes), told apart by the "
-        f"95 % interval of their difference; {devices}the {FOOTPRINT_GB:g} GB that are touched, "
-        "unless it is said otherwise; localities by the share of the pages read that memory has, "
-        "and memory or ENVM: 15/51 %"
+        f"{DAYS['busy'] // scale} requests of a busy day), times as they are; "
+        f"{_of_seeds(days)}; {devices}the {FOOTPRINT_GB:g} GB that are touched, "
+        f"unless it is said otherwise{_locality(days)}"
     )

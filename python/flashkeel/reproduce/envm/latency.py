@@ -157,7 +157,7 @@ def _measure(session: Session) -> Outcome:
             "write-full": _full({name: days[Setting(name, is_full=True)] for name in _FULL}),
         },
         basis(runs_of(days)),
-        conditions(shrink(session)),
+        conditions(shrink(session), days),
         partial(_draw, days, swept, kind(runs_of(days))),
     )
 
@@ -165,7 +165,9 @@ def _measure(session: Session) -> Outcome:
 def _measure_at(session: Session, skew: float) -> Outcome:
     days = measure(session, _swept((skew,)))
     return Outcome(
-        _swept_findings(days, (skew,), skew), basis(runs_of(days)), conditions(shrink(session))
+        _swept_findings(days, (skew,), skew),
+        basis(runs_of(days)),
+        conditions(shrink(session), days),
     )
 
 

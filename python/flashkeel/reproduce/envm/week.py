@@ -121,7 +121,7 @@ def _measure(session: Session) -> Outcome:
     days = "; ".join(
         [
             f"{weeks} week{'s' if weeks > 1 else ''} of sampled days ({', '.join(_WEEK)})",
-            conditions(scale),
+            conditions(scale, {}),
         ]
     )
     return Outcome(findings, basis(found), days, partial(_draw, by_day, weeks))

@@ -165,7 +165,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         findings,
         basis(runs_of(days)),
-        conditions(shrink(session)),
+        conditions(shrink(session), days),
         partial(_draw, days, kind(runs_of(days))),
     )
 
@@ -173,7 +173,9 @@ def _measure(session: Session) -> Outcome:
 def _measure_at(session: Session, skew: float) -> Outcome:
     days = measure(session, _swept((skew,)))
     return Outcome(
-        _swept_findings(days, (skew,), skew), basis(runs_of(days)), conditions(shrink(session))
+        _swept_findings(days, (skew,), skew),
+        basis(runs_of(days)),
+        conditions(shrink(session), days),
     )
 
 

@@ -19,7 +19,7 @@ from flashkeel.reproduce.keel.systems import (
     case,
     name,
 )
-from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.reproduce.session import Case, Session, amount, basis
 from flashkeel.run import Run
 
 _LEFT_OUT: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -74,7 +74,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {left_out: _judge(runs, left_out) for left_out in _LEFT_OUT},
         basis(runs),
-        f"{CONDITIONS}; chips suspend up to {USUAL} times",
+        f"{CONDITIONS}; chips suspend up to {USUAL} times; {amount(runs.values())}",
     )
 
 

@@ -20,7 +20,7 @@ from flashkeel.reproduce.keel.systems import (
     is_sustained,
     name,
 )
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, amount, basis
 from flashkeel.run import Run
 
 _CAPACITY = Claim(
@@ -72,7 +72,7 @@ def _measure(session: Session) -> Outcome:
             ),
         },
         basis(runs),
-        f"{CONDITIONS}; chips suspend up to {USUAL} times",
+        f"{CONDITIONS}; chips suspend up to {USUAL} times; {amount(runs.values())}",
     )
 
 

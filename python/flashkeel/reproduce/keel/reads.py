@@ -24,7 +24,7 @@ from flashkeel.reproduce.keel.systems import (
     gap,
     name,
 )
-from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.reproduce.session import Case, Session, amount, basis
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {_name(*key): _judge(runs, *key, ratios) for key, ratios in found.items()},
         basis(runs),
-        CONDITIONS,
+        f"{CONDITIONS}; {amount(runs.values())}",
         partial(_draw, found),
     )
 

@@ -26,7 +26,7 @@ from flashkeel.reproduce.keel.systems import (
     is_sustained,
     name,
 )
-from flashkeel.reproduce.session import Session, basis
+from flashkeel.reproduce.session import Session, amount, basis
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _measure(session: Session) -> Outcome:
     return Outcome(
         {shape: _judge(runs, shape) for shape in SHAPES},
         basis(runs),
-        f"{CONDITIONS}; chips suspend up to {USUAL} times",
+        f"{CONDITIONS}; chips suspend up to {USUAL} times; {amount(runs.values())}",
         partial(_draw, runs),
     )
 

@@ -11,7 +11,7 @@ from flashkeel import _core
 from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few, with_interval
 from flashkeel.reproduce.pictures import log_durations
-from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.reproduce.session import Case, Session, amount, basis
 from flashkeel.reproduce.ttflash.systems import flat
 from flashkeel.run import Run
 
@@ -148,7 +148,7 @@ def _measure(session: Session) -> Outcome:
         "1/16 of the slides' device (16 GiB in 64 chips), 5 GiB of it usable in all: with windows "
         "two sets of 5 GiB have a copy each, and without them the room is spare; 6,000 requests a "
         "second, 70 % reads, four of five 4 KiB and the others 16 KiB, Poisson, all over the "
-        "device, from its steady state on",
+        "device, from its steady state on; " + amount(runs.values()),
         partial(_draw, inside, alone),
     )
 
@@ -221,12 +221,13 @@ def _alike(inside: Mapping[str, Run], names: Sequence[str]) -> Finding:
 
 def _parity(inside: Mapping[str, Run]) -> Finding:
     pair = {name: inside[name] for name in ("priority", "ttflash")}
+    late = [name for name, run in pair.items() if not _keeps_up(run)]
     tails = {name: _tail(run, 99.999) for name, run in pair.items()}
     unknown = _unknown(list(pair.values()), 99.999)
     return Finding(
         {name: value / 1e3 for name, value in tails.items()},
-        None if unknown else tails["ttflash"] > tails["priority"],
-        unknown,
+        None if unknown or late else tails["ttflash"] > tails["priority"],
+        unknown or (f"writes do not keep up: {', '.join(late)}" if late else ""),
     )
 
 

@@ -11,7 +11,7 @@ from flashkeel.reproduce import intervals
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few
 from flashkeel.reproduce.pictures import tails
 from flashkeel.reproduce.profiles import source
-from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.reproduce.session import Case, Session, amount, basis
 from flashkeel.run import Run
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def _measure(session: Session) -> Outcome:
         "a mirror of two drives like FEMU's (16 GiB, 64 chips; read 40 us, program 140 us, erase "
         "3 ms: from memory, not verified), which costs half of the capacity, where IODA's parity "
         "costs a quarter of it; the collector that of the windows, which holds no channel: the "
-        "base with FEMU's, which does, stands beside; the profiles at their own speed",
+        "base with FEMU's, which does, stands beside; the profiles at their own speed; "
+        + amount(runs.values()),
         partial(_draw, runs),
     )
 
@@ -129,11 +130,15 @@ def judged(runs: Mapping[str, Run]) -> dict[str, Finding]:
     is_better = intervals.every(intervals.above(ratio, none) for ratio in gain.values())
     untold = intervals.UNTOLD if is_better is None else ""
     words = intervals.words(gain, "")
+    is_near = intervals.every(
+        intervals.at_most(ratio, intervals.exact(_NEAR)) for ratio in gap.values()
+    )
+    near_untold = intervals.UNTOLD if is_near is None else ""
     return {
         "near-ideal": Finding(
             {at: ratio.value for at, ratio in gap.items()},
-            None if unknown else all(ratio.value <= _NEAR for ratio in gap.values()),
-            unknown or _listed(runs),
+            None if unknown else is_near,
+            unknown or "; ".join(filter(None, (near_untold, _listed(runs)))),
         ),
         "beats-base": Finding(
             {at: ratio.value for at, ratio in gain.items()}

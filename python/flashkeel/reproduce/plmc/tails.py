@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 from flashkeel.comparison import FEW
@@ -77,7 +78,7 @@ _HOD = Claim(
 _ORDER = Claim(
     "order",
     "the high class gains most, then the medium one, then the low one",
-    "in that order, with expected and with exact counts (strict)",
+    "in that order, and no class loses, with expected and with exact counts (strict)",
     None,
     "%",
 )
@@ -117,7 +118,7 @@ _ALIKE = Claim(
 _AGREE = Claim(
     "ds4-alike",
     "and expected counts do as well there as exact ones: 16 % apart in the high class (strict)",
-    "its median tails are at most 16 % apart",
+    "its median tails are at most twice as far apart with each seed",
     16.0,
     "%",
 )
@@ -147,13 +148,10 @@ def judged(runs: Mapping[str, list[Shares]], apart: Mapping[str, list[Shares]]) 
         for way in ("strict", "ratio")
     }
     times = tails[UNSHARED][HIGH] / tails[ALONE_IN_WINDOWS][HIGH]
-    expected, exact = (
-        {host: middle(r, host, "p50") for host in CLASSES}
-        for r in (apart["CoD strict"], apart["HoD strict"])
-    )
+    expected = {host: middle(apart["CoD strict"], host, "p50") for host in CLASSES}
     together = {host: middle(runs["CoD strict"], host, "p50") for host in CLASSES}
     ratio = together[LOW] / expected[LOW]
-    distance = 100 * abs(expected[HIGH] / exact[HIGH] - 1)
+    distances = _distances(apart)
     strict = [gain[name] for name in ("CoD strict", "HoD strict")]
     findings = {
         "sharing": Finding(
@@ -182,7 +180,10 @@ def judged(runs: Mapping[str, list[Shares]], apart: Mapping[str, list[Shares]]) 
                 for name in ("CoD strict", "HoD strict")
                 for host in CLASSES
             },
-            all(_falls([each[host] for host in CLASSES]) for each in strict),
+            all(
+                _falls([each[host] for host in CLASSES]) and min(each.values()) >= 0
+                for each in strict
+            ),
             _beside(runs, BARE, "CoD strict", "HoD strict"),
         ),
         "cod-hod": Finding(
@@ -197,12 +198,27 @@ def judged(runs: Mapping[str, list[Shares]], apart: Mapping[str, list[Shares]]) 
             max(expected.values()) <= 1.25 * min(expected.values()),
             _beside(apart, "CoD strict"),
         ),
-        "ds4-alike": Finding(distance, distance <= 16, _beside(apart, *apart)),
+        "ds4-alike": _alike(distances, _beside(apart, *apart)),
     }
     return _outcome(findings, runs, apart)
 
 
 _HALF = 50.0
+_FAR = 2 * 16.0
+"""How far apart classes may be that are 16 % apart in the paper."""
+
+
+def _distances(apart: Mapping[str, list[Shares]]) -> list[float]:
+    """Return by how many percent the high class's median tails differ, seed by seed."""
+    pairs = zip(apart["CoD strict"], apart["HoD strict"], strict=True)
+    return [100 * abs(one.tails[HIGH].p50 / other.tails[HIGH].p50 - 1) for one, other in pairs]
+
+
+def _alike(distances: Sequence[float], beside: str) -> Finding:
+    """Judge how far apart two ways are; None where the seeds disagree."""
+    near = {distance <= _FAR for distance in distances}
+    each = f"with each seed: {', '.join(f'{distance:.3g}' for distance in distances)} %"
+    return Finding(median(distances), near.pop() if len(near) == 1 else None, f"{each}; {beside}")
 
 
 def _against_unshared(runs: Mapping[str, list[Shares]]) -> Finding:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flashkeel import _core
 from flashkeel.output import units
 from flashkeel.reproduce.claims import Claim, Finding, Outcome, Study, few, too_few, with_interval
-from flashkeel.reproduce.session import Case, Session, basis
+from flashkeel.reproduce.session import Case, Session, amount, basis
 from flashkeel.reproduce.ttflash.systems import ALL, BASE, DEVICE, flat
 from flashkeel.run import Run
 
@@ -112,7 +112,7 @@ def _measure(session: Session) -> Outcome:
         },
         basis(runs),
         f"{DEVICE}; 6,000 requests a second, 70 % reads, four of five 4 KiB and the others 16 KiB, "
-        "Poisson, all over the device, from its steady state on",
+        "Poisson, all over the device, from its steady state on; " + amount(runs.values()),
         partial(_draw, runs),
     )
 

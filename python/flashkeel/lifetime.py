@@ -51,7 +51,8 @@ class Plan:
     recovery: Mapping[str, Any] | None = None
     """Settings of the law ``self-recovery``; None where idle time gives nothing back."""
     resample: bool = False
-    """Whether recorded traffic is redrawn from its own days for each seed."""
+    """Whether recorded traffic is redrawn from its own days with each seed but the first, which
+    takes it as it was recorded."""
     method: Literal["fast-forward", "plain"] = "fast-forward"
     """Whether years are skipped, or every write of a small drive's life is simulated."""
 
@@ -121,6 +122,25 @@ class Estimate:
         p5, median, p95 = (_quantile(values, level) for level in _LEVELS)
         return {"p5": _finite(p5), "median": _finite(median), "p95": _finite(p95)}
 
+    @property
+    def recorded_years(self) -> float | None:
+        """Years under the traffic as it was recorded; None where none was, or beyond all."""
+        found: float | None = self.lives[0]["years"] if self.plan.resample else None
+        return found
+
+    @property
+    def recorded(self) -> Estimate:
+        """The life under traffic as it was recorded; all lives where none was."""
+        return Estimate(self.plan, self.lives[:1]) if self.plan.resample else self
+
+    @property
+    def drawn_per_day(self) -> tuple[float, float] | None:
+        """Least and most bytes a day of traffic redrawn from a recording; None without one."""
+        if not self.plan.resample:
+            return None
+        each = [life["endured"]["demanded_per_day"] for life in self.lives if life["endured"]]
+        return (min(each), max(each)) if each else None
+
     def meets_target(self) -> bool:
         """Return whether the p5 of the lives is as long as required, but for the tolerance."""
         p5 = self.years["p5"]
@@ -171,17 +191,18 @@ def to_object(free: Estimate, chosen: Estimate) -> dict[str, Any]:
     """
     return {
         "years": chosen.years,
+        "recorded_years": chosen.recorded_years,
         "infinite": chosen.is_infinite,
         "meets_target": chosen.meets_target(),
         "target_years": chosen.plan.target_years,
         "waf": chosen.mean("endured", "write_amplification"),
         "waf_measured": chosen.mean("endured", "write_amplification_measured"),
         "waf_assumed": chosen.plan.write_amplification,
-        "dwpd": chosen.mean("endured", "drive_writes_per_day"),
+        "dwpd": chosen.recorded.mean("endured", "drive_writes_per_day"),
         "rated_cycles": chosen.mean("endured", "rated_cycles"),
         "gb_per_day": {
-            "demanded": _giga(chosen.mean("endured", "demanded_per_day")),
-            "written": _giga(chosen.mean("endured", "written_per_day")),
+            "demanded": _giga(chosen.recorded.mean("endured", "demanded_per_day")),
+            "written": _giga(chosen.recorded.mean("endured", "written_per_day")),
         },
         "blocks": {
             "max_over_mean": chosen.mean("blocks", "max_over_mean"),

@@ -166,6 +166,34 @@ def test_a_recording_of_seconds_comes_with_a_warning(cli, recording):
     assert found["waf"] == pytest.approx(1, abs=0.1)
 
 
+def test_the_first_seed_takes_a_recording_as_it_is(cli, tmp_path):
+    # A day of which one minute has all writes: 24 MB, which no draw of hours needs to have.
+    path = tmp_path / "night.csv"
+    minute = (f"{72_000_000_000 + n * 100_000},h,0,Write,{n * 4096},4096,0" for n in range(6_000))
+    rest = (f"{hour * 36_000_000_000},h,0,Write,0,4096,0" for hour in (0, 24))
+    path.write_text("\n".join(sorted([*minute, *rest], key=lambda line: int(line.split(",")[0]))))
+    arguments = (*DRIVE, "--throttle", "none", "--trace", path)
+    for seed in ("1", "2", "3"):
+        found = json.loads(plan(cli, *arguments, "--seeds", "1", "--seed", seed, *JSON).out)
+        assert found["gb_per_day"]["written"] == pytest.approx(0.0246, rel=0.01)
+        assert found["recorded_years"] == found["years"]["median"]
+    outcome = plan(cli, *arguments, "--seeds", "5")
+    assert "lifetime as recorded (years)" in outcome.out
+    assert "drawn anew with each seed but the first" in outcome.out
+
+
+def test_what_an_endurance_in_bytes_leaves_out_is_said(cli):
+    arguments = ("--capacity", "960GB", "--dwpd", "1", "--gb-per-day", "1920", "--waf")
+    few, many = (plan(cli, *arguments, waf, "--seeds", "1").out for waf in ("3", "9"))
+    assert "change the cycles that it means, not the lifetime" in few
+    cycles, longer = (
+        [line.split()[-2:] for line in out.splitlines() if line.startswith(row)]
+        for out, row in ((few, "rated cycles"), (few, "time the traffic takes (times)"))
+    )
+    assert cycles and "rated cycles" in many and few != many
+    assert float(longer[0][1]) == pytest.approx(2, rel=0.01)
+
+
 def test_a_pattern_takes_the_place_of_a_traces_addresses(cli, recording):
     arguments = (*DRIVE, "--seeds", "1", "--trace", recording, "--pattern", "uniform", *JSON)
     assert json.loads(plan(cli, *arguments).out)["waf"] > 4

@@ -80,7 +80,9 @@ def test_time_series_come_as_lists():
 
 def test_conditions_say_how_much_was_measured():
     def run(requests, *seeds):
-        return Run({"name": "made", "seed": seeds[0], "seeds": list(seeds), "requests": requests}, None)
+        return Run(
+            {"name": "made", "seed": seeds[0], "seeds": list(seeds), "requests": requests}, None
+        )
 
     one = "60,000 requests measured in each run, one seed"
     assert amount([run(60_000, 1), run(60_000, 1)]) == one

@@ -196,6 +196,22 @@ fn few_writes_outlast_everybody() {
 }
 
 #[test]
+fn a_life_that_a_throttle_keeps_beyond_a_hundred_years_ends_there() {
+    let life = |target_years: u64| {
+        run(json!({
+            "drive": { "capacity": "32MiB", "over_provisioning": 0.25, "rated_cycles": 60 },
+            "traffic": { "policy": "constant", "per_day": "1GB" },
+            "throttle": "dynamic",
+            "target": format!("{}s", target_years * 365 * 86_400),
+            "write_amplification": 2.6,
+            "method": "plain",
+        }))
+    };
+    assert!((years(&life(90)) / 90.0 - 1.0).abs() < 0.1);
+    assert_eq!(life(101).years, None);
+}
+
+#[test]
 fn bad_plans_are_refused() {
     let traffic = json!({ "policy": "constant", "per_day": "10GB" });
     let refused = |plan: Value| match live(&plan, 1) {

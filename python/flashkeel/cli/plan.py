@@ -199,8 +199,7 @@ def _print(free: Estimate, held: Estimate) -> None:
     console().print(lifetime_tables.lives(free, held))
     echo()
     echo(lifetime_tables.verdict(free, held))
-    warning = lifetime_tables.warning(held)
-    if warning is not None:
+    for warning in lifetime_tables.warnings(free, held):
         echo(f"Warning: {warning}")
     for note in held.notes:
         echo(f"Note: {note}.")

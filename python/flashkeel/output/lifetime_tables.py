@@ -23,7 +23,7 @@ def lives(free: Estimate, held: Estimate) -> Table:
     columns = [("unthrottled", free)] + ([] if held is free else [(held.plan.guard, held)])
     for name, _ in columns:
         table.add_column(name, justify="right")
-    for label, value in _ROWS:
+    for label, value in _ROWS if free.plan.resample else _ROWS[1:]:
         table.add_row(label, *(value(estimate) for _, estimate in columns))
     return table
 
@@ -38,8 +38,14 @@ def verdict(free: Estimate, held: Estimate) -> str:
     return f"The drive does not last {target}."
 
 
-def warning(estimate: Estimate) -> str | None:
-    """Return in one sentence on how much of a recording the answer rests; None without one."""
+def warnings(free: Estimate, held: Estimate) -> list[str]:
+    """Return what the numbers hide, a sentence each."""
+    found = (_recording(held), _draws(free), _first(held), _rating(held))
+    return [each for each in found if each is not None]
+
+
+def _recording(estimate: Estimate) -> str | None:
+    """Return on how much of a recording the answer rests; None without one."""
     span = estimate.recorded_ns
     if span is None:
         return None
@@ -50,6 +56,42 @@ def warning(estimate: Estimate) -> str | None:
         f"{units.duration(span)} were recorded, and {units.years(years)} {are} {times} times as "
         "long. "
         "What the recording does not show, such as other hours and days, is not in the answer."
+    )
+
+
+def _draws(estimate: Estimate) -> str | None:
+    """Return how far traffic drawn from a recording lies apart, where that decides."""
+    drawn = estimate.drawn_per_day
+    if drawn is None or drawn[1] <= _FAR_APART * drawn[0]:
+        return None
+    least, most = (units.significant(each / 1e9) for each in drawn)
+    return (
+        f"Its days or hours, drawn anew with each seed but the first, have {least} to {most} GB of "
+        "writes a day: a few of them decide, and a longer recording would tell more."
+    )
+
+
+def _first(estimate: Estimate) -> str | None:
+    """Return that blocks wear out before the mean one, where the target lies between."""
+    first, target = estimate.mean("blocks", "first_worn_years"), estimate.plan.target_years
+    if first is None or first >= _SOON * target or not estimate.meets_target():
+        return None
+    levelling = estimate.plan.drive.get("wear_levelling")
+    remedy = "" if levelling else "; with --wear-levelling blocks change places"
+    return (
+        f"The lifetime is that of the mean block, and the first is worn out after {_years(first)} "
+        f"years{remedy}."
+    )
+
+
+def _rating(estimate: Estimate) -> str | None:
+    """Return what an endurance in the host's bytes leaves no part in the answer."""
+    if estimate.plan.drive.get("rated_cycles") is not None:
+        return None
+    return (
+        "The drive's endurance is given in bytes of the host, for traffic like this one: write "
+        "amplification, over-provisioning and pattern change the cycles that it means, not the "
+        "lifetime; --rated-cycles is for asking about them."
     )
 
 
@@ -71,8 +113,18 @@ def _spread(estimate: Estimate) -> str:
     return " ".join(units.ratio(wear[at]) for at in ("1", "50", "99"))
 
 
+def _recorded(estimate: Estimate) -> str:
+    return _years(estimate.recorded_years)
+
+
+def _times_longer(estimate: Estimate) -> str:
+    asked = estimate.recorded.mean("endured", "demanded_per_day")
+    written = estimate.recorded.mean("endured", "written_per_day")
+    return units.ratio(asked / written) if asked and written else units.MISSING
+
+
 def _written(estimate: Estimate) -> str:
-    per_day = estimate.mean("endured", "written_per_day")
+    per_day = estimate.recorded.mean("endured", "written_per_day")
     return units.MISSING if per_day is None else units.significant(per_day / 1e9)
 
 
@@ -83,8 +135,13 @@ def _years(value: float | None) -> str:
 
 
 def _drive_writes(estimate: Estimate) -> str:
-    per_day = estimate.mean("endured", "drive_writes_per_day")
+    per_day = estimate.recorded.mean("endured", "drive_writes_per_day")
     return units.MISSING if per_day is None else units.significant(per_day)
+
+
+def _cycles(estimate: Estimate) -> str:
+    cycles = estimate.mean("endured", "rated_cycles")
+    return units.MISSING if cycles is None else units.count(cycles)
 
 
 def _ratio(*path: str) -> Callable[[Estimate], str]:
@@ -99,16 +156,24 @@ def _delay(percentile: int) -> Callable[[Estimate], str]:
     return lambda estimate: units.duration(estimate.delay_ns(percentile))
 
 
+_SOON = 0.9
+"""Share of the target before which a first block must not be worn out for nobody to mention it."""
+_FAR_APART = 2.0
+"""Times as much in a day as in another, from which traffic drawn from a recording is a lottery."""
+
 _ROWS: Sequence[tuple[str, Callable[[Estimate], str]]] = (
+    ("lifetime as recorded (years)", _recorded),
     ("lifetime, median (years)", lambda estimate: _years(estimate.years["median"])),
     ("5 to 95 % of seeds", _range),
     ("first block worn out (years)", _first_worn),
     ("wear of a block over mean, p1 p50 p99", _spread),
     ("most worn block over mean", _ratio("blocks", "max_over_mean")),
+    ("rated cycles", _cycles),
     ("write amplification", _ratio("endured", "write_amplification")),
     ("  measured on the model", _ratio("endured", "write_amplification_measured")),
     ("written a day (GB)", _written),
     ("drive writes per day", _drive_writes),
+    ("time the traffic takes (times)", _times_longer),
     ("mean response of a page write", _response("mean_ns")),
     ("delay by the throttle, mean", _response("delay_mean_ns")),
     ("  p99", _delay(99)),

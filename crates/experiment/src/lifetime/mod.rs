@@ -46,8 +46,8 @@ pub struct LifetimePlan {
     pub drive: Drive,
     /// What is written to it.
     pub traffic: Traffic,
-    /// Whether a recorded traffic is replaced by one drawn from its own days or
-    /// hours, another one for each seed.
+    /// Whether a recorded traffic, which the first seed takes as it is, is replaced by one
+    /// drawn from its own days or hours with each further seed.
     #[serde(default)]
     pub resample: bool,
     /// Where single writes go; where a recorded trace has them, or the whole drive
@@ -142,7 +142,8 @@ pub fn lifetimes(
             before = Some(plan);
             let from = (row * plans.len() + column) as f64 * part;
             let watch = &mut |done: f64| progress("live", from + part * done.min(1.0));
-            lives[column].push(plan.live(demand, &mut steady, seed, watch)?);
+            let drawn = if plan.resample && row > 0 { demand.resampled(seed) } else { demand.clone() };
+            lives[column].push(plan.live(drawn, &mut steady, seed, watch)?);
         }
     }
     Ok(lives)
@@ -231,12 +232,11 @@ impl LifetimePlan {
     /// Lives with a seed. `steady` is what is known of the model, or what will be.
     fn live(
         &self,
-        demand: &Demand,
+        mut demand: Demand,
         steady: &mut Option<Steady>,
         seed: u64,
         watch: &mut Watch<'_>,
     ) -> Result<Lifetime, Error> {
-        let mut demand = if self.resample { demand.resampled(seed) } else { demand.clone() };
         if demand.bytes_per_day() <= 0.0 {
             return Ok(Lifetime::without_writes(self, &demand, seed));
         }

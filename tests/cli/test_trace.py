@@ -170,3 +170,15 @@ def test_progress_is_told_while_a_trace_is_read(cli, tmp_path, monkeypatch):
     cli("trace", "convert", out, tmp_path / "web.fio", "--to", "fio")
     assert {phase for _, phase, _ in told} == {"convert"}
     assert all(0 <= fraction <= 1 for _, _, fraction in told)
+
+
+def test_of_many_devices_the_busiest_are_shown(cli, tmp_path):
+    path = tmp_path / "many.csv"
+    names = [f"vol{number:02}" for number in range(30) for _ in range(number + 1)]
+    rows = [f"{at},read,0,4096,{name}" for at, name in enumerate(names)]
+    path.write_text("\n".join(["time_us,op,offset,bytes,device", *rows, ""]))
+    out = cli("trace", "info", path).out
+    assert "busiest 20 of 30 devices\n" in out
+    shown = [line.split(",")[0].split()[1] for line in out.splitlines() if "  name vol" in line]
+    assert shown == [f"vol{number:02}" for number in range(29, 9, -1)]
+    assert len(json.loads(cli("trace", "info", path, "--format", "json").out)["devices"]) == 30

@@ -32,6 +32,9 @@ _FORMAT = click.option(
 )
 _TARGET = click.argument("target", metavar="TARGET")
 
+_MOST_DEVICES = 20
+"""Devices of a trace that are shown."""
+
 
 @click.group()
 def trace() -> None:
@@ -53,6 +56,14 @@ def info(file: str, sets: tuple[str, ...], form: str) -> None:
         echo(json.dumps(found, indent=2, ensure_ascii=False))
         return
     console().print(tables.trace_terms(file, found.pop("basis"), found.pop("terms")))
+    found["devices"] = sorted(found["devices"], key=lambda it: (-it["requests"], it["name"]))
+    if len(found["devices"]) > _MOST_DEVICES:
+        count, shown = len(found["devices"]), found["devices"][:_MOST_DEVICES]
+        # In its place, under a name that says what is left out.
+        name = f"busiest {_MOST_DEVICES} of {count:,} devices"
+        found = {
+            name if k == "devices" else k: shown if k == "devices" else v for k, v in found.items()
+        }
     for line in listing.lines(found):
         echo(line)
 

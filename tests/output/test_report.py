@@ -258,6 +258,12 @@ def test_an_axis_of_few_requests_has_fractions(small_result):
     assert len(set(ticks)) == len(ticks) and any("." in tick for tick in ticks)
 
 
+def test_limits_of_the_flash_are_called_so(small_result):
+    text = page.render([small_result["debit"]], "small")
+    assert "limit of the flash (may use up to): host" in text
+    assert "share of the flash" not in text
+
+
 def test_drives_of_a_stack_share_rows():
     device = {"ssd": {}}
     runs = small(stack__devices=[device, device], workload__requests=3000).runs

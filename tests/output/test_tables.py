@@ -97,6 +97,12 @@ def test_changed_input_is_told(known_run):
     assert tables.notes([known_run()]) == []
 
 
+def test_trims_that_were_left_out_are_said_to_be_for_either_reason(known_run):
+    counts = dict.fromkeys(known_run().data["workload"], 0) | {"trims_dropped": 7}
+    (note,) = tables.notes([known_run(workload=counts)])
+    assert note.endswith("7 trims left out: too small, or of what is neither read nor written")
+
+
 def test_notes_are_told_once(known_run):
     runs = [
         known_run("a", notes=["time unit assumed"]),

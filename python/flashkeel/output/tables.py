@@ -36,7 +36,7 @@ _INPUT_CHANGES = {
     "other_device": "requests of other devices left out",
     "outside_window": "requests outside the window left out",
     "zero_length": "requests of no length left out",
-    "trims_dropped": "trims too small to free anything",
+    "trims_dropped": "trims left out: too small, or of what is neither read nor written",
     "aligned": "requests rounded to the alignment",
     "folded": "requests moved by fold",
     "clipped": "requests cut off at its end",

@@ -216,7 +216,7 @@ def _rows(grid: _Grid, runs: Sequence[Run], classes: Sequence[str]) -> list[Row]
     rows.append(Row("collection at work", "share", gauge("gc_active", np.mean)))
     for task in _SHARES:
         row = Row(
-            f"share of the flash: {_TASKS.get(task, task)}",
+            f"limit of the flash (may use up to): {_TASKS.get(task, task)}",
             "share",
             gauge(f"share_{task}_ppm", np.mean, 1e-6),
         )

@@ -54,6 +54,14 @@ def test_the_smallest_is_between_one_that_keeps_the_tail_and_one_that_does_not(c
         assert tried["size_bytes"] % PAGE == 0
 
 
+def test_a_bound_below_any_write_is_not_laid_on_the_load(cli, tmp_path):
+    options = ("--percentile", "p50", "--max-write", "1ns")
+    outcome = plan(cli, tmp_path, "4MiB", *options)
+    assert outcome.status == 0
+    assert "the bound is below what the drive takes" in outcome.out
+    assert "does not sustain the load" not in outcome.out
+
+
 def test_one_that_is_too_large_is_made_smaller(cli, tmp_path):
     sizes = [found(cli, tmp_path, size)["runs"][0]["smallest_bytes"] for size in ("1MiB", "16MiB")]
     assert sizes[1] == pytest.approx(sizes[0], rel=0.1)

@@ -309,6 +309,13 @@ def test_what_cannot_be_reported_is_refused(cli, saved, tmp_path, arguments, wor
     assert not out.exists()
 
 
+def test_a_page_is_not_called_a_picture(cli, saved, tmp_path):
+    outcome = cli("report", saved, "-o", tmp_path / "report.pdf")
+    assert outcome.status == 2
+    assert "call it report.html" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_result_is_not_overwritten_by_its_report(cli, saved):
     outcome = cli("report", saved, "-o", saved / "result.json")
     assert outcome.status == 2

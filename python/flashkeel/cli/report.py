@@ -28,6 +28,8 @@ def report(results: tuple[str, ...], path: Path, title: str | None, base: str | 
     DIR:RUN. The page needs nothing but a browser: tails, what owns them, time series,
     comparison with the first run, differences in configuration, warnings.
     """
+    if path.suffix.lower() in (".pdf", ".png", ".svg", ".jpg", ".jpeg"):
+        raise InputError(f"{path}: a report is a page for a browser; call it {path.stem}.html")
     refuse_overwriting(path, map(result_file, results))
     for result in results:
         if result.startswith("unix:"):

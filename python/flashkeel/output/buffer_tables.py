@@ -43,6 +43,13 @@ def title(answer: Answer) -> str:
 def verdict(answer: Answer, goal: Goal) -> str:
     """Return the answer as a sentence."""
     kept = f"{goal.percentile} of writes at most {units.duration(goal.write_ns)}"
+    found = {one.run.percentile("write", goal.percentile) for one in answer.tried[-2:]}
+    if answer.smallest is None and len(answer.tried) > 1 and len(found) == 1:
+        return (
+            f"{answer.name}: no buffer keeps {kept}: it stays {units.duration(found.pop())} "
+            "with the largest of these, so the bound is below what the drive takes for a write, "
+            "however much it buffers."
+        )
     if answer.smallest is None:
         return (
             f"{answer.name}: no buffer of up to {units.share(MOST_SHARE)} of all that is written "

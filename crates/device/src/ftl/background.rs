@@ -325,6 +325,10 @@ macro_rules! dispatch {
             /// Lets everything in the background go on, as after a block has
             /// become free.
             pub fn wake_all(&mut self, now: Time, machine: &mut Machine) {
+                if !self.background_allowed {
+                    // For nobody who may not go on has the host to leave a block.
+                    self.tables.points.waits.end_all();
+                }
                 $($(<super::$module::$Work>::wake(self, now, machine);)?)+
                 $($(super::$other_module::$OtherWork::wake(self, now, machine);)?)+
             }

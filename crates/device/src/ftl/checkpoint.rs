@@ -381,6 +381,7 @@ impl Checkpoint {
     fn program_map_pages(ftl: &mut Ftl, now: Time, machine: &mut Machine) -> bool {
         let mut lane = Lane::EMPTY;
         let mut domain = 0;
+        ftl.tables.points.waits.end(Activity::Checkpoint);
         while let Some(&page) = ftl.tasks.checkpoint.left.last() {
             let lpn = ftl.shape.map_lpn(page);
             if lane.len == ftl.shape.units_per_page || (lane.len > 0 && ftl.shape.domain_of(lpn) != domain) {
@@ -388,6 +389,7 @@ impl Checkpoint {
             }
             domain = ftl.shape.domain_of(lpn);
             if !ftl.tables.has_spare_block(domain) && ftl.tables.points.room(Task::Checkpoint, domain) == 0 {
+                ftl.tables.points.waits.begin(Activity::Checkpoint, domain);
                 // Tried again when a block has become free.
                 Gc::start(ftl, now, domain, machine);
                 return false;

@@ -224,7 +224,9 @@ impl Restoring {
             }
             let chip = stripes.chip_of(lpn);
             if !ftl.tables.has_spare_block(chip) && ftl.tables.points.room(Task::Host, chip) == 0 {
-                // Tried again when a block has become free.
+                // Tried again when a block has become free. Until it is programmed, so that
+                // the host does not take the block meanwhile:
+                ftl.tables.points.waits.begin(Activity::Restore, chip);
                 ftl.tasks.restoring.queue.push_front(lpn);
                 Gc::start(ftl, now, chip, machine);
                 break;
@@ -239,6 +241,9 @@ impl Restoring {
             reads.extend(mates.iter().map(|mate| mate.0 / ftl.shape.units_per_page));
         }
         if ftl.tasks.restoring.present.is_empty() {
+            if ftl.tasks.restoring.queue.is_empty() {
+                ftl.tables.points.waits.end(Activity::Restore);
+            }
             return;
         }
         reads.sort_unstable();
@@ -284,6 +289,9 @@ impl Restoring {
         let domain = stripes.chip_of(ftl.tasks.restoring.present[0].0);
         let count = lane.len;
         let id = ftl.form(now, &mut lane, count, Activity::Restore.program(), domain, machine);
+        // It goes to the host's blocks, to whom the one that it waited for is left now.
+        ftl.tables.points.waits.end(Activity::Restore);
+        ftl.tables.points.waits.give_host_turn(domain);
         if !ftl.try_place(now, id, machine) {
             // The last free block has gone meanwhile.
             let mut next = machine.dispatcher.operations[id].entries;
@@ -294,6 +302,7 @@ impl Restoring {
             }
             machine.dispatcher.operations.release(id);
             ftl.tasks.restoring.is_busy = false;
+            ftl.tables.points.waits.begin(Activity::Restore, domain);
             Gc::start(ftl, now, domain, machine);
         }
     }

@@ -144,7 +144,7 @@ impl Background for Scrub {
                 return;
             };
             let domain = ftl.tables.blocks.domain(block);
-            if !ftl.tables.has_spare_block(domain) {
+            if !ftl.tables.has_spare_block_for(Activity::Scrub, domain) {
                 // Tried again when a block has become free.
                 return;
             }

@@ -120,7 +120,11 @@ impl Background for WearLevelling {
             if ftl.tasks.relocation[Task::WearLevelling].jobs() > 0 {
                 return;
             }
-            if let Some(block) = ftl.tasks.wear_levelling.next(&ftl.tables, domain) {
+            let is_due = ftl.tasks.wear_levelling.domains[domain as usize].due;
+            if is_due
+                && ftl.tables.has_spare_block_for(Activity::WearLevelling, domain)
+                && let Some(block) = ftl.tasks.wear_levelling.next(&ftl.tables, domain)
+            {
                 ftl.start_job(now, Task::WearLevelling, domain, block, machine);
             }
         }
@@ -194,6 +198,7 @@ fn open_worn_block(tables: &mut Tables, domain: u32) -> bool {
     }
     let Some(block) = tables.blocks.most_worn_free(domain) else { return false };
     tables.blocks.take(block);
+    tables.points.waits.opened(writer, domain);
     tables.points.reopen(writer, tables.blocks.chip(block), block, 0);
     true
 }

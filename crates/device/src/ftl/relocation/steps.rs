@@ -55,6 +55,8 @@ impl Ftl {
         if !self.may_run(mover) {
             return;
         }
+        // What it still waits for it finds out now.
+        self.tables.points.waits.end(mover.activity());
         self.start_jobs(now, mover, machine);
         let manner = if mover == Task::Gc { self.tasks.gc.manner } else { Manner::Queued };
         if manner == Manner::Untimed {
@@ -176,10 +178,14 @@ impl Ftl {
         false
     }
 
-    /// Whether a page of moved data can be placed in `domain`.
-    fn may_program(&self, mover: Task, domain: u32) -> bool {
+    /// Whether a page of moved data can be placed in `domain`; otherwise it waits.
+    fn may_program(&mut self, mover: Task, domain: u32) -> bool {
         let may_open = self.tables.blocks.free_in(domain) > self.tables.points.reserves().of(mover);
-        may_open || self.tables.points.room(mover, domain) > 0
+        if may_open || self.tables.points.room(mover, domain) > 0 {
+            return true;
+        }
+        // Collection waits for nobody but itself.
+        mover != Task::Gc && self.tables.has_spare_block_for(mover.activity(), domain)
     }
 
     /// Whether more valid pages of `domain` will be staged.

@@ -20,6 +20,7 @@ mod recovery;
 mod spares;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 pub(crate) use bits::Bits;
 pub use blocks::{BlockState, Blocks};
@@ -36,7 +37,7 @@ use super::{PartitionLayout, Shape};
 use crate::address::{BlockId, ChipId, Home, Lpn, NONE, Ppn};
 use crate::flash::BlockWear;
 use crate::ftl::gc::rotation::Order;
-use crate::sched::FlashOp;
+use crate::sched::{Activity, FlashOp};
 
 /// The tables of one partition.
 #[derive(Clone)]
@@ -219,10 +220,20 @@ impl Tables {
     }
 
     /// Whether movers that do not gain space may open a block of `domain`, and so may the
-    /// host where no block is to retire: what is left is for garbage collection alone.
+    /// host where nobody else waits for one: what is left is for garbage collection alone.
     #[inline]
     pub fn has_spare_block(&self, domain: u32) -> bool {
         self.blocks.free_in(domain) > self.points.reserves().host
+    }
+
+    /// The same for an activity that needs one: where there is none it waits from now on,
+    /// until it says that it does not.
+    pub fn has_spare_block_for(&mut self, activity: Activity, domain: u32) -> bool {
+        let has_one = self.has_spare_block(domain);
+        if !has_one {
+            self.points.waits.begin(activity, domain);
+        }
+        has_one
     }
 
     /// Whether the map entry of `lpn` is in memory; used if it is.

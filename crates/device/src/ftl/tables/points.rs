@@ -3,13 +3,15 @@
 use crate::address::{BlockId, NONE};
 
 use super::Blocks;
+use super::waits::Waits;
 use crate::sched::Task;
 
 /// Free blocks of a domain that each writer must leave to those after it:
 /// garbage collection needs room to move data into, and map pages come before
 /// host data because garbage collection may need them. Other tasks gain no space
 /// in the end, so they leave what the host leaves: they may have to wait for
-/// garbage collection, which never waits for them.
+/// garbage collection, which never waits for them. While one of them waits, the host
+/// leaves a block more ([`Waits`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Reserves {
     /// Blocks the host leaves: as many as garbage collection empties at the
@@ -66,6 +68,8 @@ pub struct Points {
     cursors: [Vec<usize>; Task::COUNT],
     pages_per_block: u32,
     reserves: Reserves,
+    /// Others than the host who wait for a free block.
+    pub waits: Waits,
     /// Free blocks of a chip that are opened only where no chip has more: room for what
     /// is moved within it.
     kept_on_chip: usize,
@@ -95,6 +99,7 @@ impl Points {
             cursors: std::array::from_fn(|_| vec![0; domains as usize]),
             pages_per_block,
             reserves,
+            waits: Waits::new(domains),
             kept_on_chip,
         }
     }
@@ -166,6 +171,7 @@ impl Points {
         let opened = point.block == NONE;
         if opened {
             *point = Point { block: blocks.open(chip).0, next_page: 0 };
+            self.waits.opened(writer, domain);
         }
         let place = Allocated { chip, block: BlockId(point.block), page: point.next_page, opened };
         blocks.begin_program(place.block);
@@ -214,8 +220,9 @@ impl Points {
         Task::ALL.iter().flat_map(rooms).sum()
     }
 
-    /// Starts every rotation anew.
+    /// Starts every rotation anew; nobody waits.
     pub fn rest(&mut self) {
+        self.waits = Waits::new((self.order.len() / self.chips_per_domain) as u32);
         self.cursors.iter_mut().for_each(|cursors| cursors.fill(0));
     }
 

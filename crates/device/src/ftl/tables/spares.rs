@@ -124,7 +124,8 @@ impl Tables {
     #[inline]
     pub fn left_by_host(&self, domain: u32) -> u32 {
         let is_wanted = |spares: &Spares| spares.wanted[domain as usize];
-        self.points.reserves().host + u32::from(self.spares.as_deref().is_some_and(is_wanted))
+        let leaves_one = self.points.waits.hold_host(domain) || self.spares.as_deref().is_some_and(is_wanted);
+        self.points.reserves().host + u32::from(leaves_one)
     }
 
     /// A block is found to have retired.

@@ -278,6 +278,21 @@ fn blocks_go_on_for_ever_unless_they_are_to_retire() {
 }
 
 #[test]
+fn an_ideal_device_wears_nothing() {
+    for retirement in ["read-only", "no-space"] {
+        let mut config = worn(retirement, 1);
+        config.gc.movement = policy("none");
+        let mut host = Host::new(&config);
+        for _ in 0..20_000 {
+            let page = host.random.below(768);
+            assert_eq!(host.ask(Operation::Write, page, 1), Status::Ok, "{retirement}");
+        }
+        assert!(host.ssd.worn().all(|cycles| cycles == 0.0), "{retirement}");
+        assert_eq!(host.state("retired_blocks"), 0);
+    }
+}
+
+#[test]
 fn retirement_that_cannot_be_is_refused() {
     let refused = |changes: serde_json::Value| {
         let mut value = serde_json::to_value(worn("no-space", 3)).expect("plain data");

@@ -354,7 +354,13 @@ impl Ftl {
         let job = &mut self.tasks.relocation.jobs[index as usize];
         job.progress = Progress::Unused;
         let (mover, block, domain) = (job.mover, job.block, job.domain);
-        let erased = self.tables.end_cycle(now, block);
+        let erased = if mover == Task::Gc && self.tasks.gc.manner == Manner::Untimed {
+            // An ideal device wears nothing.
+            self.tables.blocks.free(block);
+            Erased::Freed
+        } else {
+            self.tables.end_cycle(now, block)
+        };
         self.tables.data_erased(block);
         if erased != Erased::Freed {
             self.note_worn_out(now, erased, machine);

@@ -2,8 +2,8 @@
 
 use flashkeel_engine::{Stream, Time};
 
-use super::{Entry, Lane, Map, Reserves, Tables};
-use crate::address::{Home, Lpn, NONE, Ppn};
+use super::{Blocks, Entry, Lane, Map, Reserves, Tables};
+use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::flash::{Geometry, WearConfig};
 use crate::ftl::gc::movement::Manner;
 use crate::ftl::gc::rotation::Order;
@@ -161,4 +161,36 @@ fn room_is_that_of_data_where_there_is_the_least() {
     }
     // Three of the sixteen blocks of a domain are in use.
     assert_eq!(tables.spare_units(), 4 * 13 * 16);
+}
+
+/// Opens a block of a chip and fills it with pages of which so many are valid.
+fn fill(blocks: &mut Blocks, chip: u32, valid: u32) -> BlockId {
+    let block = blocks.open(chip);
+    blocks.gain(block, valid);
+    blocks.close(block);
+    block
+}
+
+/// Empties and erases a full block.
+fn erase(blocks: &mut Blocks, block: BlockId) {
+    blocks.choose(block);
+    blocks.lose(block, blocks.valid(block));
+    blocks.free(block);
+}
+
+#[test]
+fn data_are_cold_after_a_round_of_all_domains() {
+    let mut blocks = Blocks::new(4, 8, 4, 1);
+    let first = fill(&mut blocks, 0, 1);
+    (1..4).for_each(|chip| _ = fill(&mut blocks, chip, 1));
+    // Four are full, and have been since the first was.
+    assert_eq!(blocks.least_worn_cold(0), Some(first));
+    let second = fill(&mut blocks, 0, 1);
+    erase(&mut blocks, first);
+    assert_eq!(blocks.least_worn_cold(0), None, "it has just been filled");
+    for others in 1..4 {
+        let block = fill(&mut blocks, others, 1);
+        erase(&mut blocks, block);
+    }
+    assert_eq!(blocks.least_worn_cold(0), Some(second));
 }

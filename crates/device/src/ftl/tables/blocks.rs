@@ -191,10 +191,12 @@ impl Blocks {
 
     /// The full block of a domain that has been erased least often, among those
     /// whose data are cold: full for as long as it took to fill as many others as
-    /// are full, of all domains.
+    /// are full, of all domains, and still valid in part.
     pub fn least_worn_cold(&self, domain: u32) -> Option<BlockId> {
         let round = self.in_state(BlockState::Full).count() as u32;
-        let is_cold = |block: &BlockId| self.closes.wrapping_sub(self.closed[block.0 as usize]) >= round;
+        let is_cold = |&block: &BlockId| {
+            self.closes.wrapping_sub(self.closed[block.0 as usize]) >= round && self.valid(block) > 0
+        };
         self.in_domain(domain, BlockState::Full).filter(is_cold).min_by_key(|&block| self.erase_count(block))
     }
 

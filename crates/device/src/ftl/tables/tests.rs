@@ -194,3 +194,17 @@ fn data_are_cold_after_a_round_of_all_domains() {
     }
     assert_eq!(blocks.least_worn_cold(0), Some(second));
 }
+
+#[test]
+fn a_block_without_data_holds_no_cold_data() {
+    let mut blocks = Blocks::new(1, 8, 1, 1);
+    fill(&mut blocks, 0, 0);
+    let second = fill(&mut blocks, 0, 1);
+    fill(&mut blocks, 0, 1);
+    fill(&mut blocks, 0, 1);
+    let cold = blocks.least_worn_cold(0);
+    assert_ne!(cold, Some(BlockId(0)));
+    let block = fill(&mut blocks, 0, 1);
+    erase(&mut blocks, block);
+    assert_eq!(blocks.least_worn_cold(0), Some(second));
+}

@@ -176,17 +176,18 @@ impl Blocks {
         self.erase_counts[block.0 as usize]
     }
 
-    /// Fewest and most erases of any block of a domain.
+    /// Fewest and most erases of any block of a domain that has not retired.
     pub fn erase_range(&self, domain: u32) -> (u32, u32) {
-        let counts = &self.erase_counts[self.domain_range(domain)];
-        counts.iter().fold((u32::MAX, 0), |(least, most), &count| (least.min(count), most.max(count)))
+        let range = self.domain_range(domain);
+        let all = self.states[range.clone()].iter().zip(&self.erase_counts[range]);
+        let in_use = all.filter(|&(&state, _)| state != BlockState::Retired).map(|(_, &count)| count);
+        in_use.fold((u32::MAX, 0), |(least, most), count| (least.min(count), most.max(count)))
     }
 
-    /// Erases by which the most worn block of a domain is ahead of the least worn
-    /// one.
+    /// Erases by which the most worn block of a domain is ahead of the least worn.
     pub fn erase_spread(&self, domain: u32) -> u32 {
         let (least, most) = self.erase_range(domain);
-        most - least
+        most.saturating_sub(least)
     }
 
     /// The full block of a domain that has been erased least often, among those

@@ -2,7 +2,7 @@
 
 use flashkeel_engine::{Stream, Time};
 
-use super::{Blocks, Entry, Lane, Map, Reserves, Tables};
+use super::{BlockState, Blocks, Entry, Lane, Map, Reserves, Tables};
 use crate::address::{BlockId, Home, Lpn, NONE, Ppn};
 use crate::flash::{Geometry, WearConfig};
 use crate::ftl::gc::movement::Manner;
@@ -207,4 +207,18 @@ fn a_block_without_data_holds_no_cold_data() {
     let block = fill(&mut blocks, 0, 1);
     erase(&mut blocks, block);
     assert_eq!(blocks.least_worn_cold(0), Some(second));
+}
+
+#[test]
+fn a_retired_block_is_no_part_of_the_spread() {
+    let mut blocks = Blocks::new(1, 2, 1, 1);
+    let retired = fill(&mut blocks, 0, 0);
+    blocks.choose(retired);
+    blocks.retire(retired);
+    assert_eq!(blocks.state(retired), BlockState::Retired);
+    for _ in 0..10 {
+        let block = fill(&mut blocks, 0, 0);
+        erase(&mut blocks, block);
+    }
+    assert_eq!((blocks.erase_range(0), blocks.erase_spread(0)), ((10, 10), 0));
 }

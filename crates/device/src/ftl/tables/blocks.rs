@@ -53,7 +53,7 @@ pub struct Blocks {
     /// By domain, full blocks without a valid page.
     dead: Vec<u32>,
     /// Programs allocated but not done.
-    programs: Vec<u16>,
+    programs: Vec<u32>,
     /// Of each chip's part of each block.
     reads: Vec<Reads>,
     pub(super) erase_counts: Vec<u32>,
@@ -282,7 +282,7 @@ impl Blocks {
 
     /// Programs of a block that have been allocated and are not done.
     pub fn programs_under_way(&self, block: BlockId) -> u32 {
-        u32::from(self.programs[block.0 as usize])
+        self.programs[block.0 as usize]
     }
 
     /// A program is done. `exhausted` tells that the block's last page has
@@ -484,7 +484,7 @@ impl Blocks {
 
     /// Bytes of the tables.
     pub fn table_bytes(&self) -> usize {
-        self.keys.len() * (4 * 4 + 2 + 1) + self.reads.len() * size_of::<Reads>()
+        self.keys.len() * (4 * 5 + 1) + self.reads.len() * size_of::<Reads>()
     }
 
     /// Gives every block in use a random read count below `limit`, as past

@@ -222,3 +222,14 @@ fn a_retired_block_is_no_part_of_the_spread() {
     }
     assert_eq!((blocks.erase_range(0), blocks.erase_spread(0)), ((10, 10), 0));
 }
+
+#[test]
+fn as_many_programs_may_be_under_way_as_a_block_has_pages() {
+    let mut blocks = Blocks::new(1, 1, 1, 256);
+    let block = blocks.open(0);
+    const PAGES: u32 = 256 * 1024;
+    (0..PAGES).for_each(|_| blocks.begin_program(block));
+    let is_full = (0..PAGES).map(|_| blocks.end_program(block, true));
+    assert_eq!(is_full.filter(|&is_full| is_full).count(), 1);
+    assert_eq!(blocks.state(block), BlockState::Full);
+}

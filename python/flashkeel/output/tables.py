@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
 _BAR_WIDTH = 24
 _SENTENCE = 50
+_PAGE = 80
+"""Characters of a line, where no terminal says otherwise."""
 VERDICTS = {
     "lower": "lower",
     "higher": "higher",
@@ -373,7 +376,7 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
         )
     caption = (
         f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many\n"
-        f"{covers(found)}"
+        f"{textwrap.fill(covers(found), _PAGE)}"
     )
     if not found:
         caption = "They have no class of requests in common."

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from flashkeel.reproduce import series
 from flashkeel.reproduce.claims import with_interval
 from flashkeel.run import Run
+from flashkeel.spread import t975
 
 UNTOLD = "cannot be told: the 95 % interval contains the bound"
 OVERLAP = "cannot be told: the 95 % intervals overlap"
@@ -115,7 +116,7 @@ def _quotient(value: float, seeds: Sequence[_Pairs]) -> Estimate:
             every = [residual for each in residuals for residual in each]
             below = sum(b for each in seeds for _, b in each)
             spread = math.sqrt(sum(r * r for r in every) * len(every) / (len(every) - 1))
-            width = _t975(len(every) - 1) * spread / below if below else math.inf
+            width = t975(len(every) - 1) * spread / below if below else math.inf
             return Estimate(value, value - width, value + width)
     return Estimate(value, 0.0, math.inf)
 
@@ -135,12 +136,6 @@ def _go_together(residuals: Sequence[Sequence[float]]) -> bool:
     squares = [a * a for each in residuals for a in each]
     total = sum(squares)
     return total > 0 and sum(pairs) / total > 2 / math.sqrt(len(squares))
-
-
-def _t975(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t (Cornish-Fisher, within 0.2 % from five on)."""
-    z = _Z
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> Estimate | None:
@@ -224,7 +219,7 @@ def over_windows(values: Sequence[float]) -> Estimate:
     middle = statistics.fmean(logs)
     if len(logs) < FEWEST:
         return Estimate(math.exp(middle), 0.0, math.inf)
-    width = _t975(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    width = t975(len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
     return Estimate(*(math.exp(middle + step) for step in (0.0, -width, width)))
 
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from flashkeel.output import tables, units
 
-_WIDTH, _NAME = 80, 11
-"""Of a terminal, and of the longest word of a name."""
+_NAME = 11
+"""Characters of the longest word of a method's name."""
 
 
 def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
@@ -23,7 +23,7 @@ def predictions(found: dict[str, Any]) -> Iterator[RenderableType]:
     lines = [*_assumptions(found), *_undetermined(found)]
     if lines:
         # A terminal would break lines within words, and a file not at all.
-        yield Text("\n".join(textwrap.fill(line, _WIDTH) for line in lines))
+        yield Text("\n".join(textwrap.fill(line, tables.PAGE) for line in lines))
 
 
 def _log(found: dict[str, Any]) -> Group:

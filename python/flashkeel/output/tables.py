@@ -25,7 +25,7 @@ _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
 _BAR_WIDTH = 24
 _SENTENCE = 50
-_PAGE = 80
+PAGE = 80
 """Characters of a line, where no terminal says otherwise."""
 VERDICTS = {
     "lower": "lower",
@@ -376,7 +376,7 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
         )
     caption = (
         f"overlap: the runs may be equal. * fewer than {FEW} samples beyond: how many\n"
-        f"{textwrap.fill(covers(found), _PAGE)}"
+        f"{textwrap.fill(covers(found), PAGE)}"
     )
     if not found:
         caption = "They have no class of requests in common."

@@ -42,6 +42,12 @@ def test_explain_reads_the_file_as_well(cli, saved):
     assert cli("explain", saved).out == cli("explain", saved / "result.json").out
 
 
+def test_explain_refuses_a_class_without_requests(cli, saved):
+    outcome = cli("explain", saved, "--class", "flush")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "there are no flushes in 'fifo', 'debit'" in outcome.err
+
+
 def test_explain_refuses_a_bad_percentile(cli, saved):
     outcome = cli("explain", saved, "--above", "median")
     assert outcome.status == 2
@@ -115,6 +121,18 @@ def test_compare_pairs_runs_by_name(cli, saved):
     assert "A fifo against B fifo" in outcome.out
     assert "A debit against B debit" in outcome.out
     assert "fifo against B debit" not in outcome.out
+
+
+def test_compare_says_where_runs_of_one_name_lie_and_what_was_set(cli, saved, tmp_path):
+    def by_priority(run):
+        run["config"]["device"]["scheduler"] = {"policy": "priority"}
+
+    other = changed(saved, tmp_path / "other.json", by_priority)
+    out = cli("compare", f"{saved}:debit", f"{other}:debit").out
+    assert "A small: debit against B other.json: debit" in out
+    assert 'device.scheduler: A "debit", B "priority"' in out
+    assert "settings, of which `flashkeel report` has a table" in out
+    assert "differ in no setting" in cli("compare", f"{saved}:debit", f"{saved}:debit").out
 
 
 def test_compare_two_runs_of_one_result(cli, saved):

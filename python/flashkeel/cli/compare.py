@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import click
 
-from flashkeel import comparison
+from flashkeel import comparison, settings
 from flashkeel._core import InputError
 from flashkeel.cli.common import console, echo
-from flashkeel.cli.results import load_runs
+from flashkeel.cli.results import load_runs, result_file, told_apart
 from flashkeel.output import tables
 from flashkeel.run import Run
 
@@ -29,15 +29,31 @@ def compare(a: str, b: str, form: str) -> None:
     of the other side.
     """
     runs = {"A": load_runs(a), "B": load_runs(b)}
+    apart = _places(a, b)
     pairs = _pairs(runs["A"], runs["B"])
     if form == "json":
         echo(json.dumps([_as_json(*pair) for pair in pairs], indent=2, ensure_ascii=False))
         return
     screen = console()
     for left, right in pairs:
-        screen.print(tables.comparison(left, right, comparison.compare(left, right)))
+        found = comparison.compare(left, right)
+        if left.name == right.name and apart is not None:
+            left, right = (
+                run.called(f"{place}: {run.name}")
+                for place, run in zip(apart, (left, right), strict=True)
+            )
+        screen.print(tables.comparison(left, right, found, settings.differing([left, right])))
     if alone := _alone(pairs, runs):
         echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
+
+
+def _places(a: str, b: str) -> list[str] | None:
+    """Return where A and B lie, if they do apart; a served drive is called what it is."""
+    files = [None if it.startswith("unix:") else result_file(it).resolve() for it in (a, b)]
+    if None in files:
+        return [a, b] if a != b else None
+    known = [file for file in files if file is not None]
+    return told_apart(known) if len(set(known)) > 1 else None
 
 
 def _pairs(a: list[Run], b: list[Run]) -> list[tuple[Run, Run]]:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from flashkeel import _core
+from flashkeel._core import InputError
 from flashkeel.budget import spent
 from flashkeel.cli.common import console, echo, split_assignment
 from flashkeel.cli.results import load_runs
@@ -47,6 +48,10 @@ def explain(
     parts = _parts(budget) if budget is not None else None
     found = [(run, run.explain(above, latency_class)) for run in load_runs(result)]
     late = _lateness(result)
+    asked = units.requests(latency_class or "request")
+    if not result.startswith("unix:") and not any(one.count for _, one in found):
+        names = ", ".join(repr(run.name) for run, _ in found)
+        raise InputError(f"{result}: there are no {asked} in {names}")
     if form == "json":
         rows = [
             asdict(one)
@@ -60,7 +65,7 @@ def explain(
     screen = console()
     for run, one in found:
         if one.count == 0:
-            screen.print(f"{run.name}: no {units.requests(latency_class or 'request')}")
+            screen.print(f"{run.name}: no {asked}")
             continue
         screen.print(tables.explanation(one, plots.workload_kind([run])))
         if parts is not None:

@@ -9,10 +9,9 @@ import click
 
 from flashkeel._core import InputError
 from flashkeel.cli.common import echo, out_file
-from flashkeel.cli.results import load_runs, result_file
+from flashkeel.cli.results import load_runs, result_file, told_apart
 from flashkeel.output.files import refuse_overwriting
 from flashkeel.output.report import page
-from flashkeel.output.storage import RESULT
 from flashkeel.run import Run
 
 
@@ -48,18 +47,9 @@ def report(results: tuple[str, ...], path: Path, title: str | None, base: str | 
 def _named_apart(found: dict[str, list[Run]]) -> list[Run]:
     """Return all runs; those with a name that others have are called after their result, too."""
     counts = Counter(run.name for runs in found.values() for run in runs)
-    places = _told_apart([result_file(result).resolve() for result in found])
+    places = told_apart([result_file(result).resolve() for result in found])
     return [
         run.called(f"{place}: {run.name}") if counts[run.name] > 1 else run
         for place, runs in zip(places, found.values(), strict=True)
         for run in runs
     ]
-
-
-def _told_apart(files: list[Path]) -> list[str]:
-    """Return where results lie by as many of the last names as tell them apart."""
-    folders = [file.parent.parts if file.name == RESULT else file.parts for file in files]
-    distinct = len(set(folders))
-    longest = max(map(len, folders))
-    depth = next(n for n in range(1, longest + 1) if len({it[-n:] for it in folders}) == distinct)
-    return ["/".join(it[-depth:]) for it in folders]

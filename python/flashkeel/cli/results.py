@@ -42,6 +42,15 @@ def _place(target: str) -> tuple[str, str | None]:
     return target[:at], target[at + 1 :]
 
 
+def told_apart(files: list[Path]) -> list[str]:
+    """Return where results lie by as many of the last names as tell them apart."""
+    folders = [file.parent.parts if file.name == storage.RESULT else file.parts for file in files]
+    distinct = len(set(folders))
+    longest = max(map(len, folders))
+    depth = next(n for n in range(1, longest + 1) if len({it[-n:] for it in folders}) == distinct)
+    return ["/".join(it[-depth:]) for it in folders]
+
+
 def load_runs(target: str) -> list[Run]:
     """Load the runs of ``RESULT`` or ``RESULT:RUN``, or what a served drive has of late."""
     return [served(target)] if target.startswith("unix:") else load_result(target).runs

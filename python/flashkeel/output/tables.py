@@ -25,6 +25,7 @@ _TAIL = (99.0, 99.9, 99.99, 99.9999)
 _MOST_CAUSES = 3
 _BAR_WIDTH = 24
 _SENTENCE = 50
+_MOST_SETTINGS = 5
 PAGE = 80
 """Characters of a line, where no terminal says otherwise."""
 VERDICTS = {
@@ -352,8 +353,13 @@ def budget(found: Explanation, parts: Sequence[Spent]) -> Group:
     )
 
 
-def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
-    """Return one row a percentile of each class: A, B, B - A and its 95 % interval."""
+def comparison(
+    a: Run, b: Run, found: Sequence[Comparison], differ: Mapping[str, Sequence[str | None]]
+) -> Group:
+    """Return one row a percentile of each class: A, B, B - A and its 95 % interval.
+
+    Below it the settings in which they differ.
+    """
     kinds = dict.fromkeys(workload_kind([run]) for run in (a, b))
     title = f"A {a.name} against B {b.name} ({' against '.join(kinds)})"
     table = grid("", "A", "B", "B − A", "95 % interval", "B is")
@@ -380,7 +386,21 @@ def comparison(a: Run, b: Run, found: Sequence[Comparison]) -> Group:
     )
     if not found:
         caption = "They have no class of requests in common."
-    return titled(title, table, caption)
+    return titled(title, table, f"{caption}\n{_settings(differ)}")
+
+
+def _settings(differ: Mapping[str, Sequence[str | None]]) -> str:
+    """Return in which settings A and B differ, the first few with their values."""
+    if not differ:
+        return "A and B differ in no setting."
+    shown = [
+        f"{key}: A {units.MISSING if a is None else a}, B {units.MISSING if b is None else b}"
+        for key, (a, b) in list(differ.items())[:_MOST_SETTINGS]
+    ]
+    rest = len(differ) - len(shown)
+    if rest > 0:
+        shown.append(f"and {rest} more settings, of which `flashkeel report` has a table")
+    return "\n".join(["They differ in", *(textwrap.shorten(line, PAGE) for line in shown)])
 
 
 def sweep(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
-from flashkeel import comparison, percentiles
+from flashkeel import comparison, percentiles, settings
 from flashkeel.comparison import FEW, Comparison
 from flashkeel.output import units
 from flashkeel.output.report.draw import Drawing
@@ -90,17 +88,13 @@ def _place(factor: float) -> float:
 
 def configuration(runs: Sequence[Run]) -> str:
     """Return the keys in which the runs' resolved configurations differ."""
-    flat = [dict(_leaves(_configured(run))) for run in runs]
-    keys = dict.fromkeys(key for one in flat for key in one)
     rows = []
-    for key in keys:
-        values = [one.get(key) for one in flat]
-        if any(value != values[0] for value in values):
-            cells = "".join(
-                f"<td{' class=changed' if value != values[0] else ''}>{_value(value)}</td>"
-                for value in values
-            )
-            rows.append(f'<tr><th scope="row"><code>{escape(key)}</code></th>{cells}</tr>')
+    for key, values in settings.differing(runs).items():
+        cells = "".join(
+            f"<td{' class=changed' if value != values[0] else ''}>{_value(value)}</td>"
+            for value in values
+        )
+        rows.append(f'<tr><th scope="row"><code>{escape(key)}</code></th>{cells}</tr>')
     if not rows:
         return "<p>No key differs between these runs.</p>"
     head = "".join(f'<th scope="col">{escape(run.name)}</th>' for run in runs)
@@ -109,30 +103,6 @@ def configuration(runs: Sequence[Run]) -> str:
         f'<table class="keys"><thead><tr><th scope="col">key</th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
-
-
-def _configured(run: Run) -> dict[str, Any]:
-    config = run.data.get("config") or {}
-    # Its title names an experiment, and no setting.
-    kept = {key: value for key, value in config.items() if key != "title"}
-    return kept | {"preset": run.data.get("preset"), "seeds": len(run.seeds)}
-
-
-def _leaves(node: Any, path: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401
-    """Give each setting with its key, as an experiment writes it."""
-    if isinstance(node, dict) and node:
-        for key, value in node.items():
-            # A policy without settings is written by its name.
-            yield from _leaves(value, path if key == "policy" and path else _join(path, key))
-    elif isinstance(node, list) and any(isinstance(item, (dict, list)) for item in node):
-        for index, value in enumerate(node):
-            yield from _leaves(value, _join(path, str(index)))
-    else:
-        yield path, json.dumps(node, ensure_ascii=False)
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
 
 
 def _value(text: str | None) -> str:

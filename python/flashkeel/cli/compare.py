@@ -35,14 +35,10 @@ def compare(a: str, b: str, form: str) -> None:
         echo(json.dumps([_as_json(*pair) for pair in pairs], indent=2, ensure_ascii=False))
         return
     screen = console()
-    for left, right in pairs:
-        found = comparison.compare(left, right)
-        if left.name == right.name and apart is not None:
-            left, right = (
-                run.called(f"{place}: {run.name}")
-                for place, run in zip(apart, (left, right), strict=True)
-            )
-        screen.print(tables.comparison(left, right, found, settings.differing([left, right])))
+    for pair in pairs:
+        found = comparison.compare(*pair)
+        left, right = pair if apart is None else _named_apart(pair, apart)
+        screen.print(tables.comparison(left, right, found, settings.differing(pair)))
     if alone := _alone(pairs, runs):
         echo(f"Not compared, as the other side has none of that name: {', '.join(alone)}")
 
@@ -54,6 +50,14 @@ def _places(a: str, b: str) -> list[str] | None:
         return [a, b] if a != b else None
     known = [file for file in files if file is not None]
     return told_apart(known) if len(set(known)) > 1 else None
+
+
+def _named_apart(pair: tuple[Run, Run], places: list[str]) -> tuple[Run, Run]:
+    """Return A and B; of one name, they are called after their places, too."""
+    a, b = pair
+    if a.name != b.name:
+        return pair
+    return a.called(f"{places[0]}: {a.name}"), b.called(f"{places[1]}: {b.name}")
 
 
 def _pairs(a: list[Run], b: list[Run]) -> list[tuple[Run, Run]]:

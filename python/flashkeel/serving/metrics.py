@@ -30,6 +30,8 @@ _DISK = {
 }
 """What node_exporter calls the count, the bytes and the time of each operation."""
 
+_PLURALS = {"read": "reads", "write": "writes", "flush": "flushes", "discard": "discards"}
+
 _STATES = ("bytes_at_risk", "has_filled", "held_bytes_max", "table_bytes", "upper_pages")
 """What reports say of a device beside what they count: it may fall."""
 
@@ -65,15 +67,16 @@ class _Drive(Collector):
     def _operations(self, state: dict[str, Any]) -> Iterable[Metric]:
         for operation, (count, size, time) in _DISK.items():
             tally = state["operations"][operation]
-            values = {
-                count: tally["count"],
-                size: tally["bytes"],
-                time: sum(tally["owned_ns"].values()) / 1e9,
-            }
-            for name, value in values.items():
+            which = _PLURALS[operation]
+            took = sum(tally["owned_ns"].values()) / 1e9
+            values = (
+                (count, f"Clients' {which} that were completed", tally["count"]),
+                (size, f"Bytes of clients' {which}", tally["bytes"]),
+                (time, f"Seconds that all {which} of clients took, added up", took),
+            )
+            for name, words, value in values:
                 if name is not None:
-                    words = name.replace("_", " ")
-                    yield self._counter(f"flashkeel_disk_{name}", f"{words} of clients", value)
+                    yield self._counter(f"flashkeel_disk_{name}", words, value)
         failed = CounterMetricFamily(
             "flashkeel_disk_failed",
             "Requests that ended with an error.",
